@@ -1,0 +1,131 @@
+import { formatBytes, formatDuration, type LimitName, type ResourceLimits } from "../policy/limits.ts";
+import type { SandboxMode } from "../policy/sandbox-mode.ts";
+import type { Effect } from "../sandboxes/sandbox.ts";
+
+/** The closed set of codes that a failed call can carry. */
+export type ErrorCode =
+  | "not_found"
+  | "validation_error"
+  | "permission_denied"
+  | "user_denied"
+  | "confirmation_timeout"
+  | "timeout"
+  | "cancelled"
+  | "execution_error"
+  | "sandbox_unavailable"
+  | "limit_exceeded"
+  | "limit_unenforceable";
+
+// A record, so that the compiler holds the list and the type together.
+const CODES: Record<ErrorCode, true> = {
+  not_found: true,
+  validation_error: true,
+  permission_denied: true,
+  user_denied: true,
+  confirmation_timeout: true,
+  timeout: true,
+  cancelled: true,
+  execution_error: true,
+  sandbox_unavailable: true,
+  limit_exceeded: true,
+  limit_unenforceable: true,
+};
+
+/** Every {@link ErrorCode}. */
+export const ERROR_CODES: readonly ErrorCode[] = Object.freeze(Object.keys(CODES) as ErrorCode[]);
+
+/** Why a call failed: a code for programs, a text for the model, and what the failure left behind. */
+export interface ToolError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly effect: Effect;
+}
+
+/** A failure inside the pipeline: what the model reads, and the `detail` that only the operator sees. */
+export interface DispatchFailure extends ToolError {
+  readonly detail?: string;
+}
+
+const MAX_NAMES_LISTED = 50;
+const MAX_NAME_LENGTH = 64;
+const MAX_MESSAGE_LENGTH = 4_096;
+const MAX_VALIDATION_ERRORS = 10;
+const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+/** A name as a text may repeat it: the model chose it, so it is cut and cleaned. */
+function quote(name: string): string {
+  const clean = name.replace(CONTROL_CHARACTERS, "\ufffd");
+  return clean.length <= MAX_NAME_LENGTH ? `'${clean}'` : `'${clean.slice(0, MAX_NAME_LENGTH)}…'`;
+}
+
+/** `Tool 'X' not found. Available: [a, b, c]`; of many tools, the first {@link MAX_NAMES_LISTED}. */
+export function notFoundText(name: string, available: readonly string[]): string {
+  const listed = available.slice(0, MAX_NAMES_LISTED).join(", ");
+  const more = available.length - MAX_NAMES_LISTED;
+  return `Tool ${quote(name)} not found. Available: [${listed}${more > 0 ? `, and ${more} more` : ""}]`;
+}
+
+/** `Invalid arguments: /path must be string; …`: every error, at most ten. */
+export function invalidArgumentsText(errors: readonly string[]): string {
+  const listed = errors.slice(0, MAX_VALIDATION_ERRORS).join("; ");
+  const more = errors.length - MAX_VALIDATION_ERRORS;
+  return `Invalid arguments: ${listed}${more > 0 ? `; and ${more} more` : ""}`;
+}
+
+/** Why a call was not permitted. Which rule or hook it was, and its reason, is the operator's to see. */
+export type DenialCause = "policy" | "policy-failed" | "hook" | "hook-failed" | "nobody-to-ask";
+
+const DENIALS: Record<DenialCause, (tool: string) => string> = {
+  policy: (tool) => `tool ${tool} is disabled by policy`,
+  "policy-failed": (tool) => `the policy could not decide on tool ${tool}`,
+  hook: (tool) => `tool ${tool} was refused by a hook`,
+  "hook-failed": (tool) => `a hook could not decide on tool ${tool}`,
+  "nobody-to-ask": (tool) => `tool ${tool} needs a confirmation, and there is nobody to give it`,
+};
+
+/** `Permission denied: tool 'X' is disabled by policy`. */
+export function deniedText(tool: string, cause: DenialCause): string {
+  return `Permission denied: ${DENIALS[cause](quote(tool))}`;
+}
+
+/** `Tool exceeded 30s wall time limit`. */
+export function timeoutText(wallTimeMs: number): string {
+  return `Tool exceeded ${formatDuration(wallTimeMs)} wall time limit`;
+}
+
+/** What the model reads when a call was cancelled. */
+export const CANCELLED_TEXT = "Tool call was cancelled";
+
+/** What the model reads when a tool threw nothing readable. */
+export const UNKNOWN_FAILURE_TEXT = "Tool failed without a message";
+
+/** A tool's own message, as much of it as a model can use. */
+export function executionErrorText(message: string): string {
+  const clean = message.replace(CONTROL_CHARACTERS, "\ufffd").trim();
+  if (clean === "") return UNKNOWN_FAILURE_TEXT;
+  return clean.length <= MAX_MESSAGE_LENGTH ? clean : `${clean.slice(0, MAX_MESSAGE_LENGTH)}…`;
+}
+
+/** What the model reads when the granted sandbox cannot take the call. */
+export function unavailableText(tool: string, sandbox: SandboxMode): string {
+  return `Tool ${quote(tool)} cannot run now: its '${sandbox}' sandbox is not available`;
+}
+
+const LIMIT_WORDS: Record<LimitName, string> = {
+  wallTimeMs: "wall time",
+  memoryBytes: "memory",
+  outputBytes: "output",
+};
+
+/** `Tool exceeded 64 MiB memory limit`. */
+export function limitExceededText(limit: LimitName, limits: ResourceLimits): string {
+  const value = limits[limit];
+  if (value === undefined) return `Tool exceeded its ${LIMIT_WORDS[limit]} limit`;
+  const amount = limit === "wallTimeMs" ? formatDuration(value) : formatBytes(value);
+  return `Tool exceeded ${amount} ${LIMIT_WORDS[limit]} limit`;
+}
+
+/** What the model reads when a limit of the grant cannot be enforced where the call was to run. */
+export function limitUnenforceableText(limit: LimitName, tool: string, sandbox: SandboxMode): string {
+  return `Tool ${quote(tool)} was not run: its ${LIMIT_WORDS[limit]} limit cannot be enforced in the '${sandbox}' sandbox`;
+}

@@ -1,0 +1,60 @@
+import type { ExecutionGrant } from "../policy/policy.ts";
+import type { LogLevel } from "../sandboxes/sandbox.ts";
+import type { ToolExecution } from "./execution.ts";
+
+/**
+ * What happens to a call, for operators: unlike an execution, `detail` may hold stacks, paths and rule names.
+ * Each dispatched call ends in exactly one of `tool.completed`, `tool.failed` and `tool.aborted`; only a call
+ * that reached its sandbox has a `tool.started` before it.
+ */
+export type DispatchEvent = EventSource & EventBody;
+
+interface EventSource {
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly toolName: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** What is particular to each kind of event. */
+export type EventBody =
+  | { readonly type: "tool.aborted" }
+  | { readonly type: "tool.started"; readonly grant: ExecutionGrant }
+  | { readonly type: "tool.output"; readonly chunk: string }
+  | { readonly type: "tool.log"; readonly level: LogLevel; readonly message: string }
+  | { readonly type: "tool.completed"; readonly execution: ToolExecution }
+  | { readonly type: "tool.failed"; readonly execution: ToolExecution; readonly detail?: string };
+
+/** Gets each event, frozen. What it throws or rejects with disturbs nobody. */
+export type EventListener = (event: DispatchEvent) => unknown;
+
+/** Where events go. Without a listener none is built. */
+export class EventStream {
+  readonly #listeners = new Set<EventListener>();
+
+  /** Whether anybody listens. */
+  get listening(): boolean {
+    return this.#listeners.size > 0;
+  }
+
+  /** Adds a listener for every event; returns what removes it. */
+  on(listener: EventListener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Tells every listener, in the order in which they were added. Never throws. */
+  emit(event: DispatchEvent): void {
+    Object.freeze(event);
+    for (const listener of this.#listeners) {
+      try {
+        const answer = listener(event);
+        // A thenable's own rejection would otherwise end the process.
+        if (answer instanceof Promise) answer.catch(() => {});
+      } catch {
+        // A listener watches; it has no say.
+      }
+    }
+  }
+}

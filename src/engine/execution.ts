@@ -1,0 +1,59 @@
+import type { JsonObject, JsonValue } from "../json/value.ts";
+import type { ResourceLimits } from "../policy/limits.ts";
+import type { SandboxMode } from "../policy/sandbox-mode.ts";
+import type { ResourceUse } from "../sandboxes/sandbox.ts";
+import type { ToolError } from "./errors.ts";
+
+/** Everything about one call that was dispatched. Deeply frozen; survives `JSON.stringify`. */
+export interface ToolExecution {
+  readonly callId: string;
+  readonly toolName: string;
+  /** The validated arguments; as the model sent them where the call did not come so far. */
+  readonly arguments: JsonValue;
+  readonly success: boolean;
+  /**
+   * What the tool returned: any JSON value, or `{ content }` with text and image blocks. `null` on a failure,
+   * unless the tool reported it with content.
+   */
+  readonly output: JsonValue;
+  /** Milliseconds from the call's arrival to its result: hooks, policy and waiting for a worker included. */
+  readonly durationMs: number;
+  /** The sandbox that was granted; `null` where the call did not come so far. */
+  readonly sandbox: SandboxMode | null;
+  /** Why it failed; absent on success. */
+  readonly error?: ToolError;
+  /** What the tool said to the embedder alone. */
+  readonly metadata?: JsonObject;
+  readonly receipt: Receipt;
+}
+
+/** What was enforced on a call, and what it used. */
+export interface Receipt {
+  /** The limits that held. Empty where nothing ran. */
+  readonly enforced: ResourceLimits;
+  readonly used: ResourceUse;
+}
+
+/** The receipt of a call that never ran. */
+export const NOTHING_RAN: Receipt = Object.freeze({
+  enforced: Object.freeze({}),
+  used: Object.freeze({ wallTimeMs: 0 }),
+});
+
+/** Seals a call's result: measures its duration, keeps of a failure only what the model may see. */
+export function createExecution(
+  result: Omit<ToolExecution, "success" | "durationMs" | "error" | "metadata">,
+  startedAt: number,
+  error: ToolError | undefined,
+  metadata: JsonObject | undefined,
+): ToolExecution {
+  return Object.freeze({
+    ...result,
+    success: error === undefined,
+    durationMs: Math.round((performance.now() - startedAt) * 1_000) / 1_000,
+    ...(error !== undefined && {
+      error: Object.freeze({ code: error.code, message: error.message, effect: error.effect }),
+    }),
+    ...(metadata !== undefined && { metadata }),
+  });
+}

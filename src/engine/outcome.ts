@@ -1,0 +1,61 @@
+import type { JsonObject, JsonValue } from "../json/value.ts";
+import type { ResourceLimits } from "../policy/limits.ts";
+import type { SandboxMode } from "../policy/sandbox-mode.ts";
+import type { Effect, SandboxOutcome } from "../sandboxes/sandbox.ts";
+import { contentText, isContentOutput } from "./content.ts";
+import {
+  CANCELLED_TEXT,
+  type DispatchFailure,
+  executionErrorText,
+  limitExceededText,
+  timeoutText,
+  unavailableText,
+} from "./errors.ts";
+
+/** A sandbox's outcome as the conversation sees it. */
+export interface ReadOutcome {
+  readonly output: JsonValue;
+  readonly failure?: DispatchFailure;
+  readonly metadata?: JsonObject;
+}
+
+/** Gives an outcome its code and its text for the model. */
+export function readOutcome(
+  outcome: SandboxOutcome,
+  tool: string,
+  sandbox: SandboxMode,
+  limits: ResourceLimits,
+): ReadOutcome {
+  const { effect, detail } = outcome;
+  if (outcome.status === "completed") return readOutput(outcome.output, effect);
+  const operator = detail === undefined ? {} : { detail };
+  const fail = (code: DispatchFailure["code"], message: string): ReadOutcome => ({
+    output: null,
+    failure: { code, message, effect, ...operator },
+  });
+  switch (outcome.status) {
+    case "failed":
+      return fail("execution_error", executionErrorText(outcome.message));
+    case "timeout":
+      return fail("timeout", timeoutText(limits.wallTimeMs ?? 0));
+    case "cancelled":
+      return fail("cancelled", CANCELLED_TEXT);
+    case "limit_exceeded":
+      return fail("limit_exceeded", limitExceededText(outcome.limit, limits));
+    case "unavailable":
+      return fail("sandbox_unavailable", unavailableText(tool, sandbox));
+  }
+}
+
+/** An output with content is split: blocks for the model, metadata for the embedder, and whether it failed. */
+function readOutput(output: JsonValue, effect: Effect): ReadOutcome {
+  if (!isContentOutput(output)) return { output };
+  const { content, success = true, metadata } = output;
+  return {
+    output: Object.freeze({ content }) as unknown as JsonObject,
+    ...(metadata !== undefined && { metadata }),
+    ...(!success && {
+      failure: { code: "execution_error", message: executionErrorText(contentText(content)), effect },
+    }),
+  };
+}

@@ -1,0 +1,43 @@
+import type { SandboxMode } from "../policy/sandbox-mode.ts";
+import {
+  CANCELLED_TEXT,
+  type DenialCause,
+  type DispatchFailure,
+  deniedText,
+  type ErrorCode,
+  unavailableText,
+} from "./errors.ts";
+
+/** Ends a call before its sandbox has it: nothing ran, so its effect is `none`. */
+export class Refusal extends Error {
+  readonly failure: DispatchFailure;
+
+  constructor(code: ErrorCode, message: string, detail?: string) {
+    super(message);
+    this.failure = { code, message, effect: "none", ...(detail !== undefined && { detail }) };
+  }
+}
+
+/** A refusal by a hook or the policy; the reason is for the operator. */
+export function denial(tool: string, cause: DenialCause, reason: string): Refusal {
+  return new Refusal("permission_denied", deniedText(tool, cause), reason);
+}
+
+/** A refusal because the granted sandbox cannot take the call. */
+export function unavailable(tool: string, sandbox: SandboxMode, reason: string): Refusal {
+  return new Refusal("sandbox_unavailable", unavailableText(tool, sandbox), reason);
+}
+
+/** A refusal because the embedder cancelled the call. */
+export function cancelled(): Refusal {
+  return new Refusal("cancelled", CANCELLED_TEXT);
+}
+
+/** What the operator reads of something that was thrown, of whatever kind it is. */
+export function describeThrown(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+  } catch {
+    return "something was thrown that cannot be read";
+  }
+}

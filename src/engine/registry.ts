@@ -1,0 +1,136 @@
+import type { JsonObject } from "../json/value.ts";
+import type { PolicySubject } from "../policy/policy.ts";
+import { sandboxesOf } from "../sandboxes/implementation.ts";
+import { compileSchema, type Validator } from "./schema.ts";
+import { type Tool, toolProblems } from "./tool.ts";
+
+/** There is no tool of that name. */
+export class ToolNotFoundError extends Error {
+  override readonly name = "ToolNotFoundError";
+  readonly toolName: string;
+
+  constructor(toolName: string) {
+    super(`Tool '${toolName}' is not registered`);
+    this.toolName = toolName;
+  }
+}
+
+/** A tool cannot be registered. `reasons` has every reason, not just the first. */
+export class ToolRegistrationError extends Error {
+  override readonly name = "ToolRegistrationError";
+  readonly toolName: string;
+  readonly reasons: readonly string[];
+
+  constructor(toolName: string, reasons: readonly string[]) {
+    super(`Tool '${toolName}' cannot be registered: ${reasons.join("; ")}`);
+    this.toolName = toolName;
+    this.reasons = Object.freeze([...reasons]);
+  }
+}
+
+/** What a model is told of a tool. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonObject;
+}
+
+/** A tool as the engine uses it: everything derived once, when it is registered. */
+export interface RegisteredTool {
+  readonly tool: Tool;
+  readonly validate: Validator;
+  readonly subject: PolicySubject;
+}
+
+/**
+ * The tools that a dispatch can find, by name. Registering and unregistering is safe at any time: a dispatch
+ * looks its tool up once.
+ */
+export class ToolRegistry {
+  readonly #tools = new Map<string, RegisteredTool>();
+
+  /**
+   * Adds a tool; returns the registry, so that calls chain.
+   *
+   * @param options.replace Whether to take the place of a tool of the same name. Default: `false`.
+   * @throws {ToolRegistrationError} with every reason: a name unfit for providers or taken, a schema that does
+   *   not compile, no implementation.
+   */
+  register(tool: Tool, options: { readonly replace?: boolean } = {}): this {
+    const reasons = [...toolProblems(tool)];
+    const name = typeof tool?.name === "string" ? tool.name : "?";
+    if (this.#tools.has(name) && !options.replace) reasons.push("the name is taken");
+    let validate: Validator | undefined;
+    if (typeof tool?.inputSchema === "object" && tool.inputSchema !== null) {
+      try {
+        validate = compileSchema(tool.inputSchema);
+      } catch (error) {
+        reasons.push(`the input schema does not compile: ${error instanceof Error ? error.message : error}`);
+      }
+    }
+    if (reasons.length > 0 || validate === undefined) throw new ToolRegistrationError(name, reasons);
+    const { sideEffects = "destructive" } = tool;
+    const subject = Object.freeze({ name, sideEffects, sandboxes: sandboxesOf(tool) });
+    this.#tools.set(name, Object.freeze({ tool: Object.freeze({ ...tool }), validate, subject }));
+    return this;
+  }
+
+  /** Removes a tool; tells whether it was there. Calls that already found it go on. */
+  unregister(name: string): boolean {
+    return this.#tools.delete(name);
+  }
+
+  /** @throws {ToolNotFoundError} */
+  get(name: string): Tool {
+    const found = this.#tools.get(name);
+    if (found === undefined) throw new ToolNotFoundError(name);
+    return found.tool;
+  }
+
+  has(name: string): boolean {
+    return this.#tools.has(name);
+  }
+
+  /** The names in order of registration. */
+  get names(): readonly string[] {
+    return [...this.#tools.keys()];
+  }
+
+  /** The tools in order of registration. */
+  get tools(): readonly Tool[] {
+    return Array.from(this.#tools.values(), ({ tool }) => tool);
+  }
+
+  get size(): number {
+    return this.#tools.size;
+  }
+
+  get isEmpty(): boolean {
+    return this.#tools.size === 0;
+  }
+
+  /**
+   * A registry of its own with only these tools.
+   *
+   * @throws {ToolNotFoundError} when one of them is not registered.
+   */
+  subset(...names: readonly string[]): ToolRegistry {
+    const subset = new ToolRegistry();
+    for (const name of names) {
+      const found = this.#tools.get(name);
+      if (found === undefined) throw new ToolNotFoundError(name);
+      subset.#tools.set(name, found);
+    }
+    return subset;
+  }
+
+  /** What a model is told of the tools: plain objects, in order of registration. */
+  definitions(): ToolDefinition[] {
+    return this.tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  }
+
+  /** What the engine needs of a tool. @internal */
+  find(name: string): RegisteredTool | undefined {
+    return this.#tools.get(name);
+  }
+}

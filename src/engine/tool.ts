@@ -1,0 +1,59 @@
+import { isJsonObject, type JsonObject } from "../json/value.ts";
+import { SIDE_EFFECTS, type SideEffects } from "../policy/side-effects.ts";
+import type { HostImplementation } from "../sandboxes/host/implementation.ts";
+import { IMPLEMENTATION_NAMES, type ToolImplementations } from "../sandboxes/implementation.ts";
+
+/** What a model is told of a tool, and where it can run: at least one implementation. */
+export interface Tool<Input = never> extends ToolImplementations<Input> {
+  /** What every provider takes: 1 to 64 of `A-Z a-z 0-9 _ -`. */
+  readonly name: string;
+  /** What the tool does, in words for the model. */
+  readonly description: string;
+  /** JSON Schema (draft 2020-12, or 7 if `$schema` says so) of the arguments. */
+  readonly inputSchema: JsonObject;
+  /** What the tool does at worst. Default: `"destructive"`, so that a policy never assumes less. */
+  readonly sideEffects?: SideEffects;
+}
+
+/**
+ * Declares a tool, with the type of its input known to its host function. It checks nothing: registering
+ * does.
+ */
+export function defineTool<Input = JsonObject>(tool: Tool<Input>): Tool {
+  return Object.freeze({ ...tool }) as Tool;
+}
+
+/** What may stand in a tool's name: what OpenAI and Anthropic both take. */
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Every reason why a tool cannot be registered, apart from its schema. Takes whatever it is given. */
+export function toolProblems(tool: Tool): readonly string[] {
+  if (!isJsonObject(tool)) return ["the tool is not an object"];
+  const problems: string[] = [];
+  if (typeof tool.name !== "string" || !NAME.test(tool.name)) {
+    problems.push("the name must be 1 to 64 of the characters A-Z a-z 0-9 _ -");
+  }
+  if (typeof tool.description !== "string") problems.push("the description must be a string");
+  if (!isJsonObject(tool.inputSchema)) problems.push("the input schema must be an object");
+  if (tool.sideEffects !== undefined && !SIDE_EFFECTS.includes(tool.sideEffects)) {
+    problems.push(`sideEffects must be one of ${SIDE_EFFECTS.join(", ")}`);
+  }
+  const implementations = IMPLEMENTATION_NAMES.filter((name) => tool[name] !== undefined);
+  if (implementations.length === 0) {
+    problems.push(`there is no implementation: give at least one of ${IMPLEMENTATION_NAMES.join(", ")}`);
+  }
+  if (tool.host !== undefined && tool.worker !== undefined) {
+    problems.push("host and worker both run on the host: give one of them");
+  }
+  if (tool.host !== undefined && !isHostImplementation(tool.host)) {
+    problems.push("host must be a function or an object with create()");
+  }
+  for (const name of implementations) {
+    if (name !== "host" && !isJsonObject(tool[name])) problems.push(`${name} must be an object`);
+  }
+  return problems;
+}
+
+function isHostImplementation(host: HostImplementation): boolean {
+  return typeof host === "function" || (isJsonObject(host) && typeof host.create === "function");
+}

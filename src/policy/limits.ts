@@ -1,0 +1,67 @@
+/**
+ * What a call may use. Every limit that a grant names is required: a sandbox that cannot enforce it refuses
+ * the call (`limit_unenforceable`) before anything runs. A limit that a grant leaves out takes the sandbox's
+ * own default, which the receipt shows.
+ */
+export interface ResourceLimits {
+  /** Milliseconds from the start of the work to its end; waiting for a free worker does not count. */
+  readonly wallTimeMs?: number;
+  /** Bytes of memory that the tool can allocate. */
+  readonly memoryBytes?: number;
+  /** Bytes of the output, as UTF-8 JSON text. */
+  readonly outputBytes?: number;
+}
+
+/** The name of one limit. */
+export type LimitName = keyof ResourceLimits;
+
+/** Every {@link LimitName}. */
+export const LIMIT_NAMES: readonly LimitName[] = Object.freeze(["wallTimeMs", "memoryBytes", "outputBytes"]);
+
+/** The longest wall time, in ms: what a Node.js timer can hold (2^31 - 1). */
+export const MAX_WALL_TIME_MS = 2_147_483_647;
+
+/**
+ * Checks limits that came from outside and returns a frozen copy.
+ *
+ * @throws {TypeError} when a limit is unknown, not a positive integer, or longer than {@link MAX_WALL_TIME_MS}.
+ */
+export function checkLimits(limits: ResourceLimits): ResourceLimits {
+  const checked: { -readonly [Name in LimitName]?: number } = {};
+  for (const [name, value] of Object.entries(limits)) {
+    if (!LIMIT_NAMES.includes(name as LimitName)) throw new TypeError(`unknown limit '${name}'`);
+    if (value === undefined) continue;
+    if (!Number.isSafeInteger(value) || value <= 0) {
+      throw new TypeError(`limit '${name}' must be a positive integer`);
+    }
+    if (name === "wallTimeMs" && value > MAX_WALL_TIME_MS) {
+      throw new TypeError(`limit 'wallTimeMs' must be at most ${MAX_WALL_TIME_MS}`);
+    }
+    checked[name as LimitName] = value;
+  }
+  return Object.freeze(checked);
+}
+
+/** The stricter of two sets of limits, limit by limit. */
+export function strictestLimits(a: ResourceLimits, b: ResourceLimits): ResourceLimits {
+  const strictest: { -readonly [Name in LimitName]?: number } = {};
+  for (const name of LIMIT_NAMES) {
+    const least = Math.min(a[name] ?? Number.POSITIVE_INFINITY, b[name] ?? Number.POSITIVE_INFINITY);
+    if (Number.isFinite(least)) strictest[name] = least;
+  }
+  return strictest;
+}
+
+/** Writes milliseconds as people do: `250ms`, `1.5s`, `30s`. */
+export function formatDuration(ms: number): string {
+  return ms < 1_000 ? `${ms}ms` : `${Number((ms / 1_000).toFixed(3))}s`;
+}
+
+/** Writes bytes as people do: `512 B`, `64 KiB`, `1.5 MiB`. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} B`;
+  const kib = bytes / 1_024;
+  if (kib < 1_024) return `${Number(kib.toFixed(2))} KiB`;
+  const mib = kib / 1_024;
+  return mib < 1_024 ? `${Number(mib.toFixed(2))} MiB` : `${Number((mib / 1_024).toFixed(2))} GiB`;
+}

@@ -1,0 +1,36 @@
+import { freezeJson, type JsonValue, JsonValueError } from "../json/value.ts";
+
+/** A tool's output after it crossed the border: a fresh frozen tree, or why it is none. */
+export type CheckedOutput =
+  | { readonly status: "completed"; readonly output: JsonValue; readonly outputBytes: number }
+  | { readonly status: "limit_exceeded"; readonly limit: "outputBytes"; readonly outputBytes: number }
+  | { readonly status: "failed"; readonly message: string };
+
+/** An output as JSON text, or why it is none: what crosses from a thread. */
+export type EncodedOutput = string | { readonly message: string };
+
+/**
+ * Writes what a tool returned as JSON text. Nothing at all (`undefined`) is `null`; everything else follows
+ * `JSON.stringify`. Never throws, whatever getters and `toJSON` methods do.
+ */
+export function encodeOutput(value: unknown): EncodedOutput {
+  if (value === undefined) return "null";
+  try {
+    return JSON.stringify(value) ?? { message: `Tool returned a ${typeof value}, which JSON cannot express` };
+  } catch {
+    return { message: "Tool returned a value that JSON cannot express" };
+  }
+}
+
+/** Checks an output that arrived as JSON text from a tool that nobody trusts. */
+export function checkOutput(text: string, maxBytes: number = Number.POSITIVE_INFINITY): CheckedOutput {
+  const outputBytes = Buffer.byteLength(text);
+  if (outputBytes > maxBytes) return { status: "limit_exceeded", limit: "outputBytes", outputBytes };
+  try {
+    return { status: "completed", output: freezeJson(JSON.parse(text) as JsonValue), outputBytes };
+  } catch (error) {
+    const why =
+      error instanceof JsonValueError ? `an output that is refused: ${error.message}` : "no valid JSON";
+    return { status: "failed", message: `Tool returned ${why}` };
+  }
+}

@@ -1,0 +1,114 @@
+import type { JsonValue } from "../json/value.ts";
+import type { Capabilities, CapabilityName } from "../policy/capabilities.ts";
+import type { LimitName, ResourceLimits } from "../policy/limits.ts";
+import type { SandboxMode } from "../policy/sandbox-mode.ts";
+import type { ToolImplementations } from "./implementation.ts";
+
+/**
+ * The contract of every sandbox; `test/contract` holds the suite that each one passes. A sandbox knows
+ * nothing of models or messages: it is given a task, and tells what became of it.
+ */
+export interface Sandbox {
+  readonly mode: SandboxMode;
+  /** What it can give a task beyond its input. */
+  readonly capabilities: ReadonlySet<CapabilityName>;
+
+  /**
+   * Which of the limits it enforces by itself where a grant names none, and how. The engine lays the grant's
+   * limits over them.
+   */
+  readonly defaults: ResourceLimits;
+
+  /**
+   * The first of the limits that it cannot enforce on these implementations, or `undefined` when it can
+   * enforce them all. Asked before {@link run}; pure.
+   */
+  unenforceable(limits: ResourceLimits, implementations: ToolImplementations): LimitName | undefined;
+
+  /**
+   * Does once what a tool's first call would otherwise wait for: reads, checks, compiles.
+   *
+   * @throws {ToolPreparationError} when the tool cannot run here.
+   */
+  prepare(implementations: ToolImplementations): Promise<void>;
+
+  /**
+   * Runs one task. It never rejects, and settles only when the work has ended or can no longer reach anything.
+   * It may answer at once, without a promise.
+   */
+  run(task: SandboxTask): SandboxOutcome | Promise<SandboxOutcome>;
+
+  /** Ends what runs (`cancelled`), frees everything, and refuses later tasks (`unavailable`). Idempotent. */
+  close(): Promise<void>;
+}
+
+/** One granted call, as a sandbox sees it. */
+export interface SandboxTask {
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly toolName: string;
+  readonly implementations: ToolImplementations;
+  /** The validated arguments, deeply frozen. */
+  readonly input: JsonValue;
+  /** The limits to enforce: the sandbox's defaults with the grant's laid over them. */
+  readonly limits: ResourceLimits;
+  readonly capabilities: Capabilities;
+  /** Cancels the task. */
+  readonly signal: AbortSignal | undefined;
+  readonly observer: TaskObserver;
+  /** For functions in this process only; never crosses a border. */
+  readonly embedder: unknown;
+}
+
+/** Where a running task's chunks and log lines go. Neither method throws. */
+export interface TaskObserver {
+  output(chunk: string): void;
+  log(level: LogLevel, message: string): void;
+}
+
+/** How urgent a log line is. */
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** What a task used. A figure that the sandbox cannot measure is absent. */
+export interface ResourceUse {
+  /** Milliseconds that the work took. */
+  readonly wallTimeMs: number;
+  /** Bytes of the output as UTF-8 JSON text. */
+  readonly outputBytes?: number;
+  /** Bytes of memory at the end: for QuickJS and Wasm, of the linear memories. */
+  readonly memoryBytes?: number;
+}
+
+/**
+ * What a failure left behind: `none`, nothing can have changed (the tool did not start, or could reach
+ * nothing outside its sandbox); `committed`, the effect took place all the same; `unknown`.
+ */
+export type Effect = "none" | "committed" | "unknown";
+
+/**
+ * What became of a task. `effect` is what it left behind, should it count as a failure. `detail` is for the
+ * operator (stacks, paths); it never reaches the model.
+ */
+export type SandboxOutcome = {
+  readonly effect: Effect;
+  readonly used: ResourceUse;
+  readonly detail?: string;
+} & (
+  | { /** Deeply frozen, and nobody else's. */ readonly status: "completed"; readonly output: JsonValue }
+  | { readonly status: "failed" /** The tool's own words. */; readonly message: string }
+  | { readonly status: "limit_exceeded"; readonly limit: LimitName }
+  | { readonly status: "timeout" }
+  | { readonly status: "cancelled" }
+  | { /** It did not start. */ readonly status: "unavailable" }
+);
+
+/** A tool cannot be made ready to run. `message` says why, for whoever registers it. */
+export class ToolPreparationError extends Error {
+  override readonly name = "ToolPreparationError";
+}
+
+/** Where a granted call finds its sandbox. */
+export interface SandboxRouter {
+  /** The sandbox of a mode; loading it the first time may take a promise. `undefined` where it is not open. */
+  route(mode: SandboxMode): Sandbox | undefined | Promise<Sandbox | undefined>;
+}
