@@ -1,10 +1,12 @@
-import { defineConfig } from "vitest/config";
+import type { ViteUserConfig } from "vitest/config";
 
-export default defineConfig({
+const config: ViteUserConfig = {
   test: {
     include: ["test/**/*.test.ts"],
     testTimeout: 20_000,
     // Tests start thread pools of their own; two files at once are enough for two cores.
     maxWorkers: 2,
   },
-});
+};
+
+export default config;

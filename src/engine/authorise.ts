@@ -2,12 +2,13 @@ import { CAPABILITY_NAMES } from "../policy/capabilities.ts";
 import type { ResourceLimits } from "../policy/limits.ts";
 import { checkGrant, type Decision, type ExecutionGrant } from "../policy/policy.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
+import { describeThrown } from "../sandboxes/thrown.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import { decide } from "./decide.ts";
 import { limitUnenforceableText } from "./errors.ts";
 import { chain, type MaybePromise } from "./maybe-promise.ts";
-import { denial, describeThrown, Refusal, unavailable } from "./refusal.ts";
+import { denial, Refusal, unavailable } from "./refusal.ts";
 import type { RegisteredTool } from "./registry.ts";
 
 /**
@@ -36,12 +37,12 @@ function readDecision(decision: Decision, tool: string): ExecutionGrant {
       try {
         return checkGrant(decision.grant);
       } catch (thrown) {
-        throw denial(tool, "policy-failed", describeThrown(thrown));
+        throw denial(tool, "policy-failed", describeThrown(thrown).detail);
       }
     case "deny":
-      throw denial(tool, "policy", describeThrown(decision.reason));
+      throw denial(tool, "policy", describeThrown(decision.reason).detail);
     case "ask":
-      throw denial(tool, "nobody-to-ask", describeThrown(decision.question));
+      throw denial(tool, "nobody-to-ask", describeThrown(decision.question).detail);
     default:
       throw denial(tool, "policy-failed", "the answer is no decision");
   }
@@ -77,7 +78,7 @@ function openSandbox(
   const opened = sandboxes.route(mode);
   if (!(opened instanceof Promise)) return opened;
   return opened.catch((thrown: unknown) => {
-    throw unavailable(tool, mode, describeThrown(thrown));
+    throw unavailable(tool, mode, describeThrown(thrown).detail);
   });
 }
 

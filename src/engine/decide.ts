@@ -1,6 +1,7 @@
+import { describeThrown } from "../sandboxes/thrown.ts";
 import { DEFAULT_DECISION_TIMEOUT_MS, type DispatchContext } from "./context.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
-import { cancelled, denial, describeThrown } from "./refusal.ts";
+import { cancelled, denial } from "./refusal.ts";
 
 /**
  * Asks a hook or the policy, which are somebody else's code, and waits no longer than they may take. Whoever
@@ -19,7 +20,7 @@ export function decide<T>(
     const answer = ask();
     return isThenable(answer) ? inTime(answer, who, tool, ctx) : (answer as Awaited<T>);
   } catch (thrown) {
-    throw denial(tool, who, describeThrown(thrown));
+    throw denial(tool, who, describeThrown(thrown).detail);
   }
 }
 
@@ -37,7 +38,7 @@ function inTime<T>(
     );
     signal?.addEventListener("abort", onAbort, { once: true });
     Promise.resolve(answer)
-      .then(resolve, (thrown) => reject(denial(tool, who, describeThrown(thrown))))
+      .then(resolve, (thrown) => reject(denial(tool, who, describeThrown(thrown).detail)))
       .finally(() => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", onAbort);

@@ -1,5 +1,6 @@
 import type { ExecutionGrant } from "../policy/policy.ts";
 import type { Sandbox, SandboxOutcome } from "../sandboxes/sandbox.ts";
+import { describeThrown } from "../sandboxes/thrown.ts";
 import { authorise, effectiveLimits, route } from "./authorise.ts";
 import { parseArguments, receiveCall, type ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
@@ -8,7 +9,7 @@ import { createExecution, NOTHING_RAN, type Receipt, type ToolExecution } from "
 import { passGate, passStart } from "./hooks.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
 import { readOutcome } from "./outcome.ts";
-import { cancelled, describeThrown, Refusal } from "./refusal.ts";
+import { cancelled, Refusal } from "./refusal.ts";
 import type { RegisteredTool } from "./registry.ts";
 import { Reporter } from "./reporter.ts";
 
@@ -120,7 +121,7 @@ export class Pipeline {
         code: "execution_error",
         message: UNKNOWN_FAILURE_TEXT,
         effect: started ? "unknown" : "none",
-        detail: describeThrown(thrown),
+        detail: describeThrown(thrown).detail,
       },
       undefined,
     );

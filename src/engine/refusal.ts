@@ -32,12 +32,3 @@ export function unavailable(tool: string, sandbox: SandboxMode, reason: string):
 export function cancelled(): Refusal {
   return new Refusal("cancelled", CANCELLED_TEXT);
 }
-
-/** What the operator reads of something that was thrown, of whatever kind it is. */
-export function describeThrown(thrown: unknown): string {
-  try {
-    return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
-  } catch {
-    return "something was thrown that cannot be read";
-  }
-}

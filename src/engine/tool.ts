@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../json/value.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../policy/side-effects.ts";
-import type { HostImplementation } from "../sandboxes/host/implementation.ts";
-import { IMPLEMENTATION_NAMES, type ToolImplementations } from "../sandboxes/implementation.ts";
+import type { ToolImplementations } from "../sandboxes/implementation.ts";
+import { implementationProblems } from "../sandboxes/implementation-problems.ts";
 
 /** What a model is told of a tool, and where it can run: at least one implementation. */
 export interface Tool<Input = never> extends ToolImplementations<Input> {
@@ -38,22 +38,6 @@ export function toolProblems(tool: Tool): readonly string[] {
   if (tool.sideEffects !== undefined && !SIDE_EFFECTS.includes(tool.sideEffects)) {
     problems.push(`sideEffects must be one of ${SIDE_EFFECTS.join(", ")}`);
   }
-  const implementations = IMPLEMENTATION_NAMES.filter((name) => tool[name] !== undefined);
-  if (implementations.length === 0) {
-    problems.push(`there is no implementation: give at least one of ${IMPLEMENTATION_NAMES.join(", ")}`);
-  }
-  if (tool.host !== undefined && tool.worker !== undefined) {
-    problems.push("host and worker both run on the host: give one of them");
-  }
-  if (tool.host !== undefined && !isHostImplementation(tool.host)) {
-    problems.push("host must be a function or an object with create()");
-  }
-  for (const name of implementations) {
-    if (name !== "host" && !isJsonObject(tool[name])) problems.push(`${name} must be an object`);
-  }
+  problems.push(...implementationProblems(tool));
   return problems;
-}
-
-function isHostImplementation(host: HostImplementation): boolean {
-  return typeof host === "function" || (isJsonObject(host) && typeof host.create === "function");
 }

@@ -1,10 +1,14 @@
 import { freezeJson, type JsonValue, JsonValueError } from "../json/value.ts";
 
 /** A tool's output after it crossed the border: a fresh frozen tree, or why it is none. */
-export type CheckedOutput =
-  | { readonly status: "completed"; readonly output: JsonValue; readonly outputBytes: number }
-  | { readonly status: "limit_exceeded"; readonly limit: "outputBytes"; readonly outputBytes: number }
-  | { readonly status: "failed"; readonly message: string };
+export type CheckedOutput = {
+  /** Bytes as UTF-8 JSON text, of what was streamed before too. */
+  readonly outputBytes: number;
+} & (
+  | { readonly status: "completed"; readonly output: JsonValue }
+  | { readonly status: "limit_exceeded"; readonly limit: "outputBytes" }
+  | { readonly status: "failed"; readonly message: string }
+);
 
 /** An output as JSON text, or why it is none: what crosses from a thread. */
 export type EncodedOutput = string | { readonly message: string };
@@ -22,15 +26,21 @@ export function encodeOutput(value: unknown): EncodedOutput {
   }
 }
 
-/** Checks an output that arrived as JSON text from a tool that nobody trusts. */
-export function checkOutput(text: string, maxBytes: number = Number.POSITIVE_INFINITY): CheckedOutput {
-  const outputBytes = Buffer.byteLength(text);
-  if (outputBytes > maxBytes) return { status: "limit_exceeded", limit: "outputBytes", outputBytes };
+/**
+ * Checks an output that arrived as JSON text from a tool that nobody trusts.
+ *
+ * @param streamedBytes What the tool streamed before; it counts against the same budget. Default: 0.
+ */
+export function checkOutput(text: string, maxBytes: number | undefined, streamedBytes = 0): CheckedOutput {
+  const outputBytes = Buffer.byteLength(text) + streamedBytes;
+  if (outputBytes > (maxBytes ?? Number.POSITIVE_INFINITY)) {
+    return { status: "limit_exceeded", limit: "outputBytes", outputBytes };
+  }
   try {
     return { status: "completed", output: freezeJson(JSON.parse(text) as JsonValue), outputBytes };
   } catch (error) {
     const why =
       error instanceof JsonValueError ? `an output that is refused: ${error.message}` : "no valid JSON";
-    return { status: "failed", message: `Tool returned ${why}` };
+    return { status: "failed", message: `Tool returned ${why}`, outputBytes };
   }
 }

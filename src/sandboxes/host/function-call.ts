@@ -1,0 +1,70 @@
+import type { LogLevel, SandboxTask } from "../sandbox.ts";
+import type { HostContext, HostLogger } from "./implementation.ts";
+
+/** The context of one host function's call. What most tools never ask for is made when it is asked for. */
+export class FunctionCall implements HostContext {
+  readonly #task: SandboxTask;
+  readonly #onOverflow: () => void;
+  #abort: AbortController | undefined;
+  #stopped = false;
+  #outputBytes = 0;
+
+  /** @param onOverflow called when the chunks exceed the output budget. */
+  constructor(task: SandboxTask, onOverflow: () => void) {
+    this.#task = task;
+    this.#onOverflow = onOverflow;
+  }
+
+  get callId(): string {
+    return this.#task.callId;
+  }
+
+  get sessionId(): string {
+    return this.#task.sessionId;
+  }
+
+  get toolName(): string {
+    return this.#task.toolName;
+  }
+
+  get embedder(): unknown {
+    return this.#task.embedder;
+  }
+
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#stopped) this.#abort.abort();
+    return this.#abort.signal;
+  }
+
+  get logger(): HostLogger {
+    const at =
+      (level: LogLevel): ((message: string) => void) =>
+      (message) =>
+        this.#task.observer.log(level, String(message));
+    return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+  }
+
+  onOutput(chunk: string): void {
+    const text = String(chunk);
+    this.#outputBytes += Buffer.byteLength(text);
+    if (this.#outputBytes > (this.#task.limits.outputBytes ?? Number.POSITIVE_INFINITY)) this.#onOverflow();
+    else this.#task.observer.output(text);
+  }
+
+  /** Bytes of the chunks so far. */
+  get streamedBytes(): number {
+    return this.#outputBytes;
+  }
+
+  /** Whether the tool can hear that it is told to stop. */
+  get listens(): boolean {
+    return this.#abort !== undefined;
+  }
+
+  /** Tells the tool to stop. */
+  stop(): void {
+    this.#stopped = true;
+    this.#abort?.abort();
+  }
+}

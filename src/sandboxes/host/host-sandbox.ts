@@ -1,0 +1,64 @@
+import type { CapabilityName } from "../../policy/capabilities.ts";
+import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
+import type { ToolImplementations } from "../implementation.ts";
+import type { Sandbox, SandboxOutcome, SandboxTask } from "../sandbox.ts";
+import type { WorkerPoolOptions } from "../worker-pool.ts";
+import { FunctionRunner } from "./function-runner.ts";
+import type { WorkerRunner } from "./worker-runner.ts";
+
+/** Options of {@link HostSandbox}. */
+export interface HostSandboxOptions {
+  readonly workers?: WorkerPoolOptions;
+}
+
+/**
+ * Runs trusted tools: functions in this process, and modules in threads of a pool. It confines nothing. Of a
+ * function the wall time bounds the call: a function that waits is told to stop, and its late result is
+ * dropped; one that keeps the CPU busy holds the process, and belongs in a `worker`, whose thread is ended.
+ */
+export class HostSandbox implements Sandbox {
+  readonly mode = "host";
+  readonly capabilities: ReadonlySet<CapabilityName> = new Set();
+  /** None: whoever grants the host decides. */
+  readonly defaults: ResourceLimits = Object.freeze({});
+  readonly #options: HostSandboxOptions;
+  readonly #functions = new FunctionRunner();
+  #workers: Promise<WorkerRunner> | undefined;
+  #closed = false;
+
+  constructor(options: HostSandboxOptions = {}) {
+    this.#options = options;
+  }
+
+  /** V8's heap limit does not cover buffers, so nothing on the host holds a tool to an amount of memory. */
+  unenforceable(limits: ResourceLimits): LimitName | undefined {
+    return limits.memoryBytes === undefined ? undefined : "memoryBytes";
+  }
+
+  async prepare({ worker }: ToolImplementations): Promise<void> {
+    if (worker !== undefined) await (await this.#workerRunner()).prepare(worker);
+  }
+
+  run(task: SandboxTask): SandboxOutcome | Promise<SandboxOutcome> {
+    const { host, worker } = task.implementations;
+    if (this.#closed || (host === undefined && worker === undefined)) {
+      const detail = this.#closed ? "the sandbox is closed" : "the tool has no implementation for the host";
+      return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
+    }
+    if (host !== undefined) return this.#functions.run(host, task);
+    return this.#workerRunner().then((runner) => runner.run(task));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([this.#functions.close(), this.#workers?.then((runner) => runner.close())]);
+  }
+
+  /** Loaded on first use: most programs have no tool that needs a thread. */
+  #workerRunner(): Promise<WorkerRunner> {
+    this.#workers ??= import("./worker-runner.ts").then(
+      (module) => new module.WorkerRunner(this.#options.workers),
+    );
+    return this.#workers;
+  }
+}

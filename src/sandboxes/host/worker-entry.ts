@@ -1,0 +1,78 @@
+import type { JsonValue } from "../../json/value.ts";
+import { encodeOutput } from "../output.ts";
+import { describeThrown, type ThrownText } from "../thrown.ts";
+import { markStarted, type ThreadTask, tell } from "../worker-thread.ts";
+import type { WorkerContext, WorkerFunction } from "./implementation.ts";
+import { loadFunction } from "./load-function.ts";
+
+/** What the thread is told of a call. */
+export interface WorkerTask {
+  readonly module: string;
+  readonly export: string;
+  readonly input: JsonValue;
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly toolName: string;
+  readonly maxOutputBytes: number | undefined;
+}
+
+/** What the thread answers: the output as JSON text, or why there is none. */
+export type WorkerAnswer =
+  | { readonly status: "returned"; readonly text: string; readonly streamedBytes: number }
+  | { readonly status: "limit_exceeded"; readonly outputBytes: number }
+  | ({ readonly status: "threw" | "not-json" } & Partial<ThrownText>)
+  | { readonly status: "not-loaded"; readonly detail: string };
+
+/** Runs one call of a worker tool. */
+export default async function runWorkerTask(task: WorkerTask & ThreadTask): Promise<WorkerAnswer> {
+  let run: WorkerFunction;
+  try {
+    run = (await loadFunction(task.module, task.export)) as WorkerFunction;
+  } catch (thrown) {
+    return { status: "not-loaded", detail: describeThrown(thrown).detail };
+  }
+  markStarted(task);
+  const context = new ThreadContext(task);
+  try {
+    const encoded = encodeOutput(await run(task.input, context));
+    if (typeof encoded !== "string") return { status: "not-json", message: encoded.message };
+    const outputBytes = Buffer.byteLength(encoded) + context.streamedBytes;
+    if (outputBytes > (task.maxOutputBytes ?? Number.POSITIVE_INFINITY)) {
+      return { status: "limit_exceeded", outputBytes };
+    }
+    return { status: "returned", text: encoded, streamedBytes: context.streamedBytes };
+  } catch (thrown) {
+    return { status: "threw", ...describeThrown(thrown) };
+  }
+}
+
+/** The context of a call in a thread: what it tells goes to the pool as messages. */
+class ThreadContext implements WorkerContext {
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly toolName: string;
+  readonly logger: WorkerContext["logger"];
+  streamedBytes = 0;
+  readonly #task: WorkerTask & ThreadTask;
+
+  constructor(task: WorkerTask & ThreadTask) {
+    this.#task = task;
+    this.callId = task.callId;
+    this.sessionId = task.sessionId;
+    this.toolName = task.toolName;
+    const { taskId } = task;
+    this.logger = {
+      debug: (message) => tell({ taskId, type: "log", level: "debug", message: String(message) }),
+      info: (message) => tell({ taskId, type: "log", level: "info", message: String(message) }),
+      warn: (message) => tell({ taskId, type: "log", level: "warn", message: String(message) }),
+      error: (message) => tell({ taskId, type: "log", level: "error", message: String(message) }),
+    };
+  }
+
+  onOutput(chunk: string): void {
+    const text = String(chunk);
+    this.streamedBytes += Buffer.byteLength(text);
+    if (this.streamedBytes > (this.#task.maxOutputBytes ?? Number.POSITIVE_INFINITY)) return;
+    tell({ taskId: this.#task.taskId, type: "output", chunk: text });
+  }
+}

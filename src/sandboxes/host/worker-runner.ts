@@ -1,0 +1,98 @@
+import { stat } from "node:fs/promises";
+import { entryBeside } from "../entry.ts";
+import { checkOutput } from "../output.ts";
+import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
+import { type PoolOutcome, WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
+import type { WorkerImplementation } from "./implementation.ts";
+import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";
+
+/** Runs trusted tools in threads, where a deadline can end them. */
+export class WorkerRunner {
+  readonly #pool: WorkerPool;
+
+  constructor(options: WorkerPoolOptions = {}) {
+    this.#pool = new WorkerPool(entryBeside(import.meta.filename, "worker-entry"), options);
+  }
+
+  /** @throws {ToolPreparationError} when the module is not there. Its export is looked up by the first call. */
+  async prepare({ module }: WorkerImplementation): Promise<void> {
+    try {
+      await stat(module instanceof URL || module.startsWith("file:") ? new URL(module) : module);
+    } catch {
+      throw new ToolPreparationError(`the worker's module cannot be read: ${module}`);
+    }
+  }
+
+  async run(task: SandboxTask): Promise<SandboxOutcome> {
+    const { worker } = task.implementations;
+    const { wallTimeMs, outputBytes: maxOutputBytes } = task.limits;
+    const fields: WorkerTask = {
+      module: String(worker?.module),
+      export: worker?.export ?? "default",
+      input: task.input,
+      callId: task.callId,
+      sessionId: task.sessionId,
+      toolName: task.toolName,
+      maxOutputBytes,
+    };
+    const { signal, observer } = task;
+    return readPoolOutcome(
+      await this.#pool.run<WorkerAnswer>(fields, { wallTimeMs, signal, observer }),
+      maxOutputBytes,
+    );
+  }
+
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+}
+
+function readPoolOutcome(
+  outcome: PoolOutcome<WorkerAnswer>,
+  maxOutputBytes: number | undefined,
+): SandboxOutcome {
+  const used = { wallTimeMs: outcome.wallTimeMs };
+  switch (outcome.status) {
+    case "returned":
+      return readAnswer(outcome.result, used, maxOutputBytes);
+    case "unavailable":
+      return { status: "unavailable", effect: "none", used, detail: outcome.reason };
+    case "crashed": {
+      const message = "Tool ended the thread that it ran in";
+      const effect = outcome.started ? "unknown" : "none";
+      return { status: "failed", effect, used, message, detail: String(outcome.error.stack) };
+    }
+    default:
+      return { status: outcome.status, effect: outcome.started ? "unknown" : "none", used };
+  }
+}
+
+function readAnswer(
+  answer: WorkerAnswer,
+  used: { readonly wallTimeMs: number },
+  maxOutputBytes: number | undefined,
+): SandboxOutcome {
+  switch (answer.status) {
+    case "returned": {
+      const { outputBytes, ...checked } = checkOutput(answer.text, maxOutputBytes, answer.streamedBytes);
+      return { effect: "committed", ...checked, used: { ...used, outputBytes } };
+    }
+    case "limit_exceeded": {
+      const { outputBytes } = answer;
+      return {
+        status: "limit_exceeded",
+        limit: "outputBytes",
+        effect: "committed",
+        used: { ...used, outputBytes },
+      };
+    }
+    case "not-loaded":
+      return { status: "unavailable", effect: "none", used, detail: answer.detail };
+    case "not-json":
+      return { status: "failed", effect: "committed", used, message: answer.message ?? "" };
+    case "threw": {
+      const { message = "", detail } = answer;
+      return { status: "failed", effect: "unknown", used, message, ...(detail !== undefined && { detail }) };
+    }
+  }
+}

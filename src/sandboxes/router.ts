@@ -1,0 +1,80 @@
+import type { SandboxMode } from "../policy/sandbox-mode.ts";
+import { HostSandbox } from "./host/host-sandbox.ts";
+import type { ToolImplementations } from "./implementation.ts";
+import { sandboxesOf } from "./implementation.ts";
+import type { Sandbox, SandboxRouter } from "./sandbox.ts";
+import type { WorkerPoolOptions } from "./worker-pool.ts";
+
+/** How the sandboxes are opened. */
+export interface SandboxesOptions {
+  /** The thread pools of host workers, Wasm and QuickJS: one each, opened on first use. */
+  readonly workers?: WorkerPoolOptions;
+  readonly wasm?: {
+    /** Where compiled components are kept. Default: `sandgate/wasm` in the user's cache directory. */
+    readonly cacheDirectory?: string;
+  };
+}
+
+/** The open sandboxes: what a `DispatchContext` needs. Whoever opened them closes them. */
+export interface Sandboxes extends SandboxRouter, AsyncDisposable {
+  /**
+   * Makes a tool ready in every sandbox in which it can run, so that its first call need not wait.
+   *
+   * @throws {ToolPreparationError} when it cannot run in one of them.
+   */
+  prepare(tool: ToolImplementations): Promise<void>;
+  /** Ends what runs and frees everything; later calls fail with `sandbox_unavailable`. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Opens the sandboxes. Nothing of Wasm, QuickJS or HTTP is loaded before a call needs it. */
+export async function openSandboxes(options: SandboxesOptions = {}): Promise<Sandboxes> {
+  return new LazySandboxes(options);
+}
+
+class LazySandboxes implements Sandboxes {
+  readonly #open: Record<SandboxMode, () => Sandbox | Promise<Sandbox>>;
+  readonly #opened = new Map<SandboxMode, Sandbox | Promise<Sandbox>>();
+  #closed = false;
+
+  constructor({ workers = {}, wasm = {} }: SandboxesOptions) {
+    this.#open = {
+      host: () => new HostSandbox({ workers }),
+      wasm: async () => new (await import("./wasm/wasm-sandbox.ts")).WasmSandbox({ ...wasm, workers }),
+      quickjs: async () => new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers }),
+      remote: async () => new (await import("./remote/remote-sandbox.ts")).RemoteSandbox(),
+    };
+  }
+
+  route(mode: SandboxMode): Sandbox | undefined | Promise<Sandbox | undefined> {
+    if (this.#closed) return undefined;
+    const known = this.#opened.get(mode);
+    if (known !== undefined) return known;
+    const opening = this.#open[mode]();
+    this.#opened.set(mode, opening);
+    if (opening instanceof Promise) this.#settle(mode, opening);
+    return opening;
+  }
+
+  /** Keeps the sandbox itself, so that later calls find it at once; a failed opening is tried again. */
+  #settle(mode: SandboxMode, opening: Promise<Sandbox>): void {
+    opening.then(
+      (sandbox) => this.#opened.set(mode, sandbox),
+      () => this.#opened.delete(mode),
+    );
+  }
+
+  async prepare(tool: ToolImplementations): Promise<void> {
+    for (const mode of sandboxesOf(tool)) await (await this.route(mode))?.prepare(tool);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const opened = await Promise.allSettled(this.#opened.values());
+    await Promise.all(opened.map((sandbox) => sandbox.status === "fulfilled" && sandbox.value.close()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

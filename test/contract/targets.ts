@@ -1,0 +1,173 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { SandboxMode } from "../../src/policy/sandbox-mode.ts";
+import type { ToolImplementations } from "../../src/sandboxes/implementation.ts";
+
+/** What a tool of the contract suite does, whatever it is made of. */
+export type Behaviour =
+  /** Returns its input. */
+  | "echo"
+  /** Fails with "no such record". */
+  | "fail"
+  /** Breaks in the way that carries no message. */
+  | "breaks"
+  /** Never ends, in the way that is hardest to end. */
+  | "loop"
+  /** Returns a string of `input.bytes` characters. */
+  | "large"
+  /** Returns what is no JSON. */
+  | "unserialisable";
+
+/** One way to run tools: a sandbox and one kind of implementation. */
+export interface Target {
+  readonly name: string;
+  readonly sandbox: SandboxMode;
+  /** Whether it can hold a tool to an amount of memory; then `bomb` uses more. */
+  readonly bomb?: ToolImplementations;
+  readonly tools: Record<Behaviour, ToolImplementations>;
+  close?(): Promise<void>;
+}
+
+/** Every way to run a tool. */
+export const TARGETS: Record<string, () => Promise<Target>> = {
+  "a host function": async () => ({
+    name: "function",
+    sandbox: "host",
+    tools: {
+      echo: { host: (input) => input },
+      fail: {
+        host: () => {
+          throw new Error("no such record");
+        },
+      },
+      breaks: { host: () => Promise.reject() },
+      loop: { host: () => new Promise(() => {}) },
+      large: { host: ({ bytes }: { bytes: number }) => "x".repeat(bytes) } as ToolImplementations,
+      unserialisable: { host: async () => ({ big: 1n }) },
+    },
+  }),
+  "a host factory": async () => ({
+    name: "factory",
+    sandbox: "host",
+    tools: {
+      echo: factory((input) => input),
+      fail: factory(async () => {
+        throw new Error("no such record");
+      }),
+      breaks: factory(() => {
+        throw null;
+      }),
+      loop: factory(() => new Promise(() => {})),
+      large: factory(({ bytes }) => "x".repeat(bytes)),
+      unserialisable: factory(() => Symbol("none")),
+    },
+  }),
+  "a host worker": async () => {
+    const worker = (name: string): ToolImplementations => ({
+      worker: { module: new URL("../fixtures/worker/contract.ts", import.meta.url), export: name },
+    });
+    return {
+      name: "worker",
+      sandbox: "host",
+      tools: {
+        echo: worker("echo"),
+        fail: worker("fail"),
+        breaks: worker("throwNothing"),
+        loop: worker("loop"),
+        large: worker("large"),
+        unserialisable: worker("unserialisable"),
+      },
+    };
+  },
+  QuickJS: async () => {
+    const quickjs = (source: string): ToolImplementations => ({ quickjs: { source } });
+    return {
+      name: "quickjs",
+      sandbox: "quickjs",
+      bomb: quickjs("export default () => { const all = []; for (;;) all.push(new Uint8Array(1e6)); }"),
+      tools: {
+        echo: quickjs("export default (input) => input"),
+        fail: quickjs("export default async () => { throw new Error('no such record') }"),
+        breaks: quickjs("export default () => { throw undefined }"),
+        // An array-like without elements: the engine does not look at its clock while it reverses it.
+        loop: quickjs("export default () => [].reverse.call({ length: 2 ** 32 - 1 })"),
+        large: quickjs("export default ({ bytes }) => 'x'.repeat(bytes)"),
+        unserialisable: quickjs("export default () => ({ big: 1n })"),
+      },
+    };
+  },
+  Wasm: async () => {
+    const { contractComponent } = await import("../fixtures/wasm/contract-component.ts");
+    const component = await contractComponent();
+    const wasm = (tool: string): ToolImplementations => ({ wasm: { component, tool } });
+    return {
+      name: "wasm",
+      sandbox: "wasm",
+      bomb: wasm("bomb"),
+      tools: {
+        echo: wasm("echo"),
+        fail: wasm("fail"),
+        breaks: wasm("trap"),
+        loop: wasm("loop"),
+        large: wasm("large"),
+        unserialisable: wasm("garbage"),
+      },
+    };
+  },
+  Remote: remoteTarget,
+};
+
+function factory(execute: (input: { bytes: number }) => unknown): ToolImplementations {
+  return { host: { create: () => ({ execute, cancel: async () => true }) } };
+}
+
+async function remoteTarget(): Promise<Target> {
+  const server = createServer((request, response) => void answer(request, response));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const remote = (path: Behaviour): ToolImplementations => ({
+    remote: { url: `http://127.0.0.1:${port}/${path}` },
+  });
+  return {
+    name: "remote",
+    sandbox: "remote",
+    tools: {
+      echo: remote("echo"),
+      fail: remote("fail"),
+      breaks: remote("breaks"),
+      loop: remote("loop"),
+      large: remote("large"),
+      unserialisable: remote("unserialisable"),
+    },
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let text = "";
+  for await (const chunk of request) text += chunk;
+  const { arguments: input } = JSON.parse(text);
+  switch (request.url?.slice(1) as Behaviour) {
+    case "echo":
+      response.end(JSON.stringify(input));
+      break;
+    case "fail":
+      response.writeHead(500).end(JSON.stringify({ error: "no such record" }));
+      break;
+    case "breaks":
+      request.socket.destroy();
+      break;
+    case "loop":
+      response.writeHead(200).write("[");
+      break;
+    case "large":
+      response.end(JSON.stringify("x".repeat(input.bytes)));
+      break;
+    case "unserialisable":
+      response.end("{ 'not': json }");
+      break;
+  }
+}

@@ -1,0 +1,53 @@
+import type { DispatchContext } from "../../src/engine/context.ts";
+import { ToolDispatchEngine } from "../../src/engine/engine.ts";
+import { type DispatchEvent, EventStream } from "../../src/engine/events.ts";
+import type { ToolExecution } from "../../src/engine/execution.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { defineTool, type Tool } from "../../src/engine/tool.ts";
+import type { JsonObject } from "../../src/json/value.ts";
+import { HostPolicy } from "../../src/policy/host-policy.ts";
+import type { HostFunction } from "../../src/sandboxes/host/implementation.ts";
+import { openSandboxes } from "../../src/sandboxes/router.ts";
+
+/** A host tool named `tool` that takes any object. */
+export function hostTool(host: HostFunction<JsonObject>, more: Partial<Tool> = {}): Tool {
+  return defineTool({
+    name: "tool",
+    description: "A tool.",
+    inputSchema: { type: "object" },
+    ...more,
+    host,
+  } as Tool);
+}
+
+/** A context for these tools, in which everything runs on the host. */
+export async function contextFor(
+  tools: readonly Tool[],
+  more: Partial<DispatchContext> = {},
+): Promise<DispatchContext> {
+  const registry = new ToolRegistry();
+  for (const tool of tools) registry.register(tool);
+  return {
+    registry,
+    policy: new HostPolicy(),
+    sandboxes: await openSandboxes(),
+    sessionId: "session",
+    ...more,
+  };
+}
+
+/** Dispatches one call of `tool`, which nobody aborts. */
+export async function dispatchTool(ctx: DispatchContext, input: unknown = {}): Promise<ToolExecution> {
+  const call = { id: "call", name: "tool", arguments: input as JsonObject };
+  const execution = await new ToolDispatchEngine().dispatch(call, ctx);
+  if (execution === null) throw new Error("the call was aborted");
+  return execution;
+}
+
+/** An event stream, and the events that it saw. */
+export function recordEvents(): { events: EventStream; seen: DispatchEvent[] } {
+  const events = new EventStream();
+  const seen: DispatchEvent[] = [];
+  events.on((event) => seen.push(event));
+  return { events, seen };
+}

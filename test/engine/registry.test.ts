@@ -1,0 +1,127 @@
+import { describe, expect, test } from "vitest";
+import { ToolNotFoundError, ToolRegistrationError, ToolRegistry } from "../../src/engine/registry.ts";
+import type { Tool } from "../../src/engine/tool.ts";
+import { contextFor, dispatchTool, hostTool } from "./helpers.ts";
+
+const tool = (name: string): Tool => hostTool(() => name, { name });
+
+describe("a registry", () => {
+  test("finds what was registered, in that order", () => {
+    const registry = new ToolRegistry().register(tool("b")).register(tool("a"));
+    expect(registry.names).toEqual(["b", "a"]);
+    expect(registry.tools.map(({ name }) => name)).toEqual(["b", "a"]);
+    expect([registry.size, registry.isEmpty, registry.has("a"), registry.has("c")]).toEqual([
+      2,
+      false,
+      true,
+      false,
+    ]);
+    expect(registry.get("a").name).toBe("a");
+    expect(() => registry.get("toString")).toThrow(ToolNotFoundError);
+  });
+
+  test("refuses a second tool of a name, unless it shall replace the first", () => {
+    const registry = new ToolRegistry().register(tool("a"));
+    expect(() => registry.register(tool("a"))).toThrow(/the name is taken/);
+    registry.register(
+      hostTool(() => 2, { name: "a", description: "new" }),
+      { replace: true },
+    );
+    expect(registry.get("a").description).toBe("new");
+  });
+
+  test("forgets a tool, and does not mind forgetting it again", () => {
+    const registry = new ToolRegistry().register(tool("a"));
+    expect([registry.unregister("a"), registry.unregister("a"), registry.isEmpty]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  test("gives a subset that goes its own way", () => {
+    const registry = new ToolRegistry().register(tool("a")).register(tool("b"));
+    const subset = registry.subset("b");
+    subset.register(tool("c"));
+    expect([subset.names, registry.names]).toEqual([
+      ["b", "c"],
+      ["a", "b"],
+    ]);
+    expect(() => registry.subset("a", "x")).toThrow(ToolNotFoundError);
+  });
+
+  test("tells a model what it needs to know, and no more", () => {
+    const inputSchema = { type: "object" };
+    expect(new ToolRegistry().register(tool("a")).definitions()).toEqual([
+      { name: "a", description: "A tool.", inputSchema },
+    ]);
+  });
+
+  test("can grow while calls are under way", async () => {
+    const ctx = await contextFor([
+      hostTool(async () => {
+        ctx.registry.unregister("tool");
+        ctx.registry.register(tool("late"));
+        return "still here";
+      }),
+    ]);
+    expect((await dispatchTool(ctx)).output).toBe("still here");
+    expect(ctx.registry.names).toEqual(["late"]);
+  });
+});
+
+describe("a tool is refused with every reason", () => {
+  const reasons = (broken: unknown): readonly string[] => {
+    try {
+      new ToolRegistry().register(broken as Tool);
+      return [];
+    } catch (error) {
+      expect(error).toBeInstanceOf(ToolRegistrationError);
+      return (error as ToolRegistrationError).reasons;
+    }
+  };
+
+  test("at once", () => {
+    expect(reasons({ name: "no spaces", inputSchema: { type: "strnig" }, sideEffects: "maybe" })).toEqual([
+      "the name must be 1 to 64 of the characters A-Z a-z 0-9 _ -",
+      "the description must be a string",
+      "sideEffects must be one of none, read, write, destructive",
+      "there is no implementation: give one of host, worker, wasm, quickjs, remote",
+      expect.stringMatching(/^the input schema does not compile: .*type/),
+    ]);
+  });
+
+  test.each<[string, object, RegExp]>([
+    ["two ways to run on the host", { host: () => 1, worker: { module: "/m.js" } }, /host and worker/],
+    ["a host that is no function", { host: 1 }, /host must be/],
+    ["a worker without a module", { worker: {} }, /worker.module/],
+    ["a component that is a number", { wasm: { component: 1 } }, /wasm.component/],
+    [
+      "a component on the web",
+      { wasm: { component: new URL("https://example.org/x.wasm") } },
+      /wasm.component/,
+    ],
+    ["both source and file", { quickjs: { source: "", file: "x.js" } }, /source or a file/],
+    ["an endpoint that is a path", { remote: { url: "/tool" } }, /remote.url/],
+    ["an endpoint that is a file", { remote: { url: "file:///etc/passwd" } }, /remote.url must be http/],
+    ["an endpoint with a password", { remote: { url: "http://me:secret@example.org" } }, /credentials/],
+  ])("when it has %s", (_case, implementation, reason) => {
+    const found = reasons({ name: "tool", description: "", inputSchema: {}, ...implementation });
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatch(reason);
+  });
+
+  test.each([undefined, null, 1, "tool", [], () => 1])("when it is no tool at all: %s", (nothing) => {
+    expect(reasons(nothing).length).toBeGreaterThan(0);
+  });
+
+  test("when its schema answers with a promise, which would pass for valid", () => {
+    const inputSchema = { $async: true, type: "object" };
+    expect(reasons({ ...tool("a"), inputSchema })[0]).toMatch(/\$async/);
+  });
+
+  test("when its schema refers to what would have to be fetched", () => {
+    const inputSchema = { $ref: "https://example.org/schema.json" };
+    expect(reasons({ ...tool("a"), inputSchema })[0]).toMatch(/does not compile/);
+  });
+});

@@ -1,0 +1,37 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { copyJson } from "../../src/json/copy.ts";
+
+test("gives a frozen copy that JSON.stringify writes the same", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+      const text = JSON.stringify(value);
+      fc.pre(!text.includes("__proto__"));
+      const copy = copyJson(value);
+      expect(JSON.stringify(copy)).toBe(text);
+      expect(Object.isFrozen(copy)).toBe(true);
+    }),
+  );
+});
+
+test("reads each member once, so that what it saw is what it gives", () => {
+  let reads = 0;
+  const shifty = {
+    get path() {
+      reads++;
+      return reads === 1 ? "a" : "/etc/passwd";
+    },
+  };
+  expect(copyJson(shifty)).toEqual({ path: "a" });
+  expect(reads).toBe(1);
+});
+
+test.each<[string, unknown, RegExp]>([
+  ["functions", { a: [() => 1] }, /^\/a\/0 is of type function/],
+  ["symbols", { "x/y": Symbol("s") }, /^\/x~1y is of type symbol/],
+  ["bigints", [1n], /^\/0 is of type bigint/],
+  ["infinite numbers", { n: Number.POSITIVE_INFINITY }, /^\/n is not a finite number/],
+  ["dates and other objects with a class", { at: new Date(0) }, /^\/at is not a plain object/],
+])("refuses %s, and says where", (_case, value, message) => {
+  expect(() => copyJson(value)).toThrow(message);
+});

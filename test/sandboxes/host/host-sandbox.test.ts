@@ -1,0 +1,148 @@
+import { describe, expect, test } from "vitest";
+import type { ToolExecution } from "../../../src/engine/execution.ts";
+import type { ResourceLimits } from "../../../src/policy/limits.ts";
+import { allow } from "../../../src/policy/policy.ts";
+import type { HostContext, HostInstance } from "../../../src/sandboxes/host/implementation.ts";
+import { contextFor, dispatchTool, hostTool, recordEvents } from "../../engine/helpers.ts";
+
+async function run(
+  host: Parameters<typeof hostTool>[0] | { create(): HostInstance },
+  limits: ResourceLimits = {},
+): Promise<ToolExecution> {
+  const policy = { check: () => allow({ sandbox: "host", limits }) };
+  return dispatchTool(await contextFor([hostTool(host as never)], { policy }));
+}
+
+describe("a host function", () => {
+  test("knows its call, and gets what the embedder passes through untouched", async () => {
+    const embedder = { user: new Map() };
+    const seen: Partial<HostContext>[] = [];
+    const tool = hostTool((_input, { callId, sessionId, toolName, embedder: passed }) => {
+      seen.push({ callId, sessionId, toolName, embedder: passed });
+    });
+    await dispatchTool(await contextFor([tool], { embedder }));
+    expect(seen).toEqual([{ callId: "call", sessionId: "session", toolName: "tool", embedder }]);
+    expect(seen[0]?.embedder).toBe(embedder);
+  });
+
+  test("streams output and log lines as events while it runs, and none afterwards", async () => {
+    const { events, seen } = recordEvents();
+    let late: HostContext | undefined;
+    const tool = hostTool((_input, context) => {
+      context.onOutput("first");
+      context.logger.warn("careful");
+      late = context;
+      return "end";
+    });
+    await dispatchTool(await contextFor([tool], { events }));
+    late?.onOutput("too late");
+    late?.logger.info("too late");
+    expect(seen).toMatchObject([
+      { type: "tool.started", grant: { sandbox: "host" } },
+      { type: "tool.output", chunk: "first" },
+      { type: "tool.log", level: "warn", message: "careful" },
+      { type: "tool.completed", execution: { output: "end" } },
+    ]);
+  });
+
+  test("has its chunks counted against the output budget", async () => {
+    const { error } = await run(
+      async (_input, context) => {
+        for (let i = 0; i < 100; i++) context.onOutput("x".repeat(10));
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        return "done";
+      },
+      { outputBytes: 500 },
+    );
+    expect(error).toMatchObject({ code: "limit_exceeded", message: "Tool exceeded 500 B output limit" });
+  });
+
+  test("hears of its deadline by the signal, and its late result is dropped", async () => {
+    let heard = false;
+    const { error, output } = await run(
+      (_input, { signal }) =>
+        new Promise((resolve) => {
+          signal.addEventListener("abort", () => {
+            heard = true;
+            resolve("late");
+          });
+        }),
+      { wallTimeMs: 20 },
+    );
+    expect([heard, output]).toEqual([true, null]);
+    // It did finish its work: whoever tries again must know.
+    expect(error).toMatchObject({ code: "timeout", effect: "committed" });
+  });
+
+  test("that holds the process past its deadline fails, though its work is done", async () => {
+    const { error } = await run(
+      () => {
+        const end = performance.now() + 30;
+        while (performance.now() < end);
+        return "done";
+      },
+      { wallTimeMs: 10 },
+    );
+    expect(error).toMatchObject({ code: "timeout", effect: "committed" });
+  });
+
+  test("that asks for its signal only after it was told to stop finds it aborted", async () => {
+    let aborted: boolean | undefined;
+    await run(
+      async (_input, context) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        aborted = context.signal.aborted;
+      },
+      { wallTimeMs: 5 },
+    );
+    await expect.poll(() => aborted).toBe(true);
+  });
+});
+
+describe("a host factory", () => {
+  test("makes an instance for each call", async () => {
+    let made = 0;
+    const create = (): HostInstance => {
+      const number = ++made;
+      return { execute: () => number, cancel: async () => true };
+    };
+    const ctx = await contextFor([hostTool({ create } as never)]);
+    expect([(await dispatchTool(ctx)).output, (await dispatchTool(ctx)).output]).toEqual([1, 2]);
+  });
+
+  test("that returns the same instance twice is refused before it runs", async () => {
+    let runs = 0;
+    const instance: HostInstance = { execute: () => ++runs, cancel: async () => true };
+    const ctx = await contextFor([hostTool({ create: () => instance } as never)]);
+    expect((await dispatchTool(ctx)).output).toBe(1);
+    const second = await dispatchTool(ctx);
+    expect(second.error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
+    expect(runs).toBe(1);
+  });
+
+  test("has its instance cancelled once at the deadline, whatever cancel() does", async () => {
+    let cancelled = 0;
+    const cancel = async (): Promise<boolean> => {
+      cancelled++;
+      throw new Error("cannot stop");
+    };
+    const create = (): HostInstance => ({ execute: () => new Promise(() => {}), cancel });
+    const { error } = await run({ create }, { wallTimeMs: 10 });
+    expect(error).toMatchObject({ code: "timeout", effect: "unknown" });
+    expect(cancelled).toBe(1);
+  });
+
+  test.each<[string, () => unknown]>([
+    [
+      "throws",
+      () => {
+        throw new Error("out of instances");
+      },
+    ],
+    ["makes nothing", () => undefined],
+    ["makes a number", () => 7],
+  ])("that %s fails the call", async (_case, create) => {
+    const { error } = await run({ create } as never);
+    expect(error?.code).toBe("execution_error");
+  });
+});

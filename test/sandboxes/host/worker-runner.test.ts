@@ -1,0 +1,75 @@
+import { afterAll, expect, test } from "vitest";
+import { defineTool, type Tool } from "../../../src/engine/tool.ts";
+import { openSandboxes } from "../../../src/sandboxes/router.ts";
+import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
+
+const sandboxes = await openSandboxes({ workers: { threads: 1 } });
+afterAll(() => sandboxes.close());
+
+const module = new URL("../../fixtures/worker/contract.ts", import.meta.url);
+const workerTool = (name: string, from: URL | string = module): Tool =>
+  defineTool({ name: "tool", description: "", inputSchema: {}, worker: { module: from, export: name } });
+
+test("a worker streams output and log lines from its thread", async () => {
+  const { events, seen } = recordEvents();
+  const ctx = await contextFor([workerTool("stream")], { sandboxes, events });
+  const { output } = await dispatchTool(ctx, { chunks: ["a", "b"] });
+  expect(output).toBe(2);
+  expect(seen).toMatchObject([
+    { type: "tool.started" },
+    { type: "tool.output", chunk: "a" },
+    { type: "tool.output", chunk: "b" },
+    { type: "tool.log", level: "warn", message: "done" },
+    { type: "tool.completed" },
+  ]);
+});
+
+test("a worker that ends its thread fails its own call, and no other", async () => {
+  const { error } = await dispatchTool(await contextFor([workerTool("exit")], { sandboxes }));
+  expect(error).toEqual({
+    code: "execution_error",
+    message: "Tool ended the thread that it ran in",
+    effect: "unknown",
+  });
+  const next = await dispatchTool(await contextFor([workerTool("echo")], { sandboxes }), { n: 1 });
+  expect(next.output).toEqual({ n: 1 });
+});
+
+test.each<[string, Tool]>([
+  ["is not there", workerTool("echo", "/no/such/module.js")],
+  ["exports no such function", workerTool("nothing")],
+])("a worker whose module %s is unavailable, and the model reads no path", async (_case, tool) => {
+  const { events, seen } = recordEvents();
+  const { error } = await dispatchTool(await contextFor([tool], { sandboxes, events }));
+  expect(error).toEqual({
+    code: "sandbox_unavailable",
+    message: "Tool 'tool' cannot run now: its 'host' sandbox is not available",
+    effect: "none",
+  });
+  expect(seen.at(-1)).toHaveProperty("detail");
+});
+
+test("a call that finds no free thread in time is refused, and was not run", async () => {
+  await using small = await openSandboxes({ workers: { threads: 1, maxWaitMs: 50 } });
+  const cancel = new AbortController();
+  const busy = dispatchTool(
+    await contextFor([workerTool("loop")], { sandboxes: small, signal: cancel.signal }),
+  );
+  const waiting = await dispatchTool(await contextFor([workerTool("echo")], { sandboxes: small }));
+  expect(waiting.error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
+  cancel.abort();
+  expect((await busy).error?.code).toBe("cancelled");
+});
+
+test("waiting for a thread does not count against the wall time", async () => {
+  const policy = {
+    check: () => ({ decision: "allow", grant: { sandbox: "host", limits: { wallTimeMs: 100 } } }),
+  };
+  const tools = { policy: policy as never, sandboxes };
+  const loops = Array.from({ length: 2 }, async () =>
+    dispatchTool(await contextFor([workerTool("loop")], tools)),
+  );
+  const echo = dispatchTool(await contextFor([workerTool("echo")], tools), { n: 1 });
+  for (const loop of await Promise.all(loops)) expect(loop.error?.code).toBe("timeout");
+  expect((await echo).success).toBe(true);
+});
