@@ -69,8 +69,8 @@ export class ToolRegistry {
       }
     }
     if (reasons.length > 0 || validate === undefined) throw new ToolRegistrationError(name, reasons);
-    const { sideEffects = "destructive" } = tool;
-    const subject = Object.freeze({ name, sideEffects, sandboxes: sandboxesOf(tool) });
+    const { sideEffects = "destructive", inputSchema } = tool;
+    const subject = Object.freeze({ name, sideEffects, sandboxes: sandboxesOf(tool), inputSchema });
     this.#tools.set(name, Object.freeze({ tool: Object.freeze({ ...tool }), validate, subject }));
     return this;
   }
@@ -99,6 +99,11 @@ export class ToolRegistry {
   /** The tools in order of registration. */
   get tools(): readonly Tool[] {
     return Array.from(this.#tools.values(), ({ tool }) => tool);
+  }
+
+  /** What policies know of the tools, in order of registration: what a policy file is held against. */
+  get subjects(): readonly PolicySubject[] {
+    return Array.from(this.#tools.values(), ({ subject }) => subject);
   }
 
   get size(): number {

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../json/value.ts";
+import type { JsonObject, JsonValue } from "../json/value.ts";
 import { type Capabilities, checkCapabilities } from "./capabilities.ts";
 import { checkLimits, type ResourceLimits } from "./limits.ts";
 import { isSandboxMode, type SandboxMode } from "./sandbox-mode.ts";
@@ -30,6 +30,8 @@ export interface PolicySubject {
   readonly sideEffects: SideEffects;
   /** The sandboxes in which the tool has an implementation. */
   readonly sandboxes: readonly SandboxMode[];
+  /** JSON Schema of the input. */
+  readonly inputSchema: JsonObject;
 }
 
 /**

@@ -1,0 +1,37 @@
+/**
+ * Dispatches a whole assistant message through Host, Wasm, QuickJS and Remote, each of them real, and checks
+ * that each call came out as it has to. Run it from the root of the repository: `npm start`.
+ */
+import { loadPolicyFile, openSandboxes, ToolDispatchEngine } from "sandgate";
+import { CALLS } from "./calls.ts";
+import { startLicenseServer } from "./license-server.ts";
+import { registerTools } from "./tools.ts";
+import { buildComponent } from "./wasm/build.ts";
+
+const server = await startLicenseServer();
+const component = await buildComponent();
+const registry = registerTools({ component, licenseUrl: server.url });
+const { policy } = await loadPolicyFile(`${import.meta.dirname}/policy.yaml`, registry.subjects);
+
+const engine = new ToolDispatchEngine();
+await using sandboxes = await openSandboxes();
+for (const tool of registry.tools) await sandboxes.prepare(tool);
+
+const calls = CALLS.map(({ call }) => call);
+const executions = await engine.dispatchAll(calls, { registry, policy, sandboxes, sessionId: "quickstart" });
+server.close();
+
+const rows = executions.map((execution, index) => ({
+  call: calls[index]?.id,
+  tool: calls[index]?.name,
+  sandbox: execution?.sandbox ?? "-",
+  outcome: execution?.error?.code ?? "ok",
+  "what the model reads": (execution?.error?.message ?? JSON.stringify(execution?.output)).slice(0, 60),
+  ms: Math.round(execution?.durationMs ?? 0),
+  "as expected": execution !== null && CALLS[index]?.holds(execution) ? "yes" : "NO",
+}));
+console.table(rows);
+
+const wrong = rows.filter((row) => row["as expected"] === "NO").length;
+console.log(wrong === 0 ? `All ${rows.length} calls came out as expected.` : `${wrong} calls did not.`);
+process.exitCode = wrong === 0 ? 0 : 1;

@@ -1,0 +1,15 @@
+/** `npm run test:corpora -- FOLDER`: runs what is in `test/corpora` against the corpora of a folder. */
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+
+const [folder, ...options] = process.argv.slice(2);
+if (folder === undefined || !existsSync(folder)) {
+  console.error("Give the folder of the corpora: npm run test:corpora -- FOLDER");
+  process.exit(2);
+}
+const { status } = spawnSync("vitest", ["run", "--config", "vitest.corpora.config.ts", ...options], {
+  stdio: "inherit",
+  env: { ...process.env, SANDGATE_CORPORA: resolve(folder) },
+});
+process.exitCode = status ?? 1;

@@ -1,0 +1,38 @@
+/**
+ * Installs the packed package in an empty folder, as a user would, and uses it there: library and command, in
+ * every sandbox, on this Node and on Node 24.
+ */
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { contractComponent } from "../test/fixtures/wasm/contract-component.ts";
+
+const NODE_24 = "24.21.0";
+
+const folder = mkdtempSync(join(tmpdir(), "sandgate-packed-"));
+try {
+  const npm = (...args: string[]): void => void execFileSync("npm", args, { cwd: folder, stdio: "inherit" });
+  execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { stdio: "inherit" });
+  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"));
+  if (tarball === undefined) throw new Error("npm pack made no tarball");
+  writeFileSync(
+    join(folder, "package.json"),
+    JSON.stringify({
+      name: "user",
+      private: true,
+      type: "module",
+      allowScripts: { [`node@${NODE_24}`]: true },
+    }),
+  );
+  npm("install", "--silent", "--no-audit", "--no-fund", `./${tarball}`, `node@${NODE_24}`);
+  for (const file of readdirSync(import.meta.dirname + "/packed")) {
+    copyFileSync(join(import.meta.dirname, "packed", file), join(folder, file));
+  }
+  copyFileSync(await contractComponent(), join(folder, "component.wasm"));
+  for (const node of [process.execPath, join(folder, "node_modules/node/bin/node")]) {
+    execFileSync(node, ["use.mjs"], { cwd: folder, stdio: "inherit" });
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
