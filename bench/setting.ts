@@ -2,6 +2,7 @@ import { deepStrictEqual } from "node:assert";
 import {
   allow,
   defineTool,
+  type JsonObject,
   openSandboxes,
   type ResourceLimits,
   type SandboxMode,
@@ -12,13 +13,13 @@ import {
 import type { Case } from "./measure.ts";
 
 /** The input of every benchmark: a small call, as models make them. */
-export const INPUT = { path: "src/index.ts", lines: [1, 20], follow: false };
+export const INPUT: JsonObject = { path: "src/index.ts", lines: [1, 20], follow: false };
 
 /** The same as a model sends it. */
 export const INPUT_TEXT: string = JSON.stringify(INPUT);
 
 /** The schema of {@link INPUT}. */
-export const INPUT_SCHEMA = {
+export const INPUT_SCHEMA: JsonObject = {
   type: "object",
   properties: {
     path: { type: "string" },

@@ -1,3 +1,4 @@
+export { ConfigError, type Problem } from "./config/problem.ts";
 export type { ToolCall } from "./engine/call.ts";
 export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "./engine/content.ts";
 export type { DispatchContext } from "./engine/context.ts";
@@ -29,5 +30,55 @@ export {
   type PolicySubject,
   type RuntimePolicy,
 } from "./policy/policy.ts";
+export type { PolicyTool } from "./policy/policy-checks.ts";
+export { type LoadedPolicy, loadPolicyFile } from "./policy/policy-file.ts";
+export type {
+  AllowedUse,
+  AllowRule,
+  AskRule,
+  Condition,
+  DenyRule,
+  Range,
+  Rule,
+  RuleMatch,
+  RulePolicyOptions,
+} from "./policy/rule.ts";
+export { RulePolicy } from "./policy/rule-policy.ts";
 export type { SandboxMode } from "./policy/sandbox-mode.ts";
 export type { SideEffects } from "./policy/side-effects.ts";
+export { anthropicMessagesProtocol } from "./protocols/anthropic-messages.ts";
+export { nativeProtocol } from "./protocols/native.ts";
+export { openAiChatProtocol } from "./protocols/openai-chat.ts";
+export { type Protocol, ProtocolError } from "./protocols/protocol.ts";
+export type {
+  HostContext,
+  HostFactory,
+  HostFunction,
+  HostImplementation,
+  HostInstance,
+  HostLogger,
+  WorkerContext,
+  WorkerFunction,
+  WorkerImplementation,
+} from "./sandboxes/host/implementation.ts";
+export type { ToolImplementations } from "./sandboxes/implementation.ts";
+export type {
+  QuickJsFile,
+  QuickJsImplementation,
+  QuickJsSource,
+} from "./sandboxes/quickjs/implementation.ts";
+export type { RemoteImplementation } from "./sandboxes/remote/implementation.ts";
+export { openSandboxes, type Sandboxes, type SandboxesOptions } from "./sandboxes/router.ts";
+export {
+  type Effect,
+  type LogLevel,
+  type ResourceUse,
+  type Sandbox,
+  type SandboxOutcome,
+  type SandboxRouter,
+  type SandboxTask,
+  type TaskObserver,
+  ToolPreparationError,
+} from "./sandboxes/sandbox.ts";
+export type { WasmImplementation } from "./sandboxes/wasm/implementation.ts";
+export type { WorkerPoolOptions } from "./sandboxes/worker-pool.ts";

@@ -1,5 +1,5 @@
 import type { ToolCall } from "./call.ts";
-import { type ContentBlock, isContentOutput } from "./content.ts";
+import { type ContentBlock, contentText, isContentOutput } from "./content.ts";
 import type { ToolExecution } from "./execution.ts";
 
 /** The assistant's half of the pair: the calls that have a result. */
@@ -61,7 +61,12 @@ function resultContent(
   output: ToolExecution["output"],
   error: ToolExecution["error"],
 ): readonly ContentBlock[] {
-  if (isContentOutput(output)) return output.content;
+  if (isContentOutput(output)) {
+    const { content } = output;
+    // A failure reported without words needs some all the same.
+    const isSilent = error !== undefined && contentText(content).trim() === "";
+    return isSilent ? [{ type: "text", text: error.message }, ...content] : content;
+  }
   if (error !== undefined) return [{ type: "text", text: error.message }];
   return [{ type: "text", text: typeof output === "string" ? output : JSON.stringify(output) }];
 }

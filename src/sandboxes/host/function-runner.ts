@@ -70,13 +70,14 @@ class FunctionRun {
     const expire = (): void => this.stop("timeout");
     const deadline = limits.wallTimeMs === undefined ? undefined : setTimeout(expire, limits.wallTimeMs);
     signal?.addEventListener("abort", cancel);
+    // It may have been aborted by the tool itself, before it returned its promise.
+    if (signal?.aborted) cancel();
     this.ended = new Promise<SandboxOutcome>((resolve) => {
       this.#end = resolve;
       Promise.resolve(result).then(
         (value) => resolve(this.returned(value)),
         (thrown: unknown) => resolve(this.threw(thrown)),
       );
-      // It may have been stopped before it returned its promise.
       if (this.#cause !== undefined) this.#letStop();
     }).finally(() => {
       clearTimeout(deadline);

@@ -1,5 +1,6 @@
 import type { JsonValue } from "../../json/value.ts";
 import { encodeOutput } from "../output.ts";
+import type { LogLevel } from "../sandbox.ts";
 import { describeThrown, type ThrownText } from "../thrown.ts";
 import { markStarted, type ThreadTask, tell } from "../worker-thread.ts";
 import type { WorkerContext, WorkerFunction } from "./implementation.ts";
@@ -60,19 +61,17 @@ class ThreadContext implements WorkerContext {
     this.callId = task.callId;
     this.sessionId = task.sessionId;
     this.toolName = task.toolName;
-    const { taskId } = task;
-    this.logger = {
-      debug: (message) => tell({ taskId, type: "log", level: "debug", message: String(message) }),
-      info: (message) => tell({ taskId, type: "log", level: "info", message: String(message) }),
-      warn: (message) => tell({ taskId, type: "log", level: "warn", message: String(message) }),
-      error: (message) => tell({ taskId, type: "log", level: "error", message: String(message) }),
-    };
+    const at =
+      (level: LogLevel): ((message: string) => void) =>
+      (message) =>
+        tell(task, { type: "log", level, message: String(message) });
+    this.logger = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   }
 
   onOutput(chunk: string): void {
     const text = String(chunk);
     this.streamedBytes += Buffer.byteLength(text);
     if (this.streamedBytes > (this.#task.maxOutputBytes ?? Number.POSITIVE_INFINITY)) return;
-    tell({ taskId: this.#task.taskId, type: "output", chunk: text });
+    tell(this.#task, { type: "output", chunk: text });
   }
 }

@@ -74,6 +74,16 @@ describe("a host function", () => {
     expect(error).toMatchObject({ code: "timeout", effect: "committed" });
   });
 
+  test("that was cancelled before it returned its promise is not waited for", async () => {
+    const cancel = new AbortController();
+    const tool = hostTool(() => {
+      cancel.abort();
+      return new Promise(() => {});
+    });
+    const { error } = await dispatchTool(await contextFor([tool], { signal: cancel.signal }));
+    expect(error?.code).toBe("cancelled");
+  });
+
   test("that holds the process past its deadline fails, though its work is done", async () => {
     const { error } = await run(
       () => {

@@ -50,12 +50,14 @@ test.each<[string, Tool]>([
 });
 
 test("a call that finds no free thread in time is refused, and was not run", async () => {
-  await using small = await openSandboxes({ workers: { threads: 1, maxWaitMs: 50 } });
+  await using small = await openSandboxes({ workers: { threads: 1, maxWaitMs: 300 } });
+  const echo = await contextFor([workerTool("echo")], { sandboxes: small });
+  await expect.poll(async () => (await dispatchTool(echo)).success).toBe(true);
   const cancel = new AbortController();
   const busy = dispatchTool(
     await contextFor([workerTool("loop")], { sandboxes: small, signal: cancel.signal }),
   );
-  const waiting = await dispatchTool(await contextFor([workerTool("echo")], { sandboxes: small }));
+  const waiting = await dispatchTool(echo);
   expect(waiting.error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
   cancel.abort();
   expect((await busy).error?.code).toBe("cancelled");

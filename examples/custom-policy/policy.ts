@@ -1,0 +1,13 @@
+import type { Decision, PolicyRequest, RuntimePolicy } from "sandgate";
+
+/** Runs what has no side effects where its author prefers, the rest only isolated, and destroys nothing. */
+export class CarefulPolicy implements RuntimePolicy {
+  check({ tool }: PolicyRequest): Decision {
+    if (tool.sideEffects === "destructive") return { decision: "deny", reason: "nothing is destroyed here" };
+    const accepted = tool.sandboxes.filter((mode) => tool.sideEffects === "none" || mode !== "host");
+    const [sandbox] = accepted;
+    if (sandbox === undefined) return { decision: "deny", reason: "it must not run on the host" };
+    const limits = sandbox === "host" ? {} : { wallTimeMs: 1_000 };
+    return { decision: "allow", grant: { sandbox, limits, capabilities: {} } };
+  }
+}

@@ -1,0 +1,83 @@
+import { formatProblem, type Problem } from "../config/problem.ts";
+import type { WorkerImplementation } from "../sandboxes/host/implementation.ts";
+import { sandboxesOf } from "../sandboxes/implementation.ts";
+import { openSandboxes, type Sandboxes } from "../sandboxes/router.ts";
+import type { Command } from "./command-line.ts";
+import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "./exit-code.ts";
+import { type Config, type ConfiguredTool, loadConfig } from "./load-config.ts";
+import { loadExport } from "./load-export.ts";
+import { toPrintable } from "./printable.ts";
+import { print, type Terminal } from "./terminal.ts";
+
+/**
+ * Loads everything that a config names, makes each tool ready in each of its sandboxes, and prints every
+ * problem and a summary. No tool runs.
+ *
+ * @throws {ConfigError} when the config's file is none.
+ */
+export async function check(
+  { config: file }: Extract<Command, { name: "check" }>,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const config = await loadConfig(file);
+  const problems = [...config.problems, ...(await prepareTools(config, terminal))].sort(byPosition);
+  const errors = problems.filter(({ severity }) => severity === "error").length;
+  await print(terminal.stderr, problems.map(formatProblem).join("\n"));
+  if (terminal.signal?.aborted) return EXIT_INTERRUPTED;
+  const counts = [
+    count(config.toolCount, "tool"),
+    count(errors, "error"),
+    count(problems.length - errors, "warning"),
+  ];
+  await print(terminal.stdout, `${toPrintable(file)}: ${counts.join(", ")}`);
+  return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
+}
+
+async function prepareTools(config: Config, { signal }: Terminal): Promise<readonly Problem[]> {
+  await using sandboxes = await openSandboxes(config.sandboxOptions);
+  const problems: Problem[] = [];
+  for (const configured of config.tools) {
+    if (signal?.aborted) break;
+    problems.push(...(await prepareTool(configured, config, sandboxes)));
+  }
+  return problems;
+}
+
+/** Makes a tool ready in each sandbox by itself, so that each problem is told, and where it stands. */
+async function prepareTool(
+  { tool, path }: ConfiguredTool,
+  { source }: Config,
+  sandboxes: Sandboxes,
+): Promise<readonly Problem[]> {
+  const problems: Problem[] = [];
+  for (const mode of sandboxesOf(tool)) {
+    try {
+      const sandbox = await sandboxes.route(mode);
+      await sandbox?.prepare(tool);
+      if (mode === "host" && tool.worker !== undefined) await checkWorkerExport(tool.worker);
+    } catch (error) {
+      const implementation = mode === "host" ? "worker" : mode;
+      problems.push(source.problem([...path, implementation], messageOf(error), "error", "key"));
+    }
+  }
+  return problems;
+}
+
+/** A worker's module is loaded by the first call only, in its thread; whoever checks wants to know before. */
+async function checkWorkerExport(worker: WorkerImplementation): Promise<void> {
+  const exported = await loadExport(String(worker.module), worker.export);
+  if (typeof exported !== "function") throw new Error("the worker's export is no function");
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** By file and position, so that the operator can go through a file from its top. */
+function byPosition(a: Problem, b: Problem): number {
+  return a.file.localeCompare(b.file) || a.line - b.line || a.column - b.column;
+}
+
+function count(amount: number, noun: string): string {
+  return `${amount} ${noun}${amount === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,77 @@
+import { compileShape, type Shape } from "../config/shape.ts";
+import type { JsonObject } from "../json/value.ts";
+import { MAX_WALL_TIME_MS } from "../policy/limits.ts";
+import { SIDE_EFFECTS } from "../policy/side-effects.ts";
+
+const TEXT: JsonObject = { type: "string", minLength: 1 };
+
+function map(properties: JsonObject, required: readonly string[] = []): JsonObject {
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+/** `sandgate.yaml` itself; what its parts hold is checked part by part. */
+export const CONFIG_SHAPE: Shape = compileShape(
+  map({ tools: { type: "array" }, policy: { type: ["object", "string"] }, sandboxes: {} }, [
+    "tools",
+    "policy",
+  ]),
+);
+
+/** Its `sandboxes`: the options of `openSandboxes`. */
+export const SANDBOXES_SHAPE: Shape = compileShape(
+  map({
+    workers: map({
+      threads: { type: "integer", minimum: 1, maximum: 1_024, message: "must be from 1 to 1024" },
+      maxWaitMs: {
+        type: "integer",
+        minimum: 1,
+        maximum: MAX_WALL_TIME_MS,
+        message: `must be from 1 to ${MAX_WALL_TIME_MS}`,
+      },
+    }),
+    wasm: map({ cacheDirectory: TEXT }),
+  }),
+);
+
+/** One of `tools`. */
+export const TOOL_SHAPE: Shape = compileShape(
+  map(
+    {
+      name: { type: "string" },
+      description: { type: "string" },
+      inputSchema: { type: ["object", "string"] },
+      sideEffects: { type: "string", enum: SIDE_EFFECTS },
+      host: map({ module: TEXT, export: TEXT }, ["module"]),
+      worker: map({ module: TEXT, export: TEXT }, ["module"]),
+      wasm: map({ component: TEXT, tool: TEXT }, ["component"]),
+      quickjs: {
+        ...map({ file: TEXT, source: TEXT, export: TEXT }),
+        oneOf: [{ required: ["file"] }, { required: ["source"] }],
+        message: "must have one of file and source",
+      },
+      remote: map({ url: TEXT }, ["url"]),
+    },
+    ["name", "description", "inputSchema"],
+  ),
+);
+
+/** What has the {@link TOOL_SHAPE}, as it is written: paths are relative to the file. */
+export interface ToolEntry {
+  readonly name: string;
+  readonly description: string;
+  /** The schema, or the path of its file. */
+  readonly inputSchema: JsonObject | string;
+  readonly sideEffects?: (typeof SIDE_EFFECTS)[number];
+  readonly host?: ModuleEntry;
+  readonly worker?: ModuleEntry;
+  readonly wasm?: { readonly component: string; readonly tool?: string };
+  readonly quickjs?: { readonly file?: string; readonly source?: string; readonly export?: string };
+  readonly remote?: { readonly url: string };
+}
+
+/** A function of an ES module. */
+export interface ModuleEntry {
+  readonly module: string;
+  /** Default: `"default"`. */
+  readonly export?: string;
+}

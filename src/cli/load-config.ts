@@ -1,0 +1,79 @@
+import { ConfigError, type Problem } from "../config/problem.ts";
+import { readConfigFile } from "../config/read-file.ts";
+import type { ConfigPath, ConfigSource } from "../config/source.ts";
+import { ToolRegistrationError, ToolRegistry } from "../engine/registry.ts";
+import type { Tool } from "../engine/tool.ts";
+import type { RuntimePolicy } from "../policy/policy.ts";
+import type { SandboxesOptions } from "../sandboxes/router.ts";
+import { absolutePathBeside } from "./beside.ts";
+import { CONFIG_SHAPE, SANDBOXES_SHAPE } from "./config-shape.ts";
+import { loadPolicy } from "./load-policy.ts";
+import { loadTool } from "./load-tool.ts";
+
+/** What `sandgate.yaml` says, as far as it could be loaded. */
+export interface Config {
+  readonly source: ConfigSource;
+  /** Errors keep the config from being used; warnings do not. */
+  readonly problems: readonly Problem[];
+  /** How many tools the file names. */
+  readonly toolCount: number;
+  /** Those that are registered. */
+  readonly tools: readonly ConfiguredTool[];
+  readonly registry: ToolRegistry;
+  /** `undefined` when it has errors. */
+  readonly policy: RuntimePolicy | undefined;
+  readonly sandboxOptions: SandboxesOptions;
+}
+
+/** A tool, and where the config names it. */
+export interface ConfiguredTool {
+  readonly tool: Tool;
+  readonly path: ConfigPath;
+}
+
+/**
+ * Loads `sandgate.yaml` and what it names: schemas, host modules, the policy. It goes on after a problem, so
+ * that every problem is told at once.
+ *
+ * @throws {ConfigError} when the file itself cannot be read, or is no YAML.
+ */
+export async function loadConfig(file: string): Promise<Config> {
+  const source = await readConfigFile(file);
+  const problems = source.check(CONFIG_SHAPE);
+  const entries = source.at(["tools"]);
+  const toolCount = Array.isArray(entries) ? entries.length : 0;
+  const registry = new ToolRegistry();
+  const tools: ConfiguredTool[] = [];
+  for (let index = 0; index < toolCount; index++) {
+    const path = ["tools", index];
+    try {
+      const tool = await loadTool(source, path);
+      registry.register(tool);
+      tools.push({ tool, path });
+    } catch (error) {
+      problems.push(...problemsOf(error, source, path));
+    }
+  }
+  const { policy, problems: policyProblems } = await loadPolicy(source, registry);
+  problems.push(...policyProblems);
+  const sandboxProblems =
+    source.at(["sandboxes"]) === undefined ? [] : source.check(SANDBOXES_SHAPE, ["sandboxes"]);
+  problems.push(...sandboxProblems);
+  const sandboxOptions = sandboxProblems.length > 0 ? {} : readSandboxOptions(source);
+  return { source, problems, toolCount, tools, registry, policy, sandboxOptions };
+}
+
+function problemsOf(error: unknown, source: ConfigSource, path: ConfigPath): readonly Problem[] {
+  if (error instanceof ConfigError) return error.problems;
+  if (!(error instanceof ToolRegistrationError)) throw error;
+  return error.reasons.map((reason) => source.problem(path, reason));
+}
+
+/** The checked options, with their path made absolute. */
+function readSandboxOptions(source: ConfigSource): SandboxesOptions {
+  const options = (source.at(["sandboxes"]) ?? {}) as SandboxesOptions;
+  const directory = options.wasm?.cacheDirectory;
+  return directory === undefined
+    ? options
+    : { ...options, wasm: { cacheDirectory: absolutePathBeside(source.file, directory) } };
+}

@@ -1,0 +1,32 @@
+import { stat } from "node:fs/promises";
+import { pathToFileURL } from "node:url";
+
+/**
+ * Loads what a module of the config exports.
+ *
+ * @param path An absolute path.
+ * @throws {Error} when the module is missing, does not load, or has no such export; the message says which.
+ */
+export async function loadExport(path: string, name = "default"): Promise<unknown> {
+  // A module that is missing, and one that imports what is missing, fail with the same code.
+  if (!(await isFile(path))) throw new Error("the module cannot be found");
+  let exports: Record<string, unknown>;
+  try {
+    exports = await import(pathToFileURL(path).href);
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : "it threw what is no error";
+    throw new Error(`the module cannot be loaded: ${reason}`, { cause: thrown });
+  }
+  if (Object.hasOwn(exports, name)) return exports[name];
+  const names = Object.keys(exports);
+  const known = names.length === 0 ? "it exports nothing" : `it exports ${names.join(", ")}`;
+  throw new Error(`the module has no export '${name}': ${known}`);
+}
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,32 @@
+import { ConfigError, type Problem } from "../config/problem.ts";
+import type { ConfigSource } from "../config/source.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
+import { isJsonObject } from "../json/value.ts";
+import type { RuntimePolicy } from "../policy/policy.ts";
+import { loadPolicyFile, readPolicy } from "../policy/policy-file.ts";
+import { sandboxesOf } from "../sandboxes/implementation.ts";
+import { pathBeside } from "./beside.ts";
+
+/** A policy, unless it has errors, and what there is to say of it. */
+export interface PolicyResult {
+  readonly policy: RuntimePolicy | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** Loads the `policy` of a config, which stands there or in a file of its own, and holds it against the tools. */
+export async function loadPolicy(source: ConfigSource, registry: ToolRegistry): Promise<PolicyResult> {
+  const written = source.at(["policy"]);
+  // The config's shape has said so.
+  if (typeof written !== "string" && !isJsonObject(written)) return { policy: undefined, problems: [] };
+  const tools = registry.tools.map((tool) => ({ ...tool, sandboxes: sandboxesOf(tool) }));
+  try {
+    const { policy, warnings } =
+      typeof written === "string"
+        ? await loadPolicyFile(pathBeside(source.file, written), tools)
+        : readPolicy(source, ["policy"], tools);
+    return { policy, problems: warnings };
+  } catch (error) {
+    if (error instanceof ConfigError) return { policy: undefined, problems: error.problems };
+    throw error;
+  }
+}

@@ -1,0 +1,75 @@
+import { ConfigError, type Problem } from "../config/problem.ts";
+import { readConfigFile } from "../config/read-file.ts";
+import type { ConfigPath, ConfigSource } from "../config/source.ts";
+import type { Tool } from "../engine/tool.ts";
+import { isJsonObject, type JsonObject } from "../json/value.ts";
+import type { HostImplementation } from "../sandboxes/host/implementation.ts";
+import { absolutePathBeside, pathBeside } from "./beside.ts";
+import { TOOL_SHAPE, type ToolEntry } from "./config-shape.ts";
+import { loadExport } from "./load-export.ts";
+
+/**
+ * Makes a tool of an entry of the config: reads its schema, loads its host function. Nothing else runs.
+ *
+ * @throws {ConfigError} with every problem of the entry.
+ */
+export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<Tool> {
+  const problems: Problem[] = source.check(TOOL_SHAPE, path);
+  if (problems.length > 0) throw new ConfigError(problems);
+  const entry = source.at(path) as unknown as ToolEntry;
+  const absolute = (relative: string): string => absolutePathBeside(source.file, relative);
+  const { name, description, sideEffects, worker, wasm, remote } = entry;
+  const inputSchema = await collect(problems, () => loadSchema(source, [...path, "inputSchema"]));
+  const host = await collect(problems, () => loadHost(source, [...path, "host"], entry.host));
+  if (inputSchema === undefined || problems.length > 0) throw new ConfigError(problems);
+  return {
+    ...{ name, description, inputSchema },
+    ...(sideEffects && { sideEffects }),
+    ...(host !== undefined && { host }),
+    ...(worker && { worker: { ...worker, module: absolute(worker.module) } }),
+    ...(wasm && { wasm: { ...wasm, component: absolute(wasm.component) } }),
+    ...quickJsOf(entry, absolute),
+    ...(remote && { remote }),
+  };
+}
+
+function quickJsOf({ quickjs }: ToolEntry, absolute: (path: string) => string): Pick<Tool, "quickjs"> {
+  const { file, source, ...rest } = quickjs ?? {};
+  if (file !== undefined) return { quickjs: { ...rest, file: absolute(file) } };
+  return source === undefined ? {} : { quickjs: { ...rest, source } };
+}
+
+async function loadSchema(source: ConfigSource, path: ConfigPath): Promise<JsonObject> {
+  const schema = source.at(path) as JsonObject | string;
+  if (typeof schema !== "string") return schema;
+  const file = await readConfigFile(pathBeside(source.file, schema));
+  if (isJsonObject(file.value)) return file.value;
+  throw new ConfigError([file.problem([], "a schema must be a map")]);
+}
+
+async function loadHost(
+  source: ConfigSource,
+  path: ConfigPath,
+  entry: ToolEntry["host"],
+): Promise<HostImplementation | undefined> {
+  if (entry === undefined) return undefined;
+  try {
+    return (await loadExport(
+      absolutePathBeside(source.file, entry.module),
+      entry.export,
+    )) as HostImplementation;
+  } catch (error) {
+    throw new ConfigError([source.problem([...path, "module"], (error as Error).message)]);
+  }
+}
+
+/** The result of a step; its problems join the others. */
+async function collect<T>(problems: Problem[], step: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await step();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    problems.push(...error.problems);
+    return undefined;
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * What a terminal obeys instead of showing (control characters, escape sequences), what changes the order or
+ * the look of the text around it (bidi controls, variation selectors), and what it does not show at all.
+ */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+const SHORT_ESCAPES: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+
+/** A text from a tool or a model as one line that a terminal only shows: what is unprintable is escaped. */
+export function toPrintable(text: string): string {
+  return text.replace(UNPRINTABLE, (character) => SHORT_ESCAPES[character] ?? escapeUnits(character));
+}
+
+/** Writes JSON text over several lines; the same value, but with nothing unprintable in its strings. */
+export function toPrintableJson(value: unknown): string {
+  const text = JSON.stringify(value, null, 2);
+  // Outside strings the only such character is the line feed between the lines.
+  return text.replace(UNPRINTABLE, (character) => (character === "\n" ? "\n" : escapeUnits(character)));
+}
+
+/** The UTF-16 code units of a character as JSON writes them. */
+function escapeUnits(character: string): string {
+  return Array.from(
+    { length: character.length },
+    (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`,
+  ).join("");
+}

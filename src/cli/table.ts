@@ -1,0 +1,45 @@
+import type { ToolExecution } from "../engine/execution.ts";
+import { toToolResult } from "../engine/messages.ts";
+import { formatDuration } from "../policy/limits.ts";
+import { toText } from "../protocols/text.ts";
+import { toPrintable } from "./printable.ts";
+import { fitText, textWidth } from "./text-width.ts";
+
+const HEADINGS = ["call", "tool", "sandbox", "outcome", "time"] as const;
+const GAP = "  ";
+const OUTCOME_COLUMN = 3;
+/** The ids and names are the model's: they must not push the outcome out of sight. */
+const MAX_COLUMNS = [24, 32, 7, Number.POSITIVE_INFINITY, 12] as const;
+const MIN_OUTCOME_COLUMNS = 20;
+/** More code units than a line shows; the rest need not be looked at. */
+const MAX_CELL_LENGTH = 1_000;
+
+/**
+ * Writes executions as a table with one line for each, in at most `columns` columns. Whatever tools and models
+ * put into it is only shown, never obeyed, by the terminal.
+ */
+export function formatTable(executions: readonly ToolExecution[], columns: number): string {
+  const rows = [HEADINGS, ...executions.map(toRow)].map((row) =>
+    row.map((cell) => toPrintable(cell.slice(0, MAX_CELL_LENGTH))),
+  );
+  const widths = HEADINGS.map((_, column) => {
+    const widest = Math.max(...rows.map((row) => textWidth(row[column] ?? "")));
+    return Math.min(widest, MAX_COLUMNS[column] ?? widest);
+  });
+  const others = widths.reduce((sum, width, column) => (column === OUTCOME_COLUMN ? sum : sum + width), 0);
+  const left = columns - others - GAP.length * (HEADINGS.length - 1);
+  widths[OUTCOME_COLUMN] = Math.min(widths[OUTCOME_COLUMN] ?? 0, Math.max(left, MIN_OUTCOME_COLUMNS));
+  return rows.map((row) => formatRow(row, widths)).join("\n");
+}
+
+function formatRow(row: readonly string[], widths: readonly number[]): string {
+  const cells = row.map((cell, column) => fitText(cell, widths[column] ?? 0));
+  return cells.join(GAP).trimEnd();
+}
+
+function toRow(execution: ToolExecution): readonly string[] {
+  const { callId, toolName, sandbox, durationMs, error } = execution;
+  const outcome = `${error?.code ?? "ok"}: ${toText(toToolResult(execution).content)}`;
+  const time = formatDuration(Number(durationMs.toFixed(durationMs < 10 ? 1 : 0)));
+  return [callId, toolName, sandbox ?? "-", outcome, time];
+}

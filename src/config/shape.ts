@@ -1,0 +1,132 @@
+import type { ErrorObject } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { suggest } from "./suggest.ts";
+
+/** What is wrong with a part of a value, in plain words. */
+export interface Flaw {
+  /** From the value that was checked. */
+  readonly path: readonly string[];
+  /** Whether the key is wrong, or what stands under it. */
+  readonly at: "key" | "value";
+  readonly message: string;
+}
+
+/** The shape that a configuration must have. Returns every flaw of a value. */
+export type Shape = (value: JsonValue) => readonly Flaw[];
+
+let compiler: Ajv2020 | undefined;
+
+/**
+ * Compiles a JSON schema (draft 2020-12) of a configuration. The additional keyword `message` replaces the
+ * words for whatever is wrong with the value of its schema, apart from a wrong type; an `anyOf` or `oneOf`
+ * should have one, since the flaws of its alternatives are not told.
+ *
+ * @throws {Error} when the schema does not compile.
+ */
+export function compileShape(schema: JsonObject): Shape {
+  compiler ??= new Ajv2020({
+    allErrors: true,
+    ownProperties: true,
+    verbose: true,
+    strict: true,
+    strictRequired: false,
+    allowUnionTypes: true,
+    addUsedSchema: false,
+    keywords: ["message"],
+  });
+  const validate = compiler.compile(schema);
+  return (value) => (validate(value) ? [] : describeAll(validate.errors ?? []));
+}
+
+function describeAll(errors: readonly ErrorObject[]): Flaw[] {
+  const choices = errors.filter(({ keyword }) => keyword === "anyOf" || keyword === "oneOf");
+  const isPartOfChoice = (error: ErrorObject): boolean =>
+    choices.some(({ schemaPath }) => error.schemaPath.startsWith(`${schemaPath}/`));
+  const flaws = new Map<string, Flaw>();
+  for (const error of errors) {
+    // Both only repeat that something below them is wrong.
+    if (error.keyword === "if" || error.keyword === "propertyNames" || isPartOfChoice(error)) continue;
+    const flaw = describe(error);
+    // One value can break several keywords that say the same.
+    flaws.set(JSON.stringify(flaw), flaw);
+  }
+  return [...flaws.values()];
+}
+
+function describe(error: ErrorObject): Flaw {
+  const { instancePath, keyword, propertyName } = error;
+  const path = instancePath.split("/").slice(1).map(unescapePointer);
+  const params = error.params as Record<string, unknown>;
+  const message = wordsOfSchema(error) ?? wordsOf(error);
+  if (propertyName !== undefined) return { path: [...path, propertyName], at: "key", message };
+  if (keyword === "additionalProperties") {
+    const key = String(params["additionalProperty"]);
+    return { path: [...path, key], at: "key", message: unknownKey(key, error.parentSchema) };
+  }
+  return { path, at: keyword === "not" || keyword === "false schema" ? "key" : "value", message };
+}
+
+/** What the schema itself says, unless the flaw is one that its words are not about. */
+function wordsOfSchema({ keyword, parentSchema }: ErrorObject): string | undefined {
+  const words: unknown = parentSchema?.["message"];
+  const isOther = keyword === "type" || keyword === "required" || keyword === "additionalProperties";
+  return typeof words === "string" && !isOther ? words : undefined;
+}
+
+function unknownKey(key: string, schema: ErrorObject["parentSchema"]): string {
+  const properties: unknown = schema?.["properties"];
+  const known = isJsonObject(properties) ? Object.keys(properties) : [];
+  const meant = suggest(key, known);
+  if (meant !== undefined) return `unknown key '${key}': did you mean '${meant}'?`;
+  return `unknown key '${key}': ${known.length > 0 ? `known here are ${known.join(", ")}` : "none is known here"}`;
+}
+
+const TYPES: Record<string, string> = {
+  null: "null",
+  boolean: "true or false",
+  integer: "a whole number",
+  number: "a number",
+  string: "a string",
+  array: "a list",
+  object: "a map",
+};
+
+function wordsOf({ keyword, params, message, data }: ErrorObject): string {
+  const param = params as Record<string, unknown>;
+  switch (keyword) {
+    case "type":
+      return `must be ${[param["type"]]
+        .flat()
+        .map((type) => TYPES[String(type)])
+        .join(" or ")}, not ${typeOf(data)}`;
+    case "required":
+      return `'${param["missingProperty"]}' is missing`;
+    case "enum": {
+      const allowed = (param["allowedValues"] as readonly unknown[]).map(String);
+      const meant = typeof data === "string" ? suggest(data, allowed) : undefined;
+      return `must be one of ${allowed.join(", ")}${meant === undefined ? "" : `: did you mean '${meant}'?`}`;
+    }
+    case "minItems":
+    case "minLength":
+    case "minProperties":
+      return param["limit"] === 1 ? "must not be empty" : (message ?? "is too short");
+    case "uniqueItems":
+      return `the items ${param["j"]} and ${param["i"]} (from 0) are the same`;
+    case "false schema":
+    case "not":
+      return "is not allowed here";
+    default:
+      return message ?? "is not valid";
+  }
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "boolean" ? "a boolean" : (TYPES[typeof value] ?? typeof value);
+}
+
+function unescapePointer(step: string): string {
+  return step.replaceAll("~1", "/").replaceAll("~0", "~");
+}

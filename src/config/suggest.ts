@@ -1,0 +1,30 @@
+/** The name that someone most likely meant by a misspelt one; `undefined` unless that is obvious. */
+export function suggest(misspelt: string, names: readonly string[]): string | undefined {
+  const wanted = misspelt.toLowerCase();
+  if (wanted.length > 64) return undefined;
+  let best: string | undefined;
+  let least = Math.min(2, Math.floor(wanted.length / 3)) + 1;
+  for (const name of names) {
+    const distance = editDistance(wanted, name.toLowerCase());
+    if (distance < least) [best, least] = [name, distance];
+  }
+  return best;
+}
+
+/** How many insertions, deletions, replacements and swaps of neighbours lead from one word to the other. */
+function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1];
+      let cost = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + (same ? 0 : 1));
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (swapped) cost = Math.min(cost, (beforeLast[j - 2] ?? 0) + 1);
+      row.push(cost);
+    }
+    [beforeLast, last] = [last, row];
+  }
+  return last[b.length] ?? 0;
+}

@@ -1,0 +1,127 @@
+import {
+  type Alias,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  type Range,
+  type YAMLMap,
+  type YAMLSeq,
+} from "yaml";
+import { type JsonValue, MAX_DEPTH } from "../json/value.ts";
+import { ConfigError, type Problem } from "./problem.ts";
+
+/** A value of a file, and where it stands. Offsets are UTF-16 code units from the start of the text. */
+export interface LocatedValue {
+  /** Deeply frozen. */
+  readonly value: JsonValue;
+  readonly offset: number;
+  /** Where the key stands under which the value was found; for list items and the root, the value's own. */
+  readonly keyOffset: number;
+  /** The members of a map, or the items of a list by their index. */
+  readonly members: ReadonlyMap<string, LocatedValue>;
+}
+
+/** Aliases can make a short text endless: this many values are enough for any configuration. */
+const MAX_VALUES = 100_000;
+const NO_MEMBERS: ReadonlyMap<string, LocatedValue> = new Map();
+
+/**
+ * Turns a parsed YAML document into a JSON value with positions. Keys are strings and stand once in a map;
+ * aliases are followed as far as {@link MAX_VALUES} allows.
+ */
+export class TreeReader {
+  /** What could not be read so far. */
+  readonly problems: Problem[] = [];
+  readonly #problemAt: (offset: number, message: string) => Problem;
+  readonly #anchors = new Map<string, Node>();
+  /** Nodes that set their anchor: one that is read again through an alias does not set it again. */
+  readonly #anchored = new Set<Node>();
+  readonly #targets = new Map<Alias, Node>();
+  #values = 0;
+
+  constructor(problemAt: (offset: number, message: string) => Problem) {
+    this.#problemAt = problemAt;
+  }
+
+  /**
+   * Reads a node and everything below it.
+   *
+   * @throws {ConfigError} when the tree is too deep or too large to go on.
+   */
+  read(node: Node | null | undefined, offset: number, keyOffset: number = offset, depth = 1): LocatedValue {
+    const at = startOf(node) ?? offset;
+    if (++this.#values > MAX_VALUES) this.#abort(at, `the file holds more than ${MAX_VALUES} values`);
+    if (depth > MAX_DEPTH) this.#abort(at, `nested deeper than ${MAX_DEPTH} levels`);
+    if (isAlias(node)) return { ...this.#followed(node, at, depth), offset: at, keyOffset };
+    let value: JsonValue = null;
+    let members = NO_MEMBERS;
+    if (isMap(node)) ({ value, members } = this.#map(node, at, depth));
+    else if (isSeq(node)) ({ value, members } = this.#list(node, at, depth));
+    else if (isScalar(node)) value = this.#scalar(node.value, at);
+    // Known only now, so that an anchor cannot hold an alias of itself.
+    if (node?.anchor !== undefined && !this.#anchored.has(node)) {
+      this.#anchored.add(node);
+      this.#anchors.set(node.anchor, node);
+    }
+    return { value, offset: at, keyOffset, members };
+  }
+
+  #map(map: YAMLMap, offset: number, depth: number): Pick<LocatedValue, "value" | "members"> {
+    const value: Record<string, JsonValue> = {};
+    const members = new Map<string, LocatedValue>();
+    for (const { key: keyNode, value: valueNode } of map.items as { key: unknown; value: unknown }[]) {
+      const keyOffset = startOf(keyNode) ?? offset;
+      const key = isScalar(keyNode) ? keyNode.value : undefined;
+      if (typeof key !== "string") this.#report(keyOffset, "a key must be a plain string");
+      else if (key === "__proto__") this.#report(keyOffset, "the key '__proto__' is not allowed");
+      else if (members.has(key)) this.#report(keyOffset, `the key '${key}' stands here twice`);
+      else {
+        const member = this.read(valueNode as Node | null, keyOffset, keyOffset, depth + 1);
+        members.set(key, member);
+        value[key] = member.value;
+      }
+    }
+    return { value: Object.freeze(value), members };
+  }
+
+  #list(list: YAMLSeq, offset: number, depth: number): Pick<LocatedValue, "value" | "members"> {
+    const members = new Map<string, LocatedValue>();
+    for (const [index, item] of list.items.entries()) {
+      const at = startOf(item) ?? offset;
+      members.set(String(index), this.read(item as Node | null, at, at, depth + 1));
+    }
+    return { value: Object.freeze(Array.from(members.values(), (item) => item.value)), members };
+  }
+
+  #scalar(value: unknown, offset: number): JsonValue {
+    if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+    if (typeof value === "number" && Number.isFinite(value)) return value;
+    this.#report(offset, "this is no value that JSON has");
+    return null;
+  }
+
+  #followed(alias: Alias, offset: number, depth: number): LocatedValue {
+    const target = this.#targets.get(alias) ?? this.#anchors.get(alias.source);
+    if (target === undefined) {
+      this.#report(offset, `the alias '*${alias.source}' names nothing that ends before it`);
+      return { value: null, offset, keyOffset: offset, members: NO_MEMBERS };
+    }
+    // An anchor can be set anew further down: what the alias meant here is what it means.
+    this.#targets.set(alias, target);
+    return this.read(target, offset, offset, depth);
+  }
+
+  #report(offset: number, message: string): void {
+    this.problems.push(this.#problemAt(offset, message));
+  }
+
+  #abort(offset: number, message: string): never {
+    throw new ConfigError([...this.problems, this.#problemAt(offset, message)]);
+  }
+}
+
+function startOf(node: unknown): number | undefined {
+  return (node as { range?: Range | null } | null | undefined)?.range?.[0];
+}

@@ -1,0 +1,22 @@
+/** The longest text that globs and prefixes look at, in UTF-16 code units. */
+export const MAX_MATCHED_LENGTH = 4_096;
+
+/** What URL parsers leave out (WHATWG URL, section 4.4), so that it can hide any of the following. */
+const SKIPPED = /[\t\n\r]/g;
+/** `.` and `..`, which URLs can also write `%2e`. */
+const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}(?:[/?#]|$)/i;
+/** The path of a URL with its host: the slashes behind the scheme are none of a path. */
+const URL_PATH = /^[a-z][a-z0-9+.-]*:\/\/([^?#]*)/i;
+/** An empty segment; slash, backslash and NUL as URLs write them. */
+const DOUBLE_OR_ENCODED = /\/\/|%(?:2f|5c|00)/i;
+
+/**
+ * Tells whether a text could name something else than it seems to, so that comparing it decides nothing: when
+ * it is empty or longer than {@link MAX_MATCHED_LENGTH}, holds NUL or a backslash, a `.` or `..` segment or an
+ * empty one, or a slash, backslash or NUL in percent-encoding.
+ */
+export function isAmbiguous(text: string): boolean {
+  if (text === "" || text.length > MAX_MATCHED_LENGTH || /[\0\\]/.test(text)) return true;
+  const seen = text.replace(SKIPPED, "");
+  return DOT_SEGMENT.test(seen) || DOUBLE_OR_ENCODED.test(URL_PATH.exec(seen)?.[1] ?? seen);
+}

@@ -1,0 +1,66 @@
+import type { JsonValue } from "../json/value.ts";
+import { compileCondition, type InputTest, type Match } from "./condition.ts";
+import { compileNamePattern, type NamePattern } from "./name-pattern.ts";
+import { ask, type Decision, deny, type PolicySubject } from "./policy.ts";
+import type { AllowedUse, Rule, RuleMatch } from "./rule.ts";
+import type { SideEffects } from "./side-effects.ts";
+
+/** Which calls a rule is about, ready to be asked. */
+export class RuleMatcher {
+  readonly #patterns: readonly NamePattern[];
+  readonly #sideEffects: readonly SideEffects[] | undefined;
+  readonly #conditions: readonly InputTest[];
+
+  constructor({ tools, sideEffects, when = {} }: RuleMatch) {
+    this.#patterns = tools.map(compileNamePattern);
+    this.#sideEffects = sideEffects;
+    this.#conditions = Object.entries(when).map(([pointer, condition]) =>
+      compileCondition(pointer, condition),
+    );
+  }
+
+  /** Whether the rule can match calls of a tool at all. */
+  concerns({ name, sideEffects }: Pick<PolicySubject, "name" | "sideEffects">): boolean {
+    return (
+      (this.#sideEffects?.includes(sideEffects) ?? true) &&
+      this.#patterns.some((pattern) => pattern.matches(name))
+    );
+  }
+
+  /** Whether the rule's conditions hold of a call's arguments. One that does not hold decides. */
+  match(input: JsonValue): Match {
+    let match: Match = "yes";
+    for (const holds of this.#conditions) {
+      const answer = holds(input);
+      if (answer === "no") return "no";
+      if (answer === "unclear") match = "unclear";
+    }
+    return match;
+  }
+}
+
+/** A rule that denies or asks, and its answers. */
+export interface Restriction {
+  readonly matcher: RuleMatcher;
+  readonly whenMatched: Decision;
+  readonly whenUnclear: Decision;
+}
+
+/** A rule that allows. */
+export interface Permission {
+  readonly matcher: RuleMatcher;
+  readonly name: string;
+  readonly use: AllowedUse;
+  /** Tells permissions apart in the keys of a cache. */
+  readonly key: string;
+}
+
+/** Compiles a rule that denies or asks. */
+export function compileRestriction(rule: Rule, name: string): Restriction {
+  const [decide, verb] = rule.effect === "deny" ? [deny, "denies"] : [ask, "asks to confirm"];
+  return {
+    matcher: new RuleMatcher(rule),
+    whenMatched: Object.freeze(decide(`'${name}' ${verb} this call`)),
+    whenUnclear: Object.freeze(decide(`'${name}' ${verb} this call, because whether it matches is unclear`)),
+  };
+}

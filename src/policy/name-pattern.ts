@@ -1,0 +1,18 @@
+import { matchesWildcard, STAR, type Wildcard } from "./wildcard.ts";
+
+/** What a pattern of tool names may be made of: what tool names are made of, and `*` for any run of it. */
+export const NAME_PATTERN = "^[A-Za-z0-9_*-]{1,128}$";
+
+/** A pattern of tool names. */
+export interface NamePattern {
+  /** Whether the pattern is the name of one tool. */
+  readonly isLiteral: boolean;
+  matches(name: string): boolean;
+}
+
+/** Compiles a pattern of tool names; upper and lower case differ. */
+export function compileNamePattern(pattern: string): NamePattern {
+  const isLiteral = !pattern.includes("*");
+  const wildcard: Wildcard = isLiteral ? pattern : Array.from(pattern, (c) => (c === "*" ? STAR : c));
+  return { isLiteral, matches: (name) => matchesWildcard(wildcard, name) };
+}

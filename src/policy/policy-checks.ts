@@ -1,0 +1,174 @@
+import type { Problem } from "../config/problem.ts";
+import type { ConfigPath, ConfigSource } from "../config/source.ts";
+import { suggest } from "../config/suggest.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { RuleMatcher } from "./compiled-rule.ts";
+import { parsePointer } from "./json-pointer.ts";
+import { compileNamePattern } from "./name-pattern.ts";
+import type { Condition, Rule } from "./rule.ts";
+import { ruleName } from "./rule-flaws.ts";
+import type { SandboxMode } from "./sandbox-mode.ts";
+import { findInSchema } from "./schema-path.ts";
+import type { SideEffects } from "./side-effects.ts";
+
+/** What the checks need to know of a registered tool. */
+export interface PolicyTool {
+  readonly name: string;
+  readonly inputSchema: JsonObject;
+  /** The sandboxes in which the tool has an implementation. */
+  readonly sandboxes: readonly SandboxMode[];
+  /** Default: `"destructive"`, as for a tool that is registered without. */
+  readonly sideEffects?: SideEffects;
+}
+
+/**
+ * Holds rules, each with its place in the policy (from 0), against the tools that are registered: what no tool
+ * can ever meet is most likely a mistake.
+ *
+ * @param path Where the policy stands in the source.
+ */
+export function checkAgainstTools(
+  rules: readonly (readonly [index: number, rule: Rule])[],
+  tools: readonly PolicyTool[],
+  source: ConfigSource,
+  path: ConfigPath,
+): readonly Problem[] {
+  const checks = new PolicyChecks(source, path, tools);
+  checks.check(rules);
+  return checks.problems;
+}
+
+class PolicyChecks {
+  readonly problems: Problem[] = [];
+  readonly #source: ConfigSource;
+  readonly #path: ConfigPath;
+  readonly #tools: readonly PolicyTool[];
+
+  constructor(source: ConfigSource, path: ConfigPath, tools: readonly PolicyTool[]) {
+    this.#source = source;
+    this.#path = path;
+    this.#tools = tools;
+  }
+
+  check(rules: readonly (readonly [index: number, rule: Rule])[]): void {
+    const denied = new Map<PolicyTool, string>();
+    for (const [index, rule] of rules) {
+      if (rule.effect !== "deny" || rule.when !== undefined) continue;
+      for (const tool of this.#concerned(rule)) {
+        if (!denied.has(tool)) denied.set(tool, ruleName(rule, index));
+      }
+    }
+    for (const [index, rule] of rules) this.#checkRule(rule, index, denied);
+  }
+
+  #checkRule(rule: Rule, index: number, denied: ReadonlyMap<PolicyTool, string>): void {
+    const path = ["rules", index];
+    this.#checkNames(rule, path);
+    const tools = this.#concerned(rule);
+    if (tools.length === 0) {
+      const isKnown = this.#tools.some(({ name }) => rule.tools.some((pattern) => covers(pattern, name)));
+      if (isKnown) this.#warn([...path, "sideEffects"], "none of the tools has these side effects");
+      return;
+    }
+    for (const [pointer, condition] of Object.entries(rule.when ?? {})) {
+      this.#checkCondition(rule, tools, [...path, "when", pointer], pointer, condition);
+    }
+    if (rule.effect === "allow")
+      this.#checkSandboxes(rule.sandboxes, rule.tools, tools, [...path, "sandboxes"]);
+    if (rule.effect !== "deny" && tools.every((tool) => denied.has(tool))) {
+      const names = [...new Set(tools.map((tool) => `'${denied.get(tool)}'`))].join(", ");
+      this.#warn(path, `this rule never decides: ${names} denies every call of its tools`);
+    }
+  }
+
+  #checkNames(rule: Rule, path: ConfigPath): void {
+    for (const [index, pattern] of rule.tools.entries()) {
+      if (this.#tools.some(({ name }) => covers(pattern, name))) continue;
+      const meant = suggest(
+        pattern,
+        this.#tools.map(({ name }) => name),
+      );
+      const hint = meant === undefined ? "" : `: did you mean '${meant}'?`;
+      this.#warn([...path, "tools", index], `'${pattern}' matches no registered tool${hint}`);
+    }
+  }
+
+  #checkCondition(
+    rule: Rule,
+    tools: readonly PolicyTool[],
+    path: ConfigPath,
+    pointer: string,
+    condition: Condition,
+  ): void {
+    const places = tools.map((tool) => ({
+      tool,
+      place: findInSchema(tool.inputSchema, parsePointer(pointer)),
+    }));
+    // A wildcard may take in tools without the argument, as long as it takes in one that has it.
+    const isPossible = places.some(({ place }) => place.kind !== "impossible");
+    for (const { tool, place } of places) {
+      const isNamed = rule.tools.includes(tool.name);
+      if (place.kind === "known") {
+        const unfit = unfitType(condition, place.schema);
+        if (unfit !== undefined && isNamed)
+          this.#fail(path, `${unfit} in the input of tool '${tool.name}'`, "value");
+        continue;
+      }
+      const meant = suggest(parsePointer(pointer).at(-1) ?? "", place.names);
+      const hint = meant === undefined ? "" : `: did you mean '${meant}'?`;
+      const message = `the input of tool '${tool.name}' has no '${pointer}'${hint}`;
+      if (place.kind === "impossible" && (isNamed || !isPossible)) this.#fail(path, message, "key");
+      else if (place.kind === "open" && meant !== undefined) this.#warn(path, message, "key");
+    }
+  }
+
+  #checkSandboxes(
+    sandboxes: readonly SandboxMode[],
+    patterns: readonly string[],
+    tools: readonly PolicyTool[],
+    path: ConfigPath,
+  ): void {
+    const stranded = tools.filter((tool) => !sandboxes.some((mode) => tool.sandboxes.includes(mode)));
+    for (const tool of stranded) {
+      const message = `tool '${tool.name}' runs in none of these sandboxes, only in ${tool.sandboxes.join(", ")}`;
+      if (patterns.includes(tool.name)) this.#fail(path, message, "value");
+      else this.#warn(path, message);
+    }
+    if (stranded.length === tools.length) return;
+    for (const [index, mode] of sandboxes.entries()) {
+      if (tools.some((tool) => tool.sandboxes.includes(mode))) continue;
+      this.#warn([...path, index], `no tool of this rule can run in '${mode}'`);
+    }
+  }
+
+  #concerned(rule: Rule): readonly PolicyTool[] {
+    const matcher = new RuleMatcher({ ...rule, when: {} });
+    return this.#tools.filter(({ name, sideEffects = "destructive" }) =>
+      matcher.concerns({ name, sideEffects }),
+    );
+  }
+
+  #fail(path: ConfigPath, message: string, at: "key" | "value"): void {
+    this.problems.push(this.#source.problem([...this.#path, ...path], message, "error", at));
+  }
+
+  #warn(path: ConfigPath, message: string, at: "key" | "value" = "value"): void {
+    this.problems.push(this.#source.problem([...this.#path, ...path], message, "warning", at));
+  }
+}
+
+function covers(pattern: string, name: string): boolean {
+  return compileNamePattern(pattern).matches(name);
+}
+
+/** Says why a condition cannot be told of values of a schema, when the schema rules its type out. */
+function unfitType(condition: Condition, schema: JsonValue): string | undefined {
+  const type = isJsonObject(schema) ? schema["type"] : undefined;
+  if (type === undefined) return undefined;
+  const types = [type].flat();
+  if ("glob" in condition || "prefix" in condition) {
+    return types.includes("string") ? undefined : "a glob or prefix needs a string, which this never is";
+  }
+  if (!("range" in condition) || types.includes("number") || types.includes("integer")) return undefined;
+  return "a range needs a number, which this never is";
+}

@@ -1,0 +1,89 @@
+import { ConfigError, type Problem } from "../config/problem.ts";
+import { readConfigFile } from "../config/read-file.ts";
+import type { Flaw } from "../config/shape.ts";
+import type { ConfigPath, ConfigSource } from "../config/source.ts";
+import { isJsonObject, type JsonValue } from "../json/value.ts";
+import { checkAgainstTools, type PolicyTool } from "./policy-checks.ts";
+import type { AllowedUse, AllowRule, AskRule, DenyRule, Rule } from "./rule.ts";
+import { ruleFlaws } from "./rule-flaws.ts";
+import { RulePolicy } from "./rule-policy.ts";
+import { policyFileShape } from "./rule-shape.ts";
+import { readLimits, type WrittenLimits } from "./written-limits.ts";
+
+/** A policy from a file, and what its operator should look at. */
+export interface LoadedPolicy {
+  readonly policy: RulePolicy;
+  /** In the order of the file. */
+  readonly warnings: readonly Problem[];
+}
+
+/**
+ * Reads a policy file: YAML (or JSON) with the keys `rules` and `default`, as `RulePolicyOptions` has
+ * them, apart from limits, which are written `wallTime: 5s`, `memory: 64MiB` and `output: 1MiB`.
+ *
+ * @param tools The tools that are registered. Without them, rules are not held against tools.
+ * @throws {ConfigError} with every problem: the file cannot be read, is no YAML, has unknown keys or bad
+ *   values, or rules that the tools cannot meet.
+ */
+export async function loadPolicyFile(path: string, tools?: readonly PolicyTool[]): Promise<LoadedPolicy> {
+  return readPolicy(await readConfigFile(path), [], tools);
+}
+
+/**
+ * Reads the policy that stands at a path of a configuration: see {@link loadPolicyFile}.
+ *
+ * @throws {ConfigError} with every problem.
+ */
+export function readPolicy(
+  source: ConfigSource,
+  path: ConfigPath,
+  tools?: readonly PolicyTool[],
+): LoadedPolicy {
+  const value = source.at(path);
+  if (value === undefined) throw new ConfigError(source.check(policyFileShape, path));
+  const flaws = [...policyFileShape(value)];
+  // What is wrong with one rule does not keep the others from being checked.
+  const written = soundPart(value, flaws);
+  const rules = written.rules.map(([index, rule]): [number, Rule] => [
+    index,
+    rule.effect === "allow" ? readUse(rule, ["rules", String(index)], flaws) : rule,
+  ]);
+  const { default: otherwise = "deny" } = written;
+  const byDefault = otherwise === "deny" ? otherwise : readUse(otherwise, ["default"], flaws);
+  flaws.push(...ruleFlaws(rules));
+  const problems = flaws.map((flaw) =>
+    source.problem([...path, ...flaw.path], flaw.message, "error", flaw.at),
+  );
+  if (tools !== undefined) problems.push(...checkAgainstTools(rules, tools, source, path));
+  problems.sort((a, b) => a.line - b.line || a.column - b.column);
+  if (problems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
+  const policy = new RulePolicy({ rules: rules.map(([, rule]) => rule), default: byDefault });
+  return { policy, warnings: problems };
+}
+
+/** What differs in a file: the limits. */
+type Written<Use extends AllowedUse> = Omit<Use, "limits"> & { readonly limits?: WrittenLimits };
+type WrittenRule = Written<AllowRule> | DenyRule | AskRule;
+
+/** What of a policy has its shape; each rule with its place. */
+interface WrittenPolicy {
+  readonly rules: readonly (readonly [index: number, rule: WrittenRule])[];
+  readonly default?: "deny" | Written<AllowedUse>;
+}
+
+function soundPart(value: JsonValue, flaws: readonly Flaw[]): WrittenPolicy {
+  const isSound = (...path: readonly string[]): boolean =>
+    !flaws.some((flaw) => flaw.path.every((step, i) => i >= path.length || step === path[i]));
+  const { rules, default: byDefault } = isJsonObject(value) ? value : {};
+  const entries = Array.isArray(rules) ? [...rules.entries()] : [];
+  return {
+    rules: entries.filter(([index]) => isSound("rules", String(index))) as unknown as WrittenPolicy["rules"],
+    ...(byDefault !== undefined && isSound("default") && { default: byDefault as "deny" }),
+  };
+}
+
+function readUse<Use extends AllowedUse>(written: Written<Use>, path: readonly string[], flaws: Flaw[]): Use {
+  const { limits } = written;
+  if (limits === undefined) return written as unknown as Use;
+  return { ...written, limits: readLimits(limits, [...path, "limits"], flaws) } as unknown as Use;
+}

@@ -1,0 +1,50 @@
+import type { Flaw } from "../config/shape.ts";
+import { compileGlob } from "./glob.ts";
+import type { Condition, Rule } from "./rule.ts";
+
+/** The name of a rule, given or by its place (from 0). */
+export function ruleName({ name }: Pick<Rule, "name">, index: number): string {
+  return name ?? `rule ${index + 1}`;
+}
+
+/** What no shape can tell of rules that have theirs: names used twice, broken globs, empty ranges. */
+export function ruleFlaws(rules: Iterable<readonly [index: number, rule: Rule]>): Flaw[] {
+  const names = new Map<string, number>();
+  const flaws: Flaw[] = [];
+  for (const [index, rule] of rules) {
+    const path = ["rules", String(index)];
+    const name = ruleName(rule, index);
+    const first = names.get(name);
+    if (first === undefined) names.set(name, index);
+    else flaws.push(valueFlaw([...path, "name"], `rule ${first + 1} has the name '${name}' too`));
+    for (const [pointer, condition] of Object.entries(rule.when ?? {})) {
+      flaws.push(...conditionFlaws([...path, "when", pointer], condition));
+    }
+  }
+  return flaws;
+}
+
+function conditionFlaws(path: readonly string[], condition: Condition): Flaw[] {
+  if ("range" in condition) {
+    const { min, max } = condition.range;
+    if (min === undefined || max === undefined || min <= max) return [];
+    return [valueFlaw([...path, "range"], "no number is in this range: min is above max")];
+  }
+  if (!("glob" in condition)) return [];
+  const { glob } = condition;
+  if (typeof glob === "string") return globFlaws([...path, "glob"], glob);
+  return glob.flatMap((item, index) => globFlaws([...path, "glob", String(index)], item));
+}
+
+function globFlaws(path: readonly string[], glob: string): Flaw[] {
+  try {
+    compileGlob(glob);
+    return [];
+  } catch (error) {
+    return [valueFlaw(path, (error as SyntaxError).message)];
+  }
+}
+
+function valueFlaw(path: readonly string[], message: string): Flaw {
+  return { path, at: "value", message };
+}

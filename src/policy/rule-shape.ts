@@ -1,0 +1,144 @@
+import { compileShape, type Shape } from "../config/shape.ts";
+import type { JsonObject } from "../json/value.ts";
+import { POINTER_PATTERN } from "./json-pointer.ts";
+import { MAX_WALL_TIME_MS } from "./limits.ts";
+import { NAME_PATTERN } from "./name-pattern.ts";
+import { SANDBOX_MODES } from "./sandbox-mode.ts";
+import { SIDE_EFFECTS } from "./side-effects.ts";
+
+const AMOUNT = { type: ["integer", "string"] };
+const LIMIT = { type: "integer", minimum: 1 };
+
+/** Limits as code has them. */
+const LIMITS = {
+  wallTimeMs: { ...LIMIT, maximum: MAX_WALL_TIME_MS },
+  memoryBytes: LIMIT,
+  outputBytes: LIMIT,
+};
+
+/** Limits as a file has them; what the texts mean is checked where they are read. */
+const WRITTEN_LIMITS = { wallTime: AMOUNT, memory: AMOUNT, output: AMOUNT };
+
+const CAPABILITIES = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    env: { type: "array", items: { type: "string", minLength: 1 } },
+    clock: { type: "boolean" },
+    random: { type: "boolean" },
+  },
+};
+
+const GLOB = { type: "string", minLength: 1 };
+const ONE_CONDITION = "must hold exactly one of equals, oneOf, glob, prefix, range";
+
+const CONDITION = {
+  type: "object",
+  additionalProperties: false,
+  minProperties: 1,
+  maxProperties: 1,
+  message: ONE_CONDITION,
+  properties: {
+    equals: {},
+    oneOf: { type: "array", minItems: 1 },
+    glob: { type: ["string", "array"], minLength: 1, minItems: 1, items: GLOB },
+    prefix: { type: "string", minLength: 1 },
+    range: {
+      type: "object",
+      additionalProperties: false,
+      minProperties: 1,
+      properties: { min: { type: "number" }, max: { type: "number" } },
+    },
+  },
+};
+
+/** The members of what allows, for one way of writing limits. */
+function allowedUse(limits: JsonObject): JsonObject {
+  return {
+    sandboxes: { type: "array", minItems: 1, uniqueItems: true, items: { enum: SANDBOX_MODES } },
+    limits: { type: "object", additionalProperties: false, properties: limits },
+    capabilities: CAPABILITIES,
+  };
+}
+
+function ruleSchema(limits: JsonObject): JsonObject {
+  const use = allowedUse(limits);
+  const forAllowOnly = { not: {}, message: "only a rule with the effect 'allow' can have this" };
+  return {
+    type: "object",
+    additionalProperties: false,
+    required: ["tools", "effect"],
+    properties: {
+      name: { type: "string", minLength: 1, maxLength: 128 },
+      tools: {
+        type: "array",
+        minItems: 1,
+        items: {
+          type: "string",
+          pattern: NAME_PATTERN,
+          message: "must be the name of a tool, made of A-Z a-z 0-9 _ -, where * stands for any of them",
+        },
+      },
+      sideEffects: { type: "array", minItems: 1, uniqueItems: true, items: { enum: SIDE_EFFECTS } },
+      when: {
+        type: "object",
+        propertyNames: {
+          type: "string",
+          pattern: POINTER_PATTERN,
+          message: "must be a JSON pointer to an argument, such as '/path' or '/options/depth'",
+        },
+        additionalProperties: CONDITION,
+      },
+      effect: { enum: ["allow", "deny", "ask"] },
+      ...use,
+    },
+    allOf: [
+      whenEffectIs(["allow"], { required: ["sandboxes"] }),
+      whenEffectIs(["deny", "ask"], {
+        properties: Object.fromEntries(Object.keys(use).map((member) => [member, forAllowOnly])),
+      }),
+    ],
+  };
+}
+
+function whenEffectIs(effects: readonly string[], schema: JsonObject): JsonObject {
+  // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON schema.
+  return { if: { required: ["effect"], properties: { effect: { enum: effects } } }, then: schema };
+}
+
+function policySchema(limits: JsonObject): JsonObject {
+  return {
+    type: "object",
+    additionalProperties: false,
+    required: ["rules"],
+    properties: {
+      rules: { type: "array", items: ruleSchema(limits) },
+      default: {
+        if: { type: "object" },
+        // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON schema.
+        then: {
+          type: "object",
+          additionalProperties: false,
+          required: ["sandboxes"],
+          properties: allowedUse(limits),
+        },
+        else: { enum: ["deny"], message: "must be 'deny', or a map with sandboxes, limits and capabilities" },
+      },
+    },
+  };
+}
+
+let ofOptions: Shape | undefined;
+let ofFile: Shape | undefined;
+
+/** The shape of `RulePolicyOptions`. */
+export const policyShape: Shape = (value) => {
+  ofOptions ??= compileShape(policySchema(LIMITS));
+  return ofOptions(value);
+};
+
+/** The shape of a policy in a file, where limits have units. */
+export const policyFileShape: Shape = (value) => {
+  ofFile ??= compileShape(policySchema(WRITTEN_LIMITS));
+  return ofFile(value);
+};

@@ -1,0 +1,35 @@
+import type { Flaw } from "../config/shape.ts";
+import { formatDuration, type LimitName, MAX_WALL_TIME_MS, type ResourceLimits } from "./limits.ts";
+import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "./units.ts";
+
+/** Limits as a file has them: `wallTime: 5s`, `memory: 64MiB`; plain numbers are ms and bytes. */
+export interface WrittenLimits {
+  readonly wallTime?: string | number;
+  readonly memory?: string | number;
+  readonly output?: string | number;
+}
+
+/** Reads limits, and adds what is wrong with them to `flaws`. */
+export function readLimits(written: WrittenLimits, path: readonly string[], flaws: Flaw[]): ResourceLimits {
+  const limits: { -readonly [Name in LimitName]?: number } = {};
+  const read = (
+    key: keyof WrittenLimits,
+    name: LimitName,
+    parse: (text: string | number) => number | undefined,
+    form: string,
+  ): void => {
+    const text = written[key];
+    if (text === undefined) return;
+    const amount = parse(text);
+    if (amount === undefined) flaws.push({ path: [...path, key], at: "value", message: `must be ${form}` });
+    else limits[name] = amount;
+  };
+  read("wallTime", "wallTimeMs", parseDuration, DURATION_FORM);
+  read("memory", "memoryBytes", parseSize, SIZE_FORM);
+  read("output", "outputBytes", parseSize, SIZE_FORM);
+  if ((limits.wallTimeMs ?? 0) > MAX_WALL_TIME_MS) {
+    const message = `must be at most ${formatDuration(MAX_WALL_TIME_MS)}`;
+    flaws.push({ path: [...path, "wallTime"], at: "value", message });
+  }
+  return limits;
+}

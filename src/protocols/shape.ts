@@ -1,0 +1,31 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { ProtocolError } from "./protocol.ts";
+
+/** @throws {ProtocolError} unless the value at `pointer` is an object. */
+export function expectObject(value: unknown, pointer: string): JsonObject {
+  if (isJsonObject(value)) return value;
+  throw new ProtocolError(pointer, "must be an object");
+}
+
+/** @throws {ProtocolError} unless the value at `pointer` is a list. */
+export function expectArray(value: unknown, pointer: string): readonly JsonValue[] {
+  if (Array.isArray(value)) return value;
+  throw new ProtocolError(pointer, "must be a list");
+}
+
+/** @throws {ProtocolError} unless the value at `pointer` is a string. */
+export function expectString(value: unknown, pointer: string): string {
+  if (typeof value === "string") return value;
+  throw new ProtocolError(pointer, "must be a string");
+}
+
+/**
+ * Only an assistant makes calls: those that any other message holds are not to be run.
+ *
+ * @throws {ProtocolError} unless `value` is an object whose `role` is `"assistant"`.
+ */
+export function expectAssistantMessage(value: unknown, pointer: string): JsonObject {
+  const message = expectObject(value, pointer);
+  if (message["role"] === "assistant") return message;
+  throw new ProtocolError(`${pointer}/role`, 'must be "assistant"');
+}

@@ -1,0 +1,86 @@
+import type { PoolOutcome, PoolTaskOptions } from "./worker-pool.ts";
+import { STARTED_AT } from "./worker-thread.ts";
+
+/** Watches over one task's time: the wait for a thread, the deadline of the work, cancellation. */
+export class Watch {
+  /** Ends the task; set by the pool, which has to see which thread goes. */
+  onEnd: (abort: () => void) => void = (abort) => abort();
+  readonly #abort = new AbortController();
+  readonly #submittedAt: bigint = process.hrtime.bigint();
+  readonly #shared: BigInt64Array;
+  readonly #options: PoolTaskOptions;
+  readonly #maxWaitMs: number;
+  readonly #closing: AbortSignal;
+  #timer: NodeJS.Timeout | undefined;
+  #cause: "timeout" | "cancelled" | "waited" | undefined;
+
+  constructor(shared: BigInt64Array, options: PoolTaskOptions, maxWaitMs: number, closing: AbortSignal) {
+    this.#shared = shared;
+    this.#options = options;
+    this.#maxWaitMs = maxWaitMs;
+    this.#closing = closing;
+    const { signal } = options;
+    signal?.addEventListener("abort", this.#cancel);
+    closing.addEventListener("abort", this.#cancel);
+    if (signal?.aborted) this.#cancel();
+    else this.#check();
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Milliseconds since the work began; 0 before. */
+  get elapsedMs(): number {
+    const startedAt = Atomics.load(this.#shared, STARTED_AT);
+    return startedAt === 0n ? 0 : sinceMs(startedAt);
+  }
+
+  /** Whether the time is up; otherwise looks again when it may be. */
+  readonly #check = (): void => {
+    const { wallTimeMs = Number.POSITIVE_INFINITY, graceMs = 0 } = this.#options;
+    const allowedMs = wallTimeMs + graceMs;
+    const started = Atomics.load(this.#shared, STARTED_AT) !== 0n;
+    const leftMs = started ? allowedMs - this.elapsedMs : this.#maxWaitMs - sinceMs(this.#submittedAt);
+    if (leftMs <= 0) {
+      this.#end(started ? "timeout" : "waited");
+      return;
+    }
+    // Until the start is known, a look each `allowedMs` cannot miss the deadline that it sets.
+    const delayMs = started ? leftMs : Math.min(leftMs, allowedMs);
+    if (Number.isFinite(delayMs)) this.#timer = setTimeout(this.#check, Math.ceil(delayMs));
+  };
+
+  readonly #cancel = (): void => this.#end("cancelled");
+
+  #end(cause: "timeout" | "cancelled" | "waited"): void {
+    if (this.#cause !== undefined) return;
+    this.#cause = cause;
+    this.stop();
+    this.onEnd(() => this.#abort.abort());
+  }
+
+  /** Tells why the pool gave the task up. */
+  explain(error: Error): Exclude<PoolOutcome<never>, { status: "returned" }> {
+    const wallTimeMs = this.elapsedMs;
+    const started = wallTimeMs > 0;
+    switch (this.#cause) {
+      case "waited":
+        return { status: "unavailable", reason: `no free thread within ${this.#maxWaitMs} ms`, wallTimeMs };
+      case undefined:
+        return { status: "crashed", started, error, wallTimeMs };
+      default:
+        return { status: this.#cause, started, wallTimeMs };
+    }
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#options.signal?.removeEventListener("abort", this.#cancel);
+    this.#closing.removeEventListener("abort", this.#cancel);
+  }
+}
+
+function sinceMs(instant: bigint): number {
+  return Number(process.hrtime.bigint() - instant) / 1e6;
+}

@@ -1,0 +1,155 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createFolder, type Outcome, PROJECT, sandgate } from "./sandgate.ts";
+
+/** Checks a config; paths in what it prints are relative to its folder. */
+async function check(files: Record<string, string>): Promise<Outcome> {
+  const folder = await createFolder({ ...PROJECT, ...files });
+  const { code, stdout, stderr } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
+  const relative = (text: string): string => text.replaceAll(`${folder}/`, "");
+  return { code, stdout: relative(stdout), stderr: relative(stderr) };
+}
+
+test("accepts a sound config with a one-line summary", async () => {
+  expect(await check({})).toEqual({
+    code: 0,
+    stdout: "sandgate.yaml: 6 tools, 0 errors, 0 warnings\n",
+    stderr: "",
+  });
+});
+
+test("reports every problem of every part at once, in the order of the files", async () => {
+  const { code, stdout, stderr } = await check({
+    "sandgate.yaml": `tools:
+  - name: add
+    description: Adds
+    inputSchema: schemas/missing.json
+    host: { module: tools/host.mjs, export: add }
+  - name: add numbers
+    description: Adds
+    inputSchema: { type: nonsense }
+    host: { module: tools/host.mjs, export: add }
+  - name: subtract
+    description: Subtracts
+    inputSchema: { type: object }
+    host: { module: tools/host.mjs, export: subtract }
+  - name: gone
+    description: Gone
+    inputSchema: { type: object }
+    host: { module: tools/gone.mjs }
+  - name: typo
+    desciption: Misspelt
+    inputSchema: { type: object }
+    quickjs: { file: a.js, source: b }
+  - name: nowhere
+    description: Runs nowhere
+    inputSchema: { type: object }
+polcy: policy.yaml
+sandboxes:
+  workers: { threads: 0 }
+`,
+  });
+  expect(stderr.split("\n")).toEqual([
+    expect.stringMatching(/^sandgate\.yaml:1:1: 'policy' is missing$/),
+    expect.stringMatching(/^sandgate\.yaml:6:5: the name must be 1 to 64 of the characters/),
+    expect.stringMatching(/^sandgate\.yaml:6:5: the input schema does not compile: /),
+    expect.stringMatching(/^sandgate\.yaml:13:21: the module has no export 'subtract': it exports [a-z, ]+$/),
+    expect.stringMatching(/^sandgate\.yaml:17:21: the module cannot be found$/),
+    expect.stringMatching(/^sandgate\.yaml:18:5: 'description' is missing$/),
+    expect.stringMatching(/^sandgate\.yaml:19:5: unknown key 'desciption': did you mean 'description'\?$/),
+    expect.stringMatching(/^sandgate\.yaml:21:14: must have one of file and source$/),
+    expect.stringMatching(/^sandgate\.yaml:22:5: there is no implementation/),
+    expect.stringMatching(/^sandgate\.yaml:25:1: unknown key 'polcy': did you mean 'policy'\?$/),
+    expect.stringMatching(/^sandgate\.yaml:27:23: must be from 1 to 1024$/),
+    expect.stringMatching(/^schemas\/missing\.json:1:1: the file cannot be read: no such file or directory$/),
+    "",
+  ]);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "sandgate.yaml: 6 tools, 12 errors, 0 warnings\n" });
+});
+
+const oneTool = (implementation: string, policy = "{ rules: [] }"): string => `tools:
+  - name: tool
+    description: A tool
+    inputSchema: { type: object }
+    ${implementation}
+policy: ${policy}
+`;
+
+test.each([
+  ["a worker's module that is missing", "worker: { module: gone.mjs }", /worker's module cannot be read/],
+  [
+    "a worker's module without the export",
+    "worker: { module: tools/hash.mjs, export: hash }",
+    /the module has no export 'hash': it exports default/,
+  ],
+  ["a worker's export that is no function", "worker: { module: data.mjs }", /export is no function/],
+  ["a QuickJS file that is missing", "quickjs: { file: gone.js }", /gone\.js|cannot be read/],
+  ["QuickJS source that is broken", 'quickjs: { source: "export default (" }', /./],
+  ["a component that is missing", "wasm: { component: gone.wasm }", /gone\.wasm|cannot be read/],
+  ["a component that is none", "wasm: { component: data.mjs }", /component/],
+  ["a host export that is no function", "host: { module: data.mjs }", /host must be a function/],
+  ["a remote tool without a URL of HTTP", "remote: { url: 'ftp://example.org/' }", /http/],
+])("finds %s", async (_, implementation, message) => {
+  const files = { "sandgate.yaml": oneTool(implementation), "data.mjs": "export default 7;" };
+  const { code, stderr } = await check(files);
+  expect(stderr).toMatch(/^sandgate\.yaml:[25]:5: .+\n$/);
+  expect(stderr).toMatch(message);
+  expect(code).toBe(2);
+});
+
+test.each([
+  ["does not parse", "export const = 1;"],
+  ["throws", "throw new Error('not today');"],
+  ["imports what is missing", "import './gone.mjs';"],
+])("finds a host module that %s, without a stack", async (_, text) => {
+  const files = { "sandgate.yaml": oneTool("host: { module: bad.mjs }"), "bad.mjs": text };
+  const { code, stderr } = await check(files);
+  expect(stderr).toMatch(/^sandgate\.yaml:5:21: the module cannot be loaded: .+\n$/);
+  expect(code).toBe(2);
+});
+
+test("finds names that are taken, and holds a policy in place against the tools", async () => {
+  const tool =
+    "  - { name: a, description: A, inputSchema: { type: object }, quickjs: { source: 'export default () => 1' } }";
+  const { stderr } = await check({
+    "sandgate.yaml": `tools:
+${tool}
+${tool}
+policy:
+  rules:
+    - { tools: [a], effect: allow, sandboxes: [wasm] }
+    - { tools: [b], effect: deny }
+`,
+  });
+  expect(stderr.split("\n")).toEqual([
+    "sandgate.yaml:3:5: the name is taken",
+    expect.stringMatching(
+      /^sandgate\.yaml:6:\d+: tool 'a' runs in none of these sandboxes, only in quickjs$/,
+    ),
+    expect.stringMatching(/^sandgate\.yaml:7:17: warning: 'b' matches no registered tool$/),
+    "",
+  ]);
+});
+
+test("exits with 0 when there are only warnings", async () => {
+  const { code, stdout } = await check({
+    "policy.yaml": `${PROJECT["policy.yaml"]}  - { tools: [delete_all], effect: deny }\n`,
+  });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: "sandgate.yaml: 6 tools, 0 errors, 1 warning\n" });
+});
+
+test.each([
+  ["no YAML", "tools: [", /^sandgate\.yaml:1:\d+: /],
+  ["no map", "- tools", /^sandgate\.yaml:1:1: must be a map, not a list\n/],
+  ["tools that are no list", "tools: { a: 1 }\npolicy: { rules: [] }", /^sandgate\.yaml:1:8: must be a list/],
+  [
+    "a policy that is none",
+    "tools: []\npolicy: 7",
+    /^sandgate\.yaml:2:9: must be a map or a string, not a number\n/,
+  ],
+])("reports %s once, with its position", async (_, text, message) => {
+  const { code, stderr } = await check({ "sandgate.yaml": text });
+  expect(stderr).toMatch(message);
+  expect(stderr.trimEnd().split("\n")).toHaveLength(1);
+  expect(code).toBe(2);
+});

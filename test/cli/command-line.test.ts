@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+import { parseCommandLine, UsageError } from "../../src/cli/command-line.ts";
+
+test("reads a dispatch with its defaults", () => {
+  expect(parseCommandLine(["dispatch", "--config", "c.yaml"])).toEqual({
+    name: "dispatch",
+    file: "-",
+    config: "c.yaml",
+    format: "native",
+    output: "table",
+  });
+});
+
+test("reads a dispatch with everything, in any order", () => {
+  const argv = ["dispatch", "--format=openai", "m.json", "--output", "json", "-c", "c.yaml"];
+  expect(parseCommandLine(argv)).toEqual({
+    name: "dispatch",
+    file: "m.json",
+    config: "c.yaml",
+    format: "openai",
+    output: "json",
+  });
+});
+
+test("takes - for the standard input", () => {
+  expect(parseCommandLine(["dispatch", "-", "--config", "c.yaml"])).toMatchObject({ file: "-" });
+});
+
+test("reads check, help and version", () => {
+  expect(parseCommandLine(["check", "--config", "c.yaml"])).toEqual({ name: "check", config: "c.yaml" });
+  expect(parseCommandLine(["--help"])).toEqual({ name: "help" });
+  expect(parseCommandLine(["check", "-h"])).toEqual({ name: "help" });
+  expect(parseCommandLine(["dispatch", "--help"])).toEqual({ name: "help" });
+  expect(parseCommandLine(["--version"])).toEqual({ name: "version" });
+});
+
+test.each([
+  [[], "a command is missing"],
+  [["run"], "'run' is no command"],
+  [["--verbose"], "Unknown option '--verbose'"],
+  [["dispatch"], "--config is missing"],
+  [["check"], "--config is missing"],
+  [["dispatch", "--config"], "argument missing"],
+  [["dispatch", "a", "b", "--config", "c"], "'b' is one argument too many"],
+  [["check", "a", "--config", "c"], "'a' is one argument too many"],
+  [["check", "--config", "c", "--format", "native"], "Unknown option '--format'"],
+  [["dispatch", "--config", "c", "--format", "gemini"], "--format must be one of native, openai, anthropic"],
+  [["dispatch", "--config", "c", "--output", "xml"], "--output must be one of table, json, messages"],
+])("refuses %j", (argv, message) => {
+  expect(() => parseCommandLine(argv)).toThrow(UsageError);
+  expect(() => parseCommandLine(argv)).toThrow(message);
+});

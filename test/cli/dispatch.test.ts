@@ -1,0 +1,244 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createFolder, PROJECT, sandgate, type TerminalOptions } from "./sandgate.ts";
+
+const CALLS = [
+  { id: "1", name: "add", arguments: { a: 1, b: 2 } },
+  { id: "2", name: "hash", arguments: '{"text":"sandgate"}' },
+  { id: "3", name: "upper", arguments: { text: "quiet" } },
+  { id: "4", name: "add", arguments: '{"a": ' },
+  { id: "5", name: "add", arguments: { a: "1", b: 2 } },
+  { id: "6", name: "missing", arguments: {} },
+  { id: "7", name: "forbidden", arguments: {} },
+  { id: "8", name: "broken", arguments: {} },
+];
+
+/** Dispatches a message with the config of {@link PROJECT}, or with changed files. */
+async function dispatch(
+  message: unknown,
+  { args = [], files = {}, ...options }: TerminalOptions & { args?: string[]; files?: object } = {},
+): ReturnType<typeof sandgate> {
+  const folder = await createFolder({ ...PROJECT, ...files, "message.json": JSON.stringify(message) });
+  const argv = ["dispatch", join(folder, "message.json"), "--config", join(folder, "sandgate.yaml"), ...args];
+  return sandgate(argv, options);
+}
+
+describe("prints what became of the calls", () => {
+  test("as a table, and exits with 0 though some failed", async () => {
+    const { code, stdout, stderr } = await dispatch(CALLS, { columns: 120 });
+    const rows = stdout.split("\n").map((line) => line.replace(/ +/g, " "));
+    expect(rows).toEqual([
+      expect.stringMatching(/^call tool sandbox outcome time$/),
+      expect.stringMatching(/^1 add host ok: 3 \S+$/),
+      expect.stringMatching(/^2 hash host ok: [0-9a-f]{64} \S+$/),
+      expect.stringMatching(/^3 upper quickjs ok: QUIET \S+$/),
+      expect.stringMatching(/^4 add - validation_error: Invalid JSON: unexpected end at position 6 \S+$/),
+      expect.stringMatching(/^5 add - validation_error: Invalid arguments: \/a must be number \S+$/),
+      expect.stringMatching(/^6 missing - not_found: Tool 'missing' not found\. Available: \[add, .*\S+$/),
+      expect.stringMatching(/^7 forbidden - permission_denied: Permission denied: .* \S+$/),
+      expect.stringMatching(/^8 broken host execution_error: HTTP 500: \S*\[2Jconnection refused \S+$/),
+      "",
+    ]);
+    expect(stdout).not.toContain("\u001b");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+
+  test("as JSON", async () => {
+    const { code, stdout } = await dispatch(CALLS, { args: ["--output", "json"] });
+    const { executions } = JSON.parse(stdout);
+    expect(executions).toHaveLength(CALLS.length);
+    expect(executions[0]).toMatchObject({ callId: "1", toolName: "add", success: true, output: 3 });
+    expect(executions[7]).toMatchObject({
+      callId: "8",
+      success: false,
+      error: { code: "execution_error", effect: "unknown" },
+    });
+    expect(code).toBe(0);
+  });
+
+  test("as the messages that go back to OpenAI, for a whole chat completion", async () => {
+    const call = { id: "call_1", type: "function", function: { name: "add", arguments: '{ "a":1,"b":2}' } };
+    const completion = { choices: [{ message: { role: "assistant", content: null, tool_calls: [call] } }] };
+    const { stdout } = await dispatch(completion, { args: ["--format", "openai", "--output", "messages"] });
+    expect(JSON.parse(stdout)).toEqual([
+      { role: "assistant", tool_calls: [call] },
+      { role: "tool", tool_call_id: "call_1", content: "3" },
+    ]);
+  });
+
+  test("as the messages that go back to Anthropic", async () => {
+    const use = { type: "tool_use", id: "toolu_1", name: "forbidden", input: {} };
+    const message = { role: "assistant", content: [{ type: "text", text: "So." }, use] };
+    const { stdout } = await dispatch(message, { args: ["--format", "anthropic", "--output", "messages"] });
+    const text = "Permission denied: tool 'forbidden' is disabled by policy";
+    expect(JSON.parse(stdout)).toEqual([
+      { role: "assistant", content: [use] },
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "toolu_1", content: [{ type: "text", text }], is_error: true },
+        ],
+      },
+    ]);
+  });
+
+  test("for a message without calls too", async () => {
+    const { code, stdout } = await dispatch({ role: "assistant", toolCalls: [] });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "The message has no tool calls.\n" });
+  });
+});
+
+test("reads the message from the standard input", async () => {
+  const folder = await createFolder(PROJECT);
+  const argv = ["dispatch", "--config", join(folder, "sandgate.yaml"), "--output", "json"];
+  const { stdout } = await sandgate(argv, { stdin: JSON.stringify(CALLS.slice(0, 1)) });
+  expect(JSON.parse(stdout).executions[0]).toMatchObject({ callId: "1", output: 3 });
+});
+
+test("sends the calls of a remote tool to its server", async () => {
+  const server = createServer((request, response) => {
+    request.setEncoding("utf8");
+    let body = "";
+    request.on("data", (chunk) => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ echo: JSON.parse(body).arguments }));
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const config = `
+tools:
+  - name: echo
+    description: Echoes
+    inputSchema: { type: object }
+    remote: { url: "http://127.0.0.1:${port}/echo" }
+policy: { rules: [{ tools: [echo], effect: allow, sandboxes: [remote] }] }
+`;
+  const files = { "sandgate.yaml": config };
+  const { stdout } = await dispatch([{ id: "1", name: "echo", arguments: { x: 1 } }], {
+    files,
+    args: ["--output", "json"],
+  });
+  expect(JSON.parse(stdout).executions).toMatchObject([{ sandbox: "remote", output: { echo: { x: 1 } } }]);
+});
+
+test("cancels what is under way and what would follow when the user interrupts, and prints it", async () => {
+  const interruption = new AbortController();
+  const wait = { id: "1", name: "wait", arguments: {} };
+  const started = `
+export const wait = (input, { signal }) => {
+  setImmediate(globalThis.onWaiting);
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped"))));
+};
+export const add = () => 0;
+export const broken = add;
+`;
+  Object.assign(globalThis, { onWaiting: () => interruption.abort() });
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, "onWaiting"));
+  const { code, stdout } = await dispatch([wait, { ...wait, id: "2" }], {
+    files: { "tools/host.mjs": started },
+    args: ["--output", "json"],
+    signal: interruption.signal,
+  });
+  expect(JSON.parse(stdout).executions).toMatchObject([
+    { callId: "1", sandbox: "host", error: { code: "cancelled" } },
+    { callId: "2", sandbox: null, error: { code: "cancelled", effect: "none" } },
+  ]);
+  expect(code).toBe(130);
+});
+
+test("does not wait for a message any longer when the user interrupts", async () => {
+  const folder = await createFolder(PROJECT);
+  const signal = AbortSignal.timeout(50);
+  const endless = new PassThrough();
+  const outcome = await sandgate(["dispatch", "--config", join(folder, "sandgate.yaml")], {
+    stdin: endless,
+    signal,
+  });
+  expect(outcome).toEqual({ code: 130, stdout: "", stderr: "" });
+});
+
+describe("refuses a bad message, named with its position", () => {
+  async function refused(text: string | Buffer, ...args: string[]): Promise<string> {
+    const folder = await createFolder(PROJECT);
+    const argv = ["dispatch", "-", "--config", join(folder, "sandgate.yaml"), ...args];
+    const { code, stdout, stderr } = await sandgate(argv, { stdin: text });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    return stderr;
+  }
+
+  test.each([
+    ["nothing", "", "<stdin>:1:1: invalid JSON: unexpected end\n"],
+    ["broken JSON", '[\n  {"id": "1",\n  "name": x}\n]', "<stdin>:3:11: invalid JSON: unexpected token\n"],
+    ["no message", "7", "<stdin>:1:1: the message must be an object\n"],
+    [
+      "a call of the wrong shape",
+      '[\n  { "id": "1",\n    "name": 7, "arguments": {} }\n]',
+      "<stdin>:3:13: /0/name must be a string\n",
+    ],
+    [
+      "a call that lacks something, at the call",
+      '[\n  { "name": "add", "arguments": {} }\n]',
+      "<stdin>:2:3: /0/id must be a string\n",
+    ],
+    ["bytes that are no text", Buffer.from([0x22, 0xff, 0x22]), "<stdin>:1:1: the message is no valid UTF-8"],
+  ])("%s", async (_, text, message) => {
+    expect(await refused(text)).toContain(message);
+  });
+
+  test("nesting that could not be written back", async () => {
+    const deep = `[\n${"[".repeat(100_000)}"[[[\\""${"]".repeat(100_000)}]`;
+    expect(await refused(deep)).toBe("<stdin>:2:512: nested deeper than 512 levels\n");
+  });
+
+  test("another format than the one that was named", async () => {
+    expect(await refused('{"role": "assistant", "content": {}}', "--format", "anthropic")).toBe(
+      "<stdin>:1:34: /content must be a list\n",
+    );
+  });
+
+  test("a file that is not there", async () => {
+    const folder = await createFolder(PROJECT);
+    const file = join(folder, "none.json");
+    const { code, stderr } = await sandgate(["dispatch", file, "--config", join(folder, "sandgate.yaml")]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: `${file}:1:1: cannot be read: no such file or directory\n`,
+    });
+  });
+});
+
+test("lets one call fail whose arguments no sandbox takes, and runs the others", async () => {
+  const folder = await createFolder(PROJECT);
+  const argv = ["dispatch", "--config", join(folder, "sandgate.yaml"), "--output", "json"];
+  const hostile = '{"id":"1","name":"add","arguments":{"__proto__":{"a":1}}}';
+  const { code, stdout } = await sandgate(argv, { stdin: `[${hostile},${JSON.stringify(CALLS[0])}]` });
+  expect(JSON.parse(stdout).executions).toMatchObject([
+    { success: false, error: { code: "validation_error" } },
+    { success: true, output: 3 },
+  ]);
+  expect(code).toBe(0);
+});
+
+test("runs nothing when the config has an error", async () => {
+  const files = { "policy.yaml": "rules:\n  - { tools: [add], effect: permit }\n" };
+  const { code, stdout, stderr } = await dispatch(CALLS, { files });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toMatch(/policy\.yaml:2:29: must be one of allow, deny, ask/);
+});
+
+test("runs in spite of a warning, and prints it", async () => {
+  const rules = `${PROJECT["policy.yaml"]}  - { tools: [delete_all], effect: deny }\n`;
+  const { code, stderr } = await dispatch(CALLS.slice(0, 1), { files: { "policy.yaml": rules } });
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/policy\.yaml:6:15: warning: 'delete_all' matches no registered tool/);
+});

@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+import { createFolder, type Outcome, PROJECT } from "./sandgate.ts";
+
+const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+
+function start(...args: string[]): ChildProcess & { readonly outcome: Promise<Outcome> } {
+  const child = spawn(process.execPath, [MAIN, ...args], { stdio: "pipe" });
+  const outcome = Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)]).then(
+    ([[code], stdout, stderr]) => ({ code, stdout, stderr }),
+  );
+  return Object.assign(child, { outcome });
+}
+
+test("prints the package's version", async () => {
+  const manifest = await readFile(new URL("../../package.json", import.meta.url), "utf8");
+  expect(await start("--version").outcome).toEqual({
+    code: 0,
+    stdout: `${JSON.parse(manifest).version}\n`,
+    stderr: "",
+  });
+});
+
+test("prints how it is used, and where to read about it when it is used otherwise", async () => {
+  expect(await start("--help").outcome).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("sandgate dispatch [FILE|-] --config sandgate.yaml"),
+  });
+  expect(await start("deploy").outcome).toEqual({
+    code: 2,
+    stdout: "",
+    stderr: "sandgate: 'deploy' is no command. See sandgate --help\n",
+  });
+});
+
+test("dispatches a message from a pipe, and ends though a tool left a timer behind", async () => {
+  const folder = await createFolder({
+    ...PROJECT,
+    "tools/host.mjs":
+      "setInterval(() => {}, 1_000);\nexport const add = ({ a, b }) => a + b;\nexport const wait = add;\nexport const broken = add;",
+  });
+  const child = start("dispatch", "--config", join(folder, "sandgate.yaml"), "--output", "json");
+  child.stdin?.end('[{ "id": "1", "name": "add", "arguments": { "a": 20, "b": 22 } }]');
+  const { code, stdout, stderr } = await child.outcome;
+  expect(JSON.parse(stdout).executions).toMatchObject([{ success: true, output: 42 }]);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+});
+
+test("cancels the calls on SIGINT, prints their results and exits with 130", async () => {
+  const folder = await createFolder({
+    ...PROJECT,
+    "tools/host.mjs": `
+export const wait = (input, { signal }) => {
+  process.stderr.write("waiting");
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped"))));
+};
+export const add = () => 0;
+export const broken = add;
+`,
+  });
+  const child = start("dispatch", "--config", join(folder, "sandgate.yaml"), "--output", "json");
+  child.stdin?.end('[{ "id": "1", "name": "wait", "arguments": {} }]');
+  child.stderr?.once("data", () => child.kill("SIGINT"));
+  const { code, stdout } = await child.outcome;
+  expect(JSON.parse(stdout).executions).toMatchObject([{ callId: "1", error: { code: "cancelled" } }]);
+  expect(code).toBe(130);
+});

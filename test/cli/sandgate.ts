@@ -1,0 +1,109 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { PassThrough, Readable } from "node:stream";
+import { onTestFinished } from "vitest";
+import { run } from "../../src/cli/run.ts";
+
+/** What a command line came to. */
+export interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** What a test's terminal is like. */
+export interface TerminalOptions {
+  readonly stdin?: string | Buffer | Readable;
+  readonly columns?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** Runs a command line in this process. */
+export async function sandgate(argv: readonly string[], options: TerminalOptions = {}): Promise<Outcome> {
+  const { stdin = "", columns, signal } = options;
+  const stdout = Object.assign(new PassThrough(), columns !== undefined && { columns });
+  const stderr = new PassThrough();
+  const code = await run(argv, {
+    stdin: stdin instanceof Readable ? stdin : Readable.from([Buffer.from(stdin)]),
+    stdout,
+    stderr,
+    ...(signal && { signal }),
+  });
+  return { code, stdout: readAll(stdout), stderr: readAll(stderr) };
+}
+
+function readAll(stream: PassThrough): string {
+  return String(stream.read() ?? "");
+}
+
+/** Writes files into a folder that lives as long as the test; returns the folder. */
+export async function createFolder(files: Record<string, string>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "sandgate-cli-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) {
+    const path = join(folder, name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, text);
+  }
+  return folder;
+}
+
+/** A config of tools on the host, in a worker and in QuickJS, with everything that it names. */
+export const PROJECT: Record<string, string> = {
+  "sandgate.yaml": `
+tools:
+  - name: add
+    description: Adds two numbers
+    inputSchema: schemas/add.json
+    sideEffects: none
+    host: { module: tools/host.mjs, export: add }
+  - name: wait
+    description: Waits until it is cancelled
+    inputSchema: { type: object }
+    host: { module: tools/host.mjs, export: wait }
+  - name: broken
+    description: Fails
+    inputSchema: { type: object }
+    host: { module: tools/host.mjs, export: broken }
+  - name: hash
+    description: Hashes a text
+    inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }
+    sideEffects: none
+    worker: { module: tools/hash.mjs }
+  - name: upper
+    description: Writes a text in capitals
+    inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }
+    sideEffects: none
+    quickjs: { file: tools/upper.js, export: upper }
+  - name: forbidden
+    description: Nobody may
+    inputSchema: { type: object }
+    host: { module: tools/host.mjs, export: add }
+policy: policy.yaml
+sandboxes:
+  workers: { threads: 1 }
+`,
+  "policy.yaml": `
+rules:
+  - { name: on the host, tools: [add, wait, broken, hash], effect: allow, sandboxes: [host] }
+  - { name: isolated, tools: [upper], effect: allow, sandboxes: [quickjs] }
+  - { name: nobody, tools: [forbidden], effect: deny }
+`,
+  "schemas/add.json": `{
+  "type": "object",
+  "properties": { "a": { "type": "number" }, "b": { "type": "number" } },
+  "required": ["a", "b"]
+}`,
+  "tools/host.mjs": `
+export const add = ({ a, b }) => a + b;
+export const wait = (input, { signal }) =>
+  new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped"))));
+export const broken = () => { throw new Error("HTTP 500: \\u001b[2Jconnection refused"); };
+`,
+  "tools/hash.mjs": `
+import { createHash } from "node:crypto";
+export default ({ text }) => createHash("sha256").update(text).digest("hex");
+`,
+  "tools/upper.js": "export const upper = ({ text }) => text.toUpperCase();",
+};

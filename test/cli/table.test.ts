@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { formatTable } from "../../src/cli/table.ts";
+import { textWidth } from "../../src/cli/text-width.ts";
+import { createExecution, NOTHING_RAN, type ToolExecution } from "../../src/engine/execution.ts";
+
+function execution(callId: string, toolName: string, output: string, failed = false): ToolExecution {
+  return createExecution(
+    {
+      callId,
+      toolName,
+      arguments: {},
+      output: failed ? null : output,
+      sandbox: "host",
+      receipt: NOTHING_RAN,
+    },
+    performance.now(),
+    failed ? { code: "execution_error", message: output, effect: "unknown" } : undefined,
+    undefined,
+  );
+}
+
+/** The table's lines without the times, which differ from run to run. */
+function lines(table: string): string[] {
+  return table.split("\n").map((line) => line.replace(/\S+$/, "").trimEnd());
+}
+
+test("shows call, tool, sandbox, outcome and time, one line for each call", () => {
+  const table = formatTable([execution("1", "add", "3"), execution("call_2", "fetch", "no route", true)], 80);
+  expect(table.split("\n")[0]).toMatch(/^call {4}tool {3}sandbox {2}outcome {18}\s+time$/);
+  expect(lines(table).slice(1)).toEqual([
+    "1       add    host     ok: 3",
+    "call_2  fetch  host     execution_error: no route",
+  ]);
+  expect(table.split("\n")[1]).toMatch(/ \d+(\.\d+)?m?s$/);
+});
+
+test("cuts the outcome to the terminal's width", () => {
+  const table = formatTable([execution("1", "read", "x".repeat(5_000))], 60);
+  for (const line of table.split("\n")) expect(textWidth(line)).toBeLessThanOrEqual(60);
+  expect(table).toMatch(/ok: x+… /);
+});
+
+test("cuts ids and names that would push the outcome out of sight", () => {
+  const table = formatTable([execution("i".repeat(500), "n".repeat(500), "the outcome")], 100);
+  expect(table).toContain("ok: the outcome");
+  expect(table).not.toContain("n".repeat(40));
+});
+
+describe("keeps the terminal safe from", () => {
+  test.each([
+    ["escape sequences", "\u001b[2J\u001b]0;title\u0007"],
+    ["line breaks that forge a row", "ok\n2  rm  host  ok"],
+    ["bidi controls", "\u202egpj.exe\u2066"],
+    ["C1 controls", "\u009b2J"],
+  ])("%s", (_, text) => {
+    const table = formatTable([execution(text, text, text), execution(text, text, text, true)], 100);
+    expect(table.split("\n")).toHaveLength(3);
+    expect(table).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+  });
+});

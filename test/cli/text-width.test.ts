@@ -1,0 +1,28 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { fitText, textWidth } from "../../src/cli/text-width.ts";
+
+test.each([
+  ["plain", 5],
+  ["Grüße", 5],
+  ["世界", 4],
+  ["🎉", 2],
+  ["e\u0301", 1],
+  ["한국어", 6],
+])("counts the columns of %s", (text, columns) => {
+  expect(textWidth(text)).toBe(columns);
+});
+
+test("fills a text up, or cuts it with an ellipsis", () => {
+  expect(fitText("abc", 5)).toBe("abc  ");
+  expect(fitText("abcdef", 5)).toBe("abcd…");
+  expect(fitText("世界世界", 6)).toBe("世界… ");
+});
+
+test("makes any text exactly as wide as asked", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 40 }), (text, columns) => {
+      expect(textWidth(fitText(text, columns))).toBe(columns);
+    }),
+  );
+});

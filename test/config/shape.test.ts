@@ -1,0 +1,78 @@
+import { describe, expect, test } from "vitest";
+import { compileShape } from "../../src/config/shape.ts";
+import { ConfigSource } from "../../src/config/source.ts";
+
+const shape = compileShape({
+  type: "object",
+  additionalProperties: false,
+  required: ["tools"],
+  properties: {
+    tools: { type: "array", items: { type: "string", minLength: 1 }, minItems: 1 },
+    effect: { enum: ["allow", "deny"] },
+    memory: {
+      message: "must be bytes, such as 64MiB",
+      anyOf: [{ type: "integer" }, { type: "string", pattern: "^[0-9]+MiB$" }],
+    },
+    when: {
+      type: "object",
+      propertyNames: { type: "string", pattern: "^/", message: "must begin with '/'" },
+    },
+  },
+  if: { required: ["effect"], properties: { effect: { const: "deny" } } },
+  // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON schema.
+  then: { properties: { memory: { not: {}, message: "is not for a denial" } } },
+});
+
+function check(text: string): string[] {
+  return ConfigSource.parse(text, "a.yaml")
+    .check(shape)
+    .map(({ line, column, message }) => `${line}:${column}: ${message}`);
+}
+
+describe("a shape tells in plain words", () => {
+  test("nothing of a value that has it", () => {
+    expect(check("tools: [a]\neffect: allow\nmemory: 5MiB\nwhen: {/x: 1}\n")).toEqual([]);
+  });
+
+  test("an unknown key, with the name that was meant where that is obvious", () => {
+    expect(check("tools: [a]\nefect: allow\nzzz: 1\n")).toEqual([
+      "2:1: unknown key 'efect': did you mean 'effect'?",
+      "3:1: unknown key 'zzz': known here are tools, effect, memory, when",
+    ]);
+  });
+
+  test("a missing key, where it would stand", () => {
+    expect(check("effect: allow\n")).toEqual(["1:1: 'tools' is missing"]);
+  });
+
+  test("a wrong type, an empty list, an empty string", () => {
+    expect(check("tools: a\n")).toEqual(["1:8: must be a list, not a string"]);
+    expect(check("tools: []\n")).toEqual(["1:8: must not be empty"]);
+    expect(check("tools: ['']\n")).toEqual(["1:9: must not be empty"]);
+    expect(check("[]")).toEqual(["1:1: must be a map, not a list"]);
+  });
+
+  test("a word that is none of those allowed", () => {
+    expect(check("tools: [a]\neffect: alow\n")).toEqual([
+      "2:9: must be one of allow, deny: did you mean 'allow'?",
+    ]);
+  });
+
+  test("once that no alternative fits, in the schema's own words", () => {
+    expect(check("tools: [a]\nmemory: 5 apples\n")).toEqual(["2:9: must be bytes, such as 64MiB"]);
+  });
+
+  test("a bad key and a key that has no place here, at the key", () => {
+    expect(check("tools: [a]\nwhen: { x: 1 }\n")).toEqual(["2:9: must begin with '/'"]);
+    expect(check("tools: [a]\neffect: deny\nmemory: 5MiB\n")).toEqual(["3:1: is not for a denial"]);
+  });
+
+  test("all of it at once, and the same of a part of a file", () => {
+    expect(check("tools: []\neffect: 5\nx: 1\n")).toHaveLength(3);
+    const source = ConfigSource.parse("policy:\n  tools: 5\n", "a.yaml");
+    expect(source.check(shape, ["policy"])).toMatchObject([{ line: 2, column: 10 }]);
+    expect(source.check(shape, ["polcy"])).toMatchObject([
+      { line: 1, column: 1, message: "'polcy' is missing" },
+    ]);
+  });
+});

@@ -1,0 +1,119 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { JsonValue } from "../../src/json/value.ts";
+import { compileCondition, type Match } from "../../src/policy/condition.ts";
+import { equalJson } from "../../src/policy/json-equal.ts";
+import type { Condition } from "../../src/policy/rule.ts";
+
+function match(condition: Condition, value: JsonValue): Match {
+  return compileCondition("/a", condition)({ a: value });
+}
+
+describe("a condition", () => {
+  test("finds its argument by JSON pointer, with escapes, in lists and in the root", () => {
+    const input = { "a/b": { "~": [10, { "": 20 }] } };
+    expect(compileCondition("/a~1b/~0/0", { equals: 10 })(input)).toBe("yes");
+    expect(compileCondition("/a~1b/~0/1/", { equals: 20 })(input)).toBe("yes");
+    expect(compileCondition("", { equals: input })(input)).toBe("yes");
+  });
+
+  test("does not match an argument that is missing", () => {
+    for (const pointer of ["/b", "/b/c", "/list/2", "/list/-"]) {
+      const expected = pointer === "/list/-" ? "unclear" : "no";
+      expect(compileCondition(pointer, { glob: "**" })({ a: 1, list: ["x", "y"] })).toBe(expected);
+    }
+  });
+
+  test("never takes what an object inherits for an argument", () => {
+    for (const pointer of ["/constructor", "/__proto__", "/toString/name", "/list/length"]) {
+      const answer = compileCondition(pointer, { prefix: "x" })({ list: [] });
+      expect(answer).toBe(pointer === "/list/length" ? "unclear" : "no");
+    }
+  });
+
+  test("is unclear when the pointer leads through what has no members", () => {
+    for (const value of ["text", 5, null, true, ["by name into a list"]]) {
+      expect(compileCondition("/a/b", { equals: 1 })({ a: value })).toBe("unclear");
+    }
+  });
+
+  test("equals and oneOf compare whole JSON values", () => {
+    expect(match({ equals: { x: [1, null], y: "z" } }, { y: "z", x: [1, null] })).toBe("yes");
+    expect(match({ equals: { x: 1 } }, { x: 1, y: 2 })).toBe("no");
+    expect(match({ equals: [1, 2] }, [2, 1])).toBe("no");
+    expect(match({ equals: "5" }, 5)).toBe("no");
+    expect(match({ equals: {} }, [])).toBe("no");
+    expect(match({ equals: null }, null)).toBe("yes");
+    expect(match({ oneOf: ["a", { b: 1 }] }, { b: 1 })).toBe("yes");
+    expect(match({ oneOf: ["a", "b"] }, "c")).toBe("no");
+  });
+
+  test("equality of JSON is what the canonical texts say", () => {
+    const canonical = (value: unknown): string =>
+      JSON.stringify(value, (_key, member: unknown) =>
+        typeof member === "object" && member !== null && !Array.isArray(member)
+          ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+          : member,
+      );
+    const value = fc.jsonValue({ maxDepth: 2 }).filter((made) => !JSON.stringify(made).includes("__proto__"));
+    fc.assert(
+      fc.property(value, value, (a, b) => {
+        const [one, other] = [JSON.parse(JSON.stringify(a)), JSON.parse(JSON.stringify(b))] as JsonValue[];
+        expect(equalJson(one as JsonValue, other as JsonValue)).toBe(canonical(one) === canonical(other));
+        expect(equalJson(one as JsonValue, JSON.parse(canonical(one)) as JsonValue)).toBe(true);
+      }),
+    );
+  });
+
+  test("range takes both bounds, and numbers only", () => {
+    expect(match({ range: { min: 1, max: 3 } }, 1)).toBe("yes");
+    expect(match({ range: { min: 1, max: 3 } }, 3)).toBe("yes");
+    expect(match({ range: { min: 1 } }, 0.5)).toBe("no");
+    expect(match({ range: { max: 3 } }, -1e300)).toBe("yes");
+    expect(match({ range: { min: 1 } }, "2")).toBe("unclear");
+  });
+
+  test("glob takes any of its globs, dot files too", () => {
+    expect(match({ glob: "/data/**" }, "/data/.env")).toBe("yes");
+    expect(match({ glob: ["/a/*", "/b/*"] }, "/b/c")).toBe("yes");
+    expect(match({ glob: ["/a/*", "/b/*"] }, "/c/c")).toBe("no");
+  });
+
+  test("prefix takes strings that begin so", () => {
+    expect(match({ prefix: "https://api.example.com/" }, "https://api.example.com/v1?q=1")).toBe("yes");
+    expect(match({ prefix: "https://api.example.com/" }, "https://api.example.com.evil.org/")).toBe("no");
+    expect(match({ prefix: "SELECT " }, "SELECT *\n\tFROM t")).toBe("yes");
+  });
+
+  test.each([
+    ["a list", ["/data/a"]],
+    ["a number", 5],
+    ["null", null],
+    ["nothing", ""],
+    ["a text of 4,097 characters", `/data/${"a".repeat(4_091)}`],
+    ["NUL", "/data/a\0.txt"],
+    ["a backslash", "/data\\..\\secret"],
+    ["a parent segment", "/data/../secret"],
+    ["a parent segment at the end", "/data/.."],
+    ["a segment that is the folder itself", "/data/./a"],
+    ["an empty segment", "/data//secret"],
+    ["an empty segment in a URL", "https://example.com//secret"],
+    ["a parent segment in percent-encoding", "https://example.com/a/%2E%2e/secret"],
+    ["a slash in percent-encoding", "https://example.com/a/..%2fsecret"],
+    ["a parent segment split by what URLs leave out", "https://example.com/a/.\t./secret"],
+    ["a parent segment before a query", "https://example.com/a/..?x"],
+  ])("glob and prefix are unclear about %s", (_case, value) => {
+    expect(match({ glob: "**" }, value)).toBe("unclear");
+    expect(match({ prefix: "/" }, value)).toBe("unclear");
+  });
+
+  test.each([
+    "/data/a..b/...",
+    "https://example.com/a",
+    "/data/.a/..b",
+    "https://e.com/?u=https%3A%2F%2Fx",
+    "/a/b/",
+  ])("glob and prefix are clear about %s", (text) => {
+    expect(match({ prefix: text.slice(0, 2) }, text)).toBe("yes");
+  });
+});

@@ -1,0 +1,96 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { compileGlob } from "../../src/policy/glob.ts";
+
+describe("a glob", () => {
+  test.each([
+    [
+      "/data/**",
+      ["/data", "/data/", "/data/a", "/data/a/b/.env", "/data/a\nb/c"],
+      ["/database", "data/a", "/"],
+    ],
+    ["/data/*", ["/data/a", "/data/.env", "/data/a/"], ["/data", "/data/", "/data/a/b"]],
+    ["**/*.csv", ["a.csv", "/a.csv", "x/y/.csv"], ["a.csv.txt", "a.tsv"]],
+    ["/{a,b{c,d}}/x", ["/a/x", "/bc/x", "/bd/x"], ["/b/x", "/a/x/x"]],
+    ["/[a-c][!0-9]?", ["/axy", "/c-_"], ["/dxy", "/a5y", "/ax", "/axyz"]],
+    ["[[]x[]][-][(]", ["[x]-("], ["x", "[x]("]],
+    ["?", ["a", "ä", "😀"], ["", "ab"]],
+    ["**/a/**/b/**", ["a/b", "x/a/y/z/b/c", "/a/b"], ["a/c", "b/a"]],
+  ])("%s", (pattern, takes, leaves) => {
+    const matches = compileGlob(pattern);
+    expect(takes.filter((text) => !matches(text))).toEqual([]);
+    expect(leaves.filter(matches)).toEqual([]);
+  });
+
+  test.each([
+    ["", /empty/],
+    ["!/data/**", /negated/],
+    ["/data/!(x)", /'\(' means nothing/],
+    ["a|b", /'\|' means nothing/],
+    ["a\\*b", /means nothing/],
+    ["/data/**.csv", /stand alone/],
+    ["/[a", /must close/],
+    ["/[a/b]", /must close/],
+    ["/a]", /'\]' means nothing/],
+    ["{a,b", /in pairs/],
+    ["a}", /in pairs/],
+    ["{a}", /comma/],
+    ["[z-a]", /wrong way round/],
+    ["{a,b}".repeat(12), /longer than/],
+  ])("refuses %j, rather than read it as something else", (pattern, reason) => {
+    expect(() => compileGlob(pattern)).toThrow(reason);
+    expect(() => compileGlob(pattern)).toThrow(SyntaxError);
+  });
+
+  test("takes what its definition says", () => {
+    const word = fc.string({ unit: fc.constantFrom("a", "b", "."), maxLength: 3 });
+    const path = fc.array(word, { minLength: 1, maxLength: 5 }).filter((segments) => segments.at(-1) !== "");
+    const piece = fc.string({ unit: fc.constantFrom("a", "b", ".", "*", "?", "[ab]", "[!a]"), maxLength: 4 });
+    const pattern = fc
+      .array(fc.oneof(piece, fc.constant("**")), { minLength: 1, maxLength: 4 })
+      .filter((segments) => segments.at(-1) !== "")
+      .filter((segments) => segments.every((segment) => segment === "**" || !segment.includes("**")));
+    fc.assert(
+      fc.property(pattern, path, (patterns, segments) => {
+        const [glob, text] = [patterns.join("/"), segments.join("/")];
+        expect([glob, text, compileGlob(glob)(text)]).toEqual([glob, text, isTaken(patterns, segments)]);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("with braces takes what any of its alternatives takes", () => {
+    const text = fc.string({ unit: fc.constantFrom("a", "b", "/"), minLength: 1, maxLength: 5 });
+    const part = fc.constantFrom("a", "b", "*", "/", "");
+    fc.assert(
+      fc.property(part, part, part, part, text, (before, one, other, after, path) => {
+        const [first, second] = [`${before}${one}${after}`, `${before}${other}${after}`];
+        fc.pre(first !== "" && second !== "" && ![first, second].some((glob) => glob.includes("**")));
+        const expected = compileGlob(first)(path) || compileGlob(second)(path);
+        expect(compileGlob(`${before}{${one},${other}}${after}`)(path)).toBe(expected);
+      }),
+    );
+  });
+
+  test("answers at once on texts that keep a regular expression busy for hours", () => {
+    expect(compileGlob("*a*a*a*a*a*a*b")("a".repeat(4_096))).toBe(false);
+    expect(compileGlob("**/a/**/a/**/a/**/a/**/b")("a/".repeat(2_048))).toBe(false);
+  });
+});
+
+/** The definition, as slow as it is plain. */
+function isTaken(patterns: readonly string[], segments: readonly string[]): boolean {
+  const [pattern, ...morePatterns] = patterns;
+  const [segment, ...moreSegments] = segments;
+  if (pattern === undefined) return segment === undefined;
+  if (pattern === "**") {
+    return isTaken(morePatterns, segments) || (segment !== undefined && isTaken(patterns, moreSegments));
+  }
+  if (segment === undefined || (segment === "") !== (pattern === "")) return false;
+  const source = pattern
+    .replaceAll(".", "\\.")
+    .replaceAll("?", ".")
+    .replaceAll("*", ".*")
+    .replaceAll("[!", "[^");
+  return new RegExp(`^${source}$`, "u").test(segment) && isTaken(morePatterns, moreSegments);
+}

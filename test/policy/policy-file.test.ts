@@ -1,0 +1,223 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { ConfigError, formatProblem } from "../../src/config/problem.ts";
+import { ConfigSource } from "../../src/config/source.ts";
+import type { PolicyTool } from "../../src/policy/policy-checks.ts";
+import { type LoadedPolicy, loadPolicyFile, readPolicy } from "../../src/policy/policy-file.ts";
+
+const TOOLS: readonly PolicyTool[] = [
+  {
+    name: "read_file",
+    sideEffects: "read",
+    sandboxes: ["host", "quickjs"],
+    inputSchema: {
+      type: "object",
+      properties: { path: { type: "string" }, depth: { type: "integer" } },
+      additionalProperties: false,
+    },
+  },
+  {
+    name: "fetch",
+    sandboxes: ["remote"],
+    inputSchema: { type: "object", properties: { url: { type: "string" } } },
+  },
+];
+
+function read(text: string, tools: readonly PolicyTool[] | undefined = TOOLS): LoadedPolicy {
+  return readPolicy(ConfigSource.parse(text, "p.yaml"), [], tools);
+}
+
+/** Every problem of a policy, refused or not, as the operator reads it. */
+function problemsOf(text: string): string[] {
+  try {
+    return read(text).warnings.map(formatProblem);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as ConfigError).problems.map(formatProblem);
+  }
+}
+
+const POLICY = `
+default: deny
+rules:
+  - name: project files
+    tools: [read_file]
+    sideEffects: [read]
+    when:
+      /path: { glob: "/project/**" }
+      /depth: { range: { max: 3 } }
+    effect: allow
+    sandboxes: [quickjs, host]
+    limits: { wallTime: 2s, memory: 64MiB, output: 4096 }
+    capabilities: { clock: true }
+  - tools: ["*"]
+    effect: deny
+    when:
+      /url: { prefix: "http:" }
+`;
+
+describe("a policy file", () => {
+  test("decides as the same policy in code does", () => {
+    const { policy, warnings } = read(POLICY);
+    expect(warnings).toEqual([]);
+    const [tool] = TOOLS as readonly [PolicyTool];
+    const subject = { ...tool, sideEffects: "read" as const };
+    const input = { path: "/project/a.txt", depth: 2 };
+    expect(policy.check({ callId: "c", sessionId: "s", input, tool: subject })).toEqual({
+      decision: "allow",
+      grant: {
+        sandbox: "quickjs",
+        limits: { wallTimeMs: 2_000, memoryBytes: 67_108_864, outputBytes: 4_096 },
+        capabilities: { clock: true },
+      },
+    });
+    expect(
+      policy.check({ callId: "c", sessionId: "s", input: { path: "/etc/passwd" }, tool: subject }),
+    ).toEqual({
+      decision: "deny",
+      reason: "no rule allows this call",
+    });
+  });
+
+  test("can stand inside another file", () => {
+    const source = ConfigSource.parse(
+      "tools: []\npolicy:\n  rules:\n    - tools: [x]\n      effect: dny\n",
+      "s.yaml",
+    );
+    expect(() => readPolicy(source, ["policy"])).toThrow(
+      "s.yaml:5:15: must be one of allow, deny, ask: did you mean 'deny'?",
+    );
+    expect(() => readPolicy(source, ["polcy"])).toThrow("s.yaml:1:1: 'polcy' is missing");
+  });
+
+  test("is read from disk, and is a config error where it is not there", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "sandgate-policy-"));
+    try {
+      const path = join(folder, "policy.yaml");
+      await writeFile(path, POLICY);
+      expect((await loadPolicyFile(path, TOOLS)).warnings).toEqual([]);
+      await expect(loadPolicyFile(join(folder, "none.yaml"))).rejects.toThrow(ConfigError);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test("gives the default what it says, limits with units too", () => {
+    const { policy } = read("rules: []\ndefault: { sandboxes: [remote], limits: { wallTime: 1m } }\n");
+    const tool = { ...(TOOLS[1] as PolicyTool), sideEffects: "destructive" as const };
+    expect(policy.check({ callId: "c", sessionId: "s", input: {}, tool })).toMatchObject({
+      decision: "allow",
+      grant: { sandbox: "remote", limits: { wallTimeMs: 60_000 } },
+    });
+  });
+
+  test("reports every problem at once, each where it stands, in the file's order", () => {
+    expect(
+      problemsOf(`rules:
+  - name: files
+    tools: [read_file]
+    effect: allow
+    sandboxes: [quickjs, docker]
+    limits: { wallTime: 5 s, memry: 1MiB }
+    when:
+      path: { glob: 1 }
+  - tools: [read_fil]
+    efect: deny
+    effect: deny
+    limits: {}
+  - name: files
+    tools: [read_file]
+    effect: allow
+    sandboxes: [remote]
+    limits: { wallTime: 30d, memory: 64MB, output: -1 }
+    when:
+      /pth: { prefix: /x }
+      /depth: { glob: "(a|b)" }
+default: allow
+`),
+    ).toEqual([
+      "p.yaml:5:26: must be one of host, wasm, quickjs, remote",
+      "p.yaml:6:30: unknown key 'memry': did you mean 'memory'?",
+      "p.yaml:8:7: must be a JSON pointer to an argument, such as '/path' or '/options/depth'",
+      "p.yaml:8:21: must be a string or a list, not a number",
+      "p.yaml:10:5: unknown key 'efect': did you mean 'effect'?",
+      "p.yaml:12:5: only a rule with the effect 'allow' can have this",
+      "p.yaml:16:16: tool 'read_file' runs in none of these sandboxes, only in host, quickjs",
+      "p.yaml:17:25: must be a duration such as 250ms, 5s or 2m, or a number of milliseconds",
+      "p.yaml:17:38: must be a size such as 512KiB, 64MiB or 1GiB, or a number of bytes",
+      "p.yaml:17:52: must be a size such as 512KiB, 64MiB or 1GiB, or a number of bytes",
+      "p.yaml:19:7: the input of tool 'read_file' has no '/pth': did you mean 'path'?",
+      "p.yaml:20:15: a glob or prefix needs a string, which this never is in the input of tool 'read_file'",
+      "p.yaml:20:23: '(' means nothing in a glob: write '[(]' for the character",
+      "p.yaml:21:10: must be 'deny', or a map with sandboxes, limits and capabilities",
+    ]);
+  });
+
+  test("says what it must be when it is something else", () => {
+    expect(problemsOf("")).toEqual(["p.yaml:1:1: must be a map, not null"]);
+    expect(problemsOf("rules: none\n")).toEqual(["p.yaml:1:8: must be a list, not a string"]);
+    expect(problemsOf("rule: []\n")).toEqual([
+      "p.yaml:1:1: 'rules' is missing",
+      "p.yaml:1:1: unknown key 'rule': did you mean 'rules'?",
+    ]);
+    const long =
+      "rules: [{ tools: [fetch], effect: allow, sandboxes: [remote], limits: { wallTime: 600h } }]";
+    expect(problemsOf(long)).toEqual(["p.yaml:1:83: must be at most 2147483.647s"]);
+  });
+});
+
+describe("a policy is held against the registered tools:", () => {
+  test("a pattern that matches none is a warning, with the name that was meant", () => {
+    expect(problemsOf("rules: [{ tools: [raed_file, 'x*', '*'], effect: deny }]")).toEqual([
+      "p.yaml:1:19: warning: 'raed_file' matches no registered tool: did you mean 'read_file'?",
+      "p.yaml:1:30: warning: 'x*' matches no registered tool",
+    ]);
+  });
+
+  test("side effects that no matching tool has are a warning", () => {
+    expect(problemsOf("rules: [{ tools: [read_file], sideEffects: [none], effect: deny }]")).toEqual([
+      "p.yaml:1:44: warning: none of the tools has these side effects",
+    ]);
+  });
+
+  test("a sandbox is an error for a tool by name, a warning for one by wildcard", () => {
+    expect(problemsOf("rules: [{ tools: ['*'], effect: allow, sandboxes: [wasm, quickjs] }]")).toEqual([
+      "p.yaml:1:51: warning: tool 'fetch' runs in none of these sandboxes, only in remote",
+      "p.yaml:1:52: warning: no tool of this rule can run in 'wasm'",
+    ]);
+    expect(problemsOf("rules: [{ tools: [fetch], effect: allow, sandboxes: [wasm] }]")).toEqual([
+      "p.yaml:1:53: tool 'fetch' runs in none of these sandboxes, only in remote",
+    ]);
+  });
+
+  test("an argument that a closed schema lacks is an error by name, and by wildcard only if all lack it", () => {
+    const rule = (tools: string, pointer: string): string =>
+      `rules: [{ tools: [${tools}], effect: deny, when: { ${pointer}: { prefix: x } } }]`;
+    expect(problemsOf(rule("read_file", "/url"))).toHaveLength(1);
+    expect(problemsOf(rule("'read_*'", "/url"))).toHaveLength(1);
+    expect(problemsOf(rule("'*'", "/url"))).toEqual([]);
+    expect(problemsOf(rule("fetch", "/headers"))).toEqual([]);
+  });
+
+  test("an obvious misspelling in an open schema is a warning", () => {
+    expect(problemsOf("rules: [{ tools: [fetch], effect: deny, when: { /ulr: { prefix: x } } }]")).toEqual([
+      "p.yaml:1:49: warning: the input of tool 'fetch' has no '/ulr': did you mean 'url'?",
+    ]);
+  });
+
+  test("a rule whose tools another denies altogether is a warning", () => {
+    const rules =
+      "rules:\n  - { tools: [fetch], effect: ask }\n  - { name: offline, tools: ['*'], effect: deny }\n";
+    expect(problemsOf(rules)).toEqual([
+      "p.yaml:2:5: warning: this rule never decides: 'offline' denies every call of its tools",
+    ]);
+  });
+
+  test("without tools, nothing of the kind is said", () => {
+    const text =
+      "rules: [{ tools: [anything], effect: allow, sandboxes: [wasm], when: { /x: { equals: 1 } } }]";
+    expect(readPolicy(ConfigSource.parse(text, "p.yaml"), []).warnings).toEqual([]);
+  });
+});

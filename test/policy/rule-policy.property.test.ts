@@ -1,0 +1,161 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { JsonValue } from "../../src/json/value.ts";
+import { LIMIT_NAMES } from "../../src/policy/limits.ts";
+import type { Decision, PolicySubject } from "../../src/policy/policy.ts";
+import type { AllowedUse, Condition, Rule } from "../../src/policy/rule.ts";
+import { RulePolicy } from "../../src/policy/rule-policy.ts";
+import { SANDBOX_MODES } from "../../src/policy/sandbox-mode.ts";
+import { SIDE_EFFECTS } from "../../src/policy/side-effects.ts";
+
+// Few names, paths and values, so that rules and calls meet often.
+const subject: fc.Arbitrary<PolicySubject> = fc.record({
+  name: fc.constantFrom("read_file", "write_file", "fetch"),
+  sideEffects: fc.constantFrom(...SIDE_EFFECTS),
+  sandboxes: fc.subarray([...SANDBOX_MODES], { minLength: 1 }),
+  inputSchema: fc.constant({}),
+});
+const text = fc.constantFrom("/data/a", "/data/.b/c", "/secret", "/data/../secret", "", "x\0", "/data/");
+const argument: fc.Arbitrary<JsonValue> = fc.oneof(
+  text,
+  fc.integer({ min: 0, max: 4 }),
+  fc.constant(null),
+  fc.constant(["/data/a"]),
+);
+const input: fc.Arbitrary<JsonValue> = fc.oneof(
+  { weight: 9, arbitrary: fc.record({ a: argument, b: argument }, { requiredKeys: [] }) },
+  { weight: 1, arbitrary: argument },
+);
+const condition: fc.Arbitrary<Condition> = fc.oneof(
+  fc.record({ equals: argument }),
+  fc.record({ oneOf: fc.array(argument, { minLength: 1, maxLength: 3 }) }),
+  fc.record({ glob: fc.constantFrom("/data/**", "**", "/*", "/{secret,data/*}") }),
+  fc.record({ prefix: fc.constantFrom("/", "/data/", "x") }),
+  fc.record({
+    range: fc.record({ min: fc.integer({ min: 0, max: 2 }), max: fc.integer({ min: 2, max: 4 }) }),
+  }),
+);
+const match = {
+  tools: fc.array(fc.constantFrom("*", "read_*", "*_file", "fetch"), { minLength: 1, maxLength: 2 }),
+  sideEffects: fc.subarray([...SIDE_EFFECTS], { minLength: 1 }),
+  when: fc.dictionary(fc.constantFrom("/a", "/b", "/a/0", ""), condition, { maxKeys: 2 }),
+};
+const limit = fc.integer({ min: 1, max: 5 });
+const use = {
+  sandboxes: fc.shuffledSubarray([...SANDBOX_MODES], { minLength: 1 }),
+  limits: fc.record({ wallTimeMs: limit, memoryBytes: limit, outputBytes: limit }, { requiredKeys: [] }),
+  capabilities: fc.record(
+    { env: fc.subarray(["A", "B", "C"]), clock: fc.boolean(), random: fc.boolean() },
+    { requiredKeys: [] },
+  ),
+};
+const rule: fc.Arbitrary<Rule> = fc.oneof(
+  fc.record(
+    { effect: fc.constant("allow" as const), ...match, ...use },
+    { requiredKeys: ["effect", "tools", "sandboxes"] },
+  ),
+  fc.record(
+    { effect: fc.constantFrom("deny" as const, "ask" as const), ...match },
+    { requiredKeys: ["effect", "tools"] },
+  ),
+);
+const rules = fc.array(rule, { maxLength: 5 });
+const byDefault: fc.Arbitrary<"deny" | AllowedUse> = fc.oneof(
+  fc.constant("deny" as const),
+  fc.record(use, { requiredKeys: ["sandboxes"] }),
+);
+
+function decide(
+  all: readonly Rule[],
+  tool: PolicySubject,
+  args: JsonValue,
+  otherwise: "deny" | AllowedUse = "deny",
+): Decision {
+  return new RulePolicy({ rules: all, default: otherwise }).check({
+    callId: "c",
+    sessionId: "s",
+    input: args,
+    tool,
+  });
+}
+
+/** Whether what `after` permits, `before` permitted too. */
+function isNoWider(after: Decision, before: Decision): boolean {
+  if (after.decision !== "allow") return true;
+  if (before.decision !== "allow") return false;
+  const [now, then] = [after.grant, before.grant];
+  const limitsHold = LIMIT_NAMES.every(
+    (name) => (now.limits[name] ?? Infinity) <= (then.limits[name] ?? Infinity),
+  );
+  const envHolds = (now.capabilities.env ?? []).every((name) => then.capabilities.env?.includes(name));
+  const flagsHold = (["clock", "random"] as const).every(
+    (flag) => !now.capabilities[flag] || then.capabilities[flag],
+  );
+  return limitsHold && envHolds && flagsHold;
+}
+
+describe("for any rules and any call", () => {
+  test("one more rule, at any place, never loosens what a call that matched was held to", () => {
+    fc.assert(
+      fc.property(rules, rule, fc.nat(5), subject, input, (all, more, place, tool, args) => {
+        const before = decide(all, tool, args);
+        const after = decide(all.toSpliced(place, 0, more), tool, args);
+        const hadNoMatch = before.decision === "deny" && before.reason === "no rule allows this call";
+        if (!hadNoMatch) expect(isNoWider(after, before)).toBe(true);
+        if (before.decision === "deny" && !hadNoMatch) expect(after.decision).toBe("deny");
+        if (before.decision === "ask") expect(after.decision).not.toBe("allow");
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("a rule that denies or asks never loosens anything, matched or not", () => {
+    fc.assert(
+      fc.property(rules, rule, byDefault, subject, input, (all, more, otherwise, tool, args) => {
+        fc.pre(more.effect !== "allow");
+        expect(
+          isNoWider(decide([...all, more], tool, args, otherwise), decide(all, tool, args, otherwise)),
+        ).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("a grant names a sandbox that the tool has and a rule or the default lists", () => {
+    fc.assert(
+      fc.property(rules, byDefault, subject, input, (all, otherwise, tool, args) => {
+        const decision = decide(all, tool, args, otherwise);
+        if (decision.decision !== "allow") return;
+        const { sandbox } = decision.grant;
+        const lists = all.flatMap((each) => (each.effect === "allow" ? each.sandboxes : []));
+        expect(tool.sandboxes).toContain(sandbox);
+        expect([...lists, ...(otherwise === "deny" ? [] : otherwise.sandboxes)]).toContain(sandbox);
+      }),
+    );
+  });
+
+  test("equal policy and call give the same decision, whatever was decided before", () => {
+    fc.assert(
+      fc.property(
+        rules,
+        byDefault,
+        subject,
+        fc.array(input, { minLength: 1, maxLength: 6 }),
+        (all, otherwise, tool, calls) => {
+          const policy = new RulePolicy({ rules: all, default: otherwise });
+          for (const args of [...calls, ...calls]) {
+            const decision = policy.check({ callId: "c", sessionId: "s", input: args, tool });
+            expect(decision).toEqual(
+              decide(
+                structuredClone(all) as Rule[],
+                structuredClone(tool),
+                structuredClone(args) as JsonValue,
+                otherwise,
+              ),
+            );
+          }
+        },
+      ),
+    );
+  });
+});

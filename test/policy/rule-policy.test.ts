@@ -1,0 +1,268 @@
+import { describe, expect, test } from "vitest";
+import type { JsonValue } from "../../src/json/value.ts";
+import { CAPABILITY_NAMES } from "../../src/policy/capabilities.ts";
+import { LIMIT_NAMES } from "../../src/policy/limits.ts";
+import type { Decision, PolicySubject } from "../../src/policy/policy.ts";
+import type { Rule, RulePolicyOptions } from "../../src/policy/rule.ts";
+import { RulePolicy } from "../../src/policy/rule-policy.ts";
+
+const READ_FILE: PolicySubject = {
+  name: "read_file",
+  sideEffects: "read",
+  sandboxes: ["host", "quickjs"],
+  inputSchema: {},
+};
+
+function check(policy: RulePolicy, input: JsonValue = {}, tool: PolicySubject = READ_FILE): Decision {
+  return policy.check({ callId: "c", sessionId: "s", input, tool });
+}
+
+function decide(rules: readonly Rule[], input: JsonValue = {}, tool: PolicySubject = READ_FILE): Decision {
+  return check(new RulePolicy({ rules }), input, tool);
+}
+
+const ALLOW: Rule = { effect: "allow", tools: ["read_*"], sandboxes: ["quickjs"] };
+const DENY_SECRETS: Rule = {
+  name: "no secrets",
+  effect: "deny",
+  tools: ["*"],
+  when: { "/path": { glob: "/secret/**" } },
+};
+
+describe("a rule policy", () => {
+  test("denies what no rule matches", () => {
+    expect(decide([])).toEqual({ decision: "deny", reason: "no rule allows this call" });
+    expect(decide([{ ...ALLOW, tools: ["write_*", "read"] }])).toMatchObject({ decision: "deny" });
+  });
+
+  test("allows what no rule matches only if the default says so", () => {
+    const policy = new RulePolicy({ rules: [DENY_SECRETS], default: { sandboxes: ["wasm", "host"] } });
+    expect(check(policy)).toMatchObject({ decision: "allow", grant: { sandbox: "host", limits: {} } });
+    expect(check(policy, { path: "/secret/a" })).toMatchObject({ decision: "deny" });
+  });
+
+  test("grants the first listed sandbox in which the tool can run", () => {
+    expect(decide([{ ...ALLOW, sandboxes: ["wasm", "quickjs", "host"] }])).toMatchObject({
+      decision: "allow",
+      grant: { sandbox: "quickjs", limits: {}, capabilities: {} },
+    });
+    expect(decide([{ ...ALLOW, sandboxes: ["wasm", "remote"] }])).toEqual({
+      decision: "deny",
+      reason: "'rule 1' together allow no sandbox in which the tool can run",
+    });
+  });
+
+  test("matches the class of side effects that the tool declares", () => {
+    expect(decide([{ ...ALLOW, sideEffects: ["none", "read"] }])).toMatchObject({ decision: "allow" });
+    expect(decide([{ ...ALLOW, sideEffects: ["none"] }])).toMatchObject({ decision: "deny" });
+  });
+
+  test("wants every condition of a rule to hold", () => {
+    const when = { "/path": { prefix: "/data/" }, "/depth": { range: { max: 3 } } };
+    expect(decide([{ ...ALLOW, when }], { path: "/data/a", depth: 2 })).toMatchObject({ decision: "allow" });
+    expect(decide([{ ...ALLOW, when }], { path: "/data/a", depth: 4 })).toMatchObject({ decision: "deny" });
+    expect(decide([{ ...ALLOW, when }], { path: "/data/a" })).toMatchObject({ decision: "deny" });
+  });
+
+  test("lets the strictest matching rule win, in whatever order they stand", () => {
+    const asking: Rule = { name: "careful", effect: "ask", tools: ["read_file"] };
+    const input = { path: "/secret/a" };
+    expect(decide([ALLOW, asking])).toEqual({
+      decision: "ask",
+      question: "'careful' asks to confirm this call",
+    });
+    expect(decide([asking, ALLOW])).toMatchObject({ decision: "ask" });
+    expect(decide([ALLOW, asking, DENY_SECRETS], input)).toEqual({
+      decision: "deny",
+      reason: "'no secrets' denies this call",
+    });
+    expect(decide([DENY_SECRETS, asking, ALLOW], input)).toMatchObject({ decision: "deny" });
+  });
+
+  test("keeps denying what its permissions rule out together, though a rule asks", () => {
+    const rules: Rule[] = [ALLOW, { ...ALLOW, sandboxes: ["wasm"] }, { effect: "ask", tools: ["*"] }];
+    expect(decide(rules)).toMatchObject({ decision: "deny" });
+  });
+
+  test("holds a call to every permission that matches it", () => {
+    const first: Rule = {
+      ...ALLOW,
+      sandboxes: ["host", "quickjs"],
+      limits: { wallTimeMs: 1_000, memoryBytes: 2_000_000 },
+      capabilities: { env: ["A", "B"], clock: true },
+    };
+    const second: Rule = {
+      ...ALLOW,
+      sandboxes: ["quickjs", "host"],
+      limits: { wallTimeMs: 5_000, outputBytes: 10 },
+      capabilities: { env: ["B", "C"], clock: true, random: true },
+    };
+    expect(decide([first, second])).toEqual({
+      decision: "allow",
+      grant: {
+        sandbox: "host",
+        limits: { wallTimeMs: 1_000, memoryBytes: 2_000_000, outputBytes: 10 },
+        capabilities: { env: ["B"], clock: true },
+      },
+    });
+    expect(decide([first, { ...second, sandboxes: ["wasm"] }])).toEqual({
+      decision: "deny",
+      reason: "'rule 1', 'rule 2' together allow no sandbox in which the tool can run",
+    });
+  });
+
+  test("fails closed when it is unclear whether a rule matches", () => {
+    const unclear = { path: "/data/../secret/a" };
+    const everything: Rule = { ...ALLOW, limits: { wallTimeMs: 5_000 } };
+    expect(decide([everything, DENY_SECRETS], unclear)).toEqual({
+      decision: "deny",
+      reason: "'no secrets' denies this call, because whether it matches is unclear",
+    });
+    for (const path of [["/secret/a"], 5, null, { secret: 1 }]) {
+      expect(decide([everything, DENY_SECRETS], { path })).toMatchObject({ decision: "deny" });
+    }
+    expect(decide([{ ...DENY_SECRETS, effect: "ask" }], unclear)).toMatchObject({ decision: "ask" });
+    expect(decide([{ ...ALLOW, when: { "/path": { prefix: "/" } } }], unclear)).toMatchObject({
+      decision: "deny",
+    });
+  });
+
+  test("does not let a call shake off a permission's limits by making its match unclear", () => {
+    const narrow: Rule = { ...ALLOW, when: { "/path": { glob: "/slow/**" } }, limits: { wallTimeMs: 10 } };
+    const wide: Rule = { ...ALLOW, limits: { wallTimeMs: 9_000 } };
+    const held = { decision: "allow", grant: { limits: { wallTimeMs: 10 } } };
+    expect(decide([wide, narrow], { path: "/slow/./a" })).toMatchObject(held);
+    const policy = new RulePolicy({ rules: [narrow], default: { sandboxes: ["quickjs"] } });
+    expect(check(policy, { path: "/slow/./a" })).toMatchObject(held);
+    expect(check(policy, { path: "/fast" })).toMatchObject({ decision: "allow", grant: { limits: {} } });
+  });
+
+  test("does not take a missing argument for a match", () => {
+    expect(decide([ALLOW, DENY_SECRETS], {})).toMatchObject({ decision: "allow" });
+  });
+
+  test("answers with the same frozen decision for calls that the same rules match", () => {
+    const policy = new RulePolicy({ rules: [ALLOW, DENY_SECRETS] });
+    const decision = check(policy, { path: "/a" });
+    expect(check(policy, { path: "/b" })).toBe(decision);
+    expect(Object.isFrozen(decision)).toBe(true);
+  });
+
+  test("keeps what it decides for one combination of rules apart from another", () => {
+    const narrow: Rule = { ...ALLOW, when: { "/path": { glob: "/slow/**" } }, limits: { wallTimeMs: 10 } };
+    const wide: Rule = { ...ALLOW, limits: { wallTimeMs: 9_000 } };
+    for (const rules of [
+      [narrow, wide],
+      [wide, narrow],
+    ]) {
+      const policy = new RulePolicy({ rules });
+      for (const [path, wallTimeMs] of [["/slow/a", 10] as const, ["/fast", 9_000] as const]) {
+        for (let i = 0; i < 2; i++)
+          expect(check(policy, { path })).toMatchObject({ grant: { limits: { wallTimeMs } } });
+      }
+    }
+  });
+
+  test("keeps what it decides for a tool apart from another tool of the same name", () => {
+    const policy = new RulePolicy({
+      rules: [{ ...ALLOW, sandboxes: ["wasm", "quickjs"], sideEffects: ["read"] }],
+    });
+    expect(check(policy)).toMatchObject({ grant: { sandbox: "quickjs" } });
+    expect(check(policy, {}, { ...READ_FILE, sandboxes: ["wasm"] })).toMatchObject({
+      grant: { sandbox: "wasm" },
+    });
+    expect(check(policy, {}, { ...READ_FILE, sideEffects: "write" })).toMatchObject({ decision: "deny" });
+  });
+
+  test("is not changed by who changes the rules that it was built from", () => {
+    const rules: { tools: string[] }[] = [{ ...ALLOW, tools: ["read_file"] }];
+    const policy = new RulePolicy({ rules: rules as unknown as Rule[] });
+    rules[0]?.tools.splice(0, 1, "nothing");
+    rules.length = 0;
+    expect(check(policy)).toMatchObject({ decision: "allow" });
+  });
+
+  test("knows every limit and capability that there is", () => {
+    const value = { wallTimeMs: 1, memoryBytes: 1, outputBytes: 1 };
+    const capabilities = { env: ["A"], clock: true, random: true };
+    expect(Object.keys(value)).toEqual([...LIMIT_NAMES]);
+    expect(Object.keys(capabilities)).toEqual([...CAPABILITY_NAMES]);
+    expect(decide([{ ...ALLOW, limits: value, capabilities }])).toMatchObject({
+      grant: { limits: value, capabilities },
+    });
+  });
+});
+
+describe("a malformed rule is refused by name:", () => {
+  const named = { ...ALLOW, name: "reading" };
+  test.each<[string, unknown, RegExp]>([
+    ["no options", undefined, /JSON/],
+    ["no rules", {}, /'rules' is missing/],
+    [
+      "an unknown member",
+      { rules: [{ ...named, efect: 1 }] },
+      /^rule 1 \('reading'\): \/efect unknown key 'efect': did you mean 'effect'/,
+    ],
+    ["no tools", { rules: [named, { ...ALLOW, tools: [] }] }, /^rule 2: \/tools must not be empty$/],
+    [
+      "a pattern that fits no name",
+      { rules: [{ ...ALLOW, tools: ["read file?"] }] },
+      /\/tools\/0 must be the name/,
+    ],
+    ["an unknown effect", { rules: [{ effect: "alow", tools: ["a"] }] }, /must be one of allow, deny, ask/],
+    [
+      "a permission without a sandbox",
+      { rules: [{ effect: "allow", tools: ["a"] }] },
+      /'sandboxes' is missing/,
+    ],
+    [
+      "an unknown sandbox",
+      { rules: [{ ...ALLOW, sandboxes: ["docker"] }] },
+      /one of host, wasm, quickjs, remote/,
+    ],
+    [
+      "limits on a denial",
+      { rules: [{ effect: "deny", tools: ["a"], limits: {} }] },
+      /only a rule with the effect/,
+    ],
+    [
+      "a limit of zero",
+      { rules: [{ ...ALLOW, limits: { wallTimeMs: 0 } }] },
+      /\/limits\/wallTimeMs must be >= 1/,
+    ],
+    ["an unknown capability", { rules: [{ ...ALLOW, capabilities: { fs: true } }] }, /unknown key 'fs'/],
+    [
+      "a pointer that is none",
+      { rules: [{ ...ALLOW, when: { path: { equals: 1 } } }] },
+      /must be a JSON pointer/,
+    ],
+    [
+      "two conditions in one",
+      { rules: [{ ...ALLOW, when: { "/a": { equals: 1, prefix: "x" } } }] },
+      /exactly one of/,
+    ],
+    ["no condition", { rules: [{ ...ALLOW, when: { "/a": {} } }] }, /exactly one of/],
+    [
+      "a broken glob",
+      { rules: [{ ...ALLOW, when: { "/a": { glob: ["/x", "[a"] } } }] },
+      /\/when\/~1a\/glob\/1 a '\[' of a glob/,
+    ],
+    ["a negated glob", { rules: [{ ...ALLOW, when: { "/a": { glob: "!/x" } } }] }, /cannot be negated/],
+    [
+      "an empty range",
+      { rules: [{ ...ALLOW, when: { "/a": { range: { min: 2, max: 1 } } } }] },
+      /no number is in this range/,
+    ],
+    [
+      "a number that is none",
+      { rules: [{ ...ALLOW, when: { "/a": { range: { min: Number.NaN } } } }] },
+      /finite/,
+    ],
+    ["a name used twice", { rules: [named, named] }, /rule 2 \('reading'\): \/name rule 1 has the name/],
+    ["a default that is none", { rules: [], default: "allow" }, /\/default must be 'deny', or a map/],
+    ["a function", { rules: [{ ...ALLOW, when: () => true }] }, /function/],
+  ])("%s", (_case, options, message) => {
+    expect(() => new RulePolicy(options as RulePolicyOptions)).toThrow(message);
+    expect(() => new RulePolicy(options as RulePolicyOptions)).toThrow(TypeError);
+  });
+});

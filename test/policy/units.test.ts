@@ -1,0 +1,65 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { parseDuration, parseSize } from "../../src/policy/units.ts";
+
+test.each([
+  ["250ms", 250],
+  ["5s", 5_000],
+  ["1.5 s", 1_500],
+  ["0.001s", 1],
+  ["2m", 120_000],
+  ["1h", 3_600_000],
+  [40, 40],
+])("the duration %s is %i ms", (text, ms) => {
+  expect(parseDuration(text)).toBe(ms);
+});
+
+test.each([
+  ["512B", 512],
+  ["64MiB", 67_108_864],
+  ["1.5 KiB", 1_536],
+  ["2GiB", 2_147_483_648],
+  [7, 7],
+])("the size %s is %i bytes", (text, bytes) => {
+  expect(parseSize(text)).toBe(bytes);
+});
+
+test.each([
+  "",
+  "5",
+  "s",
+  "-1s",
+  "0s",
+  "1.5ms",
+  "5S",
+  "1e3s",
+  "5s ",
+  " 5s",
+  "5 apples",
+  "999999999999999h",
+  0,
+  -1,
+  1.5,
+])("%j is no duration", (text) => {
+  expect(parseDuration(text)).toBeUndefined();
+});
+
+test.each([
+  "64MB",
+  "64mib",
+  "64M",
+  "0.1B",
+  "64",
+  0,
+])("%j is no size: units of 1,000 and of 1,024 are easily confused", (text) => {
+  expect(parseSize(text)).toBeUndefined();
+});
+
+test("whatever is accepted is a whole number above zero", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.double(), fc.stringMatching(/^[0-9.]{1,6}(ms|s|m|h)$/)), (text) => {
+      const ms = parseDuration(text);
+      expect(ms === undefined || (Number.isSafeInteger(ms) && ms > 0)).toBe(true);
+    }),
+  );
+});

@@ -1,0 +1,62 @@
+import type { ToolCall } from "../../src/engine/call.ts";
+import { ToolDispatchEngine } from "../../src/engine/engine.ts";
+import type { ToolExecution } from "../../src/engine/execution.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { defineTool } from "../../src/engine/tool.ts";
+import type { JsonObject } from "../../src/json/value.ts";
+import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { openSandboxes } from "../../src/sandboxes/router.ts";
+
+/** A PNG of one pixel. */
+export const PIXEL =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+const image = (mimeType: string): JsonObject => ({ type: "image", data: PIXEL, mimeType });
+const object = { type: "object" };
+
+const registry = new ToolRegistry()
+  .register(
+    defineTool<{ city: string }>({
+      name: "weather",
+      description: "Tells the weather of a city",
+      inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+      host: ({ city }) => ({ city, celsius: 21 }),
+    }),
+  )
+  .register(defineTool({ name: "silent", description: "Says nothing", inputSchema: object, host: () => "" }))
+  .register(
+    defineTool({
+      name: "broken",
+      description: "Always fails",
+      inputSchema: object,
+      host: () => {
+        throw new Error("HTTP 500: connection refused");
+      },
+    }),
+  )
+  .register(
+    defineTool({
+      name: "picture",
+      description: "Draws",
+      inputSchema: object,
+      host: ({ type }) => ({ content: [{ type: "text", text: "a pixel" }, image(String(type))] }),
+    }),
+  )
+  .register(
+    defineTool({
+      name: "failed-picture",
+      description: "Draws and fails",
+      inputSchema: object,
+      host: () => ({ content: [{ type: "text", text: "half" }, image("image/png")], success: false }),
+    }),
+  );
+
+/** Dispatches calls for real; those of the tool `aborted` are aborted by a hook. */
+export async function converse(calls: readonly ToolCall[]): Promise<(ToolExecution | null)[]> {
+  await using sandboxes = await openSandboxes();
+  const hooks = {
+    onToolCall: ({ name }: ToolCall) => (name === "aborted" ? ("abort" as const) : undefined),
+  };
+  const ctx = { registry, policy: new HostPolicy(), sandboxes, sessionId: "test", hooks };
+  return await new ToolDispatchEngine().dispatchAll(calls, ctx);
+}

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { nativeProtocol } from "../../src/protocols/native.ts";
+import { converse } from "./converse.ts";
+import { refusal } from "./refusals.ts";
+
+const calls = [
+  { id: "1", name: "weather", arguments: { city: "Rome" } },
+  { id: "2", name: "weather", arguments: '{"city": 5}' },
+  { id: "3", name: "aborted", arguments: null },
+];
+
+test("reads the calls of an assistant message, and of a bare list", () => {
+  expect(nativeProtocol.readCalls({ role: "assistant", toolCalls: calls })).toEqual(calls);
+  expect(nativeProtocol.readCalls(calls)).toEqual(calls);
+  expect(nativeProtocol.readCalls({ role: "assistant" })).toEqual([]);
+});
+
+test("refuses what has not the shape, with pointer and reason", () => {
+  const refused = (message: unknown): string => refusal(nativeProtocol, message);
+  expect(refused("hello")).toBe(" must be an object");
+  expect(refused({ role: "user", toolCalls: calls })).toBe('/role must be "assistant"');
+  expect(refused({ role: "assistant", toolCalls: {} })).toBe("/toolCalls must be a list");
+  expect(refused([calls[0], 7])).toBe("/1 must be an object");
+  expect(refused([{ name: "x", arguments: {} }])).toBe("/0/id must be a string");
+  expect(refused({ role: "assistant", toolCalls: [{ id: "1", name: 1, arguments: {} }] })).toBe(
+    "/toolCalls/0/name must be a string",
+  );
+  expect(refused([{ id: "1", name: "x" }])).toBe("/0/arguments is missing");
+});
+
+test("writes the pair that continues the conversation, without the aborted call", async () => {
+  const messages = nativeProtocol.toMessages(calls, await converse(calls));
+  expect(messages).toEqual([
+    { role: "assistant", toolCalls: calls.slice(0, 2) },
+    {
+      role: "tool",
+      results: [
+        {
+          callId: "1",
+          toolName: "weather",
+          content: [{ type: "text", text: '{"city":"Rome","celsius":21}' }],
+          isError: false,
+        },
+        {
+          callId: "2",
+          toolName: "weather",
+          content: [{ type: "text", text: "Invalid arguments: /city must be string" }],
+          isError: true,
+        },
+      ],
+    },
+  ]);
+});

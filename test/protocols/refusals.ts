@@ -1,0 +1,14 @@
+import { expect } from "vitest";
+import { type Protocol, ProtocolError } from "../../src/protocols/protocol.ts";
+
+/** What a protocol says against a message: `pointer reason`. */
+export function refusal(protocol: Protocol, message: unknown): string {
+  try {
+    protocol.readCalls(message);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ProtocolError);
+    const { pointer, reason } = error as ProtocolError;
+    return `${pointer} ${reason}`;
+  }
+  return expect.fail("the message was accepted");
+}
