@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { PassThrough } from "node:stream";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { parseDocument } from "yaml";
 import { run } from "../../src/cli/run.ts";
@@ -43,14 +44,10 @@ describe("README", () => {
       if ("tools" in parseDocument(file).toJS()) {
         mkdirSync(generated, { recursive: true });
         writeFileSync(`${generated}/sandgate.yaml`, file);
-        const said: string[] = [];
-        const sink = { write: (text: string) => said.push(text) > 0 };
-        const code = await run(["check", "--config", `${generated}/sandgate.yaml`], {
-          stdin: process.stdin,
-          stdout: sink,
-          stderr: sink,
-        } as never);
-        expect(said.join("")).not.toMatch(/error|warning:/);
+        const said = new PassThrough();
+        const streams = { stdin: process.stdin, stdout: said, stderr: said };
+        const code = await run(["check", "--config", `${generated}/sandgate.yaml`], streams as never);
+        expect(said.end().read()?.toString()).toMatch(/1 tool, 0 errors, 0 warnings/);
         expect(code).toBe(0);
       } else {
         expect(readPolicy(ConfigSource.parse(file, "README.md"), []).warnings).toEqual([]);
@@ -67,7 +64,7 @@ describe("README", () => {
     const text = readFileSync(`${root}/${document}`, "utf8");
     for (const [, target] of text.matchAll(/\]\(([^)#]+)\)/g)) {
       if (target?.startsWith("http")) continue;
-      expect(() => readFileSync(`${root}/${dirname(document)}/${target}`)).not.toThrow(/ENOENT/);
+      expect(() => readFileSync(`${root}/${dirname(document)}/${target}`)).not.toThrow();
     }
   });
 });
