@@ -1,0 +1,47 @@
+// The canonical ABI of `sandgate:tool/guest` (wit/tool.wit), by hand: strings are UTF-8, as a pointer and a
+// length in bytes. Each call has a fresh instance, so nothing is ever freed.
+
+/** The cases of `error-code`. */
+export namespace ErrorCode {
+  export const invalidInput: u8 = 0;
+  export const notFound: u8 = 1;
+  export const unavailable: u8 = 2;
+  export const internal: u8 = 3;
+}
+
+/** The host allocates the arguments with this: the entry module exports it as `cabi_realloc`. */
+export function realloc(old: usize, oldSize: usize, align: usize, size: usize): usize {
+  return old == 0 ? heap.alloc(size) : heap.realloc(old, size);
+}
+
+/** An argument as a string. */
+export function readString(pointer: usize, bytes: usize): string {
+  return String.UTF8.decodeUnsafe(pointer, bytes);
+}
+
+// `result<json, tool-error>`: the case in the first byte, and from byte 4 on the JSON text, or the error code
+// followed by the message.
+const OK: u8 = 0;
+const ERROR: u8 = 1;
+const result = memory.data(16, 4);
+
+/** The result `ok`, with a JSON text. */
+export function ok(json: string): usize {
+  store<u8>(result, OK);
+  storeString(result + 4, json);
+  return result;
+}
+
+/** The result `err`. */
+export function error(code: u8, message: string): usize {
+  store<u8>(result, ERROR);
+  store<u8>(result + 4, code);
+  storeString(result + 8, message);
+  return result;
+}
+
+function storeString(at: usize, text: string): void {
+  const bytes = String.UTF8.encode(text);
+  store<usize>(at, changetype<usize>(bytes));
+  store<usize>(at + 4, bytes.byteLength);
+}

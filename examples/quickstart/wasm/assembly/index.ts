@@ -1,0 +1,34 @@
+import { error, ErrorCode, readString } from "./guest";
+import { similarNames } from "./similar-names";
+
+export { realloc as cabi_realloc } from "./guest";
+
+/** `sandgate:tool/guest#call`. The build gives it that name. */
+export function call(
+  tool: usize,
+  toolBytes: usize,
+  input: usize,
+  inputBytes: usize,
+  callId: usize,
+  callIdBytes: usize,
+  hasWallTime: u32,
+  wallTimeMs: u64,
+): usize {
+  const name = readString(tool, toolBytes);
+  if (name == "similar_names") return similarNames(readString(input, inputBytes));
+  if (name == "wasm_loop") loop();
+  if (name == "wasm_bomb") bomb();
+  return error(ErrorCode.notFound, "this component has no such tool");
+}
+
+/** A tool that never ends. */
+function loop(): void {
+  let counter = 0;
+  while (true) counter++;
+}
+
+/** A tool that takes all the memory it can get. */
+function bomb(): void {
+  while (memory.grow(1) != -1);
+  unreachable();
+}

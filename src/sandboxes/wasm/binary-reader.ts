@@ -1,0 +1,109 @@
+import { ToolPreparationError } from "../sandbox.ts";
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Reads the primitives of WebAssembly's binary format out of bytes that nobody trusts. */
+export class BinaryReader {
+  readonly #bytes: Uint8Array;
+  #at: number;
+
+  constructor(bytes: Uint8Array, at = 0) {
+    this.#bytes = bytes;
+    this.#at = at;
+  }
+
+  /** Index of the next byte. */
+  get at(): number {
+    return this.#at;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  byte(): number {
+    const value = this.#bytes[this.#at++];
+    if (value === undefined) throw new ToolPreparationError("the component ends in the middle of something");
+    return value;
+  }
+
+  /** An unsigned 32-bit integer in LEB128 (core specification, section 5.2.2). */
+  u32(): number {
+    let value = 0;
+    for (let weight = 1; ; weight *= 128) {
+      const byte = this.byte();
+      value += (byte & 0x7f) * weight;
+      if (value > 0xffff_ffff || weight > 2 ** 28) {
+        throw new ToolPreparationError("the component holds an integer that is too long");
+      }
+      if ((byte & 0x80) === 0) return value;
+    }
+  }
+
+  /** Takes the next bytes, without copying them. */
+  bytes(count: number): Uint8Array {
+    const end = this.#at + count;
+    if (end > this.#bytes.length) {
+      throw new ToolPreparationError("the component ends in the middle of something");
+    }
+    const taken = this.#bytes.subarray(this.#at, end);
+    this.#at = end;
+    return taken;
+  }
+
+  /** A name: its length, then its bytes in UTF-8. */
+  name(): string {
+    const bytes = this.bytes(this.u32());
+    try {
+      return UTF8.decode(bytes);
+    } catch {
+      throw new ToolPreparationError("the component holds a name that is no UTF-8");
+    }
+  }
+
+  /** Calls `read` once for each item of a vector. */
+  vector(read: (index: number) => void): void {
+    const count = this.u32();
+    for (let index = 0; index < count; index++) read(index);
+  }
+}
+
+/** A section of a component or of a core module. */
+export interface Section {
+  readonly id: number;
+  /** What stands in it. */
+  readonly body: Uint8Array;
+  /** All of it, with id and size. */
+  readonly whole: Uint8Array;
+}
+
+/** Bytes of magic, version and layer that every component and core module begins with. */
+export const PREAMBLE_BYTES = 8;
+
+/** The sections of a component or of a core module, in order. */
+export function* sections(binary: Uint8Array): Generator<Section, void, undefined> {
+  const reader = new BinaryReader(binary, PREAMBLE_BYTES);
+  while (!reader.isAtEnd) {
+    const start = reader.at;
+    const id = reader.byte();
+    const body = reader.bytes(reader.u32());
+    yield { id, body, whole: binary.subarray(start, reader.at) };
+  }
+}
+
+const COMPONENT = Uint8Array.of(0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00);
+const CORE_MODULE = Uint8Array.of(0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00);
+
+/** Tells a component from anything else. */
+export function isComponent(binary: Uint8Array): boolean {
+  return startsWith(binary, COMPONENT);
+}
+
+/** Tells a core module from anything else. */
+export function isCoreModule(binary: Uint8Array): boolean {
+  return startsWith(binary, CORE_MODULE);
+}
+
+function startsWith(binary: Uint8Array, preamble: Uint8Array): boolean {
+  return binary.length >= preamble.length && preamble.every((byte, index) => binary[index] === byte);
+}

@@ -1,0 +1,155 @@
+import { ToolPreparationError } from "../sandbox.ts";
+import { BinaryReader, isComponent, isCoreModule, sections } from "./binary-reader.ts";
+import { readCoreModule } from "./core-module.ts";
+import { checkCoreName } from "./core-name.ts";
+import { GUEST_INTERFACE } from "./guest-interface.ts";
+import { checkImport } from "./wasi/interfaces.ts";
+
+/** The largest component, in bytes. */
+export const MAX_COMPONENT_BYTES: number = 64 * 1_024 * 1_024;
+
+const MAX_CORE_MODULES = 64;
+const MAX_CORE_INSTANCES = 1_024;
+const MAX_COMPONENTS = 128;
+const MAX_DEPTH = 8;
+const MAX_IMPORTS = 256;
+
+/** Sections of a component (component model, `Binary.md`). */
+const SECTION = Object.freeze({
+  coreModule: 1,
+  coreInstance: 2,
+  component: 4,
+  alias: 6,
+  import: 10,
+  export: 11,
+});
+
+/**
+ * What a component must pass before any other code sees it: its size and structure are bounded, no name in
+ * it can become code, and it imports and exports what a tool may and must.
+ *
+ * @returns the WASI interfaces that it imports, without their versions.
+ * @throws {ToolPreparationError} with the reason.
+ */
+export function passComponentGate(binary: Uint8Array): readonly string[] {
+  if (isCoreModule(binary)) {
+    throw new ToolPreparationError(
+      "it is a core module and no component: make one of it, for example with 'wasm-tools component new'",
+    );
+  }
+  const gate = new Gate();
+  gate.pass(binary);
+  if (!gate.exports.includes(GUEST_INTERFACE)) {
+    throw new ToolPreparationError(`it does not export '${GUEST_INTERFACE}' (see wit/tool.wit)`);
+  }
+  const imports = gate.imports.flatMap((name) => checkImport(name) ?? []);
+  return [...new Set(imports)];
+}
+
+/** Walks a component and those inside it. */
+class Gate {
+  readonly imports: string[] = [];
+  readonly exports: string[] = [];
+  #coreModules = 0;
+  #coreInstances = 0;
+  #components = 0;
+  #depth = 0;
+
+  pass(binary: Uint8Array): void {
+    if (!isComponent(binary)) throw new ToolPreparationError("it is no WebAssembly component");
+    bound("components", ++this.#components, MAX_COMPONENTS);
+    bound("levels of components", ++this.#depth, MAX_DEPTH);
+    for (const { id, body } of sections(binary)) {
+      const reader = new BinaryReader(body);
+      if (id === SECTION.coreModule) this.#passCoreModule(body);
+      else if (id === SECTION.coreInstance) reader.vector(() => this.#passCoreInstance(reader));
+      else if (id === SECTION.component) this.pass(body);
+      else if (id === SECTION.alias) reader.vector(() => passAlias(reader));
+      else if (id === SECTION.import && this.#depth === 1) reader.vector(() => this.#readImport(reader));
+      else if (id === SECTION.export && this.#depth === 1) reader.vector(() => this.#readExport(reader));
+    }
+    this.#depth--;
+  }
+
+  #passCoreModule(binary: Uint8Array): void {
+    bound("core modules", ++this.#coreModules, MAX_CORE_MODULES);
+    readCoreModule(binary);
+  }
+
+  #passCoreInstance(reader: BinaryReader): void {
+    bound("core instances", ++this.#coreInstances, MAX_CORE_INSTANCES);
+    const isInstantiation = reader.byte() === 0;
+    if (isInstantiation) reader.u32();
+    // Arguments and inline exports are both a name, a sort and an index.
+    reader.vector(() => {
+      checkCoreName(reader.name());
+      reader.byte();
+      reader.u32();
+    });
+  }
+
+  #readImport(reader: BinaryReader): void {
+    const name = readExternName(reader);
+    const kind = readExternType(reader);
+    if (kind === "type") return;
+    if (kind !== "instance") {
+      throw new ToolPreparationError(`it imports '${name}', which is no interface of WASI 0.2`);
+    }
+    this.imports.push(name);
+    bound("imports", this.imports.length, MAX_IMPORTS);
+  }
+
+  #readExport(reader: BinaryReader): void {
+    this.exports.push(readExternName(reader));
+    readSort(reader);
+    reader.u32();
+    if (reader.byte() === 1) readExternType(reader);
+  }
+}
+
+/** A name of a component's import or export. The validator inside jco holds these to kebab case. */
+function readExternName(reader: BinaryReader): string {
+  if (reader.byte() > 1) throw new ToolPreparationError("it has an import or export name of an unknown form");
+  return reader.name();
+}
+
+function readExternType(reader: BinaryReader): "instance" | "type" | "other" {
+  const sort = reader.byte();
+  switch (sort) {
+    case 0: // a core module
+      reader.byte();
+      reader.u32();
+      return "other";
+    case 3: // a type: equal to another, which needs nothing, or a new resource
+      if (reader.byte() === 1) return "other";
+      reader.u32();
+      return "type";
+    case 1: // a function
+    case 4: // a component
+      reader.u32();
+      return "other";
+    case 5:
+      reader.u32();
+      return "instance";
+    default:
+      throw new ToolPreparationError("it imports or exports something of an unknown kind");
+  }
+}
+
+/** A sort is a byte, and another one where the first says "core". */
+function readSort(reader: BinaryReader): void {
+  if (reader.byte() === 0) reader.byte();
+}
+
+function passAlias(reader: BinaryReader): void {
+  readSort(reader);
+  const target = reader.byte();
+  reader.u32();
+  if (target === 1) checkCoreName(reader.name());
+  else if (target === 0) reader.name();
+  else reader.u32();
+}
+
+function bound(what: string, count: number, most: number): void {
+  if (count > most) throw new ToolPreparationError(`it has too many ${what}: at most ${most} are allowed`);
+}

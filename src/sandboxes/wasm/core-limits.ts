@@ -1,0 +1,93 @@
+import { BinaryReader, PREAMBLE_BYTES, sections } from "./binary-reader.ts";
+import { type Limits, readCoreModule, readLimits, readTable, SECTION } from "./core-module.ts";
+
+/** Under which names {@link limitCoreModule} exports a module's memories: one for each, counted from 0. */
+export function memoryExportName(index: number): string {
+  return `sandgate:memory:${index}`;
+}
+
+const EXPORTED_MEMORY = 2;
+/** What follows the exports (core specification, section 5.5.2): start, elements, data count, code, data. */
+const AFTER_EXPORTS: readonly number[] = [8, 9, 10, 11, 12];
+
+/**
+ * Rewrites a core module so that its memories and tables cannot grow past the given maxima, and exports its
+ * memories so that they can be measured.
+ *
+ * @param memoryPages The most pages of each memory, none below its minimum.
+ */
+export function limitCoreModule(
+  binary: Uint8Array,
+  memoryPages: readonly number[],
+  tableElements: number,
+): Uint8Array {
+  const { importedMemories } = readCoreModule(binary);
+  const measured = memoryPages.flatMap((_, index) => [
+    ...nameBytes(memoryExportName(index)),
+    EXPORTED_MEMORY,
+    ...u32Bytes(importedMemories + index),
+  ]);
+  const parts: Uint8Array[] = [binary.subarray(0, PREAMBLE_BYTES)];
+  let exported = false;
+  for (const { id, body, whole } of sections(binary)) {
+    const reader = new BinaryReader(body);
+    if (!exported && AFTER_EXPORTS.includes(id)) {
+      parts.push(section(SECTION.export, [...u32Bytes(memoryPages.length), ...measured]));
+      exported = true;
+    }
+    if (id === SECTION.memory) {
+      parts.push(rewritten(id, reader, (index) => limitsBytes(readLimits(reader), memoryPages[index] ?? 0)));
+    } else if (id === SECTION.table) {
+      parts.push(
+        rewritten(id, reader, () => {
+          const { type, limits } = readTable(reader);
+          return [...type, ...limitsBytes(limits, tableElements)];
+        }),
+      );
+    } else if (id === SECTION.export) {
+      const count = reader.u32();
+      const others = body.subarray(reader.at);
+      parts.push(section(id, [...u32Bytes(count + memoryPages.length), ...others, ...measured]));
+      exported = true;
+    } else {
+      parts.push(whole);
+    }
+  }
+  if (!exported) parts.push(section(SECTION.export, [...u32Bytes(memoryPages.length), ...measured]));
+  return Buffer.concat(parts);
+}
+
+/** A section whose items are each written anew. */
+function rewritten(id: number, reader: BinaryReader, item: (index: number) => readonly number[]): Uint8Array {
+  const content: number[] = [];
+  let count = 0;
+  reader.vector((index) => {
+    content.push(...item(index));
+    count++;
+  });
+  return section(id, [...u32Bytes(count), ...content]);
+}
+
+function section(id: number, content: readonly number[]): Uint8Array {
+  return Uint8Array.from([id, ...u32Bytes(content.length), ...content]);
+}
+
+function limitsBytes({ min, max = Number.POSITIVE_INFINITY }: Limits, most: number): readonly number[] {
+  return [1, ...u32Bytes(min), ...u32Bytes(Math.min(max, most))];
+}
+
+function nameBytes(name: string): readonly number[] {
+  const bytes = Buffer.from(name);
+  return [...u32Bytes(bytes.length), ...bytes];
+}
+
+function u32Bytes(value: number): readonly number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  do {
+    const byte = rest % 128;
+    rest = Math.floor(rest / 128);
+    bytes.push(rest > 0 ? byte | 0x80 : byte);
+  } while (rest > 0);
+  return bytes;
+}

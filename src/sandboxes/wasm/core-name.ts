@@ -1,0 +1,20 @@
+import { ToolPreparationError } from "../sandbox.ts";
+
+/**
+ * What core-module names may be made of. jco writes them into JavaScript text, between single quotes and
+ * without escaping, so a quote, a backslash or a line break in one runs as code in this process.
+ */
+const SAFE_CORE_NAME = /^[A-Za-z0-9_$.:/@#[\]<>=+\-|!?%&~^, ()]{0,512}$/;
+
+/**
+ * Passes a name of a core module on.
+ *
+ * @throws {ToolPreparationError} unless it is safe to stand in generated code.
+ */
+export function checkCoreName(name: string): string {
+  if (SAFE_CORE_NAME.test(name)) return name;
+  throw new ToolPreparationError(
+    `a core module holds the name ${JSON.stringify(name.slice(0, 64))}, which is refused: names there may ` +
+      "be at most 512 letters, digits and the usual punctuation of ASCII, without quotes and backslashes",
+  );
+}

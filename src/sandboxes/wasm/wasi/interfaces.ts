@@ -1,0 +1,60 @@
+import type { CapabilityName } from "../../../policy/capabilities.ts";
+import { ToolPreparationError } from "../../sandbox.ts";
+
+/** What it takes to use an interface: a capability, nothing, or something that no grant can give. */
+export type Authority = CapabilityName | "none" | "ungrantable";
+
+/** Every interface of WASI 0.2 that a component may import. Without the authority a use fails, not the start. */
+export const WASI_INTERFACES: ReadonlyMap<string, Authority> = new Map<string, Authority>([
+  // Without a grant, the environment is there and empty.
+  ["wasi:cli/environment", "none"],
+  ["wasi:cli/exit", "none"],
+  ["wasi:cli/stdin", "none"],
+  ["wasi:cli/stdout", "none"],
+  ["wasi:cli/stderr", "none"],
+  ["wasi:cli/terminal-input", "none"],
+  ["wasi:cli/terminal-output", "none"],
+  ["wasi:cli/terminal-stdin", "none"],
+  ["wasi:cli/terminal-stdout", "none"],
+  ["wasi:cli/terminal-stderr", "none"],
+  ["wasi:io/error", "none"],
+  ["wasi:io/poll", "none"],
+  ["wasi:io/streams", "none"],
+  ["wasi:clocks/wall-clock", "clock"],
+  ["wasi:clocks/monotonic-clock", "clock"],
+  ["wasi:clocks/timezone", "ungrantable"],
+  ["wasi:random/random", "random"],
+  ["wasi:random/insecure", "random"],
+  ["wasi:random/insecure-seed", "random"],
+  // No directory is open, so there is nothing to use the types on.
+  ["wasi:filesystem/preopens", "none"],
+  ["wasi:filesystem/types", "ungrantable"],
+  ["wasi:sockets/network", "ungrantable"],
+  ["wasi:sockets/instance-network", "ungrantable"],
+  ["wasi:sockets/udp", "ungrantable"],
+  ["wasi:sockets/udp-create-socket", "ungrantable"],
+  ["wasi:sockets/tcp", "ungrantable"],
+  ["wasi:sockets/tcp-create-socket", "ungrantable"],
+  ["wasi:sockets/ip-name-lookup", "ungrantable"],
+  ["wasi:http/types", "ungrantable"],
+  ["wasi:http/outgoing-handler", "ungrantable"],
+  ["wasi:http/incoming-handler", "ungrantable"],
+]);
+
+/** Types only: nothing of it is linked. */
+const OWN_TYPES = "sandgate:tool/types@0.1.0";
+
+/**
+ * The interface that a component's import asks for, without its version; `undefined` where nothing need be
+ * linked.
+ *
+ * @throws {ToolPreparationError} when there is no such interface here.
+ */
+export function checkImport(name: string): string | undefined {
+  if (name === OWN_TYPES) return undefined;
+  const [, interfaceName = ""] = /^(wasi:[a-z]+\/[a-z-]+)@0\.2\.\d+$/.exec(name) ?? [];
+  if (WASI_INTERFACES.has(interfaceName)) return interfaceName;
+  throw new ToolPreparationError(
+    `it imports '${name.slice(0, 128)}', which is not there: a component may import interfaces of WASI 0.2`,
+  );
+}

@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import type { JsonValue } from "../../../src/json/value.ts";
+import type { Capabilities } from "../../../src/policy/capabilities.ts";
+import type { SandboxOutcome } from "../../../src/sandboxes/sandbox.ts";
+import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
+import { logKeeper, wasmTask } from "../../fixtures/wasm/task.ts";
+import { wasiComponent } from "../../fixtures/wasm/wasi-component.ts";
+
+const cacheDirectory = mkdtempSync(join(tmpdir(), "sandgate-wasi-"));
+const sandbox = new WasmSandbox({ cacheDirectory, workers: { threads: 1 } });
+const component = await wasiComponent();
+process.env["SANDGATE_TEST_GRANTED"] = 'a "value"';
+process.env["SANDGATE_TEST_SECRET"] = "secret";
+afterAll(async () => {
+  await sandbox.close();
+  rmSync(cacheDirectory, { recursive: true, force: true });
+});
+
+async function run(tool: string, capabilities: Capabilities = {}): Promise<SandboxOutcome> {
+  return sandbox.run(wasmTask(component, tool, null, { capabilities }));
+}
+
+async function outputOf(tool: string, capabilities: Capabilities): Promise<JsonValue | undefined> {
+  const outcome = await run(tool, capabilities);
+  return outcome.status === "completed" ? outcome.output : undefined;
+}
+
+describe("a component", () => {
+  test("sees the variables of the environment that were granted, and no other", async () => {
+    expect(await run("environment")).toMatchObject({ output: [] });
+    expect(await run("environment", { clock: true, random: true })).toMatchObject({ output: [] });
+    expect(
+      await run("environment", { env: ["SANDGATE_TEST_GRANTED", "SANDGATE_TEST_NOT_SET"] }),
+    ).toMatchObject({ output: ["SANDGATE_TEST_GRANTED", 'a "value"'] });
+  });
+
+  test.each([
+    ["wall", "clock", "Tool used 'wasi:clocks/wall-clock' (now), which needs the capability 'clock'"],
+    ["sleep", "clock", "Tool used 'wasi:clocks/monotonic-clock' (now), which needs the capability 'clock'"],
+    [
+      "random",
+      "random",
+      "Tool used 'wasi:random/random' (getRandomU64), which needs the capability 'random'",
+    ],
+    ["random_bytes", "random", "Tool used 'wasi:random/random' (getRandomBytes), which needs"],
+  ] as const)("can use '%s' only with the capability '%s'", async (tool, capability, message) => {
+    const others = { env: ["SANDGATE_TEST_GRANTED"], clock: true, random: true, [capability]: false };
+    expect(await run(tool, others)).toMatchObject({
+      status: "failed",
+      message: expect.stringContaining(message),
+      effect: "none",
+    });
+    expect(await run(tool, { [capability]: true })).toMatchObject({ status: "completed" });
+  });
+
+  test("gets a clock that is this machine's, and waits by it", async () => {
+    const before = Math.floor(Date.now() / 1_000);
+    const seconds = Number(await outputOf("wall", { clock: true }));
+    expect(seconds).toBeGreaterThanOrEqual(before);
+    expect(seconds).toBeLessThanOrEqual(Date.now() / 1_000);
+    expect(await outputOf("sleep", { clock: true })).toBe(true);
+  });
+
+  test("is ended by its deadline while it waits", async () => {
+    const task = wasmTask(component, "sleep_for_ever", null, {
+      capabilities: { clock: true },
+      limits: { wallTimeMs: 300 },
+    });
+    expect(await sandbox.run(task)).toMatchObject({ status: "timeout" });
+  });
+
+  test("gets random numbers that differ", async () => {
+    const random = { random: true };
+    expect(await outputOf("random", random)).not.toEqual(await outputOf("random", random));
+    expect(await outputOf("random_bytes", random)).toBe(16);
+  });
+
+  test("has an empty standard input and no directories", async () => {
+    expect(await run("read")).toMatchObject({ output: true });
+    expect(await run("directories")).toMatchObject({ output: 0 });
+  });
+
+  test("cannot use what no grant gives", async () => {
+    const all = { env: ["HOME"], clock: true, random: true };
+    expect(await run("http", all)).toMatchObject({
+      status: "failed",
+      message: "Tool used 'wasi:http/types' (Fields), which is not available to tools",
+    });
+  });
+
+  test("ends itself by exiting, and nothing else", async () => {
+    expect(await run("exit")).toMatchObject({
+      status: "failed",
+      message: "Tool exited instead of answering",
+    });
+    expect(await run("read")).toMatchObject({ status: "completed" });
+  });
+
+  test("writes its standard output and error into the log, line by line", async () => {
+    const log = logKeeper();
+    const task = wasmTask(component, "print", "hello", { observer: log });
+    expect(await sandbox.run(task)).toMatchObject({ output: null });
+    await expect
+      .poll(() => log.lines)
+      .toEqual([
+        ["info", 'out "hello"'],
+        ["warn", "err"],
+        ["info", "and more"],
+      ]);
+  });
+
+  test("writes no more into the log than its budget", async () => {
+    const log = logKeeper();
+    expect(await sandbox.run(wasmTask(component, "print_much", null, { observer: log }))).toMatchObject({
+      output: null,
+    });
+    await expect.poll(() => log.lines.at(-1)?.[1]).toContain("the log ends here");
+    expect(log.lines.join("").length).toBeLessThan(70_000);
+  });
+
+  test("cannot fill this process by handing over the same bytes again and again", async () => {
+    expect(await run("http_amplify")).toMatchObject({ status: "limit_exceeded", limit: "outputBytes" });
+    expect(await run("http_list")).toMatchObject({
+      status: "failed",
+      message: "Tool used 'wasi:http/types' (Fields.fromList), which is not available to tools",
+    });
+  });
+});
