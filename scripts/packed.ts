@@ -26,7 +26,7 @@ try {
     }),
   );
   npm("install", "--silent", "--no-audit", "--no-fund", `./${tarball}`, `node@${NODE_24}`);
-  for (const file of readdirSync(import.meta.dirname + "/packed")) {
+  for (const file of readdirSync(`${import.meta.dirname}/packed`)) {
     copyFileSync(join(import.meta.dirname, "packed", file), join(folder, file));
   }
   copyFileSync(await contractComponent(), join(folder, "component.wasm"));
