@@ -62,6 +62,7 @@ export type {
   WorkerImplementation,
 } from "./sandboxes/host/implementation.ts";
 export type { ToolImplementations } from "./sandboxes/implementation.ts";
+export type { LogLevel } from "./sandboxes/log-level.ts";
 export type {
   QuickJsFile,
   QuickJsImplementation,
@@ -71,7 +72,6 @@ export type { RemoteImplementation } from "./sandboxes/remote/implementation.ts"
 export { openSandboxes, type Sandboxes, type SandboxesOptions } from "./sandboxes/router.ts";
 export {
   type Effect,
-  type LogLevel,
   type ResourceUse,
   type Sandbox,
   type SandboxOutcome,

@@ -1,5 +1,5 @@
 import type { ExecutionGrant } from "../policy/policy.ts";
-import type { LogLevel } from "../sandboxes/sandbox.ts";
+import type { LogLevel } from "../sandboxes/log-level.ts";
 import type { ToolExecution } from "./execution.ts";
 
 /**

@@ -6,7 +6,7 @@ import { parseArguments, receiveCall, type ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import { type DispatchFailure, invalidArgumentsText, notFoundText, UNKNOWN_FAILURE_TEXT } from "./errors.ts";
 import { createExecution, NOTHING_RAN, type Receipt, type ToolExecution } from "./execution.ts";
-import { passGate, passStart } from "./hooks.ts";
+import { passGate, passStart } from "./gate.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
 import { readOutcome } from "./outcome.ts";
 import { cancelled, Refusal } from "./refusal.ts";

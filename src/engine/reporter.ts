@@ -1,4 +1,5 @@
-import type { LogLevel, TaskObserver } from "../sandboxes/sandbox.ts";
+import type { LogLevel } from "../sandboxes/log-level.ts";
+import type { TaskObserver } from "../sandboxes/sandbox.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import type { EventBody } from "./events.ts";

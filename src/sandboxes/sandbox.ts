@@ -3,6 +3,7 @@ import type { Capabilities, CapabilityName } from "../policy/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../policy/limits.ts";
 import type { SandboxMode } from "../policy/sandbox-mode.ts";
 import type { ToolImplementations } from "./implementation.ts";
+import type { LogLevel } from "./log-level.ts";
 
 /**
  * The contract of every sandbox; `test/contract` holds the suite that each one passes. A sandbox knows
@@ -65,9 +66,6 @@ export interface TaskObserver {
   output(chunk: string): void;
   log(level: LogLevel, message: string): void;
 }
-
-/** How urgent a log line is. */
-export type LogLevel = "debug" | "info" | "warn" | "error";
 
 /** What a task used. A figure that the sandbox cannot measure is absent. */
 export interface ResourceUse {

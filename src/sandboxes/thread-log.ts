@@ -1,4 +1,4 @@
-import type { LogLevel } from "./sandbox.ts";
+import type { LogLevel } from "./log-level.ts";
 import { type ThreadTask, tell } from "./worker-thread.ts";
 
 /** Bytes of log text that one call may write; what comes after is left out. */

@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import type { LogLevel } from "./sandbox.ts";
+import type { LogLevel } from "./log-level.ts";
 
 /** What every task that enters a pool's thread carries beside its own fields. */
 export interface ThreadTask {

@@ -1,4 +1,5 @@
-import type { LogLevel, SandboxTask } from "../sandbox.ts";
+import type { LogLevel } from "../log-level.ts";
+import type { SandboxTask } from "../sandbox.ts";
 import type { HostContext, HostLogger } from "./implementation.ts";
 
 /** The context of one host function's call. What most tools never ask for is made when it is asked for. */

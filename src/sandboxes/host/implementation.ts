@@ -1,5 +1,5 @@
 import type { JsonValue } from "../../json/value.ts";
-import type { LogLevel } from "../sandbox.ts";
+import type { LogLevel } from "../log-level.ts";
 
 /** What a host function gets beside its input. */
 export interface HostContext {

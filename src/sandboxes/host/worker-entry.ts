@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../json/value.ts";
+import type { LogLevel } from "../log-level.ts";
 import { encodeOutput } from "../output.ts";
-import type { LogLevel } from "../sandbox.ts";
 import { describeThrown, type ThrownText } from "../thrown.ts";
 import { markStarted, type ThreadTask, tell } from "../worker-thread.ts";
 import type { WorkerContext, WorkerFunction } from "./implementation.ts";

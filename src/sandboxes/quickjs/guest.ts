@@ -1,5 +1,5 @@
 import { type QuickJSContext, type QuickJSHandle, type QuickJSRuntime, Scope } from "quickjs-emscripten";
-import type { LogLevel } from "../sandbox.ts";
+import type { LogLevel } from "../log-level.ts";
 import { DRIVER_SOURCE } from "./driver.ts";
 import type { Heap } from "./heap.ts";
 

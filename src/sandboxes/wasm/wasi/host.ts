@@ -1,4 +1,4 @@
-import type { LogLevel } from "../../sandbox.ts";
+import type { LogLevel } from "../../log-level.ts";
 import { monotonicClock, wallClock } from "./clocks.ts";
 import { deniedInterface } from "./denied.ts";
 import type { WasiGrant } from "./grant.ts";
