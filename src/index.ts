@@ -38,7 +38,7 @@ export type {
   AskRule,
   Condition,
   DenyRule,
-  Range,
+  NumberRange,
   Rule,
   RuleMatch,
   RulePolicyOptions,

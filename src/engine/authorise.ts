@@ -27,18 +27,17 @@ export function authorise(
     input: call.arguments,
     tool: subject,
   });
-  const decision = decide(() => ctx.policy.check(request), "policy-failed", call.name, ctx);
-  return chain(decision, (decided) => readDecision(decided, call.name));
+  const { name: tool } = call;
+  const ask = (): unknown => ctx.policy.check(request);
+  const read = (answer: unknown): ExecutionGrant => readDecision(answer as Decision, tool);
+  return decide({ to: "policy", tool, ask, read }, ctx);
 }
 
+/** @throws {Refusal} or {TypeError} unless the decision is a grant that is well-formed. */
 function readDecision(decision: Decision, tool: string): ExecutionGrant {
   switch (decision?.decision) {
     case "allow":
-      try {
-        return checkGrant(decision.grant);
-      } catch (thrown) {
-        throw denial(tool, "policy-failed", describeThrown(thrown).detail);
-      }
+      return checkGrant(decision.grant);
     case "deny":
       throw denial(tool, "policy", describeThrown(decision.reason).detail);
     case "ask":
@@ -64,7 +63,9 @@ export function route(
   }
   return chain(openSandbox(subject.name, mode, ctx), (sandbox) => {
     if (sandbox === undefined) throw unavailable(subject.name, mode, "the granted sandbox is not open");
-    const missing = CAPABILITY_NAMES.find((name) => capabilities[name] && !sandbox.capabilities.has(name));
+    const missing = CAPABILITY_NAMES.find(
+      (name) => capabilities[name] !== undefined && !sandbox.capabilities.has(name),
+    );
     if (missing === undefined) return sandbox;
     throw unavailable(subject.name, mode, `the sandbox cannot give the capability '${missing}'`);
   });

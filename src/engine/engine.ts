@@ -19,10 +19,15 @@ export class ToolDispatchEngine {
     return new Pipeline(call, ctx).run();
   }
 
-  /** Dispatches calls one after the other; the results are one to one and in order. Never rejects. */
+  /**
+   * Dispatches calls one after the other; the results are one to one and in order.
+   *
+   * @throws {TypeError} when `calls` is no list; whatever is in the list has its result.
+   */
   async dispatchAll(calls: readonly ToolCall[], ctx: DispatchContext): Promise<(ToolExecution | null)[]> {
     const executions: (ToolExecution | null)[] = [];
-    for (const call of calls) executions.push(await this.dispatch(call, ctx));
+    // A copy: a call that adds to the list is not followed.
+    for (const call of [...calls]) executions.push(await this.dispatch(call, ctx));
     return executions;
   }
 

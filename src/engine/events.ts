@@ -1,5 +1,6 @@
 import type { ExecutionGrant } from "../policy/policy.ts";
 import type { LogLevel } from "../sandboxes/log-level.ts";
+import { adopt, isThenable } from "../sandboxes/thenable.ts";
 import type { ToolExecution } from "./execution.ts";
 
 /**
@@ -47,11 +48,12 @@ export class EventStream {
   /** Tells every listener, in the order in which they were added. Never throws. */
   emit(event: DispatchEvent): void {
     Object.freeze(event);
-    for (const listener of this.#listeners) {
+    // A copy: a listener may add itself again.
+    for (const listener of [...this.#listeners]) {
       try {
         const answer = listener(event);
-        // A thenable's own rejection would otherwise end the process.
-        if (answer instanceof Promise) answer.catch(() => {});
+        // Its rejection would otherwise end the process.
+        if (isThenable(answer)) adopt(answer).catch(() => {});
       } catch {
         // A listener watches; it has no say.
       }

@@ -1,8 +1,9 @@
 import type { ExecutionGrant } from "../policy/policy.ts";
+import { describeThrown } from "../sandboxes/thrown.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import { decide } from "./decide.ts";
-import { chain, type MaybePromise } from "./maybe-promise.ts";
+import type { MaybePromise } from "./maybe-promise.ts";
 import { denial } from "./refusal.ts";
 
 /**
@@ -12,9 +13,12 @@ import { denial } from "./refusal.ts";
  */
 export function passGate(call: ToolCall, ctx: DispatchContext): MaybePromise<"continue" | "abort"> {
   const { hooks } = ctx;
-  if (hooks?.onToolCall === undefined) return "continue";
-  const answer = decide(() => hooks.onToolCall?.(call), "hook-failed", call.name, ctx);
-  return chain(answer, (verdict) => (verdict === "abort" ? "abort" : readVerdict(verdict, call.name)));
+  if (hooks === undefined) return "continue";
+  const { name: tool } = call;
+  const ask = (): unknown => hooks.onToolCall?.(call);
+  const read = (answer: unknown): "continue" | "abort" =>
+    answer === "abort" ? answer : readVerdict(answer, tool);
+  return decide({ to: "hook", tool, ask, read }, ctx);
 }
 
 /**
@@ -28,22 +32,17 @@ export function passStart(
   ctx: DispatchContext,
 ): MaybePromise<"continue"> {
   const { hooks, sessionId } = ctx;
-  if (hooks?.onToolStart === undefined) return "continue";
-  const start = Object.freeze({
-    callId: call.id,
-    sessionId,
-    toolName: call.name,
-    input: call.arguments,
-    grant,
-  });
-  const answer = decide(() => hooks.onToolStart?.(start), "hook-failed", call.name, ctx);
-  return chain(answer, (verdict) => readVerdict(verdict, call.name));
+  if (hooks === undefined) return "continue";
+  const { id: callId, name: tool, arguments: input } = call;
+  const start = Object.freeze({ callId, sessionId, toolName: tool, input, grant });
+  const ask = (): unknown => hooks.onToolStart?.(start);
+  return decide({ to: "hook", tool, ask, read: (answer) => readVerdict(answer, tool) }, ctx);
 }
 
 function readVerdict(verdict: unknown, tool: string): "continue" {
   if (verdict === undefined || verdict === "continue") return "continue";
   if (typeof verdict === "object" && verdict !== null && "deny" in verdict) {
-    throw denial(tool, "hook", String(verdict.deny));
+    throw denial(tool, "hook", describeThrown(verdict.deny).detail);
   }
   throw denial(tool, "hook-failed", "the answer is no verdict");
 }

@@ -8,14 +8,17 @@ import { type DispatchFailure, invalidArgumentsText, notFoundText, UNKNOWN_FAILU
 import { createExecution, NOTHING_RAN, type Receipt, type ToolExecution } from "./execution.ts";
 import { passGate, passStart } from "./gate.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
+import { type Caller, mayCall, narrowGrant, narrowLimits, toolCaller } from "./nested.ts";
 import { readOutcome } from "./outcome.ts";
-import { cancelled, Refusal } from "./refusal.ts";
+import { cancelled, denial, Refusal } from "./refusal.ts";
 import type { RegisteredTool } from "./registry.ts";
 import { Reporter } from "./reporter.ts";
 
 /** The way of one call, and what its steps have learnt so far. It lives as long as the call does. */
 export class Pipeline {
   readonly #ctx: DispatchContext;
+  /** The call whose tool makes this one; `undefined` for a call of the model. */
+  readonly #caller: Caller | undefined;
   readonly #startedAt: number = performance.now();
   readonly #reporter: Reporter;
   /** What makes the call unfit to be looked up, as a text for the model. */
@@ -24,7 +27,8 @@ export class Pipeline {
   #grant: ExecutionGrant | undefined;
   #receipt: Receipt = NOTHING_RAN;
 
-  constructor(candidate: unknown, ctx: DispatchContext) {
+  constructor(candidate: unknown, ctx: DispatchContext, caller?: Caller) {
+    this.#caller = caller;
     const { call, problem } = receiveCall(candidate);
     this.#call = call;
     this.#problem = problem;
@@ -45,15 +49,17 @@ export class Pipeline {
       const registered = this.#lookUp();
       this.#parse(registered);
       const decided = authorise(this.#call, registered, this.#ctx);
-      const grant = decided instanceof Promise ? await decided : decided;
+      const granted = decided instanceof Promise ? await decided : decided;
+      const grant = this.#caller === undefined ? granted : narrowGrant(granted, this.#caller);
       this.#grant = grant;
       const routed = route(registered, grant, this.#ctx);
       const sandbox = routed instanceof Promise ? await routed : routed;
-      const limits = effectiveLimits(registered, grant, sandbox);
+      const own = effectiveLimits(registered, grant, sandbox);
+      const limits = this.#caller === undefined ? own : narrowLimits(own, this.#caller, sandbox, registered);
       const last = passStart(this.#call, grant, this.#ctx);
       if (last instanceof Promise) await last;
       this.#refuseIfCancelled();
-      this.#receipt = { enforced: limits, used: NOTHING_RAN.used };
+      this.#receipt = Object.freeze({ enforced: limits, used: NOTHING_RAN.used });
       if (this.#reporter.listening) this.#reporter.emit({ type: "tool.started", grant });
       const ran = this.#runTask(registered, sandbox, grant);
       return this.#finish(ran instanceof Promise ? await ran : ran, grant);
@@ -70,9 +76,14 @@ export class Pipeline {
   #lookUp(): RegisteredTool {
     if (this.#problem !== undefined) throw new Refusal("validation_error", this.#problem);
     const { registry } = this.#ctx;
-    const registered = registry.find(this.#call.name);
+    const { name } = this.#call;
+    const caller = this.#caller;
+    // A tool learns nothing of tools that it may not call, not even their names.
+    if (caller !== undefined && !mayCall(caller, name)) throw denial(name, "caller", "not in its grant");
+    const registered = registry.find(name);
     if (registered !== undefined) return registered;
-    throw new Refusal("not_found", notFoundText(this.#call.name, registry.names));
+    const names = registry.names.filter((each) => caller === undefined || mayCall(caller, each));
+    throw new Refusal("not_found", notFoundText(name, names));
   }
 
   /** Step 3: arguments that the schema accepts. */
@@ -85,19 +96,29 @@ export class Pipeline {
   }
 
   /** Step 6: the sandbox of the grant. */
-  #runTask(
-    { tool }: RegisteredTool,
-    sandbox: Sandbox,
-    { capabilities }: ExecutionGrant,
-  ): MaybePromise<SandboxOutcome> {
+  #runTask({ tool }: RegisteredTool, sandbox: Sandbox, grant: ExecutionGrant): MaybePromise<SandboxOutcome> {
     const { id: callId, name: toolName, arguments: input } = this.#call;
     const { sessionId, signal, embedder } = this.#ctx;
+    const { capabilities } = grant;
     const limits = this.#receipt.enforced;
-    const observer = this.#reporter;
-    const implementations = tool;
+    const depth = this.#caller === undefined ? 0 : this.#caller.depth + 1;
+    const callTool =
+      capabilities.tools &&
+      toolCaller({ callId, depth, grant, limits }, this.#ctx, (call, ctx, caller) =>
+        new Pipeline(call, ctx, caller).run(),
+      );
     return sandbox.run({
-      ...{ callId, sessionId, toolName, implementations, input },
-      ...{ limits, capabilities, signal, observer, embedder },
+      callId,
+      sessionId,
+      toolName,
+      implementations: tool,
+      input,
+      limits,
+      capabilities,
+      signal,
+      observer: this.#reporter,
+      embedder,
+      ...(callTool !== undefined && { callTool }),
     });
   }
 
@@ -113,7 +134,7 @@ export class Pipeline {
 
   /** The result of a call that a step refused, or that broke a step. */
   #fail(thrown: unknown): ToolExecution {
-    if (thrown instanceof Refusal) return this.#seal(null, thrown.failure, undefined);
+    if (Refusal.is(thrown)) return this.#seal(null, thrown.failure, undefined);
     const started = this.#receipt !== NOTHING_RAN;
     return this.#seal(
       null,

@@ -11,6 +11,12 @@ import {
 /** Ends a call before its sandbox has it: nothing ran, so its effect is `none`. */
 export class Refusal extends Error {
   readonly failure: DispatchFailure;
+  readonly #brand = true;
+
+  /** Tells a refusal from whatever else was thrown, without running any code of it. */
+  static is(thrown: unknown): thrown is Refusal {
+    return typeof thrown === "object" && thrown !== null && #brand in thrown;
+  }
 
   constructor(code: ErrorCode, message: string, detail?: string) {
     super(message);

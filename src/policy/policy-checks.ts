@@ -118,7 +118,8 @@ class PolicyChecks {
       const hint = meant === undefined ? "" : `: did you mean '${meant}'?`;
       const message = `the input of tool '${tool.name}' has no '${pointer}'${hint}`;
       if (place.kind === "impossible" && (isNamed || !isPossible)) this.#fail(path, message, "key");
-      else if (place.kind === "open" && meant !== undefined) this.#warn(path, message, "key");
+      // A schema that lists members but leaves others open hardly means this one: a deny would never match.
+      else if (isNamed ? place.names.length > 0 : meant !== undefined) this.#warn(path, message, "key");
     }
   }
 

@@ -83,20 +83,20 @@ export function checkGrant(grant: GrantOptions): ExecutionGrant {
 }
 
 /**
- * The decision to let a call run.
+ * The decision to let a call run. Frozen.
  *
  * @throws {TypeError} as {@link checkGrant}.
  */
 export function allow(grant: GrantOptions): Decision {
-  return { decision: "allow", grant: checkGrant(grant) };
+  return Object.freeze({ decision: "allow", grant: checkGrant(grant) });
 }
 
-/** The decision to refuse a call. The reason goes to events, never to the model. */
+/** The decision to refuse a call. Frozen. The reason goes to events, never to the model. */
 export function deny(reason: string): Decision {
-  return { decision: "deny", reason };
+  return Object.freeze({ decision: "deny", reason });
 }
 
-/** The decision to have a person confirm a call first. */
+/** The decision, frozen, to have a person confirm a call first. */
 export function ask(question: string): Decision {
-  return { decision: "ask", question };
+  return Object.freeze({ decision: "ask", question });
 }

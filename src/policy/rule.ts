@@ -57,10 +57,10 @@ export type Condition =
         | readonly string[];
     }
   | { /** A string that begins so. */ readonly prefix: string }
-  | { /** A number within these bounds, both inclusive; at least one of them. */ readonly range: Range };
+  | { /** A number within these bounds, both inclusive; at least one of them. */ readonly range: NumberRange };
 
 /** Bounds of a number, both inclusive. */
-export interface Range {
+export interface NumberRange {
   readonly min?: number;
   readonly max?: number;
 }

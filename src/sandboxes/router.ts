@@ -1,8 +1,7 @@
 import type { SandboxMode } from "../policy/sandbox-mode.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
-import type { ToolImplementations } from "./implementation.ts";
-import { sandboxesOf } from "./implementation.ts";
-import type { Sandbox, SandboxRouter } from "./sandbox.ts";
+import { sandboxesOf, type ToolImplementations } from "./implementation.ts";
+import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./sandbox.ts";
 import type { WorkerPoolOptions } from "./worker-pool.ts";
 
 /** How the sandboxes are opened. */
@@ -65,7 +64,11 @@ class LazySandboxes implements Sandboxes {
   }
 
   async prepare(tool: ToolImplementations): Promise<void> {
-    for (const mode of sandboxesOf(tool)) await (await this.route(mode))?.prepare(tool);
+    for (const mode of sandboxesOf(tool)) {
+      const sandbox = await this.route(mode);
+      if (sandbox === undefined) throw new ToolPreparationError("the sandboxes are closed");
+      await sandbox.prepare(tool);
+    }
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,5 @@
 import { homedir, tmpdir } from "node:os";
+import { basename } from "node:path";
 
 /** What a tool threw, told to the model and to the operator. */
 export interface ThrownText {
@@ -13,14 +14,22 @@ export function describeThrown(thrown: unknown): ThrownText {
   try {
     if (thrown instanceof Error) {
       const message = String(thrown.message);
-      return { message: withoutHostPaths(message), detail: String(thrown.stack ?? message) };
+      return { message: withoutHostPaths(message, pathsOf(thrown)), detail: String(thrown.stack ?? message) };
     }
     if (typeof thrown === "string") return { message: withoutHostPaths(thrown), detail: thrown };
-    const text = thrown === undefined || thrown === null ? "" : String(JSON.stringify(thrown));
+    // Nothing says nothing, and neither do symbols and functions.
+    const text = thrown === null ? "" : (JSON.stringify(thrown) ?? "");
     return { message: withoutHostPaths(text), detail: text };
   } catch {
-    return { message: "", detail: "the tool threw what cannot be read" };
+    return { message: "", detail: "what was thrown cannot be read" };
   }
+}
+
+/** What Node.js itself says of a failed system call: `ENOENT: no such file or directory, open '/srv/x'`. */
+function pathsOf(error: Error & { readonly path?: unknown; readonly dest?: unknown }): readonly string[] {
+  return [error.path, error.dest].filter(
+    (path) => typeof path === "string" && path.startsWith("/"),
+  ) as string[];
 }
 
 /** The folders whose names tell about this machine; longest first, so that the most telling one goes. */
@@ -28,11 +37,17 @@ const HOST_FOLDERS: readonly string[] = [process.cwd(), homedir(), tmpdir()]
   .filter((folder) => folder.length > 1)
   .sort((a, b) => b.length - a.length);
 
-/** Cuts this host's folders out of a text: `open '/home/me/project/x'` says `open 'x'`. */
-export function withoutHostPaths(text: string): string {
-  let clean = text;
-  for (const folder of HOST_FOLDERS) {
-    clean = clean.replaceAll(`file://${folder}/`, "").replaceAll(`${folder}/`, "").replaceAll(folder, ".");
-  }
-  return clean;
+/** Such a folder where it stands as one: not within another path, and not the beginning of another name. */
+const HOST_FOLDER = new RegExp(
+  `(?<![\\w./-])(?:file://)?(?:${HOST_FOLDERS.map((folder) => RegExp.escape(folder)).join("|")})(?:/|(?![\\w.-]))`,
+  "g",
+);
+
+/**
+ * Cuts this host's folders (working, home, temporary), and whole paths that are known, out of a text:
+ * `open '/home/me/project/x'` says `open 'x'`.
+ */
+function withoutHostPaths(text: string, known: readonly string[] = []): string {
+  const named = known.reduce((said, path) => said.replaceAll(path, basename(path)), text);
+  return named.replace(HOST_FOLDER, (folder) => (folder.endsWith("/") ? "" : "."));
 }

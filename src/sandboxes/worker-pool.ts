@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { ResourceLimits as ThreadLimits, Worker } from "node:worker_threads";
 import { Piscina } from "piscina";
-import type { TaskObserver } from "./sandbox.ts";
+import type { PoolOutcome, PoolTaskOptions } from "./pool-task.ts";
 import { Mailbox } from "./worker-mailbox.ts";
 import { type Envelope, MESSAGES_SENT, type ThreadTask } from "./worker-thread.ts";
 import { Watch } from "./worker-watch.ts";
@@ -14,26 +14,13 @@ export interface WorkerPoolOptions {
   readonly maxWaitMs?: number;
 }
 
-/** What a pool is told of one task. */
-export interface PoolTaskOptions {
-  /** From the start of the work until the thread is ended; `undefined` for no limit. */
-  readonly wallTimeMs: number | undefined;
-  /** How much longer the thread may take to end the work by itself. Default: 0. */
-  readonly graceMs?: number;
-  readonly signal: AbortSignal | undefined;
-  readonly observer: TaskObserver;
+/** How a pool's threads differ from others. */
+export interface ThreadOptions {
+  /** V8's limits for each thread. */
+  readonly limits?: ThreadLimits;
+  /** What each thread finds in its `workerData`. */
+  readonly data?: unknown;
 }
-
-/** What became of a task in a thread. `wallTimeMs` counts from the start of the work. */
-export type PoolOutcome<Result> = { readonly wallTimeMs: number } & (
-  | { readonly status: "returned"; readonly result: Result }
-  /** The thread was ended; `started` tells whether the work had begun. */
-  | { readonly status: "timeout" | "cancelled"; readonly started: boolean }
-  /** The thread broke under the task. */
-  | { readonly status: "crashed"; readonly started: boolean; readonly error: Error }
-  /** No thread took the task. */
-  | { readonly status: "unavailable"; readonly reason: string }
-);
 
 const DEFAULT_MAX_WAIT_MS = 30_000;
 
@@ -45,14 +32,12 @@ export class WorkerPool {
   readonly #piscina: Piscina;
   readonly #maxWaitMs: number;
   readonly #mailboxes = new Map<number, Mailbox>();
+  readonly #running = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   #lastTaskId = 0;
 
-  /**
-   * @param entry The module whose default export takes each task, in a thread.
-   * @param threadLimits V8's limits for each thread.
-   */
-  constructor(entry: string, options: WorkerPoolOptions = {}, threadLimits: ThreadLimits = {}) {
+  /** @param entry The module whose default export takes each task, in a thread. */
+  constructor(entry: string, options: WorkerPoolOptions = {}, { limits = {}, data }: ThreadOptions = {}) {
     const { threads = availableParallelism(), maxWaitMs = DEFAULT_MAX_WAIT_MS } = options;
     this.#maxWaitMs = maxWaitMs;
     this.#piscina = new Piscina({
@@ -60,7 +45,8 @@ export class WorkerPool {
       minThreads: threads,
       maxThreads: threads,
       concurrentTasksPerWorker: 1,
-      resourceLimits: threadLimits,
+      resourceLimits: limits,
+      workerData: data,
       recordTiming: false,
     });
     this.#piscina.on("message", ({ taskId, message }: Envelope) =>
@@ -80,6 +66,16 @@ export class WorkerPool {
     if (this.#closing.signal.aborted) {
       return { status: "unavailable", reason: "the pool is closed", wallTimeMs: 0 };
     }
+    const running = this.#runInThread<Result>(fields, options);
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  async #runInThread<Result>(fields: object, options: PoolTaskOptions): Promise<PoolOutcome<Result>> {
     const taskId = ++this.#lastTaskId;
     const shared = new BigInt64Array(new SharedArrayBuffer(16));
     const task: ThreadTask = { ...fields, taskId, shared };
@@ -112,6 +108,8 @@ export class WorkerPool {
   async close(): Promise<void> {
     this.#closing.abort();
     for (const mailbox of this.#mailboxes.values()) mailbox.close();
+    // The pool must not be destroyed while threads that it ended are still going: their end would start new ones.
+    await Promise.all(this.#running);
     await this.#piscina.destroy();
   }
 }

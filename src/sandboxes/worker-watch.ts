@@ -1,4 +1,4 @@
-import type { PoolOutcome, PoolTaskOptions } from "./worker-pool.ts";
+import type { PoolOutcome, PoolTaskOptions } from "./pool-task.ts";
 import { STARTED_AT } from "./worker-thread.ts";
 
 /** Watches over one task's time: the wait for a thread, the deadline of the work, cancellation. */

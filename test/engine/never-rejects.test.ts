@@ -8,6 +8,39 @@ import { contextFor, hostTool, recordEvents } from "./helpers.ts";
 
 const engine = new ToolDispatchEngine();
 
+/** Values that run code of their own, and throw, wherever they are touched: even `instanceof` runs a trap. */
+const hostile: unknown = new Proxy(() => {}, {
+  get: throwHostile,
+  has: throwHostile,
+  getPrototypeOf: throwHostile,
+  ownKeys: throwHostile,
+});
+
+function throwHostile(): never {
+  throw hostile;
+}
+
+/** A true promise whose own `then` is not a promise's. */
+const oddPromise = (then: unknown): unknown => Object.assign(Promise.resolve(1), { then });
+
+const HOSTILE_ANSWERS: readonly (() => unknown)[] = [
+  () => hostile,
+  throwHostile,
+  () => Promise.reject(hostile),
+  () => oddPromise(throwHostile),
+  () => oddPromise(() => undefined),
+  () => oddPromise((resolve: (value: unknown) => void) => resolve(hostile)),
+  // biome-ignore lint/suspicious/noThenProperty: a thenable that misbehaves is the case
+  () => Object.defineProperty({}, "then", { get: throwHostile }),
+  () => Object.defineProperty({}, "deny", { get: throwHostile, enumerable: true }),
+  () => Object.defineProperty({}, "decision", { get: throwHostile, enumerable: true }),
+  () => ({ deny: { toString: throwHostile } }),
+  () => ({ deny: Object.create(null) }),
+  () => ({ decision: "deny", reason: hostile }),
+  () => ({ decision: "allow", grant: hostile }),
+  () => ({ decision: "allow", grant: { sandbox: "host", limits: hostile } }),
+];
+
 /** What somebody's code may do instead of its work: answer anything, throw anything, now or later, or never. */
 const misbehaviour = (answers: fc.Arbitrary<unknown>): fc.Arbitrary<() => unknown> =>
   fc.oneof(
@@ -18,23 +51,7 @@ const misbehaviour = (answers: fc.Arbitrary<unknown>): fc.Arbitrary<() => unknow
     }),
     fc.anything().map((thrown) => () => Promise.reject(thrown)),
     fc.constant(() => new Promise(() => {})),
-    fc.constant(
-      () =>
-        new Proxy(
-          {},
-          {
-            get: () => {
-              throw new Error("trapped");
-            },
-          },
-        ),
-    ),
-    fc.constant(() => ({
-      // biome-ignore lint/suspicious/noThenProperty: a thenable that misbehaves is the case
-      get then() {
-        throw new Error("trapped");
-      },
-    })),
+    fc.constantFrom(...HOSTILE_ANSWERS),
   );
 
 const call = fc.oneof(
@@ -77,4 +94,32 @@ test("dispatch gives one result for any call and any behaviour of tool, hooks, p
     },
   );
   await fc.assert(property, { numRuns: 500 });
+});
+
+test.each(
+  HOSTILE_ANSWERS.map((answer) => [String(answer), answer] as const),
+)("a hook or policy denies when it answers with what cannot be read: %s", async (_text, answer) => {
+  const hooks = [{ onToolCall: answer }, { onToolStart: answer }] as unknown as DispatchContext["hooks"][];
+  const contexts: Partial<DispatchContext>[] = [{ policy: { check: answer as never } }];
+  for (const hook of hooks) contexts.push({ hooks: hook as NonNullable<DispatchContext["hooks"]> });
+  for (const context of contexts) {
+    let ran = false;
+    const tool = hostTool(() => {
+      ran = true;
+    });
+    const ctx = await contextFor([tool], { ...context, decisionTimeoutMs: 5 });
+    const execution = await engine.dispatch({ id: "1", name: "tool", arguments: {} }, ctx);
+    expect(execution?.error).toMatchObject({ code: "permission_denied", effect: "none" });
+    expect(ran).toBe(false);
+  }
+});
+
+test.each(
+  HOSTILE_ANSWERS.map((answer) => [String(answer), answer] as const),
+)("a tool that answers with what cannot be read has one result: %s", async (_text, answer) => {
+  const policy = { check: () => allow({ sandbox: "host", limits: { wallTimeMs: 5 } }) };
+  const ctx = await contextFor([hostTool(answer)], { policy });
+  const execution = await engine.dispatch({ id: "1", name: "tool", arguments: {} }, ctx);
+  expect(() => JSON.stringify(execution)).not.toThrow();
+  expect(Object.isFrozen(execution?.receipt)).toBe(true);
 });

@@ -1,5 +1,6 @@
 import { checkOutput, encodeOutput } from "../output.ts";
 import type { Effect, ResourceUse, SandboxOutcome, SandboxTask } from "../sandbox.ts";
+import { adopt, isThenable } from "../thenable.ts";
 import { describeThrown } from "../thrown.ts";
 import { FunctionCall } from "./function-call.ts";
 import type { HostImplementation, HostInstance } from "./implementation.ts";
@@ -22,7 +23,8 @@ export class FunctionRunner {
       if (typeof implementation === "function") result = implementation(task.input as never, run.call);
       else {
         const instance = implementation.create();
-        if (this.#usedInstances.has(instance)) return run.refused("the factory returned an instance twice");
+        const flaw = this.#flawOf(instance);
+        if (flaw !== undefined) return run.refused(`the factory ${flaw}`);
         this.#usedInstances.add(instance);
         run.instance = instance;
         result = instance.execute(task.input as never, run.call);
@@ -33,6 +35,12 @@ export class FunctionRunner {
     }
     this.#running.add(run);
     return run.settle(result).finally(() => this.#running.delete(run));
+  }
+
+  #flawOf(instance: HostInstance): string | undefined {
+    if (typeof instance !== "object" || instance === null) return "returned no instance";
+    if (typeof instance.execute !== "function") return "returned what has no execute()";
+    return this.#usedInstances.has(instance) ? "returned an instance twice" : undefined;
   }
 
   /** Cancels what runs, and waits for it. */
@@ -74,7 +82,7 @@ class FunctionRun {
     if (signal?.aborted) cancel();
     this.ended = new Promise<SandboxOutcome>((resolve) => {
       this.#end = resolve;
-      Promise.resolve(result).then(
+      adopt(result).then(
         (value) => resolve(this.returned(value)),
         (thrown: unknown) => resolve(this.threw(thrown)),
       );
@@ -141,8 +149,4 @@ class FunctionRun {
   #used(): ResourceUse {
     return { wallTimeMs: performance.now() - this.#startedAt };
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

@@ -4,7 +4,7 @@ export class BodyTooLargeError extends Error {
 }
 
 /**
- * Reads a body as UTF-8 text, and never holds more of it than its budget.
+ * Reads a body, and never holds more of it than its budget.
  *
  * @throws {BodyTooLargeError} when it is larger and `beyond` is `"refuse"`; `"cut"` keeps the beginning.
  */
@@ -12,7 +12,7 @@ export async function readBody(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number = Number.POSITIVE_INFINITY,
   beyond: "refuse" | "cut",
-): Promise<string> {
+): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   // Leaving the loop destroys the body, and with it the connection.
@@ -27,5 +27,5 @@ export async function readBody(
     chunks.push(chunk.subarray(0, left));
     break;
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }

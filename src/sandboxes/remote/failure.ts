@@ -39,7 +39,7 @@ function errorCode(error: unknown): string | undefined {
 
 /** `HTTP 500: connection refused`: the status, and what the server says of it. */
 export function statusFailure(status: number, body: string): string {
-  if (status >= 300 && status < 400) return `HTTP ${status}: redirects are not followed`;
+  if (status >= 300 && status < 400 && status !== 304) return `HTTP ${status}: redirects are not followed`;
   const words = errorWords(body).trim();
   return words === "" ? `HTTP ${status}` : `HTTP ${status}: ${words}`;
 }

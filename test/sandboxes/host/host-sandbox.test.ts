@@ -1,3 +1,6 @@
+import { readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/execution.ts";
 import type { ResourceLimits } from "../../../src/policy/limits.ts";
@@ -109,6 +112,48 @@ describe("a host function", () => {
   });
 });
 
+describe("what a host tool throws", () => {
+  const thrownBy = async (thrown: unknown): Promise<string | undefined> =>
+    (
+      await run(() => {
+        throw thrown;
+      })
+    ).error?.message;
+
+  test("is told without this machine's folders", async () => {
+    expect(await thrownBy(new Error(`cannot open ${process.cwd()}/a/b, ${tmpdir()}/x`))).toBe(
+      "cannot open a/b, x",
+    );
+    expect(await thrownBy(`is ${process.cwd()} there?`)).toBe("is . there?");
+    expect(await thrownBy(new Error(`in ${pathToFileURL(process.cwd()).href}/a.js`))).toBe("in a.js");
+  });
+
+  test("is told with paths that only look like them", async () => {
+    const message = `https://example.org${tmpdir()}/y and ${tmpdir()}fs and ${tmpdir()}.old`;
+    expect(await thrownBy(new Error(message))).toBe(message);
+  });
+
+  test("is told without the paths that the system named", async () => {
+    const message = await run(() => readFile("/no/such/place/key.pem")).then(({ error }) => error?.message);
+    expect(message).toBe("ENOENT: no such file or directory, open 'key.pem'");
+  });
+
+  test.each<[string, unknown, string]>([
+    ["a string", "plain words", "plain words"],
+    ["an object", { status: 7 }, '{"status":7}'],
+    ["nothing", undefined, "Tool failed without a message"],
+    ["null", null, "Tool failed without a message"],
+    ["a symbol", Symbol("s"), "Tool failed without a message"],
+    [
+      "a proxy that throws",
+      new Proxy({}, { getPrototypeOf: () => Number("x") as never }),
+      "Tool failed without a message",
+    ],
+  ])("may be %s", async (_case, thrown, message) => {
+    expect(await thrownBy(thrown)).toBe(message);
+  });
+});
+
 describe("a host factory", () => {
   test("makes an instance for each call", async () => {
     let made = 0;
@@ -142,17 +187,23 @@ describe("a host factory", () => {
     expect(cancelled).toBe(1);
   });
 
-  test.each<[string, () => unknown]>([
-    [
-      "throws",
-      () => {
-        throw new Error("out of instances");
-      },
-    ],
-    ["makes nothing", () => undefined],
-    ["makes a number", () => 7],
-  ])("that %s fails the call", async (_case, create) => {
-    const { error } = await run({ create } as never);
-    expect(error?.code).toBe("execution_error");
+  test("that throws fails the call in its own words", async () => {
+    const create = (): HostInstance => {
+      throw new Error("out of instances");
+    };
+    expect((await run({ create })).error).toMatchObject({
+      code: "execution_error",
+      message: "out of instances",
+    });
+  });
+
+  test.each<[string, unknown]>([
+    ["nothing", undefined],
+    ["a number", 7],
+    ["a promise", Promise.resolve({})],
+    ["what cannot execute", { cancel: async () => true }],
+  ])("that makes %s is refused before it runs", async (_case, made) => {
+    const { error } = await run({ create: () => made as HostInstance });
+    expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
   });
 });

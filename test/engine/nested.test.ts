@@ -1,0 +1,278 @@
+import { afterAll, describe, expect, test } from "vitest";
+import type { DispatchContext } from "../../src/engine/context.ts";
+import { ToolDispatchEngine } from "../../src/engine/engine.ts";
+import type { ToolExecution } from "../../src/engine/execution.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { defineTool } from "../../src/engine/tool.ts";
+import type { JsonObject } from "../../src/json/value.ts";
+import {
+  allow,
+  type Decision,
+  deny,
+  type GrantOptions,
+  type PolicyRequest,
+} from "../../src/policy/policy.ts";
+import type { ToolImplementations } from "../../src/sandboxes/implementation.ts";
+import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { recordEvents } from "./helpers.ts";
+
+// One thread: a call that waited for another in a thread of its own would wait for ever.
+const sandboxes = await openSandboxes({ workers: { threads: 1 } });
+afterAll(() => sandboxes.close());
+
+interface Setting {
+  readonly tools: Record<string, ToolImplementations | string>;
+  /** By tool; default: all tools may be called. */
+  readonly grants?: Record<string, Partial<GrantOptions> | Decision>;
+  readonly more?: Partial<DispatchContext>;
+}
+
+/** Dispatches a call of the tool `outer`. A tool that is a text is the body of a QuickJS function. */
+async function run(
+  { tools, grants = {}, more = {} }: Setting,
+  input: JsonObject = {},
+): Promise<ToolExecution> {
+  const registry = new ToolRegistry();
+  for (const [name, tool] of Object.entries(tools)) {
+    const source = `export default async (input, { tools, log, signal }) => { ${String(tool)} }`;
+    const implementations = typeof tool === "string" ? { quickjs: { source } } : tool;
+    registry.register(
+      defineTool({ name, description: "", inputSchema: { type: "object" }, ...implementations }),
+    );
+  }
+  const policy = {
+    check: ({ tool }: PolicyRequest): Decision => {
+      const grant = grants[tool.name] ?? {};
+      if ("decision" in grant) return grant;
+      return allow({
+        sandbox: tool.sandboxes[0] ?? "host",
+        capabilities: toolsFor(tool.sandboxes),
+        ...grant,
+      });
+    },
+  };
+  const ctx: DispatchContext = { registry, policy, sandboxes, sessionId: "session", ...more };
+  const call = { id: "call", name: "outer", arguments: input };
+  const execution = await new ToolDispatchEngine().dispatch(call, ctx);
+  if (execution === null) throw new Error("nobody aborts the outer call");
+  return execution;
+}
+
+/** The host cannot give a tool other tools: it has whatever this process has. */
+function toolsFor(modes: readonly string[]): GrantOptions["capabilities"] & object {
+  return modes.includes("quickjs") ? { tools: ["*"] } : {};
+}
+
+const add: ToolImplementations = {
+  host: ({ a, b }: { a: number; b: number }) => a + b,
+} as ToolImplementations;
+
+describe("a tool that calls other tools", () => {
+  test("gets their outputs, and goes on where it was", async () => {
+    const outer = `
+      const seen = [await tools.call("add", { a: 1, b: 2 })];
+      const both = await Promise.all([tools.call("add", { a: 3, b: 4 }), tools.call("add", { a: 5, b: 6 })]);
+      return { seen, both, random: Math.random() !== Math.random() };`;
+    const execution = await run({ tools: { outer, add } });
+    expect(execution.output).toEqual({ seen: [3], both: [7, 11], random: true });
+    expect(execution.receipt.used.nestedCalls).toBe(3);
+  });
+
+  test("gets the first reply before the last one is there", async () => {
+    let release = (): void => {};
+    const released = new Promise<string>((resolve) => {
+      release = () => resolve("slow");
+    });
+    const tools = {
+      outer: `
+        const slow = tools.call("slow");
+        const first = await Promise.race([slow, tools.call("fast")]);
+        await tools.call("release");
+        return [first, await slow];`,
+      slow: { host: () => released },
+      fast: { host: () => "fast" },
+      release: { host: () => release() },
+    };
+    expect((await run({ tools })).output).toEqual(["fast", "slow"]);
+  });
+
+  test("can call tools that call tools, three deep and no deeper", async () => {
+    const outer = `
+      if (input.depth === 0) return "bottom";
+      return [input.depth, await tools.call("outer", { depth: input.depth - 1 })];`;
+    expect((await run({ tools: { outer } }, { depth: 3 })).output).toEqual([3, [2, [1, "bottom"]]]);
+    const { error } = await run({ tools: { outer } }, { depth: 4 });
+    expect(error?.message).toBe("this call may not call other tools");
+  });
+
+  test("reads a failure as an error that has its code", async () => {
+    const outer = `
+      try { await tools.call("broken"); } catch (error) { return [error.name, error.code, error.message]; }`;
+    const broken = {
+      host: () => {
+        throw new Error("HTTP 500");
+      },
+    };
+    expect((await run({ tools: { outer, broken } })).output).toEqual([
+      "ToolCallError",
+      "execution_error",
+      "HTTP 500",
+    ]);
+  });
+
+  test("may leave its calls alone: they end with it", async () => {
+    let aborted = false;
+    const wait = {
+      host: (_input: never, { signal }: { signal: AbortSignal }) =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => {
+            aborted = true;
+            reject(new Error("stopped"));
+          });
+        }),
+    } as ToolImplementations;
+    const outer = `tools.call("wait"); await tools.call("add", { a: 1, b: 1 }); return "done";`;
+    expect((await run({ tools: { outer, wait, add } })).output).toBe("done");
+    expect(aborted).toBe(true);
+  });
+
+  test("asks as often as it is granted; what it asks beyond is refused", async () => {
+    const outer = `
+      const results = [];
+      for (let i = 0; i < 4; i++) {
+        results.push(await tools.call("add", { a: i, b: 0 }).catch((error) => error.code));
+      }
+      return results;`;
+    const grants = { outer: { limits: { nestedCalls: 2 } } };
+    const { output, receipt } = await run({ tools: { outer, add }, grants });
+    expect(output).toEqual([0, 1, "limit_exceeded", "limit_exceeded"]);
+    expect(receipt.enforced.nestedCalls).toBe(2);
+    expect(receipt.used.nestedCalls).toBe(2);
+  });
+});
+
+describe("a nested call has no more authority than both:", () => {
+  const outer = `
+    try { return await tools.call(input.name, input.input); } catch (error) { return [error.code, error.message]; }`;
+
+  test("nothing is granted by default", async () => {
+    const grants = { outer: { capabilities: {} } };
+    const { output } = await run({ tools: { outer, add }, grants }, { name: "add", input: { a: 1, b: 2 } });
+    expect(output).toEqual(["permission_denied", "this call may not call other tools"]);
+  });
+
+  test("a tool that is not in the caller's grant is denied, and not even known", async () => {
+    const setting = {
+      tools: { outer, add, secret: add, read_a: add },
+      grants: { outer: { capabilities: { tools: ["read_*"] } } },
+    };
+    for (const name of ["secret", "no_such_tool"]) {
+      const message = `Permission denied: tool '${name}' may not be called by the tool that called it`;
+      expect((await run(setting, { name })).output).toEqual(["permission_denied", message]);
+    }
+    expect((await run(setting, { name: "read_b" })).output).toEqual([
+      "not_found",
+      "Tool 'read_b' not found. Available: [read_a]",
+    ]);
+  });
+
+  test("the policy decides on it as on any other", async () => {
+    const grants = { add: deny("not today") };
+    const { output } = await run({ tools: { outer, add }, grants }, { name: "add", input: { a: 1, b: 2 } });
+    expect(output).toEqual(["permission_denied", "Permission denied: tool 'add' is disabled by policy"]);
+  });
+
+  test("hooks see it, and can abort it", async () => {
+    const seen: string[] = [];
+    const hooks = {
+      onToolCall: ({ id, name }: { id: string; name: string }) => {
+        seen.push(`${id} ${name}`);
+        return name === "add" ? ("abort" as const) : ("continue" as const);
+      },
+    };
+    const setting = { tools: { outer, add }, more: { hooks } };
+    const { output } = await run(setting, { name: "add", input: { a: 1, b: 2 } });
+    expect(output).toEqual(["permission_denied", "Permission denied: a hook aborted the call"]);
+    expect(seen).toEqual(["call outer", "call/1 add"]);
+  });
+
+  test("its arguments are validated", async () => {
+    const { output } = await run({ tools: { outer, add } }, { name: "add", input: [1] as never });
+    expect(output).toEqual([
+      "validation_error",
+      expect.stringMatching(/^Invalid arguments: .*must be object$/),
+    ]);
+  });
+
+  test("a tool that it calls may call only what both may", async () => {
+    const tools = {
+      outer: `return tools.call("middle", input);`,
+      middle: `try { return await tools.call(input.name, { a: 1, b: 2 }); } catch (error) { return error.code; }`,
+      add,
+      subtract: add,
+    };
+    const grants = {
+      outer: { capabilities: { tools: ["middle", "add"] } },
+      middle: { capabilities: { tools: ["add", "subtract"] } },
+    };
+    expect((await run({ tools, grants }, { name: "add" })).output).toBe(3);
+    expect((await run({ tools, grants }, { name: "subtract" })).output).toBe("permission_denied");
+  });
+
+  test("a frozen clock stays frozen", async () => {
+    const tools = { outer: `return tools.call("clock");`, clock: "return Date.now();" };
+    const grants = { outer: { capabilities: { tools: ["*"], frozenClock: 86_400_000 } } };
+    expect((await run({ tools, grants })).output).toBe(86_400_000);
+  });
+
+  test("it has no more time than its caller has left", async () => {
+    const { events, seen } = recordEvents();
+    const tools = {
+      outer: `try { await tools.call("wait"); } catch (error) { return error.code; }`,
+      wait: { host: () => new Promise(() => {}) },
+    };
+    const grants = { outer: { limits: { wallTimeMs: 200 } }, wait: { limits: { wallTimeMs: 60_000 } } };
+    const { error } = await run({ tools, grants, more: { events } });
+    expect(error).toMatchObject({ code: "timeout", effect: "unknown" });
+    const nested = seen.find((event) => event.type === "tool.failed" && event.callId === "call/1");
+    const enforced = nested?.type === "tool.failed" ? nested.execution.receipt.enforced : {};
+    expect(enforced.wallTimeMs).toBeLessThanOrEqual(200);
+  });
+});
+
+describe("what a failure left behind", () => {
+  test("is nothing when no nested call had an effect", async () => {
+    const { error } = await run({ tools: { outer: `await tools.call("nobody").catch(() => {}); throw 1;` } });
+    expect(error?.effect).toBe("none");
+  });
+
+  test("is unknown after a nested call that succeeded", async () => {
+    const { error } = await run({
+      tools: { outer: `await tools.call("add", {}); throw new Error("late");`, add },
+    });
+    expect(error).toMatchObject({ message: "late", effect: "unknown" });
+  });
+});
+
+test("cancelling a call ends the calls that it made", async () => {
+  const cancel = new AbortController();
+  const { events, seen } = recordEvents();
+  const wait = {
+    host: (_input: never, { signal }: { signal: AbortSignal }) => {
+      setTimeout(() => cancel.abort(), 10);
+      return new Promise((_resolve, reject) => signal.addEventListener("abort", reject));
+    },
+  } as ToolImplementations;
+  const tools = { outer: `return tools.call("wait");`, wait };
+  const { error } = await run({ tools, more: { signal: cancel.signal, events } });
+  expect(error?.code).toBe("cancelled");
+  const ends = seen.flatMap((event) => (event.type === "tool.failed" ? [event.callId] : []));
+  expect(ends).toEqual(["call/1", "call"]);
+});
+
+test("a flood of nested calls that nobody awaits is bounded, and answered", async () => {
+  const outer = `for (let i = 0; i < 10_000; i++) tools.call("add", { a: i, b: 0 }).catch(() => {}); return "done";`;
+  const { output, receipt } = await run({ tools: { outer, add } });
+  expect(output).toBe("done");
+  expect(receipt.used.nestedCalls).toBe(0);
+});
