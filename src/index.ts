@@ -46,10 +46,24 @@ export type {
 export { RulePolicy } from "./policy/rule-policy.ts";
 export type { SandboxMode } from "./policy/sandbox-mode.ts";
 export type { SideEffects } from "./policy/side-effects.ts";
+export { aiSdkProtocol } from "./protocols/ai-sdk.ts";
+export { AiSdkToolError, aiSdkToolSet } from "./protocols/ai-sdk-tool-set.ts";
 export { anthropicMessagesProtocol } from "./protocols/anthropic-messages.ts";
+export { bedrockConverseProtocol } from "./protocols/bedrock-converse.ts";
+export type { CallStream } from "./protocols/call-stream.ts";
+export { cohereChatProtocol } from "./protocols/cohere-chat.ts";
+export { googleGenerateProtocol } from "./protocols/google-generate.ts";
 export { nativeProtocol } from "./protocols/native.ts";
 export { openAiChatProtocol } from "./protocols/openai-chat.ts";
-export { type Protocol, ProtocolError } from "./protocols/protocol.ts";
+export { openAiResponsesProtocol } from "./protocols/openai-responses.ts";
+export {
+  type AssistantTurn,
+  type Protocol,
+  ProtocolError,
+  type StrictProblem,
+  type ToolOffer,
+  type ToToolsOptions,
+} from "./protocols/protocol.ts";
 export type {
   HostContext,
   HostFactory,

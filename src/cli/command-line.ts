@@ -1,15 +1,16 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
+import type { Format } from "../protocols/format.ts";
+import { FORMATS } from "../protocols/formats.ts";
+import { TOOL_OPTIONS, type ToolCommand } from "./tool/tool-command.ts";
 
-/** The formats in which a message can come, by the names that the command line knows. */
-const FORMATS = ["native", "openai", "anthropic"] as const;
+/** What `--format` takes. */
+const FORMAT_CHOICES = ["auto", ...FORMATS] as const;
 /** How the executions can be printed. */
 const OUTPUTS = ["table", "json", "messages"] as const;
 
-/** The name of a message's format. */
-export type Format = (typeof FORMATS)[number];
-
 /** What the user wants. */
 export type Command =
+  | ToolCommand
   | { readonly name: "help" | "version" }
   | { readonly name: "check"; readonly config: string }
   | {
@@ -17,7 +18,8 @@ export type Command =
       /** `-` is the standard input. */
       readonly file: string;
       readonly config: string;
-      readonly format: Format;
+      /** `auto` finds out which it is. */
+      readonly format: Format | "auto";
       readonly output: (typeof OUTPUTS)[number];
     };
 
@@ -41,6 +43,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
   if (name === undefined) throw new UsageError("a command is missing");
   if (name === "dispatch") return parseDispatch(rest);
   if (name === "check") return parseCheck(rest);
+  if (name === "tool") return parseTool(rest);
   if (!name.startsWith("-")) throw new UsageError(`'${name}' is no command`);
   const { values } = parse(argv, { ...HELP, ...VERSION }, 0);
   return { name: values.help ? "help" : "version" };
@@ -53,7 +56,7 @@ function parseDispatch(args: readonly string[]): Command {
     name: "dispatch",
     file: positionals[0] ?? "-",
     config: required(values.config),
-    format: oneOf(FORMATS, "--format", values.format) ?? "native",
+    format: oneOf(FORMAT_CHOICES, "--format", values.format) ?? "auto",
     output: oneOf(OUTPUTS, "--output", values.output) ?? "table",
   };
 }
@@ -61,6 +64,23 @@ function parseDispatch(args: readonly string[]): Command {
 function parseCheck(args: readonly string[]): Command {
   const { values } = parse(args, { ...HELP, ...CONFIG }, 0);
   return values.help ? { name: "help" } : { name: "check", config: required(values.config) };
+}
+
+function parseTool([name, ...args]: readonly string[]): Command {
+  const { export: exportOption, ...runOptions } = TOOL_OPTIONS;
+  if (name === "check") {
+    const { values, positionals: files } = parse(args, { ...HELP, export: exportOption }, args.length);
+    if (values.help) return { name: "help" };
+    if (files.length === 0) throw new UsageError("a FILE is missing: the tool's module");
+    return { name: "tool check", files, export: values.export ?? "default" };
+  }
+  if (name !== "run") throw new UsageError(`'tool' is followed by run or check, not '${name ?? ""}'`);
+  const { values, positionals } = parse(args, { ...HELP, export: exportOption, ...runOptions }, 1);
+  if (values.help) return { name: "help" };
+  const [file] = positionals;
+  if (file === undefined) throw new UsageError("a FILE is missing: the tool's module");
+  const { input = "{}", policy, export: exportName = "default" } = values;
+  return { name: "tool run", file, export: exportName, input, policy };
 }
 
 function parse<Options extends ParseArgsOptionsConfig>(

@@ -1,28 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { ConfigError, formatProblem } from "../config/problem.ts";
-import type { ToolCall } from "../engine/call.ts";
 import { ToolDispatchEngine } from "../engine/engine.ts";
 import type { ToolExecution } from "../engine/execution.ts";
-import { anthropicMessagesProtocol } from "../protocols/anthropic-messages.ts";
-import { nativeProtocol } from "../protocols/native.ts";
-import { openAiChatProtocol } from "../protocols/openai-chat.ts";
-import type { Protocol } from "../protocols/protocol.ts";
 import { openSandboxes } from "../sandboxes/router.ts";
-import type { Command, Format } from "./command-line.ts";
+import type { Command } from "./command-line.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "./exit-code.ts";
-import { readInputCalls } from "./input-message.ts";
+import { type Input, readInput } from "./input-message.ts";
 import { loadConfig } from "./load-config.ts";
 import { toPrintableJson } from "./printable.ts";
 import { formatTable } from "./table.ts";
 import { print, type Terminal } from "./terminal.ts";
 
 type DispatchCommand = Extract<Command, { name: "dispatch" }>;
-
-const PROTOCOLS: Record<Format, Protocol> = {
-  native: nativeProtocol,
-  openai: openAiChatProtocol,
-  anthropic: anthropicMessagesProtocol,
-};
 
 /** The width of a table that goes to no terminal. */
 const DEFAULT_COLUMNS = 120;
@@ -40,22 +29,20 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
     throw new ConfigError(problems);
   }
   await print(terminal.stderr, problems.map(formatProblem).join("\n"));
-  const protocol = PROTOCOLS[command.format];
-  const calls = await readInputCalls(command.file, protocol, terminal);
+  const input = await readInput(command.file, command.format, registry, terminal);
   await using sandboxes = await openSandboxes(sandboxOptions);
   const { signal } = terminal;
   const context = { registry, policy, sandboxes, sessionId: randomUUID(), ...(signal && { signal }) };
-  const dispatched = await new ToolDispatchEngine().dispatchAll(calls, context);
+  const dispatched = await new ToolDispatchEngine().dispatchAll(input.calls, context);
   // There is no hook here that could abort one.
   const executions = dispatched.filter((execution) => execution !== null);
-  await print(terminal.stdout, format(command, protocol, calls, executions, terminal));
+  await print(terminal.stdout, format(command, input, executions, terminal));
   return signal?.aborted ? EXIT_INTERRUPTED : EXIT_OK;
 }
 
 function format(
   { output }: DispatchCommand,
-  protocol: Protocol,
-  calls: readonly ToolCall[],
+  { protocol, calls, text }: Input,
   executions: readonly ToolExecution[],
   { stdout: { columns = DEFAULT_COLUMNS } }: Terminal,
 ): string {
@@ -65,6 +52,6 @@ function format(
     case "json":
       return toPrintableJson({ executions });
     case "messages":
-      return toPrintableJson(protocol.toMessages(calls, executions));
+      return toPrintableJson(protocol.toMessages(calls, executions, { text }));
   }
 }

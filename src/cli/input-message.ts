@@ -3,11 +3,15 @@ import { addAbortSignal } from "node:stream";
 import { getSystemErrorMessage } from "node:util";
 import { ConfigError, formatProblem } from "../config/problem.ts";
 import { ConfigSource } from "../config/source.ts";
-import type { ToolCall } from "../engine/call.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
 import { locateSyntaxError } from "../json/syntax-error.ts";
-import { MAX_DEPTH } from "../json/value.ts";
 import { formatBytes } from "../policy/limits.ts";
-import { type Protocol, ProtocolError } from "../protocols/protocol.ts";
+import { detectMessageFormats, detectStreamFormats } from "../protocols/detect-format.ts";
+import { EventParser } from "../protocols/event-parser.ts";
+import type { Format } from "../protocols/format.ts";
+import { FORMATS, PROTOCOLS } from "../protocols/formats.ts";
+import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../protocols/json-depth.ts";
+import { type AssistantTurn, type Protocol, ProtocolError } from "../protocols/protocol.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A message cannot be used. The text names the file and the position. */
@@ -20,29 +24,90 @@ export class InputError extends Error {
 }
 
 const MAX_BYTES = 64 * 1_024 * 1_024;
-/** Arguments at their deepest, and the message around them. Deeper ones could not be written back. */
-const MAX_MESSAGE_DEPTH = 2 * MAX_DEPTH;
+
+/** What was read, and the protocol that answers it. */
+export interface Input extends AssistantTurn {
+  readonly protocol: Protocol;
+}
 
 /**
- * Reads the tool calls of the message in a file; `-` is the standard input.
+ * Reads the assistant's message in a file, whole or as a recorded stream; `-` is the standard input.
  *
- * @throws {InputError} when the file cannot be read, is no JSON, or has not the protocol's shape.
+ * @param format `auto` finds out which it is.
+ * @throws {InputError} when the file cannot be read, is no JSON, has not the format's shape, or may be of several.
  * @throws an `AbortError` when the user interrupts.
  */
-export async function readInputCalls(
+export async function readInput(
   file: string,
-  protocol: Protocol,
+  format: Format | "auto",
+  registry: ToolRegistry,
   terminal: Terminal,
-): Promise<readonly ToolCall[]> {
+): Promise<Input> {
   const shownAs = file === "-" ? "<stdin>" : file;
   const text = await readText(file, shownAs, terminal);
-  const message = parseMessage(text, shownAs);
   try {
-    return protocol.readCalls(message);
+    return isStream(text) ? readStream(text) : readMessage(parseMessage(text, shownAs));
   } catch (error) {
     if (error instanceof ProtocolError) throw locateProtocolError(error, text, shownAs);
     throw error;
   }
+
+  function readMessage(message: unknown): Input {
+    const formats = detectMessageFormats(message);
+    // One event alone is a whole JSON text too.
+    if (format === "auto" && formats.length === 0 && detectStreamFormats([message]).length > 0) {
+      return readStream(text);
+    }
+    const protocol = PROTOCOLS[choose(format, formats, shownAs)](registry);
+    return { protocol, ...protocol.read(message) };
+  }
+
+  function readStream(events: string): Input {
+    const chosen =
+      format === "auto" ? choose(format, detectStreamFormats(parseEvents(events)), shownAs) : format;
+    const protocol = PROTOCOLS[chosen](registry);
+    const stream = protocol.stream();
+    const calls = [...stream.push(events), ...stream.end()];
+    return { protocol, calls, text: stream.text };
+  }
+}
+
+/** Server-sent events, or several JSON texts of a line each. */
+function isStream(text: string): boolean {
+  if (/^\s*(?:data|event|id|retry)?:/.test(text)) return true;
+  const trimmed = text.trim();
+  const lineEnd = trimmed.indexOf("\n");
+  if (lineEnd < 0) return false;
+  try {
+    JSON.parse(trimmed.slice(0, lineEnd));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The events, as far as they can be read: what is wrong with them is told when they are read in earnest. */
+function parseEvents(text: string): readonly unknown[] {
+  const parser = new EventParser();
+  return [...parser.push(text), ...parser.end()].flatMap((event) => {
+    try {
+      return [JSON.parse(event) as unknown];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function choose(format: Format | "auto", found: readonly Format[], file: string): Format {
+  if (format !== "auto") return format;
+  const [only, ...others] = found;
+  if (only !== undefined && others.length === 0) return only;
+  throw new InputError(
+    file,
+    only === undefined
+      ? `the message is of no known format; --format takes ${FORMATS.join(", ")}`
+      : `the message can be of several formats (${found.join(", ")}): name one with --format`,
+  );
 }
 
 async function readText(file: string, shownAs: string, { stdin, signal }: Terminal): Promise<string> {
@@ -81,27 +146,18 @@ function parseMessage(text: string, file: string): unknown {
     const { reason, position } = locateSyntaxError(text) ?? { reason: "it cannot be read", position: 0 };
     return refuse(`invalid JSON: ${reason}`, position);
   }
-  const tooDeep = findDepth(text, MAX_MESSAGE_DEPTH + 1);
+  const tooDeep = findExcessiveDepth(text);
   return tooDeep === undefined ? message : refuse(`nested deeper than ${MAX_MESSAGE_DEPTH} levels`, tooDeep);
 }
 
-/** Where a valid JSON text first becomes so deep; `undefined` when it does not. */
-function findDepth(text: string, wanted: number): number | undefined {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at];
-    if (character === '"') inString = !inString;
-    else if (inString) at += character === "\\" ? 1 : 0;
-    else if (character === "{" || character === "[") {
-      if (++depth === wanted) return at;
-    } else if (character === "}" || character === "]") depth--;
-  }
-  return undefined;
-}
-
 /** Finds the position of what a pointer names: JSON is YAML, whose reader keeps positions. */
-function locateProtocolError({ pointer, message }: ProtocolError, text: string, file: string): InputError {
+function locateProtocolError(
+  { pointer, message, event }: ProtocolError,
+  text: string,
+  file: string,
+): InputError {
+  // The message names the event.
+  if (event !== undefined) return new InputError(file, message);
   try {
     // No member that a protocol names needs escapes in a pointer.
     const { line, column } = ConfigSource.parse(text, file).problem(pointer.split("/").slice(1), message);

@@ -7,6 +7,8 @@ import { HELP_TEXT, readVersion } from "./help.ts";
 import { InputError } from "./input-message.ts";
 import { toPrintable } from "./printable.ts";
 import { print, type Terminal } from "./terminal.ts";
+import { checkTools } from "./tool/tool-check.ts";
+import { runTool } from "./tool/tool-run.ts";
 
 /**
  * Runs the command line `sandgate`.
@@ -41,5 +43,9 @@ async function runCommand(command: Command, terminal: Terminal): Promise<ExitCod
       return check(command, terminal);
     case "dispatch":
       return dispatch(command, terminal);
+    case "tool run":
+      return runTool(command, terminal);
+    case "tool check":
+      return checkTools(command, terminal);
   }
 }

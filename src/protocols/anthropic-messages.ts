@@ -1,22 +1,39 @@
 import type { ToolCall } from "../engine/call.ts";
 import type { ContentBlock } from "../engine/content.ts";
-import type { ToolExecution } from "../engine/execution.ts";
-import { buildToolResultMessages, type ToolResult } from "../engine/messages.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import type { Protocol } from "./protocol.ts";
-import { expectArray, expectAssistantMessage, expectObject, expectString } from "./shape.ts";
-import { describeImage } from "./text.ts";
+import type { ToolResult } from "../engine/messages.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
+import type { JsonObject } from "../json/value.ts";
+import { readMessagesEvent } from "./anthropic-stream.ts";
+import type { AssistantTurn, Protocol } from "./protocol.ts";
+import { createProtocol, type ProviderShape } from "./provider-shape.ts";
+import { expectAssistantMessage, expectObject, expectObjects, expectString } from "./shape.ts";
+import { ANTHROPIC_STRICT } from "./strict-subsets.ts";
+import { describeImage, isShowable, toArgumentsObject } from "./text.ts";
 
-/** An assistant's calls (Anthropic API reference, "Messages"). */
+/** The definition of a tool (Anthropic API reference, "Messages"). */
+export interface AnthropicTool {
+  readonly name: string;
+  readonly description: string;
+  readonly input_schema: { readonly type: "object"; readonly [keyword: string]: unknown };
+  readonly strict?: true;
+}
+
+/** An assistant's calls, after its text. */
 export interface AnthropicAssistantMessage {
   readonly role: "assistant";
-  readonly content: readonly AnthropicToolUse[];
+  readonly content: (AnthropicText | AnthropicToolUse)[];
 }
 
 /** The results of all those calls, in the same order. */
 export interface AnthropicUserMessage {
   readonly role: "user";
-  readonly content: readonly AnthropicToolResult[];
+  readonly content: AnthropicToolResult[];
+}
+
+/** A piece of text. */
+export interface AnthropicText {
+  readonly type: "text";
+  readonly text: string;
 }
 
 /** One call. */
@@ -31,48 +48,67 @@ export interface AnthropicToolUse {
 export interface AnthropicToolResult {
   readonly type: "tool_result";
   readonly tool_use_id: string;
-  readonly content: readonly AnthropicContent[];
+  readonly content: (AnthropicText | AnthropicImage)[];
   readonly is_error: boolean;
 }
 
-/** What a result can show. */
-export type AnthropicContent =
-  | { readonly type: "text"; readonly text: string }
-  | {
-      readonly type: "image";
-      readonly source: { readonly type: "base64"; readonly media_type: string; readonly data: string };
-    };
+/** An image that a result shows. */
+export interface AnthropicImage {
+  readonly type: "image";
+  readonly source: {
+    readonly type: "base64";
+    readonly media_type: "image/jpeg" | "image/png" | "image/gif" | "image/webp";
+    readonly data: string;
+  };
+}
 
-/** The only types of images that the provider takes: any other makes it refuse the conversation. */
-const MEDIA_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+type AnthropicMessage = AnthropicAssistantMessage | AnthropicUserMessage;
 
 /**
- * Anthropic Messages. Reads an assistant message or a whole response, which is one. Blocks that the provider
- * ran itself (`server_tool_use`) are no calls.
+ * Anthropic Messages. Reads an assistant message, a whole response, which is one, or its events. Blocks that the
+ * provider ran itself (`server_tool_use`) are no calls.
  */
-export const anthropicMessagesProtocol: Protocol<AnthropicAssistantMessage | AnthropicUserMessage> =
-  Object.freeze({
-    readCalls(message: unknown): readonly ToolCall[] {
-      const { content } = expectAssistantMessage(message, "");
-      if (typeof content === "string") return [];
-      return expectArray(content, "/content").flatMap((item, index) => {
-        const block = expectObject(item, `/content/${index}`);
-        return block["type"] === "tool_use" ? [readToolUse(block, `/content/${index}`)] : [];
-      });
-    },
+export function anthropicMessagesProtocol(
+  registry: ToolRegistry,
+): Protocol<AnthropicTool[], AnthropicMessage> {
+  return createProtocol(SHAPE, registry);
+}
 
-    toMessages(calls: readonly ToolCall[], executions: readonly (ToolExecution | null)[]) {
-      const [{ toolCalls }, { results }] = buildToolResultMessages(calls, executions);
-      // The provider refuses empty content.
-      if (toolCalls.length === 0) return [];
-      return [
-        { role: "assistant" as const, content: toolCalls.map(writeToolUse) },
-        { role: "user" as const, content: results.map(writeToolResult) },
-      ];
+const SHAPE: ProviderShape<AnthropicTool[], AnthropicMessage> = {
+  format: "anthropic",
+  strict: ANTHROPIC_STRICT,
+  writeTools: (tools) =>
+    tools.map(({ name, description, inputSchema, strict }) => ({
+      ...{ name, description, input_schema: { ...inputSchema, type: "object" } },
+      ...(strict && { strict }),
+    })),
+  readMessage(message) {
+    const { content } = expectAssistantMessage(message, "");
+    if (typeof content === "string") return { text: content, calls: [] };
+    return readBlocks(content, "/content");
+  },
+  readEvent: (event, calls) => readMessagesEvent(event, calls, readBlocks),
+  writeTurn: (calls, text) => [
+    {
+      role: "assistant",
+      // The provider refuses texts of nothing but white space.
+      content: [...(text.trim() === "" ? [] : [{ type: "text" as const, text }]), ...calls.map(writeToolUse)],
     },
-  });
+  ],
+  writeResults: (results) => [{ role: "user", content: results.map(writeToolResult) }],
+};
 
+function readBlocks(value: unknown, pointer: string): AssistantTurn {
+  const blocks = expectObjects(value, pointer);
+  return {
+    text: blocks.map(({ type, text }) => (type === "text" && typeof text === "string" ? text : "")).join(""),
+    calls: blocks.flatMap((block, index) =>
+      block["type"] === "tool_use" ? [readToolUse(block, `${pointer}/${index}`)] : [],
+    ),
+  };
+}
+
+/** Reads a block of type `tool_use`. @throws {ProtocolError} */
 function readToolUse({ id, name, input }: JsonObject, pointer: string): ToolCall {
   return {
     id: expectString(id, `${pointer}/id`),
@@ -82,21 +118,7 @@ function readToolUse({ id, name, input }: JsonObject, pointer: string): ToolCall
 }
 
 function writeToolUse({ id, name, arguments: args }: ToolCall): AnthropicToolUse {
-  return { type: "tool_use", id, name, input: toInput(args) };
-}
-
-/** The provider takes objects only; what another format's model sent instead is wrapped, not lost. */
-function toInput(args: JsonValue): JsonObject {
-  if (isJsonObject(args)) return args;
-  if (typeof args === "string") {
-    try {
-      const parsed: unknown = JSON.parse(args);
-      if (isJsonObject(parsed)) return parsed;
-    } catch {
-      // Broken arguments are echoed all the same: their result says what is wrong with them.
-    }
-  }
-  return { arguments: args };
+  return { type: "tool_use", id, name, input: toArgumentsObject(args) };
 }
 
 function writeToolResult({ callId, content, isError }: ToolResult): AnthropicToolResult {
@@ -111,11 +133,9 @@ function writeToolResult({ callId, content, isError }: ToolResult): AnthropicToo
   };
 }
 
-function writeContent(block: ContentBlock, imagesAllowed: boolean): AnthropicContent {
+function writeContent(block: ContentBlock, imagesAllowed: boolean): AnthropicText | AnthropicImage {
   if (block.type === "text") return { type: "text", text: block.text };
-  const { mimeType, data } = block;
-  if (!imagesAllowed || !MEDIA_TYPES.has(mimeType) || data.length % 4 !== 0 || !BASE64.test(data)) {
-    return { type: "text", text: describeImage(block) };
-  }
-  return { type: "image", source: { type: "base64", media_type: mimeType, data } };
+  if (!imagesAllowed || !isShowable(block)) return { type: "text", text: describeImage(block) };
+  const media_type = block.mimeType as AnthropicImage["source"]["media_type"];
+  return { type: "image", source: { type: "base64", media_type, data: block.data } };
 }

@@ -1,20 +1,54 @@
 import type { ToolCall } from "../engine/call.ts";
-import { type AssistantMessage, buildToolResultMessages, type ToolMessage } from "../engine/messages.ts";
-import { type Protocol, ProtocolError } from "./protocol.ts";
+import type { AssistantMessage, ToolMessage } from "../engine/messages.ts";
+import type { ToolDefinition, ToolRegistry } from "../engine/registry.ts";
+import type { JsonObject } from "../json/value.ts";
+import type { CallCollector } from "./call-collector.ts";
+import { type AssistantTurn, type Protocol, ProtocolError } from "./protocol.ts";
+import { createProtocol, type ProviderShape } from "./provider-shape.ts";
 import { expectArray, expectAssistantMessage, expectObject, expectString } from "./shape.ts";
 
+/** An assistant's calls, and its text. */
+export interface NativeAssistantMessage extends AssistantMessage {
+  readonly text?: string;
+}
+
 /**
- * Sandgate's own format: `{ role: "assistant", toolCalls: [{ id, name, arguments }] }`, or the bare list of
- * calls. `arguments` is JSON text or the value itself.
+ * Sandgate's own format: `{ role: "assistant", text, toolCalls: [{ id, name, arguments }] }`, the bare list of
+ * calls, or a stream of such messages and single calls. `arguments` is JSON text or the value itself, and names
+ * are those of the registry.
  */
-export const nativeProtocol: Protocol<AssistantMessage | ToolMessage> = Object.freeze({
-  readCalls(message: unknown): readonly ToolCall[] {
-    if (Array.isArray(message)) return readCallList(message, "");
-    const { toolCalls } = expectAssistantMessage(message, "");
-    return toolCalls === undefined ? [] : readCallList(toolCalls, "/toolCalls");
+export function nativeProtocol(
+  registry: ToolRegistry,
+): Protocol<ToolDefinition[], NativeAssistantMessage | ToolMessage> {
+  return createProtocol(SHAPE, registry);
+}
+
+const SHAPE: ProviderShape<ToolDefinition[], NativeAssistantMessage | ToolMessage> = {
+  format: "native",
+  takesAnyName: true,
+  writeTools: (tools) =>
+    tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+  readMessage(message) {
+    return Array.isArray(message)
+      ? { text: "", calls: readCallList(message, "") }
+      : readTurn(expectAssistantMessage(message, ""));
   },
-  toMessages: buildToolResultMessages,
-});
+  readEvent(event: JsonObject, calls: CallCollector) {
+    const turn = event["role"] === undefined ? { text: "", calls: [readCall(event, "")] } : readTurn(event);
+    calls.addText(turn.text);
+    for (const call of turn.calls) calls.add(call);
+  },
+  writeTurn: (toolCalls, text) => [{ role: "assistant", ...(text !== "" && { text }), toolCalls }],
+  writeResults: (results) => [{ role: "tool", results }],
+};
+
+function readTurn(message: JsonObject): AssistantTurn {
+  const { text = "", toolCalls } = expectAssistantMessage(message, "");
+  return {
+    text: expectString(text, "/text"),
+    calls: toolCalls === undefined ? [] : readCallList(toolCalls, "/toolCalls"),
+  };
+}
 
 function readCallList(list: unknown, pointer: string): readonly ToolCall[] {
   return expectArray(list, pointer).map((item, index) => readCall(item, `${pointer}/${index}`));

@@ -1,15 +1,29 @@
 import type { ToolCall } from "../engine/call.ts";
-import type { ToolExecution } from "../engine/execution.ts";
-import { buildToolResultMessages } from "../engine/messages.ts";
-import { isJsonObject } from "../json/value.ts";
-import { type Protocol, ProtocolError } from "./protocol.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
+import { isJsonObject, type JsonObject } from "../json/value.ts";
+import { readChatChunk } from "./openai-chat-stream.ts";
+import { type AssistantTurn, type Protocol, ProtocolError } from "./protocol.ts";
+import { createProtocol, type ProviderShape } from "./provider-shape.ts";
 import { expectArray, expectAssistantMessage, expectObject, expectString } from "./shape.ts";
-import { toText } from "./text.ts";
+import { OPENAI_STRICT } from "./strict-subsets.ts";
+import { toArgumentsText, toText } from "./text.ts";
 
-/** An assistant's calls (OpenAI API reference, "Create chat completion"). */
+/** The definition of a tool (OpenAI API reference, "Create chat completion"). */
+export interface OpenAiTool {
+  readonly type: "function";
+  readonly function: {
+    readonly name: string;
+    readonly description: string;
+    readonly parameters: Record<string, unknown>;
+    readonly strict: boolean;
+  };
+}
+
+/** An assistant's calls, and its text. */
 export interface OpenAiAssistantMessage {
   readonly role: "assistant";
-  readonly tool_calls: readonly OpenAiToolCall[];
+  readonly content?: string;
+  readonly tool_calls: OpenAiToolCall[];
 }
 
 /** One call; `arguments` is JSON text, as the model wrote it. */
@@ -27,46 +41,65 @@ export interface OpenAiToolMessage {
 }
 
 /**
- * OpenAI Chat Completions. Reads an assistant message, or a whole chat completion, of which it takes the first
- * choice. Results are text: of an image the model learns that there is one.
+ * OpenAI Chat Completions, and those who follow it. Reads an assistant message, a whole chat completion, of which
+ * it takes the first choice, or its chunks. Results are text: of an image the model learns that there is one.
  */
-export const openAiChatProtocol: Protocol<OpenAiAssistantMessage | OpenAiToolMessage> = Object.freeze({
-  readCalls(message: unknown): readonly ToolCall[] {
+export function openAiChatProtocol(
+  registry: ToolRegistry,
+): Protocol<OpenAiTool[], OpenAiAssistantMessage | OpenAiToolMessage> {
+  return createProtocol(SHAPE, registry);
+}
+
+const SHAPE: ProviderShape<OpenAiTool[], OpenAiAssistantMessage | OpenAiToolMessage> = {
+  format: "openai",
+  strict: OPENAI_STRICT,
+  writeTools: (tools) =>
+    tools.map(({ name, description, inputSchema, strict }) => ({
+      type: "function",
+      function: { name, description, parameters: { ...inputSchema }, strict },
+    })),
+  readMessage(message) {
     if (isJsonObject(message) && message["choices"] !== undefined) {
       const [choice] = expectArray(message["choices"], "/choices");
-      return readMessage(expectObject(choice, "/choices/0")["message"], "/choices/0/message");
+      return readAssistant(expectObject(choice, "/choices/0")["message"], "/choices/0/message");
     }
-    return readMessage(message, "");
+    return readAssistant(message, "");
   },
+  readEvent: readChatChunk,
+  writeTurn: (calls, text) => [
+    { role: "assistant", ...(text !== "" && { content: text }), tool_calls: calls.map(writeCall) },
+  ],
+  writeResults: (results) =>
+    results.map(({ callId, content }) => ({
+      role: "tool",
+      tool_call_id: callId,
+      content: toText(content),
+    })),
+};
 
-  toMessages(calls: readonly ToolCall[], executions: readonly (ToolExecution | null)[]) {
-    const [{ toolCalls }, { results }] = buildToolResultMessages(calls, executions);
-    // The provider refuses an empty list of calls.
-    if (toolCalls.length === 0) return [];
-    return [
-      { role: "assistant" as const, tool_calls: toolCalls.map(writeCall) },
-      ...results.map(({ callId, content }) => ({
-        role: "tool" as const,
-        tool_call_id: callId,
-        content: toText(content),
-      })),
-    ];
-  },
-});
-
-function readMessage(value: unknown, pointer: string): readonly ToolCall[] {
-  const { tool_calls: list, function_call: legacyCall } = expectAssistantMessage(value, pointer);
-  if (legacyCall !== undefined && legacyCall !== null) {
+function readAssistant(value: unknown, pointer: string): AssistantTurn {
+  const { content, tool_calls: list, function_call: legacy } = expectAssistantMessage(value, pointer);
+  if (legacy !== undefined && legacy !== null) {
     const reason = "has no id, so no result can answer it: offer the functions as tools";
     throw new ProtocolError(`${pointer}/function_call`, reason);
   }
   // Some servers say that there are no calls with null.
-  if (list === undefined || list === null) return [];
-  const listPointer = `${pointer}/tool_calls`;
-  return expectArray(list, listPointer).map((item, index) => readCall(item, `${listPointer}/${index}`));
+  const items = list === undefined || list === null ? [] : expectArray(list, `${pointer}/tool_calls`);
+  const calls = items.map((item, index) => readChatCall(item, `${pointer}/tool_calls/${index}`));
+  return { text: readContent(content), calls };
 }
 
-function readCall(value: unknown, pointer: string): ToolCall {
+/** Text, or a list of parts some of which are text. */
+function readContent(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content
+    .map((part: JsonObject | null) => (typeof part?.["text"] === "string" ? part["text"] : ""))
+    .join("");
+}
+
+/** Reads one entry of `tool_calls`. @throws {ProtocolError} */
+export function readChatCall(value: unknown, pointer: string): ToolCall {
   // Some servers leave the type out.
   const { id, type = "function", function: called } = expectObject(value, pointer);
   if (type !== "function") throw new ProtocolError(`${pointer}/type`, 'must be "function"');
@@ -78,7 +111,7 @@ function readCall(value: unknown, pointer: string): ToolCall {
   };
 }
 
-function writeCall({ id, name, arguments: args }: ToolCall): OpenAiToolCall {
-  const text = typeof args === "string" ? args : JSON.stringify(args);
-  return { id, type: "function", function: { name, arguments: text } };
+/** Writes one entry of `tool_calls`. */
+export function writeCall({ id, name, arguments: args }: ToolCall): OpenAiToolCall {
+  return { id, type: "function", function: { name, arguments: toArgumentsText(args) } };
 }

@@ -13,10 +13,21 @@ export function expectArray(value: unknown, pointer: string): readonly JsonValue
   throw new ProtocolError(pointer, "must be a list");
 }
 
+/** @throws {ProtocolError} unless the value at `pointer` is a list of objects. */
+export function expectObjects(value: unknown, pointer: string): readonly JsonObject[] {
+  return expectArray(value, pointer).map((item, index) => expectObject(item, `${pointer}/${index}`));
+}
+
 /** @throws {ProtocolError} unless the value at `pointer` is a string. */
 export function expectString(value: unknown, pointer: string): string {
   if (typeof value === "string") return value;
   throw new ProtocolError(pointer, "must be a string");
+}
+
+/** Positions and the like. @throws {ProtocolError} unless the value at `pointer` is a number. */
+export function expectNumber(value: unknown, pointer: string): number {
+  if (typeof value === "number") return value;
+  throw new ProtocolError(pointer, "must be a number");
 }
 
 /**
@@ -28,4 +39,9 @@ export function expectAssistantMessage(value: unknown, pointer: string): JsonObj
   const message = expectObject(value, pointer);
   if (message["role"] === "assistant") return message;
   throw new ProtocolError(`${pointer}/role`, 'must be "assistant"');
+}
+
+/** What a stream says instead of a message's rest. The provider's text is not repeated: nobody checked it. */
+export function providerFailure(pointer: string): ProtocolError {
+  return new ProtocolError(pointer, "reports an error of the provider");
 }

@@ -6,7 +6,7 @@ test("reads a dispatch with its defaults", () => {
     name: "dispatch",
     file: "-",
     config: "c.yaml",
-    format: "native",
+    format: "auto",
     output: "table",
   });
 });
@@ -44,7 +44,10 @@ test.each([
   [["dispatch", "a", "b", "--config", "c"], "'b' is one argument too many"],
   [["check", "a", "--config", "c"], "'a' is one argument too many"],
   [["check", "--config", "c", "--format", "native"], "Unknown option '--format'"],
-  [["dispatch", "--config", "c", "--format", "gemini"], "--format must be one of native, openai, anthropic"],
+  [
+    ["dispatch", "--config", "c", "--format", "gemini"],
+    "--format must be one of auto, native, openai, openai-responses, anthropic, ai-sdk",
+  ],
   [["dispatch", "--config", "c", "--output", "xml"], "--output must be one of table, json, messages"],
 ])("refuses %j", (argv, message) => {
   expect(() => parseCommandLine(argv)).toThrow(UsageError);

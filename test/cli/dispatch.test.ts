@@ -76,7 +76,7 @@ describe("prints what became of the calls", () => {
     const { stdout } = await dispatch(message, { args: ["--format", "anthropic", "--output", "messages"] });
     const text = "Permission denied: tool 'forbidden' is disabled by policy";
     expect(JSON.parse(stdout)).toEqual([
-      { role: "assistant", content: [use] },
+      { role: "assistant", content: [{ type: "text", text: "So." }, use] },
       {
         role: "user",
         content: [
@@ -89,6 +89,107 @@ describe("prints what became of the calls", () => {
   test("for a message without calls too", async () => {
     const { code, stdout } = await dispatch({ role: "assistant", toolCalls: [] });
     expect({ code, stdout }).toEqual({ code: 0, stdout: "The message has no tool calls.\n" });
+  });
+});
+
+describe("finds out by itself what the format is, and answers in it", () => {
+  const input = { a: 1, b: 2 };
+  const args = '{"a": 1, "b": 2}';
+  const chat = { id: "1", type: "function", function: { name: "add", arguments: args } };
+  const toolUse = { type: "tool_use", id: "1", name: "add", input };
+  const item = { type: "function_call", call_id: "1", name: "add", arguments: args };
+  const part = { type: "tool-call", toolCallId: "1", toolName: "add", input };
+  const lines = (...events: object[]): string => events.map((event) => JSON.stringify(event)).join("\n");
+  const data = (...events: object[]): string =>
+    events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+  const result = { callId: "1", toolName: "add", content: [{ type: "text", text: "3" }], isError: false };
+
+  test.each<[string, unknown, unknown]>([
+    ["native", [{ id: "1", name: "add", arguments: input }], { role: "tool", results: [result] }],
+    [
+      "native, a stream",
+      lines(...["1", "1"].map((id) => ({ id, name: "add", arguments: input }))),
+      { role: "tool", results: [result, result] },
+    ],
+    [
+      "native, a stream of one call",
+      { id: "1", name: "add", arguments: input },
+      { role: "tool", results: [result] },
+    ],
+    [
+      "OpenAI Chat",
+      { choices: [{ message: { role: "assistant", tool_calls: [chat] } }] },
+      { role: "tool", tool_call_id: "1", content: "3" },
+    ],
+    [
+      "OpenAI Chat, a stream",
+      `${data({ choices: [{ delta: { content: "So.", tool_calls: [{ index: 0, ...chat }] } }] })}data: [DONE]\n`,
+      { role: "tool", tool_call_id: "1", content: "3" },
+    ],
+    [
+      "OpenAI Responses",
+      { object: "response", output: [item] },
+      { type: "function_call_output", call_id: "1", output: "3" },
+    ],
+    ["OpenAI Responses, its items", [item], { type: "function_call_output", call_id: "1", output: "3" }],
+    [
+      "OpenAI Responses, a stream",
+      data({ type: "response.created" }, { type: "response.output_item.done", output_index: 0, item }),
+      { type: "function_call_output", call_id: "1", output: "3" },
+    ],
+    [
+      "Anthropic",
+      { role: "assistant", content: [toolUse] },
+      { role: "user", content: [expect.objectContaining({ tool_use_id: "1", is_error: false })] },
+    ],
+    [
+      "Anthropic, a stream",
+      data(
+        { type: "content_block_start", index: 0, content_block: toolUse },
+        { type: "content_block_stop", index: 0 },
+      ),
+      { role: "user", content: [expect.objectContaining({ tool_use_id: "1", is_error: false })] },
+    ],
+    [
+      "AI SDK",
+      { role: "assistant", content: [{ type: "text", text: "So." }, part] },
+      {
+        role: "tool",
+        content: [expect.objectContaining({ toolCallId: "1", output: { type: "text", value: "3" } })],
+      },
+    ],
+    [
+      "AI SDK, a stream",
+      lines({ type: "tool-input-start", id: "1", toolName: "add" }, part),
+      { role: "tool", content: [expect.objectContaining({ toolCallId: "1" })] },
+    ],
+    [
+      "Google",
+      {
+        candidates: [{ content: { role: "model", parts: [{ functionCall: { name: "add", args: input } }] } }],
+      },
+      { role: "user", parts: [{ functionResponse: { name: "add", response: { output: "3" } } }] },
+    ],
+    [
+      "Cohere",
+      { message: { role: "assistant", tool_plan: "So.", tool_calls: [chat] } },
+      { role: "tool", tool_call_id: "1", content: "3" },
+    ],
+    [
+      "Bedrock",
+      { role: "assistant", content: [{ toolUse: { toolUseId: "1", name: "add", input } }] },
+      {
+        role: "user",
+        content: [{ toolResult: { toolUseId: "1", content: [{ text: "3" }], status: "success" } }],
+      },
+    ],
+  ])("%s", async (_, message, answer) => {
+    const folder = await createFolder(PROJECT);
+    const argv = ["dispatch", "--config", join(folder, "sandgate.yaml"), "--output", "messages"];
+    const stdin = typeof message === "string" ? message : JSON.stringify(message);
+    const { stdout, stderr } = await sandgate(argv, { stdin });
+    expect(stderr).toBe("");
+    expect(JSON.parse(stdout).at(-1)).toEqual(answer);
   });
 });
 
@@ -179,7 +280,23 @@ describe("refuses a bad message, named with its position", () => {
   test.each([
     ["nothing", "", "<stdin>:1:1: invalid JSON: unexpected end\n"],
     ["broken JSON", '[\n  {"id": "1",\n  "name": x}\n]', "<stdin>:3:11: invalid JSON: unexpected token\n"],
-    ["no message", "7", "<stdin>:1:1: the message must be an object\n"],
+    ["no message", "7", "<stdin>:1:1: the message is of no known format; --format takes native, openai, "],
+    [
+      "a message that is the same in several formats",
+      '{"role": "assistant", "content": "Hi"}',
+      "<stdin>:1:1: the message can be of several formats (openai, anthropic, ai-sdk): name one with --format\n",
+    ],
+    [
+      "a stream that breaks off",
+      'data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"1","name":"add"}}\n\n',
+      "<stdin>:1:1: the message ends inside a call\n",
+    ],
+    [
+      "a stream with an event of the wrong shape",
+      '{"choices":[{"delta":{}}]}\n{"choices":7}\n',
+      "<stdin>:1:1: event 2: /choices must be a list\n",
+    ],
+    ["a stream that nobody knows", '{"a":1}\n{"b":2}\n', "<stdin>:1:1: the message is of no known format; "],
     [
       "a call of the wrong shape",
       '[\n  { "id": "1",\n    "name": 7, "arguments": {} }\n]',

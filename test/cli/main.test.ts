@@ -70,3 +70,24 @@ export const broken = add;
   expect(JSON.parse(stdout).executions).toMatchObject([{ callId: "1", error: { code: "cancelled" } }]);
   expect(code).toBe(130);
 });
+
+test("keeps what trusted tools print out of its results", async () => {
+  const noisy =
+    "export default () => { console.log('noise'); process.stdout.write('more noise'); return 1; };";
+  const tools = ["host", "worker"].map(
+    (kind) =>
+      `  - { name: ${kind}, description: "", inputSchema: { type: object }, ${kind}: { module: noisy.mjs } }`,
+  );
+  const folder = await createFolder({
+    "noisy.mjs": noisy,
+    "sandgate.yaml": `tools:\n${tools.join("\n")}\npolicy:\n  rules: [{ tools: ["*"], effect: allow, sandboxes: [host] }]\n`,
+  });
+  const child = start("dispatch", "--config", join(folder, "sandgate.yaml"), "--output", "json");
+  child.stdin?.end(
+    '[{ "id": "1", "name": "host", "arguments": {} }, { "id": "2", "name": "worker", "arguments": {} }]',
+  );
+  const { code, stdout, stderr } = await child.outcome;
+  expect(JSON.parse(stdout).executions).toMatchObject([{ output: 1 }, { output: 1 }]);
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/noise/);
+});

@@ -1,7 +1,14 @@
-import { expect, test } from "vitest";
+import Anthropic from "@anthropic-ai/sdk";
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { defineTool } from "../../src/engine/tool.ts";
 import { anthropicMessagesProtocol } from "../../src/protocols/anthropic-messages.ts";
-import { converse, PIXEL } from "./converse.ts";
+import { converse, PIXEL, registry } from "./converse.ts";
 import { refusal } from "./refusals.ts";
+import { fetchStream } from "./sdk-fetch.ts";
+import { readAll, readEvents, streamRefusal, toServerSentEvents } from "./streams.ts";
+
+const anthropic = anthropicMessagesProtocol(registry);
 
 const toolUse = (id: string, name: string, input: object): object => ({ type: "tool_use", id, name, input });
 
@@ -23,14 +30,14 @@ test("reads the calls of an assistant message, and not those that the provider r
     { id: "toolu_2", name: "broken", arguments: {} },
     { id: "toolu_3", name: "aborted", arguments: {} },
   ];
-  expect(anthropicMessagesProtocol.readCalls(message)).toEqual(calls);
+  expect(anthropic.read(message).calls).toEqual(calls);
   const response = { id: "msg_1", type: "message", stop_reason: "tool_use", ...message };
-  expect(anthropicMessagesProtocol.readCalls(response)).toEqual(calls);
-  expect(anthropicMessagesProtocol.readCalls({ role: "assistant", content: "Hi" })).toEqual([]);
+  expect(anthropic.read(response).calls).toEqual(calls);
+  expect(anthropic.read({ role: "assistant", content: "Hi" }).calls).toEqual([]);
 });
 
 test("refuses what has not the shape, with pointer and reason", () => {
-  const refused = (candidate: unknown): string => refusal(anthropicMessagesProtocol, candidate);
+  const refused = (candidate: unknown): string => refusal(anthropic, candidate);
   const assistant = (...content: unknown[]): unknown => ({ role: "assistant", content });
   expect(refused([message])).toBe(" must be an object");
   expect(refused({ ...message, role: "user" })).toBe('/role must be "assistant"');
@@ -48,8 +55,8 @@ test("refuses what has not the shape, with pointer and reason", () => {
 });
 
 test("answers with one user message that holds a result for each call, errors marked", async () => {
-  const calls = anthropicMessagesProtocol.readCalls(message);
-  expect(anthropicMessagesProtocol.toMessages(calls, await converse(calls))).toEqual([
+  const calls = anthropic.read(message).calls;
+  expect(anthropic.toMessages(calls, await converse(calls))).toEqual([
     { role: "assistant", content: [message.content[2], message.content[4]] },
     {
       role: "user",
@@ -74,7 +81,7 @@ test("answers with one user message that holds a result for each call, errors ma
 /** The content of the only result of a call. */
 async function resultContent(name: string, args: object = {}): Promise<unknown> {
   const calls = [{ id: "1", name, arguments: { ...args } }];
-  const messages = anthropicMessagesProtocol.toMessages(calls, await converse(calls));
+  const messages = anthropic.toMessages(calls, await converse(calls));
   return messages[1]?.content.map((block) => block.type === "tool_result" && block.content)[0];
 }
 
@@ -105,11 +112,159 @@ test.each([
   ["a value that is no object", [1], { arguments: [1] }],
 ])("echoes arguments of another format as an object: %s", async (_, args, input) => {
   const calls = [{ id: "1", name: "weather", arguments: args }];
-  const [assistant] = anthropicMessagesProtocol.toMessages(calls, await converse(calls));
+  const [assistant] = anthropic.toMessages(calls, await converse(calls));
   expect(assistant?.content).toEqual([toolUse("1", "weather", input)]);
 });
 
 test("writes no message when every call was aborted", async () => {
   const calls = [{ id: "1", name: "aborted", arguments: {} }];
-  expect(anthropicMessagesProtocol.toMessages(calls, await converse(calls))).toEqual([]);
+  expect(anthropic.toMessages(calls, await converse(calls))).toEqual([]);
+});
+
+describe("a stream", () => {
+  const start = (index: number, content_block: object): object => ({
+    type: "content_block_start",
+    index,
+    content_block,
+  });
+  const delta = (index: number, delta: object): object => ({ type: "content_block_delta", index, delta });
+  const json = (index: number, partial_json: string): object =>
+    delta(index, { type: "input_json_delta", partial_json });
+  const stop = (index: number): object => ({ type: "content_block_stop", index });
+  const begin = (content: object[]): object => ({
+    type: "message_start",
+    message: {
+      ...{ id: "msg_1", type: "message", role: "assistant", content, model: "claude" },
+      ...{ stop_reason: null, stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 } },
+    },
+  });
+  const events = [
+    begin([]),
+    { type: "ping" },
+    start(0, { type: "text", text: "" }),
+    delta(0, { type: "text_delta", text: "Zürich " }),
+    delta(0, { type: "text_delta", text: "first." }),
+    stop(0),
+    start(1, toolUse("toolu_1", "weather", {})),
+    json(1, ""),
+    json(1, '{"city": "Zü'),
+    json(1, 'rich 🏔"}'),
+    stop(1),
+    start(2, { type: "server_tool_use", id: "srvtoolu_1", name: "web_search", input: {} }),
+    json(2, '{"query":"Rome"}'),
+    stop(2),
+    start(3, toolUse("toolu_2", "_3d-print", {})),
+    stop(3),
+    {
+      type: "message_delta",
+      delta: { stop_reason: "tool_use", stop_sequence: null },
+      usage: { output_tokens: 9 },
+    },
+    { type: "message_stop" },
+  ];
+  const calls = [
+    { id: "toolu_1", name: "weather", arguments: '{"city": "Zürich 🏔"}' },
+    { id: "toolu_2", name: "3d-print", arguments: {} },
+  ];
+
+  test("gives the same calls and text wherever it is cut, arguments as the model wrote them", () => {
+    expect(readEvents(anthropic, events)).toEqual({ calls, text: "Zürich first." });
+  });
+
+  test("gives what the provider's SDK gives", async () => {
+    const body = toServerSentEvents(events);
+    const client = new Anthropic({ apiKey: "none", fetch: fetchStream(body) });
+    const params = { model: "claude", max_tokens: 9, messages: [] };
+    const final = await client.messages.stream(params).finalMessage();
+    const { calls, text } = readAll(anthropic, [body]);
+    const parsed = calls.map(({ arguments: args, ...call }) => ({
+      ...call,
+      arguments: typeof args === "string" ? JSON.parse(args) : args,
+    }));
+    expect(anthropic.read(final)).toEqual({ calls: parsed, text });
+  });
+
+  test("gives the calls that a message brings along when it goes on, as the SDK does", async () => {
+    const body = toServerSentEvents([
+      begin([toolUse("toolu_1", "weather", { city: "Rome" })]),
+      ...events.slice(-2),
+    ]);
+    const client = new Anthropic({ apiKey: "none", fetch: fetchStream(body) });
+    const final = await client.messages
+      .stream({ model: "claude", max_tokens: 9, messages: [] })
+      .finalMessage();
+    const read = readAll(anthropic, [body]);
+    expect(read.calls).toEqual([{ id: "toolu_1", name: "weather", arguments: { city: "Rome" } }]);
+    expect(anthropic.read(final)).toEqual(read);
+  });
+
+  test("is refused when it breaks off inside a call, or begins one inside another", () => {
+    const stream = anthropic.stream();
+    expect(
+      streamRefusal(stream, () => [stream.push(toServerSentEvents(events.slice(0, 9))), stream.end()]),
+    ).toBe("the message ends inside a call");
+    const other = anthropic.stream();
+    expect(streamRefusal(other, () => [events[6], events[6]].map((event) => other.pushEvent(event)))).toBe(
+      "event 2: it begins a call where another has not ended",
+    );
+  });
+
+  test("is refused where the provider reports an error", () => {
+    const event = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
+    expect(streamRefusal(anthropic.stream(), (stream) => stream.pushEvent(event))).toBe(
+      "event 1: /error reports an error of the provider",
+    );
+  });
+});
+
+test("keeps the text beside the calls, unless it is nothing but space", async () => {
+  const { calls, text } = anthropic.read(message);
+  const executions = await converse(calls);
+  const [assistant] = anthropic.toMessages(calls, executions, { text });
+  expect(assistant?.content[0]).toEqual({ type: "text", text: "Let me see." });
+  const [silent] = anthropic.toMessages(calls, executions, { text: " \n" });
+  expect(silent?.content[0]).toMatchObject({ type: "tool_use" });
+});
+
+test("offers the tools, strict where that is asked for, under names that the provider takes", () => {
+  const { tools, problems } = anthropic.toTools({ strict: true });
+  expect(problems).toEqual([]);
+  expect(tools[0]).toEqual({
+    name: "weather",
+    description: "Tells the weather of a city",
+    input_schema: {
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"],
+      additionalProperties: false,
+    },
+    strict: true,
+  });
+  expect(tools.map(({ name }) => name)).toContain("_3d-print");
+  expect(anthropic.toTools().tools[0]).not.toHaveProperty("strict");
+});
+
+test("offers no more strict tools than the provider takes in one request, and names the others", () => {
+  const many = new ToolRegistry();
+  for (let at = 0; at < 22; at++) {
+    many.register(
+      defineTool({
+        name: `tool_${at}`,
+        description: "A tool",
+        inputSchema: { type: "object" },
+        host: () => null,
+      }),
+    );
+  }
+  const { tools, problems } = anthropicMessagesProtocol(many).toTools({ strict: true });
+  expect(tools.filter(({ strict }) => strict)).toHaveLength(20);
+  expect(problems).toEqual([
+    { tool: "tool_20", path: "", reason: "the request would have more than 20 strict tools" },
+    { tool: "tool_21", path: "", reason: "the request would have more than 20 strict tools" },
+  ]);
+});
+
+test("writes what the SDK's types take", () => {
+  expectTypeOf(anthropic.toTools().tools).toExtend<Anthropic.Tool[]>();
+  expectTypeOf(anthropic.toMessages([], [])).toExtend<readonly Anthropic.MessageParam[]>();
 });

@@ -14,7 +14,8 @@ export const PIXEL =
 const image = (mimeType: string): JsonObject => ({ type: "image", data: PIXEL, mimeType });
 const object = { type: "object" };
 
-const registry = new ToolRegistry()
+/** The tools of the tests. `3d-print` has a name that some providers refuse. */
+export const registry: ToolRegistry = new ToolRegistry()
   .register(
     defineTool<{ city: string }>({
       name: "weather",
@@ -23,6 +24,7 @@ const registry = new ToolRegistry()
       host: ({ city }) => ({ city, celsius: 21 }),
     }),
   )
+  .register(defineTool({ name: "3d-print", description: "Prints", inputSchema: object, host: () => "done" }))
   .register(defineTool({ name: "silent", description: "Says nothing", inputSchema: object, host: () => "" }))
   .register(
     defineTool({

@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { nativeProtocol } from "../../src/protocols/native.ts";
-import { converse } from "./converse.ts";
+import { converse, registry } from "./converse.ts";
 import { refusal } from "./refusals.ts";
+import { readEvents } from "./streams.ts";
+
+const native = nativeProtocol(registry);
 
 const calls = [
   { id: "1", name: "weather", arguments: { city: "Rome" } },
@@ -10,13 +13,13 @@ const calls = [
 ];
 
 test("reads the calls of an assistant message, and of a bare list", () => {
-  expect(nativeProtocol.readCalls({ role: "assistant", toolCalls: calls })).toEqual(calls);
-  expect(nativeProtocol.readCalls(calls)).toEqual(calls);
-  expect(nativeProtocol.readCalls({ role: "assistant" })).toEqual([]);
+  expect(native.read({ role: "assistant", toolCalls: calls }).calls).toEqual(calls);
+  expect(native.read(calls).calls).toEqual(calls);
+  expect(native.read({ role: "assistant" }).calls).toEqual([]);
 });
 
 test("refuses what has not the shape, with pointer and reason", () => {
-  const refused = (message: unknown): string => refusal(nativeProtocol, message);
+  const refused = (message: unknown): string => refusal(native, message);
   expect(refused("hello")).toBe(" must be an object");
   expect(refused({ role: "user", toolCalls: calls })).toBe('/role must be "assistant"');
   expect(refused({ role: "assistant", toolCalls: {} })).toBe("/toolCalls must be a list");
@@ -29,7 +32,7 @@ test("refuses what has not the shape, with pointer and reason", () => {
 });
 
 test("writes the pair that continues the conversation, without the aborted call", async () => {
-  const messages = nativeProtocol.toMessages(calls, await converse(calls));
+  const messages = native.toMessages(calls, await converse(calls));
   expect(messages).toEqual([
     { role: "assistant", toolCalls: calls.slice(0, 2) },
     {
@@ -50,4 +53,23 @@ test("writes the pair that continues the conversation, without the aborted call"
       ],
     },
   ]);
+});
+
+test("reads a stream of calls and messages, and keeps the text", async () => {
+  const [first, second] = calls;
+  const events = [
+    { role: "assistant", text: "So.", toolCalls: [first] },
+    second ?? {},
+    { role: "assistant", text: "!" },
+  ];
+  const read = readEvents(native, events);
+  expect(read).toEqual({ calls: [first, second], text: "So.!" });
+  const [assistant] = native.toMessages(read.calls, await converse(read.calls), { text: read.text });
+  expect(assistant).toEqual({ role: "assistant", text: "So.!", toolCalls: [first, second] });
+});
+
+test("offers the tools under their own names, whatever providers would take", () => {
+  const { tools, problems } = native.toTools({ strict: true });
+  expect(tools).toEqual(registry.definitions());
+  expect(problems).toEqual([]);
 });

@@ -1,8 +1,15 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import OpenAI from "openai";
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { defineTool } from "../../src/engine/tool.ts";
 import { openAiChatProtocol } from "../../src/protocols/openai-chat.ts";
-import { converse } from "./converse.ts";
+import { converse, registry } from "./converse.ts";
 import { refusal } from "./refusals.ts";
+import { fetchStream } from "./sdk-fetch.ts";
+import { readAll, readEvents, toServerSentEvents } from "./streams.ts";
+
+const openai = openAiChatProtocol(registry);
 
 const toolCall = (id: string, name: string, args: string): object => ({
   id,
@@ -22,7 +29,7 @@ const message = {
 };
 
 test("reads the calls with their arguments as the model wrote them", () => {
-  const calls = openAiChatProtocol.readCalls(message);
+  const calls = openai.read(message).calls;
   expect(calls).toHaveLength(4);
   expect(calls[0]).toEqual({ id: "call_1", name: "weather", arguments: '{ "city": "Rome" }' });
   expect(calls[1]).toEqual({ id: "call_2", name: "weather", arguments: '{"city": ' });
@@ -30,18 +37,18 @@ test("reads the calls with their arguments as the model wrote them", () => {
 
 test("reads a whole chat completion", () => {
   const completion = { object: "chat.completion", choices: [{ index: 0, message }] };
-  expect(openAiChatProtocol.readCalls(completion)).toEqual(openAiChatProtocol.readCalls(message));
+  expect(openai.read(completion).calls).toEqual(openai.read(message).calls);
 });
 
 test("reads what compatible servers send: no type, null for no calls", () => {
   const untyped = { role: "assistant", tool_calls: [{ id: "a", function: { name: "f", arguments: "" } }] };
-  expect(openAiChatProtocol.readCalls(untyped)).toEqual([{ id: "a", name: "f", arguments: "" }]);
-  expect(openAiChatProtocol.readCalls({ role: "assistant", tool_calls: null, content: "Hi" })).toEqual([]);
-  expect(openAiChatProtocol.readCalls({ role: "assistant", content: "Hi" })).toEqual([]);
+  expect(openai.read(untyped).calls).toEqual([{ id: "a", name: "f", arguments: "" }]);
+  expect(openai.read({ role: "assistant", tool_calls: null, content: "Hi" }).calls).toEqual([]);
+  expect(openai.read({ role: "assistant", content: "Hi" }).calls).toEqual([]);
 });
 
 test("refuses what has not the shape, with pointer and reason", () => {
-  const refused = (candidate: unknown): string => refusal(openAiChatProtocol, candidate);
+  const refused = (candidate: unknown): string => refusal(openai, candidate);
   const assistant = (...calls: unknown[]): unknown => ({ role: "assistant", tool_calls: calls });
   expect(refused(null)).toBe(" must be an object");
   expect(refused({ ...message, role: "user" })).toBe('/role must be "assistant"');
@@ -64,8 +71,8 @@ test("refuses what has not the shape, with pointer and reason", () => {
 });
 
 test("answers each call that has a result with one tool message, in order", async () => {
-  const calls = openAiChatProtocol.readCalls(message);
-  const [assistant, ...results] = openAiChatProtocol.toMessages(calls, await converse(calls));
+  const calls = openai.read(message).calls;
+  const [assistant, ...results] = openai.toMessages(calls, await converse(calls));
   expect(assistant).toEqual({
     role: "assistant",
     tool_calls: [message.tool_calls[0], message.tool_calls[1], message.tool_calls[3]],
@@ -83,20 +90,148 @@ test("answers each call that has a result with one tool message, in order", asyn
 
 test("writes arguments that are no text as JSON text", async () => {
   const calls = [{ id: "1", name: "weather", arguments: { city: "Rome" } }];
-  const [assistant] = openAiChatProtocol.toMessages(calls, await converse(calls));
+  const [assistant] = openai.toMessages(calls, await converse(calls));
   expect(assistant).toMatchObject({ tool_calls: [{ function: { arguments: '{"city":"Rome"}' } }] });
 });
 
 test("writes no message when every call was aborted", async () => {
   const calls = [{ id: "1", name: "aborted", arguments: "{}" }];
-  expect(openAiChatProtocol.toMessages(calls, await converse(calls))).toEqual([]);
+  expect(openai.toMessages(calls, await converse(calls))).toEqual([]);
 });
 
 test("keeps any id, name and text of arguments as they are", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.string(), fc.string(), (id, name, args) => {
       const sent = { role: "assistant", tool_calls: [toolCall(id, name, args)] };
-      expect(openAiChatProtocol.readCalls(sent)).toEqual([{ id, name, arguments: args }]);
+      expect(openai.read(sent).calls).toEqual([{ id, name, arguments: args }]);
     }),
   );
+});
+
+describe("a stream", () => {
+  const delta = (delta: object, finish_reason: string | null = null): object => ({
+    id: "chatcmpl-1",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "gpt",
+    choices: [{ index: 0, delta, finish_reason }],
+  });
+  const piece = (index: number, args: string, more: object = {}): object => ({
+    index,
+    ...more,
+    function: { arguments: args, ...(more as { function?: object }).function },
+  });
+  const begin = (id: string, name: string): object => ({ id, type: "function", function: { name } });
+  const events = [
+    delta({ role: "assistant", content: "Zürich " }),
+    delta({ content: "first.", tool_calls: [piece(0, "", begin("call_1", "weather"))] }),
+    delta({ tool_calls: [piece(0, '{"city": "Zü')] }),
+    delta({ tool_calls: [piece(1, "{}", begin("call_2", "_3d-print")), piece(0, 'rich 🏔"}')] }),
+    delta({}, "tool_calls"),
+    { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "gpt", choices: [], usage: null },
+  ];
+
+  test("gives the same calls and text wherever it is cut, and names of the registry", () => {
+    expect(readEvents(openai, events)).toEqual({
+      calls: [
+        { id: "call_1", name: "weather", arguments: '{"city": "Zürich 🏔"}' },
+        { id: "call_2", name: "3d-print", arguments: "{}" },
+      ],
+      text: "Zürich first.",
+    });
+  });
+
+  test("gives what the provider's SDK gives", async () => {
+    const body = `${toServerSentEvents(events)}data: [DONE]\n\n`;
+    const client = new OpenAI({ apiKey: "none", fetch: fetchStream(body) });
+    const completion = await client.chat.completions
+      .stream({ model: "gpt", messages: [] })
+      .finalChatCompletion();
+    const { calls, text } = readAll(openai, [body]);
+    expect(openai.read(completion)).toEqual({ calls, text });
+  });
+
+  test.each<[string, object[]]>([
+    [
+      "without indexes",
+      [
+        { id: "a", function: { name: "f", arguments: "{}" } },
+        { id: "b", function: { name: "g", arguments: "{}" } },
+      ],
+    ],
+    [
+      "all with the index of the first",
+      [
+        piece(0, "{}", { id: "a", function: { name: "f" } }),
+        piece(0, "{}", { id: "b", function: { name: "g" } }),
+      ],
+    ],
+  ])("tells calls apart that a compatible server sends %s", (_, pieces) => {
+    const { calls } = readEvents(openai, [delta({ tool_calls: pieces }), delta({}, "tool_calls")]);
+    expect(calls.map(({ id, name, arguments: args }) => `${id} ${name} ${args}`)).toEqual([
+      "a f {}",
+      "b g {}",
+    ]);
+  });
+
+  test("goes on with a call whose id and name are repeated or empty", () => {
+    const { calls } = readEvents(openai, [
+      delta({ tool_calls: [piece(0, "{", { id: "a", function: { name: "f" } })] }),
+      delta({ tool_calls: [piece(0, '"b"', { id: "a", function: { name: "f" } })] }),
+      delta({ tool_calls: [piece(0, ":1}", { id: "", function: { name: "" } })] }, "stop"),
+    ]);
+    expect(calls).toEqual([{ id: "a", name: "f", arguments: '{"b":1}' }]);
+  });
+});
+
+test("keeps the text beside the calls", async () => {
+  const { calls, text } = openai.read(message);
+  const [assistant] = openai.toMessages(calls, await converse(calls), { text });
+  expect(assistant).toMatchObject({ content: "Let me see." });
+});
+
+test("writes the results alone for whoever sends the provider's own message back", async () => {
+  const { calls } = openai.read(message);
+  const executions = await converse(calls);
+  expect(openai.toResults(calls, executions)).toEqual(openai.toMessages(calls, executions).slice(1));
+});
+
+test("offers the tools, strict where that is asked for, under names that the provider takes", () => {
+  const { tools, problems } = openai.toTools({ strict: true });
+  expect(problems).toEqual([]);
+  expect(tools.map(({ function: { name } }) => name)).toContain("_3d-print");
+  expect(tools[0]).toEqual({
+    type: "function",
+    function: {
+      name: "weather",
+      description: "Tells the weather of a city",
+      parameters: {
+        type: "object",
+        properties: { city: { type: "string" } },
+        required: ["city"],
+        additionalProperties: false,
+      },
+      strict: true,
+    },
+  });
+  expect(openai.toTools().tools[0]?.function).toMatchObject({
+    strict: false,
+    parameters: registry.definitions()[0]?.inputSchema,
+  });
+});
+
+test("offers a tool that has no strict form as it is, and says why", () => {
+  const inputSchema = { type: "object", patternProperties: { "^x": { type: "string" } } };
+  const tool = defineTool({ name: "open", description: "Takes anything", inputSchema, host: () => null });
+  const { tools, problems } = openAiChatProtocol(new ToolRegistry().register(tool)).toTools({ strict: true });
+  expect(tools).toMatchObject([{ function: { strict: false, parameters: inputSchema } }]);
+  expect(problems).toEqual([
+    { tool: "open", path: "/patternProperties", reason: "'patternProperties' is not supported" },
+  ]);
+});
+
+test("writes what the SDK's types take, and reads what they give", () => {
+  expectTypeOf(openai.toTools().tools).toExtend<OpenAI.ChatCompletionTool[]>();
+  expectTypeOf(openai.toMessages([], [])).toExtend<readonly OpenAI.ChatCompletionMessageParam[]>();
+  expectTypeOf<OpenAI.ChatCompletion>().toExtend<Parameters<typeof openai.read>[0]>();
 });

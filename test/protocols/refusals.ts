@@ -4,7 +4,7 @@ import { type Protocol, ProtocolError } from "../../src/protocols/protocol.ts";
 /** What a protocol says against a message: `pointer reason`. */
 export function refusal(protocol: Protocol, message: unknown): string {
   try {
-    protocol.readCalls(message);
+    protocol.read(message);
   } catch (error) {
     expect(error).toBeInstanceOf(ProtocolError);
     const { pointer, reason } = error as ProtocolError;

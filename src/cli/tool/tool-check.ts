@@ -1,0 +1,36 @@
+import { dirname, join } from "node:path";
+import { openSandboxes } from "../../sandboxes/router.ts";
+import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../exit-code.ts";
+import { toPrintable } from "../printable.ts";
+import { print, type Terminal } from "../terminal.ts";
+import type { ToolCommand } from "./tool-command.ts";
+import { toolOfFile } from "./tool-file.ts";
+
+/** Loads each tool as a call would, without calling it, and tells what is wrong with it. */
+export async function checkTools(
+  { files, export: exportName }: Extract<ToolCommand, { name: "tool check" }>,
+  { stdout, stderr, signal }: Terminal,
+): Promise<ExitCode> {
+  await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
+  let problems = 0;
+  for (const file of files) {
+    if (signal?.aborted) return EXIT_INTERRUPTED;
+    try {
+      await sandboxes.prepare(toolOfFile(file, exportName));
+      await print(stdout, `${toPrintable(file)}: exports the tool '${toPrintable(exportName)}'`);
+    } catch (error) {
+      problems++;
+      await print(stderr, toPrintable(placeProblem(file, error)));
+    }
+  }
+  return problems === 0 ? EXIT_OK : EXIT_BAD_INPUT;
+}
+
+/** Modules are named from the tool's folder; the user wants to open them from here. */
+function placeProblem(file: string, error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const place = /^([^\s:]+\.\w+)(:\d+:\d+: .*)$/s.exec(message);
+  if (place === null) return `${file}: ${message}`;
+  const [, module = "", rest = ""] = place;
+  return `${join(dirname(file), module)}${rest}`;
+}

@@ -1,0 +1,32 @@
+import type { ContentBlock } from "../engine/content.ts";
+import { describeImage, isShowable, toText } from "./text.ts";
+
+/** The output of a call as AI SDK 7 has it (`ToolResultOutput`). */
+export type AiSdkOutput =
+  | { readonly type: "text" | "error-text"; readonly value: string }
+  | { readonly type: "content"; readonly value: AiSdkContent[] };
+
+/** A piece of content. */
+export type AiSdkContent =
+  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "file";
+      readonly mediaType: string;
+      readonly data: { readonly type: "data"; readonly data: string };
+    };
+
+/** What a call gave. An error is text alone: the SDK has no other. */
+export function toAiSdkOutput(content: readonly ContentBlock[], isError: boolean): AiSdkOutput {
+  if (isError) return { type: "error-text", value: toText(content) };
+  if (!content.some((block) => block.type === "image" && isShowable(block))) {
+    return { type: "text", value: toText(content) };
+  }
+  return {
+    type: "content",
+    value: content.map((block) => {
+      if (block.type === "text") return { type: "text", text: block.text };
+      if (!isShowable(block)) return { type: "text", text: describeImage(block) };
+      return { type: "file", mediaType: block.mimeType, data: { type: "data", data: block.data } };
+    }),
+  };
+}

@@ -1,0 +1,39 @@
+import type { JsonObject } from "../json/value.ts";
+import type { CallCollector } from "./call-collector.ts";
+import { readAiSdkCall } from "./read-ai-sdk-call.ts";
+import { expectString, providerFailure } from "./shape.ts";
+
+/**
+ * Reads a part of a stream of AI SDK 7: of a language model's (`LanguageModelV4StreamPart`), of `streamText`'s
+ * (`TextStreamPart`), or of those that go to a browser (`UIMessageChunk`).
+ */
+export function readAiSdkPart(part: JsonObject, calls: CallCollector): void {
+  switch (part["type"]) {
+    case "error":
+      throw providerFailure("");
+    case "text-delta":
+      calls.addText(part["text"] ?? part["delta"]);
+      break;
+    case "tool-input-start":
+      readStart(part, calls);
+      break;
+    case "tool-call":
+    case "tool-input-available":
+    case "tool-input-error":
+      readWhole(part, calls);
+  }
+}
+
+/** The call itself follows; a stream that breaks off before it is noticed. */
+function readStart(part: JsonObject, calls: CallCollector): void {
+  if (part["providerExecuted"] === true) return;
+  const key = expectString(part["id"] ?? part["toolCallId"], "/id");
+  calls.open(key, key, expectString(part["toolName"], "/toolName"), null);
+}
+
+function readWhole(part: JsonObject, calls: CallCollector): void {
+  if (part["providerExecuted"] === true) return;
+  const call = readAiSdkCall(part, "");
+  calls.drop(call.id);
+  calls.add(call);
+}

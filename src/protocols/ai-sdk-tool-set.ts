@@ -1,0 +1,90 @@
+import type { ToolCall } from "../engine/call.ts";
+import { isContentOutput } from "../engine/content.ts";
+import type { DispatchContext } from "../engine/context.ts";
+import { ToolDispatchEngine } from "../engine/engine.ts";
+import type { ToolExecution } from "../engine/execution.ts";
+import { toToolResult } from "../engine/messages.ts";
+import type { JsonValue } from "../json/value.ts";
+import { type AiSdkDefinition, aiSdkProtocol } from "./ai-sdk.ts";
+import { type AiSdkOutput, toAiSdkOutput } from "./ai-sdk-output.ts";
+import type { ToolOffer, ToToolsOptions } from "./protocol.ts";
+import { toText } from "./text.ts";
+
+/** A tool that AI SDK 7 executes, through the engine. */
+export interface AiSdkTool extends AiSdkDefinition {
+  readonly execute: (
+    input: JsonValue,
+    options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal },
+  ) => Promise<JsonValue>;
+  readonly toModelOutput: (options: { readonly output: JsonValue }) => AiSdkOutput | AiSdkJsonOutput;
+}
+
+/** An output that is no text. */
+export interface AiSdkJsonOutput {
+  readonly type: "json";
+  readonly value: JsonValue;
+}
+
+/** What the SDK is told of a call that failed; the SDK's `tool-error` parts carry it. */
+export class AiSdkToolError extends Error {
+  override readonly name = "AiSdkToolError";
+  /** `null` where a hook aborted the call. */
+  readonly execution: ToolExecution | null;
+
+  constructor(execution: ToolExecution | null) {
+    super(execution === null ? "The call was aborted" : toText(toToolResult(execution).content));
+    this.execution = execution;
+  }
+
+  /** The SDK gives this to the model, which needs no name of a class. */
+  override toString(): string {
+    return this.message;
+  }
+}
+
+/**
+ * Makes the `tools` of AI SDK 7's `generateText` and `streamText`: each execution is a dispatch in this context,
+ * and the SDK's abort signal cancels it. A failure is thrown as an {@link AiSdkToolError}, which the SDK tells the
+ * model as an error.
+ */
+export function aiSdkToolSet(
+  ctx: DispatchContext,
+  options?: ToToolsOptions,
+): ToolOffer<Record<string, AiSdkTool>> {
+  const protocol = aiSdkProtocol(ctx.registry);
+  const { tools, problems } = protocol.toTools(options);
+  return {
+    tools: Object.fromEntries(
+      Object.entries(tools).map(([toolName, definition]) => [
+        toolName,
+        { ...definition, execute: executor(toolName), toModelOutput },
+      ]),
+    ),
+    problems,
+  };
+
+  function executor(toolName: string): AiSdkTool["execute"] {
+    return (input, { toolCallId, abortSignal }) => {
+      // The SDK knows aliases only.
+      const part = { type: "tool-call", toolCallId, toolName, input };
+      const [call] = protocol.read([part]).calls;
+      return execute(call as ToolCall, withSignal(ctx, abortSignal));
+    };
+  }
+}
+
+async function execute(call: ToolCall, ctx: DispatchContext): Promise<JsonValue> {
+  const execution = await new ToolDispatchEngine().dispatch(call, ctx);
+  if (execution?.success) return execution.output;
+  throw new AiSdkToolError(execution);
+}
+
+function withSignal(ctx: DispatchContext, signal: AbortSignal | undefined): DispatchContext {
+  if (signal === undefined) return ctx;
+  return { ...ctx, signal: ctx.signal === undefined ? signal : AbortSignal.any([ctx.signal, signal]) };
+}
+
+function toModelOutput({ output }: { readonly output: JsonValue }): AiSdkOutput | AiSdkJsonOutput {
+  if (isContentOutput(output)) return toAiSdkOutput(output.content, false);
+  return typeof output === "string" ? { type: "text", value: output } : { type: "json", value: output };
+}

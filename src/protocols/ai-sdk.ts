@@ -1,0 +1,109 @@
+import type { ToolCall } from "../engine/call.ts";
+import type { ToolResult } from "../engine/messages.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
+import { isJsonObject, type JsonObject } from "../json/value.ts";
+import { type AiSdkOutput, toAiSdkOutput } from "./ai-sdk-output.ts";
+import { type AiSdkSchema, toAiSdkSchema } from "./ai-sdk-schema.ts";
+import { readAiSdkPart } from "./ai-sdk-stream.ts";
+import type { OfferedTool } from "./offer-tools.ts";
+import type { AssistantTurn, Protocol } from "./protocol.ts";
+import { createProtocol, type ProviderShape } from "./provider-shape.ts";
+import { readAiSdkCall } from "./read-ai-sdk-call.ts";
+import { expectAssistantMessage, expectObjects } from "./shape.ts";
+import { COMMON_STRICT } from "./strict-subsets.ts";
+import { toArgumentsObject } from "./text.ts";
+
+/** A tool of a `ToolSet` that the SDK does not execute itself. */
+export interface AiSdkDefinition {
+  readonly description: string;
+  readonly inputSchema: AiSdkSchema;
+  readonly strict?: true;
+}
+
+/** An assistant's calls, after its text. */
+export interface AiSdkAssistantMessage {
+  readonly role: "assistant";
+  readonly content: ({ readonly type: "text"; readonly text: string } | AiSdkToolCall)[];
+}
+
+/** One call. */
+export interface AiSdkToolCall {
+  readonly type: "tool-call";
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: JsonObject;
+}
+
+/** The results of all those calls, in the same order. */
+export interface AiSdkToolMessage {
+  readonly role: "tool";
+  readonly content: AiSdkToolResult[];
+}
+
+/** The result of one call; the type of its output marks errors. */
+export interface AiSdkToolResult {
+  readonly type: "tool-result";
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly output: AiSdkOutput;
+}
+
+type AiSdkMessage = AiSdkAssistantMessage | AiSdkToolMessage;
+
+/**
+ * AI SDK 7 (the package `ai`), for whoever dispatches calls between its steps. Reads an assistant's
+ * `ModelMessage`, a result of `generateText` or of a language model, the bare list of their calls, or the parts
+ * of their streams. Calls that the provider executes itself are none.
+ */
+export function aiSdkProtocol(
+  registry: ToolRegistry,
+): Protocol<Record<string, AiSdkDefinition>, AiSdkMessage> {
+  return createProtocol(SHAPE, registry);
+}
+
+const SHAPE: ProviderShape<Record<string, AiSdkDefinition>, AiSdkMessage> = {
+  format: "ai-sdk",
+  strict: COMMON_STRICT,
+  writeTools: (tools) => Object.fromEntries(tools.map((tool) => [tool.name, writeDefinition(tool)])),
+  readMessage(message) {
+    if (Array.isArray(message)) return readParts(message, "");
+    // The result of a model has no role: it can only be an assistant's.
+    const isResult = isJsonObject(message) && message["role"] === undefined && "content" in message;
+    const { content } = isResult ? message : expectAssistantMessage(message, "");
+    if (typeof content === "string") return { text: content, calls: [] };
+    return readParts(content, "/content");
+  },
+  readEvent: readAiSdkPart,
+  writeTurn: (calls, text) => [
+    {
+      role: "assistant",
+      content: [...(text === "" ? [] : [{ type: "text" as const, text }]), ...calls.map(writeCall)],
+    },
+  ],
+  writeResults: (results) => [{ role: "tool", content: results.map(writeResult) }],
+};
+
+/** A tool without anything that executes it. */
+function writeDefinition({ description, inputSchema, strict }: OfferedTool): AiSdkDefinition {
+  return { description, inputSchema: toAiSdkSchema(inputSchema), ...(strict && { strict }) };
+}
+
+function readParts(value: unknown, pointer: string): AssistantTurn {
+  const parts = expectObjects(value, pointer);
+  return {
+    text: parts.map(({ type, text }) => (type === "text" && typeof text === "string" ? text : "")).join(""),
+    calls: parts.flatMap((part, index) =>
+      part["type"] === "tool-call" && part["providerExecuted"] !== true
+        ? [readAiSdkCall(part, `${pointer}/${index}`)]
+        : [],
+    ),
+  };
+}
+
+function writeCall({ id, name, arguments: args }: ToolCall): AiSdkToolCall {
+  return { type: "tool-call", toolCallId: id, toolName: name, input: toArgumentsObject(args) };
+}
+
+function writeResult({ callId, toolName, content, isError }: ToolResult): AiSdkToolResult {
+  return { type: "tool-result", toolCallId: callId, toolName, output: toAiSdkOutput(content, isError) };
+}

@@ -1,0 +1,114 @@
+import type { ToolRegistry } from "../engine/registry.ts";
+import { isJsonObject, type JsonObject } from "../json/value.ts";
+import type { CallCollector } from "./call-collector.ts";
+import { type OpenAiToolCall, type OpenAiToolMessage, readChatCall, writeCall } from "./openai-chat.ts";
+import type { AssistantTurn, Protocol } from "./protocol.ts";
+import { createProtocol, type ProviderShape } from "./provider-shape.ts";
+import { expectArray, expectAssistantMessage, expectNumber, expectObject, expectString } from "./shape.ts";
+import { toText } from "./text.ts";
+
+/** The definition of a tool (Cohere API reference, "Chat", version 2). Strictness is a setting of the request. */
+export interface CohereTool {
+  readonly type: "function";
+  readonly function: {
+    readonly name: string;
+    readonly description: string;
+    readonly parameters: Record<string, unknown>;
+  };
+}
+
+/** An assistant's calls, and what it said of them. */
+export interface CohereAssistantMessage {
+  readonly role: "assistant";
+  readonly tool_plan?: string;
+  readonly tool_calls: OpenAiToolCall[];
+}
+
+/** Cohere Chat, version 2. Reads an assistant message, the response around it, or its events. */
+export function cohereChatProtocol(
+  registry: ToolRegistry,
+): Protocol<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> {
+  return createProtocol(SHAPE, registry);
+}
+
+const SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> = {
+  format: "cohere",
+  writeTools: (tools) =>
+    tools.map(({ name, description, inputSchema }) => ({
+      type: "function",
+      function: { name, description, parameters: { ...inputSchema } },
+    })),
+  readMessage(message) {
+    if (isJsonObject(message) && message["message"] !== undefined) {
+      return readAssistant(message["message"], "/message");
+    }
+    return readAssistant(message, "");
+  },
+  readEvent: readCohereEvent,
+  writeTurn: (calls, text) => [
+    { role: "assistant", ...(text !== "" && { tool_plan: text }), tool_calls: calls.map(writeCall) },
+  ],
+  writeResults: (results) =>
+    results.map(({ callId, content }) => ({
+      role: "tool",
+      tool_call_id: callId,
+      content: toText(content),
+    })),
+};
+
+function readAssistant(value: unknown, pointer: string): AssistantTurn {
+  const { tool_plan: plan, content, tool_calls: list } = expectAssistantMessage(value, pointer);
+  const items = list === undefined || list === null ? [] : expectArray(list, `${pointer}/tool_calls`);
+  const parts = Array.isArray(content) ? (content as readonly unknown[]) : [{ text: content }];
+  const texts = [plan, ...parts.map((part) => (isJsonObject(part) ? part["text"] : undefined))];
+  return {
+    text: texts.filter((text) => typeof text === "string").join(""),
+    calls: items.map((item, index) => readChatCall(item, `${pointer}/tool_calls/${index}`)),
+  };
+}
+
+/** Reads an event of a stream (Cohere, "Streaming responses"). */
+function readCohereEvent(event: JsonObject, calls: CallCollector): void {
+  const message = messageOf(event);
+  switch (event["type"]) {
+    case "tool-plan-delta":
+      calls.addText(message["tool_plan"]);
+      break;
+    case "content-delta":
+      calls.addText(isJsonObject(message["content"]) ? message["content"]["text"] : undefined);
+      break;
+    case "tool-call-start": {
+      const { id, name, args } = readPiece(message);
+      const key = expectNumber(event["index"], "/index");
+      // A call without arguments gets no piece of them.
+      calls.open(key, expectString(id, "/delta/message/tool_calls/id"), name, "{}");
+      calls.append(key, args);
+      break;
+    }
+    case "tool-call-delta":
+      calls.append(expectNumber(event["index"], "/index"), readPiece(message).args);
+      break;
+    case "tool-call-end":
+      calls.close(expectNumber(event["index"], "/index"));
+  }
+}
+
+function messageOf({ delta }: JsonObject): JsonObject {
+  const message = isJsonObject(delta) ? delta["message"] : undefined;
+  return isJsonObject(message) ? message : {};
+}
+
+function readPiece({ tool_calls: piece }: JsonObject): {
+  readonly id: unknown;
+  readonly name: string;
+  readonly args: string;
+} {
+  const pointer = "/delta/message/tool_calls";
+  const { id, function: called } = expectObject(piece, pointer);
+  const { name = "", arguments: args = "" } = expectObject(called, `${pointer}/function`);
+  return {
+    id,
+    name: expectString(name, `${pointer}/function/name`),
+    args: expectString(args, `${pointer}/function/arguments`),
+  };
+}

@@ -1,0 +1,116 @@
+import { isJsonObject, type JsonObject } from "../json/value.ts";
+import type { Format } from "./format.ts";
+
+/** Whether a value may be a message of a format. */
+type Test = (message: JsonObject) => boolean;
+
+const hasList = (name: string): Test => {
+  return (message) => Array.isArray(message[name]);
+};
+const isAssistant: Test = ({ role }) => role === "assistant";
+const hasCalls: Test = ({ tool_calls: calls, function_call: legacy }) => {
+  return calls !== undefined || legacy !== undefined;
+};
+/** Whether some piece of the content is what only one format has. */
+const hasBlock = (isOwn: Test): Test => {
+  return ({ content }) =>
+    Array.isArray(content) && content.some((block) => isJsonObject(block) && isOwn(block));
+};
+const isOneOf = (...types: readonly string[]): Test => {
+  return ({ type }) => typeof type === "string" && types.includes(type);
+};
+const isTextBlock = (block: unknown): boolean => isJsonObject(block) && block["type"] === "text";
+const isToolCallPart = isOneOf("tool-call");
+const isAnthropicBlock = isOneOf(
+  ...["tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use"],
+);
+const isResponsesItem = isOneOf("function_call", "reasoning", "message", "custom_tool_call");
+const isBedrockBlock: Test = ({ type, toolUse, text }) =>
+  toolUse !== undefined || (type === undefined && text !== undefined);
+
+/** What only messages of a format have. An assistant's text alone is the same in several. */
+const MESSAGES: Readonly<Record<Format, Test>> = {
+  native: hasList("toolCalls"),
+  openai: (message) =>
+    hasList("choices")(message) || (isAssistant(message) && hasCalls(message) && !isCohere(message)),
+  "openai-responses": (message) => hasList("output")(message) || isOneOf("function_call")(message),
+  anthropic: (message) =>
+    isAssistant(message) && (message["type"] === "message" || hasBlock(isAnthropicBlock)(message)),
+  "ai-sdk": hasBlock(isToolCallPart),
+  google: (message) =>
+    hasList("candidates")(message) || (message["role"] === "model" && hasList("parts")(message)),
+  cohere: (message) => isCohere(message) || isAssistant(asObject(message["message"])),
+  bedrock: (message) =>
+    isJsonObject(message["output"]) || (isAssistant(message) && hasBlock(isBedrockBlock)(message)),
+};
+
+const isCohere: Test = (message) => isAssistant(message) && message["tool_plan"] !== undefined;
+
+/** What a bare list of a format holds. */
+const LIST_ITEMS: Readonly<Partial<Record<Format, Test>>> = {
+  native: ({ name, arguments: args, type }) => name !== undefined && args !== undefined && type === undefined,
+  "openai-responses": isResponsesItem,
+  "ai-sdk": isToolCallPart,
+};
+
+/** What only events of a format have. */
+const EVENTS: Readonly<Record<Format, Test>> = {
+  native: (event) =>
+    MESSAGES.native(event) ||
+    LIST_ITEMS.native?.(event) === true ||
+    (isAssistant(event) && typeof event["text"] === "string"),
+  openai: hasList("choices"),
+  "openai-responses": ({ type }) => typeof type === "string" && type.startsWith("response."),
+  anthropic: ({ type }) => typeof type === "string" && /^(?:message|content_block)_(?:st|delta)/.test(type),
+  "ai-sdk": isOneOf(
+    ...["stream-start", "start", "start-step", "text-start", "text-delta", "reasoning-start"],
+    ...["tool-input-start", "tool-input-available", "tool-input-error", "tool-call"],
+  ),
+  google: hasList("candidates"),
+  cohere: isOneOf("message-start", "tool-plan-delta", "tool-call-start", "content-start", "content-delta"),
+  bedrock: (event) =>
+    Object.keys(event).some((key) =>
+      /^(?:message(?:Start|Stop)|contentBlock(?:Start|Delta|Stop))$/.test(key),
+    ),
+};
+
+/** Whether an event is one that only this format has: any honest stream has some. */
+export function isEventOf(format: Format, event: JsonObject): boolean {
+  return EVENTS[format](event);
+}
+
+/** The formats that a message can be of: none for what nobody knows, several for what is the same in them. */
+export function detectMessageFormats(message: unknown): readonly Format[] {
+  if (Array.isArray(message)) {
+    return select(LIST_ITEMS, (test) => message.some((item) => isJsonObject(item) && test(item)));
+  }
+  if (!isJsonObject(message)) return [];
+  const found = select(MESSAGES, (test) => test(message));
+  if (found.length > 0 || !isAssistant(message)) return found;
+  // Only text: several formats write that alike.
+  const { content } = message;
+  const isText = typeof content === "string" || (Array.isArray(content) && content.every(isTextBlock));
+  return isText ? ["openai", "anthropic", "ai-sdk"] : [];
+}
+
+/** The formats that the first event that tells them, of a stream, can be of. */
+export function detectStreamFormats(events: readonly unknown[]): readonly Format[] {
+  for (const event of events) {
+    const found = isJsonObject(event) ? select(EVENTS, (test) => test(event)) : [];
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+function select(
+  tests: Readonly<Partial<Record<Format, Test>>>,
+  holds: (test: Test) => boolean,
+): readonly Format[] {
+  return (Object.entries(tests) as [Format, Test][]).flatMap(([format, test]) =>
+    holds(test) ? [format] : [],
+  );
+}
+
+function asObject(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}

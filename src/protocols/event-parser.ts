@@ -1,0 +1,77 @@
+import { formatBytes } from "../policy/limits.ts";
+import { MAX_STREAM_BYTES } from "./limits.ts";
+import { ProtocolError } from "./protocol.ts";
+
+const LINE_END = /\r\n?|\n/g;
+
+/**
+ * Cuts a stream into the JSON texts of its events: server-sent events (WHATWG HTML, section 9.2) or one JSON
+ * text a line, whichever it is. Pieces may be cut at any byte. It keeps only the event that is under way.
+ */
+export class EventParser {
+  readonly #decoder = new TextDecoder("utf-8", { fatal: true });
+  #bytes = 0;
+  #line = "";
+  #endedInReturn = false;
+  /** The `data` lines of the server-sent event that is under way. */
+  #data: string[] = [];
+
+  /**
+   * @returns the texts of the events that this piece completes.
+   * @throws {ProtocolError} when the stream is longer than {@link MAX_STREAM_BYTES}, or is no UTF-8.
+   */
+  push(chunk: Uint8Array | string): readonly string[] {
+    this.#bytes += chunk.length;
+    if (this.#bytes > MAX_STREAM_BYTES) {
+      throw new ProtocolError("", `is a stream longer than ${formatBytes(MAX_STREAM_BYTES)}`);
+    }
+    return this.#cut(typeof chunk === "string" ? chunk : this.#decode(chunk));
+  }
+
+  /** The event that no line end followed, if there is one. */
+  end(): readonly string[] {
+    // The end of the stream ends its last line, and is as good as the empty line that ends an event.
+    return [...this.#cut(this.#decode()), ...this.#take(""), ...this.#take("")];
+  }
+
+  #decode(chunk?: Uint8Array): string {
+    try {
+      return this.#decoder.decode(chunk, { stream: chunk !== undefined });
+    } catch {
+      throw new ProtocolError("", "is no valid UTF-8 text");
+    }
+  }
+
+  #cut(given: string): string[] {
+    // The second half of a line end whose first half ended the piece before.
+    const text = this.#endedInReturn && given.startsWith("\n") ? given.slice(1) : given;
+    if (given !== "") this.#endedInReturn = given.endsWith("\r");
+    const events: string[] = [];
+    let start = 0;
+    for (const { index, 0: lineEnd } of text.matchAll(LINE_END)) {
+      events.push(...this.#take(text.slice(start, index)));
+      start = index + lineEnd.length;
+    }
+    this.#line += text.slice(start);
+    return events;
+  }
+
+  /** Takes the rest of a line; gives the event that the line completes. */
+  #take(rest: string): string[] {
+    const line = this.#line + rest;
+    this.#line = "";
+    if (line.trim() === "") return this.#dispatch();
+    if (/^\s*[[{]/.test(line)) return [line];
+    if (line.startsWith("data:")) this.#data.push(line.slice(line[5] === " " ? 6 : 5));
+    // Everything else is a comment, or a field that no provider needs.
+    else if (!/^[\w-]*:|^(?:data|event|id|retry)$/.test(line))
+      throw new ProtocolError("", "is no stream of events");
+    return [];
+  }
+
+  #dispatch(): string[] {
+    const data = this.#data;
+    this.#data = [];
+    return data.length === 0 ? [] : [data.join("\n")];
+  }
+}

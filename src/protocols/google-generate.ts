@@ -1,0 +1,108 @@
+import { randomUUID } from "node:crypto";
+import type { ToolCall } from "../engine/call.ts";
+import type { ToolResult } from "../engine/messages.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
+import { isJsonObject, type JsonObject } from "../json/value.ts";
+import { readGoogleChunk } from "./google-stream.ts";
+import { type AssistantTurn, type Protocol, ProtocolError } from "./protocol.ts";
+import { createProtocol, type ProviderShape } from "./provider-shape.ts";
+import { expectArray, expectObject, expectObjects, expectString } from "./shape.ts";
+import { toArgumentsObject, toText } from "./text.ts";
+
+/** The definitions of all tools: an entry of `tools` (Gemini API reference, "generateContent"). */
+export interface GoogleTool {
+  readonly functionDeclarations: {
+    readonly name: string;
+    readonly description: string;
+    readonly parametersJsonSchema: JsonObject;
+  }[];
+}
+
+/** A turn; the model's has calls, the user's has results. */
+export interface GoogleContent {
+  readonly role: "model" | "user";
+  readonly parts: GooglePart[];
+}
+
+/** A piece of a turn. An error is marked by the name of the response's only member. */
+export type GooglePart =
+  | { readonly text: string }
+  | { readonly functionCall: { readonly id?: string; readonly name: string; readonly args: JsonObject } }
+  | {
+      readonly functionResponse: {
+        readonly id?: string;
+        readonly name: string;
+        readonly response: { readonly output: string } | { readonly error: string };
+      };
+    };
+
+/** Calls need ids, and this provider may leave them out. It never sees those that were made up. */
+const MADE_UP = "sandgate-";
+
+/**
+ * Google's `generateContent`. Reads the content of a model's turn, a whole response, of which it takes the first
+ * candidate, or its chunks. Results are text: of an image the model learns that there is one.
+ */
+export function googleGenerateProtocol(registry: ToolRegistry): Protocol<GoogleTool[], GoogleContent> {
+  return createProtocol(SHAPE, registry);
+}
+
+const SHAPE: ProviderShape<GoogleTool[], GoogleContent> = {
+  format: "google",
+  writeTools: (tools) => [
+    {
+      functionDeclarations: tools.map(({ name, description, inputSchema }) => ({
+        ...{ name, description, parametersJsonSchema: inputSchema },
+      })),
+    },
+  ],
+  readMessage(message) {
+    if (isJsonObject(message) && message["candidates"] !== undefined) {
+      const [candidate] = expectArray(message["candidates"], "/candidates");
+      return readContent(expectObject(candidate, "/candidates/0")["content"], "/candidates/0/content");
+    }
+    return readContent(message, "");
+  },
+  readEvent: (event, calls) => readGoogleChunk(event, calls, readFunctionCall),
+  writeTurn: (calls, text) => [
+    { role: "model", parts: [...(text === "" ? [] : [{ text }]), ...calls.map(writeFunctionCall)] },
+  ],
+  writeResults: (results) => [{ role: "user", parts: results.map(writeResponse) }],
+};
+
+function readContent(value: unknown, pointer: string): AssistantTurn {
+  const { role, parts: list = [] } = expectObject(value, pointer);
+  if (role !== "model") throw new ProtocolError(`${pointer}/role`, 'must be "model"');
+  const parts = expectObjects(list, `${pointer}/parts`);
+  return {
+    text: parts.map(({ text, thought }) => (typeof text === "string" && !thought ? text : "")).join(""),
+    calls: parts.flatMap(({ functionCall }, index) =>
+      functionCall === undefined
+        ? []
+        : [readFunctionCall(functionCall, `${pointer}/parts/${index}/functionCall`)],
+    ),
+  };
+}
+
+function readFunctionCall(value: unknown, pointer: string): ToolCall {
+  const { id = MADE_UP + randomUUID(), name, args = {} } = expectObject(value, pointer);
+  return {
+    id: expectString(id, `${pointer}/id`),
+    name: expectString(name, `${pointer}/name`),
+    arguments: expectObject(args, `${pointer}/args`),
+  };
+}
+
+function writeFunctionCall({ id, name, arguments: args }: ToolCall): GooglePart {
+  return { functionCall: { ...idOf(id), name, args: toArgumentsObject(args) } };
+}
+
+function writeResponse({ callId, toolName, content, isError }: ToolResult): GooglePart {
+  const text = toText(content);
+  const response = isError ? { error: text } : { output: text };
+  return { functionResponse: { ...idOf(callId), name: toolName, response } };
+}
+
+function idOf(id: string): { readonly id?: string } {
+  return id.startsWith(MADE_UP) ? {} : { id };
+}

@@ -1,0 +1,67 @@
+import { isJsonObject, type JsonObject, type JsonValue, MAX_DEPTH } from "../json/value.ts";
+import { ProtocolError } from "./protocol.ts";
+import { expectString } from "./shape.ts";
+
+type Tree = Record<string, JsonValue> | JsonValue[];
+
+/** A step of a path: `.name`, `['name']`, `["name"]` or `[0]`. */
+const STEP = /\.([^.[\]]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\]/y;
+
+/**
+ * Puts a piece of streamed arguments (Gemini API reference, "PartialArg") where its path says. Pieces of a text
+ * follow one another.
+ *
+ * @throws {ProtocolError} for a path that is none, leads through a value, or skips entries of a list.
+ */
+export function applyPartialArgument(
+  args: Record<string, JsonValue>,
+  piece: JsonObject,
+  pointer: string,
+): void {
+  const refuse = (): never => {
+    throw new ProtocolError(`${pointer}/jsonPath`, "leads nowhere");
+  };
+  const steps = readPath(expectString(piece["jsonPath"], `${pointer}/jsonPath`)) ?? refuse();
+  let node: Tree = args;
+  for (const [at, step] of steps.entries()) {
+    if (!fits(node, step)) refuse();
+    const child = Object.hasOwn(node, step) ? (node as Record<string, JsonValue>)[step] : undefined;
+    if (at === steps.length - 1) {
+      put(node, step, join(child, piece));
+      return;
+    }
+    const next: unknown = child ?? (typeof steps[at + 1] === "number" ? [] : {});
+    if (typeof next !== "object" || next === null) refuse();
+    if (child === undefined) put(node, step, next as JsonValue);
+    node = next as Tree;
+  }
+}
+
+function readPath(path: string): readonly (string | number)[] | undefined {
+  const steps: (string | number)[] = [];
+  STEP.lastIndex = 1;
+  while (STEP.lastIndex < path.length) {
+    const step = STEP.exec(path);
+    if (step === null || steps.length === MAX_DEPTH) return undefined;
+    const [, name, index, single, double] = step;
+    steps.push(index === undefined ? (name ?? single ?? double ?? "") : Number(index));
+  }
+  return path.startsWith("$") && steps.length > 0 ? steps : undefined;
+}
+
+/** A list grows by one entry at a time, so that no index can make it large. */
+function fits(node: Tree, step: string | number): boolean {
+  if (typeof step === "number") return Array.isArray(node) && step <= node.length;
+  return isJsonObject(node);
+}
+
+/** Sets an own member whatever its name is: `__proto__` too, which the engine refuses. */
+function put(node: Tree, step: string | number, value: JsonValue): void {
+  Object.defineProperty(node, step, { value, writable: true, enumerable: true, configurable: true });
+}
+
+function join(before: JsonValue | undefined, piece: JsonObject): JsonValue {
+  const { stringValue, numberValue, boolValue } = piece;
+  if (typeof stringValue === "string") return typeof before === "string" ? before + stringValue : stringValue;
+  return numberValue ?? boolValue ?? null;
+}

@@ -1,0 +1,51 @@
+import type { ToolDefinition } from "../engine/registry.ts";
+import type { StrictProblem } from "./protocol.ts";
+import { type StrictSubset, toStrictSchema } from "./strict-schema.ts";
+import { addSizes, findExcess, type SchemaSize } from "./strict-size.ts";
+
+/** A definition as it goes out: its schema is in strict form where `strict` says so. */
+export interface OfferedTool extends ToolDefinition {
+  readonly strict: boolean;
+}
+
+/** Definitions as they go out, and why some are not strict. */
+export interface Offer {
+  readonly tools: readonly OfferedTool[];
+  readonly problems: readonly StrictProblem[];
+}
+
+/** Offers tools without strictness. Models send nothing but objects, and providers want to read that. */
+export function offerTools(tools: readonly ToolDefinition[]): Offer {
+  return { tools: tools.map((tool) => ({ ...withType(tool), strict: false })), problems: [] };
+}
+
+/** Offers tools in strict form, in order and as far as the provider's limits for a request go. */
+export function offerStrictTools(tools: readonly ToolDefinition[], subset: StrictSubset): Offer {
+  const problems: StrictProblem[] = [];
+  let used: SchemaSize = { properties: 0, enumValues: 0, text: 0, optional: 0, unions: 0 };
+  let count = 0;
+  const offered = tools.map(withType).map((tool): OfferedTool => {
+    const strict = toStrictSchema(tool.inputSchema, subset);
+    if ("problems" in strict) {
+      problems.push(...strict.problems.map((problem) => ({ tool: tool.name, ...problem })));
+      return { ...tool, strict: false };
+    }
+    const sum = addSizes(used, strict.size);
+    const excess =
+      count < subset.request.tools
+        ? findExcess(sum, subset.request)
+        : `more than ${subset.request.tools} strict tools`;
+    if (excess !== undefined) {
+      problems.push({ tool: tool.name, path: "", reason: `the request would have ${excess}` });
+      return { ...tool, strict: false };
+    }
+    used = sum;
+    count++;
+    return { ...tool, inputSchema: strict.schema, strict: true };
+  });
+  return { tools: offered, problems };
+}
+
+function withType(tool: ToolDefinition): ToolDefinition {
+  return { ...tool, inputSchema: { type: "object", ...tool.inputSchema } };
+}

@@ -1,0 +1,147 @@
+import type { ToolCall } from "../engine/call.ts";
+import type { ContentBlock } from "../engine/content.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
+import { isJsonObject, type JsonObject } from "../json/value.ts";
+import type { CallCollector } from "./call-collector.ts";
+import type { AssistantTurn, Protocol } from "./protocol.ts";
+import { createProtocol, type ProviderShape } from "./provider-shape.ts";
+import { expectObject, expectObjects, expectString, providerFailure } from "./shape.ts";
+import { OPENAI_STRICT } from "./strict-subsets.ts";
+import { describeImage, isShowable, toArgumentsText, toText } from "./text.ts";
+
+/** The definition of a tool (OpenAI API reference, "Create a model response"). */
+export interface ResponsesTool {
+  readonly type: "function";
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: Record<string, unknown>;
+  /** Never left out: the provider's default is `true`. */
+  readonly strict: boolean;
+}
+
+/** What goes back as `input`: text and calls of the assistant, and the results of the calls. */
+export type ResponsesItem =
+  | { readonly role: "assistant"; readonly content: string }
+  | {
+      readonly type: "function_call";
+      readonly call_id: string;
+      readonly name: string;
+      readonly arguments: string;
+    }
+  | {
+      readonly type: "function_call_output";
+      readonly call_id: string;
+      readonly output: string | ResponsesContent[];
+    };
+
+/** What a result can show. The format marks no errors: the text has to tell. */
+export type ResponsesContent =
+  | { readonly type: "input_text"; readonly text: string }
+  | { readonly type: "input_image"; readonly image_url: string; readonly detail: "auto" };
+
+/**
+ * OpenAI Responses. Reads a whole response, its list of output items, or its events. Only items of type
+ * `function_call` are calls of tools: the others are run by the provider, or were never offered here.
+ */
+export function openAiResponsesProtocol(registry: ToolRegistry): Protocol<ResponsesTool[], ResponsesItem> {
+  return createProtocol(SHAPE, registry);
+}
+
+const SHAPE: ProviderShape<ResponsesTool[], ResponsesItem> = {
+  format: "openai-responses",
+  strict: OPENAI_STRICT,
+  writeTools: (tools) =>
+    tools.map(({ name, description, inputSchema, strict }) => ({
+      type: "function",
+      ...{ name, description, parameters: { ...inputSchema }, strict },
+    })),
+  readMessage(message) {
+    if (Array.isArray(message)) return readItems(message, "");
+    const response = expectObject(message, "");
+    if (response["type"] === "function_call") return readItems([response], "");
+    return readItems(response["output"], "/output");
+  },
+  readEvent: readResponsesEvent,
+  writeTurn: (calls, text) => [
+    ...(text === "" ? [] : [{ role: "assistant" as const, content: text }]),
+    ...calls.map(({ id, name, arguments: args }) => ({
+      type: "function_call" as const,
+      call_id: id,
+      name,
+      arguments: toArgumentsText(args),
+    })),
+  ],
+  writeResults: (results) =>
+    results.map(({ callId, content }) => ({
+      type: "function_call_output",
+      call_id: callId,
+      output: writeContent(content),
+    })),
+};
+
+function readItems(value: unknown, pointer: string): AssistantTurn {
+  const items = expectObjects(value, pointer);
+  return {
+    text: items.map(readText).join(""),
+    calls: items.flatMap((item, index) =>
+      item["type"] === "function_call" ? [readCall(item, `${pointer}/${index}`)] : [],
+    ),
+  };
+}
+
+function readCall({ call_id: id, name, arguments: args }: JsonObject, pointer: string): ToolCall {
+  return {
+    id: expectString(id, `${pointer}/call_id`),
+    name: expectString(name, `${pointer}/name`),
+    arguments: expectString(args, `${pointer}/arguments`),
+  };
+}
+
+function readText({ type, role, content }: JsonObject): string {
+  if (type !== "message" || role !== "assistant" || !Array.isArray(content)) return "";
+  return content
+    .map((part: unknown) => (isJsonObject(part) && typeof part["text"] === "string" ? part["text"] : ""))
+    .join("");
+}
+
+/** Reads an event of a stream (OpenAI API reference, "Streaming events"). */
+function readResponsesEvent(event: JsonObject, calls: CallCollector): void {
+  switch (event["type"]) {
+    case "error":
+    case "response.failed":
+      throw providerFailure("");
+    case "response.output_text.delta":
+      calls.addText(event["delta"]);
+      break;
+    case "response.output_item.added":
+    case "response.output_item.done":
+      readItemEvent(event, calls);
+  }
+}
+
+/** An item is told twice: when it begins, and with everything that it has when it is done. */
+function readItemEvent(event: JsonObject, calls: CallCollector): void {
+  const item = expectObject(event["item"], "/item");
+  if (item["type"] !== "function_call") return;
+  const id = expectString(item["call_id"], "/item/call_id");
+  if (event["type"] === "response.output_item.done") {
+    calls.drop(id);
+    calls.add(readCall(item, "/item"));
+  } else {
+    calls.open(id, id, expectString(item["name"], "/item/name"), "");
+  }
+}
+
+/** Text alone goes as text, which older models take too. */
+function writeContent(content: readonly ContentBlock[]): string | ResponsesContent[] {
+  if (!content.some((block) => block.type === "image" && isShowable(block))) return toText(content);
+  return content.map((block) => {
+    if (block.type === "text") return { type: "input_text", text: block.text };
+    if (!isShowable(block)) return { type: "input_text", text: describeImage(block) };
+    return {
+      type: "input_image",
+      image_url: `data:${block.mimeType};base64,${block.data}`,
+      detail: "auto",
+    };
+  });
+}

@@ -1,0 +1,198 @@
+import { escapePointer } from "../json/copy.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { isRecursive } from "./schema-references.ts";
+import { BOUNDS, COMBINING, STRUCTURE, UNSUPPORTED } from "./strict-keywords.ts";
+import { annotate, isOfType, literalsOf, nullable, typesOf } from "./strict-parts.ts";
+import { findExcess, measureSchema, type SchemaSize } from "./strict-size.ts";
+
+/** What a provider's strict mode takes of JSON Schema. */
+export interface StrictSubset {
+  /** Whether every property must be required: an optional one is written as one that can be null. */
+  readonly requiresAll: boolean;
+  readonly takesRecursion: boolean;
+  /** The keywords that bound a value and are taken; the others are told in the description. */
+  readonly bounds: ReadonlySet<string>;
+  readonly formats: ReadonlySet<string>;
+  /** How deep objects and lists may be nested. */
+  readonly maxDepth: number;
+  /** What one tool may have at most. */
+  readonly tool: SchemaSize;
+  /** What all strict tools of a request may have at most, together. */
+  readonly request: SchemaSize & { readonly tools: number };
+}
+
+/** Why a part of a schema has no strict form. */
+export interface SchemaProblem {
+  readonly path: string;
+  readonly reason: string;
+}
+
+/** A schema in its strict form, or every reason why it has none. */
+export type StrictSchema =
+  | { readonly schema: JsonObject; readonly size: SchemaSize }
+  | { readonly problems: readonly SchemaProblem[] };
+
+const LOCAL_REFERENCE = /^#\/(?:\$defs|definitions)\/([^/]+)$/;
+
+/**
+ * Rewrites a schema into a provider's strict subset, where that keeps its meaning: what the schema left unsaid is
+ * closed (further properties), and a bound that the subset lacks is told in the description. Whatever the model
+ * sends is validated against the original all the same.
+ */
+export function toStrictSchema(schema: JsonObject, subset: StrictSubset): StrictSchema {
+  const rewriter = new Rewriter(subset);
+  const strict = rewriter.root(schema);
+  if (rewriter.problems.length > 0) return { problems: rewriter.problems };
+  const size = measureSchema(strict);
+  const excess = findExcess(size, subset.tool);
+  return excess === undefined
+    ? { schema: strict, size }
+    : { problems: [{ path: "", reason: `it has ${excess}` }] };
+}
+
+class Rewriter {
+  readonly problems: SchemaProblem[] = [];
+  readonly #subset: StrictSubset;
+
+  constructor(subset: StrictSubset) {
+    this.#subset = subset;
+  }
+
+  root(schema: JsonObject): JsonObject {
+    const combined = COMBINING.find((keyword) => schema[keyword] !== undefined);
+    if (combined !== undefined) return this.#refuse(`/${combined}`, "the root must not be made of others");
+    if (typesOf(schema).join() !== "object")
+      this.#refuse("", "the root must be of type object, and of no other");
+    if (!this.#subset.takesRecursion && isRecursive(schema)) this.#refuse("", "it refers to itself");
+    const strict = this.#schema(schema, "", 1);
+    const definitions = ["$defs", "definitions"].flatMap((keyword) =>
+      Object.entries(asObject(schema[keyword])).map(([name, definition]): [string, JsonObject] => [
+        name,
+        this.#schema(definition, `/${keyword}/${escapePointer(name)}`, 1),
+      ]),
+    );
+    return definitions.length === 0 ? strict : { ...strict, $defs: Object.fromEntries(definitions) };
+  }
+
+  #schema(schema: JsonValue | undefined, path: string, depth: number): JsonObject {
+    if (!isJsonObject(schema)) return this.#refuse(path, "it takes anything or nothing: it needs a type");
+    if (depth > this.#subset.maxDepth) {
+      return this.#refuse(path, `it is nested deeper than ${this.#subset.maxDepth} levels`);
+    }
+    for (const keyword of UNSUPPORTED) {
+      if (schema[keyword] !== undefined) this.#refuse(`${path}/${keyword}`, `'${keyword}' is not supported`);
+    }
+    const combined = COMBINING.find((keyword) => schema[keyword] !== undefined);
+    const strict =
+      combined === undefined
+        ? this.#typed(schema, path, depth)
+        : this.#combined(combined, schema, path, depth);
+    return annotate(strict, schema);
+  }
+
+  /** A schema that says its meaning by others. */
+  #combined(keyword: string, schema: JsonObject, path: string, depth: number): JsonObject {
+    const at = `${path}/${keyword}`;
+    const others = [...STRUCTURE, "additionalProperties", ...COMBINING];
+    const other = others.find((name) => name !== keyword && schema[name] !== undefined);
+    if (other !== undefined) return this.#refuse(at, `'${keyword}' beside '${other}' is not supported`);
+    const value = schema[keyword];
+    if (keyword === "$ref") return this.#reference(value, at);
+    const members = Array.isArray(value) ? (value as readonly JsonValue[]) : [];
+    const written = members.map((member, index) => this.#schema(member, `${at}/${index}`, depth));
+    if (keyword !== "allOf") return { anyOf: written };
+    return written.length === 1 && written[0] !== undefined
+      ? written[0]
+      : this.#refuse(at, "'allOf' of several schemas is not supported");
+  }
+
+  #reference(reference: JsonValue | undefined, path: string): JsonObject {
+    if (reference === "#") return { $ref: "#" };
+    const name = typeof reference === "string" ? LOCAL_REFERENCE.exec(reference)?.[1] : undefined;
+    if (name === undefined) return this.#refuse(path, "only references to #/$defs are supported");
+    return { $ref: `#/$defs/${name}` };
+  }
+
+  #typed(schema: JsonObject, path: string, depth: number): JsonObject {
+    const types = typesOf(schema);
+    const literals = literalsOf(schema);
+    if (types.length === 0) return this.#refuse(path, "it has no type");
+    if (literals?.some((literal) => typeof literal === "object" && literal !== null)) {
+      this.#refuse(path, "an enum of lists or objects is not supported");
+    }
+    // Several types are written as alternatives: that way every provider takes what belongs to one of them.
+    const written = types.flatMap((type) => this.#single(type, schema, literals, path, depth));
+    const [only, ...others] = written;
+    if (only === undefined || others.length > 0) return { anyOf: written };
+    const taken = BOUNDS.flatMap((bound): [string, JsonValue][] => {
+      const limit = schema[bound];
+      return limit !== undefined && this.#takes(bound, limit) ? [[bound, limit]] : [];
+    });
+    return { ...only, ...Object.fromEntries(taken) };
+  }
+
+  /** A schema of one type; none where no literal is of it. */
+  #single(
+    type: JsonValue,
+    schema: JsonObject,
+    literals: readonly JsonValue[] | undefined,
+    path: string,
+    depth: number,
+  ): readonly JsonObject[] {
+    const own = literals?.filter((literal) => isOfType(literal, type));
+    if (own?.length === 0) return [];
+    return [
+      {
+        type,
+        ...(own !== undefined && { enum: own }),
+        ...(type === "object" && this.#object(schema, path, depth)),
+        ...(type === "array" && { items: this.#schema(schema["items"], `${path}/items`, depth + 1) }),
+      },
+    ];
+  }
+
+  #object(schema: JsonObject, path: string, depth: number): JsonObject {
+    const { additionalProperties = false } = schema;
+    if (additionalProperties !== false) {
+      this.#refuse(`${path}/additionalProperties`, "further properties are not supported");
+    } else if (
+      path !== "" &&
+      schema["properties"] === undefined &&
+      schema["additionalProperties"] !== false
+    ) {
+      this.#refuse(path, "an object without named properties is not supported");
+    }
+    const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
+    // No assignment: a property may be named `__proto__`.
+    const properties = Object.fromEntries(
+      Object.entries(asObject(schema["properties"])).map(([name, property]) => {
+        const strict = this.#schema(property, `${path}/properties/${escapePointer(name)}`, depth + 1);
+        return [name, this.#subset.requiresAll && !required.has(name) ? nullable(strict) : strict];
+      }),
+    );
+    const unnamed = [...required].find((name) => !Object.hasOwn(properties, String(name)));
+    if (unnamed !== undefined)
+      this.#refuse(`${path}/required`, "it requires a property that it does not name");
+    const names = Object.keys(properties);
+    return {
+      properties,
+      required: this.#subset.requiresAll ? names : names.filter((name) => required.has(name)),
+      additionalProperties: false,
+    };
+  }
+
+  #takes(bound: string, limit: JsonValue): boolean {
+    if (bound === "format") return this.#subset.formats.has(String(limit));
+    // Anthropic takes `minItems`, but only 0 and 1.
+    return this.#subset.bounds.has(bound) || this.#subset.bounds.has(`${bound}: ${limit}`);
+  }
+
+  #refuse(path: string, reason: string): JsonObject {
+    this.problems.push({ path, reason });
+    return {};
+  }
+}
+
+function asObject(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}

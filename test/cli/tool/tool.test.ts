@@ -1,0 +1,101 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createFolder, sandgate } from "../sandgate.ts";
+
+const FILES: Record<string, string> = {
+  "add.js": "export default ({ a, b }, { log }) => { log('adding'); return a + b; };",
+  "broken.js": "export default () => 1;\nconst x = ;",
+  "fails.ts":
+    "export const run = (input: { n: number }): void => {\n  throw new RangeError(`\\u001b[2J${input.n}`);\n};",
+  "enum.ts": "enum A { B }\nexport default () => A.B;",
+  "policy.yaml": `
+rules:
+  - { tools: [add], effect: allow, sandboxes: [quickjs], limits: { wallTime: 2s, logLines: 1 } }
+`,
+  "bad-policy.yaml": "rules: [{ tools: [add], effect: perhaps }]",
+};
+
+describe("sandgate tool run", () => {
+  test("prints result, log and receipt", async () => {
+    const folder = await createFolder(FILES);
+    const { code, stdout, stderr } = await sandgate([
+      "tool",
+      "run",
+      join(folder, "add.js"),
+      "-i",
+      '{"a":1,"b":2}',
+    ]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(JSON.parse(stdout)).toMatchObject({
+      success: true,
+      output: 3,
+      log: [{ level: "info", message: "adding" }],
+      receipt: { enforced: { wallTimeMs: 30_000 }, used: { logLines: 1 } },
+    });
+  });
+
+  test("runs under the grant of a policy", async () => {
+    const folder = await createFolder(FILES);
+    const args = ["tool", "run", join(folder, "add.js"), "--policy", join(folder, "policy.yaml")];
+    expect(JSON.parse((await sandgate(args)).stdout).receipt.enforced).toMatchObject({
+      wallTimeMs: 2_000,
+      logLines: 1,
+    });
+  });
+
+  test("tells where a tool failed, and exits with 1", async () => {
+    const folder = await createFolder(FILES);
+    const outcome = await sandgate(["tool", "run", join(folder, "fails.ts"), "-e", "run", "-i", '{"n":7}']);
+    expect(outcome.code).toBe(1);
+    expect(outcome.stdout).not.toContain("\u001b");
+    const { success, error, detail } = JSON.parse(outcome.stdout);
+    expect({ success, error }).toMatchObject({
+      success: false,
+      error: { code: "execution_error", effect: "none" },
+    });
+    expect(detail[1]).toMatch(/fails\.ts:2:\d+/);
+  });
+
+  test("tells what is wrong with the input, the policy and the command line", async () => {
+    const folder = await createFolder(FILES);
+    const file = join(folder, "add.js");
+    const input = await sandgate(["tool", "run", file, "-i", "{"]);
+    expect(input.code).toBe(1);
+    expect(JSON.parse(input.stdout).error.message).toBe("Invalid JSON: unexpected end at position 1");
+    const policy = await sandgate(["tool", "run", file, "-p", join(folder, "bad-policy.yaml")]);
+    expect(policy).toMatchObject({ code: 2, stderr: expect.stringContaining("bad-policy.yaml:1:") });
+    for (const args of [
+      ["tool"],
+      ["tool", "walk"],
+      ["tool", "run"],
+      ["tool", "run", "a", "b"],
+      ["tool", "check"],
+    ]) {
+      expect(await sandgate(args)).toMatchObject({ code: 2, stderr: expect.stringContaining("sandgate: ") });
+    }
+  });
+});
+
+describe("sandgate tool check", () => {
+  test("says what a tool exports", async () => {
+    const folder = await createFolder(FILES);
+    const file = join(folder, "add.js");
+    expect(await sandgate(["tool", "check", file])).toEqual({
+      code: 0,
+      stdout: `${file}: exports the tool 'default'\n`,
+      stderr: "",
+    });
+  });
+
+  test("says what is wrong with each, and where", async () => {
+    const folder = await createFolder(FILES);
+    const files = ["broken.js", "enum.ts", "fails.ts", "missing.js"].map((name) => join(folder, name));
+    const { code, stdout, stderr } = await sandgate(["tool", "check", ...files]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    const [broken, types, names, missing] = stderr.split("\n");
+    expect(broken).toMatch(/\/broken\.js:2:\d+: SyntaxError: /);
+    expect(types).toMatch(/\/enum\.ts:1:1: TypeScript enum is not supported/);
+    expect(names).toMatch(/\/fails\.ts: TypeError: the module has no exported function 'default'/);
+    expect(missing).toMatch(/\/missing\.js: 'missing\.js' cannot be read: ENOENT/);
+  });
+});

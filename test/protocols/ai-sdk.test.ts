@@ -1,0 +1,212 @@
+import { generateText, type ModelMessage, stepCountIs, streamText } from "ai";
+import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
+import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
+import type { DispatchContext } from "../../src/engine/context.ts";
+import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { aiSdkProtocol } from "../../src/protocols/ai-sdk.ts";
+import { aiSdkToolSet } from "../../src/protocols/ai-sdk-tool-set.ts";
+import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { converse, PIXEL, registry } from "./converse.ts";
+import { refusal } from "./refusals.ts";
+import { readEvents, streamRefusal } from "./streams.ts";
+
+const protocol = aiSdkProtocol(registry);
+const part = (toolCallId: string, toolName: string, input: unknown) =>
+  ({ type: "tool-call", toolCallId, toolName, input: JSON.stringify(input) }) as const;
+const usage = {
+  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 1, text: 1, reasoning: 0 },
+};
+const said = { type: "text", text: "Let me see." } as const;
+const results = [
+  {
+    content: [
+      said,
+      part("1", "weather", { city: "Rome" }),
+      part("2", "weather", { city: 5 }),
+      part("3", "broken", {}),
+      part("4", "picture", { type: "image/png" }),
+      part("5", "_3d-print", {}),
+    ],
+    finishReason: { unified: "tool-calls", raw: undefined } as const,
+    usage,
+    warnings: [],
+  },
+  {
+    content: [{ type: "text", text: "21 degrees" } as const],
+    finishReason: { unified: "stop", raw: undefined } as const,
+    usage,
+    warnings: [],
+  },
+];
+
+async function openContext(more: Partial<DispatchContext> = {}): Promise<DispatchContext> {
+  const sandboxes = await openSandboxes();
+  onTestFinished(() => sandboxes[Symbol.asyncDispose]());
+  return { registry, policy: new HostPolicy(), sandboxes, sessionId: "test", ...more };
+}
+
+/** What the model is told of its calls in the second step. */
+function toldResults(prompt: readonly { readonly role: string; readonly content: unknown }[] = []): unknown {
+  return prompt.find(({ role }) => role === "tool")?.content;
+}
+
+const told = [
+  { toolCallId: "1", output: { type: "json", value: { city: "Rome", celsius: 21 } } },
+  { toolCallId: "2", output: { type: "error-text", value: "Invalid arguments: /city must be string" } },
+  { toolCallId: "3", output: { type: "error-text", value: "HTTP 500: connection refused" } },
+  {
+    toolCallId: "4",
+    output: {
+      type: "content",
+      value: [
+        { type: "text", text: "a pixel" },
+        { type: "file", mediaType: "image/png", data: { type: "data", data: PIXEL } },
+      ],
+    },
+  },
+  { toolCallId: "5", toolName: "_3d-print", output: { type: "text", value: "done" } },
+];
+
+describe("a tool set whose every execution goes through the engine", () => {
+  test("serves generateText, errors marked and images shown", async () => {
+    const model = new MockLanguageModelV4({ doGenerate: results });
+    const { tools, problems } = aiSdkToolSet(await openContext());
+    const { text } = await generateText({ model, tools, prompt: "Rome?", stopWhen: stepCountIs(2) });
+    expect({ text, problems }).toEqual({ text: "21 degrees", problems: [] });
+    expect(toldResults(model.doGenerateCalls[1]?.prompt)).toMatchObject(told);
+  });
+
+  test("serves streamText", async () => {
+    const doStream = results.map(({ content, finishReason }) => ({
+      stream: convertArrayToReadableStream([
+        { type: "stream-start" as const, warnings: [] },
+        ...content.filter((part) => part.type === "tool-call"),
+        { type: "finish" as const, finishReason, usage },
+      ]),
+    }));
+    const model = new MockLanguageModelV4({ doStream });
+    const { tools } = aiSdkToolSet(await openContext());
+    await streamText({ model, tools, prompt: "Rome?", stopWhen: stepCountIs(2) }).consumeStream();
+    expect(toldResults(model.doStreamCalls[1]?.prompt)).toMatchObject(told);
+  });
+
+  test("gives the model the schemas as they are, or strict", async () => {
+    const model = new MockLanguageModelV4({ doGenerate: results.slice(1).concat(results.slice(1)) });
+    const ctx = await openContext();
+    for (const strict of [false, true]) {
+      await generateText({ model, tools: aiSdkToolSet(ctx, { strict }).tools, prompt: "Hi" });
+    }
+    const [asItIs, strict] = model.doGenerateCalls.map(({ tools }) => tools?.[0]);
+    const inputSchema = registry.get("weather").inputSchema;
+    expect(asItIs).toMatchObject({ name: "weather", inputSchema });
+    expect(strict).toMatchObject({
+      strict: true,
+      inputSchema: { ...inputSchema, additionalProperties: false },
+    });
+    expect(asItIs).not.toHaveProperty("inputSchema.additionalProperties");
+  });
+
+  test("tells of a call that a hook aborted, and cancels with the SDK's signal", async () => {
+    const aborting = aiSdkToolSet(await openContext({ hooks: { onToolCall: () => "abort" } })).tools;
+    const options = { toolCallId: "1" };
+    await expect(aborting["weather"]?.execute({ city: "Rome" }, options)).rejects.toThrow(
+      "The call was aborted",
+    );
+    const { tools } = aiSdkToolSet(await openContext({ signal: new AbortController().signal }));
+    const cancelled = { ...options, abortSignal: AbortSignal.abort() };
+    await expect(tools["weather"]?.execute({ city: "Rome" }, cancelled)).rejects.toThrow(/cancelled/i);
+  });
+});
+
+const calls = [
+  { id: "1", name: "weather", arguments: { city: "Rome" } },
+  { id: "2", name: "3d-print", arguments: {} },
+];
+const content = [
+  said,
+  { type: "tool-call", toolCallId: "1", toolName: "weather", input: { city: "Rome" } },
+  { type: "tool-call", toolCallId: "9", toolName: "search", input: {}, providerExecuted: true },
+  { type: "tool-call", toolCallId: "2", toolName: "_3d-print", input: {} },
+];
+
+describe("whoever dispatches between the SDK's steps", () => {
+  test("reads a model message, a result, and a list of calls", async () => {
+    expect(protocol.read({ role: "assistant", content })).toEqual({ calls, text: "Let me see." });
+    expect(protocol.read({ content, finishReason: "tool-calls" })).toEqual({ calls, text: "Let me see." });
+    expect(protocol.read(content.slice(1))).toEqual({ calls, text: "" });
+    expect(protocol.read({ role: "assistant", content: "Hi" })).toEqual({ calls: [], text: "Hi" });
+  });
+
+  test("reads what generateText gives for tools that it does not execute", async () => {
+    const model = new MockLanguageModelV4({ doGenerate: results.slice(0, 1) });
+    const { tools } = protocol.toTools();
+    const { toolCalls, response } = await generateText({ model, tools, prompt: "Rome?" });
+    expect(protocol.read(toolCalls).calls.map(({ id, name }) => `${id} ${name}`)).toEqual([
+      ...["1 weather", "2 weather", "3 broken", "4 picture", "5 3d-print"],
+    ]);
+    expect(protocol.read(response.messages[0]).calls).toEqual(protocol.read(toolCalls).calls);
+  });
+
+  test("answers with a tool message, errors marked", async () => {
+    const failing = { id: "3", name: "broken", arguments: {} };
+    const all = [...calls, failing];
+    const messages = protocol.toMessages(all, await converse(all), { text: "Let me see." });
+    expect(messages).toMatchObject([
+      { role: "assistant", content: [said, content[1], content[3], { toolName: "broken" }] },
+      {
+        role: "tool",
+        content: [
+          {
+            toolCallId: "1",
+            toolName: "weather",
+            output: { type: "text", value: '{"city":"Rome","celsius":21}' },
+          },
+          { toolCallId: "2", toolName: "_3d-print", output: { type: "text", value: "done" } },
+          { toolCallId: "3", output: { type: "error-text", value: "HTTP 500: connection refused" } },
+        ],
+      },
+    ]);
+    expectTypeOf(messages).toExtend<readonly ModelMessage[]>();
+    const model = new MockLanguageModelV4({ doGenerate: results.slice(1) });
+    await generateText({
+      model,
+      messages: [{ role: "user", content: "Rome?" }, ...(messages as ModelMessage[])],
+    });
+    expect(toldResults(model.doGenerateCalls[0]?.prompt)).toMatchObject([{ toolCallId: "1" }, {}, {}]);
+  });
+
+  test.each([
+    ["a model", { id: "1" }, { delta: "Hi" }, "tool-call", '{"city":"Rome"}'],
+    ["streamText", { id: "1" }, { text: "Hi" }, "tool-call", { city: "Rome" }],
+    ["a browser", { toolCallId: "1" }, { delta: "Hi" }, "tool-input-available", { city: "Rome" }],
+  ])("reads the stream of %s", (_, id, text, type, input) => {
+    const events = [
+      { type: "text-delta", ...text },
+      { type: "tool-input-start", ...id, toolName: "weather" },
+      { type: "tool-input-delta", ...id, delta: "{" },
+      { type, toolCallId: "1", toolName: "weather", input },
+      { type: "tool-call", toolCallId: "2", toolName: "search", input: {}, providerExecuted: true },
+      { type: "finish" },
+    ];
+    expect(readEvents(protocol, events)).toEqual({
+      calls: [{ id: "1", name: "weather", arguments: input }],
+      text: "Hi",
+    });
+    const [, start] = events;
+    expect(streamRefusal(protocol.stream(), (stream) => [stream.pushEvent(start), stream.end()])).toBe(
+      "the message ends inside a call",
+    );
+  });
+
+  test("gets pointer and reason for what has not the shape", () => {
+    expect(refusal(protocol, { role: "user", content })).toBe('/role must be "assistant"');
+    expect(refusal(protocol, [{ type: "tool-call", toolCallId: "1", toolName: "x" }])).toBe(
+      "/0/input is missing",
+    );
+    expect(refusal(protocol, { content: 7 })).toBe("/content must be a list");
+    expect(
+      streamRefusal(protocol.stream(), (stream) => stream.pushEvent({ type: "error", error: "x" })),
+    ).toBe("event 1: it reports an error of the provider");
+  });
+});

@@ -1,0 +1,56 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { EventParser } from "../../src/protocols/event-parser.ts";
+import { MAX_STREAM_BYTES } from "../../src/protocols/limits.ts";
+
+function parse(...pieces: (Uint8Array | string)[]): readonly string[] {
+  const parser = new EventParser();
+  return [...pieces.flatMap((piece) => parser.push(piece)), ...parser.end()];
+}
+
+test("reads server-sent events: fields, comments, data of several lines, a byte order mark", () => {
+  const stream =
+    '\ufeff: hello\nevent: x\nid: 1\nid\nx-later: 1\nretry: 10\ndata: {"a":\ndata: 1}\n\n\n\ndata:[DONE]\n\n';
+  expect(parse(new TextEncoder().encode(stream))).toEqual(['{"a":\n1}', "[DONE]"]);
+});
+
+test("reads one JSON text a line", () => {
+  expect(parse('{"a":1}\r\n\r\n{"b":2}\n{"c":3}')).toEqual(['{"a":1}', '{"b":2}', '{"c":3}']);
+});
+
+test("gives an event as soon as it is complete, and the last one without a line end", () => {
+  const parser = new EventParser();
+  expect(parser.push("data: 1\n")).toEqual([]);
+  expect(parser.push("\ndata: 2")).toEqual(["1"]);
+  expect(parser.end()).toEqual(["2"]);
+});
+
+test("refuses what is no stream of events, and no UTF-8", () => {
+  expect(() => parse("<html>\n")).toThrow("the message is no stream of events");
+  expect(() => parse(Uint8Array.of(0x22, 0xff))).toThrow("the message is no valid UTF-8 text");
+  expect(() => parse(Uint8Array.of(0x7b, 0xe2, 0x82))).toThrow("the message is no valid UTF-8 text");
+});
+
+test("refuses a stream that does not end", () => {
+  const parser = new EventParser();
+  const piece = new Uint8Array(1_024 * 1_024).fill(0x3a);
+  for (let bytes = 0; bytes < MAX_STREAM_BYTES; bytes += piece.length) parser.push(piece);
+  expect(() => parser.push(piece)).toThrow("is a stream longer than 64 MiB");
+});
+
+test("gives the same events wherever the bytes are cut, whatever ends the lines", () => {
+  const event = fc.json().filter((text) => /^[[{]/.test(text));
+  const lineEnd = fc.constantFrom("\n", "\r", "\r\n");
+  fc.assert(
+    fc.property(fc.array(event), lineEnd, fc.array(fc.nat(40)), (events, end, lengths) => {
+      const bytes = new TextEncoder().encode(events.map((text) => `data: ${text}${end}${end}`).join(""));
+      const pieces: Uint8Array[] = [];
+      let at = 0;
+      for (const length of lengths) {
+        pieces.push(bytes.subarray(at, at + length));
+        at += length;
+      }
+      expect(parse(...pieces, bytes.subarray(at))).toEqual(events);
+    }),
+  );
+});

@@ -1,0 +1,56 @@
+import { expect } from "vitest";
+import type { ToolCall } from "../../src/engine/call.ts";
+import type { CallStream } from "../../src/protocols/call-stream.ts";
+import { type Protocol, ProtocolError } from "../../src/protocols/protocol.ts";
+
+/** Server-sent events; an event with a `type` gets its name, as Anthropic and OpenAI Responses send it. */
+export function toServerSentEvents(events: readonly object[], lineEnd = "\n"): string {
+  return events
+    .map((event) => {
+      const name = "type" in event ? `event: ${event.type}${lineEnd}` : "";
+      return `${name}data: ${JSON.stringify(event)}${lineEnd}${lineEnd}`;
+    })
+    .join("");
+}
+
+/** Everything that a stream gives for these pieces. */
+export function readAll(
+  protocol: Protocol,
+  pieces: readonly (Uint8Array | string)[],
+): { readonly calls: readonly ToolCall[]; readonly text: string } {
+  const stream = protocol.stream();
+  const calls = pieces.flatMap((piece) => stream.push(piece));
+  calls.push(...stream.end());
+  return { calls, text: stream.text };
+}
+
+/** What is read from the events, however they are written and wherever they are cut. */
+export function readEvents(protocol: Protocol, events: readonly object[]): ReturnType<typeof readAll> {
+  const read = readAll(protocol, [toServerSentEvents(events)]);
+  const bytes = new TextEncoder().encode(toServerSentEvents(events, "\r\n"));
+  for (let at = 1; at < bytes.length; at++) {
+    expect(readAll(protocol, [bytes.subarray(0, at), bytes.subarray(at)])).toEqual(read);
+  }
+  const lines = events.map((event) => JSON.stringify(event)).join("\n");
+  expect(
+    readAll(
+      protocol,
+      [...new TextEncoder().encode(lines)].map((byte) => Uint8Array.of(byte)),
+    ),
+  ).toEqual(read);
+  const stream = protocol.stream();
+  const calls = [...events.flatMap((event) => stream.pushEvent(event)), ...stream.end()];
+  expect({ calls, text: stream.text }).toEqual(read);
+  return read;
+}
+
+/** Why a stream refuses something. */
+export function streamRefusal(stream: CallStream, push: (stream: CallStream) => unknown): string {
+  try {
+    push(stream);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ProtocolError);
+    return (error as ProtocolError).message;
+  }
+  return expect.fail("the stream was accepted");
+}
