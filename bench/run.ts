@@ -1,14 +1,22 @@
-/** `npm run bench -- [host|worker|quickjs|wasm|remote]… [--quick] [--json]` */
+/** `npm run bench -- [host|schema|worker|quickjs|wasm|remote]… [--quick] [--json]` */
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { host } from "./host.ts";
 import { type Figure, measure, type Question } from "./measure.ts";
-import { quickjs } from "./quickjs.ts";
+import { quickjs, quickjsLoad } from "./quickjs.ts";
 import { remote } from "./remote.ts";
+import { registration, schema } from "./schema.ts";
 import { wasm } from "./wasm.ts";
 import { worker } from "./worker.ts";
 
-const QUESTIONS: Record<string, () => Promise<Question>> = { host, worker, quickjs, wasm, remote };
+const QUESTIONS: Record<string, readonly (() => Promise<Question>)[]> = {
+  host: [host],
+  schema: [schema, registration],
+  worker: [worker],
+  quickjs: [quickjs, quickjsLoad],
+  wasm: [wasm],
+  remote: [remote],
+};
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -23,12 +31,13 @@ const effort = values.quick ? { rounds: 3, roundMs: 100 } : { rounds: 9, roundMs
 
 const results: Record<string, Figure[]> = {};
 for (const name of positionals.length > 0 ? positionals : Object.keys(QUESTIONS)) {
-  const question = await QUESTIONS[name]?.();
-  if (question === undefined) continue;
-  const figures = await measure(question, effort);
-  results[name] = figures;
-  await question.close?.();
-  if (!values.json) printTable(name, figures);
+  for (const open of QUESTIONS[name] ?? []) {
+    const question = await open();
+    const figures = await measure(question, effort);
+    results[question.name] = figures;
+    await question.close?.();
+    if (!values.json) printTable(question.name, figures);
+  }
 }
 const machine = `${cpus()[0]?.model ?? "?"}, ${availableParallelism()} cores, Node ${process.versions.node}`;
 if (values.json) console.log(JSON.stringify({ machine, effort, results }, null, 2));

@@ -49,21 +49,17 @@ export type { SideEffects } from "./policy/side-effects.ts";
 export { aiSdkProtocol } from "./protocols/ai-sdk.ts";
 export { AiSdkToolError, aiSdkToolSet } from "./protocols/ai-sdk-tool-set.ts";
 export { anthropicMessagesProtocol } from "./protocols/anthropic-messages.ts";
+export type { AssistantTurn } from "./protocols/assistant-turn.ts";
 export { bedrockConverseProtocol } from "./protocols/bedrock-converse.ts";
 export type { CallStream } from "./protocols/call-stream.ts";
 export { cohereChatProtocol } from "./protocols/cohere-chat.ts";
 export { googleGenerateProtocol } from "./protocols/google-generate.ts";
 export { nativeProtocol } from "./protocols/native.ts";
+export type { StrictProblem } from "./protocols/offer-tools.ts";
 export { openAiChatProtocol } from "./protocols/openai-chat.ts";
 export { openAiResponsesProtocol } from "./protocols/openai-responses.ts";
-export {
-  type AssistantTurn,
-  type Protocol,
-  ProtocolError,
-  type StrictProblem,
-  type ToolOffer,
-  type ToToolsOptions,
-} from "./protocols/protocol.ts";
+export type { Protocol, ToolOffer, ToToolsOptions } from "./protocols/protocol.ts";
+export { ProtocolError } from "./protocols/protocol-error.ts";
 export type {
   HostContext,
   HostFactory,
@@ -85,7 +81,10 @@ export type {
 export type { RemoteImplementation } from "./sandboxes/remote/implementation.ts";
 export { openSandboxes, type Sandboxes, type SandboxesOptions } from "./sandboxes/router.ts";
 export {
+  type CallTool,
   type Effect,
+  type NestedCall,
+  type NestedResult,
   type ResourceUse,
   type Sandbox,
   type SandboxOutcome,
@@ -94,5 +93,16 @@ export {
   type TaskObserver,
   ToolPreparationError,
 } from "./sandboxes/sandbox.ts";
+export {
+  type ComponentTool,
+  type ComponentTools,
+  componentTools,
+} from "./sandboxes/wasm/exports/component-tools.ts";
+export {
+  type ComponentInspection,
+  type InspectedExport,
+  type InspectedImport,
+  inspectComponent,
+} from "./sandboxes/wasm/exports/inspect-component.ts";
 export type { WasmImplementation } from "./sandboxes/wasm/implementation.ts";
 export type { WorkerPoolOptions } from "./sandboxes/worker-pool.ts";

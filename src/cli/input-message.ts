@@ -6,12 +6,14 @@ import { ConfigSource } from "../config/source.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { locateSyntaxError } from "../json/syntax-error.ts";
 import { formatBytes } from "../policy/limits.ts";
+import type { AssistantTurn } from "../protocols/assistant-turn.ts";
 import { detectMessageFormats, detectStreamFormats } from "../protocols/detect-format.ts";
 import { EventParser } from "../protocols/event-parser.ts";
 import type { Format } from "../protocols/format.ts";
 import { FORMATS, PROTOCOLS } from "../protocols/formats.ts";
 import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../protocols/json-depth.ts";
-import { type AssistantTurn, type Protocol, ProtocolError } from "../protocols/protocol.ts";
+import type { Protocol } from "../protocols/protocol.ts";
+import { ProtocolError } from "../protocols/protocol-error.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A message cannot be used. The text names the file and the position. */

@@ -1,3 +1,4 @@
+import type { CanonicalJson } from "../json/canonical.ts";
 import { CAPABILITY_NAMES } from "../policy/capabilities.ts";
 import type { ResourceLimits } from "../policy/limits.ts";
 import { checkGrant, type Decision, type ExecutionGrant } from "../policy/policy.ts";
@@ -18,6 +19,7 @@ import type { RegisteredTool } from "./registry.ts";
  */
 export function authorise(
   call: ToolCall,
+  canonical: CanonicalJson,
   { subject }: RegisteredTool,
   ctx: DispatchContext,
 ): MaybePromise<ExecutionGrant> {
@@ -25,6 +27,7 @@ export function authorise(
     callId: call.id,
     sessionId: ctx.sessionId,
     input: call.arguments,
+    canonical,
     tool: subject,
   });
   const { name: tool } = call;

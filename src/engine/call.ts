@@ -1,7 +1,6 @@
 import { copyJson } from "../json/copy.ts";
-import { locateSyntaxError } from "../json/syntax-error.ts";
-import { freezeJson, isJsonObject, type JsonValue, JsonValueError } from "../json/value.ts";
-import { formatBytes } from "../policy/limits.ts";
+import { parseJson } from "../json/parse.ts";
+import { isJsonObject, type JsonValue, JsonValueError } from "../json/value.ts";
 
 /** A call as a model makes it. */
 export interface ToolCall {
@@ -18,9 +17,6 @@ export interface ReceivedCall {
   /** What makes the call unfit to go on, as a text for the model. */
   readonly problem: string | undefined;
 }
-
-/** The longest text of arguments, in UTF-16 code units. */
-const MAX_TEXT_LENGTH = 16 * 1_024 * 1_024;
 
 /** Reads a call from whatever it is given; never throws. */
 export function receiveCall(candidate: unknown): ReceivedCall {
@@ -39,7 +35,8 @@ export function receiveCall(candidate: unknown): ReceivedCall {
     else problem = "Invalid tool call: the id must be a string";
     if (typeof givenName === "string") name = givenName;
     else problem = "Invalid tool call: the name must be a string";
-    args = copyJson(given);
+    // A text is looked at when it is parsed, with positions; whatever else it is, this is its only copy.
+    args = typeof given === "string" ? given : copyJson(given);
   } catch (error) {
     const reason = error instanceof JsonValueError ? error.message : "it cannot be read";
     problem ??= `Invalid arguments: ${reason}`;
@@ -53,15 +50,15 @@ export type ParsedArguments = { readonly value: JsonValue } | { readonly problem
 /** Parses arguments that came as text; takes others as they are. The value is deeply frozen. */
 export function parseArguments(args: JsonValue): ParsedArguments {
   if (typeof args !== "string") return { value: args };
-  if (args.length > MAX_TEXT_LENGTH) {
-    return { problem: `Invalid JSON: longer than ${formatBytes(MAX_TEXT_LENGTH)}` };
-  }
-  try {
-    return { value: freezeJson(JSON.parse(args) as JsonValue) };
-  } catch (error) {
-    if (error instanceof JsonValueError) return { problem: `Invalid arguments: ${error.message}` };
-    const located = locateSyntaxError(args);
-    if (located === undefined) return { problem: "Invalid JSON: it cannot be read" };
-    return { problem: `Invalid JSON: ${located.reason} at position ${located.position}` };
-  }
+  const parsed = parseJson(args);
+  if ("value" in parsed) return parsed;
+  const { kind, reason, position } = parsed;
+  const what = kind === "syntax" ? "Invalid JSON" : "Invalid arguments";
+  return { problem: `${what}: ${reason} at position ${position}` };
+}
+
+/** What to add to a refusal of arguments that were encoded twice; `undefined` for all others. */
+export function doubleEncodingHint(value: JsonValue): string | undefined {
+  if (typeof value !== "string" || !/^\s*[{[]/.test(value)) return undefined;
+  return "the arguments are a string that holds JSON: send the object itself";
 }

@@ -1,4 +1,4 @@
-import { formatBytes, formatDuration, type LimitName, type ResourceLimits } from "../policy/limits.ts";
+import { formatDuration, formatLimit, type LimitName, type ResourceLimits } from "../policy/limits.ts";
 import type { SandboxMode } from "../policy/sandbox-mode.ts";
 import type { Effect } from "../sandboxes/sandbox.ts";
 
@@ -73,9 +73,10 @@ export function invalidArgumentsText(errors: readonly string[]): string {
 }
 
 /** Why a call was not permitted. Which rule or hook it was, and its reason, is the operator's to see. */
-export type DenialCause = "policy" | "policy-failed" | "hook" | "hook-failed" | "nobody-to-ask";
+export type DenialCause = "caller" | "policy" | "policy-failed" | "hook" | "hook-failed" | "nobody-to-ask";
 
 const DENIALS: Record<DenialCause, (tool: string) => string> = {
+  caller: (tool) => `tool ${tool} may not be called by the tool that called it`,
   policy: (tool) => `tool ${tool} is disabled by policy`,
   "policy-failed": (tool) => `the policy could not decide on tool ${tool}`,
   hook: (tool) => `tool ${tool} was refused by a hook`,
@@ -86,6 +87,11 @@ const DENIALS: Record<DenialCause, (tool: string) => string> = {
 /** `Permission denied: tool 'X' is disabled by policy`. */
 export function deniedText(tool: string, cause: DenialCause): string {
   return `Permission denied: ${DENIALS[cause](quote(tool))}`;
+}
+
+/** What a tool reads when a hook aborted a call that it made. */
+export function abortedByHookText(): string {
+  return "Permission denied: a hook aborted the call";
 }
 
 /** `Tool exceeded 30s wall time limit`. */
@@ -115,14 +121,16 @@ const LIMIT_WORDS: Record<LimitName, string> = {
   wallTimeMs: "wall time",
   memoryBytes: "memory",
   outputBytes: "output",
+  stackBytes: "stack",
+  logLines: "log lines",
+  nestedCalls: "nested calls",
 };
 
 /** `Tool exceeded 64 MiB memory limit`. */
 export function limitExceededText(limit: LimitName, limits: ResourceLimits): string {
   const value = limits[limit];
   if (value === undefined) return `Tool exceeded its ${LIMIT_WORDS[limit]} limit`;
-  const amount = limit === "wallTimeMs" ? formatDuration(value) : formatBytes(value);
-  return `Tool exceeded ${amount} ${LIMIT_WORDS[limit]} limit`;
+  return `Tool exceeded ${formatLimit(limit, value)} ${LIMIT_WORDS[limit]} limit`;
 }
 
 /** What the model reads when a limit of the grant cannot be enforced where the call was to run. */

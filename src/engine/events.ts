@@ -1,3 +1,4 @@
+import type { CanonicalJson } from "../json/canonical.ts";
 import type { ExecutionGrant } from "../policy/policy.ts";
 import type { LogLevel } from "../sandboxes/log-level.ts";
 import { adopt, isThenable } from "../sandboxes/thenable.ts";
@@ -21,7 +22,12 @@ interface EventSource {
 /** What is particular to each kind of event. */
 export type EventBody =
   | { readonly type: "tool.aborted" }
-  | { readonly type: "tool.started"; readonly grant: ExecutionGrant }
+  | {
+      readonly type: "tool.started";
+      readonly grant: ExecutionGrant;
+      /** The validated arguments, and their digest. */
+      readonly canonical: CanonicalJson;
+    }
   | { readonly type: "tool.output"; readonly chunk: string }
   | { readonly type: "tool.log"; readonly level: LogLevel; readonly message: string }
   | { readonly type: "tool.completed"; readonly execution: ToolExecution }

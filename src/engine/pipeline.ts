@@ -1,8 +1,9 @@
+import { CanonicalJson } from "../json/canonical.ts";
 import type { ExecutionGrant } from "../policy/policy.ts";
 import type { Sandbox, SandboxOutcome } from "../sandboxes/sandbox.ts";
 import { describeThrown } from "../sandboxes/thrown.ts";
 import { authorise, effectiveLimits, route } from "./authorise.ts";
-import { parseArguments, receiveCall, type ToolCall } from "./call.ts";
+import { doubleEncodingHint, parseArguments, receiveCall, type ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import { type DispatchFailure, invalidArgumentsText, notFoundText, UNKNOWN_FAILURE_TEXT } from "./errors.ts";
 import { createExecution, NOTHING_RAN, type Receipt, type ToolExecution } from "./execution.ts";
@@ -47,8 +48,8 @@ export class Pipeline {
         return null;
       }
       const registered = this.#lookUp();
-      this.#parse(registered);
-      const decided = authorise(this.#call, registered, this.#ctx);
+      const canonical = this.#parse(registered);
+      const decided = authorise(this.#call, canonical, registered, this.#ctx);
       const granted = decided instanceof Promise ? await decided : decided;
       const grant = this.#caller === undefined ? granted : narrowGrant(granted, this.#caller);
       this.#grant = grant;
@@ -60,8 +61,8 @@ export class Pipeline {
       if (last instanceof Promise) await last;
       this.#refuseIfCancelled();
       this.#receipt = Object.freeze({ enforced: limits, used: NOTHING_RAN.used });
-      if (this.#reporter.listening) this.#reporter.emit({ type: "tool.started", grant });
-      const ran = this.#runTask(registered, sandbox, grant);
+      if (this.#reporter.listening) this.#reporter.emit({ type: "tool.started", grant, canonical });
+      const ran = this.#runTask(registered, canonical, sandbox, grant);
       return this.#finish(ran instanceof Promise ? await ran : ran, grant);
     } catch (thrown) {
       return this.#fail(thrown);
@@ -87,16 +88,26 @@ export class Pipeline {
   }
 
   /** Step 3: arguments that the schema accepts. */
-  #parse({ validate }: RegisteredTool): void {
+  #parse({ schema, rules }: RegisteredTool): CanonicalJson {
     const parsed = parseArguments(this.#call.arguments);
     if ("problem" in parsed) throw new Refusal("validation_error", parsed.problem);
-    const problems = validate(parsed.value);
-    if (problems !== undefined) throw new Refusal("validation_error", invalidArgumentsText(problems));
-    this.#call = Object.freeze({ ...this.#call, arguments: parsed.value });
+    const accepted = schema.accept(parsed.value, rules);
+    if ("problems" in accepted) {
+      const hint = doubleEncodingHint(parsed.value);
+      const problems = hint === undefined ? accepted.problems : [hint, ...accepted.problems];
+      throw new Refusal("validation_error", invalidArgumentsText(problems));
+    }
+    this.#call = Object.freeze({ ...this.#call, arguments: accepted.value });
+    return new CanonicalJson(accepted.value);
   }
 
   /** Step 6: the sandbox of the grant. */
-  #runTask({ tool }: RegisteredTool, sandbox: Sandbox, grant: ExecutionGrant): MaybePromise<SandboxOutcome> {
+  #runTask(
+    { tool }: RegisteredTool,
+    canonical: CanonicalJson,
+    sandbox: Sandbox,
+    grant: ExecutionGrant,
+  ): MaybePromise<SandboxOutcome> {
     const { id: callId, name: toolName, arguments: input } = this.#call;
     const { sessionId, signal, embedder } = this.#ctx;
     const { capabilities } = grant;
@@ -113,6 +124,7 @@ export class Pipeline {
       toolName,
       implementations: tool,
       input,
+      canonical,
       limits,
       capabilities,
       signal,

@@ -1,7 +1,14 @@
-import type { JsonObject } from "../json/value.ts";
+import { copyJson } from "../json/copy.ts";
+import { isJsonObject, type JsonObject } from "../json/value.ts";
 import type { PolicySubject } from "../policy/policy.ts";
 import { sandboxesOf } from "../sandboxes/implementation.ts";
-import { compileSchema, type Validator } from "./schema.ts";
+import {
+  type ArgumentRules,
+  argumentRuleProblems,
+  DEFAULT_ARGUMENT_RULES,
+} from "../schema/argument-rules.ts";
+import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
+import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
 import { type Tool, toolProblems } from "./tool.ts";
 
 /** There is no tool of that name. */
@@ -38,8 +45,18 @@ export interface ToolDefinition {
 /** A tool as the engine uses it: everything derived once, when it is registered. */
 export interface RegisteredTool {
   readonly tool: Tool;
-  readonly validate: Validator;
+  readonly schema: CompiledSchema;
+  readonly rules: Required<ArgumentRules>;
   readonly subject: PolicySubject;
+}
+
+/** What holds for every tool of a registry, unless the tool says otherwise. */
+export interface ToolRegistryOptions extends ArgumentRules {
+  /**
+   * Schemas by URI that the tools' schemas may refer to; they are trusted. Nothing is ever fetched. Default:
+   * none.
+   */
+  readonly schemas?: Readonly<Record<string, JsonObject>>;
 }
 
 /**
@@ -48,31 +65,55 @@ export interface RegisteredTool {
  */
 export class ToolRegistry {
   readonly #tools = new Map<string, RegisteredTool>();
+  readonly #options: ToolRegistryOptions;
+
+  /** @throws {TypeError} when an option is none. */
+  constructor(options: ToolRegistryOptions = {}) {
+    const [problem] = argumentRuleProblems(options);
+    if (problem !== undefined) throw new TypeError(problem);
+    this.#options = Object.freeze({ ...options });
+  }
 
   /**
    * Adds a tool; returns the registry, so that calls chain.
    *
    * @param options.replace Whether to take the place of a tool of the same name. Default: `false`.
-   * @throws {ToolRegistrationError} with every reason: a name unfit for providers or taken, a schema that does
+   * @throws {ToolRegistrationError} with every reason: an unfit name or one that is taken, a schema that does
    *   not compile, no implementation.
    */
   register(tool: Tool, options: { readonly replace?: boolean } = {}): this {
     const reasons = [...toolProblems(tool)];
     const name = typeof tool?.name === "string" ? tool.name : "?";
     if (this.#tools.has(name) && !options.replace) reasons.push("the name is taken");
-    let validate: Validator | undefined;
-    if (typeof tool?.inputSchema === "object" && tool.inputSchema !== null) {
+    let inputSchema: JsonObject | undefined;
+    let schema: CompiledSchema | undefined;
+    if (isJsonObject(tool?.inputSchema)) {
       try {
-        validate = compileSchema(tool.inputSchema);
+        // A copy: what was compiled is what models and policies are told of.
+        inputSchema = copyJson(tool.inputSchema, SCHEMA_BOUNDS) as JsonObject;
+        schema = compileSchema(inputSchema, this.#options.schemas);
       } catch (error) {
         reasons.push(`the input schema does not compile: ${error instanceof Error ? error.message : error}`);
       }
     }
-    if (reasons.length > 0 || validate === undefined) throw new ToolRegistrationError(name, reasons);
-    const { sideEffects = "destructive", inputSchema } = tool;
+    if (reasons.length > 0 || inputSchema === undefined || schema === undefined) {
+      throw new ToolRegistrationError(name, reasons);
+    }
+    const { sideEffects = "destructive" } = tool;
+    const rules = this.#rulesOf(tool);
     const subject = Object.freeze({ name, sideEffects, sandboxes: sandboxesOf(tool), inputSchema });
-    this.#tools.set(name, Object.freeze({ tool: Object.freeze({ ...tool }), validate, subject }));
+    const registered = { tool: Object.freeze({ ...tool, inputSchema }), schema, rules, subject };
+    this.#tools.set(name, Object.freeze(registered));
     return this;
+  }
+
+  /** The tool's own rules, the registry's, or the default. */
+  #rulesOf({ nullForOptional, coerce }: ArgumentRules): Required<ArgumentRules> {
+    return Object.freeze({
+      nullForOptional:
+        nullForOptional ?? this.#options.nullForOptional ?? DEFAULT_ARGUMENT_RULES.nullForOptional,
+      coerce: coerce ?? this.#options.coerce ?? DEFAULT_ARGUMENT_RULES.coerce,
+    });
   }
 
   /** Removes a tool; tells whether it was there. Calls that already found it go on. */
@@ -120,7 +161,7 @@ export class ToolRegistry {
    * @throws {ToolNotFoundError} when one of them is not registered.
    */
   subset(...names: readonly string[]): ToolRegistry {
-    const subset = new ToolRegistry();
+    const subset = new ToolRegistry(this.#options);
     for (const name of names) {
       const found = this.#tools.get(name);
       if (found === undefined) throw new ToolNotFoundError(name);

@@ -2,14 +2,21 @@ import { isJsonObject, type JsonObject } from "../json/value.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../policy/side-effects.ts";
 import type { ToolImplementations } from "../sandboxes/implementation.ts";
 import { implementationProblems } from "../sandboxes/implementation-problems.ts";
+import { type ArgumentRules, argumentRuleProblems } from "../schema/argument-rules.ts";
 
 /** What a model is told of a tool, and where it can run: at least one implementation. */
-export interface Tool<Input = never> extends ToolImplementations<Input> {
-  /** What every provider takes: 1 to 64 of `A-Z a-z 0-9 _ -`. */
+export interface Tool<Input = never> extends ToolImplementations<Input>, ArgumentRules {
+  /**
+   * 1 to 128 printable characters without white space. What a provider does not take goes under an alias
+   * there.
+   */
   readonly name: string;
   /** What the tool does, in words for the model. */
   readonly description: string;
-  /** JSON Schema (draft 2020-12, or 7 if `$schema` says so) of the arguments. */
+  /**
+   * JSON Schema (draft 2020-12, or 7 if `$schema` says so) of the arguments. `normalizeSchema` makes one of the
+   * dialects that catalogues are written in.
+   */
   readonly inputSchema: JsonObject;
   /** What the tool does at worst. Default: `"destructive"`, so that a policy never assumes less. */
   readonly sideEffects?: SideEffects;
@@ -23,21 +30,21 @@ export function defineTool<Input = JsonObject>(tool: Tool<Input>): Tool {
   return Object.freeze({ ...tool }) as Tool;
 }
 
-/** What may stand in a tool's name: what OpenAI and Anthropic both take. */
-const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+/** No white space, and nothing that cannot be seen: control characters, marks of direction, joiners. */
+const NAME = /^[^\s\p{C}\p{Z}]{1,128}$/u;
 
 /** Every reason why a tool cannot be registered, apart from its schema. Takes whatever it is given. */
 export function toolProblems(tool: Tool): readonly string[] {
   if (!isJsonObject(tool)) return ["the tool is not an object"];
   const problems: string[] = [];
   if (typeof tool.name !== "string" || !NAME.test(tool.name)) {
-    problems.push("the name must be 1 to 64 of the characters A-Z a-z 0-9 _ -");
+    problems.push("the name must be 1 to 128 printable characters without spaces");
   }
   if (typeof tool.description !== "string") problems.push("the description must be a string");
   if (!isJsonObject(tool.inputSchema)) problems.push("the input schema must be an object");
   if (tool.sideEffects !== undefined && !SIDE_EFFECTS.includes(tool.sideEffects)) {
     problems.push(`sideEffects must be one of ${SIDE_EFFECTS.join(", ")}`);
   }
-  problems.push(...implementationProblems(tool));
+  problems.push(...argumentRuleProblems(tool), ...implementationProblems(tool));
   return problems;
 }

@@ -1,46 +1,81 @@
+import { ARGUMENT_BOUNDS, type JsonBounds } from "./bounds.ts";
 import { type JsonValue, JsonValueError, MAX_DEPTH } from "./value.ts";
 
 /**
  * Copies a value from a caller, reading every member exactly once, and freezes the copy: what was validated
  * is what runs, even if the caller changes the original meanwhile. Members that are `undefined` are left out,
- * as JSON does.
+ * as JSON does; `-0` is `0`.
  *
- * @throws {JsonValueError} for functions, symbols, bigints, numbers that are not finite, cycles, trees deeper
- *   than {@link MAX_DEPTH}, objects that are neither plain nor arrays, and a member named `__proto__`.
+ * @throws {JsonValueError} for functions, symbols, bigints, numbers that are not finite, strings with half of a
+ *   surrogate pair, cycles, trees deeper than {@link MAX_DEPTH} or beyond the bounds, objects that are neither
+ *   plain nor arrays, and a member named `__proto__`.
  */
-export function copyJson(value: unknown): JsonValue {
-  return copy(value, "", 1);
+export function copyJson(value: unknown, bounds: JsonBounds = ARGUMENT_BOUNDS): JsonValue {
+  return new Copier(bounds).copy(value, "", 1);
 }
 
-function copy(value: unknown, path: string, depth: number): JsonValue {
-  switch (typeof value) {
-    case "string":
-    case "boolean":
-      return value;
-    case "number":
-      if (Number.isFinite(value)) return value;
-      throw new JsonValueError(`${path || "/"} is not a finite number`);
-    case "object":
-      break;
-    default:
-      throw new JsonValueError(`${path || "/"} is of type ${typeof value}, which JSON does not have`);
+class Copier {
+  readonly #bounds: JsonBounds;
+  #length = 0;
+  #values = 0;
+  #members = 0;
+
+  constructor(bounds: JsonBounds) {
+    this.#bounds = bounds;
   }
-  if (value === null) return null;
-  // A cycle ends here too: it is deeper than any limit.
-  if (depth > MAX_DEPTH) throw new JsonValueError(`nested deeper than ${MAX_DEPTH} levels`);
-  if (Array.isArray(value)) {
-    return Object.freeze(Array.from(value, (item, index) => copy(item, `${path}/${index}`, depth + 1)));
+
+  copy(value: unknown, path: string, depth: number): JsonValue {
+    if (++this.#values > this.#bounds.values) throw beyond(`${this.#bounds.values} values`);
+    switch (typeof value) {
+      case "string":
+        this.#checkText(value, path);
+        return value;
+      case "boolean":
+        return value;
+      case "number":
+        if (Number.isFinite(value)) return value === 0 ? 0 : value;
+        throw new JsonValueError(`${path || "/"} is not a finite number`);
+      case "object":
+        return value === null ? null : this.#copyNode(value, path, depth);
+      default:
+        throw new JsonValueError(`${path || "/"} is of type ${typeof value}, which JSON does not have`);
+    }
   }
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) {
-    throw new JsonValueError(`${path || "/"} is not a plain object`);
+
+  #copyNode(value: object, path: string, depth: number): JsonValue {
+    // A cycle ends here too: it is deeper than any limit.
+    if (depth > MAX_DEPTH) throw new JsonValueError(`nested deeper than ${MAX_DEPTH} levels`);
+    if (Array.isArray(value)) {
+      // A length can be claimed without a single item.
+      if (value.length > this.#bounds.values) throw beyond(`${this.#bounds.values} values`);
+      return Object.freeze(
+        Array.from(value, (item, index) => this.copy(item, `${path}/${index}`, depth + 1)),
+      );
+    }
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) {
+      throw new JsonValueError(`${path || "/"} is not a plain object`);
+    }
+    const result: Record<string, JsonValue> = {};
+    for (const key of Object.keys(value)) {
+      if (key === "__proto__") throw new JsonValueError("a member named '__proto__' is not allowed");
+      if (++this.#members > this.#bounds.members) throw beyond(`${this.#bounds.members} members`);
+      this.#checkText(key, path);
+      const member: unknown = (value as Record<string, unknown>)[key];
+      if (member !== undefined) result[key] = this.copy(member, `${path}/${escapePointer(key)}`, depth + 1);
+    }
+    return Object.freeze(result);
   }
-  const result: Record<string, JsonValue> = {};
-  for (const [key, member] of Object.entries(value)) {
-    if (key === "__proto__") throw new JsonValueError("a member named '__proto__' is not allowed");
-    if (member !== undefined) result[key] = copy(member, `${path}/${escapePointer(key)}`, depth + 1);
+
+  #checkText(text: string, path: string): void {
+    this.#length += text.length;
+    if (this.#length > this.#bounds.length) throw beyond(`${this.#bounds.length} characters`);
+    if (!text.isWellFormed()) throw new JsonValueError(`${path || "/"} has half of a surrogate pair`);
   }
-  return Object.freeze(result);
+}
+
+function beyond(bound: string): JsonValueError {
+  return new JsonValueError(`it has more than ${bound}`);
 }
 
 /** Escapes a member name for a JSON pointer (RFC 6901, section 3). */

@@ -8,8 +8,8 @@ export interface JsonSyntaxError {
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const LITERAL = /true|false|null/y;
 const WHITESPACE = /[ \t\n\r]*/y;
-const PLAIN_CHARACTERS = /[^"\\\u0000-\u001f]*/y;
-const ESCAPE = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
+/** Plain characters and escapes; no more at once than the engine remembers without effort. */
+const CHARACTERS = /(?:[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,512}/y;
 
 /**
  * Finds the first error of a text that `JSON.parse` refused; `undefined` when there is none. V8's own message
@@ -43,9 +43,7 @@ class Scanner {
           continue;
         }
         this.#at++;
-      } else if (!(opener === '"' ? this.#string() : this.#number() || this.#take(LITERAL))) {
-        return this.#scalarError();
-      }
+      } else if (!this.#scalar(opener)) return this.#scalarError();
       // A value has ended: close what it closes, until a comma opens the next one.
       for (;;) {
         this.#take(WHITESPACE);
@@ -73,6 +71,11 @@ class Scanner {
     return moved;
   }
 
+  #scalar(first: string | undefined): boolean {
+    if (first === '"') return this.#string();
+    return first !== undefined && "-0123456789".includes(first) ? this.#number() : this.#take(LITERAL);
+  }
+
   #memberName(): boolean {
     this.#take(WHITESPACE);
     if (!this.#string()) return false;
@@ -85,8 +88,7 @@ class Scanner {
   #string(): boolean {
     if (this.#text[this.#at] !== '"') return false;
     this.#at++;
-    do this.#take(PLAIN_CHARACTERS);
-    while (this.#take(ESCAPE));
+    while (this.#take(CHARACTERS));
     if (this.#text[this.#at] !== '"') return this.#insideEscape();
     this.#at++;
     return true;
@@ -106,8 +108,12 @@ class Scanner {
 
   /** A number; false where it breaks off in its fraction or exponent, as `1.` and `1e+` do. */
   #number(): boolean {
+    const start = this.#at;
     if (!this.#take(NUMBER)) return false;
-    const brokenOff = /^(?:\.|[eE][+-]?)/.exec(this.#text.slice(this.#at, this.#at + 2));
+    const taken = this.#text.slice(start, this.#at);
+    if (/[eE]/.test(taken)) return true;
+    const mayFollow = taken.includes(".") ? /^[eE][+-]?/ : /^(?:\.|[eE][+-]?)/;
+    const brokenOff = mayFollow.exec(this.#text.slice(this.#at, this.#at + 2));
     if (brokenOff === null) return true;
     this.#at += brokenOff[0].length;
     return false;

@@ -10,13 +10,26 @@ export interface ResourceLimits {
   readonly memoryBytes?: number;
   /** Bytes of the output, as UTF-8 JSON text. */
   readonly outputBytes?: number;
+  /** Bytes of stack: how deep the tool can recurse. */
+  readonly stackBytes?: number;
+  /** Lines that the tool can log; what comes after is left out. */
+  readonly logLines?: number;
+  /** Calls that the tool can make to other tools; later ones are refused. */
+  readonly nestedCalls?: number;
 }
 
 /** The name of one limit. */
 export type LimitName = keyof ResourceLimits;
 
 /** Every {@link LimitName}. */
-export const LIMIT_NAMES: readonly LimitName[] = Object.freeze(["wallTimeMs", "memoryBytes", "outputBytes"]);
+export const LIMIT_NAMES: readonly LimitName[] = Object.freeze([
+  "wallTimeMs",
+  "memoryBytes",
+  "outputBytes",
+  "stackBytes",
+  "logLines",
+  "nestedCalls",
+]);
 
 /** The longest wall time, in ms: what a Node.js timer can hold (2^31 - 1). */
 export const MAX_WALL_TIME_MS = 2_147_483_647;
@@ -50,6 +63,20 @@ export function strictestLimits(a: ResourceLimits, b: ResourceLimits): ResourceL
     if (Number.isFinite(least)) strictest[name] = least;
   }
   return strictest;
+}
+
+/** The first of the limits that are set and not among those that can be enforced. */
+export function firstLimitBesides(
+  limits: ResourceLimits,
+  enforceable: readonly LimitName[],
+): LimitName | undefined {
+  return LIMIT_NAMES.find((name) => limits[name] !== undefined && !enforceable.includes(name));
+}
+
+/** Writes a limit's value with its unit: `30s`, `64 MiB`, `100`. */
+export function formatLimit(name: LimitName, value: number): string {
+  if (name === "wallTimeMs") return formatDuration(value);
+  return name === "logLines" || name === "nestedCalls" ? String(value) : formatBytes(value);
 }
 
 /** Writes milliseconds as people do: `250ms`, `1.5s`, `30s`. */

@@ -1,3 +1,4 @@
+import type { CanonicalJson } from "../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { type Capabilities, checkCapabilities } from "./capabilities.ts";
 import { checkLimits, type ResourceLimits } from "./limits.ts";
@@ -20,6 +21,8 @@ export interface PolicyRequest {
   readonly sessionId: string;
   /** The validated arguments: the very tree that the sandbox gets. Deeply frozen. */
   readonly input: JsonValue;
+  /** The same as canonical text and digest: the very bytes that the sandbox gets. */
+  readonly canonical: CanonicalJson;
   readonly tool: PolicySubject;
 }
 

@@ -14,10 +14,26 @@ const LIMITS = {
   wallTimeMs: { ...LIMIT, maximum: MAX_WALL_TIME_MS },
   memoryBytes: LIMIT,
   outputBytes: LIMIT,
+  stackBytes: LIMIT,
+  logLines: LIMIT,
+  nestedCalls: LIMIT,
 };
 
 /** Limits as a file has them; what the texts mean is checked where they are read. */
-const WRITTEN_LIMITS = { wallTime: AMOUNT, memory: AMOUNT, output: AMOUNT };
+const WRITTEN_LIMITS = {
+  wallTime: AMOUNT,
+  memory: AMOUNT,
+  output: AMOUNT,
+  stack: AMOUNT,
+  logLines: LIMIT,
+  nestedCalls: LIMIT,
+};
+
+const TOOL_NAMES = {
+  type: "string",
+  pattern: NAME_PATTERN,
+  message: "must be the name of a tool, made of A-Z a-z 0-9 _ -, where * stands for any of them",
+};
 
 const CAPABILITIES = {
   type: "object",
@@ -26,6 +42,9 @@ const CAPABILITIES = {
     env: { type: "array", items: { type: "string", minLength: 1 } },
     clock: { type: "boolean" },
     random: { type: "boolean" },
+    tools: { type: "array", items: TOOL_NAMES },
+    frozenClock: { type: "integer" },
+    randomSeed: { type: "string" },
   },
 };
 
@@ -73,11 +92,7 @@ function ruleSchema(limits: JsonObject): JsonObject {
       tools: {
         type: "array",
         minItems: 1,
-        items: {
-          type: "string",
-          pattern: NAME_PATTERN,
-          message: "must be the name of a tool, made of A-Z a-z 0-9 _ -, where * stands for any of them",
-        },
+        items: TOOL_NAMES,
       },
       sideEffects: { type: "array", minItems: 1, uniqueItems: true, items: { enum: SIDE_EFFECTS } },
       when: {

@@ -57,7 +57,9 @@ export type Condition =
         | readonly string[];
     }
   | { /** A string that begins so. */ readonly prefix: string }
-  | { /** A number within these bounds, both inclusive; at least one of them. */ readonly range: NumberRange };
+  | {
+      /** A number within these bounds, both inclusive; at least one of them. */ readonly range: NumberRange;
+    };
 
 /** Bounds of a number, both inclusive. */
 export interface NumberRange {

@@ -7,13 +7,20 @@ export interface WrittenLimits {
   readonly wallTime?: string | number;
   readonly memory?: string | number;
   readonly output?: string | number;
+  readonly stack?: string | number;
+  readonly logLines?: number;
+  readonly nestedCalls?: number;
 }
 
 /** Reads limits, and adds what is wrong with them to `flaws`. */
 export function readLimits(written: WrittenLimits, path: readonly string[], flaws: Flaw[]): ResourceLimits {
-  const limits: { -readonly [Name in LimitName]?: number } = {};
+  const { logLines, nestedCalls } = written;
+  const limits: { -readonly [Name in LimitName]?: number } = {
+    ...(logLines !== undefined && { logLines }),
+    ...(nestedCalls !== undefined && { nestedCalls }),
+  };
   const read = (
-    key: keyof WrittenLimits,
+    key: "wallTime" | "memory" | "output" | "stack",
     name: LimitName,
     parse: (text: string | number) => number | undefined,
     form: string,
@@ -27,6 +34,7 @@ export function readLimits(written: WrittenLimits, path: readonly string[], flaw
   read("wallTime", "wallTimeMs", parseDuration, DURATION_FORM);
   read("memory", "memoryBytes", parseSize, SIZE_FORM);
   read("output", "outputBytes", parseSize, SIZE_FORM);
+  read("stack", "stackBytes", parseSize, SIZE_FORM);
   if ((limits.wallTimeMs ?? 0) > MAX_WALL_TIME_MS) {
     const message = `must be at most ${formatDuration(MAX_WALL_TIME_MS)}`;
     flaws.push({ path: [...path, "wallTime"], at: "value", message });

@@ -1,9 +1,11 @@
 import type { ToolCall } from "../engine/call.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
+import type { AssistantTurn } from "./assistant-turn.ts";
 import type { CallCollector } from "./call-collector.ts";
-import type { AssistantTurn, Protocol } from "./protocol.ts";
-import { createProtocol, type ProviderShape } from "./provider-shape.ts";
+import { createProtocol } from "./create-protocol.ts";
+import type { Protocol } from "./protocol.ts";
+import type { ProviderShape } from "./provider-shape.ts";
 import { expectAssistantMessage, expectNumber, expectObject, expectObjects, expectString } from "./shape.ts";
 import { toArgumentsObject, toText } from "./text.ts";
 

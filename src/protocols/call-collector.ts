@@ -1,7 +1,7 @@
 import type { ToolCall } from "../engine/call.ts";
 import type { JsonValue } from "../json/value.ts";
 import { checkArgumentsLength, checkCallCount } from "./limits.ts";
-import { ProtocolError } from "./protocol.ts";
+import { ProtocolError } from "./protocol-error.ts";
 
 /** What identifies a call while its pieces arrive: a position or an id. */
 type Key = string | number;

@@ -4,7 +4,7 @@ import { CallCollector } from "./call-collector.ts";
 import { isEventOf } from "./detect-format.ts";
 import { EventParser } from "./event-parser.ts";
 import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "./json-depth.ts";
-import { ProtocolError } from "./protocol.ts";
+import { ProtocolError } from "./protocol-error.ts";
 import type { ProviderShape } from "./provider-shape.ts";
 import type { ToolNames } from "./tool-names.ts";
 

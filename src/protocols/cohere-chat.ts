@@ -1,9 +1,11 @@
 import type { ToolRegistry } from "../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
+import type { AssistantTurn } from "./assistant-turn.ts";
 import type { CallCollector } from "./call-collector.ts";
+import { createProtocol } from "./create-protocol.ts";
 import { type OpenAiToolCall, type OpenAiToolMessage, readChatCall, writeCall } from "./openai-chat.ts";
-import type { AssistantTurn, Protocol } from "./protocol.ts";
-import { createProtocol, type ProviderShape } from "./provider-shape.ts";
+import type { Protocol } from "./protocol.ts";
+import type { ProviderShape } from "./provider-shape.ts";
 import { expectArray, expectAssistantMessage, expectNumber, expectObject, expectString } from "./shape.ts";
 import { toText } from "./text.ts";
 

@@ -1,6 +1,6 @@
 import { formatBytes } from "../policy/limits.ts";
 import { MAX_STREAM_BYTES } from "./limits.ts";
-import { ProtocolError } from "./protocol.ts";
+import { ProtocolError } from "./protocol-error.ts";
 
 const LINE_END = /\r\n?|\n/g;
 

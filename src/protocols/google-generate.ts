@@ -3,9 +3,12 @@ import type { ToolCall } from "../engine/call.ts";
 import type { ToolResult } from "../engine/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
+import type { AssistantTurn } from "./assistant-turn.ts";
+import { createProtocol } from "./create-protocol.ts";
 import { readGoogleChunk } from "./google-stream.ts";
-import { type AssistantTurn, type Protocol, ProtocolError } from "./protocol.ts";
-import { createProtocol, type ProviderShape } from "./provider-shape.ts";
+import type { Protocol } from "./protocol.ts";
+import { ProtocolError } from "./protocol-error.ts";
+import type { ProviderShape } from "./provider-shape.ts";
 import { expectArray, expectObject, expectObjects, expectString } from "./shape.ts";
 import { toArgumentsObject, toText } from "./text.ts";
 

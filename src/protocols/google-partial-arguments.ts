@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue, MAX_DEPTH } from "../json/value.ts";
-import { ProtocolError } from "./protocol.ts";
+import { ProtocolError } from "./protocol-error.ts";
 import { expectString } from "./shape.ts";
 
 type Tree = Record<string, JsonValue> | JsonValue[];

@@ -2,7 +2,7 @@ import type { ToolCall } from "../engine/call.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import type { CallCollector } from "./call-collector.ts";
 import { applyPartialArgument } from "./google-partial-arguments.ts";
-import { ProtocolError } from "./protocol.ts";
+import { ProtocolError } from "./protocol-error.ts";
 import { expectArray, expectObject, expectObjects, providerFailure } from "./shape.ts";
 
 /**

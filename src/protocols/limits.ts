@@ -1,5 +1,5 @@
 import { formatBytes } from "../policy/limits.ts";
-import { ProtocolError } from "./protocol.ts";
+import { ProtocolError } from "./protocol-error.ts";
 
 /** The most calls in one message. */
 export const MAX_CALLS = 1_024;

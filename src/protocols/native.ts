@@ -2,9 +2,12 @@ import type { ToolCall } from "../engine/call.ts";
 import type { AssistantMessage, ToolMessage } from "../engine/messages.ts";
 import type { ToolDefinition, ToolRegistry } from "../engine/registry.ts";
 import type { JsonObject } from "../json/value.ts";
+import type { AssistantTurn } from "./assistant-turn.ts";
 import type { CallCollector } from "./call-collector.ts";
-import { type AssistantTurn, type Protocol, ProtocolError } from "./protocol.ts";
-import { createProtocol, type ProviderShape } from "./provider-shape.ts";
+import { createProtocol } from "./create-protocol.ts";
+import type { Protocol } from "./protocol.ts";
+import { ProtocolError } from "./protocol-error.ts";
+import type { ProviderShape } from "./provider-shape.ts";
 import { expectArray, expectAssistantMessage, expectObject, expectString } from "./shape.ts";
 
 /** An assistant's calls, and its text. */

@@ -1,7 +1,14 @@
 import type { ToolDefinition } from "../engine/registry.ts";
-import type { StrictProblem } from "./protocol.ts";
 import { type StrictSubset, toStrictSchema } from "./strict-schema.ts";
 import { addSizes, findExcess, type SchemaSize } from "./strict-size.ts";
+
+/** A reason why a tool's schema has no strict form. Its definition went out as it is, and not strict. */
+export interface StrictProblem {
+  readonly tool: string;
+  /** The JSON pointer (RFC 6901) of the part in the tool's schema. */
+  readonly path: string;
+  readonly reason: string;
+}
 
 /** A definition as it goes out: its schema is in strict form where `strict` says so. */
 export interface OfferedTool extends ToolDefinition {

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../json/value.ts";
 import type { CallCollector } from "./call-collector.ts";
-import { ProtocolError } from "./protocol.ts";
+import { ProtocolError } from "./protocol-error.ts";
 import { expectNumber, expectObject, expectObjects, expectString, providerFailure } from "./shape.ts";
 
 /**

@@ -1,9 +1,12 @@
 import type { ToolCall } from "../engine/call.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
+import type { AssistantTurn } from "./assistant-turn.ts";
+import { createProtocol } from "./create-protocol.ts";
 import { readChatChunk } from "./openai-chat-stream.ts";
-import { type AssistantTurn, type Protocol, ProtocolError } from "./protocol.ts";
-import { createProtocol, type ProviderShape } from "./provider-shape.ts";
+import type { Protocol } from "./protocol.ts";
+import { ProtocolError } from "./protocol-error.ts";
+import type { ProviderShape } from "./provider-shape.ts";
 import { expectArray, expectAssistantMessage, expectObject, expectString } from "./shape.ts";
 import { OPENAI_STRICT } from "./strict-subsets.ts";
 import { toArgumentsText, toText } from "./text.ts";

@@ -1,6 +1,8 @@
 import type { ToolCall } from "../engine/call.ts";
 import type { ToolExecution } from "../engine/execution.ts";
+import type { AssistantTurn } from "./assistant-turn.ts";
 import type { CallStream } from "./call-stream.ts";
+import type { StrictProblem } from "./offer-tools.ts";
 
 /**
  * One provider's side of a conversation about the tools of a registry: definitions out, calls in, results back.
@@ -44,14 +46,6 @@ export interface Protocol<Tools = unknown, Message = unknown> {
   toResults(calls: readonly ToolCall[], executions: readonly (ToolExecution | null)[]): readonly Message[];
 }
 
-/** What an assistant said and called in one message. */
-export interface AssistantTurn {
-  /** The text beside the calls; `""` when there is none. */
-  readonly text: string;
-  /** In order; the names are those of the registry. */
-  readonly calls: readonly ToolCall[];
-}
-
 /** How definitions are written. */
 export interface ToToolsOptions {
   /**
@@ -67,31 +61,4 @@ export interface ToolOffer<Tools> {
   readonly tools: Tools;
   /** Why tools are not offered as strict though that was asked for. Empty otherwise. */
   readonly problems: readonly StrictProblem[];
-}
-
-/** A reason why a tool's schema has no strict form. Its definition went out as it is, and not strict. */
-export interface StrictProblem {
-  readonly tool: string;
-  /** The JSON pointer (RFC 6901) of the part in the tool's schema. */
-  readonly path: string;
-  readonly reason: string;
-}
-
-/** A message or a stream has not the shape of its format, or is larger than any honest one. */
-export class ProtocolError extends Error {
-  override readonly name = "ProtocolError";
-  /** The JSON pointer (RFC 6901) of what is wrong; `""` is the message or the event itself. */
-  readonly pointer: string;
-  /** Such as `must be a string`. It repeats nothing of the message. */
-  readonly reason: string;
-  /** The number of the stream's event, from 1; `undefined` outside of events. */
-  readonly event: number | undefined;
-
-  constructor(pointer: string, reason: string, event?: number) {
-    const subject = pointer === "" ? (event === undefined ? "the message" : "it") : pointer;
-    super(`${event === undefined ? "" : `event ${event}: `}${subject} ${reason}`);
-    this.pointer = pointer;
-    this.reason = reason;
-    this.event = event;
-  }
 }

@@ -1,6 +1,6 @@
 import type { ToolCall } from "../engine/call.ts";
 import type { JsonObject } from "../json/value.ts";
-import { ProtocolError } from "./protocol.ts";
+import { ProtocolError } from "./protocol-error.ts";
 import { expectString } from "./shape.ts";
 
 /** Reads a part of type `tool-call`; its input is JSON text where the model's own part is read. */

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import { ProtocolError } from "./protocol.ts";
+import { ProtocolError } from "./protocol-error.ts";
 
 /** @throws {ProtocolError} unless the value at `pointer` is an object. */
 export function expectObject(value: unknown, pointer: string): JsonObject {

@@ -34,7 +34,10 @@ const CHECKS: Record<keyof ToolImplementations, (given: unknown) => string | und
     if (!isLocation(component) && !(component instanceof Uint8Array)) {
       return "wasm.component must be a path, a file: URL or bytes";
     }
-    return isOptionalString((given as { tool?: unknown }).tool) ? undefined : "wasm.tool must be a string";
+    const { tool, export: exported } = given as { readonly tool?: unknown; readonly export?: unknown };
+    if (!isOptionalString(tool)) return "wasm.tool must be a string";
+    if (!isOptionalString(exported)) return "wasm.export must be a string";
+    return tool === undefined || exported === undefined ? undefined : "wasm takes either a tool or an export";
   },
   quickjs: (given) => {
     if (!isJsonObject(given)) return "quickjs must be an object";

@@ -9,7 +9,7 @@ export interface SandboxesOptions {
   /** The thread pools of host workers, Wasm and QuickJS: one each, opened on first use. */
   readonly workers?: WorkerPoolOptions;
   readonly wasm?: {
-    /** Where compiled components are kept. Default: `sandgate/wasm` in the user's cache directory. */
+    /** Where it is kept that a component is valid. Default: `sandgate/wasm` in the user's cache directory. */
     readonly cacheDirectory?: string;
   };
 }

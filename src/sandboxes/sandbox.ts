@@ -1,3 +1,4 @@
+import type { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
 import type { Capabilities, CapabilityName } from "../policy/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../policy/limits.ts";
@@ -51,6 +52,8 @@ export interface SandboxTask {
   readonly implementations: ToolImplementations;
   /** The validated arguments, deeply frozen. */
   readonly input: JsonValue;
+  /** The same as canonical text: what crosses a border. */
+  readonly canonical: CanonicalJson;
   /** The limits to enforce: the sandbox's defaults with the grant's laid over them. */
   readonly limits: ResourceLimits;
   readonly capabilities: Capabilities;
@@ -59,7 +62,39 @@ export interface SandboxTask {
   readonly observer: TaskObserver;
   /** For functions in this process only; never crosses a border. */
   readonly embedder: unknown;
+  /** Calls another tool for this one. Absent where the grant gives no tools. */
+  readonly callTool?: CallTool;
 }
+
+/**
+ * Calls a tool for another one: a dispatch like any other, with at most the authority of both. Never rejects.
+ *
+ * @param call Hostile: the tool that runs made it.
+ * @param options.signal Cancels the nested call.
+ * @param options.wallTimeMs What is left of the caller's wall time.
+ */
+export type CallTool = (
+  call: NestedCall,
+  options: { readonly signal: AbortSignal; readonly wallTimeMs: number | undefined },
+) => Promise<NestedResult>;
+
+/** A call that a tool makes. */
+export interface NestedCall {
+  readonly name: string;
+  /** The arguments as JSON text. */
+  readonly input: string;
+}
+
+/** What became of a nested call, for the tool that made it. */
+export type NestedResult =
+  | { readonly output: JsonValue }
+  | {
+      readonly error: {
+        readonly code: string;
+        readonly message: string;
+        readonly effect: Effect;
+      };
+    };
 
 /** Where a running task's chunks and log lines go. Neither method throws. */
 export interface TaskObserver {
@@ -75,6 +110,10 @@ export interface ResourceUse {
   readonly outputBytes?: number;
   /** Bytes of memory at the end: for QuickJS and Wasm, of the linear memories. */
   readonly memoryBytes?: number;
+  /** Lines that it logged. */
+  readonly logLines?: number;
+  /** Calls that it made to other tools. */
+  readonly nestedCalls?: number;
 }
 
 /**

@@ -1,22 +1,42 @@
 import type { LogLevel } from "./log-level.ts";
 import { type ThreadTask, tell } from "./worker-thread.ts";
 
-/** Bytes of log text that one call may write; what comes after is left out. */
-const MAX_LOG_BYTES = 65_536;
+/** What one call may log; what comes after is left out. */
+export interface LogBudget {
+  readonly lines: number;
+  /** Bytes of text. */
+  readonly bytes: number;
+}
+
+/** The budget of a call whose grant names none. */
+export const DEFAULT_LOG_BUDGET: LogBudget = Object.freeze({
+  lines: Number.POSITIVE_INFINITY,
+  bytes: 65_536,
+});
 
 /** Carries an untrusted tool's log lines out of its thread, within a budget. */
 export class ThreadLog {
   readonly #task: ThreadTask;
-  #leftBytes = MAX_LOG_BYTES;
+  #leftLines: number;
+  #leftBytes: number;
 
-  constructor(task: ThreadTask) {
+  constructor(task: ThreadTask, budget: LogBudget = DEFAULT_LOG_BUDGET) {
     this.#task = task;
+    this.#leftLines = budget.lines;
+    this.#leftBytes = budget.bytes;
+  }
+
+  /** What is left of the budget; nothing once something was left out. */
+  get left(): LogBudget {
+    return { lines: Math.max(this.#leftLines, 0), bytes: Math.max(this.#leftBytes, 0) };
   }
 
   write(level: LogLevel, message: string): void {
-    if (this.#leftBytes <= 0) return;
+    if (this.#leftBytes <= 0 || this.#leftLines < 0) return;
+    this.#leftLines--;
     this.#leftBytes -= Buffer.byteLength(message) + 1;
-    const line = this.#leftBytes > 0 ? message : "(the log ends here: the call wrote too much)";
+    const isWithin = this.#leftLines >= 0 && this.#leftBytes > 0;
+    const line = isWithin ? message : "(the log ends here: the call wrote too much)";
     tell(this.#task, { type: "log", level, message: line });
   }
 }

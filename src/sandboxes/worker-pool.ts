@@ -31,10 +31,12 @@ const DEFAULT_MAX_WAIT_MS = 30_000;
 export class WorkerPool {
   readonly #piscina: Piscina;
   readonly #maxWaitMs: number;
-  readonly #mailboxes = new Map<number, Mailbox>();
-  readonly #running = new Set<Promise<unknown>>();
-  readonly #closing = new AbortController();
+  /** By their ids. */
+  readonly #running = new Map<number, RunningTask>();
   #lastTaskId = 0;
+  #isClosed = false;
+  #idle: Promise<void> | undefined;
+  #onIdle: (() => void) | undefined;
 
   /** @param entry The module whose default export takes each task, in a thread. */
   constructor(entry: string, options: WorkerPoolOptions = {}, { limits = {}, data }: ThreadOptions = {}) {
@@ -50,7 +52,7 @@ export class WorkerPool {
       recordTiming: false,
     });
     this.#piscina.on("message", ({ taskId, message }: Envelope) =>
-      this.#mailboxes.get(taskId)?.deliver(message),
+      this.#running.get(taskId)?.mailbox.deliver(message),
     );
     // A thread that breaks without a task is replaced; there is nobody to tell.
     this.#piscina.on("error", () => {});
@@ -63,25 +65,13 @@ export class WorkerPool {
 
   /** Runs a task in a thread. Never rejects; settles only when its thread has answered or ended. */
   async run<Result>(fields: object, options: PoolTaskOptions): Promise<PoolOutcome<Result>> {
-    if (this.#closing.signal.aborted) {
-      return { status: "unavailable", reason: "the pool is closed", wallTimeMs: 0 };
-    }
-    const running = this.#runInThread<Result>(fields, options);
-    this.#running.add(running);
-    try {
-      return await running;
-    } finally {
-      this.#running.delete(running);
-    }
-  }
-
-  async #runInThread<Result>(fields: object, options: PoolTaskOptions): Promise<PoolOutcome<Result>> {
+    if (this.#isClosed) return { status: "unavailable", reason: "the pool is closed", wallTimeMs: 0 };
     const taskId = ++this.#lastTaskId;
     const shared = new BigInt64Array(new SharedArrayBuffer(16));
     const task: ThreadTask = { ...fields, taskId, shared };
-    const watch = new Watch(shared, options, this.#maxWaitMs, this.#closing.signal);
+    const watch = new Watch(shared, options, this.#maxWaitMs);
     const mailbox = new Mailbox(options.observer);
-    this.#mailboxes.set(taskId, mailbox);
+    this.#running.set(taskId, { watch, mailbox });
     let ended: readonly Worker[] = [];
     watch.onEnd = (abort) => {
       const before = this.#piscina.threads;
@@ -90,9 +80,10 @@ export class WorkerPool {
       ended = before.filter((thread) => !left.has(thread));
     };
     try {
-      const result = (await this.#piscina.run(task, { signal: watch.signal })) as Result;
+      const result = (await this.#piscina.run(task, { signal: watch })) as Result;
       const wallTimeMs = watch.elapsedMs;
-      await mailbox.received(Number(Atomics.load(shared, MESSAGES_SENT)));
+      const sent = Number(Atomics.load(shared, MESSAGES_SENT));
+      if (sent > 0) await mailbox.received(sent);
       return { status: "returned", result, wallTimeMs };
     } catch (error) {
       const outcome = watch.explain(error instanceof Error ? error : new Error(String(error)));
@@ -100,16 +91,30 @@ export class WorkerPool {
       return outcome;
     } finally {
       watch.stop();
-      this.#mailboxes.delete(taskId);
+      this.#running.delete(taskId);
+      if (this.#running.size === 0) this.#onIdle?.();
     }
   }
 
   /** Ends every thread, and with it what runs. Idempotent. */
   async close(): Promise<void> {
-    this.#closing.abort();
-    for (const mailbox of this.#mailboxes.values()) mailbox.close();
+    this.#isClosed = true;
+    for (const { watch, mailbox } of this.#running.values()) {
+      watch.cancel();
+      mailbox.close();
+    }
     // The pool must not be destroyed while threads that it ended are still going: their end would start new ones.
-    await Promise.all(this.#running);
+    this.#idle ??= new Promise((resolve) => {
+      this.#onIdle = resolve;
+      if (this.#running.size === 0) resolve();
+    });
+    await this.#idle;
     await this.#piscina.destroy();
   }
+}
+
+/** A task on its way, until its outcome is there. */
+interface RunningTask {
+  readonly watch: Watch;
+  readonly mailbox: Mailbox;
 }

@@ -1,33 +1,47 @@
 import type { PoolOutcome, PoolTaskOptions } from "./pool-task.ts";
 import { STARTED_AT } from "./worker-thread.ts";
 
-/** Watches over one task's time: the wait for a thread, the deadline of the work, cancellation. */
+/**
+ * Watches over one task's time: the wait for a thread, the deadline of the work, cancellation. To the threads'
+ * pool it is the signal that aborts the task: an emitter with a single listener, as an `AbortController` for
+ * each task would cost more than the rest of the watch.
+ */
 export class Watch {
   /** Ends the task; set by the pool, which has to see which thread goes. */
   onEnd: (abort: () => void) => void = (abort) => abort();
-  readonly #abort = new AbortController();
+  #abort: (() => void) | undefined;
   readonly #submittedAt: bigint = process.hrtime.bigint();
   readonly #shared: BigInt64Array;
   readonly #options: PoolTaskOptions;
   readonly #maxWaitMs: number;
-  readonly #closing: AbortSignal;
   #timer: NodeJS.Timeout | undefined;
   #cause: "timeout" | "cancelled" | "waited" | undefined;
 
-  constructor(shared: BigInt64Array, options: PoolTaskOptions, maxWaitMs: number, closing: AbortSignal) {
+  constructor(shared: BigInt64Array, options: PoolTaskOptions, maxWaitMs: number) {
     this.#shared = shared;
     this.#options = options;
     this.#maxWaitMs = maxWaitMs;
-    this.#closing = closing;
     const { signal } = options;
-    signal?.addEventListener("abort", this.#cancel);
-    closing.addEventListener("abort", this.#cancel);
-    if (signal?.aborted) this.#cancel();
+    signal?.addEventListener("abort", this.cancel);
+    if (signal?.aborted) this.cancel();
     else this.#check();
   }
 
-  get signal(): AbortSignal {
-    return this.#abort.signal;
+  /** Whether the task was aborted before it was handed to the pool. */
+  get aborted(): boolean {
+    return this.#cause !== undefined;
+  }
+
+  once(_event: string, listener: () => void): void {
+    this.#abort = listener;
+  }
+
+  off(): void {
+    this.#abort = undefined;
+  }
+
+  removeListener(): void {
+    this.#abort = undefined;
   }
 
   /** Milliseconds since the work began; 0 before. */
@@ -51,13 +65,14 @@ export class Watch {
     if (Number.isFinite(delayMs)) this.#timer = setTimeout(this.#check, Math.ceil(delayMs));
   };
 
-  readonly #cancel = (): void => this.#end("cancelled");
+  /** Ends the task because nobody wants it any more. */
+  readonly cancel = (): void => this.#end("cancelled");
 
   #end(cause: "timeout" | "cancelled" | "waited"): void {
     if (this.#cause !== undefined) return;
     this.#cause = cause;
     this.stop();
-    this.onEnd(() => this.#abort.abort());
+    this.onEnd(() => this.#abort?.());
   }
 
   /** Tells why the pool gave the task up. */
@@ -76,8 +91,7 @@ export class Watch {
 
   stop(): void {
     clearTimeout(this.#timer);
-    this.#options.signal?.removeEventListener("abort", this.#cancel);
-    this.#closing.removeEventListener("abort", this.#cancel);
+    this.#options.signal?.removeEventListener("abort", this.cancel);
   }
 }
 

@@ -51,7 +51,7 @@ sandboxes:
   });
   expect(stderr.split("\n")).toEqual([
     expect.stringMatching(/^sandgate\.yaml:1:1: 'policy' is missing$/),
-    expect.stringMatching(/^sandgate\.yaml:6:5: the name must be 1 to 64 of the characters/),
+    expect.stringMatching(/^sandgate\.yaml:6:5: the name must be 1 to 128 printable characters/),
     expect.stringMatching(/^sandgate\.yaml:6:5: the input schema does not compile: /),
     expect.stringMatching(/^sandgate\.yaml:13:21: the module has no export 'subtract': it exports [a-z, ]+$/),
     expect.stringMatching(/^sandgate\.yaml:17:21: the module cannot be found$/),

@@ -5,7 +5,7 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import { detectMessageFormats, detectStreamFormats } from "../../src/protocols/detect-format.ts";
 import type { Format } from "../../src/protocols/format.ts";
 import { PROTOCOLS } from "../../src/protocols/formats.ts";
-import { ProtocolError } from "../../src/protocols/protocol.ts";
+import { ProtocolError } from "../../src/protocols/protocol-error.ts";
 
 /** A recorded response, and the calls that are known to be in it. */
 interface Recording {

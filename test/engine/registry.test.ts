@@ -70,6 +70,51 @@ describe("a registry", () => {
   });
 });
 
+describe("a registry keeps a tool as it was registered", () => {
+  test("its schema too, whatever becomes of the original", () => {
+    const inputSchema = { type: "object", properties: { a: { type: "string" } } };
+    const registry = new ToolRegistry().register({ ...tool("a"), inputSchema });
+    inputSchema.type = "array";
+    const kept = { type: "object", properties: { a: { type: "string" } } };
+    expect(registry.definitions()[0]?.inputSchema).toEqual(kept);
+    expect(registry.subjects[0]?.inputSchema).toEqual(kept);
+  });
+
+  test.each([
+    "math.factorial",
+    "files/read:v2",
+    "检索",
+    "a",
+    "x".repeat(128),
+  ])("under names as %s", (name) => {
+    expect(new ToolRegistry().register(tool(name)).names).toEqual([name]);
+  });
+
+  test.each([
+    "",
+    "a b",
+    "a\nb",
+    "a\u00a0b",
+    "a\u202eb",
+    "a\u200bb",
+    "a\0",
+    "\ud800",
+    "x".repeat(129),
+  ])("but not under names as %j", (name) => {
+    expect(() => new ToolRegistry().register(tool(name))).toThrow(/the name must be 1 to 128 printable/);
+  });
+
+  test("with schemas that others refer to", () => {
+    const schemas = { "https://example.org/id": { type: "string", minLength: 1 } };
+    const registry = new ToolRegistry({ schemas });
+    registry.register({
+      ...tool("a"),
+      inputSchema: { properties: { id: { $ref: "https://example.org/id" } } },
+    });
+    expect(registry.find("a")?.schema.validate({ id: "" })).toHaveLength(1);
+  });
+});
+
 describe("a tool is refused with every reason", () => {
   const reasons = (broken: unknown): readonly string[] => {
     try {
@@ -83,7 +128,7 @@ describe("a tool is refused with every reason", () => {
 
   test("at once", () => {
     expect(reasons({ name: "no spaces", inputSchema: { type: "strnig" }, sideEffects: "maybe" })).toEqual([
-      "the name must be 1 to 64 of the characters A-Z a-z 0-9 _ -",
+      "the name must be 1 to 128 printable characters without spaces",
       "the description must be a string",
       "sideEffects must be one of none, read, write, destructive",
       "there is no implementation: give one of host, worker, wasm, quickjs, remote",

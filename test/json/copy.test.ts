@@ -1,6 +1,21 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { ARGUMENT_BOUNDS } from "../../src/json/bounds.ts";
 import { copyJson } from "../../src/json/copy.ts";
+
+test("refuses more than may cross a border", () => {
+  const { length, values, members } = ARGUMENT_BOUNDS;
+  expect(() => copyJson(["x".repeat(length), "x"])).toThrow(`more than ${length} characters`);
+  expect(() => copyJson(new Array(values))).toThrow(/type undefined/);
+  expect(() => copyJson(new Array(2 ** 32 - 1))).toThrow(`more than ${values} values`);
+  expect(() => copyJson(Array.from({ length: values }, () => 0))).toThrow(`more than ${values} values`);
+  const many = Object.fromEntries(Array.from({ length: members + 1 }, (_, i) => [`k${i}`, 0]));
+  expect(() => copyJson(many)).toThrow(`more than ${members} members`);
+});
+
+test("takes minus zero for zero", () => {
+  expect(Object.is((copyJson([-0]) as number[])[0], 0)).toBe(true);
+});
 
 test("gives a frozen copy that JSON.stringify writes the same", () => {
   fc.assert(
@@ -30,6 +45,8 @@ test.each<[string, unknown, RegExp]>([
   ["functions", { a: [() => 1] }, /^\/a\/0 is of type function/],
   ["symbols", { "x/y": Symbol("s") }, /^\/x~1y is of type symbol/],
   ["bigints", [1n], /^\/0 is of type bigint/],
+  ["half surrogate pairs", { a: "\ud800" }, /^\/a has half of a surrogate pair/],
+  ["half surrogate pairs in names", { a: { "\udc00": 1 } }, /^\/a has half of a surrogate pair/],
   ["infinite numbers", { n: Number.POSITIVE_INFINITY }, /^\/n is not a finite number/],
   ["dates and other objects with a class", { at: new Date(0) }, /^\/at is not a plain object/],
 ])("refuses %s, and says where", (_case, value, message) => {

@@ -24,6 +24,8 @@ test.each<[string, "unexpected token" | "unexpected end", number]>([
   ["1.x", "unexpected token", 2],
   ["1e+", "unexpected end", 3],
   ["01", "unexpected token", 1],
+  ["1e5enull", "unexpected token", 3],
+  ["1.5.2", "unexpected token", 3],
   ["NaN", "unexpected token", 0],
   ["[1]]", "unexpected token", 3],
   ['{"é\ud83d\ude00":x}', "unexpected token", 7],

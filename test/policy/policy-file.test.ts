@@ -4,6 +4,9 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ConfigError, formatProblem } from "../../src/config/problem.ts";
 import { ConfigSource } from "../../src/config/source.ts";
+import { CanonicalJson } from "../../src/json/canonical.ts";
+import type { JsonObject } from "../../src/json/value.ts";
+import type { PolicyRequest, PolicySubject } from "../../src/policy/policy.ts";
 import type { PolicyTool } from "../../src/policy/policy-checks.ts";
 import { type LoadedPolicy, loadPolicyFile, readPolicy } from "../../src/policy/policy-file.ts";
 
@@ -24,6 +27,10 @@ const TOOLS: readonly PolicyTool[] = [
     inputSchema: { type: "object", properties: { url: { type: "string" } } },
   },
 ];
+
+function request(input: JsonObject, tool: PolicySubject): PolicyRequest {
+  return { callId: "c", sessionId: "s", input, canonical: new CanonicalJson(input), tool };
+}
 
 function read(text: string, tools: readonly PolicyTool[] | undefined = TOOLS): LoadedPolicy {
   return readPolicy(ConfigSource.parse(text, "p.yaml"), [], tools);
@@ -50,8 +57,8 @@ rules:
       /depth: { range: { max: 3 } }
     effect: allow
     sandboxes: [quickjs, host]
-    limits: { wallTime: 2s, memory: 64MiB, output: 4096 }
-    capabilities: { clock: true }
+    limits: { wallTime: 2s, memory: 64MiB, output: 4096, stack: 128KiB, logLines: 10, nestedCalls: 2 }
+    capabilities: { clock: true, tools: [read_*], frozenClock: 0, randomSeed: again }
   - tools: ["*"]
     effect: deny
     when:
@@ -65,17 +72,18 @@ describe("a policy file", () => {
     const [tool] = TOOLS as readonly [PolicyTool];
     const subject = { ...tool, sideEffects: "read" as const };
     const input = { path: "/project/a.txt", depth: 2 };
-    expect(policy.check({ callId: "c", sessionId: "s", input, tool: subject })).toEqual({
+    expect(policy.check(request(input, subject))).toEqual({
       decision: "allow",
       grant: {
         sandbox: "quickjs",
-        limits: { wallTimeMs: 2_000, memoryBytes: 67_108_864, outputBytes: 4_096 },
-        capabilities: { clock: true },
+        limits: {
+          ...{ wallTimeMs: 2_000, memoryBytes: 67_108_864, outputBytes: 4_096 },
+          ...{ stackBytes: 131_072, logLines: 10, nestedCalls: 2 },
+        },
+        capabilities: { clock: true, tools: ["read_*"], frozenClock: 0, randomSeed: "again" },
       },
     });
-    expect(
-      policy.check({ callId: "c", sessionId: "s", input: { path: "/etc/passwd" }, tool: subject }),
-    ).toEqual({
+    expect(policy.check(request({ path: "/etc/passwd" }, subject))).toEqual({
       decision: "deny",
       reason: "no rule allows this call",
     });
@@ -107,7 +115,7 @@ describe("a policy file", () => {
   test("gives the default what it says, limits with units too", () => {
     const { policy } = read("rules: []\ndefault: { sandboxes: [remote], limits: { wallTime: 1m } }\n");
     const tool = { ...(TOOLS[1] as PolicyTool), sideEffects: "destructive" as const };
-    expect(policy.check({ callId: "c", sessionId: "s", input: {}, tool })).toMatchObject({
+    expect(policy.check(request({}, tool))).toMatchObject({
       decision: "allow",
       grant: { sandbox: "remote", limits: { wallTimeMs: 60_000 } },
     });
@@ -198,7 +206,15 @@ describe("a policy is held against the registered tools:", () => {
     expect(problemsOf(rule("read_file", "/url"))).toHaveLength(1);
     expect(problemsOf(rule("'read_*'", "/url"))).toHaveLength(1);
     expect(problemsOf(rule("'*'", "/url"))).toEqual([]);
-    expect(problemsOf(rule("fetch", "/headers"))).toEqual([]);
+  });
+
+  test("an argument that an open schema does not list is a warning where the tool is named", () => {
+    const rules = (tool: string): string =>
+      `rules: [{ tools: [${tool}], effect: deny, when: { /headers: { prefix: x } } }]`;
+    expect(problemsOf(rules("fetch"))).toEqual([
+      "p.yaml:1:49: warning: the input of tool 'fetch' has no '/headers'",
+    ]);
+    expect(problemsOf(rules("'fet*'"))).toEqual([]);
   });
 
   test("an obvious misspelling in an open schema is a warning", () => {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { CanonicalJson } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { LIMIT_NAMES } from "../../src/policy/limits.ts";
 import type { Decision, PolicySubject } from "../../src/policy/policy.ts";
@@ -75,6 +76,7 @@ function decide(
     callId: "c",
     sessionId: "s",
     input: args,
+    canonical: new CanonicalJson(args),
     tool,
   });
 }
@@ -144,7 +146,13 @@ describe("for any rules and any call", () => {
         (all, otherwise, tool, calls) => {
           const policy = new RulePolicy({ rules: all, default: otherwise });
           for (const args of [...calls, ...calls]) {
-            const decision = policy.check({ callId: "c", sessionId: "s", input: args, tool });
+            const decision = policy.check({
+              callId: "c",
+              sessionId: "s",
+              input: args,
+              canonical: new CanonicalJson(args),
+              tool,
+            });
             expect(decision).toEqual(
               decide(
                 structuredClone(all) as Rule[],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { CanonicalJson } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { CAPABILITY_NAMES } from "../../src/policy/capabilities.ts";
 import { LIMIT_NAMES } from "../../src/policy/limits.ts";
@@ -14,7 +15,7 @@ const READ_FILE: PolicySubject = {
 };
 
 function check(policy: RulePolicy, input: JsonValue = {}, tool: PolicySubject = READ_FILE): Decision {
-  return policy.check({ callId: "c", sessionId: "s", input, tool });
+  return policy.check({ callId: "c", sessionId: "s", input, canonical: new CanonicalJson(input), tool });
 }
 
 function decide(rules: readonly Rule[], input: JsonValue = {}, tool: PolicySubject = READ_FILE): Decision {
@@ -183,8 +184,22 @@ describe("a rule policy", () => {
   });
 
   test("knows every limit and capability that there is", () => {
-    const value = { wallTimeMs: 1, memoryBytes: 1, outputBytes: 1 };
-    const capabilities = { env: ["A"], clock: true, random: true };
+    const value = {
+      wallTimeMs: 1,
+      memoryBytes: 1,
+      outputBytes: 1,
+      stackBytes: 1,
+      logLines: 1,
+      nestedCalls: 1,
+    };
+    const capabilities = {
+      env: ["A"],
+      clock: true,
+      random: true,
+      tools: ["read_*"],
+      frozenClock: 0,
+      randomSeed: "",
+    };
     expect(Object.keys(value)).toEqual([...LIMIT_NAMES]);
     expect(Object.keys(capabilities)).toEqual([...CAPABILITY_NAMES]);
     expect(decide([{ ...ALLOW, limits: value, capabilities }])).toMatchObject({

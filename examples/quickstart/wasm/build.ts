@@ -19,7 +19,7 @@ export interface World {
  * Builds a component of the world `sandgate:tool` from AssemblyScript: compiles it, describes it with the
  * world's WIT, and wraps it up.
  *
- * @param entryFile Exports `call` and `cabi_realloc`. Default: this example's.
+ * @param entryFile Exports `describe`, `call` and `cabi_realloc`. Default: this example's.
  * @param world Default: `tool`, which imports nothing.
  * @returns the path of the component, which is `outFile`.
  */
@@ -33,7 +33,7 @@ export async function buildComponent(
   return outFile;
 }
 
-/** Makes a component of a core module that exports `call`. */
+/** Makes a component of a core module. */
 export async function wrap(core: Uint8Array, { name: world, wit }: World): Promise<Uint8Array> {
   const binary = await parse(withGuestExport(await print(core)));
   const witSource = `${await readFile(WIT, "utf8")}\n${wit}`;
@@ -57,5 +57,5 @@ async function compile(entryFile: string): Promise<Uint8Array> {
 
 /** A component's core module exports a function of an interface under a name that no language can write. */
 function withGuestExport(text: string): string {
-  return text.replace('(export "call"', '(export "sandgate:tool/guest@0.1.0#call"');
+  return text.replaceAll(/\(export "(call|describe)"/g, '(export "sandgate:tool/guest@0.1.0#$1"');
 }

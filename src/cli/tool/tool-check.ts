@@ -12,18 +12,20 @@ export async function checkTools(
   { stdout, stderr, signal }: Terminal,
 ): Promise<ExitCode> {
   await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
-  let problems = 0;
+  const loaded: string[] = [];
+  const problems: string[] = [];
   for (const file of files) {
     if (signal?.aborted) return EXIT_INTERRUPTED;
     try {
       await sandboxes.prepare(toolOfFile(file, exportName));
-      await print(stdout, `${toPrintable(file)}: exports the tool '${toPrintable(exportName)}'`);
+      loaded.push(`${file}: exports the tool '${exportName}'`);
     } catch (error) {
-      problems++;
-      await print(stderr, toPrintable(placeProblem(file, error)));
+      problems.push(placeProblem(file, error));
     }
   }
-  return problems === 0 ? EXIT_OK : EXIT_BAD_INPUT;
+  await print(stdout, loaded.map(toPrintable).join("\n"));
+  await print(stderr, problems.map(toPrintable).join("\n"));
+  return problems.length === 0 ? EXIT_OK : EXIT_BAD_INPUT;
 }
 
 /** Modules are named from the tool's folder; the user wants to open them from here. */

@@ -1,5 +1,5 @@
 import type { CapabilityName } from "../../policy/capabilities.ts";
-import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
+import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
 import type { ToolImplementations } from "../implementation.ts";
 import type { Sandbox, SandboxOutcome, SandboxTask } from "../sandbox.ts";
 import type { WorkerPoolOptions } from "../worker-pool.ts";
@@ -32,7 +32,7 @@ export class HostSandbox implements Sandbox {
 
   /** V8's heap limit does not cover buffers, so nothing on the host holds a tool to an amount of memory. */
   unenforceable(limits: ResourceLimits): LimitName | undefined {
-    return limits.memoryBytes === undefined ? undefined : "memoryBytes";
+    return firstLimitBesides(limits, ["wallTimeMs", "outputBytes"]);
   }
 
   async prepare({ worker }: ToolImplementations): Promise<void> {

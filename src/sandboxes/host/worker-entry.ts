@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../json/value.ts";
+import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { LogLevel } from "../log-level.ts";
 import { encodeOutput } from "../output.ts";
 import { describeThrown, type ThrownText } from "../thrown.ts";
@@ -10,7 +10,8 @@ import { loadFunction } from "./load-function.ts";
 export interface WorkerTask {
   readonly module: string;
   readonly export: string;
-  readonly input: JsonValue;
+  /** JSON text. */
+  readonly input: string;
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
@@ -35,7 +36,7 @@ export default async function runWorkerTask(task: WorkerTask & ThreadTask): Prom
   markStarted(task);
   const context = new ThreadContext(task);
   try {
-    const encoded = encodeOutput(await run(task.input, context));
+    const encoded = encodeOutput(await run(freezeJson(JSON.parse(task.input) as JsonValue), context));
     if (typeof encoded !== "string") return { status: "not-json", message: encoded.message };
     const outputBytes = Buffer.byteLength(encoded) + context.streamedBytes;
     if (outputBytes > (task.maxOutputBytes ?? Number.POSITIVE_INFINITY)) {

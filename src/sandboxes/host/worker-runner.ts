@@ -1,8 +1,9 @@
 import { stat } from "node:fs/promises";
 import { entryBeside } from "../entry.ts";
 import { checkOutput } from "../output.ts";
+import type { PoolOutcome } from "../pool-task.ts";
 import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
-import { type PoolOutcome, WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
+import { WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
 import type { WorkerImplementation } from "./implementation.ts";
 import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";
 
@@ -29,7 +30,7 @@ export class WorkerRunner {
     const fields: WorkerTask = {
       module: String(worker?.module),
       export: worker?.export ?? "default",
-      input: task.input,
+      input: task.canonical.text,
       callId: task.callId,
       sessionId: task.sessionId,
       toolName: task.toolName,

@@ -1,116 +1,54 @@
-import { type QuickJSContext, type QuickJSHandle, type QuickJSRuntime, Scope } from "quickjs-emscripten";
-import type { LogLevel } from "../log-level.ts";
-import { DRIVER_SOURCE } from "./driver.ts";
-import type { Heap } from "./heap.ts";
-
-/** What a guest is given to run. */
-export interface GuestProgram {
-  /** The ES module. */
-  readonly source: string;
-  /** The name of its exported function. */
-  readonly exportName: string;
-  /** The input as JSON text; `undefined` only loads the module and looks its function up. */
-  readonly input: string | undefined;
-}
-
-/** What a guest needs of its host while it runs. */
-export interface GuestHost {
-  /** Asked about every 10,000 steps of the guest; true ends it. */
-  isOver(): boolean;
-  log(level: LogLevel, message: string): void;
-}
+import type { EngineInstance } from "./engine-instance.ts";
 
 /** How a guest ended. */
 export type GuestEnd =
   /** With what the driver says: `+` and the output's JSON, or `-` and the failure's. */
   | { readonly status: "text"; readonly text: string }
   | { readonly status: "timeout" }
-  /** It awaits what nothing can bring. */
-  | { readonly status: "stalled" };
+  /** It is at rest, and has nothing to say yet. */
+  | { readonly status: "pending" };
 
-/** Jobs between two looks at the clock: a promise fan-out would otherwise never come back. */
-const JOBS_PER_BATCH = 64;
-
-/** The engine's own stack: beyond it, V8's stack would overflow first in the engine's parser. */
-const STACK_BYTES = 256 * 1_024;
-
-/**
- * Runs a program in a fresh runtime.
- *
- * @throws whatever the engine throws when it breaks (out of memory, a trap, an assertion): the heap is then
- *   unfit for another guest.
- */
-export function runGuest(heap: Heap, program: GuestProgram, host: GuestHost): GuestEnd {
-  let timedOut = false;
-  const isOver = (): boolean => {
-    timedOut ||= host.isOver();
-    return timedOut;
-  };
-  const scope = new Scope();
-  const runtime = scope.manage(heap.engine.newRuntime());
-  runtime.setMaxStackSize(STACK_BYTES);
-  runtime.setInterruptHandler(isOver);
-  const context = scope.manage(runtime.newContext());
-  const text = new Guest(scope, runtime, context).run(program, { ...host, isOver });
-  // Not every built-in looks at the clock: a result that comes late is none. What was interrupted leaves
-  // references behind that the engine asserts on; the heap is dropped instead.
-  if (isOver()) return { status: "timeout" };
-  scope.dispose();
-  return text === undefined ? { status: "stalled" } : { status: "text", text };
+/** The modules of a tool, as the engine evaluates them. */
+export interface GuestProgram {
+  /** The name of the module that exports the tool. */
+  readonly entry: string;
+  /** The sources by name; names are paths in the tool's folder, with `/` between their parts. */
+  readonly sources: Readonly<Record<string, string>>;
+  /** The name of its exported function. */
+  readonly exportName: string;
 }
 
-class Guest {
-  readonly #scope: Scope;
-  readonly #runtime: QuickJSRuntime;
-  readonly #context: QuickJSContext;
+/**
+ * Loads a program, in an instance that nothing else ran in: `+true` once the tool is found.
+ *
+ * @throws whatever the engine throws when it breaks (out of memory, a trap, an assertion): the instance is then
+ *   unfit for any other guest. The same holds of the others.
+ */
+export function loadGuest(instance: EngineInstance, program: GuestProgram, stackBytes: number): GuestEnd {
+  instance.limitStack(stackBytes);
+  const { entry, sources, exportName } = program;
+  return settle(instance, instance.evaluate(entry, sources[entry] ?? "", exportName));
+}
 
-  constructor(scope: Scope, runtime: QuickJSRuntime, context: QuickJSContext) {
-    this.#scope = scope;
-    this.#runtime = runtime;
-    this.#context = context;
-  }
+/** Calls the tool of a guest that was loaded. */
+export function startGuest(instance: EngineInstance, input: string): GuestEnd {
+  return settle(instance, instance.call("start", input));
+}
 
-  /** The driver's last word, or `undefined` when the guest did not come to an end. */
-  run({ source, exportName, input }: GuestProgram, host: GuestHost): string | undefined {
-    const context = this.#context;
-    const driver = this.#startDriver(host);
-    if (driver === undefined) return undefined;
-    const evaluated = context.evalCode(source, "tool.js", { type: "module" });
-    if (evaluated.error)
-      return this.#text(this.#invoke(driver, "describe", this.#scope.manage(evaluated.error)));
-    const module = this.#scope.manage(evaluated.value);
-    const name = this.#scope.manage(context.newString(exportName));
-    const text = input === undefined ? context.undefined : this.#scope.manage(context.newString(input));
-    this.#invoke(driver, "start", module, name, text);
-    while (this.#runtime.hasPendingJob() && !host.isOver()) {
-      this.#runtime.executePendingJobs(JOBS_PER_BATCH).dispose();
-    }
-    return this.#text(this.#invoke(driver, "outcome"));
-  }
+/** Gives a guest that waits the replies to its nested calls. */
+export function resumeGuest(instance: EngineInstance, replies: string): GuestEnd {
+  return settle(instance, instance.call("settle", replies));
+}
 
-  #startDriver(host: GuestHost): QuickJSHandle | undefined {
-    const context = this.#context;
-    const send = context.newFunction("send", (level, message) => {
-      host.log(context.getString(level) as LogLevel, context.getString(message));
-    });
-    const make = context.unwrapResult(context.evalCode(DRIVER_SOURCE, "driver.js"));
-    return this.#call(this.#scope.manage(make), [this.#scope.manage(send)]);
+/** Lets the guest run on until it has an outcome, or nothing more to do. */
+function settle(instance: EngineInstance, first: string | undefined): GuestEnd {
+  let text = first;
+  if (text === "") {
+    instance.runJobs();
+    text = instance.call("poll");
   }
-
-  #invoke(driver: QuickJSHandle, method: string, ...args: QuickJSHandle[]): QuickJSHandle | undefined {
-    return this.#call(this.#scope.manage(this.#context.getProp(driver, method)), args);
-  }
-
-  /** `undefined` when the callee threw: the driver's functions do so only when they are interrupted. */
-  #call(callee: QuickJSHandle, args: QuickJSHandle[]): QuickJSHandle | undefined {
-    const result = this.#context.callFunction(callee, this.#context.undefined, args);
-    if (!result.error) return this.#scope.manage(result.value);
-    result.error.dispose();
-    return undefined;
-  }
-
-  #text(handle: QuickJSHandle | undefined): string | undefined {
-    if (handle === undefined || this.#context.typeof(handle) !== "string") return undefined;
-    return this.#context.getString(handle);
-  }
+  // Not every built-in looks at the clock: a result that comes late is none.
+  if (instance.host.isOver()) return { status: "timeout" };
+  if (text === undefined) throw new Error("the engine could not run the driver");
+  return text === "" ? { status: "pending" } : { status: "text", text };
 }

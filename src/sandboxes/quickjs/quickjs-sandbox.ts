@@ -1,153 +1,135 @@
-import { readFile } from "node:fs/promises";
 import type { CapabilityName } from "../../policy/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
 import { entryBeside } from "../entry.ts";
 import type { ToolImplementations } from "../implementation.ts";
-import { checkOutput } from "../output.ts";
 import {
-  type ResourceUse,
   type Sandbox,
   type SandboxOutcome,
   type SandboxTask,
+  type TaskObserver,
   ToolPreparationError,
 } from "../sandbox.ts";
-import { type PoolOutcome, WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
-import { readFailure } from "./failure.ts";
-import { MIN_MEMORY_BYTES } from "./heap.ts";
+import { untilAborted } from "../until-aborted.ts";
+import { WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
+import { compileEngine } from "./engine-build.ts";
+import { describeLoadFailure } from "./failure.ts";
 import type { QuickJsImplementation } from "./implementation.ts";
-import type { QuickJsAnswer, QuickJsTask } from "./worker-entry.ts";
+import { QuickJsCall } from "./quickjs-call.ts";
+import { DEFAULT_LIMITS, type QuickJsLimits, unenforceableLimit } from "./quickjs-limits.ts";
+import { loadTemplate } from "./template-loader.ts";
+import { type Template, TemplateStore, templateKey } from "./template-store.ts";
+import type { QuickJsThreadData } from "./thread-task.ts";
+import { ToolSource } from "./tool-source.ts";
 
 /** Options of {@link QuickJsSandbox}. */
 export interface QuickJsSandboxOptions {
   readonly workers?: WorkerPoolOptions;
 }
 
-const DEFAULTS: Required<ResourceLimits> = Object.freeze({
-  wallTimeMs: 30_000,
-  memoryBytes: 64 * 1_024 * 1_024,
-  outputBytes: 1_024 * 1_024,
-});
-
-/** How long a guest may take to notice its deadline before its thread is ended. */
-const INTERRUPT_GRACE_MS = 50;
-
 /** The engine recurses on V8's stack: a guest must hit the engine's own limit first. */
 const THREAD_LIMITS = Object.freeze({ stackSizeMb: 16 });
 
 /**
- * Runs untrusted JavaScript in QuickJS, compiled to WebAssembly, in threads of a pool: a fresh runtime for
- * every call, JSON text across the border, a linear memory that cannot grow past its cap. A guest has the
- * language and `console`, and nothing else, so no failure of it can have had an effect.
+ * Runs untrusted JavaScript in QuickJS, compiled to WebAssembly, in threads of a pool. A tool is evaluated once,
+ * and kept as a snapshot; each call starts from it in a heap that no other call ever saw: JSON text across the
+ * border, a linear memory that cannot grow past its cap. A guest has the language, `console` and the context of
+ * its call, and nothing else: only nested calls can have had an effect.
  */
 export class QuickJsSandbox implements Sandbox {
   readonly mode = "quickjs";
-  readonly capabilities: ReadonlySet<CapabilityName> = new Set();
-  readonly defaults: ResourceLimits = DEFAULTS;
-  readonly #pool: WorkerPool;
-  readonly #sources = new WeakMap<QuickJsImplementation, Promise<string>>();
+  readonly capabilities: ReadonlySet<CapabilityName> = new Set<CapabilityName>([
+    "clock",
+    "random",
+    "tools",
+    "frozenClock",
+    "randomSeed",
+  ]);
+  readonly defaults: ResourceLimits = DEFAULT_LIMITS;
+  readonly #workers: WorkerPoolOptions | undefined;
+  readonly #sources = new WeakMap<QuickJsImplementation, Promise<ToolSource>>();
+  readonly #templates = new TemplateStore<SandboxOutcome>();
+  readonly #closing = new AbortController();
+  #pool: WorkerPool | Promise<WorkerPool> | undefined;
 
-  constructor(options: QuickJsSandboxOptions = {}) {
-    this.#pool = new WorkerPool(
-      entryBeside(import.meta.filename, "worker-entry"),
-      options.workers,
-      THREAD_LIMITS,
-    );
+  constructor({ workers }: QuickJsSandboxOptions = {}) {
+    this.#workers = workers;
   }
 
-  /** The engine does not run in less memory than its binary declares: 16 MiB. */
-  unenforceable({ memoryBytes = MIN_MEMORY_BYTES }: ResourceLimits): LimitName | undefined {
-    return memoryBytes < MIN_MEMORY_BYTES ? "memoryBytes" : undefined;
+  unenforceable(limits: ResourceLimits): LimitName | undefined {
+    return unenforceableLimit(limits);
   }
 
   async prepare({ quickjs }: ToolImplementations): Promise<void> {
     if (quickjs === undefined) return;
-    const source = await this.#source(quickjs);
-    const outcome = await this.#runProgram(source, quickjs.export, undefined, DEFAULTS, SILENT);
-    if (outcome.status === "completed") return;
-    throw new ToolPreparationError(
-      outcome.status === "failed" ? outcome.message : `it ended with ${outcome.status}`,
-    );
+    const loaded = await this.#template(quickjs, DEFAULT_LIMITS, SILENT);
+    if (!("status" in loaded)) return;
+    if (loaded.status !== "failed") throw new ToolPreparationError(`it ended with ${loaded.status}`);
+    const { detail, message } = loaded;
+    throw new ToolPreparationError(detail === undefined ? message : describeLoadFailure(detail));
   }
 
   async run(task: SandboxTask): Promise<SandboxOutcome> {
-    const { quickjs } = task.implementations;
+    const { implementations, signal, observer } = task;
+    const limits: QuickJsLimits = { ...DEFAULT_LIMITS, ...task.limits };
     try {
+      const { quickjs } = implementations;
       if (quickjs === undefined) throw new ToolPreparationError("the tool has no implementation for QuickJS");
-      const source = await this.#source(quickjs);
-      return await this.#runProgram(source, quickjs.export, JSON.stringify(task.input), task.limits, task);
+      // Loading is for all calls to come, so it goes on when this one no longer waits for it.
+      const loading = this.#template(quickjs, limits, observer);
+      const loaded = loading instanceof Promise ? await untilAborted(loading, signal) : loading;
+      if (loaded === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
+      if ("status" in loaded) return loaded;
+      const pool = await this.#openPool();
+      return await new QuickJsCall(pool, task, limits, this.#closing.signal).run(loaded);
     } catch (error) {
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail: String(error) };
     }
   }
 
-  async #runProgram(
-    source: string,
-    exportName = "default",
-    input: string | undefined,
-    limits: ResourceLimits,
-    { signal, observer }: Pick<SandboxTask, "signal" | "observer">,
-  ): Promise<SandboxOutcome> {
-    const { wallTimeMs, memoryBytes, outputBytes } = { ...DEFAULTS, ...limits };
-    const task: QuickJsTask = { source, exportName, input, wallTimeMs, memoryBytes };
-    const options = { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer };
-    return readPoolOutcome(await this.#pool.run<QuickJsAnswer>(task, options), outputBytes);
+  /** The template of a tool under limits; the outcome of loading it, when that failed. */
+  async #template(
+    implementation: QuickJsImplementation,
+    limits: QuickJsLimits,
+    observer: TaskObserver,
+  ): Promise<Template | SandboxOutcome> {
+    const source = await this.#source(implementation);
+    const key = templateKey(source.key, limits.memoryBytes, limits.stackBytes);
+    const known = this.#templates.find(key);
+    if (known !== undefined) return known;
+    return this.#templates.load(key, limits.wallTimeMs, async () =>
+      loadTemplate(await this.#openPool(), source, key, limits, observer),
+    );
   }
 
-  /** A file is read once; a failed reading is tried again. */
-  #source(implementation: QuickJsImplementation): Promise<string> {
-    if ("source" in implementation) return Promise.resolve(implementation.source);
+  /** A tool's modules are read once; a failed reading is tried again. */
+  #source(implementation: QuickJsImplementation): Promise<ToolSource> {
     const known = this.#sources.get(implementation);
     if (known !== undefined) return known;
-    const reading = readFile(implementation.file, "utf8").catch((error: unknown) => {
+    const opening = ToolSource.open(implementation).catch((error: unknown) => {
       this.#sources.delete(implementation);
-      throw new ToolPreparationError(`the module cannot be read: ${String(error)}`);
+      throw error;
     });
-    this.#sources.set(implementation, reading);
-    return reading;
+    this.#sources.set(implementation, opening);
+    return opening;
   }
 
-  close(): Promise<void> {
-    return this.#pool.close();
+  #openPool(): WorkerPool | Promise<WorkerPool> {
+    if (this.#closing.signal.aborted) throw new ToolPreparationError("the sandbox is closed");
+    this.#pool ??= compileEngine().then((engine) => {
+      if (this.#closing.signal.aborted) throw new ToolPreparationError("the sandbox is closed");
+      const data: QuickJsThreadData = { engine };
+      const entry = entryBeside(import.meta.filename, "worker-entry");
+      this.#pool = new WorkerPool(entry, this.#workers, { limits: THREAD_LIMITS, data });
+      return this.#pool;
+    });
+    return this.#pool;
   }
-}
 
-const SILENT: Pick<SandboxTask, "signal" | "observer"> = {
-  signal: undefined,
-  observer: { output: () => {}, log: () => {} },
-};
-
-function readPoolOutcome(outcome: PoolOutcome<QuickJsAnswer>, maxOutputBytes: number): SandboxOutcome {
-  const used = { wallTimeMs: outcome.wallTimeMs };
-  const effect = "none";
-  switch (outcome.status) {
-    case "returned":
-      return readAnswer(outcome.result, { ...used, memoryBytes: outcome.result.memoryBytes }, maxOutputBytes);
-    case "unavailable":
-      return { status: "unavailable", effect, used, detail: outcome.reason };
-    case "crashed":
-      return { status: "failed", effect, used, message: ENGINE_BROKE, detail: String(outcome.error.stack) };
-    default:
-      return { status: outcome.status, effect, used };
+  async close(): Promise<void> {
+    this.#closing.abort();
+    const pool = await Promise.resolve(this.#pool).catch(() => undefined);
+    await pool?.close();
   }
 }
 
-const ENGINE_BROKE = "Tool broke the JavaScript engine that it ran in";
-
-function readAnswer(answer: QuickJsAnswer, used: ResourceUse, maxOutputBytes: number): SandboxOutcome {
-  const effect = "none";
-  if (answer.status === "timeout") return { status: "timeout", effect, used };
-  if (answer.status === "text" && answer.text.startsWith("+")) {
-    const { outputBytes, ...checked } = checkOutput(answer.text.slice(1), maxOutputBytes);
-    return { effect, ...checked, used: { ...used, outputBytes } };
-  }
-  // A guest out of memory fails in any way, its own or the engine's; that it asked for more is what counts.
-  if (answer.hitMemoryCap) return { status: "limit_exceeded", limit: "memoryBytes", effect, used };
-  switch (answer.status) {
-    case "stalled":
-      return { status: "failed", effect, used, message: "Tool awaits a promise that can never settle" };
-    case "broken":
-      return { status: "failed", effect, used, message: ENGINE_BROKE, detail: answer.detail };
-    case "text":
-      return { status: "failed", effect, used, ...readFailure(answer.text.slice(1)) };
-  }
-}
+const SILENT: TaskObserver = { output: () => {}, log: () => {} };

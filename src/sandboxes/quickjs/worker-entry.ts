@@ -1,43 +1,96 @@
+import { createHash } from "node:crypto";
+import { workerData } from "node:worker_threads";
 import { ThreadLog } from "../thread-log.ts";
 import { markStarted, type ThreadTask } from "../worker-thread.ts";
-import { type GuestEnd, type GuestProgram, runGuest } from "./guest.ts";
-import { Heap } from "./heap.ts";
+import type { EngineInstance } from "./engine-instance.ts";
+import { type GuestEnd, loadGuest, resumeGuest, startGuest } from "./guest.ts";
+import { HostSide } from "./host-side.ts";
+import { InstanceShelf } from "./instance-shelf.ts";
+import { RandomSupply } from "./random-supply.ts";
+import type { QuickJsAnswer, QuickJsEnd, QuickJsTask, QuickJsThreadData } from "./thread-task.ts";
 
-/** What the thread is told of a call. */
-export interface QuickJsTask extends GuestProgram {
-  readonly wallTimeMs: number;
-  readonly memoryBytes: number;
+const chance = new RandomSupply();
+const shelf = new InstanceShelf((workerData as QuickJsThreadData).engine);
+
+/** Runs one step of one call. */
+export default async function runQuickJsTask(task: QuickJsTask & ThreadTask): Promise<QuickJsAnswer> {
+  const instance = await takeInstance(task);
+  const log = new ThreadLog(task, task.log);
+  markStarted(task);
+  const host = new HostSide(task, log);
+  instance.host = host;
+  let end: QuickJsEnd;
+  try {
+    end = finish(runStep(instance, host, task), instance, host, task);
+    shelf.put(instance);
+  } catch (thrown) {
+    end = host.isOver() ? { status: "timeout" } : broken(thrown);
+  }
+  const { bytes: memoryBytes, refused: hitMemoryCap } = instance.memory;
+  return { ...end, memoryBytes, hitMemoryCap, log: log.left };
 }
 
-/** What the thread answers. */
-export type QuickJsAnswer = {
-  /** Bytes of linear memory at the end. */
-  readonly memoryBytes: number;
-  /** Whether the guest wanted more memory than its cap. */
-  readonly hitMemoryCap: boolean;
-} & (GuestEnd | { /** The engine broke. */ readonly status: "broken"; readonly detail: string });
-
-/** A heap ready for the next call; never one that a guest broke or made grow. */
-let spare: Heap | undefined;
-
-/** Runs one call in a fresh runtime, under a memory cap. */
-export default async function runQuickJsTask(task: QuickJsTask & ThreadTask): Promise<QuickJsAnswer> {
-  const heap = spare?.maxBytes === task.memoryBytes ? spare : await Heap.create(task.memoryBytes);
-  spare = undefined;
-  const log = new ThreadLog(task);
-  markStarted(task);
-  const deadline = performance.now() + task.wallTimeMs;
-  const isOver = (): boolean => performance.now() > deadline;
-  try {
-    const end = runGuest(heap, task, { isOver, log: (level, message) => log.write(level, message) });
-    if (heap.isPristine && end.status !== "timeout") spare = heap;
-    return { ...end, memoryBytes: heap.bytes, hitMemoryCap: heap.hitCap };
-  } catch (thrown) {
-    const end = isOver() ? ({ status: "timeout" } as const) : broken(thrown);
-    return { ...end, memoryBytes: heap.bytes, hitMemoryCap: heap.hitCap };
+function takeInstance({ step, memoryBytes }: QuickJsTask): EngineInstance | Promise<EngineInstance> {
+  switch (step.kind) {
+    case "load":
+      return shelf.create(memoryBytes);
+    case "start":
+      return shelf.take(step.template, memoryBytes);
+    case "resume":
+      return shelf.take(step.guest, memoryBytes);
   }
 }
 
-function broken(thrown: unknown): { readonly status: "broken"; readonly detail: string } {
+function runStep(instance: EngineInstance, host: HostSide, { step, owner }: QuickJsTask): GuestEnd {
+  let end: GuestEnd;
+  switch (step.kind) {
+    case "load":
+      return loadGuest(instance, step.program, step.stackBytes);
+    case "start":
+      instance.restore(step.template, owner, randomState(step.randomSeed));
+      end = startGuest(instance, step.input);
+      break;
+    case "resume":
+      instance.restore(step.guest, owner, undefined);
+      end = resumeGuest(instance, step.replies);
+  }
+  // What the host refuses is refused at once; a guest that goes on asking meets its deadline.
+  for (;;) {
+    const refusals = host.takeRefusals();
+    if (end.status !== "pending" || refusals === undefined) return end;
+    end = resumeGuest(instance, refusals);
+  }
+}
+
+function finish(end: GuestEnd, instance: EngineInstance, host: HostSide, task: QuickJsTask): QuickJsEnd {
+  const { step, outputBytes: maxBytes } = task;
+  if (step.kind === "load" && end.status === "text") {
+    if (host.missingModule !== undefined) return { status: "needs_module", ...host.missingModule };
+    if (end.text.startsWith("+")) return { status: "loaded", template: instance.snapshot() };
+  }
+  if (end.status === "pending") {
+    const { requests } = host;
+    if (requests.length === 0 && (step.kind !== "resume" || step.outstanding === 0)) {
+      return { status: "stalled" };
+    }
+    return { status: "waiting", guest: instance.snapshot(), requests };
+  }
+  if (end.status === "text" && end.text.startsWith("+")) {
+    // A result over its budget need not cross to the other thread.
+    const outputBytes = Buffer.byteLength(end.text) - 1;
+    if (outputBytes > maxBytes) return { status: "output_exceeded", outputBytes };
+  }
+  return end;
+}
+
+/** 8 bytes, not all of them 0: that is the one state that the generator never leaves. */
+function randomState(seed: string | undefined): Uint8Array {
+  const bytes =
+    seed === undefined ? chance.next() : createHash("sha256").update(seed).digest().subarray(0, 8);
+  bytes[0] = (bytes[0] ?? 0) | 1;
+  return bytes;
+}
+
+function broken(thrown: unknown): QuickJsEnd {
   return { status: "broken", detail: thrown instanceof Error ? String(thrown.stack) : String(thrown) };
 }

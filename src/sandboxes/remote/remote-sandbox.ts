@@ -1,6 +1,7 @@
+import { isUtf8 } from "node:buffer";
 import { Pool } from "undici";
 import type { CapabilityName } from "../../policy/capabilities.ts";
-import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
+import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
 import type { ToolImplementations } from "../implementation.ts";
 import { checkOutput } from "../output.ts";
 import { type Sandbox, type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
@@ -8,7 +9,7 @@ import { BodyTooLargeError, readBody } from "./body.ts";
 import { connectionFailure, statusFailure } from "./failure.ts";
 import { parseEndpoint } from "./implementation.ts";
 
-const DEFAULTS: Required<Omit<ResourceLimits, "memoryBytes">> = Object.freeze({
+const DEFAULTS: Required<Pick<ResourceLimits, "wallTimeMs" | "outputBytes">> = Object.freeze({
   wallTimeMs: 30_000,
   outputBytes: 1_024 * 1_024,
 });
@@ -28,9 +29,9 @@ export class RemoteSandbox implements Sandbox {
   readonly #pools = new Map<string, Pool>();
   readonly #closing = new AbortController();
 
-  /** Memory is the other machine's to limit. */
+  /** Memory and stack are the other machine's to limit. */
   unenforceable(limits: ResourceLimits): LimitName | undefined {
-    return limits.memoryBytes === undefined ? undefined : "memoryBytes";
+    return firstLimitBesides(limits, ["wallTimeMs", "outputBytes"]);
   }
 
   async prepare({ remote }: ToolImplementations): Promise<void> {
@@ -52,7 +53,7 @@ export class RemoteSandbox implements Sandbox {
     let pool = this.#pools.get(origin);
     if (pool === undefined) {
       // The deadline bounds all of an exchange; undici's own time-outs would only cut it short.
-      pool = new Pool(origin, { headersTimeout: 0, bodyTimeout: 0 });
+      pool = new Pool(origin, { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 0 } });
       this.#pools.set(origin, pool);
     }
     return pool;
@@ -107,20 +108,26 @@ class Exchange {
   }
 
   async #exchange(): Promise<SandboxOutcome> {
-    const { callId, toolName, sessionId, input } = this.#task;
+    const { callId, toolName, sessionId, canonical } = this.#task;
     const { outputBytes: maxBytes } = this.#limits;
     const { statusCode, body } = await this.#pool.request({
       path: this.#endpoint.pathname + this.#endpoint.search,
       method: "POST",
       headers: { "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({ id: callId, name: toolName, session: sessionId, arguments: input }),
+      body: `{"id":${JSON.stringify(callId)},"name":${JSON.stringify(toolName)},"session":${JSON.stringify(sessionId)},"arguments":${canonical.text}}`,
       signal: this.#abort.signal,
     });
     const isOk = statusCode >= 200 && statusCode < 300;
-    const text = await readBody(body, isOk ? maxBytes : MAX_ERROR_BODY_BYTES, isOk ? "refuse" : "cut");
+    const bytes = await readBody(body, isOk ? maxBytes : MAX_ERROR_BODY_BYTES, isOk ? "refuse" : "cut");
     const used = { wallTimeMs: performance.now() - this.#startedAt };
-    if (!isOk) return { status: "failed", effect: "unknown", used, message: statusFailure(statusCode, text) };
-    const { outputBytes, ...checked } = checkOutput(text === "" ? "null" : text, maxBytes);
+    if (!isOk) {
+      const message = statusFailure(statusCode, bytes.toString());
+      return { status: "failed", effect: "unknown", used, message };
+    }
+    if (!isUtf8(bytes)) {
+      return { status: "failed", effect: "committed", used, message: "Tool returned no valid UTF-8" };
+    }
+    const { outputBytes, ...checked } = checkOutput(bytes.length === 0 ? "null" : bytes.toString(), maxBytes);
     return { effect: "committed", ...checked, used: { ...used, outputBytes } };
   }
 

@@ -22,7 +22,14 @@ export class BinaryReader {
   }
 
   byte(): number {
-    const value = this.#bytes[this.#at++];
+    const value = this.peek();
+    this.#at++;
+    return value;
+  }
+
+  /** The next byte, which is left where it is. */
+  peek(): number {
+    const value = this.#bytes[this.#at];
     if (value === undefined) throw new ToolPreparationError("the component ends in the middle of something");
     return value;
   }

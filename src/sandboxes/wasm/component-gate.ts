@@ -2,7 +2,6 @@ import { ToolPreparationError } from "../sandbox.ts";
 import { BinaryReader, isComponent, isCoreModule, sections } from "./binary-reader.ts";
 import { readCoreModule } from "./core-module.ts";
 import { checkCoreName } from "./core-name.ts";
-import { GUEST_INTERFACE } from "./guest-interface.ts";
 import { checkImport } from "./wasi/interfaces.ts";
 
 /** The largest component, in bytes. */
@@ -21,14 +20,13 @@ const SECTION = Object.freeze({
   component: 4,
   alias: 6,
   import: 10,
-  export: 11,
 });
 
 /**
  * What a component must pass before any other code sees it: its size and structure are bounded, no name in
- * it can become code, and it imports and exports what a tool may and must.
+ * it can become code, and it imports only what there is.
  *
- * @returns the WASI interfaces that it imports, without their versions.
+ * @returns the interfaces that it imports, without their versions.
  * @throws {ToolPreparationError} with the reason.
  */
 export function passComponentGate(binary: Uint8Array): readonly string[] {
@@ -39,17 +37,13 @@ export function passComponentGate(binary: Uint8Array): readonly string[] {
   }
   const gate = new Gate();
   gate.pass(binary);
-  if (!gate.exports.includes(GUEST_INTERFACE)) {
-    throw new ToolPreparationError(`it does not export '${GUEST_INTERFACE}' (see wit/tool.wit)`);
-  }
-  const imports = gate.imports.flatMap((name) => checkImport(name) ?? []);
+  const imports = gate.imports.map(checkImport);
   return [...new Set(imports)];
 }
 
 /** Walks a component and those inside it. */
 class Gate {
   readonly imports: string[] = [];
-  readonly exports: string[] = [];
   #coreModules = 0;
   #coreInstances = 0;
   #components = 0;
@@ -66,7 +60,6 @@ class Gate {
       else if (id === SECTION.component) this.pass(body);
       else if (id === SECTION.alias) reader.vector(() => passAlias(reader));
       else if (id === SECTION.import && this.#depth === 1) reader.vector(() => this.#readImport(reader));
-      else if (id === SECTION.export && this.#depth === 1) reader.vector(() => this.#readExport(reader));
     }
     this.#depth--;
   }
@@ -97,13 +90,6 @@ class Gate {
     }
     this.imports.push(name);
     bound("imports", this.imports.length, MAX_IMPORTS);
-  }
-
-  #readExport(reader: BinaryReader): void {
-    this.exports.push(readExternName(reader));
-    readSort(reader);
-    reader.u32();
-    if (reader.byte() === 1) readExternType(reader);
   }
 }
 

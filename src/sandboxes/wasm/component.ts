@@ -3,6 +3,8 @@ import type { CompiledCore, WasmArtifact } from "./artifact.ts";
 import { limitCoreModule } from "./core-limits.ts";
 import { readCoreModule } from "./core-module.ts";
 import { checkCoreName } from "./core-name.ts";
+import type { ReadComponent } from "./linking/component-reader.ts";
+import type { ComponentFunction, LinkPlan } from "./linking/link-plan.ts";
 import { LruMap } from "./lru-map.ts";
 import {
   divideMemory,
@@ -11,9 +13,7 @@ import {
   MAX_TABLE_ELEMENTS,
   PAGE_BYTES,
 } from "./memory-budget.ts";
-import type { TranspiledComponent, TranspiledCore } from "./transpiled.ts";
 
-const MAX_CORE_INSTANCES = 64;
 const MAX_CAPS = 8;
 
 /** A component made ready for a memory cap, and the name under which threads keep it. */
@@ -22,32 +22,33 @@ export interface CappedComponent {
   readonly artifact: WasmArtifact;
 }
 
-/** A component that passed the gates and was transpiled. It is compiled once for each memory cap. */
+/** A component that passed the gates and was validated. It is compiled once for each memory cap. */
 export class Component {
   /** Bytes that its memories take from the start: with a lower cap it cannot run. */
   readonly initialBytes: number;
   readonly #digest: string;
-  readonly #imports: readonly string[];
-  readonly #source: string;
-  readonly #modules: readonly (TranspiledCore & InstantiatedModule)[];
+  readonly #plan: LinkPlan;
+  readonly #modules: readonly (InstantiatedModule & { readonly binary: Uint8Array })[];
   readonly #capped = new LruMap<number, Promise<CappedComponent>>(MAX_CAPS);
 
   /**
    * @param digest The component's own, in hex.
-   * @param imports The WASI interfaces that it imports, without their versions.
-   * @throws {ToolPreparationError} when it would make too many instances, memories or tables.
+   * @throws {ToolPreparationError} when it would make too many memories or tables.
    */
-  constructor(digest: string, imports: readonly string[], { source, cores }: TranspiledComponent) {
-    const instances = countInstances(source);
+  constructor(digest: string, { plan, coreModules }: ReadComponent) {
     this.#digest = digest;
-    this.#imports = imports;
-    this.#source = source;
-    this.#modules = cores.map((core) => ({
-      ...core,
-      module: readCoreModule(core.binary),
-      instances: instances.get(core.name) ?? 0,
+    this.#plan = plan;
+    this.#modules = coreModules.map((binary, index) => ({
+      binary,
+      module: readCoreModule(binary),
+      instances: plan.coreInstances.filter(({ module }) => module === index).length,
     }));
     this.initialBytes = initialMemoryBytes(this.#modules);
+  }
+
+  /** The functions that it exports: those of an interface as `interface#function`. */
+  get exports(): ReadonlyMap<string, ComponentFunction> {
+    return this.#plan.exports;
   }
 
   /**
@@ -69,19 +70,13 @@ export class Component {
   async #compile(capPages: number): Promise<CappedComponent> {
     const caps = divideMemory(this.#modules, capPages);
     const cores = await Promise.all(
-      this.#modules.map(async ({ name, binary, instances }, index): Promise<CompiledCore> => {
+      this.#modules.map(async ({ binary }, index): Promise<CompiledCore> => {
         const memories = caps[index] ?? [];
         const pages = memories.map(({ maxPages }) => maxPages);
-        return {
-          name,
-          instances,
-          memories,
-          module: await compile(limitCoreModule(binary, pages, MAX_TABLE_ELEMENTS)),
-        };
+        return { memories, module: await compile(limitCoreModule(binary, pages, MAX_TABLE_ELEMENTS)) };
       }),
     );
-    const artifact = { source: this.#source, imports: this.#imports, cores };
-    return { key: `${this.#digest}:${capPages}`, artifact };
+    return { key: `${this.#digest}:${capPages}`, artifact: { plan: this.#plan, cores } };
   }
 }
 
@@ -99,25 +94,4 @@ async function compile(binary: Uint8Array): Promise<WebAssembly.Module> {
     checkCoreName(name);
   }
   return module;
-}
-
-/** How often the generated code instantiates each core module. Threads hold it to that: see `instance.ts`. */
-function countInstances(source: string): ReadonlyMap<string, number> {
-  const names = new Map<string, string>();
-  for (const [, variable = "", name = ""] of source.matchAll(
-    /const (module\d+) = getCoreModule\('([^']+)'\)/g,
-  )) {
-    names.set(variable, name);
-  }
-  const counts = new Map<string, number>();
-  let total = 0;
-  for (const [, variable = ""] of source.matchAll(/instantiateCore\((module\d+)\b/g)) {
-    const name = names.get(variable) ?? "";
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-    total++;
-  }
-  if (total > MAX_CORE_INSTANCES) {
-    throw new ToolPreparationError(`it makes more than ${MAX_CORE_INSTANCES} core instances`);
-  }
-  return counts;
 }

@@ -1,36 +1,23 @@
-import { compileFunction } from "node:vm";
+import { AbiError } from "./abi/abi-error.ts";
+import { type CoreFunction, callLifted, lowerFunction } from "./abi/call.ts";
+import { Crossing } from "./abi/crossing.ts";
+import { dispose, Handles } from "./abi/handles.ts";
+import type { ComponentValue } from "./abi/value.ts";
 import type { CompiledCore, WasmArtifact } from "./artifact.ts";
 import { memoryExportName } from "./core-limits.ts";
-import { GUEST_INTERFACE, type Guest } from "./guest-interface.ts";
-import { BudgetedTextDecoder } from "./lift-budget.ts";
+import { callHost, type HostInterfaces } from "./host-call.ts";
+import type { LiftBudget } from "./lift-budget.ts";
+import type {
+  CanonicalOptions,
+  ComponentFunction,
+  CoreInstantiation,
+  CoreItem,
+  CoreNamespace,
+} from "./linking/link-plan.ts";
 import { PAGE_BYTES } from "./memory-budget.ts";
-
-type InstantiateCore = (module: WebAssembly.Module, imports?: WebAssembly.Imports) => WebAssembly.Instance;
-
-/** What jco writes for `instantiation: sync`. */
-type Instantiate = (
-  coreModule: (name: string) => WebAssembly.Module | undefined,
-  imports: Readonly<Record<string, object>>,
-  instantiateCore: InstantiateCore,
-) => Readonly<Record<string, unknown>>;
 
 /** A memory counts as full when less than this part of it is left: allocators ask for more than a page. */
 const SMALL_REST = 1 / 8;
-
-/** A component whose code is loaded in this thread. */
-export interface LoadedComponent {
-  readonly artifact: WasmArtifact;
-  readonly instantiate: Instantiate;
-}
-
-/** Loads generated code. The globals by which it would debug or complain are not there for it. */
-export function loadComponent(artifact: WasmArtifact): LoadedComponent {
-  const load = compileFunction(artifact.source, ["TextDecoder", "globalThis", "console"], {
-    filename: "component.js",
-  });
-  const instantiate = load(BudgetedTextDecoder, {}, { error() {}, debug() {} }) as Instantiate;
-  return { artifact, instantiate };
-}
 
 interface CappedMemory {
   readonly memory: WebAssembly.Memory;
@@ -39,46 +26,143 @@ interface CappedMemory {
   readonly lowered: boolean;
 }
 
-/** One fresh instance of a component, for one call. */
+/**
+ * One fresh instance of a component, for one call: made by its link plan, with its own memories and handles.
+ * Of what comes out of it, everything but `AbiError`, `LiftBudgetError` and the host's errors is V8's.
+ */
 export class ComponentInstance {
-  readonly #cores: ReadonlyMap<WebAssembly.Module, CompiledCore>;
-  readonly #component: LoadedComponent;
-  readonly #instances = new Map<CompiledCore, number>();
+  readonly #host: HostInterfaces;
+  readonly #budget: LiftBudget;
+  readonly #artifact: WasmArtifact;
+  readonly #instances: WebAssembly.Instance[] = [];
+  readonly #handles: readonly Handles[];
+  readonly #crossings = new Map<CanonicalOptions, Crossing>();
   readonly #memories: CappedMemory[] = [];
+  /** What ended the call: a component can catch what is thrown through it, and may not go on. */
+  #ended: { readonly by: unknown } | undefined;
 
-  constructor(component: LoadedComponent) {
-    this.#component = component;
-    this.#cores = new Map(component.artifact.cores.map((core) => [core.module, core]));
+  constructor(artifact: WasmArtifact, host: HostInterfaces, budget: LiftBudget) {
+    this.#artifact = artifact;
+    this.#host = host;
+    this.#budget = budget;
+    this.#handles = Array.from({ length: artifact.plan.componentInstances }, () => new Handles());
   }
 
-  /** Instantiates, and calls. Throws whatever generated code throws. */
-  call(
-    imports: Readonly<Record<string, object>>,
-    ...[tool, input, context]: Parameters<Guest["call"]>
-  ): unknown {
-    const { artifact, instantiate } = this.#component;
-    const exported = instantiate(
-      (name) => artifact.cores.find((core) => core.name === name)?.module,
-      imports,
-      this.#instantiateCore,
-    );
-    return (exported[GUEST_INTERFACE] as Guest).call(tool, input, context);
+  /** Instantiates, and calls an exported function. */
+  call(exported: ComponentFunction, args: readonly ComponentValue[]): ComponentValue {
+    try {
+      for (const each of this.#artifact.plan.coreInstances) this.#instantiate(each);
+      const value = this.#call(exported, args);
+      if (this.#ended !== undefined) throw this.#ended.by;
+      return value;
+    } finally {
+      for (const handles of this.#handles) handles.dispose();
+    }
   }
 
-  /** The caps were divided by how often each module is instantiated: once more would pass their sum. */
-  readonly #instantiateCore: InstantiateCore = (module, imports) => {
-    const core = this.#cores.get(module);
-    const count = core === undefined ? 0 : (this.#instances.get(core) ?? 0) + 1;
-    if (core === undefined || count > core.instances)
-      throw new Error("there are more core instances than declared");
-    this.#instances.set(core, count);
-    const instance = new WebAssembly.Instance(module, imports);
-    for (const [index, { maxPages, lowered }] of core.memories.entries()) {
+  #instantiate({ module: index, imports }: CoreInstantiation): void {
+    const core = this.#artifact.cores[index];
+    if (core === undefined) throw new AbiError("there is no such core module");
+    const given: Record<string, WebAssembly.ModuleImports> = Object.create(null);
+    for (const [namespace, items] of imports) given[namespace] = this.#namespace(items);
+    const instance = new WebAssembly.Instance(core.module, given);
+    this.#instances.push(instance);
+    this.#watchMemories(instance, core);
+  }
+
+  #namespace(namespace: CoreNamespace): WebAssembly.ModuleImports {
+    if (namespace.kind === "instance") return this.#instances[namespace.instance]?.exports ?? {};
+    const items: WebAssembly.ModuleImports = Object.create(null);
+    for (const [name, item] of namespace.items) items[name] = this.#item(item);
+    return items;
+  }
+
+  #watchMemories(instance: WebAssembly.Instance, { memories }: CompiledCore): void {
+    for (const [index, { maxPages, lowered }] of memories.entries()) {
       const memory = instance.exports[memoryExportName(index)] as WebAssembly.Memory;
       this.#memories.push({ memory, cap: maxPages * PAGE_BYTES, lowered });
     }
-    return instance;
-  };
+  }
+
+  #item(item: CoreItem): WebAssembly.ExportValue {
+    switch (item.kind) {
+      case "export": {
+        const found = this.#instances[item.instance]?.exports[item.name];
+        if (found === undefined) throw new AbiError("a core instance lacks an export");
+        return found;
+      }
+      case "lower": {
+        const { function: callee, options } = item;
+        const getCrossing = (): Crossing => this.#crossing(options);
+        return this.#guarded(lowerFunction(getCrossing, callee.type, (args) => this.#call(callee, args)));
+      }
+      default:
+        return this.#guarded(this.#resourceFunction(item));
+    }
+  }
+
+  /** A function for the component's core: after something ended the call, none of them runs any more. */
+  #guarded(run: CoreFunction): CoreFunction {
+    return (...values) => {
+      if (this.#ended !== undefined) throw this.#ended.by;
+      try {
+        return run(...values);
+      } catch (thrown) {
+        this.#ended ??= { by: thrown };
+        throw thrown;
+      }
+    };
+  }
+
+  #resourceFunction(item: Extract<CoreItem, { readonly component: number }>): CoreFunction {
+    const { kind, resource, component } = item;
+    const handles = this.#handlesOf(component);
+    switch (kind) {
+      case "resource.new":
+        return (representation) => handles.add({ resource, owned: true, representation });
+      case "resource.rep":
+        return (index) => handles.get(Number(index) >>> 0, resource).representation as number;
+      case "resource.drop":
+        return (index) => {
+          const { owned, representation } = handles.remove(Number(index) >>> 0, resource);
+          if (!owned) return undefined;
+          const destructor = this.#artifact.plan.destructors.get(resource);
+          if (destructor !== undefined) (this.#item(destructor) as CoreFunction)(representation as number);
+          else dispose(representation);
+          return undefined;
+        };
+    }
+  }
+
+  #call(callee: ComponentFunction, args: readonly ComponentValue[]): ComponentValue {
+    if (callee.kind === "import") return callHost(this.#host, callee, args);
+    const { type, core, options } = callee;
+    const postReturn =
+      options.postReturn === undefined ? undefined : (this.#item(options.postReturn) as CoreFunction);
+    return callLifted(this.#crossing(options), type, this.#item(core) as CoreFunction, postReturn, args);
+  }
+
+  #crossing(options: CanonicalOptions): Crossing {
+    const known = this.#crossings.get(options);
+    if (known !== undefined) return known;
+    const { component, encoding, memory, realloc } = options;
+    const crossing = new Crossing({
+      component,
+      encoding,
+      memory: memory === undefined ? undefined : (this.#item(memory) as WebAssembly.Memory),
+      realloc: realloc === undefined ? undefined : (this.#item(realloc) as (...sizes: number[]) => number),
+      handles: this.#handlesOf(component),
+      budget: this.#budget,
+    });
+    this.#crossings.set(options, crossing);
+    return crossing;
+  }
+
+  #handlesOf(component: number): Handles {
+    const handles = this.#handles[component];
+    if (handles === undefined) throw new AbiError("there is no such component instance");
+    return handles;
+  }
 
   /** Bytes of all its linear memories now. */
   get memoryBytes(): number {

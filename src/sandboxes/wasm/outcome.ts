@@ -1,7 +1,7 @@
 import type { ResourceLimits } from "../../policy/limits.ts";
 import { checkOutput } from "../output.ts";
+import type { PoolOutcome } from "../pool-task.ts";
 import type { ResourceUse, SandboxOutcome } from "../sandbox.ts";
-import type { PoolOutcome } from "../worker-pool.ts";
 import type { WasmAnswer } from "./worker-entry.ts";
 
 /** A component can reach nothing outside: whatever became of it, nothing changed. */
@@ -38,14 +38,18 @@ function readAnswer(
   { outputBytes: maxOutputBytes }: ResourceLimits,
 ): SandboxOutcome {
   if (answer.status === "needs-artifact") return unavailable("the thread did not take the component");
-  const used = { wallTimeMs, memoryBytes: answer.memoryBytes };
+  const { memoryBytes, logLines } = answer;
+  const used = { wallTimeMs, memoryBytes, ...(logLines > 0 && { logLines }) };
   switch (answer.status) {
     case "returned": {
       const { outputBytes, ...checked } = checkOutput(answer.text, maxOutputBytes);
       return { effect, ...checked, used: { ...used, outputBytes } };
     }
     case "tool-error":
-      return { status: "failed", effect, used, message: answer.message, detail: `error code ${answer.code}` };
+      return {
+        ...{ status: "failed", effect, used, message: answer.message },
+        ...(answer.code !== undefined && { detail: `error code ${answer.code}` }),
+      };
     case "output-exceeded": {
       const { outputBytes } = answer;
       return { status: "limit_exceeded", limit: "outputBytes", effect, used: { ...used, outputBytes } };

@@ -1,12 +1,17 @@
 import type { GenerateOptions } from "@bytecodealliance/jco-transpile/component";
 
-/** How jco writes a component as JavaScript. Part of what names a cache entry. */
+/** How jco transpiles a component. Part of what names a cache entry. */
 export const TRANSPILE_OPTIONS: GenerateOptions = {
   name: "component",
   map: [],
-  // One function without imports of its own, which is given core modules and imports.
   instantiation: { tag: "sync" },
   noNodejsCompat: true,
   noComponentErrorWrapping: true,
   base64Cutoff: 0,
 };
+
+/** What jco may write beyond the component's own bytes: a small component can ask for endless code. */
+export const MAX_GENERATED_BYTES: number = 8 * 1_024 * 1_024;
+
+/** The verdict on a component that jco transpiles. */
+export const VALID = "+";

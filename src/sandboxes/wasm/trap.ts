@@ -1,3 +1,5 @@
+import { AbiError } from "./abi/abi-error.ts";
+import { ArgumentError } from "./exports/argument-error.ts";
 import { LiftBudgetError } from "./lift-budget.ts";
 import { CapabilityDeniedError } from "./wasi/denied.ts";
 import { ExitError } from "./wasi/host.ts";
@@ -11,14 +13,18 @@ export type Trap =
       /** For the operator. */
       readonly detail: string;
     }
-  /** It wanted what it may not have, or did not want to answer. */
+  /** It wanted what it may not have, did not want to answer, or was not called. */
   | { readonly status: "refused" /** For the model. */; readonly message: string }
   | { readonly status: "lifted-too-much" };
 
-/** Reads what came out of generated code instead of an answer. */
+/** Reads what came out of a component instead of an answer. */
 export function readTrap(thrown: unknown): Trap {
   if (thrown instanceof LiftBudgetError) return { status: "lifted-too-much" };
-  if (thrown instanceof CapabilityDeniedError || thrown instanceof ExitError) {
+  if (
+    thrown instanceof CapabilityDeniedError ||
+    thrown instanceof ExitError ||
+    thrown instanceof ArgumentError
+  ) {
     return { status: "refused", message: thrown.message };
   }
   const detail = thrown instanceof Error ? String(thrown.stack) : `a ${typeof thrown} was thrown`;
@@ -33,5 +39,6 @@ function describe(thrown: unknown): string {
   }
   if (thrown instanceof WebAssembly.Exception)
     return "Tool trapped: it threw an exception and did not catch it";
+  if (thrown instanceof AbiError) return `Tool broke the contract of a component: ${thrown.message}`;
   return "Tool broke the contract of a component: what it handed over is not of the declared type";
 }

@@ -6,7 +6,7 @@ const FILES: Record<string, string> = {
   "add.js": "export default ({ a, b }, { log }) => { log('adding'); return a + b; };",
   "broken.js": "export default () => 1;\nconst x = ;",
   "fails.ts":
-    "export const run = (input: { n: number }): void => {\n  throw new RangeError(`\\u001b[2J${input.n}`);\n};",
+    "export const run = (input: { n: number }): void => {\n  throw new RangeError('\\u001b[2J' + input.n);\n};",
   "enum.ts": "enum A { B }\nexport default () => A.B;",
   "policy.yaml": `
 rules:

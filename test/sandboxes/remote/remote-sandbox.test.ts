@@ -64,6 +64,11 @@ describe("a remote tool", () => {
     expect(error).toEqual({ code: "execution_error", message, effect: "unknown" });
   });
 
+  test("that answers with what is no UTF-8 fails, instead of losing bytes", async () => {
+    const { error } = await call((_request, response) => response.end(Buffer.from([0x22, 0xff, 0x22])));
+    expect(error).toMatchObject({ code: "execution_error", message: "Tool returned no valid UTF-8" });
+  });
+
   test("that answers without a body gives null", async () => {
     const { success, output } = await call((_request, response) => response.writeHead(204).end());
     expect({ success, output }).toEqual({ success: true, output: null });

@@ -17,7 +17,7 @@ async function gate(wat: string): Promise<readonly string[]> {
 
 describe("the component gate", () => {
   test("passes a component of the world and tells which WASI it imports", async () => {
-    expect(passComponentGate(contract)).toEqual([]);
+    expect(passComponentGate(contract)).toEqual(["sandgate:tool/host", "sandgate:tool/types"]);
     expect(passComponentGate(readFileSync(await wasiComponent()))).toEqual(
       expect.arrayContaining(["wasi:cli/environment", "wasi:clocks/monotonic-clock", "wasi:http/types"]),
     );
@@ -27,7 +27,7 @@ describe("the component gate", () => {
     const hostile = await watComponent({ fields: `(func (export "${HOSTILE}"))` });
     expect(() => passComponentGate(hostile)).toThrow(/holds the name "x'\];globalThis\.PWNED=1;\/\/"/);
     const harmless = await watComponent({ fields: '(func (export "x/globalThis.PWNED=1"))' });
-    expect(passComponentGate(harmless)).toEqual([]);
+    expect(passComponentGate(harmless)).toEqual(["sandgate:tool/types"]);
   });
 
   test.each([
@@ -46,9 +46,8 @@ describe("the component gate", () => {
       (core module $m (memory (export "m") 1)) (core instance $i (instantiate $m))
       (core module $other) ${field})`;
     await expect(gate(wat(hostile))).rejects.toThrow(/a core module holds the name/);
-    // The same with another name comes as far as what this component lacks.
-    await expect(gate(wat(hostile.replace(HOSTILE, "x").replaceAll(/\\[\da-f\\]+/g, "")))).rejects.toThrow(
-      /does not export/,
+    await expect(gate(wat(hostile.replace(HOSTILE, "x").replaceAll(/\\[\da-f\\]+/g, "")))).resolves.toEqual(
+      [],
     );
   });
 

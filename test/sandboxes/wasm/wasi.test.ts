@@ -78,6 +78,28 @@ describe("a component", () => {
     expect(await outputOf("random_bytes", random)).toBe(16);
   });
 
+  test("gets the time and the numbers that a grant sets, the same in each call", async () => {
+    const frozen = { clock: true, frozenClock: 1_700_000_000_123 };
+    expect(Number(await outputOf("wall", frozen))).toBe(1_700_000_000);
+    expect(await run("wall", { frozenClock: 1 })).toMatchObject({ status: "failed" });
+    expect(await outputOf("sleep", frozen)).toBeDefined();
+    const seeded = (randomSeed: string): Capabilities => ({ random: true, randomSeed });
+    const first = await outputOf("random", seeded("a"));
+    expect(await outputOf("random", seeded("a"))).toEqual(first);
+    expect(await outputOf("random", seeded("b"))).not.toEqual(first);
+    expect(await run("random", { randomSeed: "a" })).toMatchObject({ status: "failed" });
+  });
+
+  test("logs no more lines than its limit, and the receipt has them", async () => {
+    const log = logKeeper();
+    const limits = { wallTimeMs: 5_000, logLines: 2 };
+    const outcome = await sandbox.run(wasmTask(component, "print", "hello", { observer: log, limits }));
+    expect(outcome).toMatchObject({ status: "completed", used: { logLines: 2 } });
+    await expect.poll(() => log.lines.at(-1)?.[1]).toContain("the log ends here");
+    expect(log.lines).toHaveLength(3);
+    expect(await run("read")).not.toHaveProperty("used.logLines");
+  });
+
   test("has an empty standard input and no directories", async () => {
     expect(await run("read")).toMatchObject({ output: true });
     expect(await run("directories")).toMatchObject({ output: 0 });

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { contractComponent } from "../../fixtures/wasm/contract-component.ts";
-import { wasmTask } from "../../fixtures/wasm/task.ts";
+import { logKeeper, wasmTask } from "../../fixtures/wasm/task.ts";
 import { watComponent } from "../../fixtures/wasm/wat-component.ts";
 
 const MIB = 1_024 * 1_024;
@@ -50,6 +50,21 @@ describe("a Wasm tool", () => {
     for (const given of [pathToFileURL(component), pathToFileURL(component).href, readFileSync(component)]) {
       expect(await sandbox.run(wasmTask(given, "echo", 1))).toMatchObject({ output: 1 });
     }
+  });
+
+  test("writes into the log, tells how far it has come, and asks whether its time is over", async () => {
+    const log = logKeeper();
+    expect(await sandbox.run(wasmTask(component, "report", null, { observer: log }))).toMatchObject({
+      output: false,
+      used: { logLines: 3 },
+    });
+    await expect
+      .poll(() => log.lines)
+      .toEqual([
+        ["warn", "halfway"],
+        ["info", "progress: 1"],
+        ["info", "progress: 1.5 of 3: halfway"],
+      ]);
   });
 
   test("never sees what an earlier call left", async () => {

@@ -40,6 +40,32 @@ export function error(code: u8, message: string): usize {
   return result;
 }
 
+/** What a model is told of a tool. */
+export class Definition {
+  constructor(
+    public name: string,
+    public description: string,
+    /** JSON text. */
+    public inputSchema: string,
+  ) {}
+}
+
+const DEFINITION_BYTES: usize = 24;
+
+/** The result of `describe`: a list of records of three strings. */
+export function definitions(all: Definition[]): usize {
+  const list = heap.alloc(DEFINITION_BYTES * all.length);
+  for (let i = 0; i < all.length; i++) {
+    const at = list + DEFINITION_BYTES * i;
+    storeString(at, all[i].name);
+    storeString(at + 8, all[i].description);
+    storeString(at + 16, all[i].inputSchema);
+  }
+  store<usize>(result, list);
+  store<usize>(result + 4, all.length);
+  return result;
+}
+
 function storeString(at: usize, text: string): void {
   const bytes = String.UTF8.encode(text);
   store<usize>(at, changetype<usize>(bytes));

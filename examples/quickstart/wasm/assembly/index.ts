@@ -1,7 +1,24 @@
-import { error, ErrorCode, readString } from "./guest";
+import { Definition, definitions, error, ErrorCode, readString } from "./guest";
 import { similarNames } from "./similar-names";
 
 export { realloc as cabi_realloc } from "./guest";
+
+const NAMES = '{"type":"array","items":{"type":"string"}}';
+
+/** `sandgate:tool/guest#describe`. The build gives it that name. */
+export function describe(): usize {
+  return definitions([
+    new Definition(
+      "similar_names",
+      "Ranks names by how many edits they are away from a query",
+      '{"type":"object","properties":{"query":{"type":"string"},"candidates":' +
+        NAMES +
+        '},"required":["query","candidates"],"additionalProperties":false}',
+    ),
+    new Definition("wasm_loop", "Never ends", '{"type":"object"}'),
+    new Definition("wasm_bomb", "Takes all the memory it can get", '{"type":"object"}'),
+  ]);
+}
 
 /** `sandgate:tool/guest#call`. The build gives it that name. */
 export function call(

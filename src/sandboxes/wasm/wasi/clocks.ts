@@ -1,40 +1,43 @@
+import type { ComponentRecord } from "../abi/value.ts";
 import type { WasiMembers } from "./members.ts";
 import { Pollable } from "./poll.ts";
 
 const NANOSECONDS_PER_SECOND = 1_000_000_000n;
 const NANOSECONDS_PER_MS = 1_000_000n;
 
-interface Datetime {
-  readonly seconds: bigint;
-  readonly nanoseconds: number;
+/**
+ * `wasi:clocks/wall-clock`, granted.
+ *
+ * @param frozenMs The one time that it shows, in ms since the epoch; `undefined` for the true time.
+ */
+export function wallClock(frozenMs: number | undefined): WasiMembers {
+  return {
+    now: () => datetime(BigInt(frozenMs ?? Date.now()) * NANOSECONDS_PER_MS),
+    resolution: () => datetime(NANOSECONDS_PER_MS),
+  };
 }
 
-/** `wasi:clocks/wall-clock`, granted. */
-export const wallClock: WasiMembers = {
-  now(): Datetime {
-    const ns = BigInt(Date.now()) * NANOSECONDS_PER_MS;
-    return {
-      seconds: ns / NANOSECONDS_PER_SECOND,
-      nanoseconds: Number(ns % NANOSECONDS_PER_SECOND),
-    };
-  },
-  resolution(): Datetime {
-    return { seconds: 0n, nanoseconds: Number(NANOSECONDS_PER_MS) };
-  },
-};
+/** The record `datetime`. A time before the epoch has none: it counts as the epoch. */
+function datetime(ns: bigint): ComponentRecord {
+  const known = ns > 0n ? ns : 0n;
+  return {
+    seconds: known / NANOSECONDS_PER_SECOND,
+    nanoseconds: Number(known % NANOSECONDS_PER_SECOND),
+  };
+}
 
-/** `wasi:clocks/monotonic-clock`, granted. */
-export const monotonicClock: WasiMembers = {
-  now(): bigint {
-    return process.hrtime.bigint();
-  },
-  resolution(): bigint {
-    return 1n;
-  },
-  subscribeInstant(when: bigint): Pollable {
-    return Pollable.at(when);
-  },
-  subscribeDuration(ns: bigint): Pollable {
-    return Pollable.at(process.hrtime.bigint() + ns);
-  },
-};
+/**
+ * `wasi:clocks/monotonic-clock`, granted. A frozen clock shows 0, and whoever waits by it goes on at once: its
+ * time never comes.
+ *
+ * @param isFrozen Whether time stands still.
+ */
+export function monotonicClock(isFrozen: boolean): WasiMembers {
+  const now = (): bigint => (isFrozen ? 0n : process.hrtime.bigint());
+  return {
+    now,
+    resolution: () => 1n,
+    subscribeInstant: (when: bigint) => (isFrozen ? new Pollable() : Pollable.at(when)),
+    subscribeDuration: (ns: bigint) => (isFrozen ? new Pollable() : Pollable.at(now() + ns)),
+  };
+}

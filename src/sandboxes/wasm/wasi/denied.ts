@@ -17,8 +17,7 @@ export class CapabilityDeniedError extends Error {
 
 /**
  * An interface on which every function and every resource throws {@link CapabilityDeniedError} when it is
- * used, so that a component which merely imports it still starts. Generated code takes members by name when
- * it starts: resources begin with a capital letter.
+ * used, so that a component which merely imports it still starts. Resources begin with a capital letter.
  *
  * @param known Members that work all the same.
  */

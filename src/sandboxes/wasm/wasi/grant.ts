@@ -4,4 +4,8 @@ export interface WasiGrant {
   readonly env: readonly (readonly [name: string, value: string])[];
   readonly clock: boolean;
   readonly random: boolean;
+  /** The one time that the clocks show, in ms since the epoch; `undefined` for the true time. */
+  readonly frozenClock: number | undefined;
+  /** What random numbers are made of; `undefined` for chance. */
+  readonly randomSeed: string | undefined;
 }

@@ -1,41 +1,54 @@
 import type { LogLevel } from "../../log-level.ts";
+import type { TaggedValue } from "../abi/value.ts";
 import { monotonicClock, wallClock } from "./clocks.ts";
 import { deniedInterface } from "./denied.ts";
 import type { WasiGrant } from "./grant.ts";
 import { LineWriter } from "./line-writer.ts";
 import type { WasiMembers } from "./members.ts";
 import { Pollable } from "./poll.ts";
-import { insecure, insecureSeed, random } from "./random.ts";
+import { type RandomInterfaces, randomInterfaces } from "./random.ts";
 import { InputStream, IoError, OutputStream } from "./streams.ts";
 
 /** A component called `wasi:cli/exit`, which ends it. */
 export class ExitError extends Error {
   override readonly name = "ExitError";
+  /** Whether it said that all went well. */
+  readonly success: boolean;
+
+  constructor(success: boolean) {
+    super("Tool exited instead of answering");
+    this.success = success;
+  }
 }
 
 /** The WASI of one call, made from its grant. Nothing in it outlives the call. */
 export class WasiHost {
   readonly #grant: WasiGrant;
+  readonly #random: RandomInterfaces;
   readonly #stdout: LineWriter;
   readonly #stderr: LineWriter;
+  readonly #interfaces = new Map<string, object>();
 
   /** @param log Takes the lines of standard output (`info`) and standard error (`warn`). */
   constructor(grant: WasiGrant, log: (level: LogLevel, line: string) => void) {
     this.#grant = grant;
+    this.#random = randomInterfaces(grant.randomSeed);
     this.#stdout = new LineWriter((line) => log("info", line));
     this.#stderr = new LineWriter((line) => log("warn", line));
   }
 
-  /** What generated code links: each of the interfaces, by name without version. */
-  imports(interfaceNames: readonly string[]): Readonly<Record<string, object>> {
-    return Object.fromEntries(
-      interfaceNames.map((name) => [name, deniedInterface(name, this.#members(name))]),
-    );
+  /** An interface, by its name without version. */
+  interface(name: string): object {
+    const known = this.#interfaces.get(name);
+    if (known !== undefined) return known;
+    const made = deniedInterface(name, this.#members(name));
+    this.#interfaces.set(name, made);
+    return made;
   }
 
   /** What of an interface works for this call; the rest of it is denied. */
   #members(name: string): WasiMembers | undefined {
-    const { clock, random: mayDraw } = this.#grant;
+    const { clock, random, frozenClock } = this.#grant;
     switch (name) {
       case "wasi:cli/environment":
         return {
@@ -44,7 +57,7 @@ export class WasiHost {
           initialCwd: () => undefined,
         };
       case "wasi:cli/exit":
-        return { exit, exitWithCode: exit };
+        return { exit, exitWithCode };
       case "wasi:cli/stdin":
         return { getStdin: () => new InputStream() };
       case "wasi:cli/stdout":
@@ -68,15 +81,15 @@ export class WasiHost {
       case "wasi:filesystem/types":
         return { filesystemErrorCode: () => undefined };
       case "wasi:clocks/wall-clock":
-        return clock ? wallClock : undefined;
+        return clock ? wallClock(frozenClock) : undefined;
       case "wasi:clocks/monotonic-clock":
-        return clock ? monotonicClock : undefined;
+        return clock ? monotonicClock(frozenClock !== undefined) : undefined;
       case "wasi:random/random":
-        return mayDraw ? random : undefined;
+        return random ? this.#random.random : undefined;
       case "wasi:random/insecure":
-        return mayDraw ? insecure : undefined;
+        return random ? this.#random.insecure : undefined;
       case "wasi:random/insecure-seed":
-        return mayDraw ? insecureSeed : undefined;
+        return random ? this.#random.insecureSeed : undefined;
       default:
         return undefined;
     }
@@ -89,6 +102,10 @@ export class WasiHost {
   }
 }
 
-function exit(): never {
-  throw new ExitError("Tool exited instead of answering");
+function exit(status: TaggedValue): never {
+  throw new ExitError(status.tag === "ok");
+}
+
+function exitWithCode(code: number): never {
+  throw new ExitError(code === 0);
 }

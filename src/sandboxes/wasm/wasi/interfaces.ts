@@ -4,7 +4,7 @@ import { ToolPreparationError } from "../../sandbox.ts";
 /** What it takes to use an interface: a capability, nothing, or something that no grant can give. */
 export type Authority = CapabilityName | "none" | "ungrantable";
 
-/** Every interface of WASI 0.2 that a component may import. Without the authority a use fails, not the start. */
+/** Every interface that a component may import. Without the authority a use fails, not the start. */
 export const WASI_INTERFACES: ReadonlyMap<string, Authority> = new Map<string, Authority>([
   // Without a grant, the environment is there and empty.
   ["wasi:cli/environment", "none"],
@@ -39,20 +39,22 @@ export const WASI_INTERFACES: ReadonlyMap<string, Authority> = new Map<string, A
   ["wasi:http/types", "ungrantable"],
   ["wasi:http/outgoing-handler", "ungrantable"],
   ["wasi:http/incoming-handler", "ungrantable"],
+  ["sandgate:tool/host", "none"],
+  // Types only.
+  ["sandgate:tool/types", "none"],
 ]);
 
-/** Types only: nothing of it is linked. */
-const OWN_TYPES = "sandgate:tool/types@0.1.0";
+/** The versions of which there are: of WASI 0.2 any, of our own this one. */
+const NAME = /^(?:(wasi:[a-z]+\/[a-z-]+)@0\.2\.\d+|(sandgate:tool\/[a-z]+)@0\.1\.0)$/;
 
 /**
- * The interface that a component's import asks for, without its version; `undefined` where nothing need be
- * linked.
+ * The interface that a component's import asks for, without its version.
  *
  * @throws {ToolPreparationError} when there is no such interface here.
  */
-export function checkImport(name: string): string | undefined {
-  if (name === OWN_TYPES) return undefined;
-  const [, interfaceName = ""] = /^(wasi:[a-z]+\/[a-z-]+)@0\.2\.\d+$/.exec(name) ?? [];
+export function checkImport(name: string): string {
+  const [, wasi, own] = NAME.exec(name) ?? [];
+  const interfaceName = wasi ?? own ?? "";
   if (WASI_INTERFACES.has(interfaceName)) return interfaceName;
   throw new ToolPreparationError(
     `it imports '${name.slice(0, 128)}', which is not there: a component may import interfaces of WASI 0.2`,

@@ -1,10 +1,9 @@
-import { endCrossing } from "../lift-budget.ts";
 import { Pollable } from "./poll.ts";
 
 /** Bytes that a stream takes at once. */
 const MAX_WRITE_BYTES = 65_536;
 
-/** Thrown into generated code, this is a result of the interface and no failure of the host. */
+/** Thrown by the host, this is a result of the interface and no failure of the host. */
 const CLOSED = Object.freeze({ tag: "closed" });
 
 /** `wasi:io/error`'s resource. No stream here ever fails with one. */
@@ -48,7 +47,6 @@ export class OutputStream {
     return BigInt(MAX_WRITE_BYTES);
   }
   write(bytes: Uint8Array): void {
-    endCrossing();
     // The interface's rule: whoever writes more than `check-write` allowed traps.
     if (bytes.length > MAX_WRITE_BYTES) throw new RangeError("a stream was given too much at once");
     this.#sink(bytes);

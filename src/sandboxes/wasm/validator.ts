@@ -5,42 +5,44 @@ import { dirname, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { entryBeside } from "../entry.ts";
 import { ToolPreparationError } from "../sandbox.ts";
+import { VALID } from "./transpile-options.ts";
 
 const TIMEOUT_MS = 10_000;
 const HEAP_MIB = 512;
 /** Pages of 64 KiB: 1 GiB for jco, which is WebAssembly itself. */
 const WASM_PAGES = 16_384;
-/** What jco may write beyond the component's own bytes: a small component can ask for endless code. */
-const MAX_GENERATED_BYTES = 8 * 1_024 * 1_024;
+/** The most that the process may answer. */
+const MAX_ANSWER_BYTES = 65_536;
 const MAX_CHILDREN = 2;
 
 const jco = createRequire(import.meta.url).resolve("@bytecodealliance/jco-transpile/component");
 
-/** The version of jco: what it writes belongs to no other. */
+/** The version of jco: its verdict is no other's. */
 export function jcoVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", pathToFileURL(jco)), "utf8"));
   return String((manifest as { readonly version?: unknown }).version);
 }
 
-/** Has jco transpile components, each in a process of its own that can reach nothing and ends in time. */
-export class Transpiler {
+/**
+ * Has jco validate components, by transpiling them: each in a process of its own that can reach nothing and
+ * ends in time. What jco writes is thrown away; a component is run by its link plan.
+ */
+export class Validator {
   readonly #closing = new AbortController();
   readonly #waiting: (() => void)[] = [];
   #children = 0;
 
   /**
-   * Transpiles a component.
+   * Passes a valid component.
    *
-   * @returns an encoded `TranspiledComponent`.
    * @throws {ToolPreparationError} with what jco said, or which bound was passed.
    */
-  async transpile(binary: Uint8Array): Promise<Buffer> {
+  async validate(binary: Uint8Array): Promise<void> {
     if (this.#children >= MAX_CHILDREN) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#children++;
     try {
       const answer = await runChild(binary, this.#closing.signal);
-      if (answer[0] === "+".charCodeAt(0)) return answer.subarray(1);
-      throw new ToolPreparationError(answer.subarray(1).toString());
+      if (answer !== VALID) throw new ToolPreparationError(answer.slice(1));
     } finally {
       this.#children--;
       this.#waiting.shift()?.();
@@ -53,9 +55,8 @@ export class Transpiler {
   }
 }
 
-function runChild(binary: Uint8Array, signal: AbortSignal): Promise<Buffer> {
-  const maxBytes = binary.length + MAX_GENERATED_BYTES;
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+function runChild(binary: Uint8Array, signal: AbortSignal): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
   const fail = (reason: string): void => reject(new ToolPreparationError(reason));
   if (signal.aborted) {
     fail("the sandbox is closed");
@@ -69,17 +70,10 @@ function runChild(binary: Uint8Array, signal: AbortSignal): Promise<Buffer> {
     killSignal: "SIGKILL",
     signal,
   });
-  const chunks: Buffer[] = [];
-  let bytes = 0;
+  let answer = "";
   let stderr = "";
-  child.stdout.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes <= maxBytes) {
-      chunks.push(chunk);
-      return;
-    }
-    fail(`jco writes more than ${MAX_GENERATED_BYTES} bytes of code for it`);
-    child.kill("SIGKILL");
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    answer = (answer + chunk).slice(0, MAX_ANSWER_BYTES);
   });
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
     stderr = (stderr + chunk).slice(0, 2_048);
@@ -87,10 +81,10 @@ function runChild(binary: Uint8Array, signal: AbortSignal): Promise<Buffer> {
   // It may end before it has read everything; its exit tells why.
   child.stdin.on("error", () => {}).end(binary);
   child.on("error", (error) => {
-    fail(signal.aborted ? "the sandbox is closed" : `the transpiler cannot be started: ${error.message}`);
+    fail(signal.aborted ? "the sandbox is closed" : `the validator cannot be started: ${error.message}`);
   });
   child.on("close", (code, killedBy) => {
-    if (code === 0 && bytes > 0) resolve(Buffer.concat(chunks));
+    if (code === 0 && answer !== "") resolve(answer);
     else if (killedBy === "SIGKILL") fail(`jco took longer than ${TIMEOUT_MS} ms, or too much memory`);
     else fail(`jco broke on it (exit ${code ?? killedBy}): ${stderr}`);
   });

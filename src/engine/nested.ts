@@ -1,0 +1,92 @@
+import { commonCapabilities } from "../policy/capabilities.ts";
+import { LIMIT_NAMES, type LimitName, type ResourceLimits, strictestLimits } from "../policy/limits.ts";
+import { compileNamePattern } from "../policy/name-pattern.ts";
+import { checkGrant, type ExecutionGrant } from "../policy/policy.ts";
+import type { CallTool, NestedResult, Sandbox } from "../sandboxes/sandbox.ts";
+import type { ToolCall } from "./call.ts";
+import type { DispatchContext } from "./context.ts";
+import { abortedByHookText } from "./errors.ts";
+import type { ToolExecution } from "./execution.ts";
+import type { RegisteredTool } from "./registry.ts";
+
+/** How deep tools may call tools: the model's call is 0, and a call of this depth calls nothing. */
+export const MAX_NESTING = 3;
+
+/** The call whose tool calls another one: what it may, and no more, is what it can hand on. */
+export interface Caller {
+  readonly callId: string;
+  readonly depth: number;
+  readonly grant: ExecutionGrant;
+  /** What is left of its limits. */
+  readonly limits: ResourceLimits;
+}
+
+/** Dispatches one nested call as any other. */
+type DispatchNested = (call: ToolCall, ctx: DispatchContext, caller: Caller) => Promise<ToolExecution | null>;
+
+/** Whether a call's grant lets its tool call the tool of that name. */
+export function mayCall({ grant }: Caller, name: string): boolean {
+  return grant.capabilities.tools?.some((pattern) => compileNamePattern(pattern).matches(name)) === true;
+}
+
+/** What a call hands to its sandbox, so that its tool can call others; `undefined` where it may call none. */
+export function toolCaller(
+  caller: Caller,
+  ctx: DispatchContext,
+  dispatch: DispatchNested,
+): CallTool | undefined {
+  if (caller.grant.capabilities.tools === undefined || caller.depth >= MAX_NESTING) return undefined;
+  let count = 0;
+  return async ({ name, input }, { signal, wallTimeMs }) => {
+    const call = { id: `${caller.callId}/${++count}`, name, arguments: input };
+    const signals = ctx.signal === undefined ? signal : AbortSignal.any([ctx.signal, signal]);
+    const { nestedCalls } = caller.limits;
+    const limits = {
+      ...caller.limits,
+      ...(wallTimeMs !== undefined && { wallTimeMs: Math.max(Math.ceil(wallTimeMs), 1) }),
+      ...(nestedCalls !== undefined && { nestedCalls: nestedCalls - count }),
+    };
+    return readResult(await dispatch(call, { ...ctx, signal: signals }, { ...caller, limits }));
+  };
+}
+
+function readResult(execution: ToolExecution | null): NestedResult {
+  if (execution === null) {
+    return { error: { code: "permission_denied", message: abortedByHookText(), effect: "none" } };
+  }
+  return execution.error === undefined ? { output: execution.output } : { error: execution.error };
+}
+
+/** A grant with no more authority than its caller has. */
+export function narrowGrant(
+  { sandbox, limits, capabilities }: ExecutionGrant,
+  { grant, limits: left }: Caller,
+): ExecutionGrant {
+  const { tools, ...common } = commonCapabilities(grant.capabilities, capabilities);
+  const isSpent = left.nestedCalls !== undefined && left.nestedCalls < 1;
+  return checkGrant({
+    sandbox,
+    limits: strictestLimits(limits, left.wallTimeMs === undefined ? {} : { wallTimeMs: left.wallTimeMs }),
+    capabilities: { ...common, ...(tools !== undefined && !isSpent && { tools }) },
+  });
+}
+
+/**
+ * The limits of a nested call: the least of its own and of what is left of its caller's. A limit of the caller
+ * that means nothing in the nested call's sandbox is left out: it bounds the caller's sandbox, where it holds.
+ */
+export function narrowLimits(
+  own: ResourceLimits,
+  { limits: left }: Caller,
+  sandbox: Sandbox,
+  { tool }: RegisteredTool,
+): ResourceLimits {
+  const names = LIMIT_NAMES.filter((name) => {
+    const value = left[name];
+    return value !== undefined && value > 0 && sandbox.unenforceable({ [name]: value }, tool) === undefined;
+  });
+  const shared = Object.fromEntries(names.map((name) => [name, left[name]])) as {
+    [Name in LimitName]?: number;
+  };
+  return Object.freeze(strictestLimits(own, shared));
+}

@@ -1,0 +1,142 @@
+import type { JsonBounds } from "./bounds.ts";
+import { closingQuote } from "./skip-string.ts";
+import { MAX_DEPTH } from "./value.ts";
+
+/** Where and why a text is refused although it may be JSON. */
+export interface JsonRefusal {
+  /** Such as "nested deeper than 256 levels". */
+  readonly reason: string;
+  /** Index of the UTF-16 code unit where it goes wrong. */
+  readonly position: number;
+}
+
+/** What to look for beside the bounds: of a text that is no JSON, only its structure can be told. */
+export type RefusalScope = "structure" | "everything";
+
+const NUMBER = /[-\d][\d.eE+-]*/y;
+const INTEGER = /^-?\d+$/;
+const BACKSLASH = 0x5c;
+const LETTER_U = 0x75;
+const FIRST_HIGH = 0xd800;
+const FIRST_LOW = 0xdc00;
+const LAST_LOW = 0xdfff;
+/** `__proto__` with each of its nine characters written as `\uXXXX`. */
+const MAX_ESCAPED_PROTO = 9 * 6;
+
+/**
+ * Finds the first thing for which a JSON text is refused: a bound that it exceeds and, in a text that
+ * `JSON.parse` took, a number that a double cannot hold, half of a surrogate pair or a member named
+ * `__proto__`. One pass, no recursion.
+ */
+export function locateRefusal(
+  text: string,
+  bounds: JsonBounds,
+  scope: RefusalScope,
+): JsonRefusal | undefined {
+  if (text.length > bounds.length)
+    return { reason: `longer than ${bounds.length} characters`, position: bounds.length };
+  const isOpenObject: boolean[] = [];
+  let values = 1;
+  let members = 0;
+  let isMemberName = false;
+  for (let position = 0; position < text.length; position++) {
+    switch (text[position]) {
+      case '"': {
+        const end = closingQuote(text, position);
+        // A string without an end is a syntax error, which is somebody else's to locate.
+        if (end === -1) return undefined;
+        const refusal = scope === "everything" ? refuseString(text, position, end, isMemberName) : undefined;
+        if (refusal !== undefined) return refusal;
+        isMemberName = false;
+        position = end;
+        break;
+      }
+      case "{":
+      case "[":
+        if (isOpenObject.length >= MAX_DEPTH) {
+          return { reason: `nested deeper than ${MAX_DEPTH} levels`, position };
+        }
+        isMemberName = text[position] === "{";
+        isOpenObject.push(isMemberName);
+        // The first item or member; what is empty counts as one too, which only tightens the bound a little.
+        if (++values > bounds.values) return { reason: `more than ${bounds.values} values`, position };
+        break;
+      case "}":
+      case "]":
+        isOpenObject.pop();
+        break;
+      case ",":
+        isMemberName = isOpenObject.at(-1) === true;
+        if (++values > bounds.values) return { reason: `more than ${bounds.values} values`, position };
+        break;
+      case ":":
+        if (++members > bounds.members) return { reason: `more than ${bounds.members} members`, position };
+        break;
+      default: {
+        if (scope === "structure") break;
+        NUMBER.lastIndex = position;
+        const literal = NUMBER.exec(text)?.[0];
+        if (literal === undefined) break;
+        const reason = refuseNumber(literal);
+        if (reason !== undefined) return { reason, position };
+        position += literal.length - 1;
+      }
+    }
+  }
+  return undefined;
+}
+
+function refuseString(
+  text: string,
+  start: number,
+  end: number,
+  isMemberName: boolean,
+): JsonRefusal | undefined {
+  const inside = text.slice(start + 1, end);
+  const half = locateHalfPair(inside);
+  if (half !== undefined) return { reason: "half of a surrogate pair", position: start + 1 + half };
+  if (isMemberName && inside.length <= MAX_ESCAPED_PROTO && JSON.parse(`"${inside}"`) === "__proto__") {
+    return { reason: "a member named '__proto__' is not allowed", position: start };
+  }
+  return undefined;
+}
+
+/** The index of a surrogate, raw or escaped, that has no other half beside it. */
+function locateHalfPair(inside: string): number | undefined {
+  if (inside.isWellFormed() && !inside.includes("\\u")) return undefined;
+  for (let at = 0; at < inside.length; ) {
+    const [unit, length] = unitAt(inside, at);
+    if (unit >= FIRST_LOW && unit <= LAST_LOW) return at;
+    const next = at + length;
+    if (unit >= FIRST_HIGH && unit < FIRST_LOW) {
+      const [low, lowLength] = next < inside.length ? unitAt(inside, next) : [0, 0];
+      if (low < FIRST_LOW || low > LAST_LOW) return at;
+      at = next + lowLength;
+    } else at = next;
+  }
+  return undefined;
+}
+
+/** The code unit that a string has at an index, and how many characters write it. */
+function unitAt(inside: string, at: number): readonly [unit: number, length: number] {
+  const unit = inside.charCodeAt(at);
+  if (unit !== BACKSLASH) return [unit, 1];
+  if (inside.charCodeAt(at + 1) !== LETTER_U) return [0, 2];
+  return [Number.parseInt(inside.slice(at + 2, at + 6), 16), 6];
+}
+
+/**
+ * Integers must be kept to the last digit, as they are often names of things; fractions are rounded to the
+ * nearest double, as everywhere in JSON. What ECMAScript itself writes for a double is taken back.
+ */
+function refuseNumber(literal: string): string | undefined {
+  const value = Number(literal);
+  if (!Number.isFinite(value)) return "a number that is too large for a double";
+  if (value === 0) {
+    const isZero = !/[1-9]/.test(literal.replace(/[eE].*/, ""));
+    return isZero ? undefined : "a number that is too small for a double";
+  }
+  if (Number.isSafeInteger(value) || !INTEGER.test(literal)) return undefined;
+  if (String(value) === literal || BigInt(literal) === BigInt(value)) return undefined;
+  return "an integer that a double cannot hold exactly (send it as a string)";
+}

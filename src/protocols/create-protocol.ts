@@ -1,0 +1,57 @@
+import { buildToolResultMessages } from "../engine/messages.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
+import type { AssistantTurn } from "./assistant-turn.ts";
+import { CallStream } from "./call-stream.ts";
+import { checkCallCount } from "./limits.ts";
+import { offerStrictTools, offerTools } from "./offer-tools.ts";
+import type { Protocol, ToolOffer, ToToolsOptions } from "./protocol.ts";
+import type { ProviderShape } from "./provider-shape.ts";
+import { ToolNames } from "./tool-names.ts";
+
+/** Joins a provider's shape with the names of a registry. */
+export function createProtocol<Tools, Message>(
+  shape: ProviderShape<Tools, Message>,
+  registry: ToolRegistry,
+): Protocol<Tools, Message> {
+  const names = new ToolNames(registry, shape.takesAnyName ? /^/ : undefined);
+  const toAlias = <Named extends { readonly name: string }>(named: Named): Named => ({
+    ...named,
+    name: names.toAlias(named.name),
+  });
+  const toResults: Protocol<Tools, Message>["toResults"] = (calls, executions) => {
+    const [, { results }] = buildToolResultMessages(calls, executions);
+    // Providers refuse empty lists.
+    if (results.length === 0) return [];
+    return shape.writeResults(
+      results.map((result) => ({ ...result, toolName: names.toAlias(result.toolName) })),
+    );
+  };
+
+  return Object.freeze({
+    toTools({ strict = false }: ToToolsOptions = {}): ToolOffer<Tools> {
+      names.refresh();
+      const definitions = registry.definitions();
+      const { tools, problems } =
+        strict && shape.strict !== undefined
+          ? offerStrictTools(definitions, shape.strict)
+          : offerTools(definitions);
+      return { tools: shape.writeTools(tools.map(toAlias)), problems };
+    },
+
+    read(message: unknown): AssistantTurn {
+      const { text, calls } = shape.readMessage(message);
+      checkCallCount(calls.length);
+      return { text, calls: calls.map((call) => ({ ...call, name: names.toName(call.name) })) };
+    },
+
+    stream: (): CallStream => new CallStream(shape, names),
+
+    toMessages(calls, executions, { text = "" } = {}) {
+      const [{ toolCalls }] = buildToolResultMessages(calls, executions);
+      if (toolCalls.length === 0) return [];
+      return [...shape.writeTurn(toolCalls.map(toAlias), text), ...toResults(calls, executions)];
+    },
+
+    toResults,
+  } satisfies Protocol<Tools, Message>);
+}

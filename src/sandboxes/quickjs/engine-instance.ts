@@ -1,0 +1,178 @@
+import {
+  newQuickJSWASMModuleFromVariant,
+  newVariant,
+  type QuickJSContext,
+  type QuickJSHandle,
+  type QuickJSRuntime,
+  type QuickJSWASMModule,
+  RELEASE_SYNC,
+} from "quickjs-emscripten";
+import { CappedMemory } from "./capped-memory.ts";
+import { DRIVER_NAME, DRIVER_SOURCE } from "./driver.ts";
+import { RANDOM_STATE, STACK_RESTORE, STACK_TOP } from "./engine-build.ts";
+import { confineImports } from "./engine-imports.ts";
+import { type GuestHost, NOBODY } from "./guest-host.ts";
+import { heapEnd, restoreSnapshot, type Snapshot, takeSnapshot } from "./snapshot.ts";
+
+/** The functions of the driver that the host calls: each takes texts and gives one. */
+export type DriverMethod = "load" | "start" | "settle" | "poll";
+
+/**
+ * One instance of the engine with one runtime, one context and the driver in it. It runs one guest after the
+ * other, each from a {@link Snapshot}. All instances are made in the same way, so that they hold what their host
+ * refers to at the same addresses: that is what lets a snapshot of one go on in another.
+ */
+export class EngineInstance {
+  readonly memory: CappedMemory;
+  readonly maxBytes: number;
+  /** Who runs; set before anything else is asked of the instance. */
+  host: GuestHost = NOBODY;
+  readonly #runtime: QuickJSRuntime;
+  readonly #context: QuickJSContext;
+  readonly #driver: Readonly<Record<DriverMethod, QuickJSHandle>>;
+  readonly #anchor: string;
+  /** What runs here now; what another left behind is zeroed. */
+  #owner = "";
+  #usedEnd: number;
+
+  /** @param initialBytes The size of the memory: what the snapshots that it is to run from have. */
+  static async create(
+    engine: WebAssembly.Module,
+    initialBytes: number,
+    maxBytes: number,
+  ): Promise<EngineInstance> {
+    const memory = new CappedMemory(initialBytes, maxBytes);
+    const clock = { now: (): number => instance?.host.now() ?? Date.now() };
+    let instance: EngineInstance | undefined;
+    const variant = newVariant(RELEASE_SYNC, {
+      wasmMemory: memory,
+      emscriptenModule: {
+        ...QUIET,
+        instantiateWasm: (imports, onSuccess) => {
+          const wasm = new WebAssembly.Instance(engine, confineImports(imports, memory, clock));
+          (wasm.exports[STACK_RESTORE] as (address: number) => void)(STACK_TOP);
+          onSuccess(wasm);
+          return wasm.exports;
+        },
+      },
+    });
+    instance = new EngineInstance(await newQuickJSWASMModuleFromVariant(variant), memory, maxBytes);
+    return instance;
+  }
+
+  private constructor(library: QuickJSWASMModule, memory: CappedMemory, maxBytes: number) {
+    this.memory = memory;
+    this.maxBytes = maxBytes;
+    const runtime = library.newRuntime();
+    this.#runtime = runtime;
+    runtime.setInterruptHandler(() => this.host.isOver());
+    runtime.setModuleLoader(
+      (name) => this.host.loadModule(name),
+      (importer, specifier) => this.host.resolveModule(importer, specifier),
+    );
+    const context = runtime.newContext();
+    this.#context = context;
+    const send = context.newFunction("send", (text) => this.host.receive(context.getString(text)));
+    const make = context.unwrapResult(context.evalCode(DRIVER_SOURCE, DRIVER_NAME));
+    const driver = context.unwrapResult(context.callFunction(make, context.undefined, send));
+    const method = (name: DriverMethod): QuickJSHandle => context.getProp(driver, name);
+    this.#driver = {
+      load: method("load"),
+      start: method("start"),
+      settle: method("settle"),
+      poll: method("poll"),
+    };
+    // The undefined value is looked up when it is first asked for.
+    const addresses = [context.undefined, make, ...Object.values(this.#driver)].map(({ value }) => value);
+    this.#anchor = addresses.join(" ");
+    this.#checkRandomState();
+    this.#usedEnd = heapEnd(memory);
+  }
+
+  /** Sets how deep the guest may recurse: bytes of the engine's own stack. A snapshot keeps it. */
+  limitStack(bytes: number): void {
+    this.#runtime.setMaxStackSize(bytes);
+  }
+
+  /** Evaluates an ES module; the driver's `load` then takes what it exports. */
+  evaluate(name: string, source: string, exportName: string): string | undefined {
+    const context = this.#context;
+    const evaluated = context.evalCode(source, name, { type: "module" });
+    const module = evaluated.error ?? evaluated.value;
+    const failed = evaluated.error ? context.true : context.false;
+    return this.#invoke("load", [module, failed, context.newString(exportName)]);
+  }
+
+  /** Calls a function of the driver; `undefined` when it was interrupted. */
+  call(method: DriverMethod, text?: string): string | undefined {
+    return this.#invoke(method, text === undefined ? [] : [this.#newString(text)]);
+  }
+
+  /** Runs jobs (promise reactions) until there are none, or the host says that it is over. */
+  runJobs(): void {
+    while (this.#runtime.hasPendingJob() && !this.host.isOver()) {
+      this.#runtime.executePendingJobs(JOBS_PER_BATCH).dispose();
+    }
+  }
+
+  /** Takes a snapshot of the guest, which must be at rest. */
+  snapshot(): Snapshot {
+    return takeSnapshot(this.memory, this.#anchor);
+  }
+
+  /**
+   * Puts a guest in place, with random numbers of its own.
+   *
+   * @param owner Whose guest it is. What another owner's left in the memory is zeroed.
+   * @param seed 8 bytes for the state of `Math.random`; `undefined` leaves the snapshot's.
+   */
+  restore(snapshot: Snapshot, owner: string, seed: Uint8Array | undefined): void {
+    if (snapshot.anchor !== this.#anchor || snapshot.memoryBytes !== this.memory.bytes) {
+      throw new Error("the snapshot was not taken in such an instance");
+    }
+    this.#usedEnd = Math.max(this.#usedEnd, heapEnd(this.memory));
+    const isOther = owner !== this.#owner;
+    restoreSnapshot(this.memory, snapshot, isOther ? this.#usedEnd : undefined);
+    if (isOther) this.#usedEnd = heapEnd(this.memory);
+    this.#owner = owner;
+    if (seed !== undefined) new Uint8Array(this.memory.buffer).set(seed, RANDOM_STATE);
+  }
+
+  #invoke(method: DriverMethod, args: QuickJSHandle[]): string | undefined {
+    const context = this.#context;
+    const result = context.callFunction(this.#driver[method], context.undefined, args);
+    // The driver's functions throw only when they are interrupted, or out of memory. Nothing is disposed: the
+    // next snapshot takes the place of it all.
+    return result.error ? undefined : context.getString(result.value);
+  }
+
+  #newString(text: string): QuickJSHandle {
+    const handle = this.#context.newString(text);
+    // Without memory for it the library writes it to address 0: nothing of this guest can be trusted any more.
+    if (this.memory.refused) throw new WebAssembly.RuntimeError("out of memory");
+    return handle;
+  }
+
+  /** Makes sure that the one address that no interface tells is right: a guest must not share random numbers. */
+  #checkRandomState(): void {
+    const read = (): bigint => new DataView(this.memory.buffer).getBigUint64(RANDOM_STATE, true);
+    const before = read();
+    this.#context.unwrapResult(this.#context.evalCode("Math.random()")).dispose();
+    if (before === 0n || read() !== nextRandomState(before)) {
+      throw new Error("the engine keeps the state of Math.random elsewhere");
+    }
+  }
+}
+
+/** Jobs between two looks at the clock: a promise fan-out would otherwise never come back. */
+const JOBS_PER_BATCH = 64;
+
+/** xorshift64*, the generator of the engine. */
+function nextRandomState(state: bigint): bigint {
+  let next = state ^ (state >> 12n);
+  next = BigInt.asUintN(64, next ^ (next << 25n));
+  return next ^ (next >> 27n);
+}
+
+/** What the engine says when it breaks is in the error; nobody asked for it on the console. */
+const QUIET: object = { printErr: () => {} };

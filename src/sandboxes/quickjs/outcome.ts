@@ -1,0 +1,69 @@
+import { checkOutput } from "../output.ts";
+import type { PoolOutcome } from "../pool-task.ts";
+import type { Effect, ResourceUse, SandboxOutcome } from "../sandbox.ts";
+import { readFailure } from "./failure.ts";
+import type { QuickJsAnswer } from "./thread-task.ts";
+
+const ENGINE_BROKE = "Tool broke the JavaScript engine that it ran in";
+
+/** Reads how a step ended that is the call's last. */
+export function readOutcome(
+  outcome: PoolOutcome<QuickJsAnswer>,
+  used: ResourceUse,
+  effect: Effect,
+  maxOutputBytes: number,
+): SandboxOutcome {
+  switch (outcome.status) {
+    case "returned": {
+      const { memoryBytes } = outcome.result;
+      return readAnswer(outcome.result, { ...used, memoryBytes }, effect, maxOutputBytes);
+    }
+    case "unavailable":
+      return { status: "unavailable", effect, used, detail: outcome.reason };
+    case "crashed":
+      return { status: "failed", effect, used, message: ENGINE_BROKE, detail: String(outcome.error.stack) };
+    default:
+      return { status: outcome.status, effect, used };
+  }
+}
+
+function readAnswer(
+  answer: QuickJsAnswer,
+  used: ResourceUse,
+  effect: Effect,
+  maxOutputBytes: number,
+): SandboxOutcome {
+  if (answer.status === "timeout") return { status: "timeout", effect, used };
+  if (answer.status === "output_exceeded") {
+    const { outputBytes } = answer;
+    return { status: "limit_exceeded", limit: "outputBytes", effect, used: { ...used, outputBytes } };
+  }
+  if (answer.status === "text" && answer.text.startsWith("+")) {
+    const { outputBytes, ...checked } = checkOutput(answer.text.slice(1), maxOutputBytes);
+    return { effect, ...checked, used: { ...used, outputBytes } };
+  }
+  // A guest out of memory fails in any way, its own or the engine's; that it asked for more is what counts.
+  if (answer.hitMemoryCap) return { status: "limit_exceeded", limit: "memoryBytes", effect, used };
+  switch (answer.status) {
+    case "stalled":
+      return { status: "failed", effect, used, message: "Tool awaits a promise that can never settle" };
+    case "broken":
+      // The engine checks its own stack; where it does not, V8's ends the guest.
+      if (STACK_OVERFLOW.test(answer.detail)) {
+        return { status: "limit_exceeded", limit: "stackBytes", effect, used, detail: answer.detail };
+      }
+      return { status: "failed", effect, used, message: ENGINE_BROKE, detail: answer.detail };
+    case "text":
+      return { status: "failed", effect, used, ...readFailure(answer.text.slice(1)) };
+    default:
+      return {
+        status: "failed",
+        effect,
+        used,
+        message: ENGINE_BROKE,
+        detail: `it ended with ${answer.status}`,
+      };
+  }
+}
+
+const STACK_OVERFLOW = /^RangeError: Maximum call stack size exceeded/;

@@ -1,0 +1,31 @@
+import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
+import { MIN_MEMORY_BYTES } from "./engine-build.ts";
+
+/** Limits of which none is left out. */
+export type QuickJsLimits = Required<ResourceLimits>;
+
+/** The most stack that a guest gets: beyond it, V8's stack would overflow first in the engine's parser. */
+const MAX_STACK_BYTES = 256 * 1_024;
+
+/** The least stack with which the engine still does ordinary work. */
+const MIN_STACK_BYTES = 32 * 1_024;
+
+/** The limits of a call whose grant names none. */
+export const DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
+  wallTimeMs: 30_000,
+  memoryBytes: 64 * 1_024 * 1_024,
+  outputBytes: 1_024 * 1_024,
+  stackBytes: MAX_STACK_BYTES,
+  logLines: 1_000,
+  nestedCalls: 16,
+});
+
+/**
+ * The first limit that cannot be enforced: the engine does not run in less than 16 MiB of memory or 32 KiB of
+ * stack, and gives no more than 256 KiB of stack.
+ */
+export function unenforceableLimit({ memoryBytes, stackBytes }: ResourceLimits): LimitName | undefined {
+  if (memoryBytes !== undefined && memoryBytes < MIN_MEMORY_BYTES) return "memoryBytes";
+  if (stackBytes === undefined) return undefined;
+  return stackBytes < MIN_STACK_BYTES || stackBytes > MAX_STACK_BYTES ? "stackBytes" : undefined;
+}

@@ -1,0 +1,46 @@
+import type { SandboxOutcome, TaskObserver } from "../sandbox.ts";
+import { ToolPreparationError } from "../sandbox.ts";
+import { DEFAULT_LOG_BUDGET } from "../thread-log.ts";
+import type { WorkerPool } from "../worker-pool.ts";
+import { readOutcome } from "./outcome.ts";
+import { INTERRUPT_GRACE_MS } from "./quickjs-call.ts";
+import type { QuickJsLimits } from "./quickjs-limits.ts";
+import type { Snapshot } from "./snapshot.ts";
+import type { QuickJsAnswer, QuickJsTask } from "./thread-task.ts";
+import type { ToolSource } from "./tool-source.ts";
+
+/**
+ * Evaluates a tool under the limits of a call. The engine tells which files its modules import: each that is
+ * missing is read, and the evaluation begins anew; nothing of the tool runs before all are there.
+ */
+export async function loadTemplate(
+  pool: WorkerPool,
+  source: ToolSource,
+  owner: string,
+  { wallTimeMs, memoryBytes, outputBytes, stackBytes, logLines }: QuickJsLimits,
+  observer: TaskObserver,
+): Promise<Snapshot | SandboxOutcome> {
+  const options = { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal: undefined, observer };
+  for (;;) {
+    const task: QuickJsTask = {
+      step: { kind: "load", program: source.program, stackBytes },
+      ...{ owner, wallTimeMs, memoryBytes, outputBytes },
+      log: { lines: logLines, bytes: DEFAULT_LOG_BUDGET.bytes },
+      nested: { left: 0, granted: 0 },
+      frozenClock: undefined,
+    };
+    const outcome = await pool.run<QuickJsAnswer>(task, options);
+    const answer = outcome.status === "returned" ? outcome.result : undefined;
+    if (answer?.status === "loaded") return answer.template;
+    if (answer?.status !== "needs_module") {
+      return readOutcome(outcome, { wallTimeMs: outcome.wallTimeMs }, "none", outputBytes);
+    }
+    try {
+      await source.read(answer.name);
+    } catch (error) {
+      if (!(error instanceof ToolPreparationError)) throw error;
+      const used = { wallTimeMs: outcome.wallTimeMs };
+      return { status: "failed", effect: "none", used, message: `${answer.importer}: ${error.message}` };
+    }
+  }
+}

@@ -1,0 +1,69 @@
+import type { Snapshot } from "./snapshot.ts";
+
+/** A tool that was loaded, and what it was loaded under. */
+export interface Template {
+  /** Names it among all templates. */
+  readonly key: string;
+  readonly snapshot: Snapshot;
+}
+
+/** How many bytes of templates are kept; the one that was used longest ago goes first. */
+const MAX_KEPT_BYTES = 256 * 1_024 * 1_024;
+
+/** The name of the template of a program under limits: what is evaluated depends on nothing else. */
+export function templateKey(source: string, memoryBytes: number, stackBytes: number): string {
+  return `${source} ${memoryBytes} ${stackBytes}`;
+}
+
+/** The templates of all tools, each loaded once, shared by all threads. */
+export class TemplateStore<Failure> {
+  /** The one that was used last comes last. */
+  readonly #kept = new Map<string, Template>();
+  readonly #loading = new Map<string, Promise<Template | Failure>>();
+  #bytes = 0;
+
+  find(key: string): Template | undefined {
+    const template = this.#kept.get(key);
+    if (template === undefined) return undefined;
+    this.#kept.delete(key);
+    this.#kept.set(key, template);
+    return template;
+  }
+
+  /**
+   * Loads a template, unless somebody does already under the same wall time. A failure is not kept.
+   *
+   * @param wallTimeMs How long it may take: who has more time must not be told that it was too long.
+   */
+  load(
+    key: string,
+    wallTimeMs: number,
+    load: () => Promise<Snapshot | Failure>,
+  ): Promise<Template | Failure> {
+    const loadingKey = `${key} ${wallTimeMs}`;
+    const known = this.#loading.get(loadingKey);
+    if (known !== undefined) return known;
+    const loading = load()
+      .then((loaded) => (isSnapshot(loaded) ? this.#keep({ key, snapshot: loaded }) : loaded))
+      .finally(() => this.#loading.delete(loadingKey));
+    this.#loading.set(loadingKey, loading);
+    return loading;
+  }
+
+  #keep(template: Template): Template {
+    this.#bytes +=
+      template.snapshot.bytes.byteLength - (this.#kept.get(template.key)?.snapshot.bytes.byteLength ?? 0);
+    this.#kept.delete(template.key);
+    this.#kept.set(template.key, template);
+    for (const [key, { snapshot }] of this.#kept) {
+      if (this.#bytes <= MAX_KEPT_BYTES || key === template.key) break;
+      this.#kept.delete(key);
+      this.#bytes -= snapshot.bytes.byteLength;
+    }
+    return template;
+  }
+}
+
+function isSnapshot(loaded: unknown): loaded is Snapshot {
+  return typeof loaded === "object" && loaded !== null && "anchor" in loaded;
+}

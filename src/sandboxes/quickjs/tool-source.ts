@@ -1,0 +1,108 @@
+import { createHash } from "node:crypto";
+import { readFile, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ToolPreparationError } from "../sandbox.ts";
+import type { GuestProgram } from "./guest.ts";
+import type { QuickJsImplementation } from "./implementation.ts";
+import { isTypeScript, stripTypes } from "./typescript.ts";
+
+/** How many files a tool may have, and how many bytes each and all of them. */
+const MAX_FILES = 64;
+const MAX_FILE_BYTES = 1_024 * 1_024;
+const MAX_BYTES = 4 * 1_024 * 1_024;
+
+/** What an inline source is called in stacks. */
+const INLINE_NAME = "tool.js";
+
+const MODULE_NAME = /\.(?:js|mjs|ts|mts)$/;
+
+let filesOpened = 0;
+
+/** A tool's modules, read as the engine asks for them: nothing outside of the tool's folder, no link out of it. */
+export class ToolSource {
+  /** The real path of the folder; `undefined` for an inline source, which has none. */
+  readonly #folder: string | undefined;
+  readonly #entry: string;
+  readonly #exportName: string;
+  readonly #sources = new Map<string, string>();
+  /** Names it among all tools: an inline source by what it is, a file by when it was read. */
+  readonly key: string;
+  #bytes = 0;
+
+  /** @throws {ToolPreparationError} when the module cannot be read. */
+  static async open(implementation: QuickJsImplementation): Promise<ToolSource> {
+    const { export: exportName = "default" } = implementation;
+    if ("source" in implementation) {
+      const digest = createHash("sha256").update(implementation.source).digest("base64");
+      const inline = new ToolSource(undefined, INLINE_NAME, exportName, `${digest} ${exportName}`);
+      inline.#add(INLINE_NAME, implementation.source);
+      return inline;
+    }
+    const { file } = implementation;
+    const path = file instanceof URL || file.startsWith("file:") ? fileURLToPath(file) : file;
+    const folder = await realpath(dirname(path)).catch((error: unknown) => {
+      throw new ToolPreparationError(`the module cannot be read: ${describe(error)}`);
+    });
+    const opened = new ToolSource(folder, basename(path), exportName, `file ${++filesOpened}`);
+    await opened.read(basename(path));
+    return opened;
+  }
+
+  private constructor(folder: string | undefined, entry: string, exportName: string, key: string) {
+    this.key = key;
+    this.#folder = folder;
+    this.#entry = entry;
+    this.#exportName = exportName;
+  }
+
+  /** What there is of it now. */
+  get program(): GuestProgram {
+    const sources = Object.fromEntries(this.#sources);
+    return { entry: this.#entry, sources, exportName: this.#exportName };
+  }
+
+  /**
+   * Reads a module of the folder, and strips its types.
+   *
+   * @param name Its path in the folder; hostile as far as it goes.
+   * @throws {ToolPreparationError} when it may not be read, cannot be read, or is not what it must be.
+   */
+  async read(name: string): Promise<void> {
+    if (this.#folder === undefined) {
+      throw new ToolPreparationError(`'${name}' cannot be imported: a tool without a file imports nothing`);
+    }
+    if (this.#sources.has(name)) return;
+    if (!MODULE_NAME.test(name)) {
+      throw new ToolPreparationError(`'${name}' is no module: its name must end in .js, .mjs, .ts or .mts`);
+    }
+    this.#add(name, await readInside(this.#folder, name));
+  }
+
+  #add(name: string, source: string): void {
+    this.#bytes += Buffer.byteLength(source);
+    if (this.#sources.size >= MAX_FILES) throw new ToolPreparationError(`more than ${MAX_FILES} modules`);
+    if (this.#bytes > MAX_BYTES) throw new ToolPreparationError("the modules are larger than 4 MiB together");
+    this.#sources.set(name, isTypeScript(name) ? stripTypes(name, source) : source);
+  }
+}
+
+async function readInside(folder: string, name: string): Promise<string> {
+  try {
+    const path = await realpath(join(folder, name));
+    if (!path.startsWith(folder.endsWith(sep) ? folder : folder + sep)) {
+      throw new ToolPreparationError(`'${name}' is a link out of the tool's folder`);
+    }
+    const { size } = await stat(path);
+    if (size > MAX_FILE_BYTES) throw new ToolPreparationError(`'${name}' is larger than 1 MiB`);
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (error instanceof ToolPreparationError) throw error;
+    throw new ToolPreparationError(`'${name}' cannot be read: ${describe(error)}`);
+  }
+}
+
+/** Why a file cannot be read, without its path: the message may travel. */
+function describe(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : String(error);
+}

@@ -1,0 +1,90 @@
+import type { FunctionType, ValueType } from "../linking/value-type.ts";
+import type { Crossing } from "./crossing.ts";
+import { type CoreValue, liftFlat, lowerFlat, takeFrom } from "./flat.ts";
+import { layoutOf, MAX_FLAT } from "./layout.ts";
+import { load, loadFields } from "./load.ts";
+import { store, storeFields } from "./store.ts";
+import type { ComponentValue } from "./value.ts";
+
+/** A core function, as JavaScript sees it. */
+export type CoreFunction = (...values: CoreValue[]) => CoreValue | undefined;
+
+/**
+ * Calls a core function as a function of the component model (`CanonicalABI.md`, `canon_lift`).
+ *
+ * @param postReturn Called after the result was read: it frees what the result lies in.
+ */
+export function callLifted(
+  crossing: Crossing,
+  { params, result }: FunctionType,
+  core: CoreFunction,
+  postReturn: CoreFunction | undefined,
+  args: readonly ComponentValue[],
+): ComponentValue {
+  const types = params.map(({ type }) => type);
+  const values: CoreValue[] = [];
+  const { flat, alignment, size } = layoutOfParams(params);
+  if (flat.length > MAX_FLAT) {
+    const at = crossing.allocate(alignment, size);
+    storeFields(crossing, args, at, types);
+    values.push(at);
+  } else {
+    for (const [index, type] of types.entries()) lowerFlat(crossing, args[index], type, values);
+  }
+  const returned = core(...values);
+  crossing.budget.refill();
+  const value = result === undefined ? undefined : liftResult(crossing, returned ?? 0, result);
+  if (postReturn !== undefined) {
+    crossing.handles.withoutLeaving(() => (returned === undefined ? postReturn() : postReturn(returned)));
+  }
+  return value;
+}
+
+/**
+ * A function of the component model as a core function (`CanonicalABI.md`, `canon_lower`).
+ *
+ * @param getCrossing The caller's side. Asked for when it is called: its memory may be there only then.
+ */
+export function lowerFunction(
+  getCrossing: () => Crossing,
+  { params, result }: FunctionType,
+  callee: (args: readonly ComponentValue[]) => ComponentValue,
+): CoreFunction {
+  const types = params.map(({ type }) => type);
+  const isInMemory = layoutOfParams(params).flat.length > MAX_FLAT;
+  const returnsInMemory = result !== undefined && layoutOf(result).flat.length > 1;
+  return (...values) => {
+    const crossing = getCrossing();
+    crossing.handles.checkMayLeave();
+    crossing.budget.refill();
+    const take = takeFrom(values);
+    const args = isInMemory
+      ? loadFields(crossing, Number(take("i32")) >>> 0, types)
+      : types.map((type) => liftFlat(crossing, take, type));
+    const value = callee(args);
+    if (result === undefined) return undefined;
+    if (returnsInMemory) {
+      store(crossing, value, Number(values.at(-1) ?? 0) >>> 0, result);
+      return undefined;
+    }
+    const lowered: CoreValue[] = [];
+    lowerFlat(crossing, value, result, lowered);
+    return lowered[0];
+  };
+}
+
+function liftResult(crossing: Crossing, returned: CoreValue, type: ValueType): ComponentValue {
+  if (layoutOf(type).flat.length > 1) return load(crossing, Number(returned) >>> 0, type);
+  return liftFlat(crossing, takeFrom([returned]), type);
+}
+
+const tuples = new WeakMap<FunctionType["params"], ValueType>();
+
+function layoutOfParams(params: FunctionType["params"]): ReturnType<typeof layoutOf> {
+  let tuple = tuples.get(params);
+  if (tuple === undefined) {
+    tuple = { kind: "tuple", items: params.map(({ type }) => type) };
+    tuples.set(params, tuple);
+  }
+  return layoutOf(tuple);
+}

@@ -1,0 +1,61 @@
+import type { LiftBudget } from "../lift-budget.ts";
+import { AbiError } from "./abi-error.ts";
+import type { Handles } from "./handles.ts";
+
+type Realloc = (old: number, oldSize: number, alignment: number, size: number) => number;
+
+/** One side of a border: the memory behind it, and how strings and handles are kept there. */
+export interface CrossingOptions {
+  /** Which component instance it is. */
+  readonly component: number;
+  readonly memory: WebAssembly.Memory | undefined;
+  readonly realloc: Realloc | undefined;
+  readonly encoding: "utf8" | "utf16" | "latin1+utf16";
+  readonly handles: Handles;
+  readonly budget: LiftBudget;
+}
+
+/** Reads and writes the memory of a component while values cross its border. */
+export class Crossing {
+  readonly component: number;
+  readonly encoding: CrossingOptions["encoding"];
+  readonly handles: Handles;
+  readonly budget: LiftBudget;
+  readonly #memory: WebAssembly.Memory | undefined;
+  readonly #realloc: Realloc | undefined;
+  #view: DataView | undefined;
+
+  constructor({ component, memory, realloc, encoding, handles, budget }: CrossingOptions) {
+    this.component = component;
+    this.encoding = encoding;
+    this.handles = handles;
+    this.budget = budget;
+    this.#memory = memory;
+    this.#realloc = realloc;
+  }
+
+  /** The memory as it is now: a memory that grows gets a new buffer. */
+  get view(): DataView {
+    const buffer = this.#memory?.buffer;
+    if (buffer === undefined) throw new AbiError("a value needs a memory, and there is none");
+    if (this.#view?.buffer !== buffer) this.#view = new DataView(buffer);
+    return this.#view as DataView;
+  }
+
+  /** The bytes there, not copied. */
+  bytes(at: number, length: number): Uint8Array {
+    const { buffer } = this.view;
+    if (at + length > buffer.byteLength) throw new AbiError("a value reaches outside of memory");
+    return new Uint8Array(buffer, at, length);
+  }
+
+  /** Has the component set memory aside. */
+  allocate(alignment: number, size: number): number {
+    if (this.#realloc === undefined) throw new AbiError("a value needs memory, and nothing allocates it");
+    const at = this.handles.withoutLeaving(() => this.#realloc?.(0, 0, alignment, size) ?? 0) >>> 0;
+    if (at % alignment !== 0 || at + size > this.view.byteLength) {
+      throw new AbiError("memory was set aside where there is none");
+    }
+    return at;
+  }
+}

@@ -1,0 +1,189 @@
+import { fieldsOf, type ValueType } from "../linking/value-type.ts";
+import { AbiError } from "./abi-error.ts";
+import type { Crossing } from "./crossing.ts";
+import { type CoreType, layoutOf } from "./layout.ts";
+import { loadList } from "./load.ts";
+import {
+  liftCase,
+  liftChar,
+  liftFlags,
+  liftHandle,
+  lowerCase,
+  lowerChar,
+  lowerFlags,
+  lowerHandle,
+  packFields,
+  unpackFields,
+} from "./shapes.ts";
+import { storeList } from "./store.ts";
+import { loadString, storeString } from "./strings.ts";
+import type { ComponentValue } from "./value.ts";
+
+/** A value of core WebAssembly: an i64 is a bigint. */
+export type CoreValue = number | bigint;
+
+/** Core values, taken one after another. */
+export type CoreValues = (type: CoreType) => CoreValue;
+
+/** Takes core values out of an array. */
+export function takeFrom(values: readonly CoreValue[]): CoreValues {
+  let next = 0;
+  return () => values[next++] ?? 0;
+}
+
+/** Reads a value out of core values (`CanonicalABI.md`, `lift_flat`). */
+export function liftFlat(crossing: Crossing, take: CoreValues, type: ValueType): ComponentValue {
+  switch (type.kind) {
+    case "bool":
+      return take("i32") !== 0;
+    case "s8":
+      return (Number(take("i32")) << 24) >> 24;
+    case "u8":
+      return Number(take("i32")) & 0xff;
+    case "s16":
+      return (Number(take("i32")) << 16) >> 16;
+    case "u16":
+      return Number(take("i32")) & 0xffff;
+    case "s32":
+      return Number(take("i32")) | 0;
+    case "u32":
+      return Number(take("i32")) >>> 0;
+    case "s64":
+      return BigInt.asIntN(64, BigInt(take("i64")));
+    case "u64":
+      return BigInt.asUintN(64, BigInt(take("i64")));
+    case "f32":
+    case "f64":
+      return take(type.kind);
+    case "char":
+      return liftChar(Number(take("i32")) >>> 0);
+    case "string": {
+      const at = Number(take("i32")) >>> 0;
+      return loadString(crossing, at, Number(take("i32")) >>> 0);
+    }
+    case "list": {
+      const at = Number(take("i32")) >>> 0;
+      return loadList(crossing, at, Number(take("i32")) >>> 0, type.element);
+    }
+    case "record":
+    case "tuple":
+      return packFields(
+        type,
+        (fieldsOf(type) ?? []).map((field) => liftFlat(crossing, take, field)),
+      );
+    case "flags":
+      return liftFlags(Number(take("i32")), type.names);
+    case "variant":
+    case "enum":
+    case "option":
+    case "result":
+      return liftFlatCase(crossing, take, type);
+    case "own":
+    case "borrow":
+      return liftHandle(crossing, Number(take("i32")) >>> 0, type.kind, type.resource);
+    case "unsupported":
+      throw new AbiError(`a ${type.what} cannot cross`);
+  }
+}
+
+type CaseType = Parameters<typeof lowerCase>[0];
+
+/** All cases share the same core values, each wide enough for every case. */
+function liftFlatCase(crossing: Crossing, take: CoreValues, type: CaseType): ComponentValue {
+  const [, ...shared] = layoutOf(type).flat;
+  const index = Number(take("i32")) >>> 0;
+  const values = shared.map((core) => take(core));
+  return liftCase(type, index, (payload) => {
+    let next = 0;
+    return liftFlat(crossing, (want) => narrow(values[next] ?? 0, shared[next++] ?? "i32", want), payload);
+  });
+}
+
+const convert = new DataView(new ArrayBuffer(8));
+
+function narrow(value: CoreValue, have: CoreType, want: CoreType): CoreValue {
+  if (have === want) return value;
+  if (want === "i32") return Number(BigInt.asUintN(32, BigInt(value)));
+  if (want === "f64") {
+    convert.setBigUint64(0, BigInt.asUintN(64, BigInt(value)));
+    return convert.getFloat64(0);
+  }
+  convert.setUint32(0, Number(BigInt.asUintN(32, BigInt(value))));
+  return convert.getFloat32(0);
+}
+
+/** Writes a value as core values (`CanonicalABI.md`, `lower_flat`), onto the end of `values`. */
+export function lowerFlat(
+  crossing: Crossing,
+  value: ComponentValue,
+  type: ValueType,
+  values: CoreValue[],
+): void {
+  switch (type.kind) {
+    case "bool":
+      values.push(value === true ? 1 : 0);
+      return;
+    case "s64":
+    case "u64":
+      values.push(value as bigint);
+      return;
+    case "char":
+      values.push(lowerChar(value as string));
+      return;
+    case "string":
+      values.push(...storeString(crossing, value as string));
+      return;
+    case "list":
+      values.push(...storeList(crossing, value, type.element));
+      return;
+    case "record":
+    case "tuple":
+      for (const [index, part] of unpackFields(type, value).entries()) {
+        const field = fieldsOf(type)?.[index];
+        if (field !== undefined) lowerFlat(crossing, part, field, values);
+      }
+      return;
+    case "flags":
+      values.push(lowerFlags(value as readonly string[], type.names));
+      return;
+    case "variant":
+    case "enum":
+    case "option":
+    case "result":
+      lowerFlatCase(crossing, value, type, values);
+      return;
+    case "own":
+    case "borrow":
+      values.push(lowerHandle(crossing, value, type.kind, type.resource));
+      return;
+    case "unsupported":
+      throw new AbiError(`a ${type.what} cannot cross`);
+    default:
+      values.push(value as number);
+  }
+}
+
+function lowerFlatCase(crossing: Crossing, value: ComponentValue, type: CaseType, values: CoreValue[]): void {
+  const [, ...shared] = layoutOf(type).flat;
+  const { index, payload, type: of } = lowerCase(type, value);
+  values.push(index);
+  const own: CoreValue[] = [];
+  if (of !== undefined) lowerFlat(crossing, payload, of, own);
+  const have = of === undefined ? [] : layoutOf(of).flat;
+  for (const [at, want] of shared.entries()) {
+    const core = own[at];
+    if (core === undefined) values.push(want === "i64" ? 0n : 0);
+    else values.push(widen(core, have[at] ?? want, want));
+  }
+}
+
+function widen(value: CoreValue, have: CoreType, want: CoreType): CoreValue {
+  if (have === want) return value;
+  if (have === "i32") return BigInt(Number(value) >>> 0);
+  if (have === "f64") {
+    convert.setFloat64(0, Number(value));
+    return convert.getBigUint64(0);
+  }
+  convert.setFloat32(0, Number(value));
+  return want === "i32" ? convert.getUint32(0) : BigInt(convert.getUint32(0));
+}

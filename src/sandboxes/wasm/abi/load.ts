@@ -1,0 +1,95 @@
+import { fieldsOf, type ValueType } from "../linking/value-type.ts";
+import { AbiError } from "./abi-error.ts";
+import type { Crossing } from "./crossing.ts";
+import { alignUp, layoutOf } from "./layout.ts";
+import { liftCase, liftChar, liftFlags, liftHandle, packFields } from "./shapes.ts";
+import { loadString } from "./strings.ts";
+import type { ComponentValue } from "./value.ts";
+
+/** The fewest bytes of JSON text that an item of a list takes: a character and a comma. */
+const LEAST_ITEM_BYTES = 2;
+
+/** Reads a value out of a component's memory (`CanonicalABI.md`, `load`). */
+export function load(crossing: Crossing, at: number, type: ValueType): ComponentValue {
+  const { view } = crossing;
+  if (at % layoutOf(type).alignment !== 0) throw new AbiError("a value is not aligned");
+  switch (type.kind) {
+    case "bool":
+      return view.getUint8(at) !== 0;
+    case "s8":
+      return view.getInt8(at);
+    case "u8":
+      return view.getUint8(at);
+    case "s16":
+      return view.getInt16(at, true);
+    case "u16":
+      return view.getUint16(at, true);
+    case "s32":
+      return view.getInt32(at, true);
+    case "u32":
+      return view.getUint32(at, true);
+    case "s64":
+      return view.getBigInt64(at, true);
+    case "u64":
+      return view.getBigUint64(at, true);
+    case "f32":
+      return view.getFloat32(at, true);
+    case "f64":
+      return view.getFloat64(at, true);
+    case "char":
+      return liftChar(view.getUint32(at, true));
+    case "string":
+      return loadString(crossing, view.getUint32(at, true), view.getUint32(at + 4, true));
+    case "list":
+      return loadList(crossing, view.getUint32(at, true), view.getUint32(at + 4, true), type.element);
+    case "record":
+    case "tuple":
+      return packFields(type, loadFields(crossing, at, fieldsOf(type) ?? []));
+    case "flags":
+      return liftFlags(readUint(view, at, layoutOf(type).size), type.names);
+    case "variant":
+    case "enum":
+    case "option":
+    case "result": {
+      const { discriminantBytes, payloadOffset } = layoutOf(type);
+      return liftCase(type, readUint(view, at, discriminantBytes), (payload) =>
+        load(crossing, at + payloadOffset, payload),
+      );
+    }
+    case "own":
+    case "borrow":
+      return liftHandle(crossing, view.getUint32(at, true), type.kind, type.resource);
+    case "unsupported":
+      throw new AbiError(`a ${type.what} cannot cross`);
+  }
+}
+
+/** Reads values that lie one after another. */
+export function loadFields(crossing: Crossing, at: number, types: readonly ValueType[]): ComponentValue[] {
+  let next = at;
+  return types.map((type) => {
+    const { alignment, size } = layoutOf(type);
+    const start = alignUp(next, alignment);
+    next = start + size;
+    return load(crossing, start, type);
+  });
+}
+
+/** Reads a list, given where its items lie and how many there are. */
+export function loadList(crossing: Crossing, at: number, length: number, element: ValueType): ComponentValue {
+  if (element.kind === "u8") {
+    const bytes = crossing.bytes(at, length);
+    crossing.budget.charge(length);
+    return bytes.slice();
+  }
+  const { alignment, size } = layoutOf(element);
+  if (at % alignment !== 0) throw new AbiError("a list is not aligned");
+  crossing.bytes(at, length * size);
+  crossing.budget.charge(length * LEAST_ITEM_BYTES);
+  return Array.from({ length }, (_, index) => load(crossing, at + index * size, element));
+}
+
+function readUint(view: DataView, at: number, bytes: number): number {
+  if (bytes === 1) return view.getUint8(at);
+  return bytes === 2 ? view.getUint16(at, true) : view.getUint32(at, true);
+}

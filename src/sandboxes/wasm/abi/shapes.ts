@@ -1,0 +1,135 @@
+import { casesOf, type ResourceType, type ValueType } from "../linking/value-type.ts";
+import { AbiError } from "./abi-error.ts";
+import type { Crossing } from "./crossing.ts";
+import type { ComponentRecord, ComponentValue, TaggedValue } from "./value.ts";
+
+/** A type that holds one of several things. */
+type CaseType = Extract<ValueType, { readonly kind: "variant" | "enum" | "option" | "result" }>;
+
+/** A type that holds several things at once. */
+type FieldType = Extract<ValueType, { readonly kind: "record" | "tuple" }>;
+
+/** A character from its number: any of Unicode but surrogates. */
+export function liftChar(code: number): string {
+  if (code >= 0x11_0000 || (code >= 0xd800 && code < 0xe000)) throw new AbiError("a char is no character");
+  return String.fromCodePoint(code);
+}
+
+/** The number of a character. */
+export function lowerChar(char: string): number {
+  return char.codePointAt(0) ?? 0;
+}
+
+/** The names of the bits that are set; bits without a name are ignored. */
+export function liftFlags(bits: number, names: readonly string[]): readonly string[] {
+  return names.filter((_, index) => (bits & (1 << index)) !== 0);
+}
+
+/** The bits of names. */
+export function lowerFlags(set: readonly string[], names: readonly string[]): number {
+  let bits = 0;
+  for (const [index, name] of names.entries()) if (set.includes(name)) bits |= 1 << index;
+  return bits >>> 0;
+}
+
+/** A record or a tuple of its parts. */
+export function packFields(type: FieldType, values: readonly ComponentValue[]): ComponentValue {
+  if (type.kind === "tuple") return values;
+  const record: Record<string, ComponentValue> = {};
+  for (const [index, { name }] of type.fields.entries()) record[name] = values[index];
+  return record;
+}
+
+/** The parts of a record or a tuple. */
+export function unpackFields(type: FieldType, value: ComponentValue): readonly ComponentValue[] {
+  if (type.kind === "tuple") return value as readonly ComponentValue[];
+  return type.fields.map(({ name }) => (value as ComponentRecord)[name]);
+}
+
+/** Whether an option holds options: then its value is wrapped, to tell the two apart. */
+export function isNestedOption(type: ValueType): boolean {
+  return type.kind === "option" && type.some.kind === "option";
+}
+
+/**
+ * The value of a case.
+ *
+ * @param lift Reads what the case carries.
+ */
+export function liftCase(
+  type: CaseType,
+  index: number,
+  lift: (payload: ValueType) => ComponentValue,
+): ComponentValue {
+  const cases = casesOf(type) ?? [];
+  if (index >= cases.length) throw new AbiError("a case is none of its type's");
+  const payload = cases[index];
+  switch (type.kind) {
+    case "enum":
+      return type.names[index];
+    case "option":
+      if (payload === undefined) return undefined;
+      return isNestedOption(type) ? { some: lift(payload) } : lift(payload);
+    default: {
+      const tag = type.kind === "result" ? (index === 0 ? "ok" : "err") : (type.cases[index]?.name ?? "");
+      return payload === undefined ? { tag } : { tag, val: lift(payload) };
+    }
+  }
+}
+
+/** Which case a value is, and what it carries. */
+export function lowerCase(
+  type: CaseType,
+  value: ComponentValue,
+): { readonly index: number; readonly payload: ComponentValue; readonly type: ValueType | undefined } {
+  switch (type.kind) {
+    case "enum":
+      return { index: knownCase(type.names.indexOf(value as string)), payload: undefined, type: undefined };
+    case "option": {
+      if (value === undefined) return { index: 0, payload: undefined, type: undefined };
+      const payload = isNestedOption(type) ? (value as { some: ComponentValue }).some : value;
+      return { index: 1, payload, type: type.some };
+    }
+    case "result": {
+      const { tag, val } = value as TaggedValue;
+      return tag === "ok"
+        ? { index: 0, payload: val, type: type.ok }
+        : { index: 1, payload: val, type: type.err };
+    }
+    case "variant": {
+      const { tag, val } = value as TaggedValue;
+      const index = knownCase(type.cases.findIndex(({ name }) => name === tag));
+      return { index, payload: val, type: type.cases[index]?.type };
+    }
+  }
+}
+
+function knownCase(index: number): number {
+  if (index === -1) throw new AbiError("a case is none of its type's");
+  return index;
+}
+
+/** What a handle stands for. One that owns is taken from the component. */
+export function liftHandle(
+  { handles }: Crossing,
+  index: number,
+  kind: "own" | "borrow",
+  resource: ResourceType,
+): ComponentValue {
+  if (kind === "borrow") return handles.get(index, resource).representation as ComponentValue;
+  const { owned, representation } = handles.remove(index, resource);
+  if (!owned) throw new AbiError("a handle that was lent cannot be given away");
+  return representation as ComponentValue;
+}
+
+/** A handle for the component, of what a resource stands for. */
+export function lowerHandle(
+  { handles, component }: Crossing,
+  representation: ComponentValue,
+  kind: "own" | "borrow",
+  resource: ResourceType,
+): number {
+  // Whoever defines a resource is lent no handle of it, but gets what it stands for.
+  if (kind === "borrow" && resource.definedBy === component) return representation as number;
+  return handles.add({ resource, owned: kind === "own", representation });
+}

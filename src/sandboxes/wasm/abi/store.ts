@@ -1,0 +1,114 @@
+import { fieldsOf, type ValueType } from "../linking/value-type.ts";
+import { AbiError } from "./abi-error.ts";
+import type { Crossing } from "./crossing.ts";
+import { alignUp, layoutOf } from "./layout.ts";
+import { lowerCase, lowerChar, lowerFlags, lowerHandle, unpackFields } from "./shapes.ts";
+import { storeBytes, storeString } from "./strings.ts";
+import type { ComponentValue } from "./value.ts";
+
+/** Writes a value of the type into a component's memory (`CanonicalABI.md`, `store`). */
+export function store(crossing: Crossing, value: ComponentValue, at: number, type: ValueType): void {
+  const { view } = crossing;
+  if (at % layoutOf(type).alignment !== 0) throw new AbiError("a value would not be aligned");
+  switch (type.kind) {
+    case "bool":
+      view.setUint8(at, value === true ? 1 : 0);
+      return;
+    case "s8":
+    case "u8":
+      view.setUint8(at, Number(value));
+      return;
+    case "s16":
+    case "u16":
+      view.setUint16(at, Number(value), true);
+      return;
+    case "s32":
+    case "u32":
+      view.setUint32(at, Number(value), true);
+      return;
+    case "s64":
+    case "u64":
+      view.setBigUint64(at, value as bigint, true);
+      return;
+    case "f32":
+      view.setFloat32(at, value as number, true);
+      return;
+    case "f64":
+      view.setFloat64(at, value as number, true);
+      return;
+    case "char":
+      view.setUint32(at, lowerChar(value as string), true);
+      return;
+    case "string":
+      storePair(crossing, at, storeString(crossing, value as string));
+      return;
+    case "list":
+      storePair(crossing, at, storeList(crossing, value, type.element));
+      return;
+    case "record":
+    case "tuple":
+      storeFields(crossing, unpackFields(type, value), at, fieldsOf(type) ?? []);
+      return;
+    case "flags":
+      writeUint(view, at, layoutOf(type).size, lowerFlags(value as readonly string[], type.names));
+      return;
+    case "variant":
+    case "enum":
+    case "option":
+    case "result": {
+      const { discriminantBytes, payloadOffset } = layoutOf(type);
+      const { index, payload, type: of } = lowerCase(type, value);
+      writeUint(view, at, discriminantBytes, index);
+      if (of !== undefined) store(crossing, payload, at + payloadOffset, of);
+      return;
+    }
+    case "own":
+    case "borrow":
+      view.setUint32(at, lowerHandle(crossing, value, type.kind, type.resource), true);
+      return;
+    case "unsupported":
+      throw new AbiError(`a ${type.what} cannot cross`);
+  }
+}
+
+/** Writes values one after another. */
+export function storeFields(
+  crossing: Crossing,
+  values: readonly ComponentValue[],
+  at: number,
+  types: readonly ValueType[],
+): void {
+  let next = at;
+  for (const [index, type] of types.entries()) {
+    const { alignment, size } = layoutOf(type);
+    const start = alignUp(next, alignment);
+    next = start + size;
+    store(crossing, values[index], start, type);
+  }
+}
+
+/** Writes a list to memory that the component sets aside; returns where, and how many items it has. */
+export function storeList(
+  crossing: Crossing,
+  value: ComponentValue,
+  element: ValueType,
+): readonly [at: number, length: number] {
+  if (value instanceof Uint8Array) return [storeBytes(crossing, value, 1), value.length];
+  const items = value as readonly ComponentValue[];
+  const { alignment, size } = layoutOf(element);
+  const at = crossing.allocate(alignment, items.length * size);
+  for (const [index, item] of items.entries()) store(crossing, item, at + index * size, element);
+  return [at, items.length];
+}
+
+function storePair(crossing: Crossing, at: number, [first, second]: readonly [number, number]): void {
+  // The view of before may be gone: the component set memory aside.
+  crossing.view.setUint32(at, first, true);
+  crossing.view.setUint32(at + 4, second, true);
+}
+
+function writeUint(view: DataView, at: number, bytes: number, value: number): void {
+  if (bytes === 1) view.setUint8(at, value);
+  else if (bytes === 2) view.setUint16(at, value, true);
+  else view.setUint32(at, value, true);
+}

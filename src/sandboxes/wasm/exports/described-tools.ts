@@ -1,0 +1,84 @@
+import { CanonicalJson } from "../../../json/canonical.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import {
+  type SandboxOutcome,
+  type SandboxRouter,
+  type SandboxTask,
+  ToolPreparationError,
+} from "../../sandbox.ts";
+import { GUEST_DESCRIBE } from "../guest-interface.ts";
+import type { WasmImplementation } from "../implementation.ts";
+
+/** A component has this long to tell what its tools are. */
+const LIMITS = Object.freeze({ wallTimeMs: 5_000, outputBytes: 1_024 * 1_024 });
+
+/** A tool as a component describes it. What it says is hostile until a registry has checked it. */
+interface DescribedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonObject;
+  readonly wasm: WasmImplementation;
+}
+
+/**
+ * The tools that a component of the world `sandgate:tool` describes. It runs in the sandbox, without any grant.
+ *
+ * @throws {ToolPreparationError} when it does not answer.
+ */
+export async function describedTools(
+  component: WasmImplementation["component"],
+  sandboxes: SandboxRouter,
+): Promise<readonly DescribedTool[]> {
+  const sandbox = await sandboxes.route("wasm");
+  if (sandbox === undefined) throw new ToolPreparationError("the sandbox is closed");
+  const outcome = await sandbox.run(describeTask(component, sandbox.defaults));
+  if (outcome.status !== "completed") throw new ToolPreparationError(`its 'describe' ${explain(outcome)}`);
+  // The function's type was checked: it gives a list of records of three strings.
+  return (outcome.output as readonly JsonObject[]).map((definition) => {
+    const name = String(definition["name"]);
+    return {
+      name,
+      description: String(definition["description"]),
+      inputSchema: readSchema(String(definition["input-schema"]), name),
+      wasm: { component, tool: name },
+    };
+  });
+}
+
+function describeTask(
+  component: WasmImplementation["component"],
+  defaults: SandboxTask["limits"],
+): SandboxTask {
+  const input = Object.freeze({});
+  return {
+    callId: "describe",
+    sessionId: "describe",
+    toolName: "describe",
+    implementations: { wasm: { component, export: GUEST_DESCRIBE } },
+    input,
+    canonical: new CanonicalJson(input),
+    limits: { ...defaults, ...LIMITS },
+    capabilities: {},
+    signal: undefined,
+    observer: { output: () => {}, log: () => {} },
+    embedder: undefined,
+  };
+}
+
+function explain(outcome: SandboxOutcome): string {
+  if (outcome.status === "failed") return `failed: ${outcome.message}`;
+  return `ended with ${outcome.status}${outcome.detail === undefined ? "" : `: ${outcome.detail}`}`;
+}
+
+function readSchema(text: string, name: string): JsonObject {
+  let schema: JsonValue = null;
+  try {
+    schema = JSON.parse(text) as JsonValue;
+  } catch {
+    // It is no object either.
+  }
+  if (isJsonObject(schema)) return schema;
+  throw new ToolPreparationError(
+    `it describes the tool '${name.slice(0, 64)}' with an input schema that is none`,
+  );
+}

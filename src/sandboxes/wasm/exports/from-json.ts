@@ -1,0 +1,193 @@
+import { isJsonObject, type JsonValue } from "../../../json/value.ts";
+import { isNestedOption } from "../abi/shapes.ts";
+import type { ComponentRecord, ComponentValue } from "../abi/value.ts";
+import type { NamedType, ValueType } from "../linking/value-type.ts";
+import { ArgumentError } from "./argument-error.ts";
+
+/**
+ * The values of a function's parameters, out of the object that `argumentsSchema` describes.
+ *
+ * @throws {ArgumentError}
+ */
+export function argumentsFromJson(params: readonly NamedType[], input: JsonValue): readonly ComponentValue[] {
+  const members = readObject(input, "");
+  refuseOthers(
+    members,
+    params.map(({ name }) => name),
+    "",
+  );
+  return params.map(({ name, type }) => readMember(members, name, type, ""));
+}
+
+/** Bounds of the integers up to 32 bits. */
+export const INTEGER_BOUNDS: Readonly<Record<string, readonly [least: number, most: number]>> = {
+  s8: [-0x80, 0x7f],
+  u8: [0, 0xff],
+  s16: [-0x8000, 0x7fff],
+  u16: [0, 0xffff],
+  s32: [-0x8000_0000, 0x7fff_ffff],
+  u32: [0, 0xffff_ffff],
+};
+
+function fromJson(type: ValueType, json: JsonValue, path: string): ComponentValue {
+  switch (type.kind) {
+    case "bool":
+      if (typeof json !== "boolean") throw new ArgumentError(path, "must be boolean");
+      return json;
+    case "s64":
+    case "u64":
+      return readBigInteger(type.kind, json, path);
+    case "f32":
+    case "f64":
+      if (typeof json !== "number") throw new ArgumentError(path, "must be number");
+      return json;
+    case "char":
+    case "string":
+      return readText(type.kind, json, path);
+    case "list":
+      if (type.element.kind === "u8") return readBytes(json, path);
+      return readArray(json, path).map((item, index) => fromJson(type.element, item, `${path}/${index}`));
+    case "tuple": {
+      const items = readArray(json, path);
+      if (items.length !== type.items.length) {
+        throw new ArgumentError(path, `must have ${type.items.length} items`);
+      }
+      return type.items.map((item, index) => fromJson(item, items[index] ?? null, `${path}/${index}`));
+    }
+    case "record":
+      return readRecord(type.fields, json, path);
+    case "enum":
+      return readName(type.names, json, path);
+    case "flags":
+      return readArray(json, path).map((item, index) => readName(type.names, item, `${path}/${index}`));
+    case "option":
+      if (json === null) return undefined;
+      if (!isNestedOption(type)) return fromJson(type.some, json, path);
+      return readRecord([{ name: "some", type: type.some }], json, path, true);
+    case "result":
+      return readResult(type, json, path);
+    case "variant":
+      return readVariant(type, json, path);
+    case "own":
+    case "borrow":
+    case "unsupported":
+      throw new ArgumentError(path, "cannot be given");
+    default:
+      return readInteger(INTEGER_BOUNDS[type.kind] ?? [0, 0], json, path);
+  }
+}
+
+function readInteger([least, most]: readonly [number, number], json: JsonValue, path: string): number {
+  if (typeof json === "number" && Number.isInteger(json) && json >= least && json <= most) return json;
+  throw new ArgumentError(path, `must be an integer from ${least} to ${most}`);
+}
+
+function readBigInteger(kind: "s64" | "u64", json: JsonValue, path: string): bigint {
+  const isSafe = typeof json === "number" && Number.isSafeInteger(json);
+  if (isSafe || (typeof json === "string" && /^-?\d{1,20}$/.test(json))) {
+    const value = BigInt(json as string | number);
+    if ((kind === "s64" ? BigInt.asIntN(64, value) : BigInt.asUintN(64, value)) === value) return value;
+  }
+  throw new ArgumentError(path, `must be an integer of type ${kind}, as a string where it is beyond 2^53`);
+}
+
+function readText(kind: "char" | "string", json: JsonValue, path: string): string {
+  if (typeof json !== "string") throw new ArgumentError(path, "must be string");
+  if (!json.isWellFormed()) throw new ArgumentError(path, "must be valid Unicode: it holds half a character");
+  if (kind === "char" && (json === "" || String.fromCodePoint(json.codePointAt(0) ?? 0) !== json)) {
+    throw new ArgumentError(path, "must be one character");
+  }
+  return json;
+}
+
+function readBytes(json: JsonValue, path: string): Uint8Array {
+  if (typeof json === "string") {
+    const bytes = Buffer.from(json, "base64");
+    if (bytes.toString("base64") === json) return bytes;
+  }
+  throw new ArgumentError(path, "must be base64");
+}
+
+function readArray(json: JsonValue, path: string): readonly JsonValue[] {
+  if (Array.isArray(json)) return json;
+  throw new ArgumentError(path, "must be array");
+}
+
+function readObject(json: JsonValue, path: string): { readonly [member: string]: JsonValue | undefined } {
+  if (isJsonObject(json)) return json;
+  throw new ArgumentError(path, "must be object");
+}
+
+function readRecord(
+  fields: readonly NamedType[],
+  json: JsonValue,
+  path: string,
+  isRequired = false,
+): ComponentRecord {
+  const members = readObject(json, path);
+  refuseOthers(
+    members,
+    fields.map(({ name }) => name),
+    path,
+  );
+  const record: Record<string, ComponentValue> = {};
+  for (const { name, type } of fields) record[name] = readMember(members, name, type, path, isRequired);
+  return record;
+}
+
+/** A member may be left out where its type is an option. */
+function readMember(
+  members: { readonly [member: string]: JsonValue | undefined },
+  name: string,
+  type: ValueType,
+  path: string,
+  isRequired = false,
+): ComponentValue {
+  const member = Object.hasOwn(members, name) ? members[name] : undefined;
+  if (member === undefined) {
+    if (type.kind === "option" && !isRequired) return undefined;
+    throw new ArgumentError(path, `must have required property '${name}'`);
+  }
+  return fromJson(type, member, `${path}/${name}`);
+}
+
+function refuseOthers(members: object, known: readonly string[], path: string): void {
+  for (const name of Object.keys(members)) {
+    if (!known.includes(name)) throw new ArgumentError(path, "must NOT have additional properties");
+  }
+}
+
+function readName(names: readonly string[], json: JsonValue, path: string): string {
+  if (typeof json === "string" && names.includes(json)) return json;
+  throw new ArgumentError(path, `must be one of ${names.join(", ")}`);
+}
+
+function readVariant(
+  { cases }: Extract<ValueType, { readonly kind: "variant" }>,
+  json: JsonValue,
+  path: string,
+): ComponentValue {
+  const members = readObject(json, path);
+  const tag = readName(
+    cases.map(({ name }) => name),
+    Object.hasOwn(members, "tag") ? (members["tag"] ?? null) : null,
+    `${path}/tag`,
+  );
+  const type = cases.find(({ name }) => name === tag)?.type;
+  refuseOthers(members, type === undefined ? ["tag"] : ["tag", "val"], path);
+  return type === undefined ? { tag } : { tag, val: readMember(members, "val", type, path, true) };
+}
+
+function readResult(
+  { ok, err }: Extract<ValueType, { readonly kind: "result" }>,
+  json: JsonValue,
+  path: string,
+): ComponentValue {
+  const members = readObject(json, path);
+  const tag = Object.hasOwn(members, "ok") ? "ok" : "err";
+  refuseOthers(members, [tag], path);
+  const type = tag === "ok" ? ok : err;
+  if (type !== undefined) return { tag, val: readMember(members, tag, type, path, true) };
+  if (Object.hasOwn(members, tag) && members[tag] === null) return { tag };
+  throw new ArgumentError(path, "must be { ok } or { err }, with null where there is no value");
+}

@@ -1,0 +1,75 @@
+import { ToolPreparationError } from "../../sandbox.ts";
+import type { BinaryReader } from "../binary-reader.ts";
+import type { CanonicalOptions } from "./link-plan.ts";
+import type { Scope } from "./scope.ts";
+
+const OPTION = { utf8: 0, utf16: 1, latin1OrUtf16: 2, memory: 3, realloc: 4, postReturn: 5 } as const;
+
+/** Reads a canonical definition (`Binary.md`, `canon`): how something crosses between component and core. */
+export function readCanon(reader: BinaryReader, scope: Scope): void {
+  const form = reader.byte();
+  switch (form) {
+    case 0x00: {
+      reader.byte();
+      const core = scope.coreFunctions.get(reader.u32());
+      const options = readOptions(reader, scope);
+      const type = scope.types.get(reader.u32());
+      if (type.sort !== "function")
+        throw new ToolPreparationError("it lifts a function to what is no function's type");
+      scope.functions.add({ kind: "lift", type: type.type, core, options });
+      return;
+    }
+    case 0x01: {
+      reader.byte();
+      const lowered = scope.functions.get(reader.u32());
+      scope.coreFunctions.add({ kind: "lower", function: lowered, options: readOptions(reader, scope) });
+      return;
+    }
+    case 0x02:
+    case 0x03:
+    case 0x04: {
+      const type = scope.types.get(reader.u32());
+      if (type.sort !== "resource") throw new ToolPreparationError("it uses as a resource what is none");
+      const kind = form === 0x02 ? "resource.new" : form === 0x03 ? "resource.drop" : "resource.rep";
+      scope.coreFunctions.add({ kind, resource: type.resource, component: scope.component });
+      return;
+    }
+    default:
+      throw new ToolPreparationError("it uses threads or asynchronous functions, which are not supported");
+  }
+}
+
+function readOptions(reader: BinaryReader, scope: Scope): CanonicalOptions {
+  const options: { -readonly [Name in keyof CanonicalOptions]: CanonicalOptions[Name] } = {
+    component: scope.component,
+    encoding: "utf8",
+    memory: undefined,
+    realloc: undefined,
+    postReturn: undefined,
+  };
+  reader.vector(() => {
+    switch (reader.byte()) {
+      case OPTION.utf8:
+        options.encoding = "utf8";
+        return;
+      case OPTION.utf16:
+        options.encoding = "utf16";
+        return;
+      case OPTION.latin1OrUtf16:
+        options.encoding = "latin1+utf16";
+        return;
+      case OPTION.memory:
+        options.memory = scope.coreMemories.get(reader.u32());
+        return;
+      case OPTION.realloc:
+        options.realloc = scope.coreFunctions.get(reader.u32());
+        return;
+      case OPTION.postReturn:
+        options.postReturn = scope.coreFunctions.get(reader.u32());
+        return;
+      default:
+        throw new ToolPreparationError("it uses threads or asynchronous functions, which are not supported");
+    }
+  });
+  return options;
+}

@@ -1,0 +1,198 @@
+import { ToolPreparationError } from "../../sandbox.ts";
+import { BinaryReader, sections } from "../binary-reader.ts";
+import { readAlias } from "./alias-reader.ts";
+import { readCanon } from "./canon-reader.ts";
+import { readDefinition, readExport } from "./definition-reader.ts";
+import { findExport, readDeclarations, readExternalName, readExternalType } from "./external-type.ts";
+import type { ComponentFunction, CoreInstantiation, CoreItem, CoreNamespace, LinkPlan } from "./link-plan.ts";
+import { type ComponentDefinition, type Definition, type Exports, Scope } from "./scope.ts";
+import { RESOURCE, readType } from "./type-reader.ts";
+import type { FunctionType, ResourceType } from "./value-type.ts";
+
+const MAX_CORE_INSTANCES = 64;
+const MAX_COMPONENT_INSTANCES = 64;
+
+/** Sections of a component (`Binary.md`). */
+const SECTION = {
+  coreModule: 1,
+  coreInstance: 2,
+  component: 4,
+  instance: 5,
+  alias: 6,
+  type: 7,
+  canon: 8,
+  start: 9,
+  import: 10,
+  export: 11,
+  value: 12,
+} as const;
+
+/** A component as it is put together. */
+export interface ReadComponent {
+  readonly plan: LinkPlan;
+  /** Its core modules, and those of the components inside it, in the order in which they stand there. */
+  readonly coreModules: readonly Uint8Array[];
+}
+
+/**
+ * Reads how a component is put together: follows its sections (`Binary.md`) and resolves every index, those of
+ * the components inside it included.
+ *
+ * @throws {ToolPreparationError} when it uses what is not supported, or is none.
+ */
+export function readComponent(binary: Uint8Array): ReadComponent {
+  const reader = new ComponentReader();
+  const exports = exportedFunctions(reader.read({ binary, outer: undefined }, undefined));
+  const { coreInstances, destructors, componentInstances, coreModules } = reader;
+  return { plan: { coreInstances, destructors, componentInstances, exports }, coreModules };
+}
+
+/** Functions by their name; those of an exported interface as `interface#function`. */
+function exportedFunctions(exports: Exports): ReadonlyMap<string, ComponentFunction> {
+  const functions = new Map<string, ComponentFunction>();
+  for (const [name, definition] of exports) {
+    if (definition.sort === "function") functions.set(name, definition.function);
+    if (definition.sort !== "instance") continue;
+    for (const [member, inner] of definition.exports) {
+      if (inner.sort === "function") functions.set(`${name}#${member}`, inner.function);
+    }
+  }
+  return functions;
+}
+
+/** Follows the sections of a component and of those that it instantiates. */
+class ComponentReader {
+  readonly coreInstances: CoreInstantiation[] = [];
+  readonly destructors = new Map<ResourceType, CoreItem>();
+  readonly coreModules: Uint8Array[] = [];
+  componentInstances = 0;
+  /** Where a module stands in the binary: a component that is instantiated twice is read twice. */
+  readonly #modules = new Map<number, number>();
+
+  /**
+   * Instantiates a component.
+   *
+   * @param given What it gets for its imports; `undefined` for the root, which gets what the host has.
+   * @returns what it exports.
+   */
+  read({ binary, outer }: ComponentDefinition, given: Exports | undefined): Exports {
+    if (this.componentInstances >= MAX_COMPONENT_INSTANCES) {
+      throw new ToolPreparationError(`it makes more than ${MAX_COMPONENT_INSTANCES} component instances`);
+    }
+    const scope = new Scope(outer, this.componentInstances++);
+    for (const { id, body } of sections(binary)) this.#readSection(id, body, scope, given);
+    return scope.exports;
+  }
+
+  #readSection(id: number, body: Uint8Array, scope: Scope, given: Exports | undefined): void {
+    const reader = new BinaryReader(body);
+    switch (id) {
+      case SECTION.coreModule:
+        scope.modules.add(this.#moduleIndex(body));
+        return;
+      case SECTION.coreInstance:
+        reader.vector(() => scope.coreInstances.add(this.#readCoreInstance(reader, scope)));
+        return;
+      case SECTION.component:
+        scope.components.add({ binary: body, outer: scope });
+        return;
+      case SECTION.instance:
+        reader.vector(() => scope.instances.add(this.#readInstance(reader, scope)));
+        return;
+      case SECTION.alias:
+        reader.vector(() => readAlias(reader, scope));
+        return;
+      case SECTION.type:
+        reader.vector(() => this.#readType(reader, scope));
+        return;
+      case SECTION.canon:
+        reader.vector(() => readCanon(reader, scope));
+        return;
+      case SECTION.import:
+        reader.vector(() => this.#readImport(reader, scope, given));
+        return;
+      case SECTION.export:
+        reader.vector(() => readExport(reader, scope));
+        return;
+      case SECTION.start:
+      case SECTION.value:
+        throw new ToolPreparationError("it runs a function when it starts, or uses values: not supported");
+    }
+  }
+
+  #moduleIndex(module: Uint8Array): number {
+    const known = this.#modules.get(module.byteOffset);
+    if (known !== undefined) return known;
+    this.#modules.set(module.byteOffset, this.coreModules.length);
+    return this.coreModules.push(module) - 1;
+  }
+
+  #readCoreInstance(reader: BinaryReader, scope: Scope): CoreNamespace {
+    if (reader.byte() !== 0) {
+      const items = new Map<string, CoreItem>();
+      reader.vector(() => {
+        const name = reader.name();
+        items.set(name, scope.coreItems(reader.byte()).get(reader.u32()));
+      });
+      return { kind: "items", items };
+    }
+    const module = scope.modules.get(reader.u32());
+    const imports = new Map<string, CoreNamespace>();
+    reader.vector(() => {
+      const namespace = reader.name();
+      // The sort that follows is always that of an instance.
+      reader.byte();
+      imports.set(namespace, scope.coreInstances.get(reader.u32()));
+    });
+    if (this.coreInstances.length >= MAX_CORE_INSTANCES) {
+      throw new ToolPreparationError(`it makes more than ${MAX_CORE_INSTANCES} core instances`);
+    }
+    return { kind: "instance", instance: this.coreInstances.push({ module, imports }) - 1 };
+  }
+
+  #readInstance(reader: BinaryReader, scope: Scope): Exports {
+    const exports = new Map<string, Definition>();
+    if (reader.byte() !== 0) {
+      reader.vector(() => exports.set(readExternalName(reader), readDefinition(reader, scope)));
+      return exports;
+    }
+    const component = scope.components.get(reader.u32());
+    reader.vector(() => exports.set(reader.name(), readDefinition(reader, scope)));
+    return this.read(component, exports);
+  }
+
+  #readType(reader: BinaryReader, scope: Scope): void {
+    if (reader.peek() !== RESOURCE) {
+      scope.types.add(readType(reader, scope, readDeclarations));
+      return;
+    }
+    reader.bytes(2);
+    const resource = { name: "resource", definedBy: scope.component };
+    if (reader.byte() !== 0) this.destructors.set(resource, scope.coreFunctions.get(reader.u32()));
+    scope.types.add({ sort: "resource", resource });
+  }
+
+  #readImport(reader: BinaryReader, scope: Scope, given: Exports | undefined): void {
+    const name = readExternalName(reader);
+    const described = readExternalType(reader, scope, name);
+    if (given === undefined) scope.define(this.#importFromHost(name, described));
+    else scope.define(described.sort === "type" ? (given.get(name) ?? described) : findExport(given, name));
+  }
+
+  #importFromHost(name: string, described: Definition): Definition {
+    if (described.sort === "type") return described;
+    if (described.sort !== "instance") {
+      throw new ToolPreparationError(`it imports '${name.slice(0, 128)}', which is no interface of WASI 0.2`);
+    }
+    const exports = new Map<string, Definition>();
+    for (const [member, definition] of described.exports) {
+      const isFunction = definition.sort === "function type";
+      exports.set(member, isFunction ? hostFunction(name, member, definition.type) : definition);
+    }
+    return { sort: "instance", exports };
+  }
+}
+
+function hostFunction(interfaceName: string, name: string, type: FunctionType): Definition {
+  return { sort: "function", function: { kind: "import", type, interface: interfaceName, name } };
+}

@@ -1,0 +1,93 @@
+import { ToolPreparationError } from "../../sandbox.ts";
+import type { BinaryReader } from "../binary-reader.ts";
+import type { Definition, Scope } from "./scope.ts";
+import { readType, readValueType } from "./type-reader.ts";
+
+/** A name of an import or export (`Binary.md`, `importname'` and `exportname'`). */
+export function readExternalName(reader: BinaryReader): string {
+  if (reader.byte() > 1) throw new ToolPreparationError("it has an import or export name of an unknown form");
+  return reader.name();
+}
+
+/**
+ * Reads of what type an import or export is (`externdesc`), as a definition of that type. A resource that is
+ * described here for the first time is a new one, of the host.
+ */
+export function readExternalType(reader: BinaryReader, scope: Scope, name: string): Definition {
+  const sort = reader.byte();
+  switch (sort) {
+    case 0: // a core module
+      reader.byte();
+      reader.u32();
+      return { sort: "module", module: undefined };
+    case 1: {
+      const type = scope.types.get(reader.u32());
+      if (type.sort !== "function")
+        throw new ToolPreparationError("it has a function of what is no function's type");
+      return { sort: "function type", type: type.type };
+    }
+    case 2: // a value
+      if (reader.byte() === 0) reader.u32();
+      else readValueType(reader, scope);
+      throw new ToolPreparationError("it imports or exports a value, which is not supported");
+    case 3:
+      if (reader.byte() === 0) return { sort: "type", type: scope.types.get(reader.u32()) };
+      return { sort: "type", type: { sort: "resource", resource: { name, definedBy: undefined } } };
+    case 4:
+      reader.u32();
+      return { sort: "component", component: undefined };
+    case 5: {
+      const type = scope.types.get(reader.u32());
+      if (type.sort !== "instance")
+        throw new ToolPreparationError("it has an instance of what is no instance's type");
+      return { sort: "instance", exports: type.exports };
+    }
+    default:
+      throw new ToolPreparationError("it imports or exports something of an unknown kind");
+  }
+}
+
+/** Reads what a component's or an instance's type declares (`componentdecl`, `instancedecl`). */
+export function readDeclarations(reader: BinaryReader, scope: Scope, ofComponent: boolean): void {
+  reader.vector(() => {
+    const declaration = reader.byte();
+    if (declaration === 1) {
+      scope.types.add(readType(reader, scope, readDeclarations));
+    } else if (declaration === 2) {
+      readTypeAlias(reader, scope);
+    } else if (declaration === 4 || (ofComponent && declaration === 3)) {
+      const name = readExternalName(reader);
+      const definition = readExternalType(reader, scope, name);
+      scope.define(definition);
+      if (declaration === 4) scope.exports.set(name, definition);
+    } else {
+      throw new ToolPreparationError("it has a type with a declaration of an unknown kind");
+    }
+  });
+}
+
+const SORT_TYPE = 3;
+const SORT_INSTANCE = 5;
+const TARGET_EXPORT = 0;
+const TARGET_OUTER = 2;
+
+/** An alias inside a type: of a type outside, or of an export of an instance that was described before. */
+function readTypeAlias(reader: BinaryReader, scope: Scope): void {
+  const sort = reader.byte();
+  const target = sort === SORT_TYPE || sort === SORT_INSTANCE ? reader.byte() : Number.NaN;
+  if (target === TARGET_EXPORT) {
+    scope.define(findExport(scope.instances.get(reader.u32()), reader.name()));
+  } else if (target === TARGET_OUTER && sort === SORT_TYPE) {
+    const levels = reader.u32();
+    scope.types.add(scope.enclosing(levels).types.get(reader.u32()));
+  } else {
+    throw new ToolPreparationError("it has a type with an alias of an unknown kind");
+  }
+}
+
+/** @throws {ToolPreparationError} when there is no such export. */
+export function findExport(exports: ReadonlyMap<string, Definition>, name: string): Definition {
+  const found = exports.get(name);
+  if (found === undefined) throw new ToolPreparationError("it uses an export that an instance does not have");
+  return found;
+}

@@ -1,0 +1,108 @@
+import type { ValidateFunction } from "ajv";
+import type { JsonObject, JsonValue } from "../json/value.ts";
+import { adaptValue } from "./adapt.ts";
+import { type ArgumentRules, DEFAULT_ARGUMENT_RULES } from "./argument-rules.ts";
+import { MAX_EXPLAINED_KEYWORDS, MAX_EXPLAINED_WORK } from "./bounds.ts";
+import { compileLowered, type ErrorMode } from "./compiler.ts";
+import { describeErrors } from "./describe-errors.ts";
+import { lowerSchema } from "./lower.ts";
+import type { LoweredSchema } from "./lowered-schema.ts";
+import { SchemaError } from "./schema-error.ts";
+import { meter, WorkExceededError } from "./work-meter.ts";
+
+/** A value that a schema accepts, or every reason why it does not, as `/path message`. */
+export type Accepted = { readonly value: JsonValue } | { readonly problems: readonly string[] };
+
+/** A schema that values can be held against. It never throws, whatever the value. */
+export interface CompiledSchema {
+  /** Every error as `/path message`, or `undefined` for a valid value. */
+  validate(value: JsonValue): readonly string[] | undefined;
+  /** A valid value as it is; another one as the rules read it, if that is valid. Both deeply frozen. */
+  accept(value: JsonValue, rules?: Required<ArgumentRules>): Accepted;
+}
+
+/**
+ * Compiles a JSON schema of draft 2020-12, or of draft 7 if `$schema` says so. References lead to places in
+ * the schema, or in `shared`; nothing is fetched. Known formats are checked, patterns run in linear time.
+ *
+ * @param shared Schemas by URI, for references. Default: none.
+ * @throws {SchemaError} when it is no JSON Schema, or beyond the bounds.
+ */
+export function compileSchema(
+  schema: JsonObject,
+  shared: Readonly<Record<string, JsonObject>> = {},
+): CompiledSchema {
+  return new Compiled(lowerSchema(schema, shared));
+}
+
+class Compiled implements CompiledSchema {
+  readonly #lowered: LoweredSchema;
+  readonly #isValid: ValidateFunction;
+  #explain: ValidateFunction | undefined;
+
+  constructor(lowered: LoweredSchema) {
+    this.#lowered = lowered;
+    this.#isValid = compile(lowered, "first");
+  }
+
+  validate(value: JsonValue): readonly string[] | undefined {
+    try {
+      meter.reset();
+      return this.#isValid(value) ? undefined : this.#errors(value);
+    } catch (error) {
+      return [whyNot(error)];
+    }
+  }
+
+  accept(value: JsonValue, rules: Required<ArgumentRules> = DEFAULT_ARGUMENT_RULES): Accepted {
+    const problems = this.validate(value);
+    if (problems === undefined) return { value };
+    try {
+      meter.reset();
+      const adapted = adaptValue(this.#lowered.schema, value, rules);
+      if (adapted === value) return { problems };
+      const left = this.validate(adapted);
+      return left === undefined ? { value: adapted } : { problems: left };
+    } catch (error) {
+      return { problems: [whyNot(error)] };
+    }
+  }
+
+  #errors(value: JsonValue): readonly string[] {
+    const { keywords } = this.#lowered;
+    const isCheap =
+      keywords <= MAX_EXPLAINED_KEYWORDS &&
+      meter.spent <= MAX_EXPLAINED_WORK &&
+      isWithin(value, MAX_EXPLAINED_WORK / keywords);
+    if (!isCheap) return describeErrors(this.#isValid.errors ?? []);
+    this.#explain ??= compile(this.#lowered, "all");
+    meter.reset();
+    this.#explain(value);
+    return describeErrors(this.#explain.errors ?? []);
+  }
+}
+
+function compile(lowered: LoweredSchema, mode: ErrorMode): ValidateFunction {
+  try {
+    return compileLowered(lowered, mode);
+  } catch (error) {
+    // Nothing known gets so far; whatever does is refused all the same.
+    const reason = error instanceof Error ? error.message : "it does not compile";
+    throw new SchemaError([{ path: "", reason }]);
+  }
+}
+
+function whyNot(error: unknown): string {
+  return error instanceof WorkExceededError
+    ? "too much work to hold against the schema: send less at once"
+    : "cannot be held against the schema";
+}
+
+/** Whether a tree has no more than so many values. */
+function isWithin(value: JsonValue, most: number): boolean {
+  let left = most;
+  const count = (node: JsonValue): boolean =>
+    --left >= 0 &&
+    (typeof node !== "object" || node === null || Object.values(node).every((inner) => count(inner ?? null)));
+  return count(value);
+}

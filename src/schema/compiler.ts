@@ -1,0 +1,120 @@
+import { _, Ajv, type KeywordDefinition, type Options, type SchemaObject, type ValidateFunction } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { canonicalText } from "../json/canonical.ts";
+import type { JsonValue } from "../json/value.ts";
+import { checkedFormats } from "./formats.ts";
+import type { Draft } from "./keywords.ts";
+import { type LoweredSchema, WORK_KEYWORD } from "./lowered-schema.ts";
+import { compilePattern } from "./pattern.ts";
+import { meter } from "./work-meter.ts";
+
+/** Whether a validator stops at the first error or looks for all of them. */
+export type ErrorMode = "first" | "all";
+
+/** A compiler keeps something of every schema it ever saw: after so many, a new one takes its place. */
+const MAX_USES = 500;
+
+const compilers = new Map<string, { readonly ajv: Ajv; uses: number }>();
+
+/** Compiles a lowered schema with ajv. Patterns run in linear time, and none of its keywords in quadratic. */
+export function compileLowered({ draft, schema }: LoweredSchema, mode: ErrorMode): ValidateFunction {
+  const ajv = compilerFor(draft, mode);
+  try {
+    return ajv.compile(schema as SchemaObject | boolean);
+  } finally {
+    if (typeof schema === "object") ajv.removeSchema(schema as SchemaObject);
+  }
+}
+
+function compilerFor(draft: Draft, mode: ErrorMode): Ajv {
+  const key = `${draft} ${mode}`;
+  let compiler = compilers.get(key);
+  if (compiler === undefined || compiler.uses >= MAX_USES) {
+    compiler = { ajv: makeCompiler(draft, mode), uses: 0 };
+    compilers.set(key, compiler);
+  }
+  compiler.uses++;
+  return compiler.ajv;
+}
+
+function makeCompiler(draft: Draft, mode: ErrorMode): Ajv {
+  const options: Options = {
+    allErrors: mode === "all",
+    // Own properties only: `required: ["constructor"]` must fail on `{}`.
+    ownProperties: true,
+    // What is a schema was decided before it came here.
+    strict: false,
+    validateSchema: false,
+    meta: false,
+    // Inlining writes a definition out as often as it is referred to.
+    inlineRefs: false,
+    formats: checkedFormats(),
+    // Optimising takes most of the time, and gains nothing that can be measured.
+    code: { optimize: false, regExp: Object.assign(linearPattern, { code: "linearPattern" }) },
+    logger: false,
+  };
+  const ajv: Ajv = draft === "draft-07" ? new Ajv(options) : new Ajv2020(options);
+  for (const keyword of KEYWORDS) {
+    ajv.removeKeyword(String(keyword.keyword));
+    ajv.addKeyword(keyword);
+  }
+  return ajv;
+}
+
+function linearPattern(source: string): { test(text: string): boolean; toString(): string } {
+  const pattern = compilePattern(source);
+  // The compiler tells patterns apart by their text.
+  return { test: pattern.test, toString: () => source };
+}
+
+/** What takes the place of ajv's own keywords. */
+const KEYWORDS: readonly KeywordDefinition[] = [
+  {
+    keyword: WORK_KEYWORD,
+    schemaType: "number",
+    // First of all: what a schema costs is charged before it can fail.
+    before: "$ref",
+    errors: false,
+    valid: true,
+    compile: (work: number) => () => {
+      meter.charge(work);
+      return true;
+    },
+  },
+  {
+    keyword: "enum",
+    schemaType: "array",
+    errors: false,
+    compile: oneOf,
+    error: {
+      message: "must be equal to one of the allowed values",
+      params: ({ schemaCode }) => _`{allowedValues: ${schemaCode}}`,
+    },
+  },
+  {
+    keyword: "uniqueItems",
+    type: "array",
+    schemaType: "boolean",
+    errors: false,
+    compile: (isAsked: boolean) => (items: readonly JsonValue[]) => !isAsked || isUnique(items),
+    error: { message: "must NOT have duplicate items" },
+  },
+];
+
+/** One look-up, however many values there are. */
+function oneOf(values: readonly JsonValue[]): (value: JsonValue) => boolean {
+  const scalars = new Set<JsonValue>(values.filter((value) => !isNode(value)));
+  const nodes = new Set(values.filter(isNode).map(canonicalText));
+  return (value) => (isNode(value) ? nodes.size > 0 && nodes.has(canonicalText(value)) : scalars.has(value));
+}
+
+function isUnique(items: readonly JsonValue[]): boolean {
+  return (
+    new Set(items.map((item) => (typeof item === "number" ? item : canonicalText(item)))).size ===
+    items.length
+  );
+}
+
+function isNode(value: JsonValue): boolean {
+  return typeof value === "object" && value !== null;
+}

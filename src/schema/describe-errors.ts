@@ -1,0 +1,26 @@
+import type { ErrorObject } from "ajv";
+
+const MAX_PATH_LENGTH = 256;
+const MAX_NAME_LENGTH = 64;
+const MAX_VALUES_LENGTH = 256;
+
+/** Validation errors as a model reads them: `/path must be string`. */
+export function describeErrors(errors: readonly ErrorObject[]): readonly string[] {
+  return errors.map(({ instancePath, keyword, message = "is not valid", params }) => {
+    const text = `${message}${explain(keyword, params)}`;
+    return instancePath === "" ? text : `${instancePath.slice(0, MAX_PATH_LENGTH)} ${text}`;
+  });
+}
+
+/** What the messages of some keywords leave out, and whoever mends the call needs. */
+function explain(keyword: string, params: Record<string, unknown>): string {
+  if (keyword === "additionalProperties" || keyword === "unevaluatedProperties") {
+    const name = params["additionalProperty"] ?? params["unevaluatedProperty"];
+    return `: '${String(name).slice(0, MAX_NAME_LENGTH)}'`;
+  }
+  if (keyword === "enum" || keyword === "const") {
+    const allowed = JSON.stringify(params["allowedValues"] ?? params["allowedValue"]);
+    return allowed.length <= MAX_VALUES_LENGTH ? `: ${allowed}` : "";
+  }
+  return "";
+}

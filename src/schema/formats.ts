@@ -1,0 +1,72 @@
+import { fullFormats } from "ajv-formats/dist/formats.js";
+import { compileLinear } from "./pattern.ts";
+import { meter } from "./work-meter.ts";
+
+/** The longest string that has a format, in UTF-16 code units; longer ones are not looked at and refused. */
+export const MAX_FORMATTED_LENGTH = 2_048;
+
+/** Formats of content: of any length, and not held against a regular expression that could take long. */
+const CONTENT: ReadonlySet<string> = new Set(["byte", "binary", "password"]);
+
+/** A format as ajv takes it. */
+type CheckedFormat =
+  | true
+  | ((text: string) => boolean)
+  | { readonly type: "number"; readonly validate: (value: number) => boolean };
+
+const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
+const WEB_SCHEME = /^(?:https?|ftp):\/\/[^/]/i;
+
+/** Whether a format is checked; all others are annotations. */
+export function isKnownFormat(name: string): boolean {
+  return Object.hasOwn(fullFormats, name);
+}
+
+/** The formats of ajv-formats, made safe for strings of any kind. */
+export function checkedFormats(): Record<string, CheckedFormat> {
+  const formats: Record<string, CheckedFormat> = {};
+  for (const [name, format] of Object.entries({ ...fullFormats, ...REPLACEMENTS })) {
+    formats[name] = guard(name, format as Parameters<typeof guard>[1]);
+  }
+  return formats;
+}
+
+let reference: ReturnType<typeof compileLinear> | undefined;
+
+function isReference(text: string): boolean {
+  reference ??= compileLinear((fullFormats["uri-reference"] as RegExp).source, { ignoreCase: true });
+  return reference.test(text);
+}
+
+/** Where ajv-formats takes time that grows with the square of the length, or compiles whatever it is given. */
+const REPLACEMENTS: Readonly<Record<string, (text: string) => boolean>> = {
+  "uri-reference": isReference,
+  uri: (text) => SCHEME.test(text) && isReference(text),
+  url: (text) => WEB_SCHEME.test(text) && isReference(text),
+  regex: isRegularExpression,
+};
+
+function isRegularExpression(text: string): boolean {
+  try {
+    new RegExp(text, "u");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function guard(
+  name: string,
+  format: true | RegExp | ((text: string) => boolean) | { type?: string; validate: unknown },
+): CheckedFormat {
+  if (format === true) return true;
+  if (typeof format === "object" && "type" in format) return format as CheckedFormat;
+  const given = typeof format === "object" && "validate" in format ? format.validate : format;
+  const check =
+    given instanceof RegExp ? (text: string) => given.test(text) : (given as (text: string) => boolean);
+  if (CONTENT.has(name)) return check;
+  return (text) => {
+    meter.charge(text.length);
+    return text.length <= MAX_FORMATTED_LENGTH && check(text);
+  };
+}

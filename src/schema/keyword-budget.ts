@@ -1,0 +1,40 @@
+import type { JsonObject, JsonValue } from "../json/value.ts";
+import { MAX_KEYWORDS } from "./bounds.ts";
+import type { KeywordShape } from "./keywords.ts";
+import type { Pattern } from "./pattern.ts";
+import { SchemaError } from "./schema-error.ts";
+
+/** Counts what of a schema has to be compiled. */
+export class KeywordBudget {
+  #spent = 0;
+
+  get spent(): number {
+    return this.#spent;
+  }
+
+  /** @throws {SchemaError} when there is too much of it. */
+  spend(path: string, keywords = 1): void {
+    this.#spent += keywords;
+    if (this.#spent <= MAX_KEYWORDS) return;
+    throw new SchemaError([{ path, reason: `more than ${MAX_KEYWORDS} keywords and properties` }]);
+  }
+}
+
+/** What takes as long to compile as a keyword: of a pattern, and of a list of required names. */
+const PATTERN_PER_KEYWORD = 10;
+const NAMES_PER_KEYWORD = 4;
+/** From so many names on, the compiler writes a loop. */
+const MAX_UNROLLED = 200;
+
+/** What a keyword's names cost, in keywords. */
+export function costOf(shape: KeywordShape, value: JsonValue): number {
+  if (shape === "names")
+    return Math.min((value as readonly string[]).length, MAX_UNROLLED) / NAMES_PER_KEYWORD;
+  if (shape !== "names-map") return 0;
+  return Object.values(value as JsonObject).reduce<number>((sum, names) => sum + 1 + (names as []).length, 0);
+}
+
+/** What a pattern costs, in keywords. */
+export function patternCost({ size }: Pattern): number {
+  return size / PATTERN_PER_KEYWORD;
+}

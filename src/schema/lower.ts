@@ -1,0 +1,200 @@
+import { escapePointer } from "../json/copy.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { MAX_SCHEMA_DEPTH } from "./bounds.ts";
+import { Definitions, ROOT } from "./definitions.ts";
+import { DynamicScope } from "./dynamic-scope.ts";
+import { isKnownFormat } from "./formats.ts";
+import { costOf, KeywordBudget, patternCost } from "./keyword-budget.ts";
+import { isSchema, unfitValue } from "./keyword-values.ts";
+import { type Draft, draftOf, KEYWORDS } from "./keywords.ts";
+import {
+  addMember,
+  type KeywordUse,
+  type LoweredNode,
+  type LoweredSchema,
+  withWork,
+} from "./lowered-schema.ts";
+import { compilePattern } from "./pattern.ts";
+import { PatternError } from "./pattern-syntax.ts";
+import { References } from "./references.ts";
+import { SchemaError, type SchemaProblem } from "./schema-error.ts";
+import { WorkGraph } from "./work-graph.ts";
+
+/** Schemas of items and members count their work if they have more keywords than this. */
+const MAX_UNCOUNTED_KEYWORDS = 16;
+
+/**
+ * Makes a schema ready for the compiler, and refuses what must not get there.
+ *
+ * @param shared Schemas by URI that references may lead to.
+ * @throws {SchemaError} with every problem found, or with the bound that was exceeded.
+ */
+export function lowerSchema(
+  root: JsonObject,
+  shared: Readonly<Record<string, JsonObject>> = {},
+): LoweredSchema {
+  return new Lowering(root, shared).run();
+}
+
+class Lowering {
+  readonly #draft: Draft;
+  readonly #references: References;
+  readonly #problems: SchemaProblem[] = [];
+  readonly #graph = new WorkGraph();
+  readonly #definitions: Definitions;
+  readonly #budget = new KeywordBudget();
+  #definition = ROOT;
+  #hasReferences = false;
+
+  constructor(root: JsonObject, shared: Readonly<Record<string, JsonObject>>) {
+    this.#draft = draftOf(root["$schema"]);
+    this.#references = new References(root, this.#draft, shared);
+    this.#definitions = new Definitions(this.#references);
+    this.#definitions.nameOf({ schema: root, path: "" }, new DynamicScope());
+  }
+
+  run(): LoweredSchema {
+    const definitions: Record<string, LoweredNode> = {};
+    // Each may add others.
+    for (const { name, schema, path, scope } of this.#definitions.list) {
+      const before = this.#budget.spent;
+      this.#budget.spend(path);
+      this.#definition = name;
+      const lowered = this.#lower(schema, path, { depth: 0, inPlace: true, scope });
+      const own = this.#budget.spent - before;
+      this.#graph.add(name, own);
+      definitions[name] = this.#hasReferences ? withWork(lowered, own) : lowered;
+    }
+    const endless = this.#graph.findProblem();
+    if (endless !== undefined) this.#problems.push(endless);
+    if (this.#problems.length > 0) throw new SchemaError(this.#problems);
+    const schema = this.#hasReferences
+      ? { $ref: `#/$defs/${ROOT}`, $defs: definitions }
+      : (definitions[ROOT] ?? true);
+    return { draft: this.#draft, schema, keywords: this.#budget.spent };
+  }
+
+  #lower(schema: JsonValue, path: string, way: Pick<KeywordUse, "depth" | "inPlace" | "scope">): LoweredNode {
+    if (typeof schema === "boolean") return schema;
+    if (!isJsonObject(schema)) {
+      this.#refuse(path, "must be a schema: an object or a boolean");
+      return true;
+    }
+    const { depth } = way;
+    if (depth > MAX_SCHEMA_DEPTH) {
+      throw new SchemaError([{ path, reason: `schemas nested deeper than ${MAX_SCHEMA_DEPTH} levels` }]);
+    }
+    if (schema["$async"] !== undefined) this.#refuse(path, "$async schemas are not supported");
+    const lowered: Record<string, unknown> = {};
+    // In draft 7, a reference makes its siblings void.
+    const isVoid = this.#draft === "draft-07" && Object.hasOwn(schema, "$ref");
+    for (const name of Object.keys(schema)) {
+      const keyword = KEYWORDS.get(name);
+      const value = schema[name];
+      if (keyword === undefined || value === undefined || (isVoid && name !== "$ref")) continue;
+      if (keyword.draft !== undefined && keyword.draft !== this.#draft) continue;
+      const at = `${path}/${escapePointer(name)}`;
+      this.#budget.spend(at);
+      const unfit = unfitValue(keyword.shape, value);
+      if (unfit !== undefined) this.#refuse(at, unfit);
+      else {
+        const inPlace = way.inPlace && keyword.inPlace;
+        const scope = this.#references.enter(way.scope, schema);
+        const use = { name, keyword, value, schema, path: at, depth, scope, inPlace };
+        if (keyword.shape === "reference") this.#lowerReference(lowered, use);
+        else if (keyword.shape === "schema-map" || keyword.shape === "dependencies") {
+          this.#lowerMap(lowered, use);
+        } else lowered[name] = this.#lowerValue(use);
+      }
+    }
+    return lowered;
+  }
+
+  /** What the compiler gets as the keyword's value; `undefined` for nothing. */
+  #lowerValue(use: KeywordUse): unknown {
+    const { keyword, value, path } = use;
+    switch (keyword.shape) {
+      case "schema":
+        return this.#lowerInner(value, path, use);
+      case "schema-list":
+        return this.#lowerList(value as readonly JsonValue[], use);
+      case "schema-or-list":
+        if (!Array.isArray(value)) return this.#lowerInner(value, path, use);
+        if (this.#draft === "draft-07") return this.#lowerList(value, use);
+        this.#refuse(path, "must be a schema (2020-12 has prefixItems for lists: normalizeSchema maps it)");
+        return undefined;
+      case "pattern":
+        this.#checkPattern(String(value), path);
+        return value;
+      case "format":
+        // A format that nobody here knows is an annotation.
+        return isKnownFormat(String(value)) ? value : undefined;
+      default:
+        this.#budget.spend(path, costOf(keyword.shape, value));
+        return value;
+    }
+  }
+
+  #lowerInner(schema: JsonValue, path: string, { keyword, depth, inPlace, scope }: KeywordUse): LoweredNode {
+    const before = this.#budget.spent;
+    const lowered = this.#lower(schema, path, { depth: depth + 1, inPlace, scope });
+    const own = this.#budget.spent - before;
+    return keyword.inPlace || own <= MAX_UNCOUNTED_KEYWORDS ? lowered : withWork(lowered, own);
+  }
+
+  #lowerList(list: readonly JsonValue[], use: KeywordUse): LoweredNode[] {
+    return list.map((item, index) => {
+      const path = `${use.path}/${index}`;
+      this.#budget.spend(path);
+      return this.#lowerInner(item, path, use);
+    });
+  }
+
+  #lowerMap(lowered: Record<string, unknown>, use: KeywordUse): void {
+    const { name, value } = use;
+    for (const key of Object.keys(value as JsonObject)) {
+      const member = (value as JsonObject)[key] as JsonValue;
+      const path = `${use.path}/${escapePointer(key)}`;
+      this.#budget.spend(path);
+      if (name === "patternProperties") this.#checkPattern(key, path);
+      const isNames = name === "dependencies" && unfitValue("names", member) === undefined;
+      const inner = isNames ? member : this.#lowerInner(member, path, use);
+      // As a member of a literal this name would set the prototype.
+      if (key === "__proto__") addMember(lowered, "patternProperties", "^__proto__$", inner);
+      else addMember(lowered, name, key, inner);
+    }
+    lowered[name] ??= {};
+  }
+
+  #lowerReference(lowered: Record<string, unknown>, use: KeywordUse): void {
+    const { name, value, schema, path, inPlace, scope } = use;
+    const reference = String(value);
+    const target =
+      name === "$dynamicRef"
+        ? this.#references.resolveDynamic(schema, reference, scope)
+        : this.#references.resolve(schema, reference);
+    if (target === undefined || !isSchema(target.schema)) {
+      this.#refuse(path, `'${reference.slice(0, 128)}' leads to no schema here, and nothing is fetched`);
+    } else if (Object.hasOwn(lowered, "$ref")) {
+      this.#refuse(path, "two references in one schema are not supported");
+    } else {
+      const definition = this.#definitions.nameOf(target, scope);
+      this.#hasReferences = true;
+      if (inPlace) this.#graph.refer(this.#definition, definition, path);
+      lowered["$ref"] = `#/$defs/${definition}`;
+    }
+  }
+
+  #checkPattern(pattern: string, path: string): void {
+    try {
+      this.#budget.spend(path, patternCost(compilePattern(pattern)));
+    } catch (error) {
+      if (!(error instanceof PatternError)) throw error;
+      this.#refuse(path, error.message);
+    }
+  }
+
+  #refuse(path: string, reason: string): void {
+    this.#problems.push({ path, reason });
+  }
+}

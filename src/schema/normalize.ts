@@ -1,0 +1,190 @@
+import { copyJson, escapePointer } from "../json/copy.ts";
+import { isJsonObject, type JsonObject, type JsonValue, JsonValueError } from "../json/value.ts";
+import { MAX_SCHEMA_DEPTH, SCHEMA_BOUNDS } from "./bounds.ts";
+import { DIALECT_RULES, type OpenSchema } from "./dialect-rules.ts";
+import { type Draft, draftOf, JSON_TYPES } from "./keywords.ts";
+import { lowerSchema } from "./lower.ts";
+import { propertiesOf, rootObject, saysNothing } from "./property-lists.ts";
+import { SchemaError, type SchemaProblem } from "./schema-error.ts";
+import { mapSubschemas } from "./subschemas.ts";
+import { parseTypeExpression, TypeExpressionError } from "./type-expression.ts";
+import { DIALECTS, type DialectName, typeNames } from "./type-names.ts";
+import { type TypeContext, typeSchema, unionSchema } from "./type-schema.ts";
+
+/** How to read a schema that may not be JSON Schema. */
+export interface NormalizeOptions {
+  /** The dialect whose type names are mapped, or all of them. Default: `"auto"`. */
+  readonly dialect?: DialectName | "auto";
+}
+
+/** Something that was rewritten. */
+export interface SchemaChange {
+  /** JSON pointer into the schema as it was given. */
+  readonly path: string;
+  /** What stood there; absent where nothing did. */
+  readonly from?: JsonValue;
+  /** What stands there now; absent where it was taken away. */
+  readonly to?: JsonValue;
+}
+
+/** A JSON schema, and how it was made from what was given. */
+export interface NormalizedSchema {
+  readonly schema: JsonObject;
+  /** In the order in which they were made; empty where the schema already was one. */
+  readonly changes: readonly SchemaChange[];
+}
+
+/**
+ * Maps the dialects of tool catalogues (type names of Python, Java, JavaScript, …, OpenAPI's `nullable`,
+ * `required: true` inside a property, lists of properties, …) to JSON Schema, and reports each change. A
+ * schema that is JSON Schema stays as it is.
+ *
+ * @throws {SchemaError} for what cannot be mapped, with path and reason; nothing is guessed.
+ */
+export function normalizeSchema(schema: unknown, options: NormalizeOptions = {}): NormalizedSchema {
+  const { dialect = "auto" } = options;
+  if (dialect !== "auto" && !Object.hasOwn(DIALECTS, dialect))
+    throw new TypeError(`unknown dialect '${dialect}'`);
+  const dialects =
+    dialect === "auto" ? (Object.keys(DIALECTS) as DialectName[]) : (["json", dialect] as const);
+  let copy: JsonValue;
+  try {
+    copy = copyJson(schema, SCHEMA_BOUNDS);
+  } catch (error) {
+    throw new SchemaError([
+      { path: "", reason: error instanceof JsonValueError ? error.message : "unreadable" },
+    ]);
+  }
+  const normalizer = new Normalizer(dialects, draftOf(isJsonObject(copy) ? copy["$schema"] : undefined));
+  const normalized = normalizer.run(copy);
+  // Whatever is left that no schema can have is refused here, where it can be told apart from a later mistake.
+  lowerSchema(normalized.schema);
+  return normalized;
+}
+
+class Normalizer {
+  readonly #context: TypeContext;
+  readonly #draft: Draft;
+  readonly #changes: SchemaChange[] = [];
+  readonly #problems: SchemaProblem[] = [];
+
+  constructor(dialects: readonly DialectName[], draft: Draft) {
+    this.#context = { names: typeNames(dialects), draft };
+    this.#draft = draft;
+  }
+
+  run(given: JsonValue): NormalizedSchema {
+    const root = rootObject(given);
+    if (root !== given) this.#note("", given, root);
+    const schema = this.#schema(root, "", 0);
+    if (saysNothing(schema)) this.#refuse("", "nothing in it says what is valid");
+    if (this.#problems.length === 0 && !isJsonObject(schema)) this.#refuse("", "the root must be an object");
+    if (this.#problems.length > 0) throw new SchemaError(this.#problems);
+    return { schema: schema as JsonObject, changes: this.#changes };
+  }
+
+  #schema(given: JsonValue, path: string, depth: number): JsonValue {
+    if (depth > MAX_SCHEMA_DEPTH) {
+      throw new SchemaError([{ path, reason: `schemas nested deeper than ${MAX_SCHEMA_DEPTH} levels` }]);
+    }
+    // A type alone, where a schema should be.
+    if (typeof given === "string") {
+      const schema = this.#type(given, path);
+      if (schema !== undefined) this.#note(path, given, schema);
+      return schema ?? true;
+    }
+    // Whatever else it is, compiling refuses it.
+    if (!isJsonObject(given)) return given;
+    const schema: OpenSchema = { ...given };
+    for (const { keyword, rewrite } of DIALECT_RULES) {
+      const value = schema[keyword];
+      const change = value === undefined ? undefined : rewrite(value, schema, this.#draft);
+      if (change !== undefined) this.#change(schema, change, path);
+    }
+    this.#properties(schema, path);
+    this.#rewriteType(schema, path);
+    for (const keyword of Object.keys(schema)) {
+      const value = schema[keyword];
+      if (value === undefined) continue;
+      const at = `${path}/${escapePointer(keyword)}`;
+      schema[keyword] = mapSubschemas(keyword, value, (inner, step) =>
+        this.#schema(inner, at + step, depth + 1),
+      );
+    }
+    return Object.freeze(withoutUndefined(schema));
+  }
+
+  /** A list of properties as a map of them, and what each says of itself being required. */
+  #properties(schema: OpenSchema, path: string): void {
+    const change = propertiesOf(schema);
+    for (const { path: at, reason } of change.problems) this.#refuse(path + at, reason);
+    for (const { path: at, from, to } of change.changes) this.#note(path + at, from, to);
+    Object.assign(schema, change.members);
+  }
+
+  #rewriteType(schema: OpenSchema, path: string): void {
+    const { type } = schema;
+    if (type === undefined || isJsonType(type)) return;
+    const at = `${path}/type`;
+    if (typeof type === "string" && /^(?:enum|choice)$/i.test(type.trim())) {
+      if (Array.isArray(schema["enum"])) this.#change(schema, { type: undefined }, path);
+      else this.#refuse(at, "an enumeration without its values");
+      return;
+    }
+    const types = Array.isArray(type) ? type : [type];
+    const schemas = types.map((one: JsonValue) =>
+      typeof one === "string" ? this.#type(one, at) : undefined,
+    );
+    if (types.some((one: JsonValue) => typeof one !== "string")) {
+      this.#refuse(at, "must be a type's name or a list of them");
+    }
+    if (schemas.length === 0 || schemas.some((one) => one === undefined)) return;
+    const whole = Array.isArray(type) ? unionSchema(schemas as JsonObject[]) : (schemas[0] as JsonObject);
+    const expanded: OpenSchema = { type: undefined, ...whole };
+    for (const keyword of Object.keys(expanded)) {
+      // What the schema says itself goes before what its type says of the parts.
+      if (keyword !== "type" && schema[keyword] !== undefined) delete expanded[keyword];
+    }
+    Object.assign(schema, expanded);
+    this.#note(
+      at,
+      type,
+      whole["type"] !== undefined && Object.keys(whole).length === 1 ? whole["type"] : whole,
+    );
+  }
+
+  #type(text: string, path: string): JsonObject | undefined {
+    try {
+      return typeSchema(parseTypeExpression(text), this.#context);
+    } catch (error) {
+      if (!(error instanceof TypeExpressionError)) throw error;
+      this.#refuse(path, `the type '${text.slice(0, 64)}' cannot be mapped: ${error.message}`);
+      return undefined;
+    }
+  }
+
+  #change(schema: OpenSchema, change: OpenSchema, path: string): void {
+    for (const keyword of Object.keys(change)) {
+      const from = schema[keyword];
+      if (from !== change[keyword]) this.#note(`${path}/${keyword}`, from, change[keyword]);
+    }
+    Object.assign(schema, change);
+  }
+
+  #note(path: string, from: JsonValue | undefined, to: JsonValue | undefined): void {
+    const change = { path, ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
+    this.#changes.push(Object.freeze(change));
+  }
+
+  #refuse(path: string, reason: string): void {
+    this.#problems.push({ path, reason });
+  }
+}
+
+function isJsonType(type: JsonValue): boolean {
+  return (Array.isArray(type) ? type : [type]).every((one: JsonValue) => JSON_TYPES.includes(one as string));
+}
+
+function withoutUndefined(schema: OpenSchema): JsonObject {
+  return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined)) as JsonObject;
+}

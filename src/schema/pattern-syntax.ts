@@ -1,0 +1,156 @@
+import { ESCAPE, LINE_ENDS, literal, ranges, writeEscape } from "./pattern-escapes.ts";
+
+/** A pattern, as ECMAScript reads it, in the syntax of RE2. */
+export interface TranslatedPattern {
+  readonly re2: string;
+  /** Characters and classes in it, each as often as its repetitions say. */
+  readonly size: number;
+  /**
+   * Set where ECMAScript's own engine takes time that only grows with the length of the text: it is anchored
+   * at the start, has no groups, and at most one repetition of variable length. The number of pieces that may
+   * have to be tried again at each place where that repetition could end.
+   */
+  readonly retried?: number;
+}
+
+/** A pattern has something that is not supported. `message` says what. */
+export class PatternError extends Error {
+  override readonly name = "PatternError";
+}
+
+const QUANTIFIER = /(?:([*+?])|\{(\d+)(,?)(\d*)\})\??/y;
+const GROUP = /\((?:\?:|\?<[^>=!]+>|(?!\?))/y;
+
+/**
+ * Translates a pattern whose syntax ECMAScript has accepted.
+ *
+ * @throws {PatternError} for look-around and back-references, which no engine matches in linear time.
+ */
+export function translatePattern(source: string): TranslatedPattern {
+  return new Translator(source).run();
+}
+
+/** How large a group is so far. */
+interface OpenGroup {
+  size: number;
+  /** Of the last piece: what a quantifier repeats. */
+  last: number;
+}
+
+class Translator {
+  readonly #source: string;
+  #at = 0;
+  #re2 = "";
+  readonly #groups: OpenGroup[] = [{ size: 0, last: 0 }];
+  #isSimple = true;
+  #retried: number | undefined;
+
+  constructor(source: string) {
+    this.#source = source;
+    if (!source.startsWith("^")) this.#isSimple = false;
+  }
+
+  run(): TranslatedPattern {
+    while (this.#at < this.#source.length) this.#step();
+    const size = this.#groups[0]?.size ?? 0;
+    return { re2: this.#re2, size, ...(this.#isSimple && { retried: this.#retried ?? 0 }) };
+  }
+
+  #take(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#source);
+    if (found !== null) this.#at = pattern.lastIndex;
+    return found;
+  }
+
+  #step(): void {
+    const character = this.#source[this.#at] ?? "";
+    const quantifier = this.#take(QUANTIFIER);
+    if (quantifier !== null) this.#quantify(quantifier);
+    else if (character === "\\") this.#escape();
+    else if (character === "[") this.#piece(this.#characterClass());
+    else if (character === "(") this.#open();
+    else if (character === ")") this.#close();
+    else if (character === "|" || character === "^" || character === "$") {
+      // An alternative has to be tried, and an anchor elsewhere than at the ends is an odd thing.
+      if (character === "|" || (character === "^" && this.#at > 0)) this.#isSimple = false;
+      this.#at++;
+      this.#re2 += character;
+    } else {
+      const codePoint = this.#character();
+      this.#piece(character === "." ? `[^${LINE_ENDS}]` : literal(codePoint));
+    }
+  }
+
+  #character(): number {
+    const codePoint = this.#source.codePointAt(this.#at) ?? 0;
+    this.#at += codePoint > 0xffff ? 2 : 1;
+    return codePoint;
+  }
+
+  /** A character or class. */
+  #piece(re2: string): void {
+    this.#re2 += re2;
+    this.#grow(1);
+  }
+
+  #grow(size: number): void {
+    const group = this.#groups.at(-1);
+    if (group === undefined) return;
+    group.size += size;
+    group.last = size;
+    if (this.#retried !== undefined) this.#retried += size;
+  }
+
+  #open(): void {
+    if (this.#take(GROUP) === null) throw new PatternError("look-around and modifiers are not supported");
+    this.#isSimple = false;
+    this.#re2 += "(?:";
+    this.#groups.push({ size: 0, last: 0 });
+  }
+
+  #close(): void {
+    this.#at++;
+    this.#re2 += ")";
+    this.#grow(this.#groups.pop()?.size ?? 0);
+  }
+
+  #quantify([, sign, low, comma, high]: RegExpExecArray): void {
+    const isExact = low !== undefined && (comma === "" || low === high);
+    const most = Number(high || low || 1);
+    // That it may be lazy makes no difference to whether it matches.
+    this.#re2 += sign ?? `{${low}${comma}${high}}`;
+    this.#grow((this.#groups.at(-1)?.last ?? 0) * Math.max(most - 1, 0));
+    if (isExact) return;
+    if (this.#retried !== undefined) this.#isSimple = false;
+    this.#retried = 0;
+  }
+
+  #escape(): void {
+    const found = this.#take(ESCAPE);
+    const name = found?.[9] ?? "";
+    if (name === "b" || name === "B") {
+      this.#isSimple = false;
+      this.#re2 += `\\${name}`;
+    } else if (/[1-9k]/.test(name)) throw new PatternError("back-references are not supported");
+    else this.#piece(writeEscape(found, "alone"));
+  }
+
+  #characterClass(): string {
+    this.#at++;
+    let inside = "";
+    const isNegated = this.#source[this.#at] === "^";
+    if (isNegated) this.#at++;
+    while (this.#source[this.#at] !== "]") {
+      if (this.#at >= this.#source.length) throw new PatternError("it has a class without an end");
+      if (this.#source[this.#at] === "\\") inside += writeEscape(this.#take(ESCAPE), "in-class");
+      else {
+        const codePoint = this.#character();
+        inside += codePoint === 0x2d ? "-" : literal(codePoint);
+      }
+    }
+    this.#at++;
+    if (inside === "") return isNegated ? `[${ranges([0, 0x10ffff])}]` : `[^${ranges([0, 0x10ffff])}]`;
+    return `[${isNegated ? "^" : ""}${inside}]`;
+  }
+}

@@ -1,0 +1,93 @@
+import { createRequire } from "node:module";
+import type { RE2JS } from "re2js";
+import { MAX_PATTERN_LENGTH, MAX_PATTERN_SIZE } from "./bounds.ts";
+import { PatternError, translatePattern } from "./pattern-syntax.ts";
+import { meter } from "./work-meter.ts";
+
+/** A pattern that never takes more than linear time. */
+export interface Pattern {
+  /** How large its program is. */
+  readonly size: number;
+  /** @throws {WorkExceededError} when all texts together are too long for such patterns. */
+  test(text: string): boolean;
+}
+
+/** What a character costs, in keywords: in RE2, at least one, and more in a large program. */
+const RE2_STEPS = 16;
+const NATIVE_STEPS = 64;
+
+/**
+ * Compiles a pattern in ECMAScript's syntax (JSON Schema 2020-12 Core, section 6.4) for RE2, which matches in
+ * linear time. A simple pattern runs in ECMAScript's own engine, where that is linear too.
+ *
+ * @throws {PatternError} when it is no regular expression, too large, or cannot be matched in linear time.
+ */
+export function compilePattern(source: string): Pattern {
+  let pattern = compiled.get(source);
+  if (pattern === undefined) {
+    pattern = compile(source);
+    if (compiled.size >= MAX_KEPT) compiled.clear();
+    compiled.set(source, pattern);
+  }
+  return pattern;
+}
+
+/** Each pattern is checked first, and used by two validators. */
+const compiled = new Map<string, Pattern>();
+const MAX_KEPT = 256;
+
+function compile(source: string): Pattern {
+  if (source.length > MAX_PATTERN_LENGTH) {
+    throw new PatternError(`a pattern longer than ${MAX_PATTERN_LENGTH} characters`);
+  }
+  const native = parse(source);
+  const { re2, size, retried } = translatePattern(source);
+  if (size > MAX_PATTERN_SIZE) {
+    throw new PatternError(`a pattern of more than ${MAX_PATTERN_SIZE} characters, repetitions written out`);
+  }
+  if (retried !== undefined && native.unicode) {
+    const work = (1 + retried) / NATIVE_STEPS;
+    return { size, test: (text) => charged(text, work) && native.test(text) };
+  }
+  const program = compileLinear(re2);
+  const work = Math.max(1, size / RE2_STEPS);
+  return { size, test: (text) => charged(text, work) && program.test(text) };
+}
+
+/**
+ * Compiles a pattern of our own for RE2, case ignored.
+ *
+ * @internal
+ */
+export function compileLinear(
+  re2: string,
+  { ignoreCase = false }: { readonly ignoreCase?: boolean } = {},
+): RE2JS {
+  engine ??= createRequire(import.meta.url)("re2js") as typeof import("re2js");
+  try {
+    return engine.RE2JS.compile(re2, ignoreCase ? engine.RE2JS.CASE_INSENSITIVE : 0);
+  } catch (error) {
+    const detail = error instanceof Error ? error.message.replace("error parsing regexp: ", "") : "";
+    throw new PatternError(`a pattern that the linear-time engine does not have: ${detail}`);
+  }
+}
+
+// Loading it takes longer than all else here, and many programs have no pattern that needs it.
+let engine: typeof import("re2js") | undefined;
+
+function charged(text: string, work: number): true {
+  meter.charge(text.length * work);
+  return true;
+}
+
+/** As JSON Schema has it, with `u`; or without, as many a pattern in use has escapes that `u` refuses. */
+function parse(source: string): RegExp {
+  for (const flags of ["u", ""]) {
+    try {
+      return new RegExp(source, flags);
+    } catch {
+      // Then it is not of this kind.
+    }
+  }
+  throw new PatternError("no regular expression");
+}

@@ -1,0 +1,127 @@
+import { escapePointer } from "../json/copy.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { asFlag, DIALECT_RULES, type OpenSchema } from "./dialect-rules.ts";
+import { DEFINITIONS, KEYWORDS } from "./keywords.ts";
+import type { SchemaProblem } from "./schema-error.ts";
+
+/** What becomes of a schema's `properties` and `required`. */
+interface PropertyChange {
+  readonly members: OpenSchema;
+  readonly changes: readonly {
+    readonly path: string;
+    readonly from: JsonValue | undefined;
+    readonly to: JsonValue | undefined;
+  }[];
+  readonly problems: readonly SchemaProblem[];
+}
+
+/** Keywords that do not decide, but with which a schema is one all the same. */
+const ANNOTATIONS: readonly string[] = [
+  ...["$schema", "$id", "$comment", "title", "description", "default", "examples", "deprecated"],
+  ...["readOnly", "writeOnly"],
+];
+/** Where catalogues keep the parameters that must and those that may be given. */
+const REQUIRED_LIST = "required_parameters";
+const OPTIONAL_LIST = "optional_parameters";
+
+/**
+ * The object schema that is meant by a list of properties, by two lists of them, or by properties without a
+ * schema around them. Everything else is returned as it is.
+ */
+export function rootObject(given: JsonValue): JsonValue {
+  if (Array.isArray(given)) return { type: "object", properties: given };
+  if (!isJsonObject(given)) return given;
+  const names = Object.keys(given);
+  const { [REQUIRED_LIST]: needed = [], [OPTIONAL_LIST]: others = [], ...rest } = given;
+  if (
+    (names.includes(REQUIRED_LIST) || names.includes(OPTIONAL_LIST)) &&
+    Array.isArray(needed) &&
+    Array.isArray(others)
+  ) {
+    const isNeeded = (item: JsonValue): JsonValue =>
+      isJsonObject(item) ? { ...item, required: true } : item;
+    return { type: "object", ...rest, properties: [...needed.map(isNeeded), ...others] };
+  }
+  const areProperties = Object.values(given).every(
+    (member) => isJsonObject(member) && typeof member["type"] === "string",
+  );
+  return hasKeyword(names) || names.length === 0 || !areProperties
+    ? given
+    : { type: "object", properties: given };
+}
+
+/** Whether an object has members, and none of them is a schema's: it would accept everything. */
+export function saysNothing(root: JsonValue): boolean {
+  const names = isJsonObject(root) ? Object.keys(root) : [];
+  return names.length > 0 && !hasKeyword(names);
+}
+
+function hasKeyword(names: readonly string[]): boolean {
+  return names.some(
+    (name) =>
+      KEYWORDS.has(name) ||
+      DEFINITIONS.includes(name) ||
+      ANNOTATIONS.includes(name) ||
+      DIALECT_RULES.some(({ keyword }) => keyword === name),
+  );
+}
+
+/**
+ * Makes a map of `properties` that are a list, and gathers in `required` what the properties say themselves:
+ * `required: true`, `optional: false`.
+ */
+export function propertiesOf(schema: Readonly<OpenSchema>): PropertyChange {
+  const changes: { path: string; from: JsonValue | undefined; to: JsonValue | undefined }[] = [];
+  const problems: SchemaProblem[] = [];
+  const members: OpenSchema = {};
+  const required = new Set<string>();
+  const { properties, required: given } = schema;
+  // Of the schema itself, its parent has asked already.
+  if (given !== undefined && !Array.isArray(given)) {
+    if (asFlag(given) === undefined) problems.push({ path: "/required", reason: "must be a list of names" });
+    drop(members, "required", given);
+  }
+  if (schema["optional"] !== undefined) drop(members, "optional", schema["optional"]);
+  const named = Array.isArray(properties) ? namedProperties(properties, problems) : properties;
+  if (named !== properties && properties !== undefined)
+    changes.push({ path: "/properties", from: properties, to: named });
+  if (isJsonObject(named)) {
+    const own: Record<string, JsonValue> = {};
+    for (const [name, property] of Object.entries(named)) {
+      own[name] = property ?? true;
+      if (!isJsonObject(property)) continue;
+      const isRequired = asFlag(property["required"]) ?? not(asFlag(property["optional"]));
+      if (isRequired === true) required.add(name);
+    }
+    members["properties"] = own;
+  }
+  const listed = Array.isArray(given) ? (given as readonly JsonValue[]) : [];
+  const added = [...required].filter((name) => !listed.includes(name));
+  if (added.length > 0) {
+    members["required"] = [...listed, ...added];
+    changes.push({ path: "/required", from: given, to: members["required"] });
+  }
+  return { members, changes, problems };
+
+  function drop(from: OpenSchema, keyword: string, value: JsonValue): void {
+    from[keyword] = undefined;
+    changes.push({ path: `/${escapePointer(keyword)}`, from: value, to: undefined });
+  }
+}
+
+function namedProperties(list: readonly JsonValue[], problems: SchemaProblem[]): JsonObject {
+  const named: Record<string, JsonValue> = {};
+  for (const [index, item] of list.entries()) {
+    const path = `/properties/${index}`;
+    const { name, ...property } = isJsonObject(item) ? item : {};
+    if (typeof name !== "string" || name === "") problems.push({ path, reason: "a property without a name" });
+    else if (Object.hasOwn(named, name))
+      problems.push({ path, reason: `'${name.slice(0, 64)}' is there twice` });
+    else named[name] = property as JsonObject;
+  }
+  return named;
+}
+
+function not(flag: boolean | undefined): boolean | undefined {
+  return flag === undefined ? undefined : !flag;
+}

@@ -1,0 +1,151 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { MAX_SCHEMA_DEPTH } from "./bounds.ts";
+import type { DynamicScope } from "./dynamic-scope.ts";
+import type { Draft } from "./keywords.ts";
+import { subschemas } from "./subschemas.ts";
+
+/** The base of a schema without an `$id`. */
+const NO_BASE = "schema:///";
+
+/** What a reference leads to. */
+export interface Target {
+  readonly schema: JsonValue;
+  readonly path: string;
+}
+
+interface Place {
+  /** URI that the references in the schema are relative to. */
+  readonly base: string;
+  readonly path: string;
+}
+
+/**
+ * Finds what the references of a schema lead to (JSON Schema 2020-12 Core, section 8.2): by pointer, anchor or
+ * `$id`, in the schema itself or in the schemas that were given along. Nothing is ever fetched.
+ */
+export class References {
+  readonly #draft: Draft;
+  readonly #places = new Map<JsonObject, Place>();
+  readonly #resources = new Map<string, JsonObject>();
+  readonly #anchors = new Map<string, JsonObject>();
+  /** By resource and name. */
+  readonly #dynamicAnchors = new Map<string, Map<string, JsonObject>>();
+  readonly #shared: Readonly<Record<string, JsonObject>>;
+
+  constructor(root: JsonObject, draft: Draft, shared: Readonly<Record<string, JsonObject>> = {}) {
+    this.#draft = draft;
+    this.#shared = shared;
+    this.#index(root, NO_BASE, "");
+  }
+
+  /** What a reference leads to, from a schema of the same document; `undefined` when that is nowhere. */
+  resolve(from: JsonObject, reference: string): Target | undefined {
+    const base = this.#places.get(from)?.base ?? NO_BASE;
+    const uri = join(base, reference);
+    if (uri === undefined) return undefined;
+    const [resource = "", fragment = ""] = uri.split("#", 2);
+    const document = this.#resources.get(resource) ?? this.#adopt(resource);
+    if (document === undefined) return undefined;
+    if (fragment !== "" && !fragment.startsWith("/")) {
+      return this.#target(this.#anchors.get(`${resource}#${fragment}`));
+    }
+    return this.#follow(document, fragment);
+  }
+
+  /**
+   * What a `$dynamicRef` leads to (section 8.2.3.2): where its plain target has that dynamic anchor, the
+   * schema that the anchor stands for in the scope.
+   */
+  resolveDynamic(from: JsonObject, reference: string, scope: DynamicScope): Target | undefined {
+    const target = this.resolve(from, reference);
+    const anchor = reference.split("#", 2)[1] ?? "";
+    const isDynamic = isJsonObject(target?.schema) && target.schema["$dynamicAnchor"] === anchor;
+    return isDynamic ? this.#target(scope.get(anchor) ?? (target.schema as JsonObject)) : target;
+  }
+
+  /** The scope inside a schema: that of its resource, entered from the given one. */
+  enter(scope: DynamicScope, schema: JsonValue): DynamicScope {
+    const base = isJsonObject(schema) ? this.#places.get(schema)?.base : undefined;
+    const anchors = base === undefined ? undefined : this.#dynamicAnchors.get(base);
+    return base === undefined || anchors === undefined ? scope : scope.enter(base, anchors);
+  }
+
+  /** A schema that was given along is read when the first reference leads there. */
+  #adopt(uri: string): JsonObject | undefined {
+    const given = Object.hasOwn(this.#shared, uri) ? this.#shared[uri] : undefined;
+    if (given === undefined) return undefined;
+    this.#resources.set(uri, given);
+    this.#index(given, uri, uri);
+    return given;
+  }
+
+  #follow(document: JsonObject, pointer: string): Target | undefined {
+    let place = this.#places.get(document);
+    let schema: JsonValue | undefined = document;
+    for (const step of pointer.split("/").slice(1)) {
+      const name = unescapeStep(step);
+      if (typeof schema !== "object" || schema === null || !Object.hasOwn(schema, name)) return undefined;
+      schema = (schema as JsonObject)[name];
+      if (isJsonObject(schema)) place = this.#places.get(schema) ?? place;
+    }
+    if (schema === undefined) return undefined;
+    // Below a keyword that is none of JSON Schema's, nothing has been indexed yet.
+    if (isJsonObject(schema) && !this.#places.has(schema)) {
+      this.#index(schema, place?.base ?? NO_BASE, `${this.#places.get(document)?.path ?? ""}${pointer}`);
+    }
+    return isJsonObject(schema) ? this.#target(schema) : { schema, path: pointer };
+  }
+
+  #target(schema: JsonObject | undefined): Target | undefined {
+    return schema === undefined ? undefined : { schema, path: this.#places.get(schema)?.path ?? "" };
+  }
+
+  #index(schema: JsonObject, base: string, path: string, depth = 0): void {
+    if (this.#places.has(schema) || depth > MAX_SCHEMA_DEPTH) return;
+    const { $id, $anchor, $dynamicAnchor } = schema;
+    const isDraft7 = this.#draft === "draft-07";
+    let own = base;
+    // In draft 7 a reference makes its siblings void, and an $id can be an anchor.
+    if (typeof $id === "string" && !(isDraft7 && Object.hasOwn(schema, "$ref"))) {
+      if (isDraft7 && $id.startsWith("#")) this.#addAnchor(`${base}${$id}`, schema);
+      else own = (join(base, $id) ?? base).replace(/#$/, "");
+    }
+    if (own !== base || depth === 0) this.#addResource(own, schema);
+    if (depth === 0) this.#addResource(base, schema);
+    if (typeof $anchor === "string") this.#addAnchor(`${own}#${$anchor}`, schema);
+    if (typeof $dynamicAnchor === "string") {
+      this.#addAnchor(`${own}#${$dynamicAnchor}`, schema);
+      const inResource = this.#dynamicAnchors.get(own) ?? new Map<string, JsonObject>();
+      if (!inResource.has($dynamicAnchor)) inResource.set($dynamicAnchor, schema);
+      this.#dynamicAnchors.set(own, inResource);
+    }
+    this.#places.set(schema, { base: own, path });
+    for (const { path: step, schema: inner } of subschemas(schema)) {
+      if (isJsonObject(inner)) this.#index(inner, own, path + step, depth + 1);
+    }
+  }
+
+  // Of two schemas that claim the same name, the outer or first one has it.
+  #addResource(uri: string, schema: JsonObject): void {
+    if (!this.#resources.has(uri)) this.#resources.set(uri, schema);
+  }
+
+  #addAnchor(uri: string, schema: JsonObject): void {
+    if (!this.#anchors.has(uri)) this.#anchors.set(uri, schema);
+  }
+}
+
+/** Resolves a reference against its base (RFC 3986, section 5); `undefined` when that is impossible. */
+function join(base: string, reference: string): string | undefined {
+  return URL.parse(reference, base)?.href;
+}
+
+function unescapeStep(step: string): string {
+  let decoded = step;
+  try {
+    decoded = decodeURIComponent(step);
+  } catch {
+    // Then it was not encoded.
+  }
+  return decoded.replaceAll("~1", "/").replaceAll("~0", "~");
+}

@@ -1,0 +1,54 @@
+import { escapePointer } from "../json/copy.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { DEFINITIONS, KEYWORDS } from "./keywords.ts";
+
+/** A schema within a schema, and its JSON pointer from there. */
+export interface Subschema {
+  readonly path: string;
+  readonly schema: JsonValue;
+}
+
+/** The schemas that a schema holds, definitions included, whatever they turn out to be. */
+export function subschemas(schema: JsonObject): readonly Subschema[] {
+  const found: Subschema[] = [];
+  for (const keyword of Object.keys(schema)) {
+    const path = `/${escapePointer(keyword)}`;
+    mapSubschemas(keyword, schema[keyword] ?? null, (inner, step) => {
+      found.push({ path: path + step, schema: inner });
+      return inner;
+    });
+  }
+  return found;
+}
+
+/**
+ * The value of a keyword with each schema in it changed; the value itself where the keyword holds none.
+ *
+ * @param change Gets each schema, and its JSON pointer within the value.
+ */
+export function mapSubschemas(
+  keyword: string,
+  value: JsonValue,
+  change: (schema: JsonValue, path: string) => JsonValue,
+): JsonValue {
+  switch (DEFINITIONS.includes(keyword) ? "schema-map" : KEYWORDS.get(keyword)?.shape) {
+    case "schema":
+      return change(value, "");
+    case "schema-list":
+    case "schema-or-list":
+      if (!Array.isArray(value)) return change(value, "");
+      return value.map((item: JsonValue, index) => change(item, `/${index}`));
+    case "schema-map":
+    case "dependencies": {
+      if (!isJsonObject(value)) return value;
+      const members = Object.entries(value).map(([name, member]) => [
+        name,
+        // `dependencies` has lists of names as well.
+        Array.isArray(member) ? member : change(member ?? true, `/${escapePointer(name)}`),
+      ]);
+      return Object.fromEntries(members) as JsonObject;
+    }
+    default:
+      return value;
+  }
+}

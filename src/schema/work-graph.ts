@@ -1,0 +1,61 @@
+import { MAX_KEYWORDS_PER_VALUE } from "./bounds.ts";
+import type { SchemaProblem } from "./schema-error.ts";
+
+interface Reference {
+  readonly to: string;
+  readonly path: string;
+}
+
+/**
+ * What definitions cost a single value, through the references among them that apply to that same value. Such
+ * references in a circle never end, and in a chain they can double the work at each link.
+ */
+export class WorkGraph {
+  readonly #weights = new Map<string, number>();
+  readonly #references = new Map<string, Reference[]>();
+  /** What was added up already; `"open"` while it is. */
+  readonly #costs = new Map<string, number | "open">();
+
+  /** Notes a definition and the keywords that stand in it. */
+  add(definition: string, keywords: number): void {
+    this.#weights.set(definition, keywords);
+  }
+
+  /** Notes a reference to the very value that the definition it stands in is about. */
+  refer(from: string, to: string, path: string): void {
+    const known = this.#references.get(from);
+    if (known === undefined) this.#references.set(from, [{ to, path }]);
+    else known.push({ to, path });
+  }
+
+  /** The first reference that never ends, or that leads to too much work. */
+  findProblem(): SchemaProblem | undefined {
+    for (const definition of this.#weights.keys()) {
+      const found = this.#cost(definition);
+      if (typeof found !== "number") return found;
+    }
+    return undefined;
+  }
+
+  #cost(definition: string): number | SchemaProblem {
+    const known = this.#costs.get(definition);
+    if (typeof known === "number") return known;
+    this.#costs.set(definition, "open");
+    let cost = this.#weights.get(definition) ?? 0;
+    for (const { to, path } of this.#references.get(definition) ?? []) {
+      if (this.#costs.get(to) === "open")
+        return { path, reason: "this reference leads back to itself without end" };
+      const more = this.#cost(to);
+      if (typeof more !== "number") return more;
+      cost += more;
+      if (cost > MAX_KEYWORDS_PER_VALUE) {
+        return {
+          path,
+          reason: `through references, more than ${MAX_KEYWORDS_PER_VALUE} keywords for one value`,
+        };
+      }
+    }
+    this.#costs.set(definition, cost);
+    return cost;
+  }
+}

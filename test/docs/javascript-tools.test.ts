@@ -1,0 +1,73 @@
+import { readFileSync } from "node:fs";
+import { afterAll, describe, expect, test } from "vitest";
+import { ToolDispatchEngine } from "../../src/engine/engine.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { defineTool } from "../../src/engine/tool.ts";
+import { allow, type PolicyRequest } from "../../src/policy/policy.ts";
+import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { sandgate } from "../cli/sandgate.ts";
+
+const text = readFileSync("docs/javascript-tools.md", "utf8");
+const block = (language: string): string =>
+  new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, "ms").exec(text)?.[1] ?? "";
+
+const sandboxes = await openSandboxes({ workers: { threads: 1 } });
+afterAll(() => sandboxes.close());
+
+describe("docs/javascript-tools.md", () => {
+  test("shows the example as it is", () => {
+    expect(block("ts")).toBe(readFileSync("examples/javascript-tool/invoice.ts", "utf8"));
+  });
+
+  test("has commands that do what it says", async () => {
+    const [check = "", run = ""] = block("sh").trim().split("\n");
+    expect(await sandgate(check.split(" ").slice(1))).toMatchObject({ code: 0, stderr: "" });
+    const [command = "", input = ""] = run.split(/ --input /);
+    const outcome = await sandgate([...command.split(" ").slice(1), "--input", input.slice(1, -1)]);
+    expect(outcome).toMatchObject({ code: 0, stderr: "" });
+    expect(JSON.parse(outcome.stdout)).toMatchObject({
+      output: { total: "10.00", currency: "EUR" },
+      log: [{ level: "info", message: "added up 1 lines" }],
+      receipt: { used: { logLines: 1, nestedCalls: 0 } },
+    });
+  });
+
+  test("names every global that there is, and no other", async () => {
+    const named = [...(/The globals are (.*?)\./s.exec(text)?.[1] ?? "").matchAll(/`(\w+)`/g)].map(
+      ([, name]) => name,
+    );
+    const source = "export default () => Object.getOwnPropertyNames(globalThis).sort()";
+    const tool = defineTool({ name: "globals", description: "", inputSchema: {}, quickjs: { source } });
+    const execution = await new ToolDispatchEngine().dispatch(
+      { id: "1", name: "globals", arguments: {} },
+      {
+        registry: new ToolRegistry().register(tool),
+        policy: { check: () => allow({ sandbox: "quickjs" }) },
+        sandboxes,
+        sessionId: "s",
+      },
+    );
+    expect(named).toEqual(execution?.output);
+  });
+});
+
+test("the example calls another tool when its grant lets it", async () => {
+  const file = new URL("../../examples/javascript-tool/invoice.ts", import.meta.url);
+  const registry = new ToolRegistry()
+    .register({ name: "invoice", description: "", inputSchema: {}, quickjs: { file } })
+    .register({ name: "exchange_rate", description: "", inputSchema: {}, host: () => 0.5 });
+  const policy = {
+    check: ({ tool }: PolicyRequest) =>
+      allow(
+        tool.name === "invoice"
+          ? { sandbox: "quickjs", capabilities: { tools: ["exchange_rate"] } }
+          : { sandbox: "host" },
+      ),
+  };
+  const lines = [{ item: "paper", quantity: 4, price: "2.50" }];
+  const execution = await new ToolDispatchEngine().dispatch(
+    { id: "1", name: "invoice", arguments: { currency: "USD", lines } },
+    { registry, policy, sandboxes, sessionId: "s" },
+  );
+  expect(execution?.output).toEqual({ total: "5.00", currency: "EUR", rate: 0.5 });
+});

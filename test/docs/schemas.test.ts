@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { ARGUMENT_BOUNDS } from "../../src/json/bounds.ts";
+import type { JsonValue } from "../../src/json/value.ts";
+import { MAX_DEPTH } from "../../src/json/value.ts";
+import { DEFAULT_ARGUMENT_RULES } from "../../src/schema/argument-rules.ts";
+import * as bounds from "../../src/schema/bounds.ts";
+import { MAX_FORMATTED_LENGTH } from "../../src/schema/formats.ts";
+import { normalizeSchema } from "../../src/schema/normalize.ts";
+
+const text = readFileSync(new URL("../../docs/schemas.md", import.meta.url), "utf8");
+const rows = text
+  .split("\n")
+  .filter((line) => line.startsWith("| "))
+  .map((line) => line.slice(2, -2).split(/(?<!\\) \| /));
+
+describe("docs/schemas.md", () => {
+  test("names every bound as it is", () => {
+    const named = rows.flatMap(([, value, constant]) =>
+      constant?.startsWith("`") ? [[constant.slice(1, -1), Number(value)]] : [],
+    );
+    const flat = (name: string, value: object): [string, number][] =>
+      Object.entries(value).map(([member, bound]) => [`${name}.${member}`, bound]);
+    const { SCHEMA_BOUNDS, ...numbers } = bounds;
+    expect(Object.fromEntries(named)).toEqual({
+      ...Object.fromEntries(flat("ARGUMENT_BOUNDS", ARGUMENT_BOUNDS)),
+      ...Object.fromEntries(flat("SCHEMA_BOUNDS", SCHEMA_BOUNDS)),
+      ...numbers,
+      MAX_DEPTH,
+      MAX_FORMATTED_LENGTH,
+    });
+  });
+
+  test("names the defaults", () => {
+    expect(DEFAULT_ARGUMENT_RULES).toEqual({ nullForOptional: "absent", coerce: false });
+    expect(text).toContain('`nullForOptional: "absent"` (default)');
+  });
+
+  test.each<[string, JsonValue]>([
+    ["| `object`", "object"],
+    ["| `array`", "array"],
+    ["| `string`", "string"],
+    ["| `integer`", "integer"],
+    ["| `number`", "number"],
+    ["| `boolean`", "boolean"],
+  ])("maps each type as its row says: %s", (start, type) => {
+    const row = rows.find(([, becomes]) => `| ${becomes}`.startsWith(start));
+    const types = [...(row?.[0] ?? "").matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);
+    expect(types.length).toBeGreaterThan(1);
+    for (const name of types) {
+      expect([name, normalizeSchema({ type: name }).schema["type"]]).toEqual([name, type]);
+    }
+  });
+
+  test("shows a change as it is reported", () => {
+    const { changes } = normalizeSchema({
+      type: "dict",
+      properties: { city: { type: "str", required: true }, days: { type: "Optional[int]" } },
+    });
+    expect(changes[0]).toEqual({ path: "/required", to: ["city"] });
+  });
+});

@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { CanonicalJson, canonicalText } from "../../src/json/canonical.ts";
+import { copyJson } from "../../src/json/copy.ts";
+import { parseJson } from "../../src/json/parse.ts";
+import type { JsonValue } from "../../src/json/value.ts";
+
+describe("the canonical form", () => {
+  test("is that of RFC 8785, section 3.2.3", () => {
+    const text = String.raw`{
+      "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+      "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
+      "literals": [null, true, false]
+    }`;
+    expect(canonicalText(JSON.parse(text))).toBe(
+      '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],' +
+        '"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}',
+    );
+  });
+
+  test("has members in the order of UTF-16 code units, numbers in names too", () => {
+    const names = ["€", "\r", "\ufb33", "1", "\ud83d\ude00", "\u0080", "ö", "10", "9"];
+    const text = canonicalText(Object.fromEntries(names.map((name) => [name, 0])));
+    expect(Object.keys(JSON.parse(text.replaceAll(/"(\d+)"/g, '"_$1"')))).toEqual([
+      ...["\r", "_1", "_10", "_9", "\u0080", "ö", "€", "\ud83d\ude00", "\ufb33"],
+    ]);
+  });
+
+  test("is one and the same, whatever the order in which members came", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (members) => {
+        fc.pre(!JSON.stringify(members).includes("__proto__"));
+        const reversed = Object.fromEntries(Object.entries(members).reverse());
+        expect(canonicalText(copyJson(reversed))).toBe(canonicalText(copyJson(members)));
+      }),
+    );
+  });
+
+  test("is stable: what is parsed from it has the same form", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+        const parsed = parseJson(JSON.stringify(value));
+        fc.pre("value" in parsed);
+        const once = canonicalText((parsed as { value: JsonValue }).value);
+        const again = parseJson(once);
+        expect(again).toEqual(parsed);
+        expect(canonicalText((again as { value: JsonValue }).value)).toBe(once);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("has a digest that is SHA-256 of its bytes", () => {
+    const canonical = new CanonicalJson({ b: "é", a: 1 });
+    const expected = createHash("sha256").update('{"a":1,"b":"é"}', "utf8").digest("hex");
+    expect(canonical.digest).toBe(expected);
+    expect(JSON.stringify({ canonical })).toBe(`{"canonical":{"digest":"${expected}"}}`);
+  });
+
+  test("is made once, when it is first asked for, and never otherwise", () => {
+    let reads = 0;
+    const ownKeys = (target: object): (string | symbol)[] => {
+      reads++;
+      return Reflect.ownKeys(target);
+    };
+    const value = new Proxy({ a: 1 }, { ownKeys });
+    const canonical = new CanonicalJson(value as JsonValue);
+    expect(reads).toBe(0);
+    const { text } = canonical;
+    const before = reads;
+    expect([canonical.text, canonical.digest.length]).toEqual([text, 64]);
+    expect(reads).toBe(before);
+  });
+});

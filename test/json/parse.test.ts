@@ -1,0 +1,95 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { ARGUMENT_BOUNDS } from "../../src/json/bounds.ts";
+import { parseJson } from "../../src/json/parse.ts";
+import { MAX_DEPTH } from "../../src/json/value.ts";
+
+const HALF = "half of a surrogate pair";
+const TOO_LARGE = "a number that is too large for a double";
+const TOO_SMALL = "a number that is too small for a double";
+const INEXACT = "an integer that a double cannot hold exactly (send it as a string)";
+const PROTO = "a member named '__proto__' is not allowed";
+
+describe("a text is refused, at the position where it goes wrong,", () => {
+  test.each<[string, string, string, number]>([
+    ["with a number beyond a double", '{"n": 1e999}', TOO_LARGE, 6],
+    ["with a number beyond a double that is negative", "[-1e999]", TOO_LARGE, 1],
+    ["with a number that would become zero", "[0, 1e-999]", TOO_SMALL, 4],
+    ["with such a number without an exponent", `[0.${"0".repeat(400)}1]`, TOO_SMALL, 1],
+    ["with an integer that would become its neighbour", '["é😀", 9007199254740993]', INEXACT, 8],
+    ["with half of a surrogate pair", '"ab\ud800c"', HALF, 3],
+    ["with half of a pair, escaped", '{"a":"\\\\\\ud800"}', HALF, 8],
+    ["with the halves the wrong way round", '"\\udc00\\ud800"', HALF, 1],
+    ["with half of a pair in a name", '{"\\ud800":1}', HALF, 2],
+    ["with a member named __proto__", '{"a":[{"__proto__":1}]}', PROTO, 7],
+    ["with a member named __proto__, escaped", '{"\\u005f_proto_\\u005f":1}', PROTO, 1],
+  ])("%s", (_case, text, reason, position) => {
+    expect(parseJson(text)).toEqual({ kind: "refused", reason, position });
+  });
+
+  test("when it is too long, deep or rich, before it is parsed", () => {
+    const { length, values, members } = ARGUMENT_BOUNDS;
+    const refused = (reason: string, position: number): object => ({ kind: "refused", reason, position });
+    expect(parseJson(`"${"x".repeat(length)}"`)).toEqual(refused(`longer than ${length} characters`, length));
+    expect(parseJson("[".repeat(1_000_000))).toEqual(
+      refused(`nested deeper than ${MAX_DEPTH} levels`, MAX_DEPTH),
+    );
+    expect(parseJson(`[${"0,".repeat(values)}0]`)).toMatchObject(
+      refused(`more than ${values} values`, 199_998),
+    );
+    const object = `{${Array.from({ length: members + 1 }, (_, i) => `"k${i}":1`).join(",")}}`;
+    expect(parseJson(object)).toMatchObject({ reason: `more than ${members} members` });
+  });
+
+  test("when it is small and deep", () => {
+    const deep = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
+    expect(parseJson(deep(MAX_DEPTH))).toHaveProperty("value");
+    expect(parseJson(deep(MAX_DEPTH + 1))).toMatchObject({ position: MAX_DEPTH });
+  });
+
+  test("when it is no JSON, as many levels as it may have", () => {
+    expect(parseJson(`{"a":1,}`)).toEqual({ kind: "syntax", reason: "unexpected token", position: 7 });
+  });
+});
+
+describe("a text is taken", () => {
+  test.each<[string, string, unknown]>([
+    ["with members of the same name: the last one counts", '{"a":1,"b":2,"a":3}', { a: 3, b: 2 }],
+    ["with NUL, escaped", '"\\u0000"', "\0"],
+    ["with whole surrogate pairs, escaped", '"\\ud83d\\ude00"', "😀"],
+    ["with what only looks like half of a pair", '"\\\\ud800"', "\\ud800"],
+    [
+      "with large integers that a double holds",
+      "[9007199254740992, 1152921504606847000, 1e22]",
+      [2 ** 53, 2 ** 60, 1e22],
+    ],
+    ["with fractions, which are rounded", "0.1000000000000000055511151231257827", 0.1],
+    ["with zeros of every kind", "[0, 0.0, 0e5, 0e-5]", [0, 0, 0, 0]],
+    [
+      "with names that only careless code minds",
+      '{"constructor":{"prototype":1}}',
+      { constructor: { prototype: 1 } },
+    ],
+    ["with __proto__ as a value", '"__proto__"', "__proto__"],
+  ])("%s", (_case, text, value) => {
+    expect(parseJson(text)).toEqual({ value });
+  });
+
+  test("with minus zero as zero: they are the same in the canonical form", () => {
+    const parsed = parseJson('[-0, {"a": -0.0}]') as { value: [number, { a: number }] };
+    expect(Object.is(parsed.value[0], 0)).toBe(true);
+    expect(Object.is(parsed.value[1].a, 0)).toBe(true);
+  });
+
+  test("as JSON.parse takes it, deeply frozen, whatever honest value it holds", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
+        const text = JSON.stringify(value);
+        fc.pre(text.isWellFormed() && !text.includes("__proto__") && !/\\ud[89a-f]/.test(text));
+        const parsed = parseJson(text);
+        expect(parsed).toEqual({ value: JSON.parse(text) });
+        expect(Object.isFrozen((parsed as { value: unknown }).value)).toBe(true);
+      }),
+    );
+  });
+});

@@ -1,0 +1,90 @@
+import { describe, expect, test } from "vitest";
+import { compileEngine, HEAP_START, MIN_MEMORY_BYTES } from "../../../src/sandboxes/quickjs/engine-build.ts";
+import { EngineInstance } from "../../../src/sandboxes/quickjs/engine-instance.ts";
+import { loadGuest, startGuest } from "../../../src/sandboxes/quickjs/guest.ts";
+import type { GuestHost } from "../../../src/sandboxes/quickjs/guest-host.ts";
+import { heapEnd, type Snapshot } from "../../../src/sandboxes/quickjs/snapshot.ts";
+
+const engine = await compileEngine();
+const host: GuestHost = {
+  isOver: () => false,
+  now: () => 0,
+  receive: () => {},
+  resolveModule: (_importer, specifier) => specifier,
+  loadModule: () => "",
+};
+
+async function open(): Promise<EngineInstance> {
+  const instance = await EngineInstance.create(engine, MIN_MEMORY_BYTES, 2 ** 25);
+  instance.host = host;
+  return instance;
+}
+
+async function load(source: string): Promise<{ instance: EngineInstance; template: Snapshot }> {
+  const instance = await open();
+  const program = { entry: "tool.js", sources: { "tool.js": source }, exportName: "default" };
+  expect(loadGuest(instance, program, 2 ** 18)).toEqual({ status: "text", text: "+true" });
+  return { instance, template: instance.snapshot() };
+}
+
+/** Whether a text is anywhere in an instance's memory. */
+function holds({ memory }: EngineInstance, text: string): boolean {
+  return Buffer.from(memory.buffer).includes(text);
+}
+
+/** Leaves its input in the heap and on the stack, without naming it. */
+const HOARD = `export default ({ secret }) => {
+  const kept = [];
+  for (let i = 0; i < 100; i++) kept.push(secret + i, JSON.stringify({ secret, i }));
+  return (function deep(n) { return n === 0 ? kept.length : deep(n - 1); })(100);
+};`;
+
+describe("an instance of the engine", () => {
+  test("that goes to another owner has nothing of the one before in its memory", async () => {
+    const { instance, template } = await load(HOARD);
+    for (const owner of ["a", "b", "a"]) {
+      const secret = `secret-of-${owner}-`;
+      instance.restore(template, owner, undefined);
+      expect(holds(instance, "secret-of-")).toBe(false);
+      expect(startGuest(instance, JSON.stringify({ secret }))).toEqual({ status: "text", text: "+200" });
+      // Otherwise the test would find nothing whatever is zeroed.
+      expect(holds(instance, secret)).toBe(true);
+    }
+  });
+
+  test("goes on from a snapshot that another one took", async () => {
+    const { template } = await load("let n = 1; export default () => ++n");
+    const other = await open();
+    for (let call = 0; call < 3; call++) {
+      other.restore(template, "owner", undefined);
+      expect(startGuest(other, "{}")).toEqual({ status: "text", text: "+2" });
+    }
+  });
+
+  test("does not take a snapshot of a memory of another size", async () => {
+    const { instance, template } = await load("export default () => 1");
+    const larger = { ...template, memoryBytes: 2 * MIN_MEMORY_BYTES };
+    expect(() => instance.restore(larger, "owner", undefined)).toThrow("not taken in such an instance");
+  });
+
+  test("has a heap whose end never sinks, so that it tells all that was ever used", async () => {
+    const { instance, template } = await load("export default () => new Uint8Array(4e6).length");
+    instance.restore(template, "owner", undefined);
+    const before = heapEnd(instance.memory);
+    startGuest(instance, "{}");
+    const after = heapEnd(instance.memory);
+    expect(after - before).toBeGreaterThan(3e6);
+    expect(Buffer.from(instance.memory.buffer, after).every((byte) => byte === 0)).toBe(true);
+    expect(before).toBeGreaterThan(HEAP_START);
+  });
+
+  test("gives random numbers that depend on the seed alone", async () => {
+    const { instance, template } = await load("export default () => [Math.random(), Math.random()]");
+    const draw = (seed: number): unknown => {
+      instance.restore(template, "owner", new Uint8Array(8).fill(seed));
+      return startGuest(instance, "{}");
+    };
+    expect(draw(1)).toEqual(draw(1));
+    expect(draw(1)).not.toEqual(draw(2));
+  });
+});

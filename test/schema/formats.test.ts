@@ -1,0 +1,39 @@
+import { describe, expect, test } from "vitest";
+import { compileSchema } from "../../src/schema/compiled-schema.ts";
+import { MAX_FORMATTED_LENGTH } from "../../src/schema/formats.ts";
+
+const accepts = (format: string, value: string | number): boolean =>
+  compileSchema({ format }).validate(value) === undefined;
+
+describe("a format", () => {
+  test.each<[string, string, string]>([
+    ["date", "2024-02-29", "2023-02-29"],
+    ["date-time", "2026-11-21T02:38:00Z", "2026-11-21 02:38"],
+    ["email", "me@example.org", "me"],
+    ["uri", "https://example.org/a?b=%20#c", "/a"],
+    ["uri-reference", "/a/b", "\\a"],
+    ["url", "https://example.org", "urn:a:b"],
+    ["uuid", "123e4567-e89b-12d3-a456-426614174000", "123e4567"],
+    ["ipv4", "127.0.0.1", "127.0.0.256"],
+    ["ipv6", "::1", "::g"],
+    ["hostname", "example.org", "-a"],
+    ["regex", "^a+$", "("],
+    ["json-pointer", "/a~1b", "a"],
+    ["duration", "P1D", "1D"],
+  ])("%s is checked", (format, good, bad) => {
+    expect([accepts(format, good), accepts(format, bad)]).toEqual([true, false]);
+  });
+
+  test("that nobody knows is an annotation", () => {
+    expect(accepts("currency", "x")).toBe(true);
+  });
+
+  test("says nothing of values of other types", () => {
+    expect([accepts("date", 5), accepts("int32", 5), accepts("int32", 2 ** 31)]).toEqual([true, true, false]);
+  });
+
+  test("is not looked for in a string that is too long to have it", () => {
+    expect(accepts("uri", `https://example.org/${"a".repeat(MAX_FORMATTED_LENGTH)}`)).toBe(false);
+    expect(accepts("byte", "QUJD".repeat(MAX_FORMATTED_LENGTH))).toBe(true);
+  });
+});

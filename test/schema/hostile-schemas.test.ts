@@ -1,0 +1,140 @@
+import { describe, expect, test } from "vitest";
+import type { JsonObject, JsonValue } from "../../src/json/value.ts";
+import { MAX_KEYWORDS, MAX_SCHEMA_DEPTH } from "../../src/schema/bounds.ts";
+import { compileSchema } from "../../src/schema/compiled-schema.ts";
+import { SchemaError, type SchemaProblem } from "../../src/schema/schema-error.ts";
+
+function problems(schema: JsonObject): readonly SchemaProblem[] {
+  try {
+    compileSchema(schema);
+    return [];
+  } catch (error) {
+    expect(error).toBeInstanceOf(SchemaError);
+    return (error as SchemaError).problems;
+  }
+}
+
+const properties = (count: number): JsonObject =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, { type: "string" }]));
+
+describe("a schema is refused, with path and reason,", () => {
+  test.each<[string, JsonObject, string, RegExp]>([
+    [
+      "with a type that JSON Schema has not",
+      { properties: { a: { type: "float" } } },
+      "/properties/a/type",
+      /'float'/,
+    ],
+    [
+      "with a property that is no schema",
+      { properties: { "a/b": 5 } },
+      "/properties/a~1b",
+      /must be a schema/,
+    ],
+    [
+      "with required as in draft 3",
+      { properties: { a: { required: true } } },
+      "/properties/a/required",
+      /list/,
+    ],
+    ["with exclusiveMinimum as in draft 4", { exclusiveMinimum: true }, "/exclusiveMinimum", /a number/],
+    ["with items as in draft 7", { items: [{}] }, "/items", /prefixItems/],
+    ["with a negative length", { minLength: -1 }, "/minLength", /integer from 0/],
+    ["with an empty choice", { anyOf: [] }, "/anyOf", /list of schemas/],
+    ["with a promise for an answer", { items: { $async: true } }, "/items", /\$async/],
+    ["with a reference to nowhere", { items: { $ref: "#/$defs/a" } }, "/items/$ref", /leads to no schema/],
+    ["with a reference to a file", { $ref: "file:///etc/passwd" }, "/$ref", /nothing is fetched/],
+    ["with a reference to itself", { anyOf: [{ $ref: "#" }] }, "/anyOf/0/$ref", /without end/],
+    ["with look-ahead", { pattern: "^(?!a)" }, "/pattern", /look-around/],
+    ["with look-behind", { pattern: "(?<=a)b" }, "/pattern", /look-around/],
+    ["with a back-reference", { pattern: "(a)\\1" }, "/pattern", /back-reference/],
+    [
+      "with a broken pattern",
+      { patternProperties: { "(": {} } },
+      "/patternProperties/(",
+      /no regular expression/,
+    ],
+    ["with a pattern that grows", { pattern: "((a{1,100}){1,100}){1,100}" }, "/pattern", /written out/],
+    ["with a long pattern", { pattern: "a".repeat(2_000) }, "/pattern", /longer than/],
+  ])("%s", (_case, schema, path, reason) => {
+    expect(problems(schema)).toEqual([{ path, reason: expect.stringMatching(reason) }]);
+  });
+
+  test("with every problem at once", () => {
+    const found = problems({ type: "strnig", properties: { a: 1, b: { pattern: "(" } } });
+    expect(found.map(({ path }) => path)).toEqual(["/type", "/properties/a", "/properties/b/pattern"]);
+  });
+
+  test("when it is too large, too deep, or doubles at each reference", () => {
+    expect(problems({ properties: properties(MAX_KEYWORDS) })[0]?.reason).toMatch(/more than 500 keywords/);
+    let deep: JsonObject = {};
+    for (let i = 0; i <= MAX_SCHEMA_DEPTH; i++) deep = { items: deep };
+    expect(problems(deep)[0]?.reason).toMatch(/nested deeper than 64 levels/);
+    const link = (i: number): JsonObject => ({
+      allOf: [{ $ref: `#/$defs/a${i}` }, { $ref: `#/$defs/a${i}` }],
+    });
+    const $defs = Object.fromEntries(
+      Array.from({ length: 31 }, (_, i) => [`a${i}`, i < 30 ? link(i + 1) : {}]),
+    );
+    expect(problems({ $ref: "#/$defs/a0", $defs })[0]?.reason).toMatch(
+      /more than 10000 keywords for one value/,
+    );
+  });
+});
+
+describe("a schema is taken", () => {
+  test("with annotations and definitions that nobody uses, however many", () => {
+    const $defs = properties(5_000);
+    const schema = { type: "object", description: "x", $defs, "x-vendor": { type: "unknown" } };
+    expect(compileSchema(schema).validate(1)).toEqual(["must be object"]);
+  });
+
+  test("with an enumeration of thousands", () => {
+    const values = Array.from({ length: 20_000 }, (_, i) => `v${i}`);
+    const { validate } = bind(compileSchema({ enum: values }));
+    expect([validate("v19999"), validate("w")]).toEqual([
+      undefined,
+      ["must be equal to one of the allowed values"],
+    ]);
+  });
+});
+
+describe("validating takes a bounded amount of work", () => {
+  const TOO_MUCH = ["too much work to hold against the schema: send less at once"];
+
+  test("where a pattern would backtrack for ages", () => {
+    const { validate } = bind(compileSchema({ pattern: "^(a+)+$" }));
+    expect(validate(`${"a".repeat(50_000)}!`)).toEqual(['must match pattern "^(a+)+$"']);
+    expect(validate("a".repeat(50_000))).toBeUndefined();
+    expect(validate("a".repeat(4_000_000))).toEqual(TOO_MUCH);
+  });
+
+  test("where a schema doubles its work at each level of the value", () => {
+    const inner = { properties: { a: { $ref: "#" } }, required: ["b"] };
+    let value: JsonValue = {};
+    for (let i = 0; i < 200; i++) value = { a: value };
+    const schema = { type: "object", anyOf: [inner, inner], properties: { a: { $ref: "#" } } };
+    expect(compileSchema(schema).validate(value)).toEqual(TOO_MUCH);
+  });
+
+  test("where many items meet many keywords", () => {
+    const schema = { items: { anyOf: Array.from({ length: 100 }, (_, i) => ({ const: i })) } };
+    expect(compileSchema(schema).validate(new Array(50_000).fill(99))).toEqual(TOO_MUCH);
+  });
+
+  test("and begins anew with each value", () => {
+    const { validate } = bind(compileSchema({ pattern: "^(a+)+$" }));
+    for (let i = 0; i < 50; i++) expect(validate("a".repeat(50_000))).toBeUndefined();
+  });
+
+  test("where data nests as deep as it may", () => {
+    let value: JsonValue = {};
+    for (let i = 0; i < 255; i++) value = { a: value };
+    const tree = { type: "object", properties: { a: { $ref: "#" } }, additionalProperties: false };
+    expect(compileSchema(tree).validate(value)).toBeUndefined();
+  });
+});
+
+function bind(schema: ReturnType<typeof compileSchema>): Pick<typeof schema, "validate"> {
+  return { validate: (value) => schema.validate(value) };
+}
