@@ -13,8 +13,10 @@ export {
   ToolNotFoundError,
   ToolRegistrationError,
   ToolRegistry,
+  type ToolRegistryOptions,
 } from "./engine/registry.ts";
 export { defineTool, type Tool } from "./engine/tool.ts";
+export { CanonicalJson } from "./json/canonical.ts";
 export type { JsonObject, JsonValue } from "./json/value.ts";
 export type { Capabilities, CapabilityName } from "./policy/capabilities.ts";
 export { HostPolicy } from "./policy/host-policy.ts";
@@ -106,3 +108,12 @@ export {
 } from "./sandboxes/wasm/exports/inspect-component.ts";
 export type { WasmImplementation } from "./sandboxes/wasm/implementation.ts";
 export type { WorkerPoolOptions } from "./sandboxes/worker-pool.ts";
+export type { ArgumentRules } from "./schema/argument-rules.ts";
+export {
+  type NormalizedSchema,
+  type NormalizeOptions,
+  normalizeSchema,
+  type SchemaChange,
+} from "./schema/normalize.ts";
+export { SchemaError, type SchemaProblem } from "./schema/schema-error.ts";
+export type { DialectName } from "./schema/type-names.ts";

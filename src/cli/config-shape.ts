@@ -2,6 +2,7 @@ import { compileShape, type Shape } from "../config/shape.ts";
 import type { JsonObject } from "../json/value.ts";
 import { MAX_WALL_TIME_MS } from "../policy/limits.ts";
 import { SIDE_EFFECTS } from "../policy/side-effects.ts";
+import { DIALECTS, type DialectName } from "../schema/type-names.ts";
 
 const TEXT: JsonObject = { type: "string", minLength: 1 };
 
@@ -40,10 +41,13 @@ export const TOOL_SHAPE: Shape = compileShape(
       name: { type: "string" },
       description: { type: "string" },
       inputSchema: { type: ["object", "string"] },
+      dialect: { type: "string", enum: ["auto", ...Object.keys(DIALECTS)] },
+      nullForOptional: { type: "string", enum: ["absent", "reject"] },
+      coerce: { type: "boolean" },
       sideEffects: { type: "string", enum: SIDE_EFFECTS },
       host: map({ module: TEXT, export: TEXT }, ["module"]),
       worker: map({ module: TEXT, export: TEXT }, ["module"]),
-      wasm: map({ component: TEXT, tool: TEXT }, ["component"]),
+      wasm: map({ component: TEXT, tool: TEXT, export: TEXT }, ["component"]),
       quickjs: {
         ...map({ file: TEXT, source: TEXT, export: TEXT }),
         oneOf: [{ required: ["file"] }, { required: ["source"] }],
@@ -61,10 +65,14 @@ export interface ToolEntry {
   readonly description: string;
   /** The schema, or the path of its file. */
   readonly inputSchema: JsonObject | string;
+  /** The dialect of the schema, to be mapped to JSON Schema. Default: it is JSON Schema. */
+  readonly dialect?: DialectName | "auto";
+  readonly nullForOptional?: "absent" | "reject";
+  readonly coerce?: boolean;
   readonly sideEffects?: (typeof SIDE_EFFECTS)[number];
   readonly host?: ModuleEntry;
   readonly worker?: ModuleEntry;
-  readonly wasm?: { readonly component: string; readonly tool?: string };
+  readonly wasm?: { readonly component: string; readonly tool?: string; readonly export?: string };
   readonly quickjs?: { readonly file?: string; readonly source?: string; readonly export?: string };
   readonly remote?: { readonly url: string };
 }

@@ -3,7 +3,10 @@ import { readConfigFile } from "../config/read-file.ts";
 import type { ConfigPath, ConfigSource } from "../config/source.ts";
 import type { Tool } from "../engine/tool.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
+import { parsePointer } from "../policy/json-pointer.ts";
 import type { HostImplementation } from "../sandboxes/host/implementation.ts";
+import { normalizeSchema } from "../schema/normalize.ts";
+import { SchemaError } from "../schema/schema-error.ts";
 import { absolutePathBeside, pathBeside } from "./beside.ts";
 import { TOOL_SHAPE, type ToolEntry } from "./config-shape.ts";
 import { loadExport } from "./load-export.ts";
@@ -18,13 +21,17 @@ export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<
   if (problems.length > 0) throw new ConfigError(problems);
   const entry = source.at(path) as unknown as ToolEntry;
   const absolute = (relative: string): string => absolutePathBeside(source.file, relative);
-  const { name, description, sideEffects, worker, wasm, remote } = entry;
-  const inputSchema = await collect(problems, () => loadSchema(source, [...path, "inputSchema"]));
+  const { name, description, sideEffects, nullForOptional, coerce, worker, wasm, remote } = entry;
+  const inputSchema = await collect(problems, () =>
+    loadSchema(source, [...path, "inputSchema"], entry.dialect),
+  );
   const host = await collect(problems, () => loadHost(source, [...path, "host"], entry.host));
   if (inputSchema === undefined || problems.length > 0) throw new ConfigError(problems);
   return {
     ...{ name, description, inputSchema },
     ...(sideEffects && { sideEffects }),
+    ...(nullForOptional && { nullForOptional }),
+    ...(coerce !== undefined && { coerce }),
     ...(host !== undefined && { host }),
     ...(worker && { worker: { ...worker, module: absolute(worker.module) } }),
     ...(wasm && { wasm: { ...wasm, component: absolute(wasm.component) } }),
@@ -39,12 +46,36 @@ function quickJsOf({ quickjs }: ToolEntry, absolute: (path: string) => string): 
   return source === undefined ? {} : { quickjs: { ...rest, source } };
 }
 
-async function loadSchema(source: ConfigSource, path: ConfigPath): Promise<JsonObject> {
-  const schema = source.at(path) as JsonObject | string;
-  if (typeof schema !== "string") return schema;
-  const file = await readConfigFile(pathBeside(source.file, schema));
-  if (isJsonObject(file.value)) return file.value;
+async function loadSchema(
+  source: ConfigSource,
+  path: ConfigPath,
+  dialect: ToolEntry["dialect"],
+): Promise<JsonObject> {
+  const given = source.at(path) as JsonObject | string;
+  if (typeof given !== "string") return readDialect(given, dialect, source, path);
+  const file = await readConfigFile(pathBeside(source.file, given));
+  if (isJsonObject(file.value)) return readDialect(file.value, dialect, file, []);
   throw new ConfigError([file.problem([], "a schema must be a map")]);
+}
+
+/** Maps a schema's dialect, if it has one, to JSON Schema. What cannot be mapped is told where it stands. */
+function readDialect(
+  schema: JsonObject,
+  dialect: ToolEntry["dialect"],
+  source: ConfigSource,
+  path: ConfigPath,
+): JsonObject {
+  if (dialect === undefined) return schema;
+  try {
+    return normalizeSchema(schema, { dialect }).schema;
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error;
+    throw new ConfigError(
+      error.problems.map((problem) =>
+        source.problem([...path, ...parsePointer(problem.path)], problem.reason),
+      ),
+    );
+  }
 }
 
 async function loadHost(

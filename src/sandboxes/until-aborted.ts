@@ -1,16 +1,17 @@
 /** Waits for work that others may share, no longer than it is wanted here. */
 export async function untilAborted<T>(
   work: Promise<T>,
-  signal: AbortSignal | undefined,
+  ...signals: readonly (AbortSignal | undefined)[]
 ): Promise<T | "aborted"> {
-  if (signal === undefined) return work;
   const { promise: aborted, resolve } = Promise.withResolvers<"aborted">();
   const onAbort = (): void => resolve("aborted");
-  if (signal.aborted) onAbort();
-  signal.addEventListener("abort", onAbort, { once: true });
+  for (const signal of signals) {
+    if (signal?.aborted) onAbort();
+    signal?.addEventListener("abort", onAbort, { once: true });
+  }
   try {
-    return await Promise.race([work, aborted]);
+    return await Promise.race([aborted, work]);
   } finally {
-    signal.removeEventListener("abort", onAbort);
+    for (const signal of signals) signal?.removeEventListener("abort", onAbort);
   }
 }

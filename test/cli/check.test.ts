@@ -153,3 +153,24 @@ test.each([
   expect(stderr.trimEnd().split("\n")).toHaveLength(1);
   expect(code).toBe(2);
 });
+
+test("maps a schema's dialect where the tool names one, and tells where it cannot", async () => {
+  const config = (type: string, dialect = "\n    dialect: auto"): string => `
+tools:
+  - name: tool
+    description: ""${dialect}
+    nullForOptional: reject
+    coerce: true
+    inputSchema:
+      type: dict
+      properties:
+        at: { type: ${type} }
+    quickjs: { source: "export default () => 1" }
+policy: { rules: [{ tools: [tool], effect: allow, sandboxes: [quickjs] }] }
+`;
+  const check = async (text: string): ReturnType<typeof sandgate> =>
+    sandgate(["check", "--config", join(await createFolder({ "sandgate.yaml": text }), "sandgate.yaml")]);
+  expect(await check(config("float"))).toMatchObject({ code: 0, stderr: "" });
+  expect((await check(config("quaternion"))).stderr).toMatch(/sandgate\.yaml:11:\d+: .*quaternion/);
+  expect((await check(config("float", ""))).stderr).toMatch(/sandgate\.yaml:3:\d+: .*type/);
+});

@@ -60,6 +60,10 @@ describe("README", () => {
     "SECURITY.md",
     "CONTRIBUTING.md",
     "bench/README.md",
+    "docs/javascript-tools.md",
+    "docs/providers.md",
+    "docs/schemas.md",
+    "docs/wasm-tools.md",
   ])("%s links to files that are there", (document) => {
     const text = readFileSync(`${root}/${document}`, "utf8");
     for (const [, target] of text.matchAll(/\]\(([^)#]+)\)/g)) {

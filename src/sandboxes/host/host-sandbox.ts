@@ -1,7 +1,7 @@
 import type { CapabilityName } from "../../policy/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
 import type { ToolImplementations } from "../implementation.ts";
-import type { Sandbox, SandboxOutcome, SandboxTask } from "../sandbox.ts";
+import { type Sandbox, type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
 import type { WorkerPoolOptions } from "../worker-pool.ts";
 import { FunctionRunner } from "./function-runner.ts";
 import type { WorkerRunner } from "./worker-runner.ts";
@@ -36,7 +36,9 @@ export class HostSandbox implements Sandbox {
   }
 
   async prepare({ worker }: ToolImplementations): Promise<void> {
-    if (worker !== undefined) await (await this.#workerRunner()).prepare(worker);
+    if (worker === undefined) return;
+    if (this.#closed) throw new ToolPreparationError("the sandbox is closed");
+    await (await this.#workerRunner()).prepare(worker);
   }
 
   run(task: SandboxTask): SandboxOutcome | Promise<SandboxOutcome> {

@@ -47,7 +47,9 @@ export function limitCoreModule(
     } else if (id === SECTION.export) {
       const count = reader.u32();
       const others = body.subarray(reader.at);
-      parts.push(section(id, [...u32Bytes(count + memoryPages.length), ...others, ...measured]));
+      // Sections can be as large as the component: they are joined as bytes, and not as lists of numbers.
+      const header = Uint8Array.from(u32Bytes(count + memoryPages.length));
+      parts.push(section(id, Buffer.concat([header, others, Uint8Array.from(measured)])));
       exported = true;
     } else {
       parts.push(whole);
@@ -62,14 +64,15 @@ function rewritten(id: number, reader: BinaryReader, item: (index: number) => re
   const content: number[] = [];
   let count = 0;
   reader.vector((index) => {
-    content.push(...item(index));
+    for (const byte of item(index)) content.push(byte);
     count++;
   });
   return section(id, [...u32Bytes(count), ...content]);
 }
 
-function section(id: number, content: readonly number[]): Uint8Array {
-  return Uint8Array.from([id, ...u32Bytes(content.length), ...content]);
+function section(id: number, content: Uint8Array | readonly number[]): Uint8Array {
+  const bytes = content instanceof Uint8Array ? content : Uint8Array.from(content);
+  return Buffer.concat([Uint8Array.from([id, ...u32Bytes(bytes.length)]), bytes]);
 }
 
 function limitsBytes({ min, max = Number.POSITIVE_INFINITY }: Limits, most: number): readonly number[] {

@@ -38,7 +38,10 @@ export class Validator {
    * @throws {ToolPreparationError} with what jco said, or which bound was passed.
    */
   async validate(binary: Uint8Array): Promise<void> {
-    if (this.#children >= MAX_CHILDREN) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    // Another may have come first by the time that this one is woken.
+    while (this.#children >= MAX_CHILDREN) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
     this.#children++;
     try {
       const answer = await runChild(binary, this.#closing.signal);

@@ -4,6 +4,7 @@ import { entryBeside } from "../entry.ts";
 import type { ToolImplementations } from "../implementation.ts";
 import type { PoolOutcome } from "../pool-task.ts";
 import { type Sandbox, type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
+import { untilAborted } from "../until-aborted.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
 import type { CappedComponent } from "./component.ts";
 import { ComponentCache, defaultCacheDirectory } from "./component-cache.ts";
@@ -81,7 +82,7 @@ export class WasmSandbox implements Sandbox {
     const { memoryBytes = DEFAULTS.memoryBytes } = task.limits;
     try {
       const making = this.#makeReady(wasm, memoryBytes);
-      const ready = await untilAborted(making, [this.#closing.signal, task.signal]);
+      const ready = await untilAborted(making, this.#closing.signal, task.signal);
       if (ready === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
       if (ready === "needs-more-memory") return memoryExceeded();
       return readOutcome(await this.#runInThread(ready, wasm.tool ?? task.toolName, task), task.limits);
@@ -104,6 +105,10 @@ export class WasmSandbox implements Sandbox {
     tool: string,
     { callId, canonical, limits, capabilities, signal, observer }: SandboxTask,
   ): Promise<PoolOutcome<WasmAnswer>> {
+    // It may have been closed while the component was made ready: no pool may start that nobody ends.
+    if (this.#closing.signal.aborted) {
+      return { status: "unavailable", reason: "the sandbox is closed", wallTimeMs: 0 };
+    }
     this.#pool ??= new WorkerPool(entryBeside(import.meta.filename, "worker-entry"), this.#workers, {
       limits: THREAD_LIMITS,
     });
@@ -133,22 +138,4 @@ function readGrant({ env = [], clock = false, random = false, ...replay }: Capab
   });
   const { frozenClock, randomSeed } = replay;
   return { env: variables, clock, random, frozenClock, randomSeed };
-}
-
-/** Waits for a preparation, which others may share, no longer than it is wanted. */
-async function untilAborted<T>(
-  work: Promise<T>,
-  signals: readonly (AbortSignal | undefined)[],
-): Promise<T | "aborted"> {
-  const { promise: aborted, resolve } = Promise.withResolvers<"aborted">();
-  const onAbort = (): void => resolve("aborted");
-  for (const signal of signals) {
-    if (signal?.aborted) onAbort();
-    signal?.addEventListener("abort", onAbort, { once: true });
-  }
-  try {
-    return await Promise.race([aborted, work]);
-  } finally {
-    for (const signal of signals) signal?.removeEventListener("abort", onAbort);
-  }
 }
