@@ -16,6 +16,9 @@ interface Instance {
 
 type Instantiate = (getCore: (name: string) => WebAssembly.Module, imports: object) => Instance;
 
+/** What the component imports; the echo uses none of it. */
+const JCO_IMPORTS = { "sandgate:tool/host": { log: () => {}, progress: () => {}, cancelled: () => false } };
+
 /**
  * What does a call in a fresh instance of a component cost, beside plain jco in this thread? And through the
  * pool, beside the pool's own round trip, which takes its turn here too?
@@ -32,7 +35,10 @@ export async function wasm(): Promise<Question> {
     floor: {
       name: "jco: fresh instance and call (in this thread)",
       run: () =>
-        instantiate(getCore, {}).guest.call("echo", INPUT_TEXT, { callId: "call", wallTimeMs: undefined }),
+        instantiate(getCore, JCO_IMPORTS).guest.call("echo", INPUT_TEXT, {
+          callId: "call",
+          wallTimeMs: undefined,
+        }),
       check: (text) => isInput(JSON.parse(String(text))),
     },
     cases: [

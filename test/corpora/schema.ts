@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { type CompiledSchema, compileSchema } from "../../src/schema/compiled-schema.ts";
-import { KNOWN_MISSES } from "./schema-misses.ts";
+import { KNOWN_MISSES } from "./known/schema-misses.ts";
 
 interface Group {
   readonly description: string;
