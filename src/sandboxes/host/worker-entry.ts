@@ -29,7 +29,7 @@ export type WorkerAnswer =
 export default async function runWorkerTask(task: WorkerTask & ThreadTask): Promise<WorkerAnswer> {
   let run: WorkerFunction;
   try {
-    run = (await loadFunction(task.module, task.export)) as WorkerFunction;
+    run = await loadOnce(task.module, task.export);
   } catch (thrown) {
     return { status: "not-loaded", detail: describeThrown(thrown).detail };
   }
@@ -46,6 +46,19 @@ export default async function runWorkerTask(task: WorkerTask & ThreadTask): Prom
   } catch (thrown) {
     return { status: "threw", ...describeThrown(thrown) };
   }
+}
+
+const loaded = new Map<string, WorkerFunction>();
+
+/** Importing again what is there costs as much as a small call. A function that did not load is tried again. */
+async function loadOnce(module: string, name: string): Promise<WorkerFunction> {
+  const key = `${name}\0${module}`;
+  let run = loaded.get(key);
+  if (run === undefined) {
+    run = (await loadFunction(module, name)) as WorkerFunction;
+    loaded.set(key, run);
+  }
+  return run;
 }
 
 /** The context of a call in a thread: what it tells goes to the pool as messages. */
