@@ -26,7 +26,7 @@ export interface Sandboxes extends SandboxRouter, AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Opens the sandboxes. Nothing of Wasm, QuickJS or HTTP is loaded before a call needs it. */
+/** Opens the sandboxes. What runs Wasm, QuickJS or HTTP is loaded when a call first needs it. */
 export async function openSandboxes(options: SandboxesOptions = {}): Promise<Sandboxes> {
   return new LazySandboxes(options);
 }
