@@ -1,4 +1,5 @@
 import { ARGUMENT_BOUNDS, type JsonBounds } from "./bounds.ts";
+import { escapePointer } from "./pointer.ts";
 import { type JsonValue, JsonValueError, MAX_DEPTH } from "./value.ts";
 
 /**
@@ -76,9 +77,4 @@ class Copier {
 
 function beyond(bound: string): JsonValueError {
   return new JsonValueError(`it has more than ${bound}`);
-}
-
-/** Escapes a member name for a JSON pointer (RFC 6901, section 3). */
-export function escapePointer(key: string): string {
-  return key.replaceAll("~", "~0").replaceAll("/", "~1");
 }

@@ -1,5 +1,6 @@
 import type { Flaw } from "../config/shape.ts";
-import { copyJson, escapePointer } from "../json/copy.ts";
+import { copyJson } from "../json/copy.ts";
+import { escapePointer } from "../json/pointer.ts";
 import { type JsonValue, JsonValueError } from "../json/value.ts";
 import { commonCapabilities } from "./capabilities.ts";
 import { compileRestriction, type Permission, type Restriction, RuleMatcher } from "./compiled-rule.ts";

@@ -1,3 +1,4 @@
+import { LIST_INDEX } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { lookUp, parsePointer } from "./json-pointer.ts";
 
@@ -28,7 +29,6 @@ const ANNOTATIONS = [
   "default",
 ];
 const MAX_REFERENCES = 32;
-const INDEX = /^(?:0|[1-9][0-9]*)$/;
 
 /**
  * Finds what a JSON schema says of the value at a pointer: by `properties`, `items`, `prefixItems`,
@@ -53,7 +53,7 @@ function memberSchema(schema: JsonObject, step: string): JsonValue | undefined {
   if (isJsonObject(properties) && Object.hasOwn(properties, step)) return properties[step];
   if (UNDECIDED.some((keyword) => Object.hasOwn(schema, keyword))) return undefined;
   const allows = (name: string): boolean => type === undefined || [type].flat().includes(name);
-  const canBeList = INDEX.test(step) && allows("array");
+  const canBeList = LIST_INDEX.test(step) && allows("array");
   if (!allows("object")) return canBeList ? itemSchema(schema, Number(step)) : false;
   return canBeList ? undefined : additionalProperties;
 }

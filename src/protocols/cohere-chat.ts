@@ -3,11 +3,16 @@ import { isJsonObject, type JsonObject } from "../json/value.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";
 import type { CallCollector } from "./call-collector.ts";
 import { createProtocol } from "./create-protocol.ts";
-import { type OpenAiToolCall, type OpenAiToolMessage, readChatCall, writeCall } from "./openai-chat.ts";
+import {
+  type OpenAiToolCall,
+  type OpenAiToolMessage,
+  readChatCalls,
+  writeCall,
+  writeToolMessages,
+} from "./openai-chat.ts";
 import type { Protocol } from "./protocol.ts";
 import type { ProviderShape } from "./provider-shape.ts";
-import { expectArray, expectAssistantMessage, expectNumber, expectObject, expectString } from "./shape.ts";
-import { toText } from "./text.ts";
+import { expectAssistantMessage, expectNumber, expectObject, expectString } from "./shape.ts";
 
 /** The definition of a tool (Cohere API reference, "Chat", version 2). Strictness is a setting of the request. */
 export interface CohereTool {
@@ -50,22 +55,16 @@ const SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | OpenAiToolMess
   writeTurn: (calls, text) => [
     { role: "assistant", ...(text !== "" && { tool_plan: text }), tool_calls: calls.map(writeCall) },
   ],
-  writeResults: (results) =>
-    results.map(({ callId, content }) => ({
-      role: "tool",
-      tool_call_id: callId,
-      content: toText(content),
-    })),
+  writeResults: writeToolMessages,
 };
 
 function readAssistant(value: unknown, pointer: string): AssistantTurn {
   const { tool_plan: plan, content, tool_calls: list } = expectAssistantMessage(value, pointer);
-  const items = list === undefined || list === null ? [] : expectArray(list, `${pointer}/tool_calls`);
   const parts = Array.isArray(content) ? (content as readonly unknown[]) : [{ text: content }];
   const texts = [plan, ...parts.map((part) => (isJsonObject(part) ? part["text"] : undefined))];
   return {
     text: texts.filter((text) => typeof text === "string").join(""),
-    calls: items.map((item, index) => readChatCall(item, `${pointer}/tool_calls/${index}`)),
+    calls: readChatCalls(list, `${pointer}/tool_calls`),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { ToolCall } from "../engine/call.ts";
+import type { ToolResult } from "../engine/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";
@@ -72,12 +73,7 @@ const SHAPE: ProviderShape<OpenAiTool[], OpenAiAssistantMessage | OpenAiToolMess
   writeTurn: (calls, text) => [
     { role: "assistant", ...(text !== "" && { content: text }), tool_calls: calls.map(writeCall) },
   ],
-  writeResults: (results) =>
-    results.map(({ callId, content }) => ({
-      role: "tool",
-      tool_call_id: callId,
-      content: toText(content),
-    })),
+  writeResults: writeToolMessages,
 };
 
 function readAssistant(value: unknown, pointer: string): AssistantTurn {
@@ -86,10 +82,22 @@ function readAssistant(value: unknown, pointer: string): AssistantTurn {
     const reason = "has no id, so no result can answer it: offer the functions as tools";
     throw new ProtocolError(`${pointer}/function_call`, reason);
   }
-  // Some servers say that there are no calls with null.
-  const items = list === undefined || list === null ? [] : expectArray(list, `${pointer}/tool_calls`);
-  const calls = items.map((item, index) => readChatCall(item, `${pointer}/tool_calls/${index}`));
-  return { text: readContent(content), calls };
+  return { text: readContent(content), calls: readChatCalls(list, `${pointer}/tool_calls`) };
+}
+
+/** Reads a message's `tool_calls`. Some servers say that there are none with null. */
+export function readChatCalls(list: unknown, pointer: string): readonly ToolCall[] {
+  if (list === undefined || list === null) return [];
+  return expectArray(list, pointer).map((item, index) => readChatCall(item, `${pointer}/${index}`));
+}
+
+/** Writes a message for each result. */
+export function writeToolMessages(results: readonly ToolResult[]): OpenAiToolMessage[] {
+  return results.map(({ callId, content }) => ({
+    role: "tool",
+    tool_call_id: callId,
+    content: toText(content),
+  }));
 }
 
 /** Text, or a list of parts some of which are text. */
@@ -102,7 +110,7 @@ function readContent(content: unknown): string {
 }
 
 /** Reads one entry of `tool_calls`. @throws {ProtocolError} */
-export function readChatCall(value: unknown, pointer: string): ToolCall {
+function readChatCall(value: unknown, pointer: string): ToolCall {
   // Some servers leave the type out.
   const { id, type = "function", function: called } = expectObject(value, pointer);
   if (type !== "function") throw new ProtocolError(`${pointer}/type`, 'must be "function"');

@@ -1,4 +1,4 @@
-import { escapePointer } from "../json/copy.ts";
+import { escapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 
 /** Whether a schema refers to itself, directly or through its definitions. */

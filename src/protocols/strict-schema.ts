@@ -1,4 +1,4 @@
-import { escapePointer } from "../json/copy.ts";
+import { escapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { isRecursive } from "./schema-references.ts";
 import { BOUNDS, COMBINING, STRUCTURE, UNSUPPORTED } from "./strict-keywords.ts";

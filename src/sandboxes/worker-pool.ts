@@ -58,11 +58,6 @@ export class WorkerPool {
     this.#piscina.on("error", () => {});
   }
 
-  /** How many threads there are, starting ones included. */
-  get threadCount(): number {
-    return this.#piscina.threads.length;
-  }
-
   /** Runs a task in a thread. Never rejects; settles only when its thread has answered or ended. */
   async run<Result>(fields: object, options: PoolTaskOptions): Promise<PoolOutcome<Result>> {
     if (this.#isClosed) return { status: "unavailable", reason: "the pool is closed", wallTimeMs: 0 };

@@ -1,4 +1,4 @@
-import { escapePointer } from "../json/copy.ts";
+import { escapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { MAX_SCHEMA_DEPTH } from "./bounds.ts";
 import { Definitions, ROOT } from "./definitions.ts";

@@ -1,4 +1,5 @@
-import { copyJson, escapePointer } from "../json/copy.ts";
+import { copyJson } from "../json/copy.ts";
+import { escapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue, JsonValueError } from "../json/value.ts";
 import { MAX_SCHEMA_DEPTH, SCHEMA_BOUNDS } from "./bounds.ts";
 import { DIALECT_RULES, type OpenSchema } from "./dialect-rules.ts";

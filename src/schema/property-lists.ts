@@ -1,4 +1,4 @@
-import { escapePointer } from "../json/copy.ts";
+import { escapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { asFlag, DIALECT_RULES, type OpenSchema } from "./dialect-rules.ts";
 import { DEFINITIONS, KEYWORDS } from "./keywords.ts";

@@ -1,3 +1,4 @@
+import { unescapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { MAX_SCHEMA_DEPTH } from "./bounds.ts";
 import type { DynamicScope } from "./dynamic-scope.ts";
@@ -147,5 +148,5 @@ function unescapeStep(step: string): string {
   } catch {
     // Then it was not encoded.
   }
-  return decoded.replaceAll("~1", "/").replaceAll("~0", "~");
+  return unescapePointer(decoded);
 }
