@@ -19,8 +19,10 @@ export { defineTool, type Tool } from "./engine/tool.ts";
 export { CanonicalJson } from "./json/canonical.ts";
 export type { JsonObject, JsonValue } from "./json/value.ts";
 export type { Capabilities, CapabilityName } from "./policy/capabilities.ts";
+export type { DirectoryGrant } from "./policy/directory-grant.ts";
 export { HostPolicy } from "./policy/host-policy.ts";
 export type { LimitName, ResourceLimits } from "./policy/limits.ts";
+export type { NetGrant } from "./policy/net-grant.ts";
 export {
   allow,
   ask,

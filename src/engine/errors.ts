@@ -124,6 +124,8 @@ const LIMIT_WORDS: Record<LimitName, string> = {
   stackBytes: "stack",
   logLines: "log lines",
   nestedCalls: "nested calls",
+  fileBytes: "file",
+  netBytes: "network",
 };
 
 /** `Tool exceeded 64 MiB memory limit`. */

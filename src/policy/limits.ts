@@ -16,6 +16,10 @@ export interface ResourceLimits {
   readonly logLines?: number;
   /** Calls that the tool can make to other tools; later ones are refused. */
   readonly nestedCalls?: number;
+  /** Bytes that the tool can write to files; what would go beyond is refused. */
+  readonly fileBytes?: number;
+  /** Bytes that the tool can send and receive over the network; what would go beyond is refused. */
+  readonly netBytes?: number;
 }
 
 /** The name of one limit. */
@@ -29,6 +33,8 @@ export const LIMIT_NAMES: readonly LimitName[] = Object.freeze([
   "stackBytes",
   "logLines",
   "nestedCalls",
+  "fileBytes",
+  "netBytes",
 ]);
 
 /** The longest wall time, in ms: what a Node.js timer can hold (2^31 - 1). */

@@ -1,8 +1,10 @@
+import { dirname, resolve } from "node:path";
 import { ConfigError, type Problem } from "../config/problem.ts";
 import { readConfigFile } from "../config/read-file.ts";
 import type { Flaw } from "../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../config/source.ts";
 import { isJsonObject, type JsonValue } from "../json/value.ts";
+import type { Capabilities } from "./capabilities.ts";
 import { checkAgainstTools, type PolicyTool } from "./policy-checks.ts";
 import type { AllowedUse, AllowRule, AskRule, DenyRule, Rule } from "./rule.ts";
 import { ruleFlaws } from "./rule-flaws.ts";
@@ -19,7 +21,8 @@ export interface LoadedPolicy {
 
 /**
  * Reads a policy file: YAML (or JSON) with the keys `rules` and `default`, as `RulePolicyOptions` has
- * them, apart from limits, which are written `wallTime: 5s`, `memory: 64MiB` and `output: 1MiB`.
+ * them, apart from limits, which are written `wallTime: 5s`, `memory: 64MiB` and `output: 1MiB`, and from directories,
+ * which are relative to the file.
  *
  * @param tools The tools that are registered. Without them, rules are not held against tools.
  * @throws {ConfigError} with every problem: the file cannot be read, is no YAML, has unknown keys or bad
@@ -46,11 +49,11 @@ export function readPolicy(
   const written = soundPart(value, flaws);
   const rules = written.rules.map(([index, rule]): [number, Rule] => [
     index,
-    rule.effect === "allow" ? readUse(rule, ["rules", String(index)], flaws) : rule,
+    rule.effect === "allow" ? readUse(rule, source.file, ["rules", String(index)], flaws) : rule,
   ]);
   const { default: otherwise = "deny" } = written;
-  const byDefault = otherwise === "deny" ? otherwise : readUse(otherwise, ["default"], flaws);
-  flaws.push(...ruleFlaws(rules));
+  const byDefault = otherwise === "deny" ? otherwise : readUse(otherwise, source.file, ["default"], flaws);
+  flaws.push(...ruleFlaws(rules, byDefault));
   const problems = flaws.map((flaw) =>
     source.problem([...path, ...flaw.path], flaw.message, "error", flaw.at),
   );
@@ -82,8 +85,22 @@ function soundPart(value: JsonValue, flaws: readonly Flaw[]): WrittenPolicy {
   };
 }
 
-function readUse<Use extends AllowedUse>(written: Written<Use>, path: readonly string[], flaws: Flaw[]): Use {
-  const { limits } = written;
-  if (limits === undefined) return written as unknown as Use;
-  return { ...written, limits: readLimits(limits, [...path, "limits"], flaws) } as unknown as Use;
+function readUse<Use extends AllowedUse>(
+  { limits, capabilities, ...use }: Written<Use>,
+  file: string,
+  path: readonly string[],
+  flaws: Flaw[],
+): Use {
+  return {
+    ...use,
+    ...(limits && { limits: readLimits(limits, [...path, "limits"], flaws) }),
+    ...(capabilities && { capabilities: besideFile(capabilities, file) }),
+  } as unknown as Use;
+}
+
+/** Directories are relative to the file that names them. */
+function besideFile({ fs, ...others }: Capabilities, file: string): Capabilities {
+  if (fs === undefined) return others;
+  const beside = (directory: string): string => resolve(dirname(file), directory);
+  return { ...others, fs: fs.map((grant) => ({ ...grant, directory: beside(grant.directory) })) };
 }

@@ -1,14 +1,21 @@
 import type { Flaw } from "../config/shape.ts";
+import { type Capabilities, checkCapabilities } from "./capabilities.ts";
 import { compileGlob } from "./glob.ts";
-import type { Condition, Rule } from "./rule.ts";
+import type { AllowedUse, Condition, Rule } from "./rule.ts";
 
 /** The name of a rule, given or by its place (from 0). */
 export function ruleName({ name }: Pick<Rule, "name">, index: number): string {
   return name ?? `rule ${index + 1}`;
 }
 
-/** What no shape can tell of rules that have theirs: names used twice, broken globs, empty ranges. */
-export function ruleFlaws(rules: Iterable<readonly [index: number, rule: Rule]>): Flaw[] {
+/**
+ * What no shape can tell of rules that have theirs: names used twice, broken globs, empty ranges, capabilities
+ * that contradict themselves.
+ */
+export function ruleFlaws(
+  rules: Iterable<readonly [index: number, rule: Rule]>,
+  otherwise: "deny" | AllowedUse = "deny",
+): Flaw[] {
   const names = new Map<string, number>();
   const flaws: Flaw[] = [];
   for (const [index, rule] of rules) {
@@ -17,11 +24,22 @@ export function ruleFlaws(rules: Iterable<readonly [index: number, rule: Rule]>)
     const first = names.get(name);
     if (first === undefined) names.set(name, index);
     else flaws.push(valueFlaw([...path, "name"], `rule ${first + 1} has the name '${name}' too`));
+    if (rule.effect === "allow") flaws.push(...capabilityFlaws(path, rule.capabilities));
     for (const [pointer, condition] of Object.entries(rule.when ?? {})) {
       flaws.push(...conditionFlaws([...path, "when", pointer], condition));
     }
   }
+  if (otherwise !== "deny") flaws.push(...capabilityFlaws(["default"], otherwise.capabilities));
   return flaws;
+}
+
+function capabilityFlaws(path: readonly string[], capabilities: Capabilities = {}): Flaw[] {
+  try {
+    checkCapabilities(capabilities);
+    return [];
+  } catch (error) {
+    return [valueFlaw([...path, "capabilities"], (error as TypeError).message)];
+  }
 }
 
 function conditionFlaws(path: readonly string[], condition: Condition): Flaw[] {

@@ -148,7 +148,7 @@ function checkOptions(options: RulePolicyOptions): RulePolicyOptions {
   const copy = copyOptions(options);
   const flaws = policyShape(copy);
   const checked = copy as unknown as RulePolicyOptions;
-  const all = flaws.length > 0 ? flaws : ruleFlaws(checked.rules.entries());
+  const all = flaws.length > 0 ? flaws : ruleFlaws(checked.rules.entries(), checked.default);
   if (all.length > 0) throw new TypeError(all.map((flaw) => describeFlaw(flaw, copy)).join("; "));
   return checked;
 }

@@ -3,6 +3,7 @@ import type { JsonObject } from "../json/value.ts";
 import { POINTER_PATTERN } from "./json-pointer.ts";
 import { MAX_WALL_TIME_MS } from "./limits.ts";
 import { NAME_PATTERN } from "./name-pattern.ts";
+import { CIDR_PATTERN, ORIGIN_PATTERN } from "./net-grant.ts";
 import { SANDBOX_MODES } from "./sandbox-mode.ts";
 import { SIDE_EFFECTS } from "./side-effects.ts";
 
@@ -17,6 +18,8 @@ const LIMITS = {
   stackBytes: LIMIT,
   logLines: LIMIT,
   nestedCalls: LIMIT,
+  fileBytes: LIMIT,
+  netBytes: LIMIT,
 };
 
 /** Limits as a file has them; what the texts mean is checked where they are read. */
@@ -27,6 +30,8 @@ const WRITTEN_LIMITS = {
   stack: AMOUNT,
   logLines: LIMIT,
   nestedCalls: LIMIT,
+  file: AMOUNT,
+  net: AMOUNT,
 };
 
 const TOOL_NAMES = {
@@ -35,14 +40,60 @@ const TOOL_NAMES = {
   message: "must be the name of a tool, made of A-Z a-z 0-9 _ -, where * stands for any of them",
 };
 
+const NAMES = { type: "array", items: { type: "string", minLength: 1 } };
+
+const ORIGIN = {
+  type: "string",
+  pattern: ORIGIN_PATTERN,
+  message: "must be an origin in lower case, such as https://api.example.com",
+};
+
+const NET_GRANT = {
+  if: { type: "object" },
+  // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON schema.
+  then: {
+    type: "object",
+    additionalProperties: false,
+    required: ["origin"],
+    properties: {
+      origin: ORIGIN,
+      addresses: {
+        type: "array",
+        items: {
+          type: "string",
+          pattern: CIDR_PATTERN,
+          message: "must be a range of addresses, such as 10.0.0.0/8",
+        },
+      },
+    },
+  },
+  else: ORIGIN,
+};
+
+const DIRECTORY_GRANT = {
+  type: "object",
+  additionalProperties: false,
+  required: ["directory"],
+  properties: {
+    directory: { type: "string", minLength: 1 },
+    at: { type: "string", pattern: "^/", message: "must be an absolute path, such as /data" },
+    write: { type: "boolean" },
+  },
+};
+
 const CAPABILITIES = {
   type: "object",
   additionalProperties: false,
   properties: {
-    env: { type: "array", items: { type: "string", minLength: 1 } },
+    env: NAMES,
     clock: { type: "boolean" },
     random: { type: "boolean" },
     tools: { type: "array", items: TOOL_NAMES },
+    fs: { type: "array", items: DIRECTORY_GRANT },
+    net: { type: "array", items: NET_GRANT },
+    secrets: NAMES,
+    keyValue: NAMES,
+    reuse: { const: "instance" },
     frozenClock: { type: "integer" },
     randomSeed: { type: "string" },
   },

@@ -10,6 +10,8 @@ export interface WrittenLimits {
   readonly stack?: string | number;
   readonly logLines?: number;
   readonly nestedCalls?: number;
+  readonly file?: string | number;
+  readonly net?: string | number;
 }
 
 /** Reads limits, and adds what is wrong with them to `flaws`. */
@@ -20,7 +22,7 @@ export function readLimits(written: WrittenLimits, path: readonly string[], flaw
     ...(nestedCalls !== undefined && { nestedCalls }),
   };
   const read = (
-    key: "wallTime" | "memory" | "output" | "stack",
+    key: "wallTime" | "memory" | "output" | "stack" | "file" | "net",
     name: LimitName,
     parse: (text: string | number) => number | undefined,
     form: string,
@@ -35,6 +37,8 @@ export function readLimits(written: WrittenLimits, path: readonly string[], flaw
   read("memory", "memoryBytes", parseSize, SIZE_FORM);
   read("output", "outputBytes", parseSize, SIZE_FORM);
   read("stack", "stackBytes", parseSize, SIZE_FORM);
+  read("file", "fileBytes", parseSize, SIZE_FORM);
+  read("net", "netBytes", parseSize, SIZE_FORM);
   if ((limits.wallTimeMs ?? 0) > MAX_WALL_TIME_MS) {
     const message = `must be at most ${formatDuration(MAX_WALL_TIME_MS)}`;
     flaws.push({ path: [...path, "wallTime"], at: "value", message });

@@ -25,6 +25,43 @@ describe("what two sets of capabilities both give", () => {
       { randomSeed: "s" },
       { frozenClock: 0, randomSeed: "s" },
     ],
+    [
+      "is a directory of both, seen where the second says, writable where both are",
+      { fs: [{ directory: "/srv/a", write: true }, { directory: "/srv/b" }, { directory: "/srv" }] },
+      {
+        fs: [
+          { directory: "/srv/a/", at: "/in", write: true },
+          { directory: "/srv/b", write: true },
+        ],
+      },
+      { fs: [{ directory: "/srv/a/", at: "/in", write: true }, { directory: "/srv/b" }] },
+    ],
+    [
+      "is no directory below another one",
+      { fs: [{ directory: "/srv" }] },
+      { fs: [{ directory: "/srv/a" }] },
+      {},
+    ],
+    [
+      "is the narrower origin",
+      { net: ["https://*.example.com", "http://localhost:*"] },
+      { net: ["https://api.example.com", "http://localhost:8080"] },
+      { net: ["https://api.example.com", "http://localhost:8080"] },
+    ],
+    ["is no origin where schemes differ", { net: ["https://a.example"] }, { net: ["http://a.example"] }, {}],
+    [
+      "is the addresses that both name",
+      { net: [{ origin: "http://a.test", addresses: ["10.0.0.0/8", "127.0.0.1/32"] }] },
+      { net: [{ origin: "http://*", addresses: ["127.0.0.1/32"] }] },
+      { net: [{ origin: "http://a.test", addresses: ["127.0.0.1/32"] }] },
+    ],
+    [
+      "is the secrets and stores of both",
+      { secrets: ["A", "B"], keyValue: ["notes"] },
+      { secrets: ["B"], keyValue: ["notes", "other"] },
+      { secrets: ["B"], keyValue: ["notes"] },
+    ],
+    ["is a shared instance only where both share it", { reuse: "instance" }, {}, {}],
     ["keeps the first of two frozen clocks", { frozenClock: 1 }, { frozenClock: 2 }, { frozenClock: 1 }],
   ])("%s", (_case, a, b, common) => {
     expect(commonCapabilities(a, b)).toEqual(common);
@@ -43,6 +80,21 @@ describe("capabilities from outside", () => {
     ["tools", { tools: [1] }],
     ["frozenClock", { frozenClock: 1.5 }],
     ["randomSeed", { randomSeed: 7 }],
+    ["fs", { fs: "/srv" }],
+    ["fs", { fs: [{ directory: "relative" }] }],
+    ["fs", { fs: [{ directory: "/srv", at: "../up" }] }],
+    ["fs", { fs: [{ directory: "/srv" }, { directory: "/opt" }] }],
+    ["fs", { fs: [{ directory: "/srv", mode: "rw" }] }],
+    ["net", { net: "https://a.example" }],
+    ["origin", { net: ["https://a.example/path"] }],
+    ["origin", { net: ["https://user@a.example"] }],
+    ["origin", { net: ["https://A.example"] }],
+    ["65535", { net: ["https://a.example:65536"] }],
+    ["10.0.0.0/8", { net: [{ origin: "https://a.example", addresses: ["10.0.0.1"] }] }],
+    ["net", { net: [null] }],
+    ["secrets", { secrets: "TOKEN" }],
+    ["keyValue", { keyValue: [1] }],
+    ["reuse", { reuse: true }],
     ["teleport", { teleport: true }],
   ])("are refused by name: %s", (name, capabilities) => {
     expect(() => checkCapabilities(capabilities)).toThrow(name);

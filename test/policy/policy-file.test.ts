@@ -89,6 +89,26 @@ describe("a policy file", () => {
     });
   });
 
+  test("names directories relative to itself, and says where capabilities contradict each other", () => {
+    const text = (fs: string): string =>
+      `rules:\n  - tools: [read_file]\n    effect: allow\n    sandboxes: [host]\n    limits: { file: 1MiB, net: 64KiB }\n    capabilities: { fs: ${fs} }\n`;
+    const source = ConfigSource.parse(
+      text("[{ directory: data, at: /data, write: true }]"),
+      "/srv/app/p.yaml",
+    );
+    const [tool] = TOOLS as readonly [PolicyTool];
+    const subject = { ...tool, sideEffects: "read" as const };
+    expect(readPolicy(source, []).policy.check(request({}, subject))).toMatchObject({
+      grant: {
+        limits: { fileBytes: 1_048_576, netBytes: 65_536 },
+        capabilities: { fs: [{ directory: "/srv/app/data", at: "/data", write: true }] },
+      },
+    });
+    expect(problemsOf(text("[{ directory: a }, { directory: b }]"))).toEqual([
+      expect.stringMatching(/^p\.yaml:6:.*two directories in one place/),
+    ]);
+  });
+
   test("can stand inside another file", () => {
     const source = ConfigSource.parse(
       "tools: []\npolicy:\n  rules:\n    - tools: [x]\n      effect: dny\n",

@@ -191,12 +191,19 @@ describe("a rule policy", () => {
       stackBytes: 1,
       logLines: 1,
       nestedCalls: 1,
+      fileBytes: 1,
+      netBytes: 1,
     };
     const capabilities = {
       env: ["A"],
       clock: true,
       random: true,
       tools: ["read_*"],
+      fs: [{ directory: "/srv/data", at: "/data", write: true }],
+      net: ["https://api.example.com", { origin: "http://*.test:*", addresses: ["10.0.0.0/8"] }],
+      secrets: ["TOKEN"],
+      keyValue: ["notes"],
+      reuse: "instance" as const,
       frozenClock: 0,
       randomSeed: "",
     };
@@ -245,7 +252,11 @@ describe("a malformed rule is refused by name:", () => {
       { rules: [{ ...ALLOW, limits: { wallTimeMs: 0 } }] },
       /\/limits\/wallTimeMs must be >= 1/,
     ],
-    ["an unknown capability", { rules: [{ ...ALLOW, capabilities: { fs: true } }] }, /unknown key 'fs'/],
+    [
+      "an unknown capability",
+      { rules: [{ ...ALLOW, capabilities: { teleport: true } }] },
+      /unknown key 'teleport'/,
+    ],
     [
       "a pointer that is none",
       { rules: [{ ...ALLOW, when: { path: { equals: 1 } } }] },
@@ -275,6 +286,14 @@ describe("a malformed rule is refused by name:", () => {
     ],
     ["a name used twice", { rules: [named, named] }, /rule 2 \('reading'\): \/name rule 1 has the name/],
     ["a default that is none", { rules: [], default: "allow" }, /\/default must be 'deny', or a map/],
+    [
+      "two directories in one place",
+      {
+        rules: [],
+        default: { sandboxes: ["wasm"], capabilities: { fs: [{ directory: "/a" }, { directory: "/b" }] } },
+      },
+      /default.*two directories in one place/,
+    ],
     ["a function", { rules: [{ ...ALLOW, when: () => true }] }, /function/],
   ])("%s", (_case, options, message) => {
     expect(() => new RulePolicy(options as RulePolicyOptions)).toThrow(message);

@@ -1,8 +1,20 @@
-import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
+import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
 import { MIN_MEMORY_BYTES } from "./engine-build.ts";
 
-/** Limits of which none is left out. */
-export type QuickJsLimits = Required<ResourceLimits>;
+/** What is enforced on every guest. */
+const ENFORCED: readonly EnforcedLimit[] = Object.freeze([
+  "wallTimeMs",
+  "memoryBytes",
+  "outputBytes",
+  "stackBytes",
+  "logLines",
+  "nestedCalls",
+]);
+
+type EnforcedLimit = Exclude<LimitName, "fileBytes" | "netBytes">;
+
+/** Limits of which none that is enforced is left out. */
+export type QuickJsLimits = Required<Pick<ResourceLimits, EnforcedLimit>>;
 
 /** The most stack that a guest gets: beyond it, V8's stack would overflow first in the engine's parser. */
 const MAX_STACK_BYTES = 256 * 1_024;
@@ -24,8 +36,11 @@ export const DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
  * The first limit that cannot be enforced: the engine does not run in less than 16 MiB of memory or 32 KiB of
  * stack, and gives no more than 256 KiB of stack.
  */
-export function unenforceableLimit({ memoryBytes, stackBytes }: ResourceLimits): LimitName | undefined {
+export function unenforceableLimit(limits: ResourceLimits): LimitName | undefined {
+  const { memoryBytes, stackBytes } = limits;
   if (memoryBytes !== undefined && memoryBytes < MIN_MEMORY_BYTES) return "memoryBytes";
-  if (stackBytes === undefined) return undefined;
-  return stackBytes < MIN_STACK_BYTES || stackBytes > MAX_STACK_BYTES ? "stackBytes" : undefined;
+  if (stackBytes !== undefined && (stackBytes < MIN_STACK_BYTES || stackBytes > MAX_STACK_BYTES)) {
+    return "stackBytes";
+  }
+  return firstLimitBesides(limits, ENFORCED);
 }

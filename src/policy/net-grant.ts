@@ -1,0 +1,122 @@
+/**
+ * Where a tool may send requests: an origin, or one whose names may also have addresses that are not public.
+ * An origin is `https://api.example.com`, with the port where it is not the scheme's own. `*.` in front of a
+ * host stands for every name below it, `*` as the host for every host, and `*` as the port for every port.
+ */
+export type NetGrant =
+  | string
+  | {
+      readonly origin: string;
+      /** CIDR ranges, such as `10.1.0.0/16` or `127.0.0.1/32`. Default: none, so that only public addresses pass. */
+      readonly addresses?: readonly string[];
+    };
+
+/** What an origin must look like, as a pattern of JSON Schema. */
+export const ORIGIN_PATTERN: string = String.raw`^https?://(\*|(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(:(\*|[0-9]{1,5}))?$`;
+
+/** What a range of addresses must look like, as a pattern of JSON Schema. */
+export const CIDR_PATTERN = "^([0-9]{1,3}(\\.[0-9]{1,3}){3}/[0-9]{1,2}|[0-9a-f:.]*:[0-9a-f:.]*/[0-9]{1,3})$";
+
+const ORIGIN = new RegExp(ORIGIN_PATTERN);
+const CIDR = new RegExp(CIDR_PATTERN);
+
+/** A grant taken apart, so that a request can be held against it. */
+export interface OriginPattern {
+  readonly scheme: "http" | "https";
+  /** `*`, `*.example.com`, or the one host. */
+  readonly host: string;
+  /** The scheme's own where the grant names none. */
+  readonly port: number | "*";
+}
+
+/**
+ * Takes the origin of a grant apart.
+ *
+ * @throws {TypeError} when it is none.
+ */
+export function parseOrigin(origin: string): OriginPattern {
+  if (!ORIGIN.test(origin)) {
+    throw new TypeError(`'${origin}' must be an origin in lower case, such as https://api.example.com`);
+  }
+  const scheme = origin.startsWith("https:") ? "https" : "http";
+  const authority = origin.slice(scheme.length + 3);
+  const colon = authority.lastIndexOf(":");
+  const hasPort = colon > authority.lastIndexOf("]");
+  const host = hasPort ? authority.slice(0, colon) : authority;
+  const written = hasPort ? authority.slice(colon + 1) : undefined;
+  const own = scheme === "https" ? 443 : 80;
+  const port = written === "*" ? "*" : Number(written ?? own);
+  if (port !== "*" && (port < 1 || port > 65_535)) {
+    throw new TypeError(`'${origin}' must have a port from 1 to 65535`);
+  }
+  return { scheme, host, port };
+}
+
+/** Whether every origin of the one lies in the other. An origin of a URL is a pattern without wildcards. */
+export function isWithinOrigin(inner: OriginPattern, outer: OriginPattern): boolean {
+  return (
+    inner.scheme === outer.scheme &&
+    (outer.port === "*" || inner.port === outer.port) &&
+    isWithinHost(inner.host, outer.host)
+  );
+}
+
+function isWithinHost(inner: string, outer: string): boolean {
+  if (inner === outer || outer === "*") return true;
+  return outer.startsWith("*.") && inner.endsWith(outer.slice(1)) && inner.length >= outer.length;
+}
+
+/**
+ * Checks a grant that came from outside.
+ *
+ * @throws {TypeError} when it is no origin, or its addresses are no CIDR ranges.
+ */
+export function checkNetGrant(grant: unknown): NetGrant {
+  if (typeof grant === "string") {
+    parseOrigin(grant);
+    return grant;
+  }
+  const { origin, addresses = [], ...others } = (grant ?? {}) as Exclude<NetGrant, string>;
+  if (typeof origin !== "string" || Object.keys(others).length > 0 || !Array.isArray(addresses)) {
+    throw new TypeError("capability 'net' must be a list of origins, or of { origin, addresses }");
+  }
+  parseOrigin(origin);
+  for (const range of addresses) {
+    if (typeof range !== "string" || !CIDR.test(range)) {
+      throw new TypeError(`capability 'net' has addresses that are no ranges such as 10.0.0.0/8: '${range}'`);
+    }
+  }
+  return Object.freeze({ origin, addresses: Object.freeze([...addresses]) });
+}
+
+/** What both sets of grants give: the narrower origin, with the addresses that both name. */
+export function commonNetGrants(a: readonly NetGrant[], b: readonly NetGrant[]): readonly NetGrant[] {
+  const common = new Map<string, NetGrant>();
+  for (const one of a) {
+    for (const other of b) {
+      const origin = narrower(originOf(one), originOf(other));
+      if (origin === undefined) continue;
+      const ranges = new Set(addressesOf(other));
+      const addresses = addressesOf(one).filter((range) => ranges.has(range));
+      const grant = addresses.length === 0 ? origin : { origin, addresses };
+      common.set(JSON.stringify(grant), grant);
+    }
+  }
+  return [...common.values()];
+}
+
+/** The origin of a grant, as it is written. */
+export function originOf(grant: NetGrant): string {
+  return typeof grant === "string" ? grant : grant.origin;
+}
+
+/** The ranges of a grant. */
+export function addressesOf(grant: NetGrant): readonly string[] {
+  return typeof grant === "string" ? [] : (grant.addresses ?? []);
+}
+
+function narrower(a: string, b: string): string | undefined {
+  const [one, other] = [parseOrigin(a), parseOrigin(b)];
+  if (isWithinOrigin(one, other)) return a;
+  return isWithinOrigin(other, one) ? b : undefined;
+}
