@@ -1,0 +1,63 @@
+import type { LookupAddress } from "node:dns";
+import { lookup } from "node:dns/promises";
+import { isIP, type LookupFunction } from "node:net";
+import type { AddressRules } from "./address-rules.ts";
+import { EgressError } from "./egress-error.ts";
+
+/** Finds every address of a name. It settles in a time of its own, and rejects where there is none. */
+export type Resolve = (hostname: string) => Promise<readonly string[]>;
+
+/** Asks the system, as every program does: hosts file, then DNS. */
+export const systemResolve: Resolve = async (hostname) => {
+  const answers = await lookup(hostname, { all: true });
+  return answers.map(({ address }) => address);
+};
+
+/**
+ * A lookup for `net.connect` that answers with checked addresses only. Node.js connects to what its lookup
+ * answers and asks nobody else, so what was checked is what is contacted. One bad address among several
+ * refuses all: whoever owns the name chose it. Connections that open at the same time share one answer;
+ * it is not kept any longer.
+ */
+export function checkedLookup(rules: AddressRules, resolve: Resolve): LookupFunction {
+  let pending: Promise<LookupAddress[]> | undefined;
+  return (hostname, options, callback) => {
+    pending ??= resolveChecked(hostname, rules, resolve).finally(() => {
+      pending = undefined;
+    });
+    pending.then(
+      (addresses) => {
+        const [first] = addresses;
+        if (options.all) callback(null, addresses);
+        else callback(null, first?.address ?? "", first?.family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    );
+  };
+}
+
+async function resolveChecked(
+  hostname: string,
+  rules: AddressRules,
+  resolve: Resolve,
+): Promise<LookupAddress[]> {
+  let addresses: readonly string[];
+  try {
+    addresses = await resolve(hostname);
+  } catch (error) {
+    throw new EgressError("name_not_resolved", `'${hostname}' cannot be resolved`, undefined, error);
+  }
+  if (addresses.length === 0) throw new EgressError("name_not_resolved", `'${hostname}' has no address`);
+  for (const address of addresses) checkAddress(hostname, address, rules);
+  return addresses.map((address) => ({ address, family: isIP(address) }));
+}
+
+/** @throws {EgressError} when a host's address may not be contacted. */
+export function checkAddress(host: string, address: string, rules: AddressRules): void {
+  if (rules.allows(address)) return;
+  throw new EgressError(
+    "address_denied",
+    `'${host}' has the address ${JSON.stringify(address)}, which is not public: a grant must name its range ` +
+      `(net: [{ origin, addresses: [CIDR] }])`,
+  );
+}

@@ -1,0 +1,55 @@
+import { errors } from "undici";
+import { EgressError, type EgressErrorCode, type Traffic } from "./egress-error.ts";
+
+/** What errors of Node.js and undici mean wherever they occur, by their codes. */
+const CODES: Readonly<Record<string, EgressErrorCode>> = {
+  ECONNREFUSED: "connection_refused",
+  EHOSTUNREACH: "unreachable",
+  ENETUNREACH: "unreachable",
+  EADDRNOTAVAIL: "unreachable",
+  UND_ERR_CONNECT_TIMEOUT: "connect_timeout",
+  UND_ERR_HEADERS_TIMEOUT: "headers_timeout",
+  UND_ERR_BODY_TIMEOUT: "body_timeout",
+  UND_ERR_HEADERS_OVERFLOW: "headers_too_large",
+  UND_ERR_INVALID_ARG: "request_invalid",
+  UND_ERR_NOT_SUPPORTED: "request_invalid",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "response_invalid",
+  UND_ERR_DESTROYED: "closed",
+  UND_ERR_CLOSED: "closed",
+};
+
+/** Codes of OpenSSL and Node.js for certificates that are not to be trusted. */
+const CERTIFICATE = /CERT|SIGNATURE|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|CRL/;
+const TLS = /^(?:ERR_SSL|ERR_TLS|EPROTO)/;
+
+/** Tells in the words of the egress why there is no response. */
+export function egressErrorOf(error: unknown, traffic: Traffic): EgressError {
+  if (error instanceof EgressError) return new EgressError(error.code, error.message, traffic, error.cause);
+  // It carries what the peer sent: that goes into no log.
+  if (error instanceof errors.HTTPParserError) {
+    return new EgressError("response_invalid", error.message, traffic);
+  }
+  const isSent = traffic.contacted.length > 0;
+  return new EgressError(codeOf(systemCode(error), isSent), messageOf(error), traffic, error);
+}
+
+function codeOf(code: string, isSent: boolean): EgressErrorCode {
+  const known = CODES[code];
+  if (known !== undefined) return known;
+  if (isSent) return "connection_lost";
+  if (code === "ETIMEDOUT") return "connect_timeout";
+  if (CERTIFICATE.test(code)) return "certificate_invalid";
+  return TLS.test(code) ? "tls_failed" : "connect_failed";
+}
+
+/** With several addresses tried, the first one's failure speaks for all. */
+function systemCode(error: unknown): string {
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
+  const code: unknown = first instanceof Error && "code" in first ? first.code : undefined;
+  return typeof code === "string" ? code : "";
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(String).join("; ");
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,67 @@
+import { EgressError } from "./egress-error.ts";
+import type { ResponseHeaders } from "./request.ts";
+
+/** A request as one hop of an exchange sends it. */
+export interface Hop {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | undefined;
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** What no redirect takes to another origin. */
+const CREDENTIALS: readonly string[] = ["authorization", "cookie", "proxy-authorization"];
+
+/** What describes a body that is no longer sent. */
+const OF_THE_BODY: readonly string[] = [
+  "content-encoding",
+  "content-language",
+  "content-location",
+  "content-type",
+];
+
+/** Whether a response sends its client elsewhere (RFC 9110, section 15.4). */
+export function isRedirect(status: number, headers: ResponseHeaders): boolean {
+  return REDIRECTS.has(status) && headers["location"] !== undefined;
+}
+
+/**
+ * The request that follows a redirect (RFC 9110, section 15.4; the fetch standard where it is more exact).
+ * Whether it may be sent is for the grant to say.
+ *
+ * @param credentials Names of further headers, in lower case, that stay with the origin.
+ * @throws {EgressError} when it names no URL or more than one, has credentials, or leads away from TLS.
+ */
+export function redirectedHop(
+  hop: Hop,
+  status: number,
+  headers: ResponseHeaders,
+  credentials: readonly string[],
+): Hop {
+  const location = headers["location"];
+  const url = typeof location === "string" ? URL.parse(location, hop.url) : null;
+  if (url === null) throw new EgressError("redirect_refused", "a redirect must name one URL");
+  if (url.username !== "" || url.password !== "") {
+    throw new EgressError("redirect_refused", "a redirect leads to a URL with credentials");
+  }
+  if (hop.url.protocol === "https:" && url.protocol !== "https:") {
+    throw new EgressError("redirect_refused", "a redirect leads from https: to another scheme");
+  }
+  const becomesGet = (status === 303 && hop.method !== "HEAD") || (status < 303 && hop.method === "POST");
+  const dropped = [
+    ...(becomesGet ? OF_THE_BODY : []),
+    ...(url.origin === hop.url.origin ? [] : [...CREDENTIALS, ...credentials]),
+  ];
+  return {
+    method: becomesGet ? "GET" : hop.method,
+    url,
+    headers: without(hop.headers, dropped),
+    body: becomesGet ? undefined : hop.body,
+  };
+}
+
+function without(headers: Hop["headers"], names: readonly string[]): Hop["headers"] {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name.toLowerCase())));
+}

@@ -1,0 +1,141 @@
+import type { Dispatcher } from "undici";
+import { BoundedBody } from "./bounded-body.ts";
+import type { ConnectionAware } from "./connection-pool.ts";
+import { contentCodings } from "./content-coding.ts";
+import { type Contact, EgressError } from "./egress-error.ts";
+import type { EgressLimits, ResponseHeaders } from "./request.ts";
+
+/** A compressed body of a few bytes can be longer than what is in it. */
+const CODING_OVERHEAD = 1_024;
+
+/** Tells undici that nobody waits any longer; it reaches nobody. */
+const UNWANTED = new Error("the response is no longer wanted");
+
+/** Reads the response to one request as it arrives: no streams, no more memory than its limits. */
+export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAware {
+  connection: ConnectionAware["connection"];
+  status = 0;
+  headers: ResponseHeaders = {};
+  /** The content codings of the body, the outermost one first. */
+  codings: readonly string[] = [];
+  /** Over which connection the request went, once a byte of it may have been sent. */
+  contact: Contact | undefined;
+  /** Bytes that were received. */
+  bytesDown = 0;
+  /** Whether the body is only the beginning of what was sent. */
+  isCut = false;
+  readonly #origin: string;
+  readonly #limits: EgressLimits;
+  /** Bytes that may yet be received. */
+  readonly #budget: number;
+  readonly #settle: (error: unknown) => void;
+  #body: BoundedBody | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #isOver = false;
+
+  /**
+   * @param budget Bytes that may yet be received.
+   * @param settle Called once, with `undefined` when the response is whole. Not called after {@link cancel}.
+   */
+  constructor(origin: string, limits: EgressLimits, budget: number, settle: (error: unknown) => void) {
+    this.#origin = origin;
+    this.#limits = limits;
+    this.#budget = budget;
+    this.#settle = settle;
+  }
+
+  /** The body as it was sent. */
+  get body(): Buffer {
+    return this.#body?.bytes ?? Buffer.alloc(0);
+  }
+
+  /** Ends the exchange: its connection at once, or its request before a byte of it is sent. */
+  cancel(): void {
+    this.#isOver = true;
+    this.#controller?.abort(UNWANTED);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#isOver) {
+      controller.abort(UNWANTED);
+      return;
+    }
+    this.#controller = controller;
+    this.contact = Object.freeze({ origin: this.#origin, address: this.connection?.address ?? "" });
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: ResponseHeaders,
+  ): void {
+    if (!this.#count(headSize(headers))) return;
+    // Informational responses (RFC 9110, section 15.2) come before the one that counts.
+    if (status < 200) return;
+    this.status = status;
+    this.headers = headers;
+    this.codings = contentCodings(headers["content-encoding"]);
+    this.#body = new BoundedBody(this.#bodyBytes() + (this.codings.length > 0 ? CODING_OVERHEAD : 0));
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isOver || !this.#count(chunk.length) || this.#body?.add(chunk)) return;
+    if (this.#isFailure) {
+      this.isCut = true;
+      this.#end(undefined);
+    } else {
+      this.#end(new EgressError("body_too_large", `the body is larger than ${this.#limits.bodyBytes} bytes`));
+    }
+  }
+
+  onResponseEnd(): void {
+    this.#finish(undefined);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    this.#finish(error);
+  }
+
+  get #isFailure(): boolean {
+    const isSuccess = this.status >= 200 && this.status < 300;
+    return !isSuccess && this.#limits.failureBodyBytes !== undefined;
+  }
+
+  #bodyBytes(): number {
+    const { bodyBytes, failureBodyBytes = bodyBytes } = this.#limits;
+    return this.#isFailure ? failureBodyBytes : bodyBytes;
+  }
+
+  /** Counts what was received; tells whether the exchange goes on. */
+  #count(bytes: number): boolean {
+    this.bytesDown += bytes;
+    if (this.bytesDown <= this.#budget) return true;
+    this.#end(new EgressError("budget_exceeded", "the response exceeds the network budget"));
+    return false;
+  }
+
+  /** Settles before the response is whole: the connection has to go. */
+  #end(error: EgressError | undefined): void {
+    if (this.#isOver) return;
+    this.#finish(error);
+    this.#controller?.abort(UNWANTED);
+  }
+
+  #finish(error: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#settle(error);
+  }
+}
+
+/** Bytes of a response's head. */
+function headSize(headers: ResponseHeaders): number {
+  // The status line, and the empty line after the fields.
+  let bytes = 17;
+  for (const name of Object.keys(headers)) {
+    const value = headers[name] ?? "";
+    if (typeof value === "string") bytes += name.length + value.length + 4;
+    else for (const one of value) bytes += name.length + one.length + 4;
+  }
+  return bytes;
+}

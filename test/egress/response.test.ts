@@ -1,0 +1,182 @@
+import type { Socket } from "node:net";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { BoundedBody } from "../../src/egress/bounded-body.ts";
+import type { EgressErrorCode } from "../../src/egress/egress-error.ts";
+import { failureOf, openEgress, request, serve, serveBytes } from "./servers.ts";
+
+const encoded = (encoding: string, body: Buffer): Promise<number> =>
+  serve((_request, response) => response.setHeader("content-encoding", encoding).end(body));
+
+/** Writes for as long as somebody reads. */
+const flood =
+  (head: string, chunk: string) =>
+  (socket: Socket): void => {
+    socket.write(head);
+    const more = (): void => {
+      while (!socket.destroyed && socket.write(chunk));
+      if (!socket.destroyed) socket.once("drain", more);
+    };
+    more();
+  };
+
+describe("a body", () => {
+  const text = "hello ".repeat(1_000);
+  test.each<[string, (bytes: Buffer) => Buffer]>([
+    ["gzip", gzipSync],
+    ["x-gzip", gzipSync],
+    ["deflate", deflateSync],
+    ["br", brotliCompressSync],
+    ["zstd", zstdCompressSync],
+    ["identity", (bytes) => bytes],
+    ["deflate, gzip", (bytes) => gzipSync(deflateSync(bytes))],
+  ])("that is encoded with %s is decoded", async (encoding, encode) => {
+    const port = await encoded(encoding, encode(Buffer.from(text)));
+    const { body, traffic } = await openEgress().send(request(`http://api.test:${port}/`));
+    expect(body.toString()).toBe(text);
+    if (encoding !== "identity") expect(traffic.bytesDown).toBeLessThan(text.length);
+  });
+
+  test("that is deflated without the wrapper it should have is decoded too", async () => {
+    const port = await encoded("deflate", deflateRawSync(text));
+    expect((await openEgress().send(request(`http://api.test:${port}/`))).body.toString()).toBe(text);
+  });
+
+  test.each<[string, (bytes: Buffer) => Buffer]>([
+    ["gzip", gzipSync],
+    ["deflate", deflateSync],
+    ["br", brotliCompressSync],
+    ["zstd", zstdCompressSync],
+    ["gzip, gzip", (bytes) => gzipSync(gzipSync(bytes))],
+  ])("that is a bomb of %s is refused", async (encoding, encode) => {
+    const port = await encoded(encoding, encode(Buffer.alloc(20_000_000)));
+    const error = await failureOf(openEgress().send(request(`http://api.test:${port}/`)));
+    expect(error).toMatchObject({ code: "body_too_large", sent: true });
+  });
+
+  test.each([
+    ["gzip", "no gzip"],
+    ["br", "\u0001\u0002"],
+    ["rot13", "uryyb"],
+    ["gzip, gzip, gzip", "x"],
+  ])("that is not %s as it says is refused", async (encoding, body) => {
+    const port = await encoded(encoding, Buffer.from(body));
+    const error = await failureOf(openEgress().send(request(`http://api.test:${port}/`)));
+    expect(error.code).toBe("encoding_invalid");
+  });
+
+  test("of a failure is cut where it is allowed to be, and left out when it is compressed", async () => {
+    const limits = { timeoutMs: 1_000, bodyBytes: 1_000, failureBodyBytes: 10 };
+    const egress = openEgress();
+    const plain = await serve((_request, response) => response.writeHead(500).end("x".repeat(100_000)));
+    const cut = await egress.send(request(`http://api.test:${plain}/`, { limits }));
+    expect([cut.status, cut.body.toString()]).toEqual([500, "x".repeat(10)]);
+    const zipped = await serve((_request, response) =>
+      response.writeHead(500, { "content-encoding": "gzip" }).end(gzipSync("y".repeat(100_000))),
+    );
+    const left = await egress.send(request(`http://api.test:${zipped}/`, { limits }));
+    expect([left.status, left.body.length]).toEqual([500, 0]);
+  });
+
+  test("may be as long as its limit, and no byte longer", async () => {
+    const port = await serve((asked, response) => response.end("x".repeat(Number(asked.url?.slice(1)))));
+    const limits = { timeoutMs: 1_000, bodyBytes: 1_000 };
+    const egress = openEgress();
+    expect((await egress.send(request(`http://api.test:${port}/1000`, { limits }))).body.length).toBe(1_000);
+    const longer = await failureOf(egress.send(request(`http://api.test:${port}/1001`, { limits })));
+    expect(longer.code).toBe("body_too_large");
+  });
+});
+
+describe("a response", () => {
+  test.each<[string, (socket: Socket) => void, EgressErrorCode]>([
+    ["is no HTTP", (socket) => socket.end("\u0000\u0001 no HTTP at all\r\n\r\n"), "response_invalid"],
+    ["ends before its headers", (socket) => socket.end("HTTP/1.1 200 OK\r\nx: "), "connection_lost"],
+    [
+      "ends before its body",
+      (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx"),
+      "connection_lost",
+    ],
+    ["never begins", (socket) => socket.end(), "connection_lost"],
+    ["is reset", (socket) => socket.resetAndDestroy(), "connection_lost"],
+    ["has a chunk of no length", (socket) => socket.write(`${CHUNKED}ZZ\r\nx\r\n`), "response_invalid"],
+    [
+      "has a chunk without end",
+      (socket) => socket.write(`${CHUNKED}FFFFFFFFFFFFFFFFFF\r\nx`),
+      "response_invalid",
+    ],
+    [
+      "has a negative length",
+      (socket) => socket.write("HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n"),
+      "response_invalid",
+    ],
+    [
+      "has two lengths",
+      (socket) => socket.write("HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nxx"),
+      "response_invalid",
+    ],
+    [
+      "switches protocols unasked",
+      (socket) => socket.write("HTTP/1.1 101 Hi\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
+      "connection_lost",
+    ],
+    [
+      "has headers without end",
+      flood("HTTP/1.1 200 OK\r\n", `x: ${"a".repeat(1_000)}\r\n`),
+      "headers_too_large",
+    ],
+    ["has one header without end", flood("HTTP/1.1 200 OK\r\nx: ", "a".repeat(10_000)), "headers_too_large"],
+    ["has a body without end", flood("HTTP/1.1 200 OK\r\n\r\n", "a".repeat(10_000)), "body_too_large"],
+    [
+      "is informational without end",
+      flood("", "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"),
+      "budget_exceeded",
+    ],
+  ])("that %s is an error that says so", async (_case, answer, code) => {
+    const port = await serveBytes(answer);
+    const limits = { timeoutMs: 5_000, bodyBytes: 50_000, netBytes: 200_000 };
+    const error = await failureOf(openEgress().send(request(`http://api.test:${port}/`, { limits })));
+    expect({ code: error.code, sent: error.sent }).toEqual({ code, sent: true });
+  });
+
+  test("cannot reach a prototype through the names of its headers", async () => {
+    const head =
+      "HTTP/1.1 200 OK\r\n__proto__: x\r\n__proto__: y\r\nconstructor: a\r\nconstructor: b\r\nx: z\r\n";
+    const port = await serveBytes((socket) => socket.write(`${head}content-length: 0\r\n\r\n`));
+    const { headers } = await openEgress().send(request(`http://api.test:${port}/`));
+    expect(headers["x"]).toBe("z");
+    expect(Object.getPrototypeOf(headers)).toBe(Object.prototype);
+    expect({}).not.toHaveProperty("x");
+  });
+
+  test("may follow informational ones, and have trailers", async () => {
+    const port = await serveBytes((socket) =>
+      socket.write(
+        `HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${CHUNKED}2\r\nhi\r\n0\r\nlate: trailer\r\n\r\n`,
+      ),
+    );
+    const { status, body } = await openEgress().send(request(`http://api.test:${port}/`));
+    expect([status, body.toString()]).toEqual([200, "hi"]);
+  });
+});
+
+test("a body is the same however it is cut into chunks, up to its budget", () => {
+  // Chunks of their own, and chunks that are a small part of what was read with them.
+  const chunk = fc
+    .tuple(fc.integer({ min: 0, max: 20_000 }), fc.nat(255), fc.boolean())
+    .map(([length, byte, isPart]) =>
+      isPart ? Buffer.alloc(length * 3, byte).subarray(length, length * 2) : Buffer.alloc(length, byte),
+    );
+  fc.assert(
+    fc.property(fc.array(chunk), fc.nat(50_000), (chunks, maxBytes) => {
+      const body = new BoundedBody(maxBytes);
+      const fits = chunks.map((one) => body.add(one));
+      const all = Buffer.concat(chunks);
+      expect(body.bytes).toEqual(all.subarray(0, maxBytes));
+      expect(fits.at(-1) ?? true).toBe(all.length <= maxBytes || chunks.at(-1)?.length === 0);
+    }),
+  );
+});
+
+const CHUNKED = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";

@@ -1,0 +1,64 @@
+import { createSecureServer } from "node:http2";
+import { createServer } from "node:https";
+import type { Server } from "node:net";
+import { describe, expect, test, vi } from "vitest";
+import { echo, failureOf, listen, openEgress, request, SECURE_TEST } from "./servers.ts";
+
+const trusting = { ca: SECURE_TEST.cert };
+
+describe("over TLS, a request", () => {
+  test("goes over HTTP/1.1 to the host that the certificate names", async () => {
+    const port = await listen(createServer(SECURE_TEST, echo));
+    const asked = request(`https://secure.test:${port}/`, { method: "POST", body: "1" });
+    const { body, traffic } = await openEgress(trusting).send(asked);
+    expect(JSON.parse(body.toString())).toMatchObject({
+      headers: { host: `secure.test:${port}` },
+      body: "1",
+    });
+    expect(traffic.contacted[0]?.address).toBe("127.0.0.1");
+  });
+
+  test("goes over HTTP/2 where that is what the host speaks", async () => {
+    const server = createSecureServer(SECURE_TEST, async (asked, response) => {
+      let body = "";
+      for await (const chunk of asked) body += chunk;
+      response.setHeader("x-protocol", asked.httpVersion);
+      response.end(`${asked.method} ${asked.url} ${asked.authority} ${body}`);
+    });
+    const port = await listen(server as unknown as Server);
+    const egress = openEgress(trusting);
+    const asked = request(`https://secure.test:${port}/a?b`, { method: "POST", body: "1" });
+    const { status, headers, body, traffic } = await egress.send(asked);
+    expect([status, headers["x-protocol"]]).toEqual([200, "2.0"]);
+    expect(body.toString()).toBe(`POST /a?b secure.test:${port} 1`);
+    expect(traffic.contacted[0]?.address).toBe("127.0.0.1");
+    const limits = { timeoutMs: 5_000, bodyBytes: 5 };
+    const tooLarge = await failureOf(egress.send(request(`https://secure.test:${port}/`, { limits })));
+    expect(tooLarge).toMatchObject({ code: "body_too_large", sent: true });
+    expect((await egress.send(asked)).status).toBe(200);
+  });
+
+  test("is not sent to a host whose certificate nobody vouches for", async () => {
+    const port = await listen(createServer(SECURE_TEST, echo));
+    // Whatever the environment says.
+    vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
+    const error = await failureOf(openEgress().send(request(`https://secure.test:${port}/`)));
+    vi.unstubAllEnvs();
+    expect(error).toMatchObject({ code: "certificate_invalid", sent: false });
+  });
+
+  test("is not sent to a host that the certificate does not name", async () => {
+    const port = await listen(createServer(SECURE_TEST, echo));
+    for (const host of ["other.test", "127.0.0.1"]) {
+      const error = await failureOf(openEgress(trusting).send(request(`https://${host}:${port}/`)));
+      expect([host, error.code, error.sent]).toEqual([host, "certificate_invalid", false]);
+    }
+  });
+
+  test("is not sent to a host that speaks no TLS", async () => {
+    const { createServer: createPlainServer } = await import("node:http");
+    const port = await listen(createPlainServer(echo));
+    const error = await failureOf(openEgress(trusting).send(request(`https://secure.test:${port}/`)));
+    expect(error).toMatchObject({ code: "tls_failed", sent: false });
+  });
+});
