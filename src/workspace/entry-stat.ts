@@ -1,0 +1,74 @@
+import { type BigIntStats, type Dirent, fstatSync, type Stats, statfsSync } from "node:fs";
+import { fdPath } from "./fd-path.ts";
+import { WorkspaceError } from "./workspace-error.ts";
+
+/** What an entry of a directory is. The names are WASI's (`descriptor-type`). */
+export type EntryKind =
+  | "block-device"
+  | "character-device"
+  | "directory"
+  | "fifo"
+  | "regular-file"
+  | "socket"
+  | "symbolic-link"
+  | "unknown";
+
+/** What is known of a file or a directory. Times are in nanoseconds since the epoch. */
+export interface EntryStat {
+  readonly kind: EntryKind;
+  /** In bytes. */
+  readonly size: bigint;
+  readonly links: bigint;
+  readonly accessedAt: bigint;
+  readonly modifiedAt: bigint;
+  readonly changedAt: bigint;
+  /** The same for two descriptors of one file. It shows numbers of this machine: not for the tool. */
+  readonly identity: string;
+}
+
+/** File systems that hold no files but show the kernel, by their numbers in `statfs(2)`. */
+const KERNEL_FILE_SYSTEMS: readonly number[] = [
+  0x9fa0, // proc
+  0x62656572, // sysfs
+  0x27e0eb, // cgroup
+  0x63677270, // cgroup2
+  0x64626720, // debugfs
+  0x74726163, // tracefs
+];
+
+/**
+ * What an open descriptor stands for.
+ *
+ * @throws {WorkspaceError} `not-permitted` for a file that has a second name: it may lie outside of the granted
+ *   directories.
+ */
+export function statFd(fd: number): EntryStat {
+  const stats: BigIntStats = fstatSync(fd, { bigint: true });
+  const kind = kindOf(stats);
+  if (kind === "regular-file" && stats.nlink > 1n) throw new WorkspaceError("not-permitted");
+  return {
+    kind,
+    size: stats.size,
+    links: stats.nlink,
+    accessedAt: stats.atimeNs,
+    modifiedAt: stats.mtimeNs,
+    changedAt: stats.ctimeNs,
+    identity: `${stats.dev}:${stats.ino}`,
+  };
+}
+
+/** What an entry is, by what the system tells of it. */
+export function kindOf(entry: Stats | BigIntStats | Dirent<Buffer>): EntryKind {
+  if (entry.isFile()) return "regular-file";
+  if (entry.isDirectory()) return "directory";
+  if (entry.isSymbolicLink()) return "symbolic-link";
+  if (entry.isFIFO()) return "fifo";
+  if (entry.isSocket()) return "socket";
+  if (entry.isCharacterDevice()) return "character-device";
+  return entry.isBlockDevice() ? "block-device" : "unknown";
+}
+
+/** Whether a descriptor's file system shows the kernel. */
+export function isOfKernel(fd: number): boolean {
+  return KERNEL_FILE_SYSTEMS.includes(statfsSync(fdPath(fd)).type);
+}

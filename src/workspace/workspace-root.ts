@@ -1,0 +1,73 @@
+import { closeSync, openSync, readlinkSync } from "node:fs";
+import type { DirectoryGrant } from "../policy/directory-grant.ts";
+import type { ChangeBudget } from "./change-budget.ts";
+import { isOfKernel } from "./entry-stat.ts";
+import { DIRECTORY_FLAGS, fdPath } from "./fd-path.ts";
+import { HeldFd } from "./held-fd.ts";
+import type { OpenHandles } from "./open-handles.ts";
+import { ask, WorkspaceError } from "./workspace-error.ts";
+
+/** A granted directory cannot be used. `message` is for the operator: it names the directory. */
+export class DirectoryGrantError extends Error {
+  override readonly name = "DirectoryGrantError";
+}
+
+/** A granted directory, open, and what the whole call may still do. */
+export class WorkspaceRoot {
+  readonly isWritable: boolean;
+  readonly fd: HeldFd;
+  readonly handles: OpenHandles;
+  readonly budget: ChangeBudget;
+
+  /** @throws {DirectoryGrantError} when it is not there, or not what the grant says. */
+  constructor({ directory, write = false }: DirectoryGrant, handles: OpenHandles, budget: ChangeBudget) {
+    this.isWritable = write;
+    this.handles = handles;
+    this.budget = budget;
+    this.fd = new HeldFd(handles, () => openGranted(directory));
+  }
+
+  /** @throws {WorkspaceError} `read-only` when nothing in it may be changed. */
+  checkWritable(): void {
+    if (!this.isWritable) throw new WorkspaceError("read-only");
+  }
+
+  /**
+   * Checks that an open directory still is where it was found: somebody may have moved it out of the granted one.
+   *
+   * @throws {WorkspaceError} `not-permitted` when it is elsewhere.
+   */
+  checkHolds(fd: number): void {
+    if (fd === this.fd.number) return;
+    const root = realPath(this.fd.number);
+    const here = realPath(fd);
+    if (here !== root && !here.startsWith(root === "/" ? root : `${root}/`)) {
+      throw new WorkspaceError("not-permitted");
+    }
+  }
+}
+
+function openGranted(directory: string): number {
+  let fd: number;
+  try {
+    fd = openSync(directory, DIRECTORY_FLAGS);
+  } catch (error) {
+    throw new DirectoryGrantError(`the granted directory '${directory}' cannot be opened: ${String(error)}`);
+  }
+  const problem = problemWith(fd, directory);
+  if (problem === undefined) return fd;
+  closeSync(fd);
+  throw new DirectoryGrantError(`the granted directory '${directory}' ${problem}`);
+}
+
+/** A link on the way could have been put there by whoever may write above: a grant names the directory itself. */
+function problemWith(fd: number, directory: string): string | undefined {
+  const path = ask(() => readlinkSync(fdPath(fd)));
+  if (path !== directory) return `is reached through a link: grant '${path}' instead`;
+  return isOfKernel(fd) ? "shows the kernel, not files" : undefined;
+}
+
+/** Where an open directory is now, each byte as a character. */
+function realPath(fd: number): string {
+  return ask(() => readlinkSync(fdPath(fd), { encoding: "latin1" }));
+}

@@ -1,0 +1,40 @@
+import { linkSync, mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parentPort, workerData } from "node:worker_threads";
+
+/**
+ * The other side of a race, in a thread of its own: for ever, it puts links to the outside in the place of a
+ * directory (`d`) and of files (`f`, `h`), and moves a directory about under whoever has it open (`x/y`).
+ */
+const { root, outside } = workerData as { readonly root: string; readonly outside: string };
+const at = (name: string): string => join(root, name);
+
+mkdirSync(at("d"));
+mkdirSync(at("x/y/z"), { recursive: true });
+for (const file of ["d/f", "f", "h", "x/y/z/f"]) writeFileSync(at(file), "OK");
+symlinkSync("../outside", at("d-link"));
+symlinkSync("../outside/f", at("f-link"));
+linkSync(join(outside, "secret.txt"), at("h-link"));
+parentPort?.postMessage("ready");
+
+for (;;) {
+  for (const name of ["d", "f", "h"]) {
+    tryTo(() => renameSync(at(name), at(`${name}-kept`)));
+    tryTo(() => renameSync(at(`${name}-link`), at(name)));
+    tryTo(() => renameSync(at(name), at(`${name}-link`)));
+    tryTo(() => renameSync(at(`${name}-kept`), at(name)));
+  }
+  tryTo(() => renameSync(at("x/y"), at("y")));
+  tryTo(() => symlinkSync("../../outside", at("x/y")));
+  tryTo(() => unlinkSync(at("x/y")));
+  tryTo(() => renameSync(at("y"), at("x/y")));
+}
+
+/** The other side may have been faster. */
+function tryTo(act: () => void): void {
+  try {
+    act();
+  } catch {
+    return;
+  }
+}

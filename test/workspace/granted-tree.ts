@@ -1,0 +1,129 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect } from "vitest";
+import type { DirectoryGrant } from "../../src/policy/directory-grant.ts";
+import { Workspace } from "../../src/workspace/workspace.ts";
+import { WorkspaceDirectory } from "../../src/workspace/workspace-directory.ts";
+import { WorkspaceError } from "../../src/workspace/workspace-error.ts";
+import { WorkspaceFile } from "../../src/workspace/workspace-file.ts";
+
+const MIB = 1_024 * 1_024;
+
+/** A directory to grant, `root`, and beside it one that nobody granted, `outside`, with a canary. */
+export class GrantedTree implements Disposable {
+  readonly base: string = mkdtempSync(join(tmpdir(), "sandgate-workspace-"));
+  readonly root: string = join(this.base, "root");
+  readonly outside: string = join(this.base, "outside");
+  readonly #opened: Workspace[] = [];
+
+  constructor() {
+    mkdirSync(join(this.root, "a/b"), { recursive: true });
+    mkdirSync(this.outside);
+    writeFileSync(join(this.root, "ok.txt"), "OK");
+    writeFileSync(join(this.root, "a/in.txt"), "IN");
+    writeFileSync(join(this.outside, "secret.txt"), "CANARY");
+  }
+
+  /** Opens `root`, for writing too unless said otherwise. */
+  open(grant: Partial<DirectoryGrant> = {}, fileBytes: number = MIB): [WorkspaceDirectory, Workspace] {
+    const workspace = new Workspace([{ directory: this.root, write: true, ...grant }], fileBytes);
+    this.#opened.push(workspace);
+    const [first] = workspace.directories;
+    if (first === undefined) throw new Error("nothing was granted");
+    return [first.directory, workspace];
+  }
+
+  expectUntouchedOutside(): void {
+    expect(readdirSync(this.outside)).toEqual(["secret.txt"]);
+    expect(readFileSync(join(this.outside, "secret.txt"), "utf8")).toBe("CANARY");
+    expect(readdirSync(this.base).sort()).toEqual(["outside", "root"]);
+  }
+
+  [Symbol.dispose](): void {
+    for (const workspace of this.#opened) workspace[Symbol.dispose]();
+    rmSync(this.base, { recursive: true, force: true });
+  }
+}
+
+/** Opens a file. */
+export function openFile(
+  directory: WorkspaceDirectory,
+  ...args: Parameters<WorkspaceDirectory["open"]>
+): WorkspaceFile {
+  const opened = directory.open(...args);
+  if (opened instanceof WorkspaceFile) return opened;
+  opened.close();
+  throw new WorkspaceError("is-directory");
+}
+
+/** Opens a directory. */
+export function openDirectory(directory: WorkspaceDirectory, path: string): WorkspaceDirectory {
+  const opened = directory.open(path, { directory: true, follow: true });
+  if (opened instanceof WorkspaceDirectory) return opened;
+  throw new Error("a file was opened as a directory");
+}
+
+/** Reads the beginning of a file. */
+export function readText(directory: WorkspaceDirectory, path: string): string {
+  const file = openFile(directory, path, { read: true, follow: true });
+  const text = textOf(file.read(0, 100));
+  file.close();
+  return text;
+}
+
+/** Makes a file hold a text. */
+export function writeText(directory: WorkspaceDirectory, path: string, text: string): void {
+  const file = openFile(directory, path, { write: true, create: true, truncate: true, follow: true });
+  try {
+    file.write(0, Buffer.from(text));
+  } finally {
+    file.close();
+  }
+}
+
+/** The names in a directory. */
+export function listNames(directory: WorkspaceDirectory, path: string): string[] {
+  const opened = openDirectory(directory, path);
+  const listing = opened.list();
+  const names: string[] = [];
+  for (let entry = listing.next(); entry !== undefined; entry = listing.next()) names.push(entry.name);
+  listing.close();
+  opened.close();
+  return names.sort();
+}
+
+/** Bytes as text. */
+export function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString();
+}
+
+/** Why something failed: the code, or that it did not. */
+export function codeOf(act: () => unknown): unknown {
+  try {
+    return { returned: act() };
+  } catch (error) {
+    if (error instanceof WorkspaceError) return error.code;
+    throw error;
+  }
+}
+
+/** Everything that a path can be asked for. */
+export const ATTEMPTS: readonly (readonly [
+  name: string,
+  attempt: (directory: WorkspaceDirectory, path: string) => unknown,
+])[] = [
+  ["read", readText],
+  ["write", (directory, path) => writeText(directory, path, "OVERWRITTEN")],
+  [
+    "open exclusively",
+    (directory, path) => openFile(directory, path, { write: true, create: true, exclusive: true }).close(),
+  ],
+  ["list", listNames],
+  ["stat", (directory, path) => directory.stat(path, { follow: true })],
+  ["create a directory", (directory, path) => directory.createDirectory(path)],
+  ["remove a directory", (directory, path) => directory.removeDirectory(path)],
+  ["remove", (directory, path) => directory.removeFile(path)],
+  ["rename from", (directory, path) => directory.rename(path, directory, "stolen.txt")],
+  ["rename to", (directory, path) => directory.rename("ok.txt", directory, path)],
+];

@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { workspaceIsSupported } from "../../src/workspace/fd-path.ts";
+import { race } from "./race.ts";
+
+if (!workspaceIsSupported()) console.log("workspace: not tested, directories can be granted on Linux only");
+
+test.runIf(workspaceIsSupported())(
+  "nothing outside is reached while another thread renames directories and puts links in their place",
+  async () => {
+    const { operations, good, outside } = await race((done) => done < 10_000);
+    expect(outside).toBe(0);
+    expect(operations).toBeGreaterThanOrEqual(10_000);
+    expect(good).toBeGreaterThanOrEqual(100);
+  },
+);
