@@ -1,0 +1,82 @@
+import { KeyValueFullError, type KeyValueStore, type KeyValueStores } from "./key-value-store.ts";
+
+/** Options of {@link MemoryKeyValue}. */
+export interface MemoryKeyValueOptions {
+  /** Keys of one store. Default: 1,000. */
+  readonly maxKeys?: number;
+  /** Bytes of one store, keys included. Default: 4 MiB. */
+  readonly maxBytes?: number;
+  /** Stores of all sessions; the one that was opened longest ago is forgotten first. Default: 256. */
+  readonly maxStores?: number;
+}
+
+/**
+ * Stores in this process's memory, one of each name for each session: what one conversation leaves is nothing to
+ * another. They end with the process.
+ */
+export class MemoryKeyValue implements KeyValueStores {
+  readonly #stores = new Map<string, MemoryStore>();
+  readonly #maxKeys: number;
+  readonly #maxBytes: number;
+  readonly #maxStores: number;
+
+  constructor(options: MemoryKeyValueOptions = {}) {
+    this.#maxKeys = options.maxKeys ?? 1_000;
+    this.#maxBytes = options.maxBytes ?? 4 * 1_024 * 1_024;
+    this.#maxStores = options.maxStores ?? 256;
+  }
+
+  open(name: string, sessionId: string): KeyValueStore {
+    const key = JSON.stringify([sessionId, name]);
+    const store = this.#stores.get(key) ?? new MemoryStore(this.#maxKeys, this.#maxBytes);
+    this.#stores.delete(key);
+    this.#stores.set(key, store);
+    for (const oldest of this.#stores.keys()) {
+      if (this.#stores.size <= this.#maxStores) break;
+      this.#stores.delete(oldest);
+    }
+    return store;
+  }
+}
+
+class MemoryStore implements KeyValueStore {
+  readonly #values = new Map<string, Uint8Array>();
+  readonly #maxKeys: number;
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  constructor(maxKeys: number, maxBytes: number) {
+    this.#maxKeys = maxKeys;
+    this.#maxBytes = maxBytes;
+  }
+
+  get(key: string): Uint8Array | undefined {
+    return this.#values.get(key)?.slice();
+  }
+
+  set(key: string, value: Uint8Array): void {
+    const known = this.#values.get(key);
+    const bytes = this.#bytes + sizeOf(key, value) - (known === undefined ? 0 : sizeOf(key, known));
+    if (bytes > this.#maxBytes || (known === undefined && this.#values.size >= this.#maxKeys)) {
+      throw new KeyValueFullError(`a store holds ${this.#maxKeys} keys and ${this.#maxBytes} bytes`);
+    }
+    this.#values.set(key, Uint8Array.from(value));
+    this.#bytes = bytes;
+  }
+
+  delete(key: string): void {
+    const known = this.#values.get(key);
+    if (known === undefined) return;
+    this.#values.delete(key);
+    this.#bytes -= sizeOf(key, known);
+  }
+
+  listKeys(after: string | undefined, count: number): readonly string[] {
+    const keys = [...this.#values.keys()].filter((key) => after === undefined || key > after);
+    return keys.sort().slice(0, count);
+  }
+}
+
+function sizeOf(key: string, value: Uint8Array): number {
+  return Buffer.byteLength(key) + value.length;
+}

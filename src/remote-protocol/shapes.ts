@@ -1,0 +1,102 @@
+import type { ValidateFunction } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import type { JsonObject, JsonValue } from "../json/value.ts";
+import { CAPABILITY_NAMES } from "../policy/capabilities.ts";
+import { LIMIT_NAMES, MAX_WALL_TIME_MS } from "../policy/limits.ts";
+import { SANDBOX_MODES } from "../policy/sandbox-mode.ts";
+import { PROBLEMS } from "./problems.ts";
+
+function closed(properties: JsonObject, optional: readonly string[] = []): JsonObject {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+const NAME: JsonObject = { type: "string", maxLength: 1_024 };
+const TEXT: JsonObject = { type: "string" };
+const FIGURE: JsonObject = { type: "number", minimum: 0 };
+const LIMIT: JsonObject = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
+
+/** `ResourceLimits`. */
+const LIMITS: JsonObject = closed(Object.fromEntries(LIMIT_NAMES.map((name) => [name, LIMIT])), LIMIT_NAMES);
+
+/**
+ * JSON schemas (draft 2020-12) of the bodies. `docs/openapi.yaml` has the same ones, and a test holds them
+ * together. What a capability holds is for `checkCapabilities` to say.
+ */
+export const SCHEMAS: Readonly<Record<ShapeName, JsonObject>> = Object.freeze({
+  DispatchRequest: closed(
+    {
+      call: closed({ id: NAME, name: NAME, arguments: {} }),
+      session: NAME,
+      grant: closed({
+        limits: LIMITS,
+        capabilities: { type: "object", propertyNames: { enum: CAPABILITY_NAMES } },
+      }),
+      timeoutMs: { type: "integer", minimum: 1, maximum: MAX_WALL_TIME_MS },
+    },
+    ["timeoutMs"],
+  ),
+  Execution: closed(
+    {
+      callId: TEXT,
+      toolName: TEXT,
+      arguments: {},
+      success: { type: "boolean" },
+      output: {},
+      durationMs: FIGURE,
+      sandbox: { enum: [...SANDBOX_MODES, null] },
+      error: closed(
+        {
+          code: TEXT,
+          message: TEXT,
+          effect: { enum: ["none", "committed", "unknown"] },
+          limit: { enum: LIMIT_NAMES },
+        },
+        ["limit"],
+      ),
+      metadata: { type: "object" },
+      receipt: closed({
+        enforced: LIMITS,
+        used: { type: "object", properties: { wallTimeMs: FIGURE }, required: ["wallTimeMs"] },
+      }),
+    },
+    ["error", "metadata"],
+  ),
+  Output: closed({ chunk: TEXT }),
+  Log: closed({ level: { enum: ["debug", "info", "warn", "error"] }, message: TEXT }),
+  Problem: closed({
+    error: closed({
+      code: { enum: Object.keys(PROBLEMS) },
+      message: TEXT,
+      effect: { enum: ["none", "unknown"] },
+    }),
+  }),
+  Tools: closed({
+    tools: {
+      type: "array",
+      items: closed({ name: TEXT, description: TEXT, inputSchema: { type: "object" } }),
+    },
+  }),
+});
+
+/** The name of one shape, in `docs/openapi.yaml` too. */
+export type ShapeName = "DispatchRequest" | "Execution" | "Output" | "Log" | "Problem" | "Tools";
+
+const validators = new Map<ShapeName, ValidateFunction>();
+
+/** The first thing that keeps a value from having a shape, as `/call/id must be string`; `undefined` if none. */
+export function shapeProblem(name: ShapeName, value: JsonValue): string | undefined {
+  let validate = validators.get(name);
+  if (validate === undefined) {
+    // It stops at the first error: whoever sends many must not have them all described.
+    validate = new Ajv2020({ ownProperties: true, strictTypes: false }).compile(SCHEMAS[name]);
+    validators.set(name, validate);
+  }
+  if (validate(value)) return undefined;
+  const [error] = validate.errors ?? [];
+  if (error === undefined) return "not of the shape";
+  const { instancePath, message, params } = error;
+  const unknown: unknown = params["additionalProperty"] ?? params["propertyName"];
+  if (unknown !== undefined) return `${instancePath || "/"} has an unknown member`;
+  return `${instancePath || "/"} ${message ?? "is not of the shape"}`;
+}

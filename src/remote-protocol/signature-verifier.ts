@@ -1,0 +1,123 @@
+import { type KeyObject, verify } from "node:crypto";
+import { RemoteProblem } from "./problems.ts";
+import { ReplayMemory } from "./replay-memory.ts";
+import {
+  ALWAYS_COVERED,
+  COVERED_WITH_BODY,
+  SIGNATURE_ALGORITHM,
+  SIGNATURE_TAG,
+  type SignedMessage,
+  signatureBase,
+} from "./signature-base.ts";
+import { type ClaimedSignature, readSignatureInput } from "./signature-input.ts";
+
+/** The longest time that a signature may hold, in seconds: its nonce is remembered for as long. */
+export const MAX_SIGNATURE_LIFETIME_S = 300;
+/** How far a caller's clock may be off, in seconds. */
+export const CLOCK_SKEW_S = 10;
+
+/** Checks the signatures of requests, and takes each only once. */
+export class SignatureVerifier {
+  readonly #keys: ReadonlyMap<string, KeyObject>;
+  readonly #nonces = new ReplayMemory();
+  readonly #startedAt: number;
+
+  /**
+   * @param keys Public Ed25519 keys by their ids.
+   * @param now Milliseconds since the epoch. Signatures from before are refused: nobody remembers their nonces.
+   * @throws {TypeError} when one is no public Ed25519 key.
+   */
+  constructor(keys: ReadonlyMap<string, KeyObject>, now: number = Date.now()) {
+    for (const [id, key] of keys) {
+      if (key.asymmetricKeyType !== "ed25519" || key.type !== "public") {
+        throw new TypeError(`the key '${id}' must be a public Ed25519 key`);
+      }
+    }
+    this.#keys = new Map(keys);
+    this.#startedAt = Math.floor(now / 1_000);
+  }
+
+  /**
+   * Checks the signature of a request before its body is read; the body is then held against `content-digest`.
+   *
+   * @param hasBody Whether the digest and the type of a body must be covered.
+   * @param now Milliseconds since the epoch. Default: the clock.
+   * @returns the id of the key that signed.
+   * @throws {RemoteProblem} `unauthenticated`, `unknown_key`, `altered`, `expired`, `replayed` or `overloaded`.
+   */
+  verify(message: SignedMessage, hasBody: boolean, now: number = Date.now()): string {
+    const { signature, "signature-input": input } = message.headers;
+    if (signature === undefined || input === undefined) {
+      throw new RemoteProblem("unauthenticated", "the request is not signed");
+    }
+    const claimed = readSignatureInput(input, signature);
+    if (claimed === undefined) {
+      throw new RemoteProblem(
+        "unauthenticated",
+        "the signature's headers cannot be read: sign once, as documented",
+      );
+    }
+    this.#checkForm(claimed, hasBody);
+    const { keyid, created, expires, nonce } = claimed.params;
+    const key = this.#keys.get(keyid);
+    if (key === undefined) throw new RemoteProblem("unknown_key", "the signature's key is not known here");
+    if (!isSigned(message, claimed, key)) {
+      throw new RemoteProblem("altered", "the signature is not of this request: sign what is sent");
+    }
+    const seconds = Math.floor(now / 1_000);
+    this.#checkTime(created, expires, seconds);
+    switch (this.#nonces.take(keyid, nonce, expires + CLOCK_SKEW_S, seconds)) {
+      case "seen":
+        throw new RemoteProblem("replayed", "the signature was used before: sign each request anew");
+      case "full":
+        throw new RemoteProblem("overloaded", "too many signatures at once", CLOCK_SKEW_S);
+      case "fresh":
+        return keyid;
+    }
+  }
+
+  #checkForm({ components, params }: ClaimedSignature, hasBody: boolean): void {
+    const required = hasBody ? [...ALWAYS_COVERED, ...COVERED_WITH_BODY] : ALWAYS_COVERED;
+    const missing = required.find((name) => !components.includes(name));
+    const { alg = SIGNATURE_ALGORITHM, tag, nonce } = params;
+    if (missing !== undefined) {
+      throw new RemoteProblem("unauthenticated", `the signature must cover ${required.join(", ")}`);
+    }
+    if (alg !== SIGNATURE_ALGORITHM || tag !== SIGNATURE_TAG) {
+      throw new RemoteProblem(
+        "unauthenticated",
+        `the signature must be ${SIGNATURE_ALGORITHM}, with the tag ${SIGNATURE_TAG}`,
+      );
+    }
+    if (nonce.length < 16 || nonce.length > 128) {
+      throw new RemoteProblem("unauthenticated", "the signature's nonce must have 16 to 128 characters");
+    }
+  }
+
+  #checkTime(created: number, expires: number, now: number): void {
+    const expired = (message: string): never => {
+      throw new RemoteProblem("expired", message);
+    };
+    if (expires < created || expires - created > MAX_SIGNATURE_LIFETIME_S) {
+      expired(`the signature must hold for at most ${MAX_SIGNATURE_LIFETIME_S} seconds`);
+    }
+    if (now > expires + CLOCK_SKEW_S) expired("the signature is over: sign again");
+    if (created > now + CLOCK_SKEW_S) expired("the signature is of the future: set the clock");
+    if (created < this.#startedAt) expired("the signature is older than this executor: sign again");
+  }
+}
+
+function isSigned(
+  message: SignedMessage,
+  { components, paramsText, signature }: ClaimedSignature,
+  key: KeyObject,
+): boolean {
+  let base: Buffer;
+  try {
+    base = signatureBase(message, components, paramsText);
+  } catch {
+    // It speaks of what the request does not have.
+    return false;
+  }
+  return verify(null, base, key, signature);
+}

@@ -1,0 +1,78 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { KeyValueFullError } from "../../src/key-value/key-value-store.ts";
+import { MemoryKeyValue } from "../../src/key-value/memory-key-value.ts";
+
+const { signal } = new AbortController();
+const bytes = (count: number): Uint8Array => new Uint8Array(count);
+
+describe("stores in memory", () => {
+  test("keep what was set, as a map does", async () => {
+    const key = fc.constantFrom("a", "b", "__proto__", "\u{1f600}");
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant("set" as const), key, value: fc.uint8Array({ maxLength: 4 }) }),
+      fc.record({ kind: fc.constant("delete" as const), key }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step), async (steps) => {
+        const store = new MemoryKeyValue().open("store", "session");
+        const model = new Map<string, Uint8Array>();
+        for (const each of steps) {
+          if (each.kind === "set") {
+            await store.set(each.key, each.value, signal);
+            model.set(each.key, each.value);
+          } else {
+            await store.delete(each.key, signal);
+            model.delete(each.key);
+          }
+        }
+        const keys = await store.listKeys(undefined, 10, signal);
+        expect(keys).toEqual([...model.keys()].sort());
+        for (const [name, value] of model) expect(await store.get(name, signal)).toEqual(value);
+      }),
+    );
+  });
+
+  test("give and take copies", async () => {
+    const store = new MemoryKeyValue().open("store", "session");
+    const value = bytes(1);
+    await store.set("a", value, signal);
+    value[0] = 1;
+    const got = await store.get("a", signal);
+    expect(got).toEqual(bytes(1));
+    if (got !== undefined) got[0] = 2;
+    expect(await store.get("a", signal)).toEqual(bytes(1));
+  });
+
+  test("hold no more than their bounds, and what is replaced or deleted makes room", async () => {
+    const store = new MemoryKeyValue({ maxKeys: 2, maxBytes: 10 }).open("store", "session");
+    await store.set("a", bytes(4), signal);
+    await store.set("b", bytes(4), signal);
+    const set = (key: string, count: number) => () => store.set(key, bytes(count), signal);
+    expect(set("c", 0)).toThrow(KeyValueFullError);
+    expect(set("b", 5)).toThrow(KeyValueFullError);
+    expect(set("b", 4)).not.toThrow();
+    await store.delete("a", signal);
+    expect(set("c", 4)).not.toThrow();
+  });
+
+  test("are one for each name and session; the one that was opened longest ago goes first", async () => {
+    const stores = new MemoryKeyValue({ maxStores: 2 });
+    await stores.open("a", "1").set("key", bytes(1), signal);
+    expect(await stores.open("a", "2").get("key", signal)).toBeUndefined();
+    expect(await stores.open("a", "1").get("key", signal)).toEqual(bytes(1));
+    stores.open("b", "1");
+    expect(await stores.open("a", "1").get("key", signal)).toEqual(bytes(1));
+    stores.open("c", "1");
+    stores.open("d", "1");
+    expect(await stores.open("a", "1").get("key", signal)).toBeUndefined();
+  });
+
+  test("list the first keys that come after one", async () => {
+    const store = new MemoryKeyValue().open("store", "session");
+    for (const key of ["c", "a", "b"]) await store.set(key, bytes(0), signal);
+    expect(await store.listKeys(undefined, 2, signal)).toEqual(["a", "b"]);
+    expect(await store.listKeys("a", 2, signal)).toEqual(["b", "c"]);
+    expect(await store.listKeys("c", 2, signal)).toEqual([]);
+  });
+});

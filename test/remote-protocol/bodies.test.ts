@@ -1,0 +1,153 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { canonicalText } from "../../src/json/canonical.ts";
+import type { JsonValue } from "../../src/json/value.ts";
+import {
+  BodyError,
+  readDispatchRequest,
+  readExecution,
+  readProblem,
+  readTools,
+  writeDispatchRequest,
+} from "../../src/remote-protocol/bodies.ts";
+import { PROBLEMS, RemoteProblem } from "../../src/remote-protocol/problems.ts";
+
+const REQUEST = {
+  call: { id: "c1", name: "echo", arguments: { a: 1 } },
+  session: "s",
+  grant: { limits: { wallTimeMs: 5_000 }, capabilities: { clock: true, tools: ["read_*"] } },
+  timeoutMs: 6_000,
+};
+const EXECUTION = {
+  callId: "c1",
+  toolName: "echo",
+  arguments: { a: 1 },
+  success: true,
+  output: { a: 1 },
+  durationMs: 1.5,
+  sandbox: "host",
+  receipt: { enforced: { wallTimeMs: 5_000 }, used: { wallTimeMs: 1, attempts: 2 } },
+};
+const FAILURE = { code: "timeout", message: "Tool exceeded 5s wall time limit", effect: "unknown" };
+
+describe("the body of a dispatch", () => {
+  test("is read as it was written", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string({ maxLength: 50 }), fc.jsonValue(), (id, session, value) => {
+        const args = JSON.parse(JSON.stringify(value)) as JsonValue;
+        fc.pre(JSON.stringify([id, session, value]).isWellFormed());
+        fc.pre(!JSON.stringify(value).includes("__proto__") && !/\d{16}|e/.test(JSON.stringify(value)));
+        const { limits, capabilities } = REQUEST.grant;
+        const text = writeDispatchRequest(
+          { id, name: "echo", argumentsText: canonicalText(args) },
+          session,
+          { limits, capabilities },
+          6_000,
+        );
+        expect(readDispatchRequest(text)).toEqual({
+          call: { id, name: "echo", arguments: args },
+          session,
+          grant: { limits, capabilities },
+          timeoutMs: 6_000,
+        });
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test.each<[string, unknown, RegExp]>([
+    ["a member that is not known", { ...REQUEST, user: "me" }, /^\/ has an unknown member$/],
+    [
+      "a member of the call that is not known",
+      { ...REQUEST, call: { ...REQUEST.call, x: 1 } },
+      /^\/call has/,
+    ],
+    ["no session", { ...REQUEST, session: undefined }, /must have required property 'session'/],
+    [
+      "an id that is no string",
+      { ...REQUEST, call: { ...REQUEST.call, id: 1 } },
+      /^\/call\/id must be string/,
+    ],
+    ["a limit that is not known", withLimits({ cpuMs: 1 }), /^\/grant\/limits has an unknown member/],
+    ["a limit of nothing", withLimits({ wallTimeMs: 0 }), /^\/grant\/limits\/wallTimeMs must be >= 1/],
+    ["a limit that is too long", withLimits({ wallTimeMs: 2 ** 40 }), /^\/grant: limit 'wallTimeMs'/],
+    ["a capability that is not known", withCapabilities({ root: true }), /^\/grant\/capabilities/],
+    ["a capability of another shape", withCapabilities({ clock: "yes" }), /^\/grant: capability 'clock'/],
+    ["a time that is no whole number", { ...REQUEST, timeoutMs: 1.5 }, /^\/timeoutMs must be integer/],
+    ["a list instead", [REQUEST], /^\/ must be object/],
+  ])("is refused with %s", (_, body, message) => {
+    expect(() => readDispatchRequest(JSON.stringify(body))).toThrow(BodyError);
+    expect(() => readDispatchRequest(JSON.stringify(body))).toThrow(message);
+  });
+
+  test("is refused when it is no JSON, or hides a prototype", () => {
+    expect(() => readDispatchRequest('{"call":')).toThrow(/invalid JSON: .* at position 8/);
+    const hidden = JSON.stringify(REQUEST).replace('{"a":1}', '{"__proto__":{}}');
+    expect(() => readDispatchRequest(hidden)).toThrow(/refused: .*__proto__/);
+  });
+});
+
+function withLimits(limits: unknown): unknown {
+  return { ...REQUEST, grant: { ...REQUEST.grant, limits } };
+}
+
+function withCapabilities(capabilities: unknown): unknown {
+  return { ...REQUEST, grant: { ...REQUEST.grant, capabilities } };
+}
+
+describe("an answer", () => {
+  test("is an execution, deeply frozen", () => {
+    const execution = readExecution(JSON.stringify(EXECUTION));
+    expect(execution).toEqual(EXECUTION);
+    expect(Object.isFrozen(execution.output)).toBe(true);
+    const failed = { ...EXECUTION, success: false, output: null, error: FAILURE };
+    expect(readExecution(JSON.stringify(failed)).error).toEqual(FAILURE);
+  });
+
+  test.each<[string, unknown]>([
+    ["succeeds and has an error", { ...EXECUTION, error: FAILURE }],
+    ["fails without an error", { ...EXECUTION, success: false }],
+    ["has no receipt", { ...EXECUTION, receipt: undefined }],
+    ["names no sandbox there is", { ...EXECUTION, sandbox: "root" }],
+    ["has an effect that is none", { ...EXECUTION, success: false, error: { ...FAILURE, effect: "maybe" } }],
+    ["has a member that is not known", { ...EXECUTION, note: "" }],
+    ["enforced what is no limit", { ...EXECUTION, receipt: { ...EXECUTION.receipt, enforced: { x: 1 } } }],
+  ])("is none when it %s", (_, body) => {
+    expect(() => readExecution(JSON.stringify(body))).toThrow(BodyError);
+  });
+
+  test("is none when it is no JSON, or nested too deeply", () => {
+    expect(() => readExecution("<html>")).toThrow("invalid JSON");
+    const deep = JSON.stringify(EXECUTION).replace(
+      '"output":{"a":1}',
+      `"output":${"[".repeat(300)}${"]".repeat(300)}`,
+    );
+    expect(() => readExecution(deep)).toThrow(/nested deeper/);
+  });
+
+  test("is a list of tools", () => {
+    const tools = { tools: [{ name: "echo", description: "", inputSchema: { type: "object" } }] };
+    expect(readTools(JSON.stringify(tools))).toEqual(tools);
+    expect(() => readTools('{"tools":[{"name":"echo"}]}')).toThrow(BodyError);
+  });
+});
+
+describe("a problem", () => {
+  test("is read as it was written", () => {
+    const problem = new RemoteProblem("overloaded", "come again later", 1);
+    expect(readProblem(JSON.stringify(problem))).toEqual({
+      error: { code: "overloaded", message: "come again later", effect: "none" },
+    });
+    expect(problem.headers).toMatchObject({ "retry-after": "1" });
+  });
+
+  test("has a status of its own for each code", () => {
+    const statuses = Object.values(PROBLEMS).map(({ status }) => status);
+    expect(new Set(statuses).size).toBe(statuses.length);
+  });
+
+  test("can be tried again only where nothing can have happened", () => {
+    const unsafe = Object.values(PROBLEMS).filter(({ retry, effect }) => retry && effect !== "none");
+    expect(unsafe).toEqual([]);
+  });
+});

@@ -1,0 +1,21 @@
+import { describe, expect, test } from "vitest";
+import { ReplayMemory } from "../../src/remote-protocol/replay-memory.ts";
+
+describe("the memory of nonces", () => {
+  test("takes each nonce of each key once, until its signature is over", () => {
+    const memory = new ReplayMemory();
+    expect(memory.take("a", "n", 100, 50)).toBe("fresh");
+    expect(memory.take("a", "n", 100, 100)).toBe("seen");
+    expect(memory.take("b", "n", 100, 50)).toBe("fresh");
+  });
+
+  test("refuses what it cannot remember, and has room again when signatures are over", () => {
+    const memory = new ReplayMemory(2);
+    expect(memory.take("a", "1", 100, 50)).toBe("fresh");
+    expect(memory.take("a", "2", 110, 50)).toBe("fresh");
+    expect(memory.take("a", "3", 120, 60)).toBe("full");
+    expect(memory.take("a", "1", 100, 60)).toBe("seen");
+    expect(memory.take("a", "3", 120, 101)).toBe("fresh");
+    expect(memory.take("a", "2", 110, 102)).toBe("seen");
+  });
+});

@@ -1,0 +1,238 @@
+import { createPublicKey, generateKeyPairSync, verify } from "node:crypto";
+import fc from "fast-check";
+import { createVerifier, httpbis } from "http-message-signatures";
+import { describe, expect, test } from "vitest";
+import { matchesContentDigest } from "../../src/remote-protocol/content-digest.ts";
+import { RemoteProblem } from "../../src/remote-protocol/problems.ts";
+import { signRequest, type UnsignedRequest } from "../../src/remote-protocol/sign-request.ts";
+import { type SignedMessage, signatureBase } from "../../src/remote-protocol/signature-base.ts";
+import { readSignatureInput } from "../../src/remote-protocol/signature-input.ts";
+import { SignatureVerifier } from "../../src/remote-protocol/signature-verifier.ts";
+
+const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+const KEY = { keyId: "agent-1", privateKey };
+const NOW = 1_800_000_000_000;
+const REQUEST: UnsignedRequest = {
+  method: "POST",
+  authority: "executor.example:7420",
+  path: "/v1/dispatch",
+  body: '{"call":{}}',
+};
+
+/** A verifier that began a minute before {@link NOW}. */
+function newVerifier(): SignatureVerifier {
+  return new SignatureVerifier(new Map([["agent-1", publicKey]]), NOW - 60_000);
+}
+
+function signed(request: Partial<UnsignedRequest> = {}, now = NOW, lifetime?: number): SignedMessage {
+  const { method, authority, path, body } = { ...REQUEST, ...request };
+  const unsigned = { method, authority, path, ...(body !== undefined && { body }) };
+  return { method, authority, path, headers: signRequest(unsigned, KEY, now, lifetime) };
+}
+
+/** What a verifier says of a message: the key's id, or the problem's code. */
+function verdict(message: SignedMessage, verifier = newVerifier(), now = NOW): string {
+  try {
+    return verifier.verify(message, message.method === "POST", now);
+  } catch (thrown) {
+    if (thrown instanceof RemoteProblem) return thrown.code;
+    throw thrown;
+  }
+}
+
+describe("a signed request", () => {
+  test("names the key that signed it", () => {
+    expect(verdict(signed())).toBe("agent-1");
+  });
+
+  test("is understood by any other implementation of RFC 9421", async () => {
+    const { headers } = signed({}, Date.now());
+    const verified = await httpbis.verifyMessage(
+      {
+        keyLookup: async () => ({ verify: createVerifier(publicKey, "ed25519") }),
+        requiredFields: ["@method", "@authority", "@path", "content-digest", "content-type"],
+        requiredParams: ["created", "expires", "nonce", "keyid"],
+      },
+      {
+        method: "POST",
+        url: "http://executor.example:7420/v1/dispatch",
+        headers: headers as Record<string, string>,
+      },
+    );
+    expect(verified).toBe(true);
+  });
+
+  test("has the signature base of RFC 9421, appendix B.2.6", () => {
+    const key = createPublicKey({
+      key: Buffer.from("MCowBQYDK2VwAyEAJrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=", "base64"),
+      format: "der",
+      type: "spki",
+    });
+    const components = ["date", "@method", "@path", "@authority", "content-type", "content-length"];
+    const base = signatureBase(
+      {
+        method: "POST",
+        authority: "example.com",
+        path: "/foo?param=Value&Pet=dog",
+        headers: {
+          date: "Tue, 20 Apr 2021 02:07:55 GMT",
+          "content-type": "application/json",
+          "content-length": "18",
+        },
+      },
+      components,
+      '("date" "@method" "@path" "@authority" "content-type" "content-length");created=1618884473;keyid="test-key-ed25519"',
+    );
+    const signature =
+      "wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==";
+    expect(verify(null, base, key, Buffer.from(signature, "base64"))).toBe(true);
+  });
+
+  test.each<[string, Partial<SignedMessage>]>([
+    ["the method", { method: "PUT" }],
+    ["the host", { authority: "other.example:7420" }],
+    ["the path", { path: "/v1/tools" }],
+  ])("is refused as altered when %s changed on its way", (_, change) => {
+    const message = { ...signed(), ...change };
+    const problem = (() => {
+      try {
+        return newVerifier().verify(message, true, NOW);
+      } catch (thrown) {
+        return (thrown as RemoteProblem).code;
+      }
+    })();
+    expect(problem).toBe("altered");
+  });
+
+  test.each(["content-digest", "content-type"])("is refused as altered when its %s changed", (name) => {
+    const message = signed();
+    expect(verdict({ ...message, headers: { ...message.headers, [name]: "text/plain" } })).toBe("altered");
+  });
+
+  test("is refused as altered whenever a parameter or the signature changed", () => {
+    fc.assert(
+      fc.property(fc.constantFrom("signature-input", "signature"), fc.nat(), fc.nat(), (name, at, by) => {
+        const message = signed();
+        const text = message.headers[name] as string;
+        const index = at % text.length;
+        const character = String.fromCharCode(33 + (by % 94));
+        fc.pre(character !== text[index]);
+        const changed = text.slice(0, index) + character + text.slice(index + 1);
+        expect(verdict({ ...message, headers: { ...message.headers, [name]: changed } })).toMatch(
+          /^(?:altered|unauthenticated|unknown_key)$/,
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("is taken only once", () => {
+    const verifier = newVerifier();
+    const message = signed();
+    expect(verdict(message, verifier)).toBe("agent-1");
+    expect(verdict(message, verifier)).toBe("replayed");
+    expect(verdict(message, verifier, NOW + 30_000)).toBe("replayed");
+    expect(verdict(signed(), verifier)).toBe("agent-1");
+  });
+
+  test("is over after its time, and never holds for long", () => {
+    expect(verdict(signed(), newVerifier(), NOW + 39_000)).toBe("agent-1");
+    expect(verdict(signed(), newVerifier(), NOW + 41_000)).toBe("expired");
+    expect(verdict(signed({}, NOW, 301))).toBe("expired");
+    expect(verdict(signed({}, NOW, -1))).toBe("expired");
+  });
+
+  test("is refused when its clock is ahead", () => {
+    expect(verdict(signed({}, NOW + 9_000))).toBe("agent-1");
+    expect(verdict(signed({}, NOW + 12_000))).toBe("expired");
+  });
+
+  test("is refused when it is older than the executor, which cannot know its nonce", () => {
+    const restarted = new SignatureVerifier(new Map([["agent-1", publicKey]]), NOW);
+    expect(verdict(signed({}, NOW - 1_000), restarted)).toBe("expired");
+    expect(verdict(signed(), restarted)).toBe("agent-1");
+  });
+
+  test("is refused when its key is not known, and when another key signed in its name", () => {
+    const verifier = new SignatureVerifier(new Map([["agent-2", publicKey]]), NOW - 60_000);
+    expect(verdict(signed(), verifier)).toBe("unknown_key");
+    const other = generateKeyPairSync("ed25519").publicKey;
+    const impostor = new SignatureVerifier(new Map([["agent-1", other]]), NOW - 60_000);
+    expect(verdict(signed(), impostor)).toBe("altered");
+  });
+
+  test("is refused without its signature", () => {
+    const { "signature-input": input, signature, ...rest } = signed().headers;
+    const message = signed();
+    expect(verdict({ ...message, headers: rest })).toBe("unauthenticated");
+    expect(verdict({ ...message, headers: { ...rest, signature } })).toBe("unauthenticated");
+    expect(verdict({ ...message, headers: { ...rest, "signature-input": input } })).toBe("unauthenticated");
+  });
+
+  test("must cover its body", () => {
+    const { method: _, ...get } = signed({ method: "GET" });
+    // A signature for a request without a body, put on one with a body.
+    const { body: __, ...bodiless } = REQUEST;
+    const headers = signRequest({ ...bodiless, method: "POST" }, KEY, NOW);
+    expect(verdict({ ...get, method: "POST", headers })).toBe("unauthenticated");
+  });
+});
+
+describe("the headers of a signature", () => {
+  const params = 'created=1;expires=2;nonce="n";keyid="k";tag="t"';
+  const signature = `sig=:${Buffer.alloc(64).toString("base64")}:`;
+
+  test("are read as RFC 8941 serializes them", () => {
+    const claimed = readSignatureInput(`sig=("@method" "date");${params}`, signature);
+    expect(claimed?.components).toEqual(["@method", "date"]);
+    expect(claimed?.params).toEqual({
+      created: 1,
+      expires: 2,
+      nonce: "n",
+      keyid: "k",
+      tag: "t",
+      alg: undefined,
+    });
+    expect(claimed?.paramsText).toBe(`("@method" "date");${params}`);
+  });
+
+  test.each([
+    ["two signatures", `a=("@method");${params}, b=("@method");${params}`],
+    ["a component with a parameter", `sig=("content-digest";key="sha-512");${params}`],
+    ["a component of another message", `sig=("@method";req);${params}`],
+    ["a component twice", `sig=("@method" "@method");${params}`],
+    ["a parameter twice", `sig=("@method");${params};nonce="m"`],
+    ["a time that is no number", `sig=("@method");created="1";expires=2;nonce="n";keyid="k";tag="t"`],
+    ["a missing nonce", 'sig=("@method");created=1;expires=2;keyid="k";tag="t"'],
+    ["white space that is not serialized", `sig=( "@method" );${params}`],
+    ["another label than the signature's", `gis=("@method");${params}`],
+    ["no components", `sig=();${params}`],
+    ["too much", `sig=("@method");${params};x="${"x".repeat(3_000)}"`],
+  ])("are refused with %s", (_, input) => {
+    expect(readSignatureInput(input, signature)).toBeUndefined();
+  });
+});
+
+describe("a content digest", () => {
+  test("is of RFC 9530's own example", () => {
+    const header = "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:";
+    expect(matchesContentDigest(header, Buffer.from('{"hello": "world"}\n'))).toBe(true);
+    expect(matchesContentDigest(header, Buffer.from('{"hello": "world"}'))).toBe(false);
+  });
+
+  test("is not taken in another algorithm, or beside another one", () => {
+    const body = Buffer.from("x");
+    const sha256 = "sha-256=:LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSIE=:";
+    expect(matchesContentDigest(sha256, body)).toBe(true);
+    expect(matchesContentDigest(`${sha256}, sha-512=:AAAA:`, body)).toBe(false);
+    expect(matchesContentDigest("", body)).toBe(false);
+  });
+});
+
+test("a key that is none is refused when it is set up", () => {
+  const rsa = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  expect(() => new SignatureVerifier(new Map([["a", rsa.publicKey]]))).toThrow(/public Ed25519/);
+  expect(() => new SignatureVerifier(new Map([["a", privateKey]]))).toThrow(/public Ed25519/);
+  expect(() => signRequest(REQUEST, { keyId: 'a"b', privateKey })).toThrow(/printable ASCII/);
+  expect(() => signRequest(REQUEST, { keyId: "a", privateKey: rsa.privateKey })).toThrow(/Ed25519/);
+});
