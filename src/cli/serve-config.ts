@@ -1,0 +1,131 @@
+import { createPublicKey, type KeyObject } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Problem } from "../config/problem.ts";
+import type { Flaw } from "../config/shape.ts";
+import type { ConfigPath, ConfigSource } from "../config/source.ts";
+import { MIN_TOKEN_LENGTH } from "../executor/authentication.ts";
+import type { ExecutorOptions } from "../executor/executor.ts";
+import { LISTEN_FORM, parseListenAddress } from "../executor/listen-address.ts";
+import { absolutePathBeside, pathBeside } from "./beside.ts";
+import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./serve-shape.ts";
+
+/** What a config says of its server. */
+export interface ServerConfig {
+  readonly options: Pick<ExecutorOptions, "listen" | "hosts" | "keys" | "token" | "limits">;
+  /** Whether the process gives the network up as soon as it listens. */
+  readonly dropsNetwork: boolean;
+}
+
+/** Where an executor listens unless it is told otherwise. */
+const DEFAULT_LISTEN = "127.0.0.1:7420";
+
+/**
+ * Reads the `server` of a config, and the keys and the token that it names.
+ *
+ * @param problems Gets what is wrong with it.
+ */
+export async function loadServer(source: ConfigSource, problems: Problem[]): Promise<ServerConfig> {
+  const byDefault = { options: { listen: DEFAULT_LISTEN }, dropsNetwork: false };
+  if (source.at(["server"]) === undefined) return byDefault;
+  const flaws = source.check(SERVER_SHAPE, ["server"]);
+  problems.push(...flaws);
+  if (flaws.length > 0) return byDefault;
+  const reader = new ServerReader(source, source.at(["server"]) as unknown as ServerEntry, problems);
+  const token = await reader.token();
+  return {
+    options: {
+      listen: reader.listen(),
+      hosts: reader.hosts(),
+      keys: await reader.keys(),
+      ...(token !== undefined && { token }),
+      limits: reader.limits(),
+    },
+    dropsNetwork: reader.dropsNetwork(),
+  };
+}
+
+class ServerReader {
+  readonly #source: ConfigSource;
+  readonly #entry: ServerEntry;
+  readonly #problems: Problem[];
+
+  constructor(source: ConfigSource, entry: ServerEntry, problems: Problem[]) {
+    this.#source = source;
+    this.#entry = entry;
+    this.#problems = problems;
+  }
+
+  listen(): string {
+    const { listen = DEFAULT_LISTEN } = this.#entry;
+    const address = parseListenAddress(listen);
+    if (address === undefined) this.#refuse(["listen"], `must be ${LISTEN_FORM}`);
+    return address?.kind === "unix" ? `unix:${absolutePathBeside(this.#source.file, address.path)}` : listen;
+  }
+
+  hosts(): readonly string[] {
+    return this.#entry.hosts ?? [];
+  }
+
+  dropsNetwork(): boolean {
+    return this.#entry.dropNetwork === true;
+  }
+
+  async keys(): Promise<ReadonlyMap<string, KeyObject>> {
+    const keys = new Map<string, KeyObject>();
+    for (const [id, file] of Object.entries(this.#entry.keys ?? {})) {
+      const text = await this.#readFile(["keys", id], file);
+      if (text === undefined) continue;
+      const key = readPublicKey(text);
+      if (typeof key === "string") this.#refuse(["keys", id], key);
+      else keys.set(id, key);
+    }
+    return keys;
+  }
+
+  async token(): Promise<string | undefined> {
+    const { file, env } = this.#entry.token ?? {};
+    const path = ["token", file === undefined ? "env" : "file"];
+    let token: string | undefined;
+    if (file !== undefined) token = (await this.#readFile(path, file))?.trim();
+    else if (env === undefined) return undefined;
+    else {
+      token = process.env[env];
+      if (token === undefined) this.#refuse(path, "there is no environment variable of that name");
+    }
+    if (token !== undefined && token.length < MIN_TOKEN_LENGTH) {
+      this.#refuse(path, `the token must have at least ${MIN_TOKEN_LENGTH} characters`);
+    }
+    return token;
+  }
+
+  limits(): ExecutorOptions["limits"] & object {
+    const flaws: Flaw[] = [];
+    const limits = readExecutorLimits(this.#entry.limits ?? {}, flaws);
+    for (const { path, message } of flaws) this.#refuse(["limits", ...path], message);
+    return limits;
+  }
+
+  async #readFile(path: ConfigPath, file: string): Promise<string | undefined> {
+    try {
+      return await readFile(pathBeside(this.#source.file, file), "utf8");
+    } catch {
+      this.#refuse(path, "the file cannot be read");
+      return undefined;
+    }
+  }
+
+  #refuse(path: ConfigPath, message: string): void {
+    this.#problems.push(this.#source.problem(["server", ...path], message));
+  }
+}
+
+/** The key in a PEM text, or what is wrong with it. */
+function readPublicKey(pem: string): KeyObject | string {
+  if (pem.includes("PRIVATE KEY")) return "the file holds a private key: an executor has only the public one";
+  try {
+    const key = createPublicKey(pem);
+    return key.asymmetricKeyType === "ed25519" ? key : "the key must be an Ed25519 key";
+  } catch {
+    return "the file holds no public key in PEM";
+  }
+}

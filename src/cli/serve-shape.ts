@@ -1,0 +1,108 @@
+import { compileShape, type Flaw, type Shape } from "../config/shape.ts";
+import { DEFAULT_LIMITS, type ExecutorLimits } from "../executor/limits.ts";
+import type { JsonObject } from "../json/value.ts";
+import { formatDuration, MAX_WALL_TIME_MS } from "../policy/limits.ts";
+import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../policy/units.ts";
+
+const TEXT: JsonObject = { type: "string", minLength: 1 };
+const AMOUNT: JsonObject = { type: ["string", "number"] };
+const COUNT: JsonObject = {
+  type: "integer",
+  minimum: 1,
+  maximum: 10_000_000,
+  message: "must be from 1 to 10000000",
+};
+
+function map(properties: JsonObject): JsonObject {
+  return { type: "object", properties, additionalProperties: false };
+}
+
+/** The `server` of a config; what `sandgate serve` needs beside tools and policy. */
+export const SERVER_SHAPE: Shape = compileShape(
+  map({
+    listen: TEXT,
+    hosts: { type: "array", items: TEXT },
+    keys: { type: "object", additionalProperties: TEXT },
+    token: {
+      ...map({ file: TEXT, env: TEXT }),
+      oneOf: [{ required: ["file"] }, { required: ["env"] }],
+      message: "must have one of file and env: the token itself does not belong here",
+    },
+    dropNetwork: { type: "boolean" },
+    limits: map({
+      inFlight: COUNT,
+      queued: COUNT,
+      body: AMOUNT,
+      requestTime: AMOUNT,
+      callTime: AMOUNT,
+      drainTime: AMOUNT,
+      remember: map({ calls: COUNT, size: AMOUNT, time: AMOUNT }),
+    }),
+  }),
+);
+
+/** What has the {@link SERVER_SHAPE}, as it is written: paths are relative to the file. */
+export interface ServerEntry {
+  readonly listen?: string;
+  readonly hosts?: readonly string[];
+  /** The files of public keys (PEM) by the keys' ids. */
+  readonly keys?: Readonly<Record<string, string>>;
+  /** The file that holds the token, or the name of the environment variable that does. */
+  readonly token?: { readonly file?: string; readonly env?: string };
+  /**
+   * Whether this process gives the network up as soon as it listens: its tools then reach nothing. Default:
+   * `false`.
+   */
+  readonly dropNetwork?: boolean;
+  readonly limits?: WrittenExecutorLimits;
+}
+
+/** Limits with their units: `body: 4MiB`, `drainTime: 10s`. */
+export interface WrittenExecutorLimits {
+  readonly inFlight?: number;
+  readonly queued?: number;
+  readonly body?: string | number;
+  readonly requestTime?: string | number;
+  readonly callTime?: string | number;
+  readonly drainTime?: string | number;
+  readonly remember?: {
+    readonly calls?: number;
+    readonly size?: string | number;
+    readonly time?: string | number;
+  };
+}
+
+/** Reads limits, and adds what is wrong with them to `flaws`. */
+export function readExecutorLimits(written: WrittenExecutorLimits, flaws: Flaw[]): ExecutorLimits {
+  const { inFlight = DEFAULT_LIMITS.inFlight, queued = DEFAULT_LIMITS.queued, remember = {} } = written;
+  const { window } = DEFAULT_LIMITS;
+  const refuse = (path: readonly string[], form: string): void => {
+    flaws.push({ path, at: "value", message: `must be ${form}` });
+  };
+  const size = (path: readonly string[], text: string | number | undefined, fallback: number): number => {
+    if (text === undefined) return fallback;
+    const bytes = parseSize(text);
+    if (bytes === undefined) refuse(path, SIZE_FORM);
+    return bytes ?? fallback;
+  };
+  const time = (path: readonly string[], text: string | number | undefined, fallback: number): number => {
+    if (text === undefined) return fallback;
+    const ms = parseDuration(text);
+    if (ms === undefined) refuse(path, DURATION_FORM);
+    else if (ms > MAX_WALL_TIME_MS) refuse(path, `at most ${formatDuration(MAX_WALL_TIME_MS)}`);
+    return ms ?? fallback;
+  };
+  return {
+    inFlight,
+    queued,
+    bodyBytes: size(["body"], written.body, DEFAULT_LIMITS.bodyBytes),
+    requestMs: time(["requestTime"], written.requestTime, DEFAULT_LIMITS.requestMs),
+    callMs: time(["callTime"], written.callTime, DEFAULT_LIMITS.callMs),
+    drainMs: time(["drainTime"], written.drainTime, DEFAULT_LIMITS.drainMs),
+    window: {
+      calls: remember.calls ?? window.calls,
+      bytes: size(["remember", "size"], remember.size, window.bytes),
+      ageMs: time(["remember", "time"], remember.time, window.ageMs),
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import { ConfigError, formatProblem } from "../config/problem.ts";
+import { Executor, type ExecutorOptions } from "../executor/executor.ts";
+import { ListenError } from "../executor/listen.ts";
+import { LISTEN_FORM, parseListenAddress } from "../executor/listen-address.ts";
+import { openSandboxes } from "../sandboxes/router.ts";
+import { type Command, UsageError } from "./command-line.ts";
+import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
+import { EXIT_OK, type ExitCode } from "./exit-code.ts";
+import { loadConfig } from "./load-config.ts";
+import { loadServer } from "./serve-config.ts";
+import { print, type Terminal } from "./terminal.ts";
+
+/**
+ * Serves the tools of a config until it is told to end, by SIGTERM or by the user; then it answers what it has
+ * taken.
+ *
+ * @throws {ConfigError} for a bad config.
+ * @throws {UsageError} for an address on which it cannot listen.
+ */
+export async function serve(
+  { config, listen }: Extract<Command, { name: "serve" }>,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  using termination = new Termination(terminal);
+  const { source, problems: toolProblems, registry, policy, sandboxOptions } = await loadConfig(config);
+  const problems = [...toolProblems];
+  const { options, dropsNetwork } = await loadServer(source, problems);
+  if (policy === undefined || problems.some(({ severity }) => severity === "error")) {
+    throw new ConfigError(problems);
+  }
+  await print(terminal.stderr, problems.map(formatProblem).join("\n"));
+  if (listen !== undefined && parseListenAddress(listen) === undefined) {
+    throw new UsageError(`--listen must be ${LISTEN_FORM}`);
+  }
+  if (dropsNetwork) giveUp(checkDropNetwork);
+  await using sandboxes = await openSandboxes(sandboxOptions);
+  const where = listen ?? options.listen;
+  await using executor = await start({ ...options, listen: where, registry, policy, sandboxes });
+  if (dropsNetwork) giveUp(dropNetwork);
+  await print(terminal.stdout, `listening on ${executor.address}`);
+  await termination.asked;
+  await executor.close();
+  return EXIT_OK;
+}
+
+function giveUp(step: () => void): void {
+  try {
+    step();
+  } catch (error) {
+    if (error instanceof DropNetworkError) throw new UsageError(`cannot drop the network: ${error.message}`);
+    throw error;
+  }
+}
+
+async function start(options: ExecutorOptions): Promise<Executor> {
+  try {
+    return await Executor.start(options);
+  } catch (error) {
+    if (error instanceof ListenError)
+      throw new UsageError(`cannot listen on ${options.listen}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Hears when the process is told to end. Only the first time: a second one ends it at once. */
+class Termination implements Disposable {
+  readonly asked: Promise<void>;
+  #stop = (): void => {};
+
+  constructor({ signal }: Terminal) {
+    this.asked = new Promise((resolve) => {
+      const end = (): void => resolve();
+      process.once("SIGTERM", end);
+      signal?.addEventListener("abort", end);
+      if (signal?.aborted) end();
+      this.#stop = () => {
+        process.off("SIGTERM", end);
+        signal?.removeEventListener("abort", end);
+      };
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#stop();
+  }
+}

@@ -1,0 +1,76 @@
+import type { DispatchContext } from "../engine/context.ts";
+import { ToolDispatchEngine } from "../engine/engine.ts";
+import { abortedByHookText } from "../engine/errors.ts";
+import { EventStream } from "../engine/events.ts";
+import { createExecution, NOTHING_RAN, type ToolExecution } from "../engine/execution.ts";
+import type { DispatchRequest } from "../remote-protocol/messages.ts";
+import type { DispatchedCall } from "./dispatched-call.ts";
+import type { ExecutorMetrics } from "./metrics.ts";
+
+/** What an executor dispatches with: its own tools, policy, sandboxes and hooks. */
+export type ExecutorContext = Pick<
+  DispatchContext,
+  "registry" | "policy" | "sandboxes" | "hooks" | "events" | "decisionTimeoutMs" | "embedder"
+>;
+
+/** Runs calls through the engine, under their callers' grants. */
+export class CallRunner {
+  readonly #context: ExecutorContext;
+  readonly #maxMs: number;
+  readonly #metrics: ExecutorMetrics;
+  readonly #engine = new ToolDispatchEngine();
+
+  /** @param maxMs The longest wall time that any call gets. */
+  constructor(context: ExecutorContext, maxMs: number, metrics: ExecutorMetrics) {
+    this.#context = context;
+    this.#maxMs = maxMs;
+    this.#metrics = metrics;
+  }
+
+  /**
+   * Runs a call.
+   *
+   * @param leftMs How long its caller still waits.
+   * @returns its execution as JSON text.
+   */
+  async run(call: DispatchedCall, leftMs: number): Promise<string> {
+    const { request, signal, arrivedAt } = call;
+    const { limits, capabilities } = request.grant;
+    // The caller's patience is one more limit on the wall time, so that no second timer is needed.
+    const least = Math.min(leftMs, this.#maxMs, limits.wallTimeMs ?? Number.POSITIVE_INFINITY);
+    const execution =
+      (await this.#engine.dispatch(request.call, {
+        ...this.#context,
+        sessionId: request.session,
+        signal,
+        upperBound: { limits: { ...limits, wallTimeMs: Math.ceil(least) }, capabilities },
+        ...(call.isStreamed && { events: this.#eventsOf(call) }),
+      })) ?? abortedExecution(request, arrivedAt);
+    this.#metrics.executed(execution.error?.code ?? "ok", performance.now() - arrivedAt);
+    return JSON.stringify(execution);
+  }
+
+  /** A stream of one call: its listeners hear it, and the executor's own. */
+  #eventsOf(call: DispatchedCall): EventStream {
+    const events = new EventStream();
+    const { events: own } = this.#context;
+    events.on((event) => {
+      if (own?.listening) own.emit(event);
+      // A nested call's id is its own: what it prints is none of its caller's output.
+      const isOwn = event.callId === call.request.call.id;
+      if (isOwn && (event.type === "tool.output" || event.type === "tool.log")) call.tell(event);
+    });
+    return events;
+  }
+}
+
+/** A hook's abort has no execution, but a caller has one result for each call. */
+function abortedExecution({ call }: DispatchRequest, startedAt: number): ToolExecution {
+  const { id: callId, name: toolName, arguments: args } = call;
+  return createExecution(
+    { callId, toolName, arguments: args, output: null, sandbox: null, receipt: NOTHING_RAN },
+    startedAt,
+    { code: "permission_denied", message: abortedByHookText(), effect: "none" },
+    undefined,
+  );
+}

@@ -1,0 +1,64 @@
+import { once } from "node:events";
+import { lstatSync, unlinkSync } from "node:fs";
+import type { Server } from "node:http";
+import { connect } from "node:net";
+import type { ListenAddress } from "./listen-address.ts";
+
+/** An executor cannot listen. The message says why, and what to do. */
+export class ListenError extends Error {
+  override readonly name = "ListenError";
+}
+
+/**
+ * Makes a server listen. A unix socket gets the mode 0600 from its start; one that nobody listens on any more is
+ * replaced.
+ *
+ * @throws {ListenError}
+ */
+export async function listen(server: Server, address: ListenAddress): Promise<void> {
+  try {
+    if (address.kind === "unix") {
+      await removeStaleSocket(address.path);
+      await listenPrivately(server, address.path);
+      return;
+    }
+    const target = address.kind === "fd" ? { fd: address.fd } : { host: address.host, port: address.port };
+    const listening = once(server, "listening");
+    server.listen({ ...target, exclusive: true, backlog: 1_024 });
+    await listening;
+  } catch (error) {
+    if (error instanceof ListenError) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new ListenError(code === "EADDRINUSE" ? "the address is in use" : message, { cause: error });
+  }
+}
+
+/** Only a mode from the very start leaves no moment in which somebody else could connect. */
+async function listenPrivately(server: Server, path: string): Promise<void> {
+  const listening = once(server, "listening");
+  const before = process.umask(0o177);
+  try {
+    // The socket is made before this returns.
+    server.listen({ path, backlog: 1_024 });
+  } finally {
+    process.umask(before);
+  }
+  await listening;
+}
+
+async function removeStaleSocket(path: string): Promise<void> {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return;
+  if (!stats.isSocket()) throw new ListenError("the path is taken by what is no socket");
+  const socket = connect(path);
+  try {
+    await once(socket, "connect");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ECONNREFUSED") throw error;
+    unlinkSync(path);
+    return;
+  } finally {
+    socket.destroy();
+  }
+  throw new ListenError("the address is in use");
+}

@@ -1,0 +1,34 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { JSON_MEDIA_TYPE } from "../remote-protocol/http.ts";
+import type { RemoteProblem } from "../remote-protocol/problems.ts";
+
+/** So much of a body that nobody wants is read, so that the connection can be used again. */
+const MAX_DROPPED_BYTES = 65_536;
+
+/** Answers with a text. */
+export function respond(
+  response: ServerResponse,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  text: string,
+): void {
+  response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(text) });
+  response.end(text);
+}
+
+/** Answers with JSON text. */
+export function respondJson(response: ServerResponse, text: string): void {
+  respond(response, 200, { "content-type": JSON_MEDIA_TYPE, "cache-control": "no-store" }, text);
+}
+
+/** Answers with a problem. The connection stays if what is left of the request is small. */
+export function respondProblem(
+  request: IncomingMessage,
+  response: ServerResponse,
+  problem: RemoteProblem,
+): void {
+  const { "content-length": length = "0", "transfer-encoding": encoding } = request.headers;
+  const isSmall = encoding === undefined && Number(length) <= MAX_DROPPED_BYTES;
+  const close = request.complete || isSmall ? {} : { connection: "close" };
+  respond(response, problem.kind.status, { ...problem.headers, ...close }, JSON.stringify(problem));
+}

@@ -1,0 +1,95 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { DISPATCH_PATH, HEALTH_PATH, METRICS_PATH, READY_PATH, TOOLS_PATH } from "../remote-protocol/http.ts";
+import { RemoteProblem } from "../remote-protocol/problems.ts";
+import type { Authentication } from "./authentication.ts";
+import { DispatchRoute } from "./dispatch-route.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import { HostCheck } from "./host-check.ts";
+import type { ExecutorLimits } from "./limits.ts";
+import { ClientGoneError } from "./request-body.ts";
+import { respond, respondJson, respondProblem } from "./respond.ts";
+
+const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
+const PROMETHEUS_TEXT = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
+
+/** Answers each request by its path, after it was checked where it was sent and by whom. */
+export class Routes {
+  /** Refuses everything until the executor knows its own names. */
+  hostCheck: HostCheck = new HostCheck([]);
+  readonly #dispatcher: Dispatcher;
+  readonly #authentication: Authentication;
+  readonly #dispatchRoute: DispatchRoute;
+  readonly #writeTools: () => string;
+  #open = 0;
+
+  /** @param writeTools Writes the list of tools as JSON text. */
+  constructor(
+    dispatcher: Dispatcher,
+    authentication: Authentication,
+    limits: ExecutorLimits,
+    writeTools: () => string,
+  ) {
+    this.#dispatcher = dispatcher;
+    this.#authentication = authentication;
+    this.#dispatchRoute = new DispatchRoute(dispatcher, limits);
+    this.#writeTools = writeTools;
+  }
+
+  /** Requests whose answers are not yet sent. */
+  get open(): number {
+    return this.#open;
+  }
+
+  /** Answers a request. Never rejects. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.#open++;
+    response.on("close", () => this.#open--);
+    // A connection that breaks is told by `close`.
+    response.on("error", () => {});
+    try {
+      if (this.#dispatcher.isDraining) response.setHeader("connection", "close");
+      await this.#answer(request, response);
+    } catch (thrown) {
+      if (thrown instanceof ClientGoneError) return;
+      const problem =
+        thrown instanceof RemoteProblem
+          ? thrown
+          : new RemoteProblem("internal_error", "the executor failed: its operator can see why");
+      this.#dispatcher.metrics.refused(problem.code);
+      if (response.headersSent) response.destroy();
+      else respondProblem(request, response, problem);
+    }
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { url } = request;
+    // Those who only ask whether it is there know neither its names nor its secrets.
+    if (url === HEALTH_PATH) return answerStatus(request, response, true);
+    if (url === READY_PATH) return answerStatus(request, response, !this.#dispatcher.isDraining);
+    const authority = this.hostCheck.check(request.headers);
+    switch (url) {
+      case DISPATCH_PATH:
+        requireMethod(request, "POST");
+        return this.#dispatchRoute.handle(request, response, this.#authentication.check(request, authority));
+      case TOOLS_PATH:
+        requireMethod(request, "GET");
+        this.#authentication.check(request, authority);
+        return respondJson(response, this.#writeTools());
+      case METRICS_PATH:
+        requireMethod(request, "GET");
+        this.#authentication.check(request, authority);
+        return respond(response, 200, PROMETHEUS_TEXT, this.#dispatcher.writeMetrics());
+      default:
+        throw new RemoteProblem("not_found", "there is no such path");
+    }
+  }
+}
+
+function answerStatus(request: IncomingMessage, response: ServerResponse, isFine: boolean): void {
+  requireMethod(request, "GET");
+  respond(response, isFine ? 200 : 503, PLAIN_TEXT, isFine ? "ok\n" : "draining\n");
+}
+
+function requireMethod({ method }: IncomingMessage, required: "GET" | "POST"): void {
+  if (method !== required) throw new RemoteProblem("method_not_allowed", `the method must be ${required}`);
+}

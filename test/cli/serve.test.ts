@@ -1,0 +1,214 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { readFile, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { PassThrough, Readable } from "node:stream";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { run } from "../../src/cli/run.ts";
+import { SERVER_SHAPE } from "../../src/cli/serve-shape.ts";
+import { ConfigSource } from "../../src/config/source.ts";
+import { signRequest } from "../../src/remote-protocol/sign-request.ts";
+import { dispatch, dispatchBody, executionOf, problemOf, send } from "../executor/harness.ts";
+import { createFolder, PROJECT, sandgate } from "./sandgate.ts";
+
+const MAIN = resolve(import.meta.dirname, "../../src/cli/main.ts");
+const TOKEN = "correct-horse-battery-staple";
+
+/** Serves a project in this process; returns where, and how to end it. */
+async function serve(
+  files: Record<string, string>,
+  argv: readonly string[] = ["--listen", "127.0.0.1:0"],
+): Promise<{ readonly address: string; readonly folder: string; end(): Promise<number> }> {
+  const folder = await createFolder(files);
+  const stdout = new PassThrough();
+  const stderr = new PassThrough();
+  const interruption = new AbortController();
+  const terminal = { stdin: Readable.from([]), stdout, stderr, signal: interruption.signal };
+  const code = run(["serve", "--config", join(folder, "sandgate.yaml"), ...argv], terminal);
+  onTestFinished(async () => {
+    interruption.abort();
+    await code;
+  });
+  const line = await Promise.race([
+    once(stdout, "data"),
+    code.then((exit) => [`exit ${exit}: ${stderr.read()}`]),
+  ]);
+  const [, address = ""] = /^listening on (.+)\n$/.exec(String(line[0])) ?? [];
+  if (address === "") throw new Error(String(line[0]));
+  return {
+    address,
+    folder,
+    end: () => {
+      interruption.abort();
+      return code;
+    },
+  };
+}
+
+function withServer(server: string): Record<string, string> {
+  return { ...PROJECT, "sandgate.yaml": `${PROJECT["sandgate.yaml"]}\nserver: ${server}\n` };
+}
+
+describe("sandgate serve", () => {
+  test("serves the tools of a config", async () => {
+    const server = await serve(PROJECT);
+    const answer = await dispatch(server, dispatchBody({ name: "add", arguments: { a: 1, b: 2 } }));
+    expect(executionOf(answer).output).toBe(3);
+    const denied = await dispatch(server, dispatchBody({ id: "2", name: "forbidden" }));
+    expect(executionOf(denied).error?.code).toBe("permission_denied");
+    expect(await server.end()).toBe(0);
+  });
+
+  test("listens where the config says, with the token and the keys of its files", async () => {
+    const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+    const server = await serve(
+      {
+        ...withServer(`
+  listen: unix:run.sock
+  keys: { agent-1: keys/agent.pem }
+  token: { file: token.txt }
+  limits: { inFlight: 2, body: 1KiB, drainTime: 1s, remember: { calls: 10, size: 1MiB, time: 1m } }`),
+        "keys/agent.pem": String(publicKey.export({ type: "spki", format: "pem" })),
+        "token.txt": `${TOKEN}\n`,
+      },
+      [],
+    );
+    expect(server.address).toBe(`unix:${join(server.folder, "run.sock")}`);
+    expect((await stat(join(server.folder, "run.sock"))).mode & 0o777).toBe(0o600);
+    const body = dispatchBody({ name: "add", arguments: { a: 1, b: 2 } });
+    const host = { host: "localhost" };
+    expect(problemOf(await dispatch(server, body, { headers: host }))).toBe("401 unauthenticated");
+    const bearer = { ...host, authorization: `Bearer ${TOKEN}` };
+    expect(executionOf(await dispatch(server, body, { headers: bearer })).output).toBe(3);
+    const signed = signRequest(
+      { method: "POST", authority: "localhost", path: "/v1/dispatch", body },
+      { keyId: "agent-1", privateKey },
+    );
+    expect(executionOf(await dispatch(server, body, { headers: { ...host, ...signed } })).output).toBe(3);
+    const large = await dispatch(server, " ".repeat(1_025), { headers: bearer });
+    expect(problemOf(large)).toBe("413 too_large");
+  });
+
+  test("can be configured as the documentation shows", async () => {
+    const document = await readFile(resolve(import.meta.dirname, "../../docs/remote-protocol.md"), "utf8");
+    const [, yaml = ""] = /```yaml\n(.*?)```/s.exec(document) ?? [];
+    expect(ConfigSource.parse(yaml, "docs").check(SERVER_SHAPE, ["server"])).toEqual([]);
+  });
+
+  test("takes the token from the environment", async () => {
+    process.env["SANDGATE_TEST_TOKEN"] = TOKEN;
+    onTestFinished(() => void delete process.env["SANDGATE_TEST_TOKEN"]);
+    const server = await serve(withServer("{ token: { env: SANDGATE_TEST_TOKEN } }"));
+    const tools = { method: "GET", path: "/v1/tools" };
+    expect(problemOf(await send(server, tools))).toBe("401 unauthenticated");
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    expect((await send(server, { ...tools, headers })).status).toBe(200);
+  });
+
+  test("tells everything that is wrong with the config's server, and where, as check does", async () => {
+    const { privateKey } = generateKeyPairSync("ed25519");
+    const folder = await createFolder({
+      ...withServer(`
+  listen: "7420"
+  keys: { a: missing.pem, b: private.pem, c: token.txt }
+  token: { file: token.txt }
+  limits: { body: much, drainTime: 100h, callTime: 1000h }`),
+      "private.pem": String(privateKey.export({ type: "pkcs8", format: "pem" })),
+      "token.txt": "short",
+    });
+    const file = join(folder, "sandgate.yaml");
+    for (const argv of [
+      ["serve", "--config", file, "--listen", "127.0.0.1:0"],
+      ["check", "--config", file],
+    ]) {
+      const { code, stderr } = await sandgate(argv);
+      expect(code).toBe(2);
+      for (const message of [
+        "listen: must be HOST:PORT",
+        "the file cannot be read",
+        "the file holds a private key: an executor has only the public one",
+        "the file holds no public key in PEM",
+        "the token must have at least 16 characters",
+        "must be a size such as",
+        "must be at most",
+      ]) {
+        expect(stderr).toContain(message.replace("listen: ", ""));
+      }
+      expect(stderr.trim().split("\n")).toHaveLength(7);
+    }
+  });
+
+  test.each<[string, RegExp]>([
+    ["{ token: secret }", /must be a map, not a string/],
+    ["{ token: { value: secret } }", /unknown key 'value'/],
+    ["{ tokens: {} }", /did you mean 'token'/],
+    ["{ limits: { inFlight: 0 } }", /must be from 1 to/],
+    ["{ token: { env: SANDGATE_NO_SUCH_VARIABLE } }", /no environment variable/],
+  ])("refuses the config %s", async (server, message) => {
+    const folder = await createFolder(withServer(server));
+    const { code, stderr } = await sandgate(["serve", "--config", join(folder, "sandgate.yaml")]);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+  });
+
+  test("refuses to be reached by others who need not prove who they are", async () => {
+    const folder = await createFolder(PROJECT);
+    const argv = ["serve", "--config", join(folder, "sandgate.yaml"), "--listen"];
+    const open = await sandgate([...argv, "0.0.0.0:0"]);
+    expect(open).toMatchObject({ code: 2, stdout: "" });
+    expect(open.stderr).toMatch(/cannot listen on 0\.0\.0\.0:0: .*loopback or a unix socket only/);
+    const wrong = await sandgate([...argv, "everywhere"]);
+    expect(wrong.stderr).toMatch(/--listen must be HOST:PORT/);
+  });
+});
+
+/** Starts the command itself; it ends with the test. */
+async function start(folder: string): Promise<{ readonly address: string; readonly child: ChildProcess }> {
+  const child = spawn(
+    process.execPath,
+    [MAIN, "serve", "--config", join(folder, "sandgate.yaml"), "--listen", "127.0.0.1:0"],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const [chunk] = (await once(child.stdout as Readable, "data")) as [Buffer];
+  return { address: String(chunk).replace("listening on ", "").trim(), child };
+}
+
+describe("the process of an executor", () => {
+  test("that gets SIGTERM with 20 calls in flight gives 20 executions, and exits with 0", async () => {
+    const folder = await createFolder({
+      ...withServer("{ limits: { drainTime: 10s } }"),
+      "tools/host.mjs": `
+export const add = ({ a, b }) => new Promise((resolve) => setTimeout(resolve, 400, a + b));
+export const wait = () => new Promise(() => {});
+export const broken = () => {};
+`,
+    });
+    const { address, child } = await start(folder);
+    const answers = Array.from({ length: 20 }, (_, index) =>
+      dispatch({ address }, dispatchBody({ id: `c${index}`, name: "add", arguments: { a: 1, b: index } })),
+    );
+    const metrics = async (): Promise<string> =>
+      (await send({ address }, { method: "GET", path: "/metrics" })).text;
+    while (!(await metrics()).includes("sandgate_calls_in_flight 20"));
+    const exited = once(child, "exit");
+    child.kill("SIGTERM");
+    const outputs = (await Promise.all(answers)).map((answer) => executionOf(answer).output);
+    expect(outputs).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
+    expect(await exited).toEqual([0, null]);
+  });
+
+  test("that gets SIGTERM with a call that never ends cancels it, answers, and exits with 0", async () => {
+    const folder = await createFolder(withServer("{ limits: { drainTime: 100ms } }"));
+    const { address, child } = await start(folder);
+    const answer = dispatch({ address }, dispatchBody({ name: "wait" }));
+    const metrics = async (): Promise<string> =>
+      (await send({ address }, { method: "GET", path: "/metrics" })).text;
+    while (!(await metrics()).includes("sandgate_calls_in_flight 1"));
+    const exited = once(child, "exit");
+    child.kill("SIGTERM");
+    expect(executionOf(await answer).error).toMatchObject({ code: "cancelled", effect: "unknown" });
+    expect(await exited).toEqual([0, null]);
+  });
+});

@@ -1,0 +1,110 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Admission } from "../../src/executor/admission.ts";
+
+/** Enters calls by the names of their sessions; tells what became of each, in order. */
+function entering(admission: Admission): {
+  readonly log: string[];
+  enter(session: string, name: string): "refused" | (() => boolean);
+} {
+  const log: string[] = [];
+  return {
+    log,
+    enter: (session, name) =>
+      admission.enter(
+        session,
+        () => log.push(`start ${name}`),
+        () => log.push(`refuse ${name}`),
+      ),
+  };
+}
+
+describe("admission", () => {
+  test("starts as many calls as may run, and the next when one ends", () => {
+    const admission = new Admission(2, 10);
+    const { log, enter } = entering(admission);
+    for (const name of ["1", "2", "3"]) enter("a", name);
+    expect(log).toEqual(["start 1", "start 2"]);
+    admission.release();
+    expect(log).toEqual(["start 1", "start 2", "start 3"]);
+    expect([admission.inFlight, admission.queued]).toEqual([2, 0]);
+  });
+
+  test("lets sessions take turns, however many calls one has", () => {
+    const admission = new Admission(1, 10);
+    const { log, enter } = entering(admission);
+    for (const name of ["a0", "a1", "a2", "a3"]) enter("a", name);
+    enter("b", "b1");
+    enter("c", "c1");
+    enter("c", "c2");
+    for (let count = 0; count < 6; count++) admission.release();
+    expect(log).toEqual(["start a0", "start a1", "start b1", "start c1", "start a2", "start c2", "start a3"]);
+  });
+
+  test("refuses what is beyond the queue, but makes room for a session that has less", () => {
+    const admission = new Admission(1, 3);
+    const { log, enter } = entering(admission);
+    for (const name of ["a0", "a1", "a2", "a3"]) enter("a", name);
+    expect(enter("a", "a4")).toBe("refused");
+    expect(enter("b", "b1")).not.toBe("refused");
+    expect(log).toEqual(["start a0", "refuse a3"]);
+    // Two of one and one of the other: a second one of the other would only change places.
+    expect(enter("b", "b2")).toBe("refused");
+    expect(enter("c", "c1")).not.toBe("refused");
+    expect(enter("d", "d1")).toBe("refused");
+  });
+
+  test("forgets a call that leaves the queue", () => {
+    const admission = new Admission(1, 3);
+    const { log, enter } = entering(admission);
+    enter("a", "1");
+    const leave = enter("a", "2");
+    enter("a", "3");
+    if (leave === "refused") throw new Error("there was room");
+    expect(leave()).toBe(true);
+    expect(leave()).toBe(false);
+    admission.release();
+    expect(log).toEqual(["start 1", "start 3"]);
+  });
+
+  test("gives each call exactly one end, and never runs or holds more than it may", () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant("enter" as const), session: fc.constantFrom("a", "b", "c") }),
+      fc.record({ kind: fc.constantFrom("release" as const, "leave" as const), session: fc.constant("") }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const admission = new Admission(2, 3);
+        const ends: string[][] = [];
+        const leaves: (() => boolean)[] = [];
+        let running = 0;
+        for (const { kind, session } of steps) {
+          if (kind === "enter") {
+            const own: string[] = [];
+            ends.push(own);
+            const start = (): void => {
+              own.push("start");
+              running++;
+            };
+            const place = admission.enter(session, start, () => own.push("refuse"));
+            if (place === "refused") own.push("refuse");
+            else leaves.push(() => place() && own.push("leave") > 0);
+          } else if (kind === "leave") leaves.pop()?.();
+          else if (running > 0) {
+            running--;
+            admission.release();
+          }
+          expect(running).toBe(admission.inFlight);
+          expect(admission.inFlight).toBeLessThanOrEqual(2);
+          expect(admission.queued).toBeLessThanOrEqual(3);
+        }
+        while (running > 0) {
+          running--;
+          admission.release();
+        }
+        expect(ends.every((own) => own.length === 1)).toBe(true);
+        expect([admission.inFlight, admission.queued]).toEqual([0, 0]);
+      }),
+    );
+  });
+});

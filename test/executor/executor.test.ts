@@ -1,0 +1,385 @@
+import { connect } from "node:net";
+import { describe, expect, test } from "vitest";
+import { EventStream } from "../../src/engine/events.ts";
+import { defineTool } from "../../src/engine/tool.ts";
+import { allow, deny, type RuntimePolicy } from "../../src/policy/policy.ts";
+import { readTools } from "../../src/remote-protocol/bodies.ts";
+import { StreamReader } from "../../src/remote-protocol/event-stream.ts";
+import {
+  CountingTool,
+  dispatch,
+  dispatchBody,
+  executionOf,
+  HeldTool,
+  problemOf,
+  send,
+  startExecutor,
+  until,
+} from "./harness.ts";
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+describe("an executor", () => {
+  test("dispatches a call and answers with its execution", async () => {
+    const executor = await startExecutor([new CountingTool().tool]);
+    const answer = await dispatch(executor, dispatchBody({ name: "count", arguments: { a: "é" } }));
+    expect(executionOf(answer)).toMatchObject({
+      callId: "call",
+      toolName: "count",
+      success: true,
+      output: { a: "é" },
+      sandbox: "host",
+    });
+    expect(answer.headers["content-type"]).toBe("application/json");
+  });
+
+  test("answers a call that fails with an execution too", async () => {
+    const executor = await startExecutor([new CountingTool().tool]);
+    const { success, error } = executionOf(await dispatch(executor, dispatchBody({ name: "nothing" })));
+    expect({ success, error }).toEqual({
+      success: false,
+      error: { code: "not_found", message: "Tool 'nothing' not found. Available: [count]", effect: "none" },
+    });
+  });
+
+  test("tells its tools", async () => {
+    const executor = await startExecutor([new CountingTool().tool]);
+    const { text } = await send(executor, { method: "GET", path: "/v1/tools" });
+    expect(readTools(text).tools).toEqual([
+      { name: "count", description: "Returns its input.", inputSchema: { type: "object" } },
+    ]);
+  });
+
+  test("streams chunks and log lines as they come, and the execution last", async () => {
+    const tool = defineTool({
+      name: "talk",
+      description: "Talks.",
+      inputSchema: { type: "object" },
+      host: async (_, context) => {
+        context.onOutput("one\n");
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        context.logger.warn("careful");
+        context.onOutput("two");
+        return "done";
+      },
+    });
+    const executor = await startExecutor([tool]);
+    const { headers, text } = await dispatch(executor, dispatchBody({ name: "talk" }), {
+      headers: { accept: "text/event-stream" },
+    });
+    expect(headers["content-type"]).toBe("text/event-stream");
+    const events = new StreamReader(10_000).push(text).map(({ event, data }) => [event, JSON.parse(data)]);
+    expect(events).toEqual([
+      ["output", { chunk: "one\n" }],
+      ["log", { level: "warn", message: "careful" }],
+      ["output", { chunk: "two" }],
+      ["execution", expect.objectContaining({ success: true, output: "done" })],
+    ]);
+  });
+
+  test("tells its own listeners of each call, streamed or not", async () => {
+    const events = new EventStream();
+    const seen: string[] = [];
+    events.on(({ callId, type }) => seen.push(`${callId} ${type}`));
+    const executor = await startExecutor([new CountingTool().tool], { events });
+    await dispatch(executor, dispatchBody({ id: "a", name: "count" }));
+    await dispatch(executor, dispatchBody({ id: "b", name: "count" }), {
+      headers: { accept: "text/event-stream" },
+    });
+    expect(seen).toEqual(["a tool.started", "a tool.completed", "b tool.started", "b tool.completed"]);
+  });
+
+  test("counts what it does", async () => {
+    const executor = await startExecutor([new CountingTool().tool]);
+    await dispatch(executor, dispatchBody({ id: "a", name: "count" }));
+    await dispatch(executor, dispatchBody({ id: "a", name: "count" }));
+    await dispatch(executor, dispatchBody({ id: "b", name: "nothing" }));
+    await dispatch(executor, "{");
+    const { text, headers } = await send(executor, { method: "GET", path: "/metrics" });
+    expect(headers["content-type"]).toBe("text/plain; version=0.0.4; charset=utf-8");
+    for (const line of [
+      'sandgate_executions_total{outcome="ok"} 1',
+      'sandgate_executions_total{outcome="not_found"} 1',
+      'sandgate_problems_total{code="bad_request"} 1',
+      "sandgate_replays_total 1",
+      "sandgate_calls_in_flight 0",
+      "sandgate_calls_remembered 2",
+      'sandgate_dispatch_seconds_bucket{le="+Inf"} 2',
+      "sandgate_dispatch_seconds_count 2",
+    ]) {
+      expect(text.split("\n")).toContain(line);
+    }
+  });
+});
+
+describe("what a call may have", () => {
+  const policy: RuntimePolicy = {
+    check: () => allow({ sandbox: "quickjs", limits: { wallTimeMs: 5_000 }, capabilities: { clock: true } }),
+  };
+  const clock = defineTool({
+    name: "clock",
+    description: "Reads the clock.",
+    inputSchema: { type: "object" },
+    quickjs: { source: "export default () => Date.now() > 0 && Math.random() >= 0;" },
+  });
+
+  test("is no more than its caller grants and no more than the executor's policy", async () => {
+    const executor = await startExecutor([clock], { policy });
+    const both = await dispatch(
+      executor,
+      dispatchBody(
+        { id: "1", name: "clock" },
+        { limits: { wallTimeMs: 60_000 }, capabilities: { clock: true } },
+      ),
+    );
+    expect(executionOf(both).receipt.enforced["wallTimeMs"]).toBe(5_000);
+    const stricter = await dispatch(
+      executor,
+      dispatchBody({ id: "2", name: "clock" }, { limits: { wallTimeMs: 900, memoryBytes: 32_000_000 } }),
+    );
+    expect(executionOf(stricter).receipt.enforced).toMatchObject({
+      wallTimeMs: 900,
+      memoryBytes: 32_000_000,
+    });
+  });
+
+  test("is never more than a sandbox's own limit, where only the caller names one", async () => {
+    const open: RuntimePolicy = { check: () => allow({ sandbox: "quickjs" }) };
+    const executor = await startExecutor([clock], { policy: open });
+    const own = executionOf(await dispatch(executor, dispatchBody({ id: "1", name: "clock" })));
+    const more = { wallTimeMs: 500_000, memoryBytes: 2 ** 40, outputBytes: 2 ** 40 };
+    const answer = await dispatch(executor, dispatchBody({ id: "2", name: "clock" }, { limits: more }));
+    expect(executionOf(answer).receipt.enforced).toEqual(own.receipt.enforced);
+  });
+
+  test("is refused when a limit of the caller cannot be enforced", async () => {
+    const counting = new CountingTool();
+    const executor = await startExecutor([counting.tool]);
+    const body = dispatchBody({ name: "count" }, { limits: { memoryBytes: 1_000_000 } });
+    expect(executionOf(await dispatch(executor, body)).error).toMatchObject({
+      code: "limit_unenforceable",
+      effect: "none",
+    });
+    expect(counting.calls).toBe(0);
+  });
+
+  test("is nothing when the executor's policy or hooks deny, however much the caller grants", async () => {
+    const counting = new CountingTool();
+    const denied = await startExecutor([counting.tool], { policy: { check: () => deny("no") } });
+    const body = dispatchBody({ name: "count" }, { capabilities: { clock: true, tools: ["*"] } });
+    expect(executionOf(await dispatch(denied, body)).error?.code).toBe("permission_denied");
+    const aborted = await startExecutor([counting.tool], { hooks: { onToolCall: () => "abort" } });
+    expect(executionOf(await dispatch(aborted, body)).error).toEqual({
+      code: "permission_denied",
+      message: "Permission denied: a hook aborted the call",
+      effect: "none",
+    });
+    expect(counting.calls).toBe(0);
+  });
+
+  test("is no nested call that its caller does not grant", async () => {
+    const counting = new CountingTool();
+    const outer = defineTool({
+      name: "outer",
+      description: "Calls another tool.",
+      inputSchema: { type: "object" },
+      quickjs: { source: "export default (_, { tools }) => tools.call('count', {});" },
+    });
+    const executor = await startExecutor([outer, counting.tool], {
+      policy: {
+        check: ({ tool }) =>
+          allow(
+            tool.name === "outer"
+              ? { sandbox: "quickjs", capabilities: { tools: ["*"] } }
+              : { sandbox: "host" },
+          ),
+      },
+    });
+    const without = await dispatch(executor, dispatchBody({ id: "1", name: "outer" }));
+    expect(executionOf(without).success).toBe(false);
+    expect(counting.calls).toBe(0);
+    const capabilities = { tools: ["count"] };
+    executionOf(await dispatch(executor, dispatchBody({ id: "2", name: "outer" }, { capabilities })));
+    expect(counting.calls).toBe(1);
+  });
+
+  test("is no more time than its caller waits", async () => {
+    const held = new HeldTool();
+    const executor = await startExecutor([held.tool]);
+    const { error, receipt } = executionOf(
+      await dispatch(executor, dispatchBody({ name: "hold" }, { timeoutMs: 30 })),
+    );
+    expect(error?.code).toBe("timeout");
+    expect(receipt.enforced.wallTimeMs).toBeLessThanOrEqual(30);
+    expect(held.cancelled).toEqual(["call"]);
+  });
+});
+
+describe("a request that is refused", () => {
+  test.each<[string, string, Parameters<typeof send>[1]]>([
+    ["has another path", "404 not_found", { path: "/v1/dispatch?x=1", headers: JSON_TYPE }],
+    ["has another method", "405 method_not_allowed", { method: "GET" }],
+    ["is no JSON", "415 unsupported_media_type", { headers: { "content-type": "text/plain" }, body: "{}" }],
+    [
+      "is compressed",
+      "415 unsupported_media_type",
+      { headers: { ...JSON_TYPE, "content-encoding": "gzip" } },
+    ],
+    ["wants what there is not", "406 not_acceptable", { headers: { ...JSON_TYPE, accept: "image/png" } }],
+    ["is too large", "413 too_large", { headers: JSON_TYPE, body: " ".repeat(2_000) }],
+    ["is no UTF-8", "400 bad_request", { headers: JSON_TYPE, body: "\ud800\u00ff" }],
+    ["is not of the shape", "400 bad_request", { headers: JSON_TYPE, body: "{}" }],
+    [
+      "has another digest",
+      "422 altered",
+      { headers: { ...JSON_TYPE, "content-digest": "sha-256=:AAAA:" }, body: "{}" },
+    ],
+    [
+      "names another host",
+      "421 misdirected",
+      { headers: { ...JSON_TYPE, host: "rebound.example" }, body: "{}" },
+    ],
+    ["names another port", "421 misdirected", { headers: { ...JSON_TYPE, host: "127.0.0.1:1" }, body: "{}" }],
+    [
+      "comes from a page",
+      "421 misdirected",
+      { headers: { ...JSON_TYPE, origin: "http://127.0.0.1" }, body: "{}" },
+    ],
+    [
+      "comes from no page that is told",
+      "421 misdirected",
+      { method: "GET", path: "/v1/tools", headers: { origin: "null" } },
+    ],
+  ])("because it %s has its own status", async (_, problem, sending) => {
+    const executor = await startExecutor([], { limits: { bodyBytes: 1_000 } });
+    expect(problemOf(await send(executor, sending))).toBe(problem);
+  });
+
+  test("for its length has the connection closed, if it is long", async () => {
+    const executor = await startExecutor([], { limits: { bodyBytes: 1_000 } });
+    const headers = { ...JSON_TYPE, "content-length": "100000000" };
+    const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");
+    socket.write(
+      `POST /v1/dispatch HTTP/1.1\r\nhost: ${executor.address}\r\ncontent-type: application/json\r\ncontent-length: ${headers["content-length"]}\r\n\r\n`,
+    );
+    let text = "";
+    for await (const chunk of socket) text += chunk;
+    expect(text).toMatch(/^HTTP\/1\.1 413 /);
+    expect(text.toLowerCase()).toContain("connection: close");
+  });
+
+  test("without a length has its own status", async () => {
+    const executor = await startExecutor([]);
+    const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");
+    socket.write(
+      `POST /v1/dispatch HTTP/1.1\r\nhost: ${executor.address}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
+    );
+    const text = await new Promise<string>((resolve) =>
+      socket.once("data", (chunk) => resolve(String(chunk))),
+    );
+    expect(text).toMatch(/^HTTP\/1\.1 411 /);
+    socket.destroy();
+  });
+
+  test("for its slowness is answered by the server itself", async () => {
+    const executor = await startExecutor([], { limits: { requestMs: 100 } });
+    const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");
+    socket.write(
+      `POST /v1/dispatch HTTP/1.1\r\nhost: ${executor.address}\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{`,
+    );
+    let text = "";
+    for await (const chunk of socket) text += chunk;
+    expect(text).toMatch(/^HTTP\/1\.1 408 /);
+  });
+});
+
+test("bodies that are held have a bound together", async () => {
+  const executor = await startExecutor([], { limits: { bodyBytes: 100, requestMs: 5_000 } });
+  const port = Number(executor.address.split(":")[1]);
+  const sockets = Array.from({ length: 65 }, () => connect(port, "127.0.0.1"));
+  const answered = Promise.race(
+    sockets.map(
+      (socket) => new Promise<string>((resolve) => socket.on("data", (data) => resolve(String(data)))),
+    ),
+  );
+  for (const socket of sockets) {
+    socket.write(
+      `POST /v1/dispatch HTTP/1.1\r\nhost: ${executor.address}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n`,
+    );
+  }
+  expect(await answered).toMatch(/^HTTP\/1\.1 429 /);
+  for (const socket of sockets) socket.destroy();
+});
+
+test("a reader that is too slow misses chunks, but never the execution", async () => {
+  const CHUNKS = 200;
+  const talk = defineTool({
+    name: "talk",
+    description: "Says a lot.",
+    inputSchema: { type: "object" },
+    host: (_, context) => {
+      for (let count = 0; count < CHUNKS; count++) context.onOutput("x".repeat(100_000));
+      return "done";
+    },
+  });
+  const executor = await startExecutor([talk]);
+  const headers = { accept: "text/event-stream" };
+  const { text } = await dispatch(executor, dispatchBody({ name: "talk" }), { headers });
+  const events = new StreamReader(1_000_000).push(text);
+  expect(events.length).toBeLessThan(CHUNKS / 2);
+  expect(events.at(-1)?.event).toBe("execution");
+});
+
+describe("a client that goes away", () => {
+  test("cancels its call", async () => {
+    const held = new HeldTool();
+    const executor = await startExecutor([held.tool]);
+    const gone = new AbortController();
+    const answer = dispatch(executor, dispatchBody({ name: "hold" }), { signal: gone.signal });
+    answer.catch(() => {});
+    await until(() => held.started.length === 1);
+    gone.abort();
+    await until(() => held.cancelled.length === 1);
+    expect(held.cancelled).toEqual(["call"]);
+  });
+
+  test("does not cancel a call that somebody else waits for", async () => {
+    const held = new HeldTool();
+    const executor = await startExecutor([held.tool]);
+    const gone = new AbortController();
+    const first = dispatch(executor, dispatchBody({ name: "hold" }), { signal: gone.signal });
+    first.catch(() => {});
+    await until(() => held.started.length === 1);
+    const second = dispatch(executor, dispatchBody({ name: "hold" }));
+    const metrics = async (): Promise<string> =>
+      (await send(executor, { method: "GET", path: "/metrics" })).text;
+    while (!(await metrics()).includes("sandgate_replays_total 1"));
+    gone.abort();
+    await expect(first).rejects.toThrow();
+    held.release();
+    expect(executionOf(await second).success).toBe(true);
+    expect(held.cancelled).toEqual([]);
+  });
+
+  test("takes its waiting call out of the queue, and can send it again", async () => {
+    const held = new HeldTool();
+    const executor = await startExecutor([held.tool], { limits: { inFlight: 1 } });
+    const running = dispatch(executor, dispatchBody({ id: "a", name: "hold" }));
+    await until(() => held.started.length === 1);
+    const gone = new AbortController();
+    const waiting = dispatch(executor, dispatchBody({ id: "b", name: "hold" }), { signal: gone.signal });
+    waiting.catch(() => {});
+    const metrics = async (): Promise<string> =>
+      (await send(executor, { method: "GET", path: "/metrics" })).text;
+    while (!(await metrics()).includes("sandgate_calls_queued 1"));
+    gone.abort();
+    while (!(await metrics()).includes("sandgate_calls_queued 0"));
+    held.release();
+    await running;
+    expect(held.started).toEqual(["a"]);
+    const again = dispatch(executor, dispatchBody({ id: "b", name: "hold" }));
+    await until(() => held.started.length === 2);
+    held.release();
+    expect(executionOf(await again).success).toBe(true);
+  });
+});

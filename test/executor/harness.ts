@@ -1,0 +1,167 @@
+import { once } from "node:events";
+import { type RequestOptions, request } from "node:http";
+import { onTestFinished } from "vitest";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { defineTool, type Tool } from "../../src/engine/tool.ts";
+import { Executor, type ExecutorOptions } from "../../src/executor/executor.ts";
+import type { JsonObject } from "../../src/json/value.ts";
+import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { readExecution, readProblem } from "../../src/remote-protocol/bodies.ts";
+import type { RemoteExecution } from "../../src/remote-protocol/messages.ts";
+import { openSandboxes } from "../../src/sandboxes/router.ts";
+
+/** A tool whose calls the test holds, and ends by hand. */
+export class HeldTool {
+  readonly tool: Tool = defineTool({
+    name: "hold",
+    description: "Waits until it is let go.",
+    inputSchema: { type: "object" },
+    host: (input, context) => {
+      const { signal, callId } = context;
+      this.started.push(callId);
+      context.onOutput(`started ${callId}`);
+      return new Promise((resolve, reject) => {
+        this.#release.push(() => resolve(input));
+        signal.addEventListener("abort", () => {
+          this.cancelled.push(callId);
+          reject(new Error("stopped"));
+        });
+      });
+    },
+  });
+  readonly started: string[] = [];
+  readonly cancelled: string[] = [];
+  readonly #release: (() => void)[] = [];
+
+  /** Lets the oldest call that runs end. */
+  release(): void {
+    this.#release.shift()?.();
+  }
+
+  releaseAll(): void {
+    for (const release of this.#release.splice(0)) release();
+  }
+}
+
+/** A tool that returns its input, and counts its calls. */
+export class CountingTool {
+  calls = 0;
+  readonly tool: Tool = defineTool({
+    name: "count",
+    description: "Returns its input.",
+    inputSchema: { type: "object" },
+    host: (input) => {
+      this.calls++;
+      return input as JsonObject;
+    },
+  });
+}
+
+/** Starts an executor that lives as long as the test. */
+export async function startExecutor(
+  tools: readonly Tool[],
+  options: Partial<ExecutorOptions> = {},
+): Promise<Executor> {
+  const registry = new ToolRegistry();
+  for (const tool of tools) registry.register(tool);
+  const sandboxes = await openSandboxes();
+  const executor = await Executor.start({
+    registry,
+    policy: new HostPolicy(),
+    sandboxes,
+    listen: "127.0.0.1:0",
+    ...options,
+    limits: { drainMs: 500, ...options.limits },
+  });
+  onTestFinished(async () => {
+    await executor.close();
+    await sandboxes.close();
+  });
+  return executor;
+}
+
+/** What came back. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+/** What is sent. */
+export interface Sending {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** Sends a request to an executor: exactly these headers, besides those that HTTP needs. */
+export async function send({ address }: { readonly address: string }, sending: Sending): Promise<Answer> {
+  const { method = "POST", path = "/v1/dispatch", headers = {}, body = "", signal } = sending;
+  const options: RequestOptions = {
+    ...where(address),
+    method,
+    path,
+    agent: false,
+    ...(signal && { signal }),
+    headers: { ...(method === "POST" && { "content-length": Buffer.byteLength(body) }), ...headers },
+  };
+  const sent = request(options);
+  sent.end(body);
+  const [response] = await once(sent, "response");
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return { status: response.statusCode, headers: response.headers, text: Buffer.concat(chunks).toString() };
+}
+
+function where(address: string): RequestOptions {
+  if (address.startsWith("unix:")) return { socketPath: address.slice(5) };
+  const { hostname, port } = new URL(`http://${address}`);
+  return { host: hostname.replace(/^\[|\]$/g, ""), port };
+}
+
+/** The body of a dispatch. */
+export function dispatchBody(
+  call: { readonly id?: string; readonly name: string; readonly arguments?: unknown },
+  more: {
+    readonly session?: string;
+    readonly limits?: object;
+    readonly capabilities?: object;
+    readonly timeoutMs?: number;
+  } = {},
+): string {
+  const { session = "session", limits = {}, capabilities = {}, timeoutMs } = more;
+  return JSON.stringify({
+    call: { id: "call", arguments: {}, ...call },
+    session,
+    grant: { limits, capabilities },
+    timeoutMs,
+  });
+}
+
+/** Sends a dispatch as JSON. */
+export function dispatch(
+  executor: { readonly address: string },
+  body: string,
+  sending: Omit<Sending, "body"> = {},
+): Promise<Answer> {
+  const headers = { "content-type": "application/json", ...sending.headers };
+  return send(executor, { ...sending, headers, body });
+}
+
+/** The execution that an answer holds. */
+export function executionOf({ status, text }: Answer): RemoteExecution {
+  if (status !== 200) throw new Error(`status ${status}: ${text}`);
+  return readExecution(text);
+}
+
+/** The status and the code of an answer that holds none. */
+export function problemOf({ status, text }: Answer): string {
+  return `${status} ${readProblem(text).error.code}`;
+}
+
+/** Waits until something holds: for what another process or a socket brings about. */
+export async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2));
+}

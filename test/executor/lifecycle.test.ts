@@ -1,0 +1,154 @@
+import { once } from "node:events";
+import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "undici";
+import { describe, expect, onTestFinished, test } from "vitest";
+import {
+  CountingTool,
+  dispatch,
+  dispatchBody,
+  executionOf,
+  HeldTool,
+  problemOf,
+  send,
+  startExecutor,
+  until,
+} from "./harness.ts";
+
+async function createFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "sandgate-executor-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+describe("where an executor listens", () => {
+  test("is loopback or a unix socket, unless callers must prove who they are", async () => {
+    for (const listen of ["0.0.0.0:0", "[::]:0", "192.0.2.1:0", "executor.example:0"]) {
+      await expect(startExecutor([], { listen })).rejects.toThrow(/loopback or a unix socket only/);
+    }
+    const open = await startExecutor([], { listen: "0.0.0.0:0", token: "0123456789abcdef" });
+    expect(open.address).toMatch(/^0\.0\.0\.0:[0-9]+$/);
+  });
+
+  test.each([
+    "7420",
+    "localhost",
+    "127.0.0.1:99999",
+    "unix:",
+    `unix:/${"x".repeat(200)}`,
+    "fd:x",
+    "http://127.0.0.1:1",
+  ])("is not %s", async (listen) => {
+    await expect(startExecutor([], { listen })).rejects.toThrow(/listen must be HOST:PORT/);
+  });
+
+  test("can be named by localhost, its address, and by names of its own", async () => {
+    const executor = await startExecutor([new CountingTool().tool], { hosts: ["Executor.Example"] });
+    const port = executor.address.split(":")[1];
+    for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, "executor.example", "EXECUTOR.example"]) {
+      const answer = await dispatch(executor, dispatchBody({ name: "count" }), { headers: { host } });
+      expect(executionOf(answer).success).toBe(true);
+    }
+  });
+
+  test("can be a unix socket of this user alone, which is gone afterwards", async () => {
+    const folder = await createFolder();
+    const path = join(folder, "executor.sock");
+    const executor = await startExecutor([new CountingTool().tool], { listen: `unix:${path}` });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(executor.address).toBe(`unix:${path}`);
+    const answer = await dispatch(executor, dispatchBody({ name: "count" }), {
+      headers: { host: "localhost" },
+    });
+    expect(executionOf(answer).success).toBe(true);
+    await executor.close();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("can be the socket of an executor that is no more, but not of one that lives, and no other file", async () => {
+    const folder = await createFolder();
+    const path = join(folder, "executor.sock");
+    // A socket whose server is gone without having removed it.
+    const dead = createServer().listen(join(folder, "dead"));
+    await once(dead, "listening");
+    const { rename } = await import("node:fs/promises");
+    await rename(join(folder, "dead"), path);
+    dead.close();
+    await once(dead, "close");
+    await startExecutor([], { listen: `unix:${path}` });
+    await expect(startExecutor([], { listen: `unix:${path}` })).rejects.toThrow("the address is in use");
+    await writeFile(join(folder, "file"), "precious");
+    await expect(startExecutor([], { listen: `unix:${join(folder, "file")}` })).rejects.toThrow(/no socket/);
+  });
+
+  test("is told when it is taken", async () => {
+    const executor = await startExecutor([]);
+    await expect(startExecutor([], { listen: executor.address })).rejects.toThrow("the address is in use");
+  });
+});
+
+describe("an executor that is told to end", () => {
+  test("answers what it has taken, and refuses the rest", async () => {
+    const held = new HeldTool();
+    const executor = await startExecutor([held.tool], { limits: { drainMs: 5_000 } });
+    const answers = Array.from({ length: 20 }, (_, index) =>
+      dispatch(executor, dispatchBody({ id: `c${index}`, name: "hold" })),
+    );
+    const kept = new Client(`http://${executor.address}`);
+    onTestFinished(() => kept.destroy());
+    const ready = async (): Promise<number> => {
+      const { statusCode, body } = await kept.request({ method: "GET", path: "/readyz" });
+      await body.dump();
+      return statusCode;
+    };
+    expect(await ready()).toBe(200);
+    await until(() => held.started.length === 20);
+    const closed = executor.close();
+    expect(await ready()).toBe(503);
+    await expect(send(executor, { method: "GET", path: "/readyz" })).rejects.toThrow(/ECONNREFUSED/);
+    held.releaseAll();
+    const executions = (await Promise.all(answers)).map(executionOf);
+    expect(executions.map(({ success }) => success)).toEqual(Array(20).fill(true));
+    await closed;
+  });
+
+  test("refuses new calls on connections that are still open", async () => {
+    const held = new HeldTool();
+    const executor = await startExecutor([held.tool], { limits: { drainMs: 5_000 } });
+    const running = dispatch(executor, dispatchBody({ id: "a", name: "hold" }));
+    await until(() => held.started.length === 1);
+    const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");
+    await once(socket, "connect");
+    // The executor knows the connection when it has answered on it.
+    socket.write(`GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n`);
+    await once(socket, "data");
+    const closed = executor.close();
+    const body = dispatchBody({ id: "b", name: "hold" });
+    socket.write(
+      `POST /v1/dispatch HTTP/1.1\r\nhost: ${executor.address}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    let text = "";
+    for await (const chunk of socket) text += chunk;
+    expect(text).toMatch(/^HTTP\/1\.1 503 /);
+    expect(text).toContain('"code":"draining"');
+    held.releaseAll();
+    expect(executionOf(await running).success).toBe(true);
+    await closed;
+    expect(held.started).toEqual(["a"]);
+  });
+
+  test("cancels what takes too long, and answers all the same", async () => {
+    const held = new HeldTool();
+    const executor = await startExecutor([held.tool], { limits: { drainMs: 50, inFlight: 1 } });
+    const running = dispatch(executor, dispatchBody({ id: "a", name: "hold" }));
+    await until(() => held.started.length === 1);
+    const waiting = dispatch(executor, dispatchBody({ id: "b", name: "hold" }));
+    while (!(await send(executor, { method: "GET", path: "/metrics" })).text.includes("calls_queued 1"));
+    await executor.close();
+    expect(executionOf(await running).error).toMatchObject({ code: "cancelled", effect: "unknown" });
+    expect(problemOf(await waiting)).toBe("503 draining");
+    expect(held.started).toEqual(["a"]);
+  });
+});
