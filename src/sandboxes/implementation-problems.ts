@@ -1,6 +1,6 @@
 import { isJsonObject } from "../json/value.ts";
 import { IMPLEMENTATION_NAMES, type ToolImplementations } from "./implementation.ts";
-import { parseEndpoint } from "./remote/implementation.ts";
+import { remoteProblem } from "./remote/implementation.ts";
 
 /** Every reason why implementations cannot be registered, whatever they are. Nothing is read or run. */
 export function implementationProblems(implementations: ToolImplementations): readonly string[] {
@@ -47,10 +47,7 @@ const CHECKS: Record<keyof ToolImplementations, (given: unknown) => string | und
     if (file !== undefined && !isLocation(file)) return "quickjs.file must be a path or a file: URL";
     return isOptionalString(given["export"]) ? undefined : "quickjs.export must be a string";
   },
-  remote: (given) => {
-    const endpoint = parseEndpoint(isJsonObject(given) ? given["url"] : undefined);
-    return typeof endpoint === "string" ? `remote.${endpoint}` : undefined;
-  },
+  remote: remoteProblem,
 };
 
 function isLocation(value: unknown): boolean {

@@ -1,3 +1,4 @@
+import { copyPlain, type PlainCopy } from "../json/plain-copy.ts";
 import { freezeJson, type JsonValue, JsonValueError } from "../json/value.ts";
 
 /** A tool's output after it crossed the border: a fresh frozen tree, or why it is none. */
@@ -42,5 +43,38 @@ export function checkOutput(text: string, maxBytes: number | undefined, streamed
     const why =
       error instanceof JsonValueError ? `an output that is refused: ${error.message}` : "no valid JSON";
     return { status: "failed", message: `Tool returned ${why}`, outputBytes };
+  }
+}
+
+/**
+ * Checks an output that a function in this thread returned: the same as {@link encodeOutput} and
+ * {@link checkOutput}, without the text where a copy does. Never throws.
+ *
+ * @param streamedBytes As in {@link checkOutput}.
+ */
+export function checkReturned(
+  value: unknown,
+  maxBytes: number | undefined,
+  streamedBytes: number,
+): CheckedOutput {
+  const copy = tryCopy(value);
+  if (copy === undefined) {
+    const encoded = encodeOutput(value);
+    if (typeof encoded === "string") return checkOutput(encoded, maxBytes, streamedBytes);
+    return { status: "failed", message: encoded.message, outputBytes: streamedBytes };
+  }
+  const outputBytes = copy.bytes + streamedBytes;
+  if (outputBytes > (maxBytes ?? Number.POSITIVE_INFINITY)) {
+    return { status: "limit_exceeded", limit: "outputBytes", outputBytes };
+  }
+  return { status: "completed", output: copy.value, outputBytes };
+}
+
+function tryCopy(value: unknown): PlainCopy | undefined {
+  try {
+    return copyPlain(value);
+  } catch {
+    // What its getters throw is told where `JSON.stringify` meets it.
+    return undefined;
   }
 }

@@ -1,6 +1,9 @@
+import type { EgressOptions } from "../egress/egress.ts";
 import type { SandboxMode } from "../policy/sandbox-mode.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
 import { sandboxesOf, type ToolImplementations } from "./implementation.ts";
+import { checkCredentials, type ExecutorCredentials } from "./remote/executor-credentials.ts";
+import type { SecretSource } from "./remote/secrets.ts";
 import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./sandbox.ts";
 import type { WorkerPoolOptions } from "./worker-pool.ts";
 
@@ -12,6 +15,12 @@ export interface SandboxesOptions {
     /** Where it is kept that a component is valid. Default: `sandgate/wasm` in the user's cache directory. */
     readonly cacheDirectory?: string;
   };
+  /** How tools' requests leave: who resolves names, which authorities of certificates are trusted. */
+  readonly egress?: EgressOptions;
+  /** Finds the values of secrets that a grant names. Default: the environment variables of these names. */
+  readonly secrets?: SecretSource;
+  /** How executors know who calls. Default: they do not ask. */
+  readonly remote?: ExecutorCredentials;
 }
 
 /** The open sandboxes: what a `DispatchContext` needs. Whoever opened them closes them. */
@@ -26,7 +35,11 @@ export interface Sandboxes extends SandboxRouter, AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Opens the sandboxes. What runs Wasm, QuickJS or HTTP is loaded when a call first needs it. */
+/**
+ * Opens the sandboxes. What runs Wasm, QuickJS or HTTP is loaded when a call first needs it.
+ *
+ * @throws {TypeError} when the credentials for executors are none.
+ */
 export async function openSandboxes(options: SandboxesOptions = {}): Promise<Sandboxes> {
   return new LazySandboxes(options);
 }
@@ -36,12 +49,18 @@ class LazySandboxes implements Sandboxes {
   readonly #opened = new Map<SandboxMode, Sandbox | Promise<Sandbox>>();
   #closed = false;
 
-  constructor({ workers = {}, wasm = {} }: SandboxesOptions) {
+  constructor({ workers = {}, wasm = {}, egress = {}, secrets, remote = {} }: SandboxesOptions) {
+    const credentials = checkCredentials(remote);
     this.#open = {
       host: () => new HostSandbox({ workers }),
       wasm: async () => new (await import("./wasm/wasm-sandbox.ts")).WasmSandbox({ ...wasm, workers }),
       quickjs: async () => new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers }),
-      remote: async () => new (await import("./remote/remote-sandbox.ts")).RemoteSandbox(),
+      remote: async () =>
+        new (await import("./remote/remote-sandbox.ts")).RemoteSandbox({
+          egress,
+          credentials,
+          ...(secrets && { secrets }),
+        }),
     };
   }
 

@@ -15,6 +15,9 @@ export interface Sandbox {
   /** What it can give a task beyond its input. */
   readonly capabilities: ReadonlySet<CapabilityName>;
 
+  /** The same for tools with these implementations, where it depends on them. */
+  capabilitiesFor?(implementations: ToolImplementations): ReadonlySet<CapabilityName>;
+
   /**
    * Which of the limits it enforces by itself where a grant names none, and how. The engine lays the grant's
    * limits over them.
@@ -62,6 +65,8 @@ export interface SandboxTask {
   readonly observer: TaskObserver;
   /** For functions in this process only; never crosses a border. */
   readonly embedder: unknown;
+  /** How many calls are above this one: 0 for the model's, 1 for a call that its tool makes. Default: 0. */
+  readonly nesting?: number;
   /** Calls another tool for this one. Absent where the grant gives no tools. */
   readonly callTool?: CallTool;
 }
@@ -98,6 +103,8 @@ export type NestedResult =
 
 /** Where a running task's chunks and log lines go. Neither method throws. */
 export interface TaskObserver {
+  /** Whether anybody listens: what nobody hears need not be brought from far away. Default: `true`. */
+  readonly listening?: boolean;
   output(chunk: string): void;
   log(level: LogLevel, message: string): void;
 }
@@ -114,6 +121,14 @@ export interface ResourceUse {
   readonly logLines?: number;
   /** Calls that it made to other tools. */
   readonly nestedCalls?: number;
+  /** Every connection over which it was asked for elsewhere, in order: the origin, and the address behind it. */
+  readonly contacted?: readonly { readonly origin: string; readonly address: string }[];
+  /** Bytes that were sent over the network, heads included. */
+  readonly bytesUp?: number;
+  /** Bytes that were received over the network, heads included. */
+  readonly bytesDown?: number;
+  /** How often somebody elsewhere was asked to run it. */
+  readonly attempts?: number;
 }
 
 /**
@@ -130,6 +145,8 @@ export type SandboxOutcome = {
   readonly effect: Effect;
   readonly used: ResourceUse;
   readonly detail?: string;
+  /** The limits that held, where they are not those of the task. Frozen. */
+  readonly enforced?: ResourceLimits;
 } & (
   | { /** Deeply frozen, and nobody else's. */ readonly status: "completed"; readonly output: JsonValue }
   | { readonly status: "failed" /** The tool's own words. */; readonly message: string }
@@ -137,7 +154,22 @@ export type SandboxOutcome = {
   | { readonly status: "timeout" }
   | { readonly status: "cancelled" }
   | { /** It did not start. */ readonly status: "unavailable" }
+  | {
+      /** It did not start: whoever was to run it elsewhere refused it, in these words. */
+      readonly status: "refused";
+      readonly reason: RefusalReason;
+      readonly message: string;
+    }
 );
+
+/** Why somebody elsewhere did not let a task start. */
+export type RefusalReason =
+  | "validation_error"
+  | "permission_denied"
+  | "user_denied"
+  | "confirmation_timeout"
+  | "limit_unenforceable"
+  | "sandbox_unavailable";
 
 /** A tool cannot be made ready to run. `message` says why, for whoever registers it. */
 export class ToolPreparationError extends Error {

@@ -4,7 +4,22 @@
  * @throws whatever a getter or trap of the value throws.
  */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    typeof (value as { readonly then?: unknown }).then === "function"
+  );
+}
+
+/**
+ * {@link adopt}, but a promise that nobody changed as it is: that saves two turns of the queue.
+ *
+ * @throws whatever a getter or trap of the value throws.
+ */
+export function toPromise(value: PromiseLike<unknown>): Promise<unknown> {
+  return value instanceof Promise && value.constructor === Promise && value.then === Promise.prototype.then
+    ? value
+    : adopt(value);
 }
 
 /**

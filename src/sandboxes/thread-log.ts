@@ -1,5 +1,5 @@
 import type { LogLevel } from "./log-level.ts";
-import { type ThreadTask, tell } from "./worker-thread.ts";
+import type { TaskThread } from "./thread-message.ts";
 
 /** What one call may log; what comes after is left out. */
 export interface LogBudget {
@@ -16,12 +16,12 @@ export const DEFAULT_LOG_BUDGET: LogBudget = Object.freeze({
 
 /** Carries an untrusted tool's log lines out of its thread, within a budget. */
 export class ThreadLog {
-  readonly #task: ThreadTask;
+  readonly #thread: TaskThread;
   #leftLines: number;
   #leftBytes: number;
 
-  constructor(task: ThreadTask, budget: LogBudget = DEFAULT_LOG_BUDGET) {
-    this.#task = task;
+  constructor(thread: TaskThread, budget: LogBudget = DEFAULT_LOG_BUDGET) {
+    this.#thread = thread;
     this.#leftLines = budget.lines;
     this.#leftBytes = budget.bytes;
   }
@@ -37,6 +37,6 @@ export class ThreadLog {
     this.#leftBytes -= Buffer.byteLength(message) + 1;
     const isWithin = this.#leftLines >= 0 && this.#leftBytes > 0;
     const line = isWithin ? message : "(the log ends here: the call wrote too much)";
-    tell(this.#task, { type: "log", level, message: line });
+    this.#thread.tell({ type: "log", level, message: line });
   }
 }

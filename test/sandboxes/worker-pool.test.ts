@@ -1,51 +1,219 @@
 import { existsSync, readdirSync } from "node:fs";
-import { expect, test } from "vitest";
-import { entryBeside } from "../../src/sandboxes/entry.ts";
-import { WorkerPool } from "../../src/sandboxes/worker-pool.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import type { PoolOutcome, PoolTaskOptions } from "../../src/sandboxes/pool-task.ts";
+import { WorkerPool, type WorkerPoolOptions } from "../../src/sandboxes/worker-pool.ts";
+import type { Step } from "../fixtures/pool/entry.ts";
 
-const entry = entryBeside(new URL("../../src/sandboxes/host/x.ts", import.meta.url).pathname, "worker-entry");
-const module = new URL("../fixtures/worker/contract.ts", import.meta.url).href;
-const options = { wallTimeMs: undefined, signal: undefined, observer: { output: () => {}, log: () => {} } };
-const task = (name: string): object => ({
-  module,
-  export: name,
-  input: {},
-  callId: "",
-  sessionId: "",
-  toolName: "",
+const entry = new URL("../fixtures/pool/entry.ts", import.meta.url).href;
+const SILENT = { output: () => {}, log: () => {} };
+
+const pools: WorkerPool[] = [];
+afterEach(async () => {
+  await Promise.all(pools.splice(0).map((pool) => pool.close()));
+});
+
+function open(options: WorkerPoolOptions): WorkerPool {
+  const pool = new WorkerPool({ entry }, options);
+  pools.push(pool);
+  return pool;
+}
+
+interface Ran {
+  readonly threadId: number;
+  readonly artifact?: unknown;
+  readonly reply?: string;
+}
+
+function run(
+  pool: WorkerPool,
+  step: Step,
+  options: Partial<PoolTaskOptions> = {},
+): Promise<PoolOutcome<Ran>> {
+  return pool.run<Ran>(step, { wallTimeMs: undefined, signal: undefined, observer: SILENT, ...options });
+}
+
+const ANSWER: Step = { kind: "answer" };
+const SPIN_FOREVER: Step = { kind: "spin", ms: 1e9 };
+const isReturned = ({ status }: PoolOutcome<Ran>): boolean => status === "returned";
+
+describe("a pool's thread", () => {
+  test("runs one task at a time, and those that wait go on elsewhere as soon as a thread is free", async () => {
+    const pool = open({ threads: 2 });
+    await Promise.all([run(pool, ANSWER), run(pool, ANSWER)]);
+    const long = run(pool, SPIN_FOREVER, { wallTimeMs: 2_000 });
+    const short = Array.from({ length: 20 }, () => run(pool, { kind: "spin", ms: 1 }));
+    const outcomes = await Promise.race([long, Promise.all(short)]);
+    expect(outcomes).toHaveLength(20);
+    expect((outcomes as PoolOutcome<Ran>[]).every(isReturned)).toBe(true);
+    expect(await long).toMatchObject({ status: "timeout", started: true });
+  });
+
+  test("that is ended costs the task that ran in it, and none that waited", async () => {
+    const pool = open({ threads: 1 });
+    const running = run(pool, SPIN_FOREVER, { wallTimeMs: 50 });
+    const waiting = Array.from({ length: 40 }, () => run(pool, ANSWER));
+    expect(await running).toMatchObject({ status: "timeout", started: true });
+    expect((await Promise.all(waiting)).every(isReturned)).toBe(true);
+  });
+
+  test.each<[Step, string]>([
+    [{ kind: "exit" }, "exit code 3"],
+    [{ kind: "throw later" }, "the step threw later"],
+  ])("that breaks costs the task that ran in it: $kind", async (step, reason) => {
+    const pool = open({ threads: 1 });
+    const running = run(pool, step);
+    const waiting = Array.from({ length: 20 }, () => run(pool, ANSWER));
+    const outcome = await running;
+    expect(outcome).toMatchObject({ status: "crashed", started: true });
+    expect(String((outcome as { error?: unknown }).error)).toContain(reason);
+    expect((await Promise.all(waiting)).every(isReturned)).toBe(true);
+  });
+
+  test("goes on after a task that throws", async () => {
+    const pool = open({ threads: 1 });
+    const before = await run(pool, ANSWER);
+    expect(await run(pool, { kind: "throw" })).toMatchObject({ status: "crashed" });
+    expect(await run(pool, ANSWER)).toMatchObject({ result: (before as { result?: Ran }).result });
+  });
+
+  test("that does not start is not started again and again: its tasks are told so", async () => {
+    const broken = new WorkerPool({ entry: `${entry}.missing` }, { threads: 1 });
+    pools.push(broken);
+    const outcomes = await Promise.all([run(broken, ANSWER), run(broken, ANSWER)]);
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: "unavailable", reason: expect.stringContaining("missing") });
+    }
+  });
+
+  test("hands over everything that a task told before its result", async () => {
+    const pool = open({ threads: 1 });
+    const chunks: string[] = [];
+    const observer = { output: (chunk: string) => void chunks.push(chunk), log: () => {} };
+    await run(pool, { kind: "tell", lines: 500 }, { observer });
+    expect(chunks).toHaveLength(500);
+    expect(chunks.at(-1)).toBe("499 ");
+  });
+});
+
+describe("a task", () => {
+  test("that waits too long for a thread is told so, and never begins", async () => {
+    const pool = open({ threads: 1, maxWaitMs: 100 });
+    const running = run(pool, { kind: "sleep", ms: 400 });
+    expect(await run(pool, ANSWER)).toEqual({
+      status: "unavailable",
+      reason: "no free thread within 100 ms",
+      wallTimeMs: 0,
+    });
+    expect(isReturned(await running)).toBe(true);
+  });
+
+  test("that is cancelled while it waits costs no thread", async () => {
+    const pool = open({ threads: 1 });
+    const { result: before } = (await run(pool, ANSWER)) as { result?: Ran };
+    const running = run(pool, { kind: "sleep", ms: 50 });
+    const cancel = new AbortController();
+    const waiting = run(pool, SPIN_FOREVER, { signal: cancel.signal });
+    cancel.abort();
+    expect(await waiting).toEqual({ status: "cancelled", started: false, wallTimeMs: 0 });
+    await running;
+    expect(await run(pool, ANSWER)).toMatchObject({ result: before });
+  });
+
+  test("that is cancelled while it runs is over", async () => {
+    const pool = open({ threads: 1 });
+    await run(pool, ANSWER);
+    const cancel = new AbortController();
+    const running = run(pool, SPIN_FOREVER, { signal: cancel.signal });
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    cancel.abort();
+    expect(await running).toMatchObject({ status: "cancelled", started: true });
+  });
+
+  test("finds what many tasks need in every thread, and no longer what was forgotten", async () => {
+    const pool = open({ threads: 2 });
+    const artifact = { name: "a", value: { big: "thing" } };
+    const steps = Array.from({ length: 8 }, () => run(pool, { kind: "spin", ms: 2 }, { artifact }));
+    for (const outcome of await Promise.all(steps)) {
+      expect(outcome).toMatchObject({ result: { artifact: { big: "thing" } } });
+    }
+    pool.forget("a");
+    const changed = { name: "a", value: "another" };
+    expect(await run(pool, ANSWER, { artifact: changed })).toMatchObject({ result: { artifact: "another" } });
+  });
+
+  test("finds what it needs, however many others there were", async () => {
+    const pool = open({ threads: 1 });
+    for (let i = 0; i < 100; i++) {
+      const artifact = { name: `n${i % 50}`, value: i % 50 };
+      expect(await run(pool, ANSWER, { artifact })).toMatchObject({ result: { artifact: i % 50 } });
+    }
+  });
+});
+
+describe("a task that asks", () => {
+  test("waits for the reply, and others run in the meantime", async () => {
+    const pool = open({ threads: 2 });
+    await Promise.all([run(pool, ANSWER), run(pool, ANSWER)]);
+    const { promise: reply, resolve } = Promise.withResolvers<string>();
+    const asking = run(pool, { kind: "ask", text: "?" }, { onRequest: () => reply });
+    const others = await Promise.all(Array.from({ length: 20 }, () => run(pool, ANSWER)));
+    expect(others.every(isReturned)).toBe(true);
+    resolve("!");
+    expect(await asking).toMatchObject({ result: { reply: "!" } });
+  });
+
+  test("for another task does not starve it, however deep and however many", async () => {
+    const pool = open({ threads: 1 });
+    const ask = (nesting: number): Promise<PoolOutcome<Ran>> =>
+      nesting === 3
+        ? run(pool, ANSWER, { nesting })
+        : run(
+            pool,
+            { kind: "ask", text: "" },
+            {
+              nesting,
+              onRequest: async () => (await ask(nesting + 1)).status,
+            },
+          );
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => ask(0)));
+    for (const outcome of outcomes) expect(outcome).toMatchObject({ result: { reply: "returned" } });
+  });
+
+  test("is ended at its deadline although nobody replies", async () => {
+    const pool = open({ threads: 1 });
+    const never = new Promise<string>(() => {});
+    const asking = run(pool, { kind: "ask", text: "?" }, { wallTimeMs: 50, onRequest: () => never });
+    expect(await asking).toMatchObject({ status: "timeout", started: true });
+    expect(isReturned(await run(pool, ANSWER))).toBe(true);
+  });
 });
 
 const threads = (): number => readdirSync("/proc/self/task").length;
 const canCount = existsSync("/proc/self/task");
 
-test.runIf(canCount)(
-  `a pool that is closed leaves no thread, however early and busy it is${canCount ? "" : " (this system does not tell its threads)"}`,
-  async () => {
-    const close = async (delayMs: number): Promise<void> => {
-      const pool = new WorkerPool(entry, { threads: 2 });
-      const running = [
-        pool.run(task("loop"), options),
-        pool.run(task("loop"), options),
-        pool.run(task("echo"), options),
-      ];
-      await new Promise((resolve) => setTimeout(resolve, delayMs));
-      await pool.close();
-      for (const { status } of await Promise.all(running))
-        expect(["cancelled", "returned"]).toContain(status);
-    };
-    await close(100);
-    const before = threads();
-    for (const delayMs of [0, 1, 5, 20, 30, 40, 60, 100]) await close(delayMs);
-    await expect.poll(threads).toBeLessThanOrEqual(before);
-  },
-);
+describe("a pool that is closed", () => {
+  test.runIf(canCount)(
+    `leaves no thread, however early and busy it is${canCount ? "" : " (this system does not tell its threads)"}`,
+    async () => {
+      const close = async (delayMs: number): Promise<void> => {
+        const pool = new WorkerPool({ entry }, { threads: 2 });
+        const running = [SPIN_FOREVER, SPIN_FOREVER, ANSWER].map((step) => run(pool, step));
+        await new Promise((resolve) => setTimeout(resolve, delayMs));
+        await pool.close();
+        for (const { status } of await Promise.all(running))
+          expect(["cancelled", "returned"]).toContain(status);
+      };
+      await close(100);
+      const before = threads();
+      for (const delayMs of [0, 1, 5, 20, 30, 40, 60, 100]) await close(delayMs);
+      await expect.poll(threads).toBeLessThanOrEqual(before);
+    },
+  );
 
-test("a pool that is closed takes no task, and may be closed again", async () => {
-  const pool = new WorkerPool(entry, { threads: 1 });
-  await pool.close();
-  await pool.close();
-  expect(await pool.run(task("echo"), options)).toMatchObject({
-    status: "unavailable",
-    reason: "the pool is closed",
+  test("takes no task, and may be closed again", async () => {
+    const pool = open({ threads: 1 });
+    await pool.close();
+    await pool.close();
+    expect(await run(pool, ANSWER)).toMatchObject({ status: "unavailable", reason: "the pool is closed" });
   });
 });

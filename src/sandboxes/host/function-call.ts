@@ -2,18 +2,23 @@ import type { LogLevel } from "../log-level.ts";
 import type { SandboxTask } from "../sandbox.ts";
 import type { HostContext, HostLogger } from "./implementation.ts";
 
+/** What a call's context asks of whoever runs it. */
+export interface CallRunner {
+  /** The chunks exceed the output budget. */
+  overflow(): void;
+}
+
 /** The context of one host function's call. What most tools never ask for is made when it is asked for. */
 export class FunctionCall implements HostContext {
   readonly #task: SandboxTask;
-  readonly #onOverflow: () => void;
+  readonly #runner: CallRunner;
   #abort: AbortController | undefined;
   #stopped = false;
   #outputBytes = 0;
 
-  /** @param onOverflow called when the chunks exceed the output budget. */
-  constructor(task: SandboxTask, onOverflow: () => void) {
+  constructor(task: SandboxTask, runner: CallRunner) {
     this.#task = task;
-    this.#onOverflow = onOverflow;
+    this.#runner = runner;
   }
 
   get callId(): string {
@@ -49,7 +54,8 @@ export class FunctionCall implements HostContext {
   onOutput(chunk: string): void {
     const text = String(chunk);
     this.#outputBytes += Buffer.byteLength(text);
-    if (this.#outputBytes > (this.#task.limits.outputBytes ?? Number.POSITIVE_INFINITY)) this.#onOverflow();
+    if (this.#outputBytes > (this.#task.limits.outputBytes ?? Number.POSITIVE_INFINITY))
+      this.#runner.overflow();
     else this.#task.observer.output(text);
   }
 

@@ -1,8 +1,8 @@
-import { checkOutput, encodeOutput } from "../output.ts";
+import { checkReturned } from "../output.ts";
 import type { Effect, ResourceUse, SandboxOutcome, SandboxTask } from "../sandbox.ts";
-import { adopt, isThenable } from "../thenable.ts";
+import { isThenable, toPromise } from "../thenable.ts";
 import { describeThrown } from "../thrown.ts";
-import { FunctionCall } from "./function-call.ts";
+import { type CallRunner, FunctionCall } from "./function-call.ts";
 import type { HostImplementation, HostInstance } from "./implementation.ts";
 
 /** How long a tool that was told to stop may take, before the call ends without it. */
@@ -14,10 +14,10 @@ type StopCause = "timeout" | "cancelled" | "limit_exceeded";
 export class FunctionRunner {
   /** What factories made before: an instance is for one call. */
   readonly #usedInstances = new WeakSet<object>();
-  readonly #running = new Set<FunctionRun>();
+  readonly #running = new RunningCalls();
 
   run(implementation: HostImplementation, task: SandboxTask): SandboxOutcome | Promise<SandboxOutcome> {
-    const run = new FunctionRun(task);
+    const run = new FunctionRun(task, this.#running);
     let result: unknown;
     try {
       if (typeof implementation === "function") result = implementation(task.input as never, run.call);
@@ -29,12 +29,10 @@ export class FunctionRunner {
         run.instance = instance;
         result = instance.execute(task.input as never, run.call);
       }
-      if (!isThenable(result)) return run.returned(result);
+      return isThenable(result) ? run.settle(toPromise(result)) : run.returned(result);
     } catch (thrown) {
       return run.threw(thrown);
     }
-    this.#running.add(run);
-    return run.settle(result).finally(() => this.#running.delete(run));
   }
 
   #flawOf(instance: HostInstance): string | undefined {
@@ -46,7 +44,7 @@ export class FunctionRunner {
   /** Cancels what runs, and waits for it. */
   async close(): Promise<void> {
     await Promise.all(
-      Array.from(this.#running, (run) => {
+      this.#running.all.map((run) => {
         run.stop("cancelled");
         return run.ended;
       }),
@@ -54,45 +52,87 @@ export class FunctionRunner {
   }
 }
 
+/** The calls that wait for their tools. A list: a set that is added to and deleted from makes garbage. */
+class RunningCalls {
+  readonly #runs: FunctionRun[] = [];
+
+  get all(): readonly FunctionRun[] {
+    return [...this.#runs];
+  }
+
+  add(run: FunctionRun): void {
+    run.place = this.#runs.push(run) - 1;
+  }
+
+  /** The last one takes the place of the one that goes. */
+  remove(run: FunctionRun): void {
+    if (this.#runs[run.place] !== run) return;
+    const last = this.#runs.pop();
+    if (last === undefined || last === run) return;
+    this.#runs[run.place] = last;
+    last.place = run.place;
+  }
+}
+
 /** One call of a host function, until it has an outcome. */
-class FunctionRun {
+class FunctionRun implements CallRunner {
   readonly call: FunctionCall;
   instance: HostInstance | undefined;
+  /** Where it is in the list of those that wait. */
+  place = -1;
   /** Settles when the call has its outcome. */
   ended: Promise<SandboxOutcome> | undefined;
   readonly #task: SandboxTask;
+  /** Where the run is found as long as it waits. */
+  readonly #running: RunningCalls;
   readonly #startedAt: number = performance.now();
   #cause: StopCause | undefined;
-  #end: ((outcome: SandboxOutcome) => void) | undefined;
+  #resolve: ((outcome: SandboxOutcome) => void) | undefined;
+  #deadline: NodeJS.Timeout | undefined;
   #grace: NodeJS.Timeout | undefined;
+  #cancel: (() => void) | undefined;
 
-  constructor(task: SandboxTask) {
+  constructor(task: SandboxTask, running: RunningCalls) {
     this.#task = task;
-    this.call = new FunctionCall(task, () => this.stop("limit_exceeded"));
+    this.#running = running;
+    this.call = new FunctionCall(task, this);
+  }
+
+  overflow(): void {
+    this.stop("limit_exceeded");
   }
 
   /** Waits for a tool that answers later, and for what may stop it meanwhile. */
-  settle(result: PromiseLike<unknown>): Promise<SandboxOutcome> {
+  settle(result: Promise<unknown>): Promise<SandboxOutcome> {
     const { signal, limits } = this.#task;
-    const cancel = (): void => this.stop("cancelled");
-    const expire = (): void => this.stop("timeout");
-    const deadline = limits.wallTimeMs === undefined ? undefined : setTimeout(expire, limits.wallTimeMs);
-    signal?.addEventListener("abort", cancel);
-    // It may have been aborted by the tool itself, before it returned its promise.
-    if (signal?.aborted) cancel();
-    this.ended = new Promise<SandboxOutcome>((resolve) => {
-      this.#end = resolve;
-      adopt(result).then(
-        (value) => resolve(this.returned(value)),
-        (thrown: unknown) => resolve(this.threw(thrown)),
-      );
-      if (this.#cause !== undefined) this.#letStop();
-    }).finally(() => {
-      clearTimeout(deadline);
-      clearTimeout(this.#grace);
-      signal?.removeEventListener("abort", cancel);
+    this.#running.add(this);
+    this.ended = new Promise((resolve) => {
+      this.#resolve = resolve;
     });
+    if (limits.wallTimeMs !== undefined) {
+      this.#deadline = setTimeout(() => this.stop("timeout"), limits.wallTimeMs);
+    }
+    if (signal !== undefined) {
+      this.#cancel = () => this.stop("cancelled");
+      signal.addEventListener("abort", this.#cancel);
+    }
+    result.then(
+      (value) => this.#end(this.returned(value)),
+      (thrown: unknown) => this.#end(this.threw(thrown)),
+    );
+    // It may have been stopped by the tool itself, before it returned its promise.
+    if (this.#cause !== undefined) this.#letStop();
+    else if (signal?.aborted) this.stop("cancelled");
     return this.ended;
+  }
+
+  /** The first outcome counts. */
+  #end(outcome: SandboxOutcome): void {
+    this.#running.remove(this);
+    if (this.#deadline !== undefined) clearTimeout(this.#deadline);
+    if (this.#grace !== undefined) clearTimeout(this.#grace);
+    if (this.#cancel !== undefined) this.#task.signal?.removeEventListener("abort", this.#cancel);
+    this.#resolve?.(outcome);
   }
 
   /** Tells the tool to stop. What it still returns is dropped. */
@@ -100,13 +140,13 @@ class FunctionRun {
     if (this.#cause !== undefined) return;
     this.#cause = cause;
     this.call.stop();
-    if (this.#end !== undefined) this.#letStop();
+    if (this.#resolve !== undefined) this.#letStop();
   }
 
   /** Gives a tool that can hear it the time to stop, and ends the call. */
   #letStop(): void {
     const canHear = this.instance !== undefined || this.call.listens;
-    const end = (): void => this.#end?.(this.#stopped("unknown"));
+    const end = (): void => this.#end(this.#stopped("unknown"));
     this.#grace = setTimeout(end, canHear ? STOP_GRACE_MS : 0);
     this.#cancelInstance().then((hasEnded) => hasEnded && end());
   }
@@ -121,14 +161,21 @@ class FunctionRun {
 
   returned(value: unknown): SandboxOutcome {
     const { wallTimeMs = Number.POSITIVE_INFINITY, outputBytes: maxBytes } = this.#task.limits;
-    const used = this.#used();
+    const wallTime = performance.now() - this.#startedAt;
     // A function that kept the process busy past its deadline has done its work all the same.
-    if (used.wallTimeMs > wallTimeMs) this.#cause ??= "timeout";
+    if (wallTime > wallTimeMs) this.#cause ??= "timeout";
     if (this.#cause !== undefined) return this.#stopped("committed");
-    const encoded = encodeOutput(value);
-    if (typeof encoded !== "string") return { status: "failed", effect: "committed", used, ...encoded };
-    const { outputBytes, ...checked } = checkOutput(encoded, maxBytes, this.call.streamedBytes);
-    return { effect: "committed", ...checked, used: { ...used, outputBytes } };
+    const { streamedBytes } = this.call;
+    const checked = checkReturned(value, maxBytes, streamedBytes);
+    const used = { wallTimeMs: wallTime, outputBytes: checked.outputBytes };
+    switch (checked.status) {
+      case "completed":
+        return { status: "completed", effect: "committed", used, output: checked.output };
+      case "failed":
+        return { status: "failed", effect: "committed", used, message: checked.message };
+      case "limit_exceeded":
+        return { status: "limit_exceeded", effect: "committed", used, limit: checked.limit };
+    }
   }
 
   threw(thrown: unknown): SandboxOutcome {

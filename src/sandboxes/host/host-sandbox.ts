@@ -6,6 +6,8 @@ import type { WorkerPoolOptions } from "../worker-pool.ts";
 import { FunctionRunner } from "./function-runner.ts";
 import type { WorkerRunner } from "./worker-runner.ts";
 
+const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
+
 /** Options of {@link HostSandbox}. */
 export interface HostSandboxOptions {
   readonly workers?: WorkerPoolOptions;
@@ -32,7 +34,7 @@ export class HostSandbox implements Sandbox {
 
   /** V8's heap limit does not cover buffers, so nothing on the host holds a tool to an amount of memory. */
   unenforceable(limits: ResourceLimits): LimitName | undefined {
-    return firstLimitBesides(limits, ["wallTimeMs", "outputBytes"]);
+    return firstLimitBesides(limits, ENFORCEABLE);
   }
 
   async prepare({ worker }: ToolImplementations): Promise<void> {

@@ -1,8 +1,8 @@
 import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { LogLevel } from "../log-level.ts";
 import { encodeOutput } from "../output.ts";
+import type { TaskThread } from "../thread-message.ts";
 import { describeThrown, type ThrownText } from "../thrown.ts";
-import { markStarted, type ThreadTask, tell } from "../worker-thread.ts";
 import type { WorkerContext, WorkerFunction } from "./implementation.ts";
 import { loadFunction } from "./load-function.ts";
 
@@ -26,15 +26,15 @@ export type WorkerAnswer =
   | { readonly status: "not-loaded"; readonly detail: string };
 
 /** Runs one call of a worker tool. */
-export default async function runWorkerTask(task: WorkerTask & ThreadTask): Promise<WorkerAnswer> {
+export default async function runWorkerTask(task: WorkerTask, thread: TaskThread): Promise<WorkerAnswer> {
   let run: WorkerFunction;
   try {
     run = await loadOnce(task.module, task.export);
   } catch (thrown) {
     return { status: "not-loaded", detail: describeThrown(thrown).detail };
   }
-  markStarted(task);
-  const context = new ThreadContext(task);
+  thread.markStarted();
+  const context = new ThreadContext(task, thread);
   try {
     const encoded = encodeOutput(await run(freezeJson(JSON.parse(task.input) as JsonValue), context));
     if (typeof encoded !== "string") return { status: "not-json", message: encoded.message };
@@ -68,17 +68,19 @@ class ThreadContext implements WorkerContext {
   readonly toolName: string;
   readonly logger: WorkerContext["logger"];
   streamedBytes = 0;
-  readonly #task: WorkerTask & ThreadTask;
+  readonly #task: WorkerTask;
+  readonly #thread: TaskThread;
 
-  constructor(task: WorkerTask & ThreadTask) {
+  constructor(task: WorkerTask, thread: TaskThread) {
     this.#task = task;
+    this.#thread = thread;
     this.callId = task.callId;
     this.sessionId = task.sessionId;
     this.toolName = task.toolName;
     const at =
       (level: LogLevel): ((message: string) => void) =>
       (message) =>
-        tell(task, { type: "log", level, message: String(message) });
+        thread.tell({ type: "log", level, message: String(message) });
     this.logger = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   }
 
@@ -86,6 +88,6 @@ class ThreadContext implements WorkerContext {
     const text = String(chunk);
     this.streamedBytes += Buffer.byteLength(text);
     if (this.streamedBytes > (this.#task.maxOutputBytes ?? Number.POSITIVE_INFINITY)) return;
-    tell(this.#task, { type: "output", chunk: text });
+    this.#thread.tell({ type: "output", chunk: text });
   }
 }

@@ -12,7 +12,7 @@ export class WorkerRunner {
   readonly #pool: WorkerPool;
 
   constructor(options: WorkerPoolOptions = {}) {
-    this.#pool = new WorkerPool(entryBeside(import.meta.filename, "worker-entry"), options);
+    this.#pool = new WorkerPool({ entry: entryBeside(import.meta.filename, "worker-entry") }, options);
   }
 
   /** @throws {ToolPreparationError} when the module is not there. Its export is looked up by the first call. */

@@ -10,7 +10,8 @@ export type WaitEnd = "timeout" | "cancelled";
 /** The calls that one guest makes to other tools. While it waits for them it is a snapshot, in no thread. */
 export class NestedCalls {
   readonly #callTool: CallTool | undefined;
-  readonly #cancel = new AbortController();
+  /** Made when there is something to cancel. */
+  #cancel: AbortController | undefined;
   readonly #running = new Map<number, Promise<void>>();
   #replies: NestedReply[] = [];
   #onReply: (() => void) | undefined;
@@ -26,9 +27,9 @@ export class NestedCalls {
     return this.#count;
   }
 
-  /** How many have no reply yet. */
+  /** How many have no reply yet, or one that the guest was not told of: it may come while another is taken. */
   get outstanding(): number {
-    return this.#running.size;
+    return this.#running.size + this.#replies.length;
   }
 
   /** What they may have left behind: a call that succeeded may have changed anything. */
@@ -38,9 +39,11 @@ export class NestedCalls {
 
   /** Makes the calls that the guest asks for, all at once. */
   start(requests: readonly GuestRequest[], wallTimeMs: number): void {
+    if (requests.length === 0) return;
+    this.#cancel ??= new AbortController();
+    const { signal } = this.#cancel;
     for (const { id, name, input } of requests) {
       this.#count++;
-      const { signal } = this.#cancel;
       const calling = this.#callTool?.({ name, input }, { signal, wallTimeMs });
       if (calling !== undefined)
         this.#running.set(
@@ -83,7 +86,7 @@ export class NestedCalls {
   /** Cancels what still runs, and waits for its end: nobody is left to hear of it. */
   async end(): Promise<void> {
     if (this.#running.size === 0) return;
-    this.#cancel.abort();
+    this.#cancel?.abort();
     await Promise.all(this.#running.values());
   }
 }

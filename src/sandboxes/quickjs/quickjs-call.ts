@@ -1,11 +1,12 @@
 import { performance } from "node:perf_hooks";
-import type { PoolOutcome } from "../pool-task.ts";
+import type { Artifact, PoolOutcome } from "../pool-task.ts";
 import type { SandboxOutcome, SandboxTask } from "../sandbox.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../thread-log.ts";
 import type { WorkerPool } from "../worker-pool.ts";
 import { NestedCalls } from "./nested-calls.ts";
 import { readOutcome } from "./outcome.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
+import { runStep } from "./run-step.ts";
 import type { Template } from "./template-store.ts";
 import type { QuickJsAnswer, QuickJsTask } from "./thread-task.ts";
 
@@ -37,13 +38,14 @@ export class QuickJsCall {
   }
 
   /** Never rejects; settles when nothing of the call runs any more. */
-  async run({ key, snapshot: template }: Template): Promise<SandboxOutcome> {
+  async run({ key, snapshot }: Template): Promise<SandboxOutcome> {
+    const template = { name: key, value: snapshot };
     const { sessionId, canonical, capabilities } = this.#task;
     const owner = `${sessionId}\0${key}`;
     const { randomSeed } = capabilities;
-    let step: QuickJsTask["step"] = { kind: "start", template, input: canonical.text, randomSeed };
+    let step: QuickJsTask["step"] = { kind: "start", input: canonical.text, randomSeed };
     for (;;) {
-      const outcome = await this.#runStep(step, owner);
+      const outcome = await this.#runStep(step, owner, step.kind === "start" ? template : undefined);
       if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
         return this.#end(this.#read(outcome));
       }
@@ -70,7 +72,11 @@ export class QuickJsCall {
     return { wallTimeMs: this.#elapsedMs, logLines, nestedCalls: this.#nested.count };
   }
 
-  async #runStep(step: QuickJsTask["step"], owner: string): Promise<PoolOutcome<QuickJsAnswer>> {
+  async #runStep(
+    step: QuickJsTask["step"],
+    owner: string,
+    template: Artifact | undefined,
+  ): Promise<PoolOutcome<QuickJsAnswer>> {
     const { callTool, capabilities, signal, observer } = this.#task;
     const { memoryBytes, outputBytes, nestedCalls } = this.#limits;
     const wallTimeMs = this.#leftMs;
@@ -80,8 +86,11 @@ export class QuickJsCall {
       nested: { granted, left: granted - this.#nested.count },
       frozenClock: capabilities.frozenClock,
     };
-    const options = { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer };
-    const outcome = await this.#pool.run<QuickJsAnswer>(task, options);
+    const options = {
+      ...{ wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer },
+      ...(template !== undefined && { artifact: template }),
+    };
+    const outcome = await runStep(this.#pool, task, options);
     this.#elapsedMs += outcome.wallTimeMs;
     if (outcome.status === "returned") this.#log = outcome.result.log;
     return outcome;

@@ -46,8 +46,8 @@ export class QuickJsSandbox implements Sandbox {
   ]);
   readonly defaults: ResourceLimits = DEFAULT_LIMITS;
   readonly #workers: WorkerPoolOptions | undefined;
-  readonly #sources = new WeakMap<QuickJsImplementation, Promise<ToolSource>>();
-  readonly #templates = new TemplateStore<SandboxOutcome>();
+  readonly #sources = new WeakMap<QuickJsImplementation, ToolSource | Promise<ToolSource>>();
+  readonly #templates = new TemplateStore<SandboxOutcome>((key) => this.#forget(key));
   readonly #closing = new AbortController();
   #pool: WorkerPool | Promise<WorkerPool> | undefined;
 
@@ -61,7 +61,7 @@ export class QuickJsSandbox implements Sandbox {
 
   async prepare({ quickjs }: ToolImplementations): Promise<void> {
     if (quickjs === undefined) return;
-    const loaded = await this.#template(quickjs, DEFAULT_LIMITS, SILENT);
+    const loaded = await this.#load(quickjs, DEFAULT_LIMITS, SILENT);
     if (!("status" in loaded)) return;
     if (loaded.status !== "failed") throw new ToolPreparationError(`it ended with ${loaded.status}`);
     const { detail, message } = loaded;
@@ -74,20 +74,28 @@ export class QuickJsSandbox implements Sandbox {
     try {
       const { quickjs } = implementations;
       if (quickjs === undefined) throw new ToolPreparationError("the tool has no implementation for QuickJS");
+      const found = this.#find(quickjs, limits);
       // Loading is for all calls to come, so it goes on when this one no longer waits for it.
-      const loading = this.#template(quickjs, limits, observer);
-      const loaded = loading instanceof Promise ? await untilAborted(loading, signal) : loading;
+      const loaded = found ?? (await untilAborted(this.#load(quickjs, limits, observer), signal));
       if (loaded === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
       if ("status" in loaded) return loaded;
-      const pool = await this.#openPool();
+      const opened = this.#openPool();
+      const pool = opened instanceof Promise ? await opened : opened;
       return await new QuickJsCall(pool, task, limits, this.#closing.signal).run(loaded);
     } catch (error) {
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail: String(error) };
     }
   }
 
+  /** The template of a tool that was called before. */
+  #find(implementation: QuickJsImplementation, limits: QuickJsLimits): Template | undefined {
+    const source = this.#sources.get(implementation);
+    if (source === undefined || source instanceof Promise) return undefined;
+    return this.#templates.find(templateKey(source.key, limits.memoryBytes, limits.stackBytes));
+  }
+
   /** The template of a tool under limits; the outcome of loading it, when that failed. */
-  async #template(
+  async #load(
     implementation: QuickJsImplementation,
     limits: QuickJsLimits,
     observer: TaskObserver,
@@ -102,14 +110,15 @@ export class QuickJsSandbox implements Sandbox {
   }
 
   /** A tool's modules are read once; a failed reading is tried again. */
-  #source(implementation: QuickJsImplementation): Promise<ToolSource> {
+  #source(implementation: QuickJsImplementation): ToolSource | Promise<ToolSource> {
     const known = this.#sources.get(implementation);
     if (known !== undefined) return known;
-    const opening = ToolSource.open(implementation).catch((error: unknown) => {
-      this.#sources.delete(implementation);
-      throw error;
-    });
+    const opening = ToolSource.open(implementation);
     this.#sources.set(implementation, opening);
+    opening.then(
+      (source) => this.#sources.set(implementation, source),
+      () => this.#sources.delete(implementation),
+    );
     return opening;
   }
 
@@ -119,10 +128,15 @@ export class QuickJsSandbox implements Sandbox {
       if (this.#closing.signal.aborted) throw new ToolPreparationError("the sandbox is closed");
       const data: QuickJsThreadData = { engine };
       const entry = entryBeside(import.meta.filename, "worker-entry");
-      this.#pool = new WorkerPool(entry, this.#workers, { limits: THREAD_LIMITS, data });
+      this.#pool = new WorkerPool({ entry, limits: THREAD_LIMITS, data }, this.#workers);
       return this.#pool;
     });
     return this.#pool;
+  }
+
+  /** What is no longer kept here, no thread keeps either. */
+  #forget(template: string): void {
+    if (this.#pool instanceof WorkerPool) this.#pool.forget(template);
   }
 
   async close(): Promise<void> {

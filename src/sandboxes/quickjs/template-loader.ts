@@ -5,8 +5,9 @@ import type { WorkerPool } from "../worker-pool.ts";
 import { readOutcome } from "./outcome.ts";
 import { INTERRUPT_GRACE_MS } from "./quickjs-call.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
+import { runStep } from "./run-step.ts";
 import type { Snapshot } from "./snapshot.ts";
-import type { QuickJsAnswer, QuickJsTask } from "./thread-task.ts";
+import type { QuickJsTask } from "./thread-task.ts";
 import type { ToolSource } from "./tool-source.ts";
 
 /**
@@ -29,7 +30,7 @@ export async function loadTemplate(
       nested: { left: 0, granted: 0 },
       frozenClock: undefined,
     };
-    const outcome = await pool.run<QuickJsAnswer>(task, options);
+    const outcome = await runStep(pool, task, options);
     const answer = outcome.status === "returned" ? outcome.result : undefined;
     if (answer?.status === "loaded") return answer.template;
     if (answer?.status !== "needs_module") {

@@ -20,7 +20,13 @@ export class TemplateStore<Failure> {
   /** The one that was used last comes last. */
   readonly #kept = new Map<string, Template>();
   readonly #loading = new Map<string, Promise<Template | Failure>>();
+  readonly #onEvicted: (key: string) => void;
   #bytes = 0;
+
+  /** @param onEvicted Called with the key of each template that is no longer kept. */
+  constructor(onEvicted: (key: string) => void) {
+    this.#onEvicted = onEvicted;
+  }
 
   find(key: string): Template | undefined {
     const template = this.#kept.get(key);
@@ -59,6 +65,7 @@ export class TemplateStore<Failure> {
       if (this.#bytes <= MAX_KEPT_BYTES || key === template.key) break;
       this.#kept.delete(key);
       this.#bytes -= snapshot.bytes.byteLength;
+      this.#onEvicted(key);
     }
     return template;
   }

@@ -29,10 +29,9 @@ export interface LoadStep {
   readonly stackBytes: number;
 }
 
-/** Begins a call. */
+/** Begins a call, from the tool's template: the task's artifact. */
 export interface StartStep {
   readonly kind: "start";
-  readonly template: Snapshot;
   /** JSON text. */
   readonly input: string;
   /** What its random numbers are made of; `undefined` for chance. */

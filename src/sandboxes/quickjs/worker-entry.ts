@@ -1,53 +1,70 @@
 import { createHash } from "node:crypto";
 import { workerData } from "node:worker_threads";
 import { ThreadLog } from "../thread-log.ts";
-import { markStarted, type ThreadTask } from "../worker-thread.ts";
+import type { TaskThread, ThreadData } from "../thread-message.ts";
 import type { EngineInstance } from "./engine-instance.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest } from "./guest.ts";
 import { HostSide } from "./host-side.ts";
 import { InstanceShelf } from "./instance-shelf.ts";
 import { RandomSupply } from "./random-supply.ts";
-import type { QuickJsAnswer, QuickJsEnd, QuickJsTask, QuickJsThreadData } from "./thread-task.ts";
+import type { Snapshot } from "./snapshot.ts";
+import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
+import type { QuickJsEnd, QuickJsTask, QuickJsThreadData } from "./thread-task.ts";
 
 const chance = new RandomSupply();
-const shelf = new InstanceShelf((workerData as QuickJsThreadData).engine);
+const shelf = new InstanceShelf((workerData as ThreadData<QuickJsThreadData>).data.engine);
 
 /** Runs one step of one call. */
-export default async function runQuickJsTask(task: QuickJsTask & ThreadTask): Promise<QuickJsAnswer> {
-  const instance = await takeInstance(task);
-  const log = new ThreadLog(task, task.log);
-  markStarted(task);
-  const host = new HostSide(task, log);
-  instance.host = host;
-  let end: QuickJsEnd;
-  try {
-    end = finish(runStep(instance, host, task), instance, host, task);
-    shelf.put(instance);
-  } catch (thrown) {
-    end = host.isOver() ? { status: "timeout" } : broken(thrown);
-  }
-  const { bytes: memoryBytes, refused: hitMemoryCap } = instance.memory;
-  return { ...end, memoryBytes, hitMemoryCap, log: log.left };
+export default function runQuickJsTask(wire: WireTask, thread: TaskThread): WireAnswer | Promise<WireAnswer> {
+  const task = decodeTask(wire);
+  const instance = takeInstance(task, thread);
+  return instance instanceof Promise
+    ? instance.then((created) => runIn(created, task, thread))
+    : runIn(instance, task, thread);
 }
 
-function takeInstance({ step, memoryBytes }: QuickJsTask): EngineInstance | Promise<EngineInstance> {
+function takeInstance(
+  { step, memoryBytes }: QuickJsTask,
+  { artifact }: TaskThread,
+): EngineInstance | Promise<EngineInstance> {
   switch (step.kind) {
     case "load":
       return shelf.create(memoryBytes);
     case "start":
-      return shelf.take(step.template, memoryBytes);
+      return shelf.take(artifact as Snapshot, memoryBytes);
     case "resume":
       return shelf.take(step.guest, memoryBytes);
   }
 }
 
-function runStep(instance: EngineInstance, host: HostSide, { step, owner }: QuickJsTask): GuestEnd {
+function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread): WireAnswer {
+  const log = new ThreadLog(thread, task.log);
+  thread.markStarted();
+  const host = new HostSide(task, log);
+  instance.host = host;
+  let end: QuickJsEnd;
+  try {
+    end = finish(runStep(instance, host, task, thread), instance, host, task);
+    shelf.put(instance);
+  } catch (thrown) {
+    end = host.isOver() ? { status: "timeout" } : broken(thrown);
+  }
+  const { bytes: memoryBytes, refused: hitMemoryCap } = instance.memory;
+  return encodeAnswer(end, { memoryBytes, hitMemoryCap, log: log.left });
+}
+
+function runStep(
+  instance: EngineInstance,
+  host: HostSide,
+  { step, owner }: QuickJsTask,
+  { artifact }: TaskThread,
+): GuestEnd {
   let end: GuestEnd;
   switch (step.kind) {
     case "load":
       return loadGuest(instance, step.program, step.stackBytes);
     case "start":
-      instance.restore(step.template, owner, randomState(step.randomSeed));
+      instance.restore(artifact as Snapshot, owner, randomState(step.randomSeed));
       end = startGuest(instance, step.input);
       break;
     case "resume":

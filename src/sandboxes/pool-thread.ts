@@ -1,0 +1,257 @@
+import {
+  MessageChannel,
+  type MessagePort,
+  receiveMessageOnPort,
+  type ResourceLimits as ThreadLimits,
+  Worker,
+} from "node:worker_threads";
+import { entryBeside } from "./entry.ts";
+import { KeptArtifacts } from "./kept-artifacts.ts";
+import type { PoolOutcome, PoolTask, TaskHolder } from "./pool-task.ts";
+import type { FromThread, ThreadData, ThreadMessage, ToThread } from "./thread-message.ts";
+import { msBetween, SLOTS, ThreadTable } from "./thread-table.ts";
+
+/** How a pool's threads are made. */
+export interface ThreadOptions {
+  /** The module whose default export takes each task: a `ThreadFunction`. */
+  readonly entry: string;
+  /** V8's limits for each thread. */
+  readonly limits?: ThreadLimits;
+  /** What each thread finds as `data` in its `workerData`. */
+  readonly data?: unknown;
+}
+
+/** Whoever is told what happens in a thread. */
+export interface ThreadOwner {
+  /** A task has ended. */
+  onOutcome(task: PoolTask, outcome: PoolOutcome<never>): void;
+  /** The thread can take a task. */
+  onRoom(thread: PoolThread): void;
+  /** The thread takes no more tasks; those that did not begin in it are left. */
+  onLeft(thread: PoolThread, left: readonly PoolTask[]): void;
+  /** The thread is gone. `failure` is why it never became ready, if it did not. */
+  onGone(thread: PoolThread, left: readonly PoolTask[], failure: Error | undefined): void;
+}
+
+/** A thread as its pool sees it. It runs its tasks one after the other; ending it costs the one that runs. */
+export class PoolThread implements TaskHolder {
+  readonly #owner: ThreadOwner;
+  readonly #worker: Worker;
+  readonly #table = new ThreadTable();
+  readonly #port: MessagePort;
+  readonly #tasks: (PoolTask | undefined)[] = new Array(SLOTS).fill(undefined);
+  readonly #free: number[] = Array.from({ length: SLOTS }, (_, slot) => slot);
+  readonly #artifacts = new KeptArtifacts();
+  readonly #gone = Promise.withResolvers<void>();
+  #count = 0;
+  #isReady = false;
+  #isEnding = false;
+  #isBlocked = false;
+  #error: Error | undefined;
+
+  constructor({ entry, limits = {}, data }: ThreadOptions, owner: ThreadOwner) {
+    this.#owner = owner;
+    const { port1, port2 } = new MessageChannel();
+    this.#port = port1;
+    port1.on("message", (message: FromThread) => this.#receive(message));
+    port1.unref();
+    const workerData: ThreadData = { entry, table: this.#table.buffer, port: port2, data };
+    this.#worker = new Worker(entryBeside(import.meta.filename, "thread-main"), {
+      workerData,
+      transferList: [port2],
+      resourceLimits: limits,
+    });
+    // Whoever waits for a task keeps the process alive; a thread that waits for one does not.
+    this.#worker.unref();
+    this.#worker.on("error", (error: unknown) => {
+      this.#error = error instanceof Error ? error : new Error(String(error));
+    });
+    this.#worker.on("exit", (code) => this.#onExit(code));
+  }
+
+  /** How many tasks it has: one that runs, and those that wait. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Whether it was told to end: it takes no more tasks. */
+  get isEnding(): boolean {
+    return this.#isEnding;
+  }
+
+  get hasRoom(): boolean {
+    return this.#free.length > 0 && !this.#isBlocked && !this.#isEnding;
+  }
+
+  /** Gives it a task; it must have room. */
+  give(task: PoolTask): void {
+    const slot = this.#free.pop() as number;
+    this.#tasks[slot] = task;
+    this.#count++;
+    task.holder = this;
+    task.slot = slot;
+    this.#table.fill(slot);
+    const { fields } = task;
+    const { artifact } = task.options;
+    if (artifact === undefined) this.#post([slot, fields]);
+    else if (this.#artifacts.use(artifact.name)) this.#post([slot, fields, artifact.name]);
+    else {
+      const oldest = this.#artifacts.surplus();
+      if (oldest !== undefined) this.forget(oldest);
+      this.#post([slot, fields, artifact.name, artifact.value]);
+    }
+  }
+
+  #post(message: ToThread): void {
+    this.#port.postMessage(message);
+    this.#table.announceMessage();
+  }
+
+  /** Lets an artifact go. */
+  forget(artifact: string): void {
+    if (this.#artifacts.delete(artifact)) this.#post({ forget: artifact });
+  }
+
+  startedAt(slot: number): bigint {
+    return this.#table.startedAt(slot);
+  }
+
+  takeBack(task: PoolTask): boolean {
+    const { slot } = task;
+    if (!this.#table.withdraw(slot)) return false;
+    // The slot is free again when the thread has skipped it.
+    this.#tasks[slot] = undefined;
+    this.#count--;
+    task.holder = undefined;
+    return true;
+  }
+
+  /** Takes back at most so many tasks that did not begin. */
+  takeBackSome(most: number): readonly PoolTask[] {
+    const taken: PoolTask[] = [];
+    for (const task of this.#tasks) {
+      if (taken.length >= most) break;
+      if (task !== undefined && this.takeBack(task)) taken.push(task);
+    }
+    return taken;
+  }
+
+  endUnder(task: PoolTask): void {
+    const left = this.takeBackSome(SLOTS);
+    // Nothing else can begin now: when this one is over as well, there is nothing to end.
+    if (!this.#table.isDone(task.slot)) this.#end();
+    this.#owner.onLeft(this, left);
+  }
+
+  /** Ends the thread, whatever it does. */
+  end(): Promise<void> {
+    this.#end();
+    return this.#gone.promise;
+  }
+
+  #end(): void {
+    if (this.#isEnding) return;
+    this.#isEnding = true;
+    void this.#worker.terminate();
+  }
+
+  #receive(message: FromThread): void {
+    if (message.length === 0) {
+      this.#isReady = true;
+      return;
+    }
+    const [slot] = message;
+    const task = this.#tasks[slot];
+    switch (message[1]) {
+      case "told":
+        if (task !== undefined) tellObserver(task, message[2]);
+        return;
+      case "asks":
+        if (task !== undefined) void this.#reply(task, message[2]);
+        return;
+      case "skipped":
+        this.#free.push(slot);
+        break;
+      default:
+        if (task !== undefined) this.#release(task, this.#outcomeOf(task, message));
+    }
+    if (this.hasRoom) this.#owner.onRoom(this);
+  }
+
+  #outcomeOf(
+    task: PoolTask,
+    [, status, value, wallTimeMs]: Extract<FromThread, readonly [...unknown[], number]>,
+  ): PoolOutcome<never> {
+    if (this.#isEnding && task.cause !== undefined) return this.#endedOutcome(task);
+    if (status === "returned") return { status, result: value as never, wallTimeMs };
+    const error = value instanceof Error ? value : new Error(String(value));
+    return { status: "crashed", started: wallTimeMs > 0, error, wallTimeMs };
+  }
+
+  #release(task: PoolTask, outcome: PoolOutcome<never>): void {
+    this.#tasks[task.slot] = undefined;
+    this.#free.push(task.slot);
+    this.#count--;
+    this.#owner.onOutcome(task, outcome);
+  }
+
+  /** The thread waits: what waits in it must not. */
+  async #reply(task: PoolTask, text: string): Promise<void> {
+    this.#isBlocked = true;
+    this.#owner.onLeft(this, this.takeBackSome(SLOTS));
+    const reply = await (task.options.onRequest?.(text) ?? "");
+    this.#isBlocked = false;
+    if (this.#isEnding) return;
+    this.#post({ reply });
+    if (this.hasRoom) this.#owner.onRoom(this);
+  }
+
+  #onExit(code: number): void {
+    this.#isEnding = true;
+    // What it said last may still be on its way.
+    for (let last = receiveMessageOnPort(this.#port); last; last = receiveMessageOnPort(this.#port)) {
+      this.#receive((last as { readonly message: FromThread }).message);
+    }
+    const left: PoolTask[] = [];
+    for (const [slot, task] of this.#tasks.entries()) {
+      if (task === undefined) continue;
+      if (this.#table.isQueued(slot)) {
+        this.#tasks[slot] = undefined;
+        task.holder = undefined;
+        left.push(task);
+        continue;
+      }
+      this.#release(task, task.cause === undefined ? this.#crash(task, code) : this.#endedOutcome(task));
+    }
+    this.#port.close();
+    this.#gone.resolve();
+    const failure = this.#isReady ? undefined : (this.#error ?? endOf(code));
+    this.#owner.onGone(this, left, failure);
+  }
+
+  #crash(task: PoolTask, code: number): PoolOutcome<never> {
+    const { started, wallTimeMs } = sinceStart(task);
+    return { status: "crashed", started, error: this.#error ?? endOf(code), wallTimeMs };
+  }
+
+  #endedOutcome(task: PoolTask): PoolOutcome<never> {
+    const { started, wallTimeMs } = sinceStart(task);
+    const { cause } = task;
+    if (cause === "timeout" || cause === "cancelled") return { status: cause, started, wallTimeMs };
+    return { status: "unavailable", reason: "its work did not begin in time", wallTimeMs };
+  }
+}
+
+function sinceStart({ startedAt }: PoolTask): { readonly started: boolean; readonly wallTimeMs: number } {
+  const started = startedAt !== 0n;
+  return { started, wallTimeMs: started ? msBetween(startedAt, process.hrtime.bigint()) : 0 };
+}
+
+function endOf(code: number): Error {
+  return new Error(`the thread ended with exit code ${code}`);
+}
+
+function tellObserver({ options: { observer } }: PoolTask, message: ThreadMessage): void {
+  if (message.type === "output") observer.output(message.chunk);
+  else observer.log(message.level, message.message);
+}

@@ -1,0 +1,136 @@
+import { receiveMessageOnPort, workerData } from "node:worker_threads";
+import type {
+  FromThread,
+  GivenTask,
+  TaskThread,
+  ThreadData,
+  ThreadFunction,
+  ThreadMessage,
+  ToThread,
+} from "./thread-message.ts";
+import { msBetween, ThreadTable } from "./thread-table.ts";
+
+/** How long the event loop may stand still while one task follows the other. */
+const MAX_STILL_MS = 20;
+
+/** What every thread of a `WorkerPool` runs: one task after the other, in the order in which they came. */
+const { entry, table: buffer, port } = workerData as ThreadData;
+const table = new ThreadTable(buffer);
+const artifacts = new Map<string, unknown>();
+/** Tasks that came while one that asks waited for its reply. */
+const waiting: GivenTask[] = [];
+let turnedAt = 0;
+
+const { default: run } = (await import(entry)) as { default: ThreadFunction<unknown, unknown> };
+post([]);
+turn();
+
+function post(message: FromThread): void {
+  port.postMessage(message);
+}
+
+/** Lets the event loop turn once: tasks that answer at once never would. */
+function turn(): void {
+  turnedAt = performance.now();
+  setImmediate(runTasks);
+}
+
+/**
+ * Runs the tasks. As long as there is none, the thread is blocked: waking it so takes less than an event does. While
+ * a task awaits something, the event loop runs.
+ */
+function runTasks(): void {
+  while (performance.now() - turnedAt < MAX_STILL_MS) {
+    const running = runTask(waiting.shift() ?? nextTask());
+    if (running === undefined) continue;
+    void running.then(runTasks);
+    return;
+  }
+  turn();
+}
+
+function nextTask(): GivenTask {
+  for (;;) {
+    const message = nextMessage();
+    if (isTask(message)) return message;
+  }
+}
+
+function nextMessage(): ToThread {
+  for (;;) {
+    const known = table.sent;
+    const received = receiveMessageOnPort(port) as { readonly message: ToThread } | undefined;
+    if (received === undefined) {
+      table.awaitMessage(known);
+      turnedAt = performance.now();
+      continue;
+    }
+    const { message } = received;
+    if (isTask(message)) {
+      const [, , artifact, value] = message;
+      if (artifact !== undefined && value !== undefined) artifacts.set(artifact, value);
+    } else if ("forget" in message) artifacts.delete(message.forget);
+    return message;
+  }
+}
+
+function isTask(message: ToThread): message is GivenTask {
+  return Array.isArray(message);
+}
+
+function runTask([slot, fields, artifact]: GivenTask): Promise<void> | undefined {
+  if (!table.claim(slot)) {
+    post([slot, "skipped"]);
+    return undefined;
+  }
+  const thread = new Thread(slot, artifact === undefined ? undefined : artifacts.get(artifact));
+  try {
+    const result = run(fields, thread);
+    if (!(result instanceof Promise)) {
+      thread.end("returned", result);
+      return undefined;
+    }
+    return result.then(
+      (settled) => thread.end("returned", settled),
+      (error: unknown) => thread.end("threw", error),
+    );
+  } catch (error) {
+    thread.end("threw", error);
+    return undefined;
+  }
+}
+
+class Thread implements TaskThread {
+  readonly artifact: unknown;
+  readonly #slot: number;
+  #startedAt: bigint | undefined;
+
+  constructor(slot: number, artifact: unknown) {
+    this.#slot = slot;
+    this.artifact = artifact;
+  }
+
+  markStarted(): void {
+    this.#startedAt = table.start(this.#slot);
+  }
+
+  tell(message: ThreadMessage): void {
+    post([this.#slot, "told", message]);
+  }
+
+  request(text: string): string {
+    post([this.#slot, "asks", text]);
+    for (;;) {
+      const message = nextMessage();
+      if (isTask(message)) waiting.push(message);
+      else if ("reply" in message) return message.reply;
+    }
+  }
+
+  end(status: "returned" | "threw", value: unknown): void {
+    const from = this.#startedAt;
+    const wallTimeMs = from === undefined ? 0 : msBetween(from, process.hrtime.bigint());
+    table.finish(this.#slot);
+    post([this.#slot, status, value, wallTimeMs]);
+  }
+}
