@@ -42,7 +42,9 @@ describe.each(Object.entries(TARGETS))("%s", (_name, open) => {
       { id: "call-1", name: "tool", arguments: input },
       {
         registry: new ToolRegistry().register(tool),
-        policy: { check: () => allow({ sandbox: target.sandbox, limits }) },
+        policy: {
+          check: () => allow({ sandbox: target.sandbox, limits, capabilities: target.capabilities ?? {} }),
+        },
         sandboxes: inSandboxes,
         sessionId: "session-1",
         ...(signal !== undefined && { signal }),

@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Capabilities } from "../../src/policy/capabilities.ts";
 import type { SandboxMode } from "../../src/policy/sandbox-mode.ts";
 import type { ToolImplementations } from "../../src/sandboxes/implementation.ts";
+import { executorTarget } from "./executor-target.ts";
 
 /** What a tool of the contract suite does, whatever it is made of. */
 export type Behaviour =
@@ -22,6 +24,8 @@ export type Behaviour =
 export interface Target {
   readonly name: string;
   readonly sandbox: SandboxMode;
+  /** What its tools need to run at all. Default: nothing. */
+  readonly capabilities?: Capabilities;
   /** Whether it can hold a tool to an amount of memory; then `bomb` uses more. */
   readonly bomb?: ToolImplementations;
   readonly tools: Record<Behaviour, ToolImplementations>;
@@ -79,23 +83,7 @@ export const TARGETS: Record<string, () => Promise<Target>> = {
       },
     };
   },
-  QuickJS: async () => {
-    const quickjs = (source: string): ToolImplementations => ({ quickjs: { source } });
-    return {
-      name: "quickjs",
-      sandbox: "quickjs",
-      bomb: quickjs("export default () => { const all = []; for (;;) all.push(new Uint8Array(1e6)); }"),
-      tools: {
-        echo: quickjs("export default (input) => input"),
-        fail: quickjs("export default async () => { throw new Error('no such record') }"),
-        breaks: quickjs("export default () => { throw undefined }"),
-        // An array-like without elements: the engine does not look at its clock while it reverses it.
-        loop: quickjs("export default () => [].reverse.call({ length: 2 ** 32 - 1 })"),
-        large: quickjs("export default ({ bytes }) => 'x'.repeat(bytes)"),
-        unserialisable: quickjs("export default () => ({ big: 1n })"),
-      },
-    };
-  },
+  QuickJS: quickJsTarget,
   Wasm: async () => {
     const { contractComponent } = await import("../fixtures/wasm/contract-component.ts");
     const component = await contractComponent();
@@ -114,30 +102,51 @@ export const TARGETS: Record<string, () => Promise<Target>> = {
       },
     };
   },
-  Remote: remoteTarget,
+  "a remote endpoint": () => remoteTarget((origin, path) => ({ remote: { url: `${origin}/${path}` } })),
+  "a remote HTTP tool": () =>
+    remoteTarget((origin, path) => ({ remote: { http: { method: "POST", url: `${origin}/http/${path}` } } })),
+  "QuickJS on an executor": async () => executorTarget(await quickJsTarget()),
 };
+
+async function quickJsTarget(): Promise<Target> {
+  const quickjs = (source: string): ToolImplementations => ({ quickjs: { source } });
+  return {
+    name: "quickjs",
+    sandbox: "quickjs",
+    bomb: quickjs("export default () => { const all = []; for (;;) all.push(new Uint8Array(1e6)); }"),
+    tools: {
+      echo: quickjs("export default (input) => input"),
+      fail: quickjs("export default async () => { throw new Error('no such record') }"),
+      breaks: quickjs("export default () => { throw undefined }"),
+      // An array-like without elements: the engine does not look at its clock while it reverses it.
+      loop: quickjs("export default () => [].reverse.call({ length: 2 ** 32 - 1 })"),
+      large: quickjs("export default ({ bytes }) => 'x'.repeat(bytes)"),
+      unserialisable: quickjs("export default () => ({ big: 1n })"),
+    },
+  };
+}
 
 function factory(execute: (input: { bytes: number }) => unknown): ToolImplementations {
   return { host: { create: () => ({ execute, cancel: async () => true }) } };
 }
 
-async function remoteTarget(): Promise<Target> {
+async function remoteTarget(
+  remote: (origin: string, path: Behaviour) => ToolImplementations,
+): Promise<Target> {
   const server = createServer((request, response) => void answer(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const remote = (path: Behaviour): ToolImplementations => ({
-    remote: { url: `http://127.0.0.1:${port}/${path}` },
-  });
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     name: "remote",
     sandbox: "remote",
+    capabilities: { net: [{ origin, addresses: ["127.0.0.1/32"] }] },
     tools: {
-      echo: remote("echo"),
-      fail: remote("fail"),
-      breaks: remote("breaks"),
-      loop: remote("loop"),
-      large: remote("large"),
-      unserialisable: remote("unserialisable"),
+      echo: remote(origin, "echo"),
+      fail: remote(origin, "fail"),
+      breaks: remote(origin, "breaks"),
+      loop: remote(origin, "loop"),
+      large: remote(origin, "large"),
+      unserialisable: remote(origin, "unserialisable"),
     },
     close: () => {
       server.closeAllConnections();
@@ -149,8 +158,11 @@ async function remoteTarget(): Promise<Target> {
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   let text = "";
   for await (const chunk of request) text += chunk;
-  const { arguments: input } = JSON.parse(text);
-  switch (request.url?.slice(1) as Behaviour) {
+  const [, kind, path = kind] = request.url?.split("/") ?? [];
+  const body = JSON.parse(text);
+  // An HTTP tool sends its arguments, and nothing else of the call.
+  const input = kind === "http" ? body : body.arguments;
+  switch (path as Behaviour) {
     case "echo":
       response.end(JSON.stringify(input));
       break;

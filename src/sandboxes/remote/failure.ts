@@ -1,40 +1,37 @@
+import type { EgressErrorCode } from "../../egress/egress-error.ts";
 import { isJsonObject } from "../../json/value.ts";
-import type { Effect } from "../sandbox.ts";
 
-/** What went wrong before any byte of the request can have been sent, by the error's code. */
-const NOT_SENT: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "connection refused",
-  ENOTFOUND: "its name cannot be resolved",
-  EAI_AGAIN: "its name cannot be resolved now",
-  EHOSTUNREACH: "no route to it",
-  ENETUNREACH: "no route to it",
-  UND_ERR_CONNECT_TIMEOUT: "no connection in time",
-  CERT_HAS_EXPIRED: "its certificate is not valid",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is not valid",
-  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not valid",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not valid",
-  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is not valid",
+/** What the model reads when there is no response: no host, no address. */
+const TEXTS: Readonly<Record<EgressErrorCode, string>> = {
+  request_invalid: "The tool's request cannot be sent as it is",
+  request_too_large: "The tool's request is too large",
+  origin_denied: "The tool's server redirects to where the tool may not go",
+  address_denied: "The tool's server redirects to where the tool may not go",
+  redirect_refused: "The tool's server redirects to where the tool may not go",
+  too_many_redirects: "The tool's server redirects too often",
+  name_not_resolved: "Cannot reach the tool's server: its name cannot be resolved",
+  connection_refused: "Cannot reach the tool's server: connection refused",
+  unreachable: "Cannot reach the tool's server: no route to it",
+  connect_timeout: "Cannot reach the tool's server: no connection in time",
+  certificate_invalid: "Cannot reach the tool's server: its certificate is not valid",
+  tls_failed: "Cannot reach the tool's server: it does not speak TLS as it should",
+  connect_failed: "Cannot reach the tool's server: the connection failed",
+  connection_lost: "The connection to the tool's server broke",
+  headers_timeout: "The tool's server did not answer in time",
+  body_timeout: "The tool's server did not answer in time",
+  timeout: "The tool's server did not answer in time",
+  headers_too_large: "The tool's server sent more headers than is allowed",
+  body_too_large: "The tool's server sent more than is allowed",
+  budget_exceeded: "The tool's server sent more than is allowed",
+  response_invalid: "The tool's server sent no valid HTTP response",
+  encoding_invalid: "The tool's server sent a body that is not encoded as it says",
+  aborted: "The request to the tool's server was aborted",
+  closed: "The request to the tool's server was aborted",
 };
 
-/** A failure of the connection, for the model (no host, no address), and what it may have left behind. */
-export function connectionFailure(error: unknown): {
-  readonly message: string;
-  readonly effect: Effect;
-  readonly detail: string;
-} {
-  const code = errorCode(error);
-  const detail = error instanceof Error ? String(error.stack) : String(error);
-  const notSent = code === undefined ? undefined : NOT_SENT[code];
-  if (notSent !== undefined)
-    return { message: `Cannot reach the tool's server: ${notSent}`, effect: "none", detail };
-  return { message: "The connection to the tool's server broke", effect: "unknown", detail };
-}
-
-/** With several addresses tried, the first one's failure speaks for all. */
-function errorCode(error: unknown): string | undefined {
-  const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
-  const code: unknown = first instanceof Error && "code" in first ? first.code : undefined;
-  return typeof code === "string" ? code : undefined;
+/** The text for the model of a request that has no response. */
+export function noResponseText(code: EgressErrorCode): string {
+  return TEXTS[code];
 }
 
 /** `HTTP 500: connection refused`: the status, and what the server says of it. */
@@ -44,7 +41,7 @@ export function statusFailure(status: number, body: string): string {
   return words === "" ? `HTTP ${status}` : `HTTP ${status}: ${words}`;
 }
 
-/** Servers say it as text, `{ error }`, `{ message }` or `{ error: { message } }`. */
+/** Servers say it as text, `{ error }`, `{ message }`, `{ detail }` or `{ error: { message } }`. */
 function errorWords(body: string): string {
   let value: unknown;
   try {
@@ -52,7 +49,7 @@ function errorWords(body: string): string {
   } catch {
     return body;
   }
-  for (const key of ["error", "message"]) {
+  for (const key of ["error", "message", "detail"]) {
     if (!isJsonObject(value)) break;
     const member: unknown = value[key];
     if (typeof member === "string") return member;

@@ -1,19 +1,36 @@
+import { isJsonObject } from "../../json/value.ts";
+import { parseEndpoint } from "./endpoint-url.ts";
+import { type ExecutorImplementation, parseExecutors } from "./executor-address.ts";
+import { type HttpImplementation, httpProblem } from "./http-implementation.ts";
+
+/** A tool that runs elsewhere: on executors, behind the embedder's own endpoint, or behind any other one. */
+export type RemoteImplementation =
+  | EndpointImplementation
+  | { readonly http: HttpImplementation }
+  | ExecutorImplementation;
+
 /**
- * A tool behind an HTTP endpoint. Each call is one `POST` of the JSON `{ id, name, session, arguments }`; the
- * answer's body, with a status of 200 to 299, is the output as JSON. Redirects are not followed.
+ * A tool behind an endpoint of the embedder's. Each call is one `POST` of the JSON
+ * `{ id, name, session, arguments }`; the answer's body, with a status of 200 to 299, is the output as JSON.
+ * Redirects are not followed. It needs no `net` grant: the URL is the embedder's.
  */
-export interface RemoteImplementation {
+export interface EndpointImplementation {
   /** An `http:` or `https:` URL without credentials. */
   readonly url: string | URL;
 }
 
-/** The URL of an endpoint, or what is wrong with it. */
-export function parseEndpoint(url: unknown): URL | string {
-  if (typeof url !== "string" && !(url instanceof URL)) return "url must be a string or a URL";
-  if (!URL.canParse(String(url))) return "url is no absolute URL";
-  const endpoint = new URL(url);
-  if (endpoint.protocol !== "http:" && endpoint.protocol !== "https:") return "url must be http: or https:";
-  // They would be sent in every request, and shown wherever the URL is.
-  if (endpoint.username !== "" || endpoint.password !== "") return "url must hold no credentials";
-  return endpoint;
+/** What is wrong with a remote implementation, whatever it is, or `undefined`. */
+export function remoteProblem(given: unknown): string | undefined {
+  if (!isJsonObject(given)) return "remote must be an object";
+  const { url, http, executor } = given;
+  if ([url, http, executor].filter((one) => one !== undefined).length > 1) {
+    return "remote takes one of url, http and executor";
+  }
+  if (http !== undefined) return httpProblem(http);
+  if (executor !== undefined) {
+    const addresses = parseExecutors(executor);
+    return typeof addresses === "string" ? `remote.${addresses}` : undefined;
+  }
+  const endpoint = parseEndpoint(url);
+  return typeof endpoint === "string" ? `remote.${endpoint}` : undefined;
 }

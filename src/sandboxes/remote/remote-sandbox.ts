@@ -1,13 +1,37 @@
-import { isUtf8 } from "node:buffer";
-import { Pool } from "undici";
-import type { CapabilityName } from "../../policy/capabilities.ts";
+import { Egress, type EgressOptions } from "../../egress/egress.ts";
+import { CAPABILITY_NAMES, type CapabilityName } from "../../policy/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
 import type { ToolImplementations } from "../implementation.ts";
-import { checkOutput } from "../output.ts";
 import { type Sandbox, type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
-import { BodyTooLargeError, readBody } from "./body.ts";
-import { connectionFailure, statusFailure } from "./failure.ts";
-import { parseEndpoint } from "./implementation.ts";
+import { compileEndpoint, type Endpoint } from "./endpoint.ts";
+import type { ExecutorImplementation } from "./executor-address.ts";
+import type { ExecutorClient } from "./executor-client.ts";
+import type { CheckedCredentials } from "./executor-credentials.ts";
+import type { RemoteImplementation } from "./implementation.ts";
+import {
+  type EndpointCall,
+  endedBeforeSending,
+  failureOutcome,
+  responseOutcome,
+  unavailable,
+  unsentOutcome,
+} from "./outcome.ts";
+import { environmentSecrets, findSecrets, NO_SECRETS, type SecretSource, type Secrets } from "./secrets.ts";
+import { TemplateError } from "./template-error.ts";
+import { withDeadline } from "./with-deadline.ts";
+
+/** Options of {@link RemoteSandbox}. */
+export interface RemoteSandboxOptions {
+  /** How requests leave. */
+  readonly egress?: EgressOptions;
+  /** Where secrets come from. Default: environment variables of the same name. */
+  readonly secrets?: SecretSource;
+  /** How executors know who calls. Default: they do not ask. */
+  readonly credentials?: CheckedCredentials;
+}
+
+/** Executors give what their own policies give; a grant is the most that they may. */
+const ALL_CAPABILITIES: ReadonlySet<CapabilityName> = new Set(CAPABILITY_NAMES);
 
 const DEFAULTS: Required<Pick<ResourceLimits, "wallTimeMs" | "outputBytes">> = Object.freeze({
   wallTimeMs: 30_000,
@@ -18,125 +42,141 @@ const DEFAULTS: Required<Pick<ResourceLimits, "wallTimeMs" | "outputBytes">> = O
 const MAX_ERROR_BODY_BYTES = 16_384;
 
 /**
- * Runs tools behind HTTP endpoints: one POST for each call over kept connections, no redirects, no retries,
- * and only to the tool's own URL. What the other side does is not confined: once a request may have been
- * sent, a failure's effect is unknown.
+ * Runs tools behind HTTP endpoints: one request for each call, over the egress, without retries. What the other
+ * side does is not confined: once a request may have been sent, a failure's effect is unknown, unless its
+ * method is one that asks for no change.
  */
 export class RemoteSandbox implements Sandbox {
   readonly mode = "remote";
-  readonly capabilities: ReadonlySet<CapabilityName> = new Set();
+  readonly capabilities: ReadonlySet<CapabilityName> = new Set<CapabilityName>(["net", "secrets"]);
   readonly defaults: ResourceLimits = DEFAULTS;
-  readonly #pools = new Map<string, Pool>();
-  readonly #closing = new AbortController();
+  readonly #egress: Egress;
+  readonly #secrets: SecretSource;
+  readonly #endpoints = new WeakMap<RemoteImplementation, Endpoint>();
+  readonly #options: RemoteSandboxOptions;
+  #executors: ExecutorClient | Promise<ExecutorClient> | undefined;
+  #isClosed = false;
 
-  /** Memory and stack are the other machine's to limit. */
-  unenforceable(limits: ResourceLimits): LimitName | undefined {
-    return firstLimitBesides(limits, ["wallTimeMs", "outputBytes"]);
+  constructor(options: RemoteSandboxOptions = {}) {
+    const { egress, secrets = environmentSecrets } = options;
+    this.#options = options;
+    this.#egress = new Egress(egress);
+    this.#secrets = secrets;
+  }
+
+  /** An executor refuses what it cannot enforce. Elsewhere, memory and stack are the other machine's to limit. */
+  unenforceable(limits: ResourceLimits, { remote }: ToolImplementations): LimitName | undefined {
+    if (isExecutor(remote)) return undefined;
+    return firstLimitBesides(limits, ["wallTimeMs", "outputBytes", "netBytes"]);
+  }
+
+  capabilitiesFor({ remote }: ToolImplementations): ReadonlySet<CapabilityName> {
+    return isExecutor(remote) ? ALL_CAPABILITIES : this.capabilities;
   }
 
   async prepare({ remote }: ToolImplementations): Promise<void> {
-    const endpoint = remote === undefined ? undefined : parseEndpoint(remote.url);
-    if (typeof endpoint === "string") throw new ToolPreparationError(endpoint);
+    if (isExecutor(remote)) {
+      (await this.#executorClient()).prepare(remote);
+      return;
+    }
+    try {
+      if (remote !== undefined) this.#endpoint(remote);
+    } catch (error) {
+      if (error instanceof TemplateError) throw new ToolPreparationError(error.message);
+      throw error;
+    }
   }
 
-  async run(task: SandboxTask): Promise<SandboxOutcome> {
-    const { remote } = task.implementations;
-    const endpoint = parseEndpoint(remote?.url);
-    if (typeof endpoint === "string" || this.#closing.signal.aborted) {
-      const detail = typeof endpoint === "string" ? endpoint : "the sandbox is closed";
-      return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
+  #endpoint(remote: Exclude<RemoteImplementation, ExecutorImplementation>): Endpoint {
+    let endpoint = this.#endpoints.get(remote);
+    if (endpoint === undefined) {
+      endpoint = compileEndpoint(remote);
+      this.#endpoints.set(remote, endpoint);
     }
-    return new Exchange(this.#pool(endpoint.origin), endpoint, task, this.#closing.signal).run();
+    return endpoint;
   }
 
-  #pool(origin: string): Pool {
-    let pool = this.#pools.get(origin);
-    if (pool === undefined) {
-      // The deadline bounds all of an exchange; undici's own time-outs would only cut it short.
-      pool = new Pool(origin, { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 0 } });
-      this.#pools.set(origin, pool);
+  run(task: SandboxTask): SandboxOutcome | Promise<SandboxOutcome> {
+    const startedAt = performance.now();
+    const { outputBytes = DEFAULTS.outputBytes } = task.limits;
+    try {
+      const { remote } = task.implementations;
+      if (remote === undefined || this.#isClosed) return unavailable("the sandbox is closed");
+      if (isExecutor(remote)) return this.#runOnExecutor(remote, task);
+      const endpoint = this.#endpoint(remote);
+      const call = { endpoint, secrets: NO_SECRETS, startedAt, outputBytes };
+      if (endpoint.secrets.length === 0) return this.#send(task, call);
+      return this.#sendWithSecrets(task, call);
+    } catch (error) {
+      return unsentOutcome(error, startedAt);
     }
-    return pool;
+  }
+
+  #runOnExecutor(
+    remote: ExecutorImplementation,
+    task: SandboxTask,
+  ): SandboxOutcome | Promise<SandboxOutcome> {
+    const { wallTimeMs = DEFAULTS.wallTimeMs, outputBytes = DEFAULTS.outputBytes } = task.limits;
+    const limits = Object.freeze({ wallTimeMs, outputBytes });
+    const client = this.#executorClient();
+    if (!(client instanceof Promise)) return client.run(remote, task, limits);
+    return client.then((opened) => opened.run(remote, task, limits));
+  }
+
+  #executorClient(): ExecutorClient | Promise<ExecutorClient> {
+    this.#executors ??= import("./executor-client.ts").then(({ ExecutorClient }) => {
+      this.#executors = new ExecutorClient(this.#options.credentials, this.#options.egress?.ca);
+      if (this.#isClosed) void this.#executors.close();
+      return this.#executors;
+    });
+    return this.#executors;
+  }
+
+  async #sendWithSecrets(task: SandboxTask, call: EndpointCall): Promise<SandboxOutcome> {
+    const { endpoint, startedAt } = call;
+    const { limits, capabilities, signal } = task;
+    try {
+      const finding = findSecrets(endpoint.secrets, capabilities.secrets ?? [], this.#secrets);
+      const secrets = await withDeadline<Secrets>(finding, limits.wallTimeMs ?? DEFAULTS.wallTimeMs, signal);
+      if (typeof secrets === "string") return endedBeforeSending(secrets, startedAt);
+      return await this.#send(task, { ...call, secrets });
+    } catch (error) {
+      return unsentOutcome(error, startedAt);
+    }
+  }
+
+  /** @throws {ArgumentPlaceError} when the arguments cannot be put into the request. */
+  #send(task: SandboxTask, call: EndpointCall): Promise<SandboxOutcome> {
+    const { endpoint, secrets, startedAt, outputBytes } = call;
+    const { wallTimeMs = DEFAULTS.wallTimeMs, netBytes } = task.limits;
+    const { maxRedirects, credentialHeaders } = endpoint;
+    // Of the wall time, what finding the secrets has left.
+    const spentMs = secrets === NO_SECRETS ? 0 : Math.floor(performance.now() - startedAt);
+    const timeoutMs = Math.max(1, wallTimeMs - spentMs);
+    const { method, url, headers, body, grants } = endpoint.request(task, secrets);
+    const sending = this.#egress.send({
+      method,
+      url,
+      headers,
+      body,
+      grants,
+      limits: { timeoutMs, bodyBytes: outputBytes, failureBodyBytes: MAX_ERROR_BODY_BYTES, netBytes },
+      signal: task.signal,
+      maxRedirects,
+      credentialHeaders,
+    });
+    return sending.then(
+      (response) => responseOutcome(call, response),
+      (error: unknown) => failureOutcome(call, error),
+    );
   }
 
   async close(): Promise<void> {
-    this.#closing.abort();
-    await Promise.all(Array.from(this.#pools.values(), (pool) => pool.destroy()));
+    this.#isClosed = true;
+    await Promise.all([this.#egress.close(), (await this.#executors)?.close()]);
   }
 }
 
-/** One request and its answer. */
-class Exchange {
-  readonly #pool: Pool;
-  readonly #endpoint: URL;
-  readonly #task: SandboxTask;
-  readonly #closing: AbortSignal;
-  readonly #abort = new AbortController();
-  readonly #startedAt: number = performance.now();
-  readonly #limits: typeof DEFAULTS;
-  #cause: "timeout" | "cancelled" | undefined;
-
-  constructor(pool: Pool, endpoint: URL, task: SandboxTask, closing: AbortSignal) {
-    this.#pool = pool;
-    this.#endpoint = endpoint;
-    this.#task = task;
-    this.#limits = { ...DEFAULTS, ...task.limits };
-    this.#closing = closing;
-  }
-
-  async run(): Promise<SandboxOutcome> {
-    const { signal } = this.#task;
-    const cancel = (): void => this.#end("cancelled");
-    const timer = setTimeout(() => this.#end("timeout"), this.#limits.wallTimeMs);
-    signal?.addEventListener("abort", cancel);
-    this.#closing.addEventListener("abort", cancel);
-    try {
-      if (signal?.aborted) cancel();
-      return await this.#exchange();
-    } catch (error) {
-      return this.#failed(error);
-    } finally {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", cancel);
-      this.#closing.removeEventListener("abort", cancel);
-    }
-  }
-
-  #end(cause: "timeout" | "cancelled"): void {
-    this.#cause ??= cause;
-    this.#abort.abort();
-  }
-
-  async #exchange(): Promise<SandboxOutcome> {
-    const { callId, toolName, sessionId, canonical } = this.#task;
-    const { outputBytes: maxBytes } = this.#limits;
-    const { statusCode, body } = await this.#pool.request({
-      path: this.#endpoint.pathname + this.#endpoint.search,
-      method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json" },
-      body: `{"id":${JSON.stringify(callId)},"name":${JSON.stringify(toolName)},"session":${JSON.stringify(sessionId)},"arguments":${canonical.text}}`,
-      signal: this.#abort.signal,
-    });
-    const isOk = statusCode >= 200 && statusCode < 300;
-    const bytes = await readBody(body, isOk ? maxBytes : MAX_ERROR_BODY_BYTES, isOk ? "refuse" : "cut");
-    const used = { wallTimeMs: performance.now() - this.#startedAt };
-    if (!isOk) {
-      const message = statusFailure(statusCode, bytes.toString());
-      return { status: "failed", effect: "unknown", used, message };
-    }
-    if (!isUtf8(bytes)) {
-      return { status: "failed", effect: "committed", used, message: "Tool returned no valid UTF-8" };
-    }
-    const { outputBytes, ...checked } = checkOutput(bytes.length === 0 ? "null" : bytes.toString(), maxBytes);
-    return { effect: "committed", ...checked, used: { ...used, outputBytes } };
-  }
-
-  #failed(error: unknown): SandboxOutcome {
-    const used = { wallTimeMs: performance.now() - this.#startedAt };
-    if (this.#cause !== undefined) return { status: this.#cause, effect: "unknown", used };
-    if (error instanceof BodyTooLargeError) {
-      return { status: "limit_exceeded", limit: "outputBytes", effect: "committed", used };
-    }
-    return { status: "failed", used, ...connectionFailure(error) };
-  }
+function isExecutor(remote: RemoteImplementation | undefined): remote is ExecutorImplementation {
+  return remote !== undefined && "executor" in remote;
 }

@@ -1,0 +1,112 @@
+import type { JsonObject } from "../../json/value.ts";
+import { isJsonObject } from "../../json/value.ts";
+import type { NetGrant } from "../../policy/net-grant.ts";
+import type { SandboxTask } from "../sandbox.ts";
+import { fillBody, restOf } from "./body-template.ts";
+import { parseEndpoint } from "./endpoint-url.ts";
+import { compileHeaders } from "./header-template.ts";
+import type { HttpImplementation, HttpResponseRules } from "./http-implementation.ts";
+import type { EndpointImplementation } from "./implementation.ts";
+import type { Secrets } from "./secrets.ts";
+import { TemplateError } from "./template-error.ts";
+import { compileUrl } from "./url-template.ts";
+
+/** A remote implementation, made ready for its calls. */
+export interface Endpoint {
+  /** Names of the secrets that its requests carry. */
+  readonly secrets: readonly string[];
+  /** Whether its method is safe (RFC 9110, section 9.2.1): whoever sends it asks for no change. */
+  readonly isSafe: boolean;
+  readonly response: HttpResponseRules;
+  readonly maxRedirects: number;
+  /** Names of headers, in lower case, that stay with the origin. */
+  readonly credentialHeaders: readonly string[];
+  /**
+   * The request of a call.
+   *
+   * @throws {ArgumentPlaceError} when the arguments cannot be put into it.
+   */
+  request(task: SandboxTask, secrets: Secrets): EndpointRequest;
+}
+
+/** What of a request differs from call to call. */
+export interface EndpointRequest {
+  readonly method: string;
+  readonly url: string | URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+  readonly grants: readonly NetGrant[];
+}
+
+const SAFE_METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS", "QUERY"];
+const METHODS_WITH_BODY: readonly string[] = ["POST", "PUT", "PATCH"];
+const JSON_HEADERS = Object.freeze({ "content-type": "application/json", accept: "application/json" });
+const NOTHING: JsonObject = Object.freeze({});
+const NO_GRANTS: readonly NetGrant[] = Object.freeze([]);
+
+/**
+ * Makes an implementation ready.
+ *
+ * @throws {TemplateError} when it cannot be used.
+ */
+export function compileEndpoint(
+  implementation: EndpointImplementation | { readonly http: HttpImplementation },
+): Endpoint {
+  return "http" in implementation ? compileHttp(implementation.http) : compileOwn(implementation);
+}
+
+/** An endpoint of the embedder's: whoever registered it may name any address. */
+function compileOwn(implementation: EndpointImplementation): Endpoint {
+  const url = parseEndpoint(implementation.url);
+  if (typeof url === "string") throw new TemplateError(url);
+  const grants = Object.freeze([{ origin: url.origin, addresses: ["0.0.0.0/0", "::/0"] }]);
+  return {
+    ...{ secrets: [], isSafe: false, response: {}, maxRedirects: 0, credentialHeaders: [] },
+    request: ({ callId, toolName, sessionId, canonical }) => ({
+      ...{ method: "POST", url, headers: JSON_HEADERS, grants },
+      body: `{"id":${JSON.stringify(callId)},"name":${JSON.stringify(toolName)},"session":${JSON.stringify(sessionId)},"arguments":${canonical.text}}`,
+    }),
+  };
+}
+
+function compileHttp(http: HttpImplementation): Endpoint {
+  const { method = "GET", body, response = {}, maxRedirects = 0 } = http;
+  const url = compileUrl(http.url);
+  const headers = compileHeaders(http.headers ?? {});
+  const used = url.variables.union(headers.variables);
+  const sendsRest = body === undefined && METHODS_WITH_BODY.includes(method);
+  const own = withDefaults(response, body !== undefined || sendsRest, Object.keys(http.headers ?? {}));
+  const isFixed = headers.variables.size === 0 && headers.secrets.length === 0;
+  const fixed = isFixed ? Object.freeze({ ...own, ...headers.expand(NOTHING, new Map()) }) : undefined;
+  const bodyOf = (args: JsonObject): string | undefined => {
+    if (sendsRest) return JSON.stringify(restOf(args, used));
+    return body === undefined ? undefined : JSON.stringify(fillBody(body, args));
+  };
+  return {
+    ...{ secrets: headers.secrets, credentialHeaders: headers.credentialHeaders, response, maxRedirects },
+    isSafe: SAFE_METHODS.includes(method),
+    request: (task, secrets) => {
+      const args = isJsonObject(task.input) ? task.input : NOTHING;
+      return {
+        method,
+        url: url.expand(args),
+        headers: fixed ?? { ...own, ...headers.expand(args, secrets) },
+        body: bodyOf(args),
+        grants: task.capabilities.net ?? NO_GRANTS,
+      };
+    },
+  };
+}
+
+/** `accept` and `content-type`, unless the tool has its own. */
+function withDefaults(
+  { text }: HttpResponseRules,
+  hasBody: boolean,
+  own: readonly string[],
+): Record<string, string> {
+  const given = new Set(own.map((name) => name.toLowerCase()));
+  return {
+    ...(hasBody && !given.has("content-type") && { "content-type": "application/json" }),
+    ...(!given.has("accept") && { accept: text ? "*/*" : "application/json" }),
+  };
+}

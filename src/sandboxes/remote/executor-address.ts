@@ -1,0 +1,60 @@
+/** Where an executor listens, taken apart. */
+export interface ExecutorAddress {
+  /** As receipts have it: `https://executor.example:7420`, `unix:/run/sandgate.sock`. */
+  readonly url: string;
+  /** What HTTP knows it by. */
+  readonly origin: string;
+  /** What is sent as the header `host`. */
+  readonly authority: string;
+  /** What comes before the paths of the protocol; mostly nothing. */
+  readonly basePath: string;
+  readonly socketPath?: string;
+  /** Whether nobody on the way can read what is sent: TLS, this machine's loopback, or a unix socket. */
+  readonly isPrivate: boolean;
+}
+
+/** A tool on executors: other Sandgates, started with `sandgate serve`. */
+export interface ExecutorImplementation {
+  /**
+   * `http:` or `https:` URLs without credentials, or `unix:/PATH`. With several, a call goes to the one with the
+   * fewest calls, and none is asked for what may have run elsewhere.
+   */
+  readonly executor: string | URL | readonly (string | URL)[];
+}
+
+/** So many executors can stand behind one tool; more stand behind a load balancer. */
+const MAX_EXECUTORS = 64;
+
+/** The addresses of an implementation's executors, without repetitions, or what is wrong with them. */
+export function parseExecutors(executor: unknown): readonly ExecutorAddress[] | string {
+  const urls: readonly unknown[] = Array.isArray(executor) ? executor : [executor];
+  if (urls.length === 0 || urls.length > MAX_EXECUTORS) {
+    return `executor must be a URL, or a list of 1 to ${MAX_EXECUTORS} URLs`;
+  }
+  const addresses = new Map<string, ExecutorAddress>();
+  for (const url of urls) {
+    const address = parseExecutor(url);
+    if (typeof address === "string") return address;
+    addresses.set(address.url, address);
+  }
+  return [...addresses.values()];
+}
+
+function parseExecutor(url: unknown): ExecutorAddress | string {
+  if (typeof url !== "string" && !(url instanceof URL)) return "executor must be a URL, or a list of URLs";
+  const [, socketPath] = /^unix:(?:\/\/)?(\/[^\0]+)$/.exec(String(url)) ?? [];
+  if (socketPath !== undefined) {
+    const [origin, authority] = ["http://localhost", "localhost"];
+    return { url: `unix:${socketPath}`, origin, authority, basePath: "", socketPath, isPrivate: true };
+  }
+  if (!URL.canParse(String(url))) return "executor is no absolute URL";
+  const { protocol, host, hostname, origin, username, password, pathname, search, hash } = new URL(url);
+  if (protocol !== "http:" && protocol !== "https:") return "executor must be http:, https: or unix:/PATH";
+  // They would be shown wherever the URL is.
+  if (username !== "" || password !== "") return "executor must hold no credentials: give openSandboxes them";
+  if (search !== "" || hash !== "") return "executor must have neither a query nor a fragment";
+  const basePath = pathname.replace(/\/+$/, "");
+  const isLoopback = /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/.test(hostname);
+  const isPrivate = protocol === "https:" || isLoopback;
+  return { url: origin + basePath, origin, authority: host, basePath, isPrivate };
+}

@@ -1,0 +1,196 @@
+import type { Contact, Traffic } from "../../egress/egress-error.ts";
+import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../policy/limits.ts";
+import { writeDispatchRequest } from "../../remote-protocol/bodies.ts";
+import type { ResourceUse, SandboxOutcome, SandboxTask } from "../sandbox.ts";
+import type { ExecutorClock, TimedCall } from "./executor-clock.ts";
+import type { ExecutorEndpoint } from "./executor-endpoint.ts";
+import type { ExchangeEnd, ExecutorExchange } from "./executor-exchange.ts";
+import type { ExecutorFleet } from "./executor-fleet.ts";
+import { type AskedCall, readReply } from "./executor-reply.ts";
+import { type Attempt, RETRIES, waitMs } from "./executor-retry.ts";
+import { AnswerStream } from "./executor-stream.ts";
+import { readNoReply, refused, type Verdict } from "./executor-verdict.ts";
+
+/** The limits that hold on this side, whatever the executor does. */
+export type OwnLimits = Required<Pick<ResourceLimits, "wallTimeMs" | "outputBytes">>;
+
+/**
+ * How long after its deadline a call waits for the executor to tell what became of it, in ms: the executor ended
+ * it at the deadline, and knows best what it left behind.
+ */
+const GRACE_MS = 100;
+
+/** What an answer may have beside the output and the arguments, in bytes. */
+const ENVELOPE_BYTES = 65_536;
+
+/** One call: it is asked for until there is an answer, or nobody knows whether it ran, or its time is over. */
+export class ExecutorCall implements TimedCall {
+  readonly #fleet: ExecutorFleet;
+  readonly #task: SandboxTask;
+  readonly #id: string;
+  readonly #limits: OwnLimits;
+  readonly #startedAt: number = performance.now();
+  readonly dueAt: number;
+  readonly #tried = new Set<ExecutorEndpoint>();
+  readonly #contacted: Contact[] = [];
+  #bytesUp = 0;
+  #bytesDown = 0;
+  #attempts = 0;
+  #exchange: ExecutorExchange | undefined;
+  #settleAttempt: ((verdict: Verdict) => void) | undefined;
+  #settle: (outcome: SandboxOutcome) => void = () => {};
+  #isOver = false;
+
+  /** @param id What the executors know the call by: no two calls of the session have the same. */
+  constructor(fleet: ExecutorFleet, task: SandboxTask, id: string, limits: OwnLimits) {
+    this.#fleet = fleet;
+    this.#task = task;
+    this.#id = id;
+    this.#limits = limits;
+    this.dueAt = this.#startedAt + limits.wallTimeMs + GRACE_MS;
+  }
+
+  /**
+   * Never rejects.
+   *
+   * @param clock Ends it in time.
+   */
+  run(clock: ExecutorClock<ExecutorCall>): Promise<SandboxOutcome> {
+    return new Promise((resolve) => {
+      const { signal } = this.#task;
+      clock.add(this, this.#startedAt);
+      signal?.addEventListener("abort", this.cancel);
+      this.#settle = (outcome) => {
+        clock.delete(this);
+        signal?.removeEventListener("abort", this.cancel);
+        resolve(outcome);
+      };
+      this.#attempt((first) => {
+        if (first.againInMs === undefined) this.#finish(first.outcome);
+        else void this.#askAgain(first);
+      });
+    });
+  }
+
+  async #askAgain(first: Attempt): Promise<void> {
+    const { outcome } = await RETRIES.execute(({ attempt }) =>
+      attempt === 0 ? first : new Promise<Attempt>((resolve) => this.#attempt(resolve)),
+    );
+    this.#finish(outcome);
+  }
+
+  readonly cancel = (): void => this.#end("cancelled");
+
+  expire(): void {
+    this.#end("timeout");
+  }
+
+  /** Ends the call without an answer: its connection closes, which cancels it at the executor. */
+  #end(status: "timeout" | "cancelled"): void {
+    if (this.#isOver) return;
+    const isSent = this.#leave();
+    const outcome: SandboxOutcome = { status, effect: isSent ? "unknown" : "none", used: { wallTimeMs: 0 } };
+    this.#finish(outcome);
+    this.#settleAttempt?.({ outcome, isFault: status === "timeout" });
+  }
+
+  #finish(outcome: SandboxOutcome): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    // These held here too, whatever an executor says of itself.
+    const enforced = Object.freeze(strictestLimits(this.#limits, outcome.enforced ?? {}));
+    this.#settle({ ...outcome, enforced, used: { ...outcome.used, ...this.#used() } });
+  }
+
+  #used(): ResourceUse {
+    const wallTimeMs = performance.now() - this.#startedAt;
+    const network = { bytesUp: this.#bytesUp, bytesDown: this.#bytesDown, attempts: this.#attempts };
+    return { wallTimeMs, contacted: Object.freeze(this.#contacted), ...network };
+  }
+
+  #attempt(settle: (attempt: Attempt) => void): void {
+    const endpoint = this.#fleet.choose(this.#tried);
+    if (endpoint !== undefined) this.#ask(endpoint, settle);
+    else this.#fleet.revive().then(() => this.#askRevived(settle));
+  }
+
+  #askRevived(settle: (attempt: Attempt) => void): void {
+    const endpoint = this.#fleet.choose(this.#tried);
+    if (endpoint !== undefined) this.#ask(endpoint, settle);
+    else {
+      const { lastFault } = this.#fleet;
+      settle({ outcome: refused("sandbox_unavailable", lastFault, "no executor works"), isFault: false });
+    }
+  }
+
+  #ask(endpoint: ExecutorEndpoint, settle: (attempt: Attempt) => void): void {
+    // Nobody waits any longer.
+    if (this.#isOver) return;
+    this.#attempts++;
+    this.#tried.add(endpoint);
+    const { toolName, canonical, sessionId, capabilities, observer, limits: granted } = this.#task;
+    const leftMs = Math.max(this.#leftMs(), 1);
+    const limits = { ...granted, ...this.#limits };
+    if (this.#attempts > 1) limits.wallTimeMs = Math.ceil(leftMs);
+    const { outputBytes } = limits;
+    const asked = { id: this.#id, toolName, argumentsText: canonical.text, limits };
+    const call = { id: this.#id, name: toolName, argumentsText: asked.argumentsText };
+    const body = writeDispatchRequest(
+      call,
+      sessionId,
+      { limits, capabilities },
+      Math.min(Math.ceil(leftMs + GRACE_MS), MAX_WALL_TIME_MS),
+    );
+    const maxBytes = outputBytes + body.length * 3 + ENVELOPE_BYTES;
+    const budget = { outputBytes, logLines: granted.logLines ?? Number.POSITIVE_INFINITY };
+    const stream = observer.listening === false ? undefined : new AnswerStream(observer, budget, maxBytes);
+    endpoint.inFlight++;
+    this.#settleAttempt = (verdict) => {
+      this.#settleAttempt = undefined;
+      endpoint.inFlight--;
+      endpoint.learn(verdict);
+      settle({ ...verdict, ...this.#nextAttempt(verdict) });
+    };
+    this.#exchange = endpoint.dispatch(body, maxBytes, stream, (end) => {
+      this.#leave();
+      this.#settleAttempt?.(this.#read(end, asked, stream?.outputBytes ?? 0));
+    });
+  }
+
+  #read(end: ExchangeEnd, asked: AskedCall, streamedBytes: number): Verdict {
+    if ("reply" in end) return this.#shown(readReply(end.reply, asked, streamedBytes));
+    return readNoReply(end.failure);
+  }
+
+  /** Of a call that was asked for twice, the wall time that the executor held was what was left of the limit. */
+  #shown(verdict: Verdict): Verdict {
+    const { outcome } = verdict;
+    const { enforced } = outcome;
+    if (this.#attempts === 1 || enforced?.wallTimeMs === undefined) return verdict;
+    return { ...verdict, outcome: { ...outcome, enforced: Object.freeze({ ...enforced, ...this.#limits }) } };
+  }
+
+  #nextAttempt({ retryAfterMs }: Verdict): { readonly againInMs?: number } | undefined {
+    if (retryAfterMs === undefined || this.#isOver) return undefined;
+    if (this.#fleet.hasOther(this.#tried)) return { againInMs: 0 };
+    const againInMs = Math.max(waitMs(this.#attempts), retryAfterMs);
+    return againInMs < this.#leftMs() ? { againInMs } : undefined;
+  }
+
+  #leftMs(): number {
+    return this.#limits.wallTimeMs - (performance.now() - this.#startedAt);
+  }
+
+  /** Ends the request that is on its way; tells whether a byte of it may have been sent. */
+  #leave(): boolean {
+    const exchange = this.#exchange;
+    if (exchange === undefined) return false;
+    this.#exchange = undefined;
+    exchange.cancel();
+    const { contacted, bytesUp, bytesDown }: Traffic = exchange.traffic;
+    this.#contacted.push(...contacted);
+    this.#bytesUp += bytesUp;
+    this.#bytesDown += bytesDown;
+    return contacted.length > 0;
+  }
+}

@@ -1,0 +1,43 @@
+import { lookup } from "node:dns";
+import type { LookupFunction } from "node:net";
+import { Pool } from "undici";
+import { openPool } from "../../egress/connection-pool.ts";
+import { EgressError } from "../../egress/egress-error.ts";
+import type { ExecutorAddress } from "./executor-address.ts";
+
+/** Milliseconds for opening a connection. */
+const CONNECT_TIMEOUT_MS = 5_000;
+/** Bytes of an answer's headers. */
+const HEADER_BYTES = 32_768;
+
+/**
+ * The connections to an executor, kept open between calls. The address is the embedder's to choose: whatever it
+ * resolves to is contacted.
+ *
+ * @param ca Certificates of authorities to trust instead of the usual ones, in PEM.
+ */
+export function openConnections({ origin, socketPath }: ExecutorAddress, ca: string | undefined): Pool {
+  if (socketPath === undefined) {
+    const options = { connectTimeoutMs: CONNECT_TIMEOUT_MS, headerBytes: HEADER_BYTES, ca };
+    return openPool(origin, telling(lookup), options);
+  }
+  return new Pool(origin, {
+    socketPath,
+    pipelining: 1,
+    maxHeaderSize: HEADER_BYTES,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    keepAliveMaxTimeout: 60_000,
+  });
+}
+
+/** A lookup whose failure says that it is one. */
+function telling(find: LookupFunction): LookupFunction {
+  return (hostname, options, callback) => {
+    find(hostname, options, (error, address, family) => {
+      if (error === null) callback(null, address, family);
+      else callback(new EgressError("name_not_resolved", error.message, undefined, error), address, family);
+    });
+  };
+}

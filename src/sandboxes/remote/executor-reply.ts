@@ -1,0 +1,164 @@
+import { canonicalText } from "../../json/canonical.ts";
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { LIMIT_NAMES, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
+import { BodyError, readExecution, readProblem } from "../../remote-protocol/bodies.ts";
+import type { RemoteError, RemoteExecution } from "../../remote-protocol/messages.ts";
+import { PROBLEMS, type ProblemCode } from "../../remote-protocol/problems.ts";
+import { checkOutput } from "../output.ts";
+import type { ResourceUse, SandboxOutcome } from "../sandbox.ts";
+import type { ExecutorReply } from "./executor-exchange.ts";
+import { foreignAnswerText } from "./executor-failure.ts";
+import { failed, NOTHING_USED, refused, type Verdict } from "./executor-verdict.ts";
+
+/** What an executor was asked for: its answer must be about that, and within it. */
+export interface AskedCall {
+  readonly id: string;
+  readonly toolName: string;
+  /** The arguments as canonical text. */
+  readonly argumentsText: string;
+  readonly limits: ResourceLimits;
+}
+
+/** A number that may be none once it is read: `1e999` is infinite. */
+const MAYBE_INFINITE = /[0-9][eE]\+?[0-9]{3}|[0-9]{300}/;
+
+/**
+ * Reads an executor's answer, which nobody trusts: its shape, what it is about, and that it says of every limit
+ * that it held.
+ *
+ * @param streamedBytes The output that came before.
+ */
+export function readReply(reply: ExecutorReply, asked: AskedCall, streamedBytes: number): Verdict {
+  try {
+    if (reply.status !== 200) return readRefusal(reply);
+    const isPlain = !MAYBE_INFINITE.test(reply.text);
+    return readAnswer(readExecution(reply.text), asked, streamedBytes, isPlain);
+  } catch (error) {
+    const { status } = reply;
+    const detail = String(error);
+    if (status === 200 || status === 0)
+      return failed("The tool's executor sent no valid answer", true, detail);
+    return failed(foreignAnswerText(status), status >= 500, detail);
+  }
+}
+
+/** @throws {BodyError} when it is no problem of the protocol: nobody knows then what happened. */
+function readRefusal({ status, text, retryAfterMs }: ExecutorReply): Verdict {
+  const { code, message } = readProblem(text).error;
+  const { effect, retry, status: own } = PROBLEMS[code];
+  if (status !== own && status !== 0) throw new BodyError("a problem with another one's status");
+  const said = `The tool's executor refused the call: ${message}`;
+  if (effect === "unknown") return failed(said, code === "internal_error", code);
+  const outcome: SandboxOutcome =
+    code === "deadline_passed"
+      ? { status: "timeout", effect, used: NOTHING_USED, detail: code }
+      : refused("sandbox_unavailable", REFUSALS[code] ?? said, code);
+  return { outcome, isFault: false, ...(retry && { retryAfterMs }) };
+}
+
+/** Shorter words for what happens every day. */
+const REFUSALS: { readonly [Code in ProblemCode]?: string } = {
+  overloaded: "The tool's executor has too many calls: try again later",
+  draining: "The tool's executor is about to end: try again later",
+};
+
+function readAnswer(
+  execution: RemoteExecution,
+  asked: AskedCall,
+  streamedBytes: number,
+  isPlain: boolean,
+): Verdict {
+  const { callId, toolName, error, receipt } = execution;
+  const isAsked =
+    callId === asked.id && toolName === asked.toolName && isText(execution.arguments, asked.argumentsText);
+  if (!isAsked) return failed("The tool's executor answered for another call", true);
+  const { enforced } = receipt;
+  const outcome = readOutcome(execution, asked, streamedBytes, isPlain);
+  const loose = error === undefined ? firstLooseLimit(enforced, asked.limits) : undefined;
+  if (loose !== undefined) {
+    return failed("The tool's executor did not hold the call to its limits", true, `not held: ${loose}`);
+  }
+  const used = { ...figuresOf(receipt.used), ...outcome.used };
+  return { outcome: { ...outcome, enforced, used }, isFault: false };
+}
+
+/** Whether a value has this canonical text. What was sent in that order mostly comes back in it. */
+function isText(value: JsonValue, canonical: string): boolean {
+  return JSON.stringify(value) === canonical || canonicalText(value) === canonical;
+}
+
+/** The output as the tool returned it: the executor's engine has taken metadata and success out. */
+function wholeOutput({ output, success, metadata }: RemoteExecution): JsonValue {
+  if (!isJsonObject(output) || (success && metadata === undefined)) return output;
+  return { ...output, ...(!success && { success }), ...(metadata !== undefined && { metadata }) };
+}
+
+/** A limit that was asked for, and that the executor does not say it held. */
+function firstLooseLimit(enforced: ResourceLimits, asked: ResourceLimits): LimitName | undefined {
+  return LIMIT_NAMES.find((name) => (enforced[name] ?? Number.POSITIVE_INFINITY) > (asked[name] ?? Infinity));
+}
+
+function readOutcome(
+  execution: RemoteExecution,
+  asked: AskedCall,
+  streamedBytes: number,
+  isPlain: boolean,
+): SandboxOutcome {
+  const { error, output } = execution;
+  // A failure that the tool returned with content goes the way of every output: the engine tells it again.
+  const isReturned =
+    error?.code === "execution_error" && isJsonObject(output) && Array.isArray(output["content"]);
+  if (error !== undefined && !isReturned) return readFailure(error);
+  const effect = error?.effect ?? "committed";
+  const maxBytes = asked.limits.outputBytes ?? Number.POSITIVE_INFINITY;
+  const whole = wholeOutput(execution);
+  const text = JSON.stringify(whole);
+  if (whole === output && isPlain) {
+    // It was checked and frozen with the execution.
+    const outputBytes = Buffer.byteLength(text) + streamedBytes;
+    const used = { wallTimeMs: 0, outputBytes };
+    if (outputBytes <= maxBytes) return { status: "completed", output, effect, used };
+    return { status: "limit_exceeded", limit: "outputBytes", effect, used };
+  }
+  const { outputBytes, ...checked } = checkOutput(text, maxBytes, streamedBytes);
+  return { ...checked, effect, used: { wallTimeMs: 0, outputBytes } };
+}
+
+function readFailure({ code, message, effect, limit }: RemoteError): SandboxOutcome {
+  const common = { effect, used: NOTHING_USED };
+  switch (code) {
+    case "timeout":
+    case "cancelled":
+      return { status: code, ...common };
+    case "limit_exceeded":
+      return limit === undefined
+        ? { status: "failed", message, ...common }
+        : { status: code, limit, ...common };
+    // Which tools an executor has is none of the model's business.
+    case "not_found":
+      return { status: "unavailable", ...common, detail: message };
+    case "validation_error":
+    case "permission_denied":
+    case "user_denied":
+    case "confirmation_timeout":
+    case "limit_unenforceable":
+    case "sandbox_unavailable":
+      return { status: "refused", reason: code, message, ...common };
+    default:
+      return { status: "failed", message, ...common };
+  }
+}
+
+const FIGURES = ["memoryBytes", "logLines", "nestedCalls"] as const satisfies readonly (keyof ResourceUse)[];
+
+/** What of an executor's figures can be told on: how long it took and what went over the network is known here. */
+function figuresOf(
+  used: RemoteExecution["receipt"]["used"],
+): Partial<Record<(typeof FIGURES)[number], number>> {
+  const figures: Partial<Record<(typeof FIGURES)[number], number>> = {};
+  for (const name of FIGURES) {
+    const figure = used[name];
+    if (typeof figure === "number" && Number.isFinite(figure) && figure >= 0) figures[name] = figure;
+  }
+  return figures;
+}

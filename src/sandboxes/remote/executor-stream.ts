@@ -1,0 +1,70 @@
+import { EgressError } from "../../egress/egress-error.ts";
+import { readShaped } from "../../remote-protocol/bodies.ts";
+import { type StreamEvent, StreamReader } from "../../remote-protocol/event-stream.ts";
+import type { LogLevel } from "../log-level.ts";
+import type { TaskObserver } from "../sandbox.ts";
+import { DEFAULT_LOG_BUDGET } from "../thread-log.ts";
+
+/** What a stream may tell before its last event. */
+export interface StreamBudget {
+  /** Bytes of output. More of it ends the stream. */
+  readonly outputBytes: number;
+  /** Lines of log; what comes after is left out. */
+  readonly logLines: number;
+}
+
+/** Reads an executor's stream as it comes: chunks and log lines go on at once, the last event is kept. */
+export class AnswerStream {
+  /** The execution, or the problem that came instead. */
+  last: StreamEvent | undefined;
+  readonly #observer: TaskObserver;
+  readonly #reader: StreamReader;
+  readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  readonly #maxOutputBytes: number;
+  #outputBytes = 0;
+  #leftLogLines: number;
+  #leftLogBytes: number = DEFAULT_LOG_BUDGET.bytes;
+
+  /** @param maxLength The longest event, in UTF-16 code units. */
+  constructor(observer: TaskObserver, { outputBytes, logLines }: StreamBudget, maxLength: number) {
+    this.#observer = observer;
+    this.#reader = new StreamReader(maxLength);
+    this.#maxOutputBytes = outputBytes;
+    this.#leftLogLines = logLines;
+  }
+
+  /** Bytes of output that came before the last event. */
+  get outputBytes(): number {
+    return this.#outputBytes;
+  }
+
+  /**
+   * Takes a piece of the stream.
+   *
+   * @throws {EgressError} `body_too_large` when it tells more than it may; other errors when it is no such stream.
+   */
+  push(piece: Uint8Array): void {
+    for (const event of this.#reader.push(this.#decoder.decode(piece, { stream: true }))) this.#take(event);
+  }
+
+  #take({ event, data }: StreamEvent): void {
+    if (this.last !== undefined) throw new EgressError("response_invalid", "an event after the last one");
+    if (event === "output") this.#output(readShaped<{ chunk: string }>("Output", data).chunk);
+    else if (event === "log") this.#log(readShaped<{ level: LogLevel; message: string }>("Log", data));
+    else if (event === "execution" || event === "problem") this.last = { event, data };
+    // Others are of a later version of the protocol.
+  }
+
+  #output(chunk: string): void {
+    this.#outputBytes += Buffer.byteLength(chunk);
+    if (this.#outputBytes > this.#maxOutputBytes) {
+      throw new EgressError("body_too_large", `more output than ${this.#maxOutputBytes} bytes`);
+    }
+    this.#observer.output(chunk);
+  }
+
+  #log({ level, message }: { readonly level: LogLevel; readonly message: string }): void {
+    this.#leftLogBytes -= Buffer.byteLength(message) + 1;
+    if (--this.#leftLogLines >= 0 && this.#leftLogBytes > 0) this.#observer.log(level, message);
+  }
+}

@@ -1,0 +1,144 @@
+import { isUtf8 } from "node:buffer";
+import { EgressError, type Traffic } from "../../egress/egress-error.ts";
+import type { EgressResponse } from "../../egress/request.ts";
+import type { JsonValue } from "../../json/value.ts";
+import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../policy/json-pointer.ts";
+import { checkOutput } from "../output.ts";
+import type { Effect, ResourceUse, SandboxOutcome } from "../sandbox.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { noResponseText, statusFailure } from "./failure.ts";
+import type { HttpResponseRules } from "./http-implementation.ts";
+import { redactBody, redactJson, SecretDeniedError, SecretError, type Secrets } from "./secrets.ts";
+import { ArgumentPlaceError, TemplateError } from "./template-error.ts";
+
+/** One call of an endpoint, as far as its outcome needs it. */
+export interface EndpointCall {
+  readonly endpoint: Endpoint;
+  readonly secrets: Secrets;
+  /** When the work began, as `performance.now` tells it. */
+  readonly startedAt: number;
+  readonly outputBytes: number;
+}
+
+/** What became of a call that has a response. */
+export function responseOutcome(
+  { endpoint, secrets, startedAt, outputBytes: maxBytes }: EndpointCall,
+  { status, body, traffic }: EgressResponse,
+): SandboxOutcome {
+  if (status < 200 || status > 299) {
+    const effect = endpoint.isSafe ? "none" : "unknown";
+    const message = statusFailure(status, redactBody(body.toString(), secrets));
+    return { status: "failed", effect, used: useOf(startedAt, traffic), message };
+  }
+  const effect = endpoint.isSafe ? "none" : "committed";
+  const sent = body.toString();
+  // Only what stands for broken bytes makes it worth a second look.
+  if (sent.includes("\ufffd") && !isUtf8(body)) {
+    const message = "Tool returned no valid UTF-8";
+    return { status: "failed", effect, used: useOf(startedAt, traffic), message };
+  }
+  const text = sent === "" && !endpoint.response.text ? "null" : sent;
+  const checked = readOutput(text, endpoint.response, maxBytes);
+  const used = useOf(startedAt, traffic, checked.outputBytes);
+  if (checked.status === "failed") return { status: "failed", effect, used, message: checked.message };
+  if (checked.status === "limit_exceeded") {
+    return { status: "limit_exceeded", effect, used, limit: checked.limit };
+  }
+  return { status: "completed", effect, used, output: redactJson(checked.output, secrets) };
+}
+
+/** The output that a body holds. */
+function readOutput(
+  text: string,
+  { pointer, text: isText }: HttpResponseRules,
+  maxBytes: number,
+): ReturnType<typeof checkOutput> {
+  const checked = checkOutput(isText ? JSON.stringify(text) : text, maxBytes);
+  if (checked.status !== "completed" || pointer === undefined) return checked;
+  const part = lookUp(checked.output, parsePointer(pointer));
+  if (part === MISSING || part === UNREACHABLE) {
+    const { outputBytes } = checked;
+    return { status: "failed", message: `Tool returned nothing at ${pointer}`, outputBytes };
+  }
+  return {
+    status: "completed",
+    output: part as JsonValue,
+    outputBytes: Buffer.byteLength(JSON.stringify(part)),
+  };
+}
+
+/** What became of a call without a response. */
+export function failureOutcome({ endpoint, startedAt }: EndpointCall, error: unknown): SandboxOutcome {
+  if (!(error instanceof EgressError)) throw error;
+  const { code, sent, traffic, message: detail } = error;
+  const used = useOf(startedAt, traffic);
+  const effect: Effect = sent && !endpoint.isSafe ? "unknown" : "none";
+  switch (code) {
+    case "timeout":
+      return { status: "timeout", effect, used };
+    case "aborted":
+    case "closed":
+      return { status: "cancelled", effect, used };
+    case "body_too_large":
+      // The server has done what it was asked to, and answers.
+      return {
+        ...{ status: "limit_exceeded", limit: "outputBytes", used, detail },
+        effect: endpoint.isSafe ? "none" : "committed",
+      };
+    case "request_too_large":
+    case "budget_exceeded":
+      return { status: "limit_exceeded", limit: "netBytes", effect, used, detail };
+    case "origin_denied":
+    case "address_denied":
+      if (!sent) return denied("the tool may not contact its server", detail);
+  }
+  return { status: "failed", effect, used, message: noResponseText(code), detail };
+}
+
+/**
+ * What became of a call whose request could not be made.
+ *
+ * @throws what is thrown for another reason.
+ */
+export function unsentOutcome(error: unknown, startedAt: number): SandboxOutcome {
+  if (error instanceof ArgumentPlaceError) {
+    const used = { wallTimeMs: performance.now() - startedAt };
+    return { status: "failed", effect: "none", used, message: `Invalid arguments: ${error.message}` };
+  }
+  if (error instanceof SecretDeniedError) {
+    return denied("the tool may not use a secret that it needs", error.message);
+  }
+  if (error instanceof SecretError || error instanceof TemplateError) return unavailable(error.message);
+  throw error;
+}
+
+/** What became of a call that ended while its secrets were looked for. */
+export function endedBeforeSending(cause: "timeout" | "cancelled", startedAt: number): SandboxOutcome {
+  return { status: cause, effect: "none", used: { wallTimeMs: performance.now() - startedAt } };
+}
+
+/** What became of a call that cannot be tried. */
+export function unavailable(detail: string): SandboxOutcome {
+  return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
+}
+
+/** The outcome of a call that its grant does not allow. */
+function denied(what: string, detail: string): SandboxOutcome {
+  return {
+    ...{ status: "refused", reason: "permission_denied", effect: "none" },
+    ...{ message: `Permission denied: ${what}`, used: { wallTimeMs: 0 }, detail },
+  };
+}
+
+function useOf(
+  startedAt: number,
+  { contacted, bytesUp, bytesDown }: Traffic,
+  outputBytes?: number,
+): ResourceUse {
+  const wallTimeMs = performance.now() - startedAt;
+  const attempts = contacted.length;
+  Object.freeze(contacted);
+  return outputBytes === undefined
+    ? { wallTimeMs, contacted, bytesUp, bytesDown, attempts }
+    : { wallTimeMs, outputBytes, contacted, bytesUp, bytesDown, attempts };
+}

@@ -1,0 +1,106 @@
+import { freezeJson, isJsonObject, type JsonValue } from "../../json/value.ts";
+
+/** Finds the value of a secret; nothing where there is none. */
+export type SecretSource = (name: string) => string | undefined | Promise<string | undefined>;
+
+/** The environment variable of the same name. */
+export const environmentSecrets: SecretSource = (name) =>
+  Object.hasOwn(process.env, name) ? process.env[name] : undefined;
+
+/** The secrets of one call, by name. */
+export type Secrets = ReadonlyMap<string, string>;
+
+/** The secrets of a call that has none. */
+export const NO_SECRETS: Secrets = new Map();
+
+/** A secret has no value. `message` is for the operator. */
+export class SecretError extends Error {
+  override readonly name = "SecretError";
+}
+
+/** The grant does not name a secret. `message` is for the operator. */
+export class SecretDeniedError extends Error {
+  override readonly name = "SecretDeniedError";
+}
+
+/**
+ * Finds the secrets that a tool needs.
+ *
+ * @param granted The names of the grant: nothing else is even looked up.
+ * @throws {SecretDeniedError} when one is not granted.
+ * @throws {SecretError} when one has no value.
+ */
+export async function findSecrets(
+  names: readonly string[],
+  granted: readonly string[],
+  source: SecretSource,
+): Promise<Secrets> {
+  const missing = names.find((name) => !granted.includes(name));
+  if (missing !== undefined) {
+    throw new SecretDeniedError(`the grant does not name the secret '${missing}' (secrets: [${missing}])`);
+  }
+  const found = await Promise.all(names.map(async (name) => [name, await readSecret(name, source)] as const));
+  return new Map(found);
+}
+
+async function readSecret(name: string, source: SecretSource): Promise<string> {
+  let value: unknown;
+  try {
+    value = await source(name);
+  } catch {
+    // What it throws may quote what it read.
+    throw new SecretError(`the secret '${name}' cannot be read`);
+  }
+  if (typeof value !== "string" || value === "") throw new SecretError(`the secret '${name}' has no value`);
+  return value;
+}
+
+/** A text in which secrets that it quotes, as they are or percent-encoded, are replaced by their names. */
+export function redactText(text: string, secrets: Secrets): string {
+  let redacted = text;
+  for (const [name, value] of secrets) {
+    for (const form of new Set([value, encodeURIComponent(value)])) {
+      redacted = redacted.replaceAll(form, `[secret ${name}]`);
+    }
+  }
+  return redacted;
+}
+
+/**
+ * The same for a body that may be JSON, with whatever escapes. One that is neither JSON nor free of escaped
+ * secrets says nothing.
+ */
+export function redactBody(body: string, secrets: Secrets): string {
+  if (secrets.size === 0) return body;
+  try {
+    const value = freezeJson(JSON.parse(body) as JsonValue);
+    const redacted = redactJson(value, secrets);
+    return redacted === value ? body : JSON.stringify(redacted);
+  } catch {
+    const redacted = redactText(body, secrets);
+    const unescaped = redacted.replace(ESCAPE, (_escape, code: string | undefined, character: string) =>
+      code === undefined ? character : String.fromCharCode(Number.parseInt(code, 16)),
+    );
+    return redactText(unescaped, secrets) === unescaped ? redacted : "";
+  }
+}
+
+/** An escape of JSON, as far as a secret can be written with it. */
+const ESCAPE = /\\(?:u([0-9a-f]{4})|(.))/gi;
+
+/** {@link redactText} for a frozen tree, names of members included; the tree itself where there is nothing to replace. */
+export function redactJson(value: JsonValue, secrets: Secrets): JsonValue {
+  if (secrets.size === 0) return value;
+  if (typeof value === "string") return redactText(value, secrets);
+  if (typeof value !== "object" || value === null) return value;
+  let isChanged = false;
+  const redact = <T extends JsonValue>(old: T): T => {
+    const redacted = redactJson(old, secrets);
+    if (redacted !== old) isChanged = true;
+    return redacted as T;
+  };
+  const copy = isJsonObject(value)
+    ? Object.fromEntries(Object.entries(value).map(([key, member]) => [redact(key), redact(member ?? null)]))
+    : (value as readonly JsonValue[]).map(redact);
+  return isChanged ? Object.freeze(copy) : value;
+}

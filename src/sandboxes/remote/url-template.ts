@@ -1,0 +1,130 @@
+import { type PrimitiveValue, parseTemplate } from "url-template";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import { parseEndpoint } from "./endpoint-url.ts";
+import { ArgumentPlaceError, TemplateError } from "./template-error.ts";
+
+/** What a URI template takes: values, lists of values, maps of values. */
+type Expandable = PrimitiveValue | PrimitiveValue[] | Record<string, PrimitiveValue>;
+
+/** A URL in which arguments have their places. */
+export interface UrlTemplate {
+  /** Names of the arguments that it uses. */
+  readonly variables: ReadonlySet<string>;
+  /**
+   * The URL for some arguments.
+   *
+   * @throws {ArgumentPlaceError} when one is missing where it must not be, or would leave its place.
+   */
+  expand(input: JsonObject): string | URL;
+}
+
+/** Scheme and authority, and then the end, a path, a query, or an expression that begins one of them. */
+const AUTHORITY = /^https?:\/\/[^/?#{}\\\s]+(?=$|\/|\?|\{\/|\{\?)/i;
+
+/** One expression (RFC 6570, section 2.2): an operator, and variables with modifiers. */
+const EXPRESSION = /^\{([./;?&]?)([\w.-]+(?:\*|:[1-9]\d{0,3})?(?:,[\w.-]+(?:\*|:[1-9]\d{0,3})?)*)\}$/;
+
+/**
+ * Compiles the template of a URL. What an argument expands to never leaves its place: the operators `+` and `#`,
+ * which would let it, are refused, and so is an expression in the scheme, the host or the port.
+ *
+ * @throws {TemplateError}
+ */
+export function compileUrl(text: unknown): UrlTemplate {
+  if (typeof text !== "string") throw new TemplateError("url must be a string");
+  const authority = AUTHORITY.exec(text)?.[0];
+  if (authority === undefined) {
+    throw new TemplateError("url must begin with http:// or https:// and a host, both without expressions");
+  }
+  const origin = parseEndpoint(authority);
+  if (typeof origin === "string") throw new TemplateError(origin);
+  if (text.includes("#")) throw new TemplateError("url must have no fragment: it would not be sent");
+  const expressions = readExpressions(text);
+  const variables = new Set(expressions.flatMap(({ names }) => names));
+  const [path = ""] = text.split(/\?|\{\?/, 1);
+  if (hasDotSegment(path.replace(/\{[^{}]*\}/g, "x"))) throw new TemplateError("url must have no '..' in it");
+  // A path with an empty segment is another path, and may be another resource.
+  const needed = readExpressions(path).flatMap(({ operator, names }) => (operator === "" ? names : []));
+  if (variables.size === 0) {
+    const url = new URL(text);
+    return { variables, expand: () => url };
+  }
+  const template = parseTemplate(text);
+  return {
+    variables,
+    expand: (input) => {
+      const expanded = expand(template, valuesOf(variables, needed, input));
+      const [expandedPath = ""] = expanded.split("?", 1);
+      if (hasDotSegment(expandedPath)) {
+        throw new ArgumentPlaceError("'.' and '..' cannot be parts of the tool's URL");
+      }
+      return expanded;
+    },
+  };
+}
+
+function readExpressions(text: string): { readonly operator: string; readonly names: readonly string[] }[] {
+  const found = text.match(/\{[^{}]*\}/g) ?? [];
+  if (/[{}]/.test(text.replaceAll(/\{[^{}]*\}/g, ""))) {
+    throw new TemplateError("url has a brace that closes or opens nothing");
+  }
+  return found.map((expression) => {
+    const [, operator = "", list] = EXPRESSION.exec(expression) ?? [];
+    if (list === undefined) {
+      throw new TemplateError(
+        `url has the expression '${expression}': it must name arguments, and '+' and '#' are not allowed, ` +
+          "since their values could leave their place (for a path of several parts use {/name*} and a list)",
+      );
+    }
+    return { operator, names: list.split(",").map((name) => name.replace(/\*$|:\d+$/, "")) };
+  });
+}
+
+/** The arguments that a template uses: own members only, without those that are null or missing. */
+function valuesOf(
+  variables: ReadonlySet<string>,
+  needed: readonly string[],
+  input: JsonObject,
+): Record<string, Expandable> {
+  const values: Record<string, Expandable> = Object.create(null);
+  for (const name of variables) {
+    const value = Object.hasOwn(input, name) ? input[name] : undefined;
+    if (value === undefined || value === null) continue;
+    if (!isExpandable(value)) {
+      throw new ArgumentPlaceError(`the argument '${name}' cannot be a part of the tool's URL`);
+    }
+    values[name] = value;
+  }
+  for (const name of needed) {
+    const value = values[name];
+    if (value === undefined || value === "" || (Array.isArray(value) && value.length === 0)) {
+      throw new ArgumentPlaceError(
+        `the argument '${name}' must not be empty: it is a part of the tool's URL`,
+      );
+    }
+  }
+  return values;
+}
+
+function isExpandable(value: JsonValue): value is Expandable {
+  if (typeof value !== "object" || value === null) return true;
+  return Object.values(value).every((one) => typeof one !== "object" || one === null);
+}
+
+function expand(template: ReturnType<typeof parseTemplate>, values: Record<string, Expandable>): string {
+  try {
+    return template.expand(values);
+  } catch {
+    // A prefix that cuts a character in two.
+    throw new ArgumentPlaceError("the arguments cannot be a part of the tool's URL");
+  }
+}
+
+/** Whether a path has a segment that leads elsewhere, as any server on the way might read it. */
+function hasDotSegment(path: string): boolean {
+  if (!path.includes(".") && !/%2e/i.test(path)) return false;
+  return path
+    .replace(/%2e/gi, ".")
+    .split(/[/\\]|%2f|%5c/i)
+    .some((segment) => /^\.\.?(?:;|%3b|$)/i.test(segment));
+}

@@ -1,0 +1,39 @@
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { Executor } from "../../src/executor/executor.ts";
+import { allow } from "../../src/policy/policy.ts";
+import type { ToolImplementations } from "../../src/sandboxes/implementation.ts";
+import { openSandboxes } from "../../src/sandboxes/router.ts";
+import type { Target } from "./targets.ts";
+
+/** The tools of another target, each behind an executor of its own: the suite calls them all by one name. */
+export async function executorTarget(behind: Target): Promise<Target> {
+  const sandboxes = await openSandboxes({ workers: { threads: 1 } });
+  const executors: Executor[] = [];
+  const { sandbox } = behind;
+  // Its own policy gives what the sandbox cannot: a grant that asks for it is refused there, not cut down.
+  const policy = { check: () => allow({ sandbox, capabilities: { env: ["HOME"] } }) };
+  const serve = async (implementations: ToolImplementations): Promise<ToolImplementations> => {
+    const tool = { name: "tool", description: "", inputSchema: { type: "object" }, ...implementations };
+    const registry = new ToolRegistry().register(tool);
+    const executor = await Executor.start({ listen: "127.0.0.1:0", registry, policy, sandboxes });
+    executors.push(executor);
+    return { remote: { executor: `http://${executor.address}` } };
+  };
+  return {
+    name: "executor",
+    sandbox: "remote",
+    ...(behind.bomb && { bomb: await serve(behind.bomb) }),
+    tools: {
+      echo: await serve(behind.tools.echo),
+      fail: await serve(behind.tools.fail),
+      breaks: await serve(behind.tools.breaks),
+      loop: await serve(behind.tools.loop),
+      large: await serve(behind.tools.large),
+      unserialisable: await serve(behind.tools.unserialisable),
+    },
+    close: async () => {
+      await Promise.all(executors.map((executor) => executor.close()));
+      await sandboxes.close();
+    },
+  };
+}

@@ -1,0 +1,114 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import type { ToolExecution } from "../../../src/engine/execution.ts";
+import { openSandboxes } from "../../../src/sandboxes/router.ts";
+import { callOn } from "./executor-setting.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "executors-"));
+const children: ChildProcess[] = [];
+
+afterEach(async () => {
+  const ending = children
+    .splice(0)
+    .filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+  await Promise.all(
+    ending.map((child) => {
+      child.kill("SIGKILL");
+      return once(child, "exit");
+    }),
+  );
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** An executor in a process of its own. */
+async function startProcess(listen?: string): Promise<{ child: ChildProcess; url: string }> {
+  const main = new URL("../../fixtures/executor/main.ts", import.meta.url);
+  const child = fork(main, listen === undefined ? [] : [listen], { execArgv: [] });
+  children.push(child);
+  const [address] = (await once(child, "message")) as [string];
+  return { child, url: `http://${address}` };
+}
+
+describe("executors in processes of their own", () => {
+  test("lose no call when one of them is killed: each has one result, and nothing runs twice", async () => {
+    const [killed, other] = await Promise.all([startProcess(), startProcess()]);
+    await using sandboxes = await openSandboxes();
+    const file = join(folder, "lines");
+    const executor = [killed.url, other.url];
+    await callOn(executor, "echo", sandboxes);
+    const running: Promise<ToolExecution>[] = [];
+    let dead = Number.POSITIVE_INFINITY;
+    killed.child.once("exit", () => {
+      dead = running.length;
+    });
+    for (let n = 0; n < dead + 20; n++) {
+      const input = { file, line: String(n), ms: 30 };
+      running.push(callOn(executor, "append", sandboxes, { input, limits: { wallTimeMs: 5_000 } }));
+      if (n === 20) killed.child.kill("SIGKILL");
+      await sleep(20);
+    }
+    const executions = await Promise.all(running);
+    const lines = linesOf(file);
+    expect(new Set(lines).size).toBe(lines.length);
+    executions.forEach((execution, n) => {
+      // Of those that the killed one had, nobody knows; each other one ran, wherever.
+      if (execution.success) expect(lines).toContain(String(n));
+      else expect(execution.error).toMatchObject({ code: "execution_error", effect: "unknown" });
+    });
+    expect(executions.slice(dead).every(({ success }) => success)).toBe(true);
+  });
+
+  test("answer every call that they have when they are told to end", async () => {
+    const { child, url } = await startProcess();
+    await using sandboxes = await openSandboxes();
+    const file = join(folder, "ending");
+    const running = Array.from({ length: 20 }, (_, n) =>
+      callOn(url, "append", sandboxes, { input: { file, line: String(n), ms: 300 } }),
+    );
+    // It has them all.
+    while (linesOf(file).length < 20) await sleep(10);
+    const exit = once(child, "exit");
+    child.kill("SIGTERM");
+    const outputs = (await Promise.all(running)).map(({ output }) => output);
+    expect(outputs).toEqual([...Array(20).keys()].map(String));
+    expect(await exit).toEqual([0, null]);
+    const { error } = await callOn(url, "echo", sandboxes, { limits: { wallTimeMs: 200 } });
+    expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
+  });
+
+  test("that hang are left alone after some calls, and are used again when they go on", async () => {
+    const { child, url } = await startProcess();
+    await using sandboxes = await openSandboxes();
+    const echo = (wallTimeMs: number): Promise<ToolExecution> =>
+      callOn(url, "echo", sandboxes, { input: { n: 1 }, limits: { wallTimeMs } });
+    expect((await echo(2_000)).success).toBe(true);
+    child.kill("SIGSTOP");
+    const hanging = await Promise.all(Array.from({ length: 5 }, () => echo(100)));
+    for (const { error } of hanging) expect(error).toMatchObject({ code: "timeout", effect: "unknown" });
+    const { error, receipt } = await echo(100);
+    // Whether it is told at once or a health check is waited for: nothing is sent.
+    expect(error?.effect).toBe("none");
+    expect(receipt.used.attempts).toBe(0);
+    child.kill("SIGCONT");
+    const recovered = await untilSuccess(() => echo(1_000));
+    expect(recovered.output).toEqual({ n: 1 });
+  });
+});
+
+function linesOf(file: string): readonly string[] {
+  return existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1) : [];
+}
+
+/** Tries until it works; a test that waits in vain ends at its time-out. */
+async function untilSuccess(attempt: () => Promise<ToolExecution>): Promise<ToolExecution> {
+  for (;;) {
+    const execution = await attempt();
+    if (execution.success) return execution;
+    await sleep(50);
+  }
+}

@@ -1,0 +1,362 @@
+import { createServer, type IncomingHttpHeaders, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
+import { afterAll, describe, expect, test } from "vitest";
+import type { DispatchEvent } from "../../../src/engine/events.ts";
+import type { ToolExecution } from "../../../src/engine/execution.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import { defineTool } from "../../../src/engine/tool.ts";
+import type { JsonObject } from "../../../src/json/value.ts";
+import type { Capabilities } from "../../../src/policy/capabilities.ts";
+import type { ResourceLimits } from "../../../src/policy/limits.ts";
+import { allow } from "../../../src/policy/policy.ts";
+import type { HttpImplementation } from "../../../src/sandboxes/remote/http-implementation.ts";
+import { openSandboxes } from "../../../src/sandboxes/router.ts";
+import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
+
+const SECRET = 'p"ss/wörd\\1'.replace("ö", "o");
+const secrets = async (name: string): Promise<string | undefined> =>
+  ({ TOKEN: SECRET, OTHER: "other-value" })[name];
+const resolve = async (): Promise<readonly string[]> => ["127.0.0.1"];
+const sandboxes = await openSandboxes({ secrets, egress: { resolve } });
+
+/** What the server saw of the last request. */
+interface Seen {
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+let seen: Seen | undefined;
+let requests = 0;
+let answer: RequestListener = (_request, response) => response.end("{}");
+const server = createServer(async (request, response) => {
+  requests++;
+  let body = "";
+  for await (const chunk of request) body += chunk;
+  seen = { method: request.method, url: request.url, headers: request.headers, body };
+  answer(request, response);
+});
+await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+const { port } = server.address() as AddressInfo;
+const base = `http://api.test:${port}`;
+const net = [{ origin: base, addresses: ["127.0.0.0/8"] }];
+afterAll(async () => {
+  await sandboxes.close();
+  server.closeAllConnections();
+  server.close();
+});
+
+interface Options {
+  readonly input?: JsonObject;
+  readonly capabilities?: Capabilities;
+  readonly limits?: ResourceLimits;
+  readonly reply?: RequestListener;
+}
+
+async function call(
+  http: HttpImplementation,
+  { input = {}, capabilities = { net }, limits = {}, reply }: Options = {},
+): Promise<ToolExecution & { readonly events: readonly DispatchEvent[] }> {
+  answer = reply ?? ((_request, response) => response.end('{"ok":true}'));
+  seen = undefined;
+  requests = 0;
+  const tool = defineTool({ name: "tool", description: "", inputSchema: {}, remote: { http } });
+  const policy = {
+    check: () => allow({ sandbox: "remote", limits: { wallTimeMs: 2_000, ...limits }, capabilities }),
+  };
+  const { events, seen: emitted } = recordEvents();
+  const execution = await dispatchTool(await contextFor([tool], { sandboxes, policy, events }), input);
+  return { ...execution, events: emitted };
+}
+
+describe("an HTTP tool", () => {
+  test("puts the arguments where its templates say, and the others into the body", async () => {
+    const http = {
+      method: "POST",
+      url: `${base}/repos/{owner}/issues{?draft}`,
+      headers: { "X-Trace": "t-{trace}", Accept: "application/vnd.test+json" },
+    };
+    const input = { owner: "a b", draft: true, trace: 7, title: "héllo", labels: ["x"] };
+    const { output, receipt, error } = await call(http, { input });
+    expect(error).toBeUndefined();
+    expect(output).toEqual({ ok: true });
+    expect(seen).toMatchObject({
+      method: "POST",
+      url: "/repos/a%20b/issues?draft=true",
+      headers: {
+        "x-trace": "t-7",
+        accept: "application/vnd.test+json",
+        "content-type": "application/json",
+        host: `api.test:${port}`,
+      },
+    });
+    expect(JSON.parse(seen?.body ?? "")).toEqual({ title: "héllo", labels: ["x"] });
+    expect(receipt.used).toMatchObject({
+      contacted: [{ origin: base, address: "127.0.0.1" }],
+      attempts: 1,
+      outputBytes: 11,
+    });
+    expect(receipt.used.bytesUp).toBeGreaterThan(100);
+    expect(receipt.used.bytesDown).toBeGreaterThan(11);
+  });
+
+  test("fills a body of its own", async () => {
+    const body = {
+      query: "query { x }",
+      variables: { id: "{id}", missing: "{no}", list: ["{id}", "{no}", "as {id}"] },
+    };
+    await call({ method: "POST", url: `${base}/graphql`, body }, { input: { id: { deep: [1] } } });
+    expect(JSON.parse(seen?.body ?? "")).toEqual({
+      query: "query { x }",
+      variables: { id: { deep: [1] }, list: [{ deep: [1] }, "as {id}"] },
+    });
+  });
+
+  test("is a GET without a body unless it says otherwise, and leaves out headers without a value", async () => {
+    await call(
+      { url: `${base}/x{?q}`, headers: { "x-a": "{a}", "x-b": "b" } },
+      { input: { q: "é", a: null } },
+    );
+    expect(seen).toMatchObject({ method: "GET", url: "/x?q=%C3%A9", body: "", headers: { "x-b": "b" } });
+    expect(seen?.headers).not.toHaveProperty("x-a");
+    expect(seen?.headers).not.toHaveProperty("content-type");
+  });
+
+  test("takes the part of the answer that it points to, or the answer as text", async () => {
+    const reply: RequestListener = (_request, response) => response.end('{"data":{"items":[1,2]}}');
+    const part = await call({ url: base, response: { pointer: "/data/items" } }, { reply });
+    expect([part.output, part.receipt.used.outputBytes]).toEqual([[1, 2], 5]);
+    const nothing = await call({ url: base, response: { pointer: "/data/none" } }, { reply });
+    expect(nothing.error).toMatchObject({ message: "Tool returned nothing at /data/none", effect: "none" });
+    const text = await call({ url: base, response: { text: true } }, { reply });
+    expect(text.output).toBe('{"data":{"items":[1,2]}}');
+    const empty: RequestListener = (_request, response) => response.writeHead(204).end();
+    expect((await call({ url: base, response: { text: true } }, { reply: empty })).output).toBe("");
+    expect((await call({ url: base }, { reply: empty })).output).toBeNull();
+  });
+
+  test("reads a compressed answer", async () => {
+    const reply: RequestListener = (_request, response) =>
+      response.setHeader("content-encoding", "gzip").end(gzipSync("[1]"));
+    expect((await call({ url: base }, { reply })).output).toEqual([1]);
+  });
+
+  test("tells the model the status and the server's words", async () => {
+    const reply: RequestListener = (_request, response) =>
+      response.writeHead(422).end('{"message":"no such user"}');
+    const { error } = await call({ method: "DELETE", url: base }, { reply });
+    expect(error).toEqual({ code: "execution_error", message: "HTTP 422: no such user", effect: "unknown" });
+  });
+
+  test("follows no redirect, unless it says so and the grant gives the way", async () => {
+    const reply: RequestListener = (request, response) => {
+      if (request.url === "/") response.writeHead(302, { location: "/next" }).end();
+      else response.end("1");
+    };
+    const unfollowed = await call({ url: `${base}/` }, { reply });
+    expect(unfollowed.error).toMatchObject({
+      message: "HTTP 302: redirects are not followed",
+      effect: "none",
+    });
+    expect(requests).toBe(1);
+    const followed = await call({ url: `${base}/`, maxRedirects: 1 }, { reply });
+    expect([followed.output, followed.receipt.used.attempts]).toEqual([1, 2]);
+    const away: RequestListener = (_request, response) =>
+      response.writeHead(302, { location: "http://169.254.169.254/" }).end();
+    const { error, events } = await call(
+      { method: "POST", url: `${base}/`, maxRedirects: 1 },
+      { reply: away },
+    );
+    expect(error).toEqual({
+      code: "execution_error",
+      message: "The tool's server redirects to where the tool may not go",
+      effect: "unknown",
+    });
+    expect(JSON.stringify(events)).toContain("http://169.254.169.254");
+  });
+});
+
+describe("an HTTP tool without a grant", () => {
+  test.each<[string, Capabilities, string]>([
+    ["for the network", {}, "the grant does not name the origin"],
+    [
+      "for this origin",
+      { net: ["https://api.test", "http://other.test:*"] },
+      "the grant does not name the origin",
+    ],
+    ["for this address", { net: [base] }, "which is not public"],
+  ])("%s sends nothing, and the operator reads why", async (_case, capabilities, why) => {
+    const { error, events } = await call({ url: base }, { capabilities });
+    expect(error).toEqual({
+      code: "permission_denied",
+      message: "Permission denied: the tool may not contact its server",
+      effect: "none",
+    });
+    expect(requests).toBe(0);
+    expect(events.at(-1)).toMatchObject({ type: "tool.failed", detail: expect.stringContaining(why) });
+  });
+
+  test("for its secret sends nothing, and does not even look it up", async () => {
+    const http = { url: base, headers: { authorization: "Bearer {secret:TOKEN}" } };
+    const { error, events } = await call(http, { capabilities: { net, secrets: ["OTHER"] } });
+    expect(error).toEqual({
+      code: "permission_denied",
+      message: "Permission denied: the tool may not use a secret that it needs",
+      effect: "none",
+    });
+    expect(requests).toBe(0);
+    expect(JSON.stringify(events)).toContain("the grant does not name the secret 'TOKEN'");
+  });
+});
+
+describe("a secret", () => {
+  const http: HttpImplementation = {
+    method: "POST",
+    url: `${base}/`,
+    headers: { authorization: "Bearer {secret:TOKEN}" },
+  };
+  const capabilities = { net, secrets: ["TOKEN"] };
+
+  test("is sent, and is in no event, log, error or result, whatever the server echoes", async () => {
+    for (const status of [200, 500, 404]) {
+      const reply: RequestListener = (_request, response) => {
+        const echoed = { sent: seen?.headers.authorization, [`key ${SECRET}`]: [SECRET] };
+        // Escaped as other encoders do it.
+        const text = JSON.stringify(echoed).replaceAll("/", "\\/");
+        response.writeHead(status).end(status === 404 ? `no JSON: ${text}` : text);
+      };
+      const execution = await call(http, { capabilities, reply });
+      expect(seen?.headers.authorization).toBe(`Bearer ${SECRET}`);
+      const everything = JSON.stringify(execution);
+      expect(everything).not.toContain(JSON.stringify(SECRET).slice(1, -1));
+      expect(everything).not.toContain(SECRET);
+      if (status !== 404) expect(everything).toContain("[secret TOKEN]");
+      if (status === 200) {
+        expect(execution.output).toEqual({
+          sent: "Bearer [secret TOKEN]",
+          "key [secret TOKEN]": ["[secret TOKEN]"],
+        });
+      }
+    }
+  });
+
+  test("that has no value, or one that no header can have, sends nothing", async () => {
+    const none = { ...http, headers: { authorization: "{secret:NONE}" } };
+    const missing = await call(none, { capabilities: { net, secrets: ["NONE"] } });
+    expect(missing.error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
+    expect(JSON.stringify(missing.events)).toContain("the secret 'NONE' has no value");
+    const own = await openSandboxes({ secrets: () => "line\nfeed", egress: { resolve } });
+    const tool = defineTool({ name: "tool", description: "", inputSchema: {}, remote: { http } });
+    const policy = { check: () => allow({ sandbox: "remote", capabilities }) };
+    const { error } = await dispatchTool(await contextFor([tool], { sandboxes: own, policy }));
+    await own.close();
+    expect(error).toMatchObject({ code: "execution_error", effect: "none" });
+    expect(error?.message).not.toContain("feed");
+    expect(requests).toBe(0);
+  });
+
+  test("that is not found in time ends the call", async () => {
+    const own = await openSandboxes({ secrets: () => new Promise(() => {}), egress: { resolve } });
+    const tool = defineTool({ name: "tool", description: "", inputSchema: {}, remote: { http } });
+    const policy = { check: () => allow({ sandbox: "remote", capabilities, limits: { wallTimeMs: 50 } }) };
+    const { error } = await dispatchTool(await contextFor([tool], { sandboxes: own, policy }));
+    await own.close();
+    expect(error).toMatchObject({ code: "timeout", effect: "none" });
+  });
+
+  test("comes from the environment where nothing else is said", async () => {
+    const { environmentSecrets } = await import("../../../src/sandboxes/remote/secrets.ts");
+    expect(environmentSecrets("PATH")).toBe(process.env["PATH"]);
+    expect(environmentSecrets("toString")).toBeUndefined();
+  });
+});
+
+describe("what went wrong leaves an effect", () => {
+  test.each([
+    ["GET", "none"],
+    ["POST", "unknown"],
+  ])("of a %s that was sent: %s", async (method, effect) => {
+    const http = { method, url: base };
+    const broken = await call(http, { reply: (request) => request.socket.destroy() });
+    expect(broken.error).toMatchObject({ message: "The connection to the tool's server broke", effect });
+    const late = await call(http, { reply: () => {}, limits: { wallTimeMs: 50 } });
+    expect(late.error).toMatchObject({ code: "timeout", effect });
+    const failed = await call(http, { reply: (_request, response) => response.writeHead(503).end() });
+    expect(failed.error).toMatchObject({ message: "HTTP 503", effect });
+  });
+
+  test("of a POST that was not sent: none", async () => {
+    const capabilities = { net: [{ origin: "http://api.test:1", addresses: ["127.0.0.0/8"] }] };
+    const { error, receipt } = await call({ method: "POST", url: "http://api.test:1/" }, { capabilities });
+    expect(error).toEqual({
+      code: "execution_error",
+      message: "Cannot reach the tool's server: connection refused",
+      effect: "none",
+    });
+    expect(receipt.used).toMatchObject({ contacted: [], attempts: 0, bytesUp: 0 });
+  });
+});
+
+describe("arguments", () => {
+  test.each<[string, JsonObject, RegExp]>([
+    ["that would climb out of the path", { id: "../admin" }, /'\.' and '\.\.' cannot be parts/],
+    ["that leave a hole in the path", { id: "" }, /'id' must not be empty/],
+    ["that are no part of a path", { id: { a: { b: 1 } } }, /'id' cannot be a part/],
+    [
+      "that would make a header of their own",
+      { id: "1", trace: "x\r\ny: z" },
+      /'trace' cannot be sent in a header/,
+    ],
+    ["that are no header", { id: "1", trace: ["x"] }, /'trace' cannot be sent in a header/],
+  ])("%s are refused before a byte is sent", async (_case, input, message) => {
+    const { error } = await call({ url: `${base}/x/{id}`, headers: { "x-trace": "{trace}" } }, { input });
+    expect(error).toMatchObject({ code: "execution_error", effect: "none" });
+    expect(error?.message).toMatch(message);
+    expect(requests).toBe(0);
+  });
+});
+
+describe("limits", () => {
+  const flood: RequestListener = (_request, response) => response.end("x".repeat(300_000));
+  test("bound what is received, before and after it is decompressed", async () => {
+    const large = await call({ url: base }, { reply: flood, limits: { outputBytes: 100_000 } });
+    expect(large.error).toMatchObject({
+      code: "limit_exceeded",
+      message: expect.stringContaining("output limit"),
+    });
+    const bomb: RequestListener = (_request, response) =>
+      response.setHeader("content-encoding", "gzip").end(gzipSync(Buffer.alloc(10_000_000)));
+    const burst = await call({ url: base }, { reply: bomb, limits: { outputBytes: 100_000 } });
+    expect(burst.error).toMatchObject({
+      code: "limit_exceeded",
+      message: expect.stringContaining("output limit"),
+    });
+    const spent = await call({ url: base }, { reply: flood, limits: { netBytes: 10_000 } });
+    expect(spent.error?.code).toBe("limit_exceeded");
+    expect(spent.receipt.enforced.netBytes).toBe(10_000);
+  });
+
+  test("that another machine would have to enforce are refused", async () => {
+    const { error } = await call({ url: base }, { limits: { memoryBytes: 1e9 } });
+    expect(error).toMatchObject({ code: "limit_unenforceable", effect: "none" });
+  });
+});
+
+test.each<[string, unknown, RegExp]>([
+  ["with a URL beside http", { url: base, http: { url: base } }, /takes one of url, http/],
+  ["that is no object", { http: "x" }, /remote.http must be an object/],
+  ["with an unknown member", { http: { url: base, retries: 3 } }, /unknown member 'retries'/],
+  ["with an expression in its host", { http: { url: "https://{host}/" } }, /remote.http.url must begin/],
+  ["with a tunnel for a method", { http: { url: base, method: "CONNECT" } }, /remote.http.method/],
+  ["with a method in lower case", { http: { url: base, method: "post" } }, /remote.http.method/],
+  ["with a header of the connection", { http: { url: base, headers: { host: "x" } } }, /remote.http.headers/],
+  ["with a header of two lines", { http: { url: base, headers: { a: "x\r\nb: c" } } }, /remote.http.headers/],
+  ["with a header's open brace", { http: { url: base, headers: { a: "{secret:" } } }, /has a brace/],
+  ["with a pointer that is none", { http: { url: base, response: { pointer: "a" } } }, /JSON pointer/],
+  ["with a pointer into text", { http: { url: base, response: { pointer: "/a", text: true } } }, /either/],
+  ["with redirects without end", { http: { url: base, maxRedirects: 99 } }, /from 0 to 10/],
+])("a remote tool %s is not registered", (_case, remote, reason) => {
+  const tool = { name: "tool", description: "", inputSchema: {}, remote } as never;
+  expect(() => new ToolRegistry().register(tool)).toThrow(reason);
+});
