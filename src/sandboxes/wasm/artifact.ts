@@ -6,6 +6,10 @@ export interface WasmArtifact {
   readonly plan: LinkPlan;
   /** Its core modules, in the order in which the plan counts them. */
   readonly cores: readonly CompiledCore[];
+  /** Whether an instance may be made where no deadline is: making it takes no time to speak of. */
+  readonly startsAtOnce: boolean;
+  /** Bytes that the memories of an instance take from the start. */
+  readonly initialBytes: number;
 }
 
 /** A core module, compiled under its cap. */

@@ -1,6 +1,6 @@
 import { ToolPreparationError } from "../sandbox.ts";
 import { BinaryReader, isComponent, isCoreModule, sections } from "./binary-reader.ts";
-import { readCoreModule } from "./core-module.ts";
+import { readCoreModule, refuseTooManyDefinitions } from "./core-module.ts";
 import { checkCoreName } from "./core-name.ts";
 import { checkImport } from "./wasi/interfaces.ts";
 
@@ -47,6 +47,7 @@ class Gate {
   #coreModules = 0;
   #coreInstances = 0;
   #components = 0;
+  #definitionBytes = 0;
   #depth = 0;
 
   pass(binary: Uint8Array): void {
@@ -66,7 +67,8 @@ class Gate {
 
   #passCoreModule(binary: Uint8Array): void {
     bound("core modules", ++this.#coreModules, MAX_CORE_MODULES);
-    readCoreModule(binary);
+    this.#definitionBytes += readCoreModule(binary).definitionBytes;
+    refuseTooManyDefinitions(this.#definitionBytes);
   }
 
   #passCoreInstance(reader: BinaryReader): void {

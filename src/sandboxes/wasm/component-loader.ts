@@ -10,7 +10,7 @@ import { TRANSPILE_OPTIONS } from "./transpile-options.ts";
 import { jcoVersion, Validator } from "./validator.ts";
 
 /** Changes whenever a cache entry would mean something else. */
-const CACHE_FORMAT = 2;
+const CACHE_FORMAT = 3;
 
 /** How many components are shared between tools that name the same bytes. */
 const MAX_SHARED = 64;
@@ -68,6 +68,6 @@ export class ComponentLoader {
 }
 
 function cacheKey(digest: string): string {
-  const maker = JSON.stringify([CACHE_FORMAT, jcoVersion(), TRANSPILE_OPTIONS, digest]);
+  const maker = JSON.stringify([CACHE_FORMAT, jcoVersion(), process.versions.v8, TRANSPILE_OPTIONS, digest]);
   return createHash("sha256").update(maker).digest("hex");
 }

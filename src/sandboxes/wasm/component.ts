@@ -1,7 +1,7 @@
 import { ToolPreparationError } from "../sandbox.ts";
 import type { CompiledCore, WasmArtifact } from "./artifact.ts";
 import { limitCoreModule } from "./core-limits.ts";
-import { readCoreModule } from "./core-module.ts";
+import { type CoreModule, readCoreModule } from "./core-module.ts";
 import { checkCoreName } from "./core-name.ts";
 import type { ReadComponent } from "./linking/component-reader.ts";
 import type { ComponentFunction, LinkPlan } from "./linking/link-plan.ts";
@@ -13,8 +13,17 @@ import {
   MAX_TABLE_ELEMENTS,
   PAGE_BYTES,
 } from "./memory-budget.ts";
+import { startsAtOnce } from "./start-function.ts";
 
 const MAX_CAPS = 8;
+
+/** What all its instances together evaluate when they are made: more than a tenth of a second is too long. */
+const MAX_INITIALISER_BYTES = 1_024 * 1_024;
+
+interface ReadModule extends InstantiatedModule {
+  readonly binary: Uint8Array;
+  readonly module: CoreModule;
+}
 
 /** A component made ready for a memory cap, and the name under which threads keep it. */
 export interface CappedComponent {
@@ -28,12 +37,12 @@ export class Component {
   readonly initialBytes: number;
   readonly #digest: string;
   readonly #plan: LinkPlan;
-  readonly #modules: readonly (InstantiatedModule & { readonly binary: Uint8Array })[];
+  readonly #modules: readonly ReadModule[];
   readonly #capped = new LruMap<number, Promise<CappedComponent>>(MAX_CAPS);
 
   /**
    * @param digest The component's own, in hex.
-   * @throws {ToolPreparationError} when it would make too many memories or tables.
+   * @throws {ToolPreparationError} when it would make too many memories or tables, or evaluate too much to make them.
    */
   constructor(digest: string, { plan, coreModules }: ReadComponent) {
     this.#digest = digest;
@@ -44,6 +53,15 @@ export class Component {
       instances: plan.coreInstances.filter(({ module }) => module === index).length,
     }));
     this.initialBytes = initialMemoryBytes(this.#modules);
+    const evaluated = this.#modules.reduce(
+      (sum, { module, instances }) => sum + module.initialiserBytes * instances,
+      0,
+    );
+    if (evaluated > MAX_INITIALISER_BYTES) {
+      throw new ToolPreparationError(
+        `its instances evaluate more than ${MAX_INITIALISER_BYTES} bytes of globals, elements and offsets`,
+      );
+    }
   }
 
   /** The functions that it exports: those of an interface as `interface#function`. */
@@ -76,7 +94,11 @@ export class Component {
         return { memories, module: await compile(limitCoreModule(binary, pages, MAX_TABLE_ELEMENTS)) };
       }),
     );
-    return { key: `${this.#digest}:${capPages}`, artifact: { plan: this.#plan, cores } };
+    const artifact: WasmArtifact = {
+      ...{ plan: this.#plan, cores, initialBytes: this.initialBytes },
+      startsAtOnce: this.#modules.every(({ module }) => startsAtOnce(module)),
+    };
+    return { key: `${this.#digest}:${capPages}`, artifact };
   }
 }
 

@@ -1,6 +1,7 @@
 import { ToolPreparationError } from "../sandbox.ts";
 import { BinaryReader, isCoreModule, sections } from "./binary-reader.ts";
 import { checkCoreName } from "./core-name.ts";
+import { offsetBytes } from "./data-offsets.ts";
 
 /** How large a memory (in pages of 64 KiB) or a table (in elements) is at first, and may become. */
 export interface Limits {
@@ -15,10 +16,31 @@ export interface CoreModule {
   readonly importedMemories: number;
   readonly memories: readonly Limits[];
   readonly tables: readonly Limits[];
+  /** How many functions it imports: they stand before its own. */
+  readonly importedFunctions: number;
+  /** The function that runs as soon as there is an instance. */
+  readonly start: number | undefined;
+  /** The section with the code of its functions. */
+  readonly code: Uint8Array | undefined;
+  /** Bytes that are read one by one to know all this. */
+  readonly definitionBytes: number;
+  /** Bytes that V8 evaluates for each instance: nothing interrupts that. Plain data is not among them. */
+  readonly initialiserBytes: number;
 }
 
 /** Sections of a core module (core specification, section 5.5.2). */
-export const SECTION = { type: 1, import: 2, table: 4, memory: 5, export: 7 } as const;
+export const SECTION = {
+  type: 1,
+  import: 2,
+  table: 4,
+  memory: 5,
+  global: 6,
+  export: 7,
+  start: 8,
+  element: 9,
+  code: 10,
+  data: 11,
+} as const;
 
 const FUNCTION_TYPE = 0x60;
 const REFERENCE_TYPES: readonly number[] = [0x63, 0x64];
@@ -34,15 +56,53 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
   let importedMemories = 0;
   const memories: Limits[] = [];
   const tables: Limits[] = [];
+  let importedFunctions = 0;
+  let start: number | undefined;
+  let code: Uint8Array | undefined;
+  let definitionBytes = 0;
+  let initialiserBytes = 0;
+  const countImport = (reader: BinaryReader): void => {
+    const kind = readImport(reader);
+    if (kind === IMPORTED.memory) importedMemories++;
+    else if (kind === IMPORTED.function) importedFunctions++;
+  };
   for (const { id, body } of sections(binary)) {
     const reader = new BinaryReader(body);
-    if (id === SECTION.type) reader.vector(() => readFunctionType(reader));
-    else if (id === SECTION.import) reader.vector(() => (importedMemories += readImport(reader)));
+    if (DEFINITIONS.includes(id)) {
+      definitionBytes += body.length;
+      refuseTooManyDefinitions(definitionBytes);
+    }
+    if (id === SECTION.global || id === SECTION.element) initialiserBytes += body.length;
+    else if (id === SECTION.data) initialiserBytes += offsetBytes(reader);
+    else if (id === SECTION.type) reader.vector(() => readFunctionType(reader));
+    else if (id === SECTION.import) reader.vector(() => countImport(reader));
     else if (id === SECTION.table) reader.vector(() => tables.push(readTable(reader).limits));
     else if (id === SECTION.memory) reader.vector(() => memories.push(readLimits(reader)));
     else if (id === SECTION.export) reader.vector(() => readExport(reader));
+    else if (id === SECTION.start) start = reader.u32();
+    else if (id === SECTION.code) code = body;
   }
-  return { importedMemories, memories, tables };
+  return {
+    ...{ importedMemories, memories, tables, importedFunctions, start, code },
+    ...{ definitionBytes, initialiserBytes },
+  };
+}
+
+/** The sections that are read item by item. */
+const DEFINITIONS: readonly number[] = [
+  SECTION.type,
+  SECTION.import,
+  SECTION.table,
+  SECTION.memory,
+  SECTION.export,
+];
+
+const MAX_DEFINITION_BYTES = 2 * 1_024 * 1_024;
+
+/** @throws {ToolPreparationError} when there are so many that reading them one by one would take long. */
+export function refuseTooManyDefinitions(bytes: number, most: number = MAX_DEFINITION_BYTES): void {
+  if (bytes <= most) return;
+  throw new ToolPreparationError(`it has more than ${most} bytes of definitions`);
 }
 
 /** Arrays and structs live on V8's heap, outside the linear memories that a grant limits. */
@@ -59,32 +119,36 @@ function skipValueType(reader: BinaryReader): void {
   if (REFERENCE_TYPES.includes(reader.byte())) while ((reader.byte() & 0x80) !== 0);
 }
 
-/** Returns how many memories were imported: 0 or 1. */
+/** What can be imported (section 5.5.5). */
+const IMPORTED = { function: 0, table: 1, memory: 2, global: 3, tag: 4 } as const;
+
+/** Returns which of {@link IMPORTED} it is. */
 function readImport(reader: BinaryReader): number {
   checkCoreName(reader.name());
   checkCoreName(reader.name());
   const kind = reader.byte();
   switch (kind) {
-    case 0: // a function
+    case IMPORTED.function:
       reader.u32();
-      return 0;
-    case 1: // a table
+      break;
+    case IMPORTED.table:
       readTable(reader);
-      return 0;
-    case 2: // a memory
+      break;
+    case IMPORTED.memory:
       readLimits(reader);
-      return 1;
-    case 3: // a global
+      break;
+    case IMPORTED.global:
       skipValueType(reader);
       reader.byte();
-      return 0;
-    case 4: // a tag
+      break;
+    case IMPORTED.tag:
       reader.byte();
       reader.u32();
-      return 0;
+      break;
     default:
       throw new ToolPreparationError("a core module imports something of an unknown kind");
   }
+  return kind;
 }
 
 function readExport(reader: BinaryReader): void {

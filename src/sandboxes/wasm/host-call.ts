@@ -7,18 +7,29 @@ export type HostInterfaces = (name: string) => object;
 
 type HostFunction = (...args: readonly ComponentValue[]) => ComponentValue;
 
+type ImportedFunction = Extract<ComponentFunction, { readonly kind: "import" }>;
+
+/** A function's name, taken apart once for all calls. */
+interface ReadName {
+  /** Without version. */
+  readonly interface: string;
+  readonly kind: "function" | "constructor" | "method" | "static";
+  readonly resource: string;
+  readonly member: string;
+}
+
 /**
  * Calls a function of the host. Where it has a `result`, it returns what is `ok`, and throws what is `err`:
  * anything but an error, which ends the call.
  */
 export function callHost(
   host: HostInterfaces,
-  { interface: versioned, name, type }: Extract<ComponentFunction, { readonly kind: "import" }>,
+  callee: ImportedFunction,
   args: readonly ComponentValue[],
 ): ComponentValue {
-  const interfaceName = versioned.replace(/@.*$/, "");
-  const call = findFunction(host(interfaceName), interfaceName, name);
-  if (type.result?.kind !== "result") return call(...args);
+  const name = readName(callee);
+  const call = findFunction(host(name.interface), name);
+  if (callee.type.result?.kind !== "result") return call(...args);
   try {
     return { tag: "ok", val: call(...args) };
   } catch (thrown) {
@@ -30,13 +41,29 @@ export function callHost(
 /** A function's name says what it is (`Explainer.md`, `plainname`): `[method]pollable.block`. */
 const PLAIN_NAME = /^(?:\[(constructor|method|static)\])?([a-z0-9-]+)(?:\.([a-z0-9-]+))?$/i;
 
-function findFunction(host: object, interfaceName: string, name: string): HostFunction {
-  const [, kind, first = "", second = ""] = PLAIN_NAME.exec(name) ?? [];
-  const resource = pascalCase(first);
-  const member = camelCase(second);
+const names = new WeakMap<ImportedFunction, ReadName>();
+
+function readName(callee: ImportedFunction): ReadName {
+  const known = names.get(callee);
+  if (known !== undefined) return known;
+  const [, kind = "function", first = "", second = ""] = PLAIN_NAME.exec(callee.name) ?? [];
+  const name: ReadName = {
+    interface: callee.interface.replace(/@.*$/, ""),
+    kind: kind as ReadName["kind"],
+    resource: kind === "function" ? "" : pascalCase(first),
+    member: camelCase(kind === "function" ? first : second),
+  };
+  names.set(callee, name);
+  return name;
+}
+
+function findFunction(
+  host: object,
+  { interface: interfaceName, kind, resource, member }: ReadName,
+): HostFunction {
   switch (kind) {
-    case undefined:
-      return Reflect.get(host, camelCase(first)) as HostFunction;
+    case "function":
+      return Reflect.get(host, member) as HostFunction;
     case "constructor": {
       const Resource = Reflect.get(host, resource) as new (...args: readonly ComponentValue[]) => object;
       return (...args) => new Resource(...args);

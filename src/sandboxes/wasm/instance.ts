@@ -3,8 +3,7 @@ import { type CoreFunction, callLifted, lowerFunction } from "./abi/call.ts";
 import { Crossing } from "./abi/crossing.ts";
 import { dispose, Handles } from "./abi/handles.ts";
 import type { ComponentValue } from "./abi/value.ts";
-import type { CompiledCore, WasmArtifact } from "./artifact.ts";
-import { memoryExportName } from "./core-limits.ts";
+import type { WasmArtifact } from "./artifact.ts";
 import { callHost, type HostInterfaces } from "./host-call.ts";
 import type { LiftBudget } from "./lift-budget.ts";
 import type {
@@ -14,21 +13,14 @@ import type {
   CoreItem,
   CoreNamespace,
 } from "./linking/link-plan.ts";
-import { PAGE_BYTES } from "./memory-budget.ts";
+import { MemoryGauge } from "./memory-gauge.ts";
 
-/** A memory counts as full when less than this part of it is left: allocators ask for more than a page. */
-const SMALL_REST = 1 / 8;
-
-interface CappedMemory {
-  readonly memory: WebAssembly.Memory;
-  /** In bytes. */
-  readonly cap: number;
-  readonly lowered: boolean;
-}
+/** Why nothing runs in an instance that was given up. An error for each one would cost as much as a small call. */
+const GONE = Object.freeze({ by: new AbiError("the instance is gone") });
 
 /**
- * One fresh instance of a component, for one call: made by its link plan, with its own memories and handles.
- * Of what comes out of it, everything but `AbiError`, `LiftBudgetError` and the host's errors is V8's.
+ * One instance of a component: made by its link plan, with its own memories and handles. Of what comes out of
+ * it, everything but `AbiError`, `LiftBudgetError` and the host's errors is V8's.
  */
 export class ComponentInstance {
   readonly #host: HostInterfaces;
@@ -37,27 +29,54 @@ export class ComponentInstance {
   readonly #instances: WebAssembly.Instance[] = [];
   readonly #handles: readonly Handles[];
   readonly #crossings = new Map<CanonicalOptions, Crossing>();
-  readonly #memories: CappedMemory[] = [];
-  /** What ended the call: a component can catch what is thrown through it, and may not go on. */
+  readonly #memories = new MemoryGauge();
+  #isMade = false;
+  /** What ended a call: a component can catch what is thrown through it, and may not go on. */
   #ended: { readonly by: unknown } | undefined;
 
   constructor(artifact: WasmArtifact, host: HostInterfaces, budget: LiftBudget) {
     this.#artifact = artifact;
     this.#host = host;
     this.#budget = budget;
-    this.#handles = Array.from({ length: artifact.plan.componentInstances }, () => new Handles());
+    const handles: Handles[] = [];
+    while (handles.length < artifact.plan.componentInstances) handles.push(new Handles());
+    this.#handles = handles;
   }
 
-  /** Instantiates, and calls an exported function. */
+  /** Makes the core instances, if that was not done yet: it runs their start functions. */
+  make(): void {
+    if (this.#isMade) return;
+    this.#isMade = true;
+    for (const each of this.#artifact.plan.coreInstances) this.#instantiate(each);
+  }
+
+  /** Calls an exported function. After a call that threw, there is no other. */
   call(exported: ComponentFunction, args: readonly ComponentValue[]): ComponentValue {
+    this.#throwIfEnded();
     try {
-      for (const each of this.#artifact.plan.coreInstances) this.#instantiate(each);
+      this.make();
       const value = this.#call(exported, args);
-      if (this.#ended !== undefined) throw this.#ended.by;
+      this.#throwIfEnded();
       return value;
-    } finally {
-      for (const handles of this.#handles) handles.dispose();
+    } catch (thrown) {
+      this.#ended ??= { by: thrown };
+      throw thrown;
     }
+  }
+
+  #throwIfEnded(): void {
+    if (this.#ended !== undefined) throw this.#ended.by;
+  }
+
+  /** Whether every call returned so far. */
+  get isIntact(): boolean {
+    return this.#ended === undefined;
+  }
+
+  /** Frees what the host's resources hold that the component still has. */
+  [Symbol.dispose](): void {
+    this.#ended ??= GONE;
+    for (const handles of this.#handles) handles.dispose();
   }
 
   #instantiate({ module: index, imports }: CoreInstantiation): void {
@@ -67,7 +86,7 @@ export class ComponentInstance {
     for (const [namespace, items] of imports) given[namespace] = this.#namespace(items);
     const instance = new WebAssembly.Instance(core.module, given);
     this.#instances.push(instance);
-    this.#watchMemories(instance, core);
+    this.#memories.watch(instance, core);
   }
 
   #namespace(namespace: CoreNamespace): WebAssembly.ModuleImports {
@@ -75,13 +94,6 @@ export class ComponentInstance {
     const items: WebAssembly.ModuleImports = Object.create(null);
     for (const [name, item] of namespace.items) items[name] = this.#item(item);
     return items;
-  }
-
-  #watchMemories(instance: WebAssembly.Instance, { memories }: CompiledCore): void {
-    for (const [index, { maxPages, lowered }] of memories.entries()) {
-      const memory = instance.exports[memoryExportName(index)] as WebAssembly.Memory;
-      this.#memories.push({ memory, cap: maxPages * PAGE_BYTES, lowered });
-    }
   }
 
   #item(item: CoreItem): WebAssembly.ExportValue {
@@ -104,7 +116,7 @@ export class ComponentInstance {
   /** A function for the component's core: after something ended the call, none of them runs any more. */
   #guarded(run: CoreFunction): CoreFunction {
     return (...values) => {
-      if (this.#ended !== undefined) throw this.#ended.by;
+      this.#throwIfEnded();
       try {
         return run(...values);
       } catch (thrown) {
@@ -166,13 +178,11 @@ export class ComponentInstance {
 
   /** Bytes of all its linear memories now. */
   get memoryBytes(): number {
-    return this.#memories.reduce((sum, { memory }) => sum + memory.buffer.byteLength, 0);
+    return this.#memories.bytes;
   }
 
   /** Whether one of its memories has no room left that the grant took from it. */
   get isAtMemoryCap(): boolean {
-    return this.#memories.some(
-      ({ memory, cap, lowered }) => lowered && cap - memory.buffer.byteLength <= cap * SMALL_REST,
-    );
+    return this.#memories.isAtCap;
   }
 }

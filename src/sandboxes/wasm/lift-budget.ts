@@ -9,13 +9,19 @@ export class LiftBudgetError extends Error {
  * nothing else counts it.
  */
 export class LiftBudget {
-  readonly #allowedBytes: number;
+  #allowedBytes: number;
   #leftBytes: number;
 
   /** @param allowedBytes For each crossing. */
   constructor(allowedBytes: number) {
     this.#allowedBytes = allowedBytes;
     this.#leftBytes = allowedBytes;
+  }
+
+  /** Sets how much each crossing may hand over from now on. */
+  allow(bytes: number): void {
+    this.#allowedBytes = bytes;
+    this.#leftBytes = bytes;
   }
 
   /** Counts what is about to be handed over. */

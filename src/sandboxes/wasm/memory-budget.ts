@@ -15,7 +15,7 @@ const MAX_TABLE_INSTANCES = 64;
 
 /** A core module, and how often the component instantiates it: each time, its memories are there once more. */
 export interface InstantiatedModule {
-  readonly module: CoreModule;
+  readonly module: Pick<CoreModule, "memories" | "tables">;
   readonly instances: number;
 }
 

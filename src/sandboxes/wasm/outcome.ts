@@ -1,22 +1,53 @@
 import type { ResourceLimits } from "../../policy/limits.ts";
 import { checkOutput } from "../output.ts";
 import type { PoolOutcome } from "../pool-task.ts";
-import type { ResourceUse, SandboxOutcome } from "../sandbox.ts";
-import type { WasmAnswer } from "./worker-entry.ts";
+import type { Effect, ResourceUse, SandboxOutcome } from "../sandbox.ts";
+import type { WasmAnswer } from "./thread-task.ts";
 
-/** A component can reach nothing outside: whatever became of it, nothing changed. */
-const effect = "none";
+/** What a call did outside its thread. */
+export interface DoneOutside {
+  /** A component reaches the world only through what it asks for. */
+  readonly effect: Effect;
+  readonly used: Omit<ResourceUse, "wallTimeMs">;
+}
 
-/** What became of a call, as a thread or the pool tells it. */
-export function readOutcome(outcome: PoolOutcome<WasmAnswer>, limits: ResourceLimits): SandboxOutcome {
-  const used = { wallTimeMs: outcome.wallTimeMs };
+/** What a Wasm call used. */
+export interface WasmUse extends ResourceUse {
+  /** Whether it shared its instance with earlier calls; only where the grant lets it. */
+  readonly instance?: "fresh" | "reused";
+  /** Bytes that it wrote to files. */
+  readonly fileBytes?: number;
+}
+
+/**
+ * What became of a call, as a thread or the pool tells it.
+ *
+ * @param mayReuse Whether it was granted that the call shares its instance with others.
+ */
+export function readOutcome(
+  outcome: PoolOutcome<WasmAnswer>,
+  outside: DoneOutside,
+  limits: ResourceLimits,
+  mayReuse: boolean,
+): SandboxOutcome {
+  const used = { wallTimeMs: outcome.wallTimeMs, ...outside.used };
+  const { effect } = outside;
   switch (outcome.status) {
-    case "returned":
-      return readAnswer(outcome.result, used, limits);
+    case "returned": {
+      const { memoryBytes, logLines, writtenBytes, isReused } = outcome.result;
+      const use: WasmUse = {
+        ...used,
+        memoryBytes,
+        ...(logLines > 0 && { logLines }),
+        ...(writtenBytes > 0 && { fileBytes: writtenBytes }),
+        ...(mayReuse && { instance: isReused ? "reused" : "fresh" }),
+      };
+      return readAnswer(outcome.result, use, effect, limits);
+    }
     case "unavailable":
       return unavailable(outcome.reason);
     case "crashed":
-      return readCrash(outcome.error, used);
+      return readCrash(outcome.error, used, effect);
     default:
       return { status: outcome.status, effect, used };
   }
@@ -24,22 +55,23 @@ export function readOutcome(outcome: PoolOutcome<WasmAnswer>, limits: ResourceLi
 
 /** A call that did not start. `detail` is for the operator. */
 export function unavailable(detail: string): SandboxOutcome {
-  return { status: "unavailable", effect, used: { wallTimeMs: 0 }, detail };
+  return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
 }
 
 /** A call that was not started because it could not stay within a limit. */
-export function memoryExceeded(used: ResourceUse = { wallTimeMs: 0 }): SandboxOutcome {
+export function memoryExceeded(
+  used: ResourceUse = { wallTimeMs: 0 },
+  effect: Effect = "none",
+): SandboxOutcome {
   return { status: "limit_exceeded", limit: "memoryBytes", effect, used };
 }
 
 function readAnswer(
   answer: WasmAnswer,
-  { wallTimeMs }: ResourceUse,
+  used: WasmUse,
+  effect: Effect,
   { outputBytes: maxOutputBytes }: ResourceLimits,
 ): SandboxOutcome {
-  if (answer.status === "needs-artifact") return unavailable("the thread did not take the component");
-  const { memoryBytes, logLines } = answer;
-  const used = { wallTimeMs, memoryBytes, ...(logLines > 0 && { logLines }) };
   switch (answer.status) {
     case "returned": {
       const { outputBytes, ...checked } = checkOutput(answer.text, maxOutputBytes);
@@ -60,16 +92,17 @@ function readAnswer(
       return { status: "failed", effect, used, message: answer.message };
     case "trapped": {
       // Nobody sees a refused growth from outside; a component that traps with its memory full asked for more.
-      if (answer.atMemoryCap) return { ...memoryExceeded(used), detail: answer.detail };
+      if (answer.atMemoryCap) return { ...memoryExceeded(used, effect), detail: answer.detail };
       return { status: "failed", effect, used, message: answer.message, detail: answer.detail };
     }
   }
 }
 
 /** V8 ends a thread whose heap is full: what fills it is what the component made the border hold. */
-function readCrash(error: Error, used: ResourceUse): SandboxOutcome {
+function readCrash(error: Error, used: ResourceUse, effect: Effect): SandboxOutcome {
   const detail = String(error.stack);
-  if ("code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY")
-    return { ...memoryExceeded(used), detail };
+  if ("code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY") {
+    return { ...memoryExceeded(used, effect), detail };
+  }
   return { status: "failed", effect, used, message: "Tool broke the thread that it ran in", detail };
 }

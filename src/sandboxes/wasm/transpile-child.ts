@@ -1,10 +1,15 @@
 import { buffer } from "node:stream/consumers";
+import { setFlagsFromString } from "node:v8";
+import { Worker } from "node:worker_threads";
+import { entryBeside } from "../entry.ts";
+import { MARK } from "./compilation-report.ts";
 import { MAX_GENERATED_BYTES, TRANSPILE_OPTIONS, VALID } from "./transpile-options.ts";
 
 /**
- * The disposable process in which jco sees a component: a bug in jco that a component can reach ends here. It
- * is started with the address of jco, reads the component from its input, and writes its verdict: `VALID`, or
- * "-" and the reason.
+ * The disposable process in which jco and V8's compiler first see a component: a bug that a component can reach
+ * there, and code that takes endlessly to compile, end here. It is started with the address of jco, reads the
+ * component from its input, and writes its verdict between marks: `VALID`, or "-" and the reason. V8 writes beside it
+ * what each function took to compile.
  */
 type Jco = typeof import("@bytecodealliance/jco-transpile/component");
 
@@ -13,9 +18,25 @@ async function validate(binary: Uint8Array): Promise<string> {
   await $init;
   const { files } = generate(binary, TRANSPILE_OPTIONS);
   const bytes = files.reduce((sum, [, file]) => sum + file.length, 0);
-  if (bytes - binary.length <= MAX_GENERATED_BYTES) return VALID;
-  throw new Error(`jco writes more than ${MAX_GENERATED_BYTES} bytes of code for it`);
+  if (bytes - binary.length > MAX_GENERATED_BYTES) {
+    throw new Error(`jco writes more than ${MAX_GENERATED_BYTES} bytes of code for it`);
+  }
+  compile(files.filter(([name]) => name.endsWith(".wasm")).map(([, core]) => core));
+  return VALID;
 }
+
+/** Has V8 compile every function as a thread will do when it first calls it, and tell what that takes. */
+function compile(cores: readonly Uint8Array[]): void {
+  for (const flag of COMPILE_ALL) setFlagsFromString(flag);
+  for (const core of cores) new WebAssembly.Module(core as BufferSource);
+}
+
+const COMPILE_ALL: readonly string[] = [
+  "--no-wasm-lazy-compilation",
+  "--no-wasm-tier-up",
+  "--no-wasm-dynamic-tiering",
+  "--trace-wasm-compilation-times",
+];
 
 /** jco throws its own words as `payload`. */
 function describe(thrown: unknown): string {
@@ -25,8 +46,9 @@ function describe(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+new Worker(entryBeside(import.meta.filename, "memory-watch")).unref();
 const verdict = await validate(await buffer(process.stdin)).catch(
   (thrown: unknown) => `-${describe(thrown).slice(0, 4_096)}`,
 );
 // What jco itself started would keep the process alive.
-process.stdout.write(verdict, () => process.exit());
+process.stdout.write(MARK + verdict.replaceAll(MARK, " ") + MARK, () => process.exit());

@@ -5,14 +5,13 @@ import { dirname, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { entryBeside } from "../entry.ts";
 import { ToolPreparationError } from "../sandbox.ts";
+import { CompilationReport } from "./compilation-report.ts";
 import { VALID } from "./transpile-options.ts";
 
 const TIMEOUT_MS = 10_000;
 const HEAP_MIB = 512;
 /** Pages of 64 KiB: 1 GiB for jco, which is WebAssembly itself. */
 const WASM_PAGES = 16_384;
-/** The most that the process may answer. */
-const MAX_ANSWER_BYTES = 65_536;
 const MAX_CHILDREN = 2;
 
 const jco = createRequire(import.meta.url).resolve("@bytecodealliance/jco-transpile/component");
@@ -24,8 +23,8 @@ export function jcoVersion(): string {
 }
 
 /**
- * Has jco validate components, by transpiling them: each in a process of its own that can reach nothing and
- * ends in time. What jco writes is thrown away; a component is run by its link plan.
+ * Has jco validate components, by transpiling them, and V8 compile them: each in a process of its own that can reach
+ * nothing and ends in time. What they make is thrown away; a component is run by its link plan.
  */
 export class Validator {
   readonly #closing = new AbortController();
@@ -44,8 +43,10 @@ export class Validator {
     }
     this.#children++;
     try {
-      const answer = await runChild(binary, this.#closing.signal);
-      if (answer !== VALID) throw new ToolPreparationError(answer.slice(1));
+      const report = await runChild(binary, this.#closing.signal);
+      if (report.verdict !== VALID) throw new ToolPreparationError(report.verdict?.slice(1) ?? "");
+      const problem = report.problem();
+      if (problem !== undefined) throw new ToolPreparationError(problem);
     } finally {
       this.#children--;
       this.#waiting.shift()?.();
@@ -58,8 +59,8 @@ export class Validator {
   }
 }
 
-function runChild(binary: Uint8Array, signal: AbortSignal): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
+function runChild(binary: Uint8Array, signal: AbortSignal): Promise<CompilationReport> {
+  const { promise, resolve, reject } = Promise.withResolvers<CompilationReport>();
   const fail = (reason: string): void => reject(new ToolPreparationError(reason));
   if (signal.aborted) {
     fail("the sandbox is closed");
@@ -73,11 +74,9 @@ function runChild(binary: Uint8Array, signal: AbortSignal): Promise<string> {
     killSignal: "SIGKILL",
     signal,
   });
-  let answer = "";
+  const report = new CompilationReport();
   let stderr = "";
-  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
-    answer = (answer + chunk).slice(0, MAX_ANSWER_BYTES);
-  });
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => report.add(chunk));
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
     stderr = (stderr + chunk).slice(0, 2_048);
   });
@@ -87,9 +86,10 @@ function runChild(binary: Uint8Array, signal: AbortSignal): Promise<string> {
     fail(signal.aborted ? "the sandbox is closed" : `the validator cannot be started: ${error.message}`);
   });
   child.on("close", (code, killedBy) => {
-    if (code === 0 && answer !== "") resolve(answer);
-    else if (killedBy === "SIGKILL") fail(`jco took longer than ${TIMEOUT_MS} ms, or too much memory`);
-    else fail(`jco broke on it (exit ${code ?? killedBy}): ${stderr}`);
+    if (code === 0 && report.verdict !== undefined) resolve(report);
+    else if (killedBy === "SIGKILL") {
+      fail(`validating and compiling it took longer than ${TIMEOUT_MS} ms, or too much memory`);
+    } else fail(`jco broke on it (exit ${code ?? killedBy}): ${stderr}`);
   });
   return promise;
 }

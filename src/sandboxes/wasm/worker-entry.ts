@@ -1,89 +1,51 @@
-import type { LogLevel } from "../log-level.ts";
-import { DEFAULT_LOG_BUDGET, ThreadLog } from "../thread-log.ts";
-import { markStarted, type ThreadTask } from "../worker-thread.ts";
+import type { TaskThread } from "../thread-message.ts";
 import type { WasmArtifact } from "./artifact.ts";
 import { callExport, type ExportResult } from "./exports/call-export.ts";
+import type { Guest } from "./guest.ts";
 import { GUEST_CALL, type GuestResult, guestArguments, readGuestResult } from "./guest-interface.ts";
-import { ComponentInstance } from "./instance.ts";
-import { LiftBudget } from "./lift-budget.ts";
-import { LruMap } from "./lru-map.ts";
-import { toolHost } from "./tool-host.ts";
-import { readTrap, type Trap } from "./trap.ts";
-import type { WasiGrant } from "./wasi/grant.ts";
-import { WasiHost } from "./wasi/host.ts";
+import { GuestShelf } from "./guest-shelf.ts";
+import { CurrentCall } from "./host/current-call.ts";
+import type { WasmAnswer, WasmEnd, WasmTask } from "./thread-task.ts";
+import { readTrap } from "./trap.ts";
 
-/** What a thread is told of a call. */
-export interface WasmTask {
-  /** Which component, under which memory cap. */
-  readonly key: string;
-  /** Left out as long as the thread may have it. */
-  readonly artifact: WasmArtifact | undefined;
-  /** Which of the component's functions. */
-  readonly export: string;
-  /** For the world `sandgate:tool`. */
-  readonly tool: string;
-  /** JSON text. */
-  readonly input: string;
-  readonly callId: string;
-  readonly wallTimeMs: number | undefined;
-  readonly outputBytes: number | undefined;
-  readonly logLines: number;
-  readonly grant: WasiGrant;
+/**
+ * What one crossing may always hand over: log lines, error messages and values to be stored do not count as output.
+ */
+const MIN_LIFTED_BYTES = 2 * 1_024 * 1_024;
+
+const shelf = new GuestShelf();
+
+/**
+ * Runs one call: in a fresh instance, unless it has an owner. When the answer is on its way, and before the thread
+ * looks for other work, the instance for the next call is made.
+ */
+export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAnswer | Promise<WasmAnswer> {
+  const artifact = thread.artifact as WasmArtifact;
+  const answer = runCall(task, artifact, thread);
+  if (task.owner !== undefined || !artifact.startsAtOnce) return answer;
+  // A promise's answer goes out a microtask later: what is to be done after it comes another one later.
+  queueMicrotask(() => queueMicrotask(() => shelf.prepareSpare(artifact)));
+  return Promise.resolve(answer);
 }
 
-/** What a thread answers. */
-export type WasmAnswer =
-  /** It does not have the component: nothing ran. */
-  | { readonly status: "needs-artifact" }
-  | ({
-      /** Bytes of linear memory at the end. */
-      readonly memoryBytes: number;
-      /** Lines that it logged. */
-      readonly logLines: number;
-      /** Whether a memory has no room left under its cap. */
-      readonly atMemoryCap: boolean;
-    } & WasmEnd);
-
-type WasmEnd =
-  | GuestResult
-  | ExportResult
-  | { readonly status: "output-exceeded"; readonly outputBytes: number }
-  | Trap;
-
-/** How many components a thread keeps. */
-const MAX_KEPT = 32;
-
-/** What one crossing may always hand over: log lines and error messages do not count as output. */
-const MIN_LIFTED_BYTES = 1_024 * 1_024;
-
-const kept = new LruMap<string, WasmArtifact>(MAX_KEPT);
-
-/** Runs one call in a fresh instance. */
-export default function runWasmTask(task: WasmTask & ThreadTask): WasmAnswer {
-  const artifact = findArtifact(task);
-  if (artifact === undefined) return { status: "needs-artifact" };
-  const log = new ThreadLog(task, { lines: task.logLines, bytes: DEFAULT_LOG_BUDGET.bytes });
-  const write = (level: LogLevel, line: string): void => log.write(level, line);
-  const wasi = new WasiHost(task.grant, write);
-  const budget = new LiftBudget(Math.max(task.outputBytes ?? Number.POSITIVE_INFINITY, MIN_LIFTED_BYTES));
-  const own = toolHost(write, task.wallTimeMs);
-  const instance = new ComponentInstance(
-    artifact,
-    (name) => (name === "sandgate:tool/host" ? own : wasi.interface(name)),
-    budget,
-  );
-  markStarted(task);
-  const end = callTool(instance, artifact, task);
-  wasi.end();
-  return {
-    ...end,
-    memoryBytes: instance.memoryBytes,
-    atMemoryCap: instance.isAtMemoryCap,
-    logLines: task.logLines - log.left.lines,
-  };
+function runCall(task: WasmTask, artifact: WasmArtifact, thread: TaskThread): WasmAnswer {
+  const kept = task.owner === undefined ? undefined : shelf.takeKept(task.owner);
+  const guest = kept ?? shelf.takeFresh(artifact);
+  thread.markStarted();
+  const call = new CurrentCall(task, thread);
+  const { grant: wasi, netBytes, outputBytes = Number.POSITIVE_INFINITY } = task;
+  guest.begin({ wasi, netBytes, liftedBytes: Math.max(outputBytes, MIN_LIFTED_BYTES) }, call);
+  const end = callTool(guest, artifact, task);
+  const files = guest.end();
+  const { memoryBytes, isAtMemoryCap: atMemoryCap, isIntact } = guest.instance;
+  const mayStay = isIntact && !atMemoryCap && (end.status === "returned" || end.status === "tool-error");
+  if (task.owner !== undefined && mayStay) shelf.keep(task.owner, guest);
+  else guest[Symbol.dispose]();
+  const logLines = task.logLines - call.log.left.lines;
+  return { ...end, ...files, memoryBytes, atMemoryCap, logLines, isReused: kept !== undefined };
 }
 
-function callTool(instance: ComponentInstance, { plan }: WasmArtifact, task: WasmTask): WasmEnd {
+function callTool({ instance }: Guest, { plan }: WasmArtifact, task: WasmTask): WasmEnd {
   const exported = plan.exports.get(task.export);
   if (exported === undefined) throw new Error("the component lacks the export");
   try {
@@ -107,11 +69,4 @@ function withinLimit<Result extends GuestResult | ExportResult>(
   if (result.status !== "returned") return result;
   const outputBytes = Buffer.byteLength(result.text);
   return outputBytes > maxBytes ? { status: "output-exceeded", outputBytes } : result;
-}
-
-function findArtifact({ key, artifact }: WasmTask): WasmArtifact | undefined {
-  const known = kept.get(key);
-  if (known !== undefined || artifact === undefined) return known;
-  kept.set(key, artifact);
-  return artifact;
 }

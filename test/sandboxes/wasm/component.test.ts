@@ -33,6 +33,49 @@ describe("a component that instantiates a core module several times", () => {
   });
 });
 
+describe("a component that takes long to put together", () => {
+  const elements = `(elem (i32.const 0) func ${"$f ".repeat(1_000)})`;
+  const withElements = (segments: number, instances: number): string => `(component
+    (core module $m (table 1000 funcref) (func $f) ${elements.repeat(segments)})
+    ${"(core instance (instantiate $m))".repeat(instances)})`;
+
+  test("is refused when its instances evaluate too much", async () => {
+    const make = async (wat: string): Promise<Component> =>
+      new Component("digest", readComponent(await parse(wat)));
+    await expect(make(withElements(20, 40))).resolves.toBeInstanceOf(Component);
+    await expect(make(withElements(40, 40))).rejects.toThrow(/evaluate more than 1048576 bytes/);
+    const offset = `(i32.add ${"(i32.add (i32.const 0) ".repeat(500)} (i32.const 0) ${")".repeat(500)} (i32.const 0))`;
+    const data = `(component (core module $m (memory 1) ${`(data (offset ${offset}) "a")`.repeat(40)})
+      ${"(core instance (instantiate $m))".repeat(20)})`;
+    await expect(make(data)).rejects.toThrow(/evaluate more than 1048576 bytes/);
+  });
+
+  test("is refused when it has one interface of many functions under many names", async () => {
+    const functions = Array.from({ length: 300 }, (_, i) => `(export "f${i}" (func $f))`).join(" ");
+    const make = async (names: number): Promise<unknown> =>
+      readComponent(
+        await parse(`(component
+          (core module $m (func (export "f"))) (core instance $i (instantiate $m))
+          (func $f (canon lift (core func $i "f")))
+          (component $c (import "f" (func $f)) ${functions})
+          (instance $many (instantiate $c (with "f" (func $f))))
+          ${Array.from({ length: names }, (_, i) => `(export "a:b/c${i}" (instance $many))`).join(" ")})`),
+      );
+    await expect(make(20)).resolves.toBeDefined();
+    await expect(make(200)).rejects.toThrow(/more than 20000 functions/);
+  });
+
+  test("is refused when it is read too often", async () => {
+    const types = "(type (tuple u8 u8 u8 u8 u8))".repeat(2_000);
+    const make = async (instances: number): Promise<unknown> =>
+      readComponent(
+        await parse(`(component (component $c ${types}) ${"(instance (instantiate $c))".repeat(instances)})`),
+      );
+    await expect(make(2)).resolves.toBeDefined();
+    await expect(make(63)).rejects.toThrow(/more than 524288 bytes of definitions/);
+  });
+});
+
 test("a component is compiled once for each cap", async () => {
   const once = await component(1);
   const [first, same, other] = await Promise.all([

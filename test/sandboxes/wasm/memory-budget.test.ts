@@ -8,7 +8,7 @@ import {
 } from "../../../src/sandboxes/wasm/memory-budget.ts";
 
 function withMemories(...memories: { min: number; max: number | undefined }[]): InstantiatedModule {
-  return { module: { importedMemories: 0, memories, tables: [] }, instances: 1 };
+  return { module: { memories, tables: [] }, instances: 1 };
 }
 
 describe("dividing a cap among a component's memories", () => {

@@ -17,6 +17,12 @@ const CORE = `(module
   (func (export "call") (param i32 i32 i32 i32 i32 i32 i32 i64) (result i32) i32.const 0)
   (func (export "more") (result i32) i32.const 0))`;
 
+/** A compiler in one pass copies all that is on the stack at each branch. */
+function compileBomb(size: number): string {
+  const branch = "local.get 0 if i32.const 1 local.set 0 end ";
+  return `(local i32) ${"i32.const 0 ".repeat(size)}${branch.repeat(size)}${"drop ".repeat(size - 1)}`;
+}
+
 async function expectNextToWork(): Promise<void> {
   await expect(validator.validate(contract)).resolves.toBeUndefined();
 }
@@ -29,6 +35,19 @@ describe("validating", () => {
     const bomb = await wrap(await parse(CORE), { name: "bomb", wit });
     expect(bomb.length).toBeLessThan(4_096);
     await expect(validator.validate(bomb)).rejects.toThrow(/jco writes more than 8388608 bytes/);
+    await expectNextToWork();
+  });
+
+  test.each([
+    ["is told of", 4_000, /^compiling one of its functions takes more than 134217728 bytes/],
+    ["ends", 30_000, /too much memory$/],
+  ])("%s code that takes endlessly to compile", async (_what, size, reason) => {
+    const bomb = await wrap(await parse(CORE.replace("i32.const 0))", `${compileBomb(size)}))`)), {
+      name: "bomb",
+      wit: "world bomb { export guest; export more: func() -> u32; }",
+    });
+    expect(bomb.length).toBeLessThan(600_000);
+    await expect(validator.validate(bomb)).rejects.toThrow(reason);
     await expectNextToWork();
   });
 

@@ -1,16 +1,21 @@
 import { ToolPreparationError } from "../../sandbox.ts";
 import { BinaryReader, sections } from "../binary-reader.ts";
+import { refuseTooManyDefinitions } from "../core-module.ts";
 import { readAlias } from "./alias-reader.ts";
 import { readCanon } from "./canon-reader.ts";
 import { readDefinition, readExport } from "./definition-reader.ts";
+import { exportedFunctions, refuseTooManyFunctions } from "./exported-functions.ts";
 import { findExport, readDeclarations, readExternalName, readExternalType } from "./external-type.ts";
-import type { ComponentFunction, CoreInstantiation, CoreItem, CoreNamespace, LinkPlan } from "./link-plan.ts";
+import type { CoreInstantiation, CoreItem, CoreNamespace, LinkPlan } from "./link-plan.ts";
 import { type ComponentDefinition, type Definition, type Exports, Scope } from "./scope.ts";
 import { RESOURCE, readType } from "./type-reader.ts";
 import type { FunctionType, ResourceType } from "./value-type.ts";
 
 const MAX_CORE_INSTANCES = 64;
 const MAX_COMPONENT_INSTANCES = 64;
+
+/** Bytes of definitions that are read, all component instances together: some hundred milliseconds of work. */
+const MAX_READ_BYTES = 512 * 1_024;
 
 /** Sections of a component (`Binary.md`). */
 const SECTION = {
@@ -47,25 +52,14 @@ export function readComponent(binary: Uint8Array): ReadComponent {
   return { plan: { coreInstances, destructors, componentInstances, exports }, coreModules };
 }
 
-/** Functions by their name; those of an exported interface as `interface#function`. */
-function exportedFunctions(exports: Exports): ReadonlyMap<string, ComponentFunction> {
-  const functions = new Map<string, ComponentFunction>();
-  for (const [name, definition] of exports) {
-    if (definition.sort === "function") functions.set(name, definition.function);
-    if (definition.sort !== "instance") continue;
-    for (const [member, inner] of definition.exports) {
-      if (inner.sort === "function") functions.set(`${name}#${member}`, inner.function);
-    }
-  }
-  return functions;
-}
-
 /** Follows the sections of a component and of those that it instantiates. */
 class ComponentReader {
   readonly coreInstances: CoreInstantiation[] = [];
   readonly destructors = new Map<ResourceType, CoreItem>();
   readonly coreModules: Uint8Array[] = [];
   componentInstances = 0;
+  #readBytes = 0;
+  #importedFunctions = 0;
   /** Where a module stands in the binary: a component that is instantiated twice is read twice. */
   readonly #modules = new Map<number, number>();
 
@@ -80,7 +74,12 @@ class ComponentReader {
       throw new ToolPreparationError(`it makes more than ${MAX_COMPONENT_INSTANCES} component instances`);
     }
     const scope = new Scope(outer, this.componentInstances++);
-    for (const { id, body } of sections(binary)) this.#readSection(id, body, scope, given);
+    for (const { id, body } of sections(binary)) {
+      // A component inside that is instantiated often is read as often.
+      if (id !== SECTION.coreModule && id !== SECTION.component) this.#readBytes += body.length;
+      refuseTooManyDefinitions(this.#readBytes, MAX_READ_BYTES);
+      this.#readSection(id, body, scope, given);
+    }
     return scope.exports;
   }
 
@@ -185,6 +184,8 @@ class ComponentReader {
       throw new ToolPreparationError(`it imports '${name.slice(0, 128)}', which is no interface of WASI 0.2`);
     }
     const exports = new Map<string, Definition>();
+    this.#importedFunctions += described.exports.size;
+    refuseTooManyFunctions(this.#importedFunctions);
     for (const [member, definition] of described.exports) {
       const isFunction = definition.sort === "function type";
       exports.set(member, isFunction ? hostFunction(name, member, definition.type) : definition);

@@ -7,10 +7,10 @@ export class CapabilityDeniedError extends Error {
 
   constructor(interfaceName: string, member: string) {
     const authority = WASI_INTERFACES.get(interfaceName);
-    const needs =
-      authority === "clock" || authority === "random"
-        ? `needs the capability '${authority}', which was not granted`
-        : "is not available to tools";
+    const isGrantable = authority !== undefined && authority !== "none" && authority !== "ungrantable";
+    const needs = isGrantable
+      ? `needs the capability '${authority}', which was not granted`
+      : "is not available to tools";
     super(`Tool used '${interfaceName}' (${member}), which ${needs}`);
   }
 }

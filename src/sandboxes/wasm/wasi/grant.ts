@@ -1,3 +1,5 @@
+import type { DirectoryGrant } from "../../../policy/directory-grant.ts";
+
 /** What a call may reach through WASI. Everything else is empty or denied. */
 export interface WasiGrant {
   /** Environment variables: names and values. */
@@ -8,4 +10,8 @@ export interface WasiGrant {
   readonly frozenClock: number | undefined;
   /** What random numbers are made of; `undefined` for chance. */
   readonly randomSeed: string | undefined;
+  /** Directories of this machine. */
+  readonly fs: readonly DirectoryGrant[];
+  /** How many bytes each call may write to files in them. */
+  readonly fileBytes: number;
 }

@@ -1,13 +1,15 @@
+import { Workspace } from "../../../workspace/workspace.ts";
 import type { LogLevel } from "../../log-level.ts";
 import type { TaggedValue } from "../abi/value.ts";
 import { monotonicClock, wallClock } from "./clocks.ts";
 import { deniedInterface } from "./denied.ts";
+import { filesystemTypes, preopens } from "./filesystem.ts";
 import type { WasiGrant } from "./grant.ts";
 import { LineWriter } from "./line-writer.ts";
 import type { WasiMembers } from "./members.ts";
 import { Pollable } from "./poll.ts";
 import { type RandomInterfaces, randomInterfaces } from "./random.ts";
-import { InputStream, IoError, OutputStream } from "./streams.ts";
+import { InputStream, OutputStream } from "./streams.ts";
 
 /** A component called `wasi:cli/exit`, which ends it. */
 export class ExitError extends Error {
@@ -21,13 +23,22 @@ export class ExitError extends Error {
   }
 }
 
-/** The WASI of one call, made from its grant. Nothing in it outlives the call. */
-export class WasiHost {
+/** What a call did to files. */
+export interface FileChanges {
+  readonly writtenBytes: number;
+  /** Whether it may have changed, made or removed any. */
+  readonly hasChangedFiles: boolean;
+}
+
+/** The WASI of one instance, made from the grant that all its calls have. Nothing in it outlives the instance. */
+export class WasiHost implements Disposable {
   readonly #grant: WasiGrant;
   readonly #random: RandomInterfaces;
   readonly #stdout: LineWriter;
   readonly #stderr: LineWriter;
   readonly #interfaces = new Map<string, object>();
+  /** Opened when it is first used. */
+  #workspace: Workspace | undefined;
 
   /** @param log Takes the lines of standard output (`info`) and standard error (`warn`). */
   constructor(grant: WasiGrant, log: (level: LogLevel, line: string) => void) {
@@ -70,16 +81,16 @@ export class WasiHost {
         return { getTerminalStdout: () => undefined };
       case "wasi:cli/terminal-stderr":
         return { getTerminalStderr: () => undefined };
+      // Their methods come with the resources that others make. The classes have more than a component may call.
       case "wasi:io/error":
-        return { Error: IoError };
-      case "wasi:io/poll":
-        return { Pollable, poll: Pollable.poll };
       case "wasi:io/streams":
-        return { InputStream, OutputStream };
+        return {};
+      case "wasi:io/poll":
+        return { poll: Pollable.poll };
       case "wasi:filesystem/preopens":
-        return { getDirectories: () => [] };
+        return preopens(this.#openWorkspace());
       case "wasi:filesystem/types":
-        return { filesystemErrorCode: () => undefined };
+        return filesystemTypes;
       case "wasi:clocks/wall-clock":
         return clock ? wallClock(frozenClock) : undefined;
       case "wasi:clocks/monotonic-clock":
@@ -95,10 +106,23 @@ export class WasiHost {
     }
   }
 
-  /** Writes what the component wrote without a line end. */
-  end(): void {
+  #openWorkspace(): Workspace | undefined {
+    const { fs, fileBytes } = this.#grant;
+    if (fs.length > 0) this.#workspace ??= new Workspace(fs, fileBytes);
+    return this.#workspace;
+  }
+
+  /** A call is over: writes what the component wrote without a line end. The next one may change as much again. */
+  end(): FileChanges {
     this.#stdout.end();
     this.#stderr.end();
+    const { writtenBytes = 0, hasChanged = false } = this.#workspace ?? {};
+    this.#workspace?.refill();
+    return { writtenBytes, hasChangedFiles: hasChanged };
+  }
+
+  [Symbol.dispose](): void {
+    this.#workspace?.[Symbol.dispose]();
   }
 }
 

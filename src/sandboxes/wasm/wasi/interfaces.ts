@@ -26,9 +26,9 @@ export const WASI_INTERFACES: ReadonlyMap<string, Authority> = new Map<string, A
   ["wasi:random/random", "random"],
   ["wasi:random/insecure", "random"],
   ["wasi:random/insecure-seed", "random"],
-  // No directory is open, so there is nothing to use the types on.
+  // Without a grant there is no directory, and so nothing to use the types on.
   ["wasi:filesystem/preopens", "none"],
-  ["wasi:filesystem/types", "ungrantable"],
+  ["wasi:filesystem/types", "fs"],
   ["wasi:sockets/network", "ungrantable"],
   ["wasi:sockets/instance-network", "ungrantable"],
   ["wasi:sockets/udp", "ungrantable"],
@@ -36,16 +36,19 @@ export const WASI_INTERFACES: ReadonlyMap<string, Authority> = new Map<string, A
   ["wasi:sockets/tcp", "ungrantable"],
   ["wasi:sockets/tcp-create-socket", "ungrantable"],
   ["wasi:sockets/ip-name-lookup", "ungrantable"],
-  ["wasi:http/types", "ungrantable"],
-  ["wasi:http/outgoing-handler", "ungrantable"],
+  // Requests are made of them; that they are sent is what needs a grant.
+  ["wasi:http/types", "none"],
+  ["wasi:http/outgoing-handler", "net"],
   ["wasi:http/incoming-handler", "ungrantable"],
   ["sandgate:tool/host", "none"],
+  ["sandgate:tool/tools", "tools"],
+  ["sandgate:tool/key-value", "keyValue"],
   // Types only.
   ["sandgate:tool/types", "none"],
 ]);
 
 /** The versions of which there are: of WASI 0.2 any, of our own this one. */
-const NAME = /^(?:(wasi:[a-z]+\/[a-z-]+)@0\.2\.\d+|(sandgate:tool\/[a-z]+)@0\.1\.0)$/;
+const NAME = /^(?:(wasi:[a-z]+\/[a-z-]+)@0\.2\.\d+|(sandgate:tool\/[a-z-]+)@0\.1\.0)$/;
 
 /**
  * The interface that a component's import asks for, without its version.

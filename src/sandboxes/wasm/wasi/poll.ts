@@ -1,9 +1,10 @@
 const NANOSECONDS_PER_MS = 1_000_000;
 
-/** `wasi:io/poll`'s resource: a moment to wait for. Streams here are always ready. */
+/** `wasi:io/poll`'s resource: a moment to wait for, or work to be done. Streams here are always ready. */
 export class Pollable {
   /** On the monotonic clock, in nanoseconds. */
   #readyAt = 0n;
+  #work: (() => void) | undefined;
 
   /** One that is ready at a moment of the monotonic clock. */
   static at(readyAt: bigint): Pollable {
@@ -12,7 +13,17 @@ export class Pollable {
     return pollable;
   }
 
+  /** One that is ready when work was done: whoever asks for it does it, and holds the thread meanwhile. */
+  static after(work: () => void): Pollable {
+    const pollable = new Pollable();
+    pollable.#work = work;
+    return pollable;
+  }
+
   ready(): boolean {
+    const work = this.#work;
+    this.#work = undefined;
+    work?.();
     return this.#readyAt <= process.hrtime.bigint();
   }
 

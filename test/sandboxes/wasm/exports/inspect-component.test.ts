@@ -39,7 +39,7 @@ describe("inspecting a component", () => {
         { name: "wasi:clocks/wall-clock", needs: "clock" },
         { name: "wasi:random/random", needs: "random" },
         { name: "wasi:cli/stdout", needs: "none" },
-        { name: "wasi:http/types", needs: "ungrantable" },
+        { name: "wasi:clocks/timezone", needs: "ungrantable" },
       ]),
     );
   });

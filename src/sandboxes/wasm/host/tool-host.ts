@@ -1,17 +1,10 @@
-import type { LogLevel } from "../log-level.ts";
-import type { WasiMembers } from "./wasi/members.ts";
+import type { LogLevel } from "../../log-level.ts";
+import type { WasiMembers } from "../wasi/members.ts";
+import type { CurrentCall } from "./current-call.ts";
 
-/**
- * `sandgate:tool/host` (`wit/tool.wit`), for one call.
- *
- * @param log Takes the lines.
- * @param wallTimeMs How long the call may take from now; `undefined` for no limit.
- */
-export function toolHost(
-  log: (level: LogLevel, line: string) => void,
-  wallTimeMs: number | undefined,
-): WasiMembers {
-  const deadline = performance.now() + (wallTimeMs ?? Number.POSITIVE_INFINITY);
+/** `sandgate:tool/host` (`wit/tool.wit`). */
+export function toolHost(call: () => CurrentCall): WasiMembers {
+  const log = (level: LogLevel, line: string): void => call().log.write(level, line);
   return {
     // A component declares by itself of what types the arguments are.
     log: (level: unknown, message: unknown) => log(isLevel(level) ? level : "info", String(message)),
@@ -19,7 +12,7 @@ export function toolHost(
       const share = total === undefined ? String(done) : `${String(done)} of ${String(total)}`;
       log("info", message === undefined ? `progress: ${share}` : `progress: ${share}: ${String(message)}`);
     },
-    cancelled: () => performance.now() > deadline,
+    cancelled: () => call().isOver,
   };
 }
 

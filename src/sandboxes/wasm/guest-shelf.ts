@@ -1,0 +1,79 @@
+import type { WasmArtifact } from "./artifact.ts";
+import { Guest } from "./guest.ts";
+
+/** Components of which a spare instance is kept. */
+const MAX_SPARES = 4;
+
+/** A component whose memories take more than that from the start gets no spare. */
+const MAX_SPARE_BYTES = 16 * 1_024 * 1_024;
+
+/** Instances that are kept for their owners' next calls. */
+const MAX_KEPT = 8;
+
+/** One that no call used for so long is used no more. */
+const MAX_IDLE_MS = 60_000;
+
+interface Kept {
+  readonly guest: Guest;
+  readonly keptAt: number;
+}
+
+/** The instances that a thread has ready. */
+export class GuestShelf {
+  readonly #spares = new Map<WasmArtifact, Guest>();
+  readonly #kept = new Map<string, Kept>();
+
+  /** An instance that nothing ran in yet. */
+  takeFresh(artifact: WasmArtifact): Guest {
+    const spare = this.#spares.get(artifact);
+    this.#spares.delete(artifact);
+    return spare ?? new Guest(artifact);
+  }
+
+  /** The instance that was kept for an owner. */
+  takeKept(owner: string): Guest | undefined {
+    // The oldest come first. A thread without work is blocked, so no timer does this.
+    for (const [each, { keptAt }] of this.#kept) {
+      if (performance.now() - keptAt <= MAX_IDLE_MS) break;
+      this.#drop(each);
+    }
+    const kept = this.#kept.get(owner);
+    this.#kept.delete(owner);
+    return kept?.guest;
+  }
+
+  /** Keeps an instance for the next call of its owner. */
+  keep(owner: string, guest: Guest): void {
+    this.#kept.set(owner, { guest, keptAt: performance.now() });
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= MAX_KEPT) break;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(owner: string): void {
+    this.#kept.get(owner)?.guest[Symbol.dispose]();
+    this.#kept.delete(owner);
+  }
+
+  /**
+   * Makes an instance ready for the next call that needs a fresh one. A component gets none that runs more than a
+   * little code of its own as soon as it is instantiated: that may run only within a call and its deadline.
+   */
+  prepareSpare(artifact: WasmArtifact): void {
+    if (!artifact.startsAtOnce || artifact.initialBytes > MAX_SPARE_BYTES || this.#spares.has(artifact))
+      return;
+    const guest = new Guest(artifact);
+    try {
+      guest.instance.make();
+    } catch {
+      // The next call makes its own, and tells what is wrong.
+      return;
+    }
+    this.#spares.set(artifact, guest);
+    for (const oldest of this.#spares.keys()) {
+      if (this.#spares.size <= MAX_SPARES) break;
+      this.#spares.delete(oldest);
+    }
+  }
+}

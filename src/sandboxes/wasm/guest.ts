@@ -1,0 +1,48 @@
+import type { WasmArtifact } from "./artifact.ts";
+import type { CurrentCall } from "./host/current-call.ts";
+import { InstanceHost } from "./host/instance-host.ts";
+import { ComponentInstance } from "./instance.ts";
+import { LiftBudget } from "./lift-budget.ts";
+import type { WasiGrant } from "./wasi/grant.ts";
+import type { FileChanges } from "./wasi/host.ts";
+
+/** What an instance is given for a call. */
+export interface GuestGrant {
+  readonly wasi: WasiGrant;
+  /** What it may hand over in one crossing of its border. */
+  readonly liftedBytes: number;
+  readonly netBytes: number;
+}
+
+/** An instance of a component and all that it can import. It may be made before it is known what it serves. */
+export class Guest implements Disposable {
+  readonly instance: ComponentInstance;
+  readonly #budget = new LiftBudget(0);
+  #host: InstanceHost | undefined;
+
+  constructor(artifact: WasmArtifact) {
+    this.instance = new ComponentInstance(artifact, (name) => this.#interface(name), this.#budget);
+  }
+
+  #interface(name: string): object {
+    if (this.#host === undefined) throw new Error("an instance was used before it serves a call");
+    return this.#host.interface(name);
+  }
+
+  /** A call begins; it ends with {@link end}. Every one that an instance serves has the same grant. */
+  begin({ wasi, liftedBytes, netBytes }: GuestGrant, call: CurrentCall): void {
+    this.#budget.allow(liftedBytes);
+    if (this.#host === undefined) this.#host = new InstanceHost(wasi, netBytes, call);
+    else this.#host.begin(call);
+  }
+
+  /** The call is over. */
+  end(): FileChanges {
+    return this.#host?.end() ?? { writtenBytes: 0, hasChangedFiles: false };
+  }
+
+  [Symbol.dispose](): void {
+    this.instance[Symbol.dispose]();
+    this.#host?.[Symbol.dispose]();
+  }
+}

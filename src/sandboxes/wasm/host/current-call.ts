@@ -1,0 +1,38 @@
+import { DEFAULT_LOG_BUDGET, ThreadLog } from "../../thread-log.ts";
+import type { TaskThread } from "../../thread-message.ts";
+import type { GuestReply, GuestRequest } from "./guest-request.ts";
+
+/** What a call may use of its thread. */
+export interface CallLimits {
+  readonly wallTimeMs: number | undefined;
+  readonly logLines: number;
+}
+
+/** The call that an instance serves now, seen from its thread. */
+export class CurrentCall {
+  readonly log: ThreadLog;
+  readonly #thread: TaskThread;
+  /** On the thread's own clock, in ms; endless where there is no limit. */
+  readonly #deadline: number;
+
+  constructor({ wallTimeMs, logLines }: CallLimits, thread: TaskThread) {
+    this.#thread = thread;
+    this.#deadline = performance.now() + (wallTimeMs ?? Number.POSITIVE_INFINITY);
+    this.log = new ThreadLog(thread, { lines: logLines, bytes: DEFAULT_LOG_BUDGET.bytes });
+  }
+
+  get isOver(): boolean {
+    return performance.now() > this.#deadline;
+  }
+
+  /** What is left of the wall time; `undefined` where there is no limit. */
+  get leftMs(): number | undefined {
+    const left = this.#deadline - performance.now();
+    return Number.isFinite(left) ? Math.max(left, 1) : undefined;
+  }
+
+  /** Asks the process outside, and holds the thread until the reply is there. */
+  ask<Value, Failure>(request: GuestRequest): GuestReply<Value, Failure> {
+    return JSON.parse(this.#thread.request(JSON.stringify(request))) as GuestReply<Value, Failure>;
+  }
+}

@@ -1,0 +1,84 @@
+import { deniedInterface } from "../wasi/denied.ts";
+import type { WasiGrant } from "../wasi/grant.ts";
+import { type FileChanges, WasiHost } from "../wasi/host.ts";
+import { BodyBudget } from "../wasi/http/body-budget.ts";
+import { httpHandler } from "../wasi/http/handler.ts";
+import { httpTypes } from "../wasi/http/types.ts";
+import type { WasiMembers } from "../wasi/members.ts";
+import type { CurrentCall } from "./current-call.ts";
+import { keyValue } from "./key-value.ts";
+import { toolHost } from "./tool-host.ts";
+import { tools } from "./tools.ts";
+
+const NO_CHANGES: FileChanges = Object.freeze({ writtenBytes: 0, hasChangedFiles: false });
+
+/**
+ * Everything that one instance can import. It lives as long as the instance, whose resources it made; what it
+ * does, it does for the call that the instance serves now.
+ */
+export class InstanceHost implements Disposable {
+  readonly #grant: WasiGrant;
+  /** Made when it is first used. */
+  #wasi: WasiHost | undefined;
+  readonly #interfaces = new Map<string, object>();
+  readonly #bodies: BodyBudget;
+  #call: CurrentCall;
+
+  /**
+   * @param netBytes How much the bodies of requests and responses may come to in each call.
+   * @param call The first one.
+   */
+  constructor(grant: WasiGrant, netBytes: number, call: CurrentCall) {
+    this.#call = call;
+    this.#bodies = new BodyBudget(netBytes);
+    this.#grant = grant;
+  }
+
+  /** Another call begins. */
+  begin(call: CurrentCall): void {
+    this.#call = call;
+    this.#bodies.refill();
+  }
+
+  /** An interface, by its name without version. */
+  interface(name: string): object {
+    const known = this.#interfaces.get(name);
+    if (known !== undefined) return known;
+    const members = this.#members(name);
+    const made = members === undefined ? this.#openWasi().interface(name) : deniedInterface(name, members);
+    this.#interfaces.set(name, made);
+    return made;
+  }
+
+  #members(name: string): WasiMembers | undefined {
+    const call = (): CurrentCall => this.#call;
+    switch (name) {
+      case "sandgate:tool/host":
+        return toolHost(call);
+      case "sandgate:tool/tools":
+        return tools(call);
+      case "sandgate:tool/key-value":
+        return keyValue(call);
+      case "wasi:http/types":
+        return httpTypes(this.#bodies);
+      case "wasi:http/outgoing-handler":
+        return httpHandler(call, this.#bodies);
+      default:
+        return undefined;
+    }
+  }
+
+  #openWasi(): WasiHost {
+    this.#wasi ??= new WasiHost(this.#grant, (level, line) => this.#call.log.write(level, line));
+    return this.#wasi;
+  }
+
+  /** The call is over: writes what the component wrote without a line end. */
+  end(): FileChanges {
+    return this.#wasi?.end() ?? NO_CHANGES;
+  }
+
+  [Symbol.dispose](): void {
+    this.#wasi?.[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,30 @@
+import type { WasiMembers } from "../wasi/members.ts";
+import type { CurrentCall } from "./current-call.ts";
+import { okOrThrow } from "./ok-or-throw.ts";
+
+/** `sandgate:tool/key-value` (`wit/tool.wit`). Which stores there are is decided outside. */
+export function keyValue(call: () => CurrentCall): WasiMembers {
+  return {
+    get(store: unknown, key: unknown): Uint8Array | undefined {
+      const value = okOrThrow(
+        call().ask<string | null, object>({ kind: "get", store: String(store), key: String(key) }),
+      );
+      return value === null ? undefined : new Uint8Array(Buffer.from(value, "base64"));
+    },
+    set(store: unknown, key: unknown, value: Uint8Array): void {
+      const base64 = Buffer.from(value).toString("base64");
+      okOrThrow(
+        call().ask<null, object>({ kind: "set", store: String(store), key: String(key), value: base64 }),
+      );
+    },
+    delete(store: unknown, key: unknown): void {
+      okOrThrow(call().ask<null, object>({ kind: "delete", store: String(store), key: String(key) }));
+    },
+    listKeys(store: unknown, after: unknown): readonly string[] {
+      const cursor = after === undefined ? undefined : String(after);
+      return okOrThrow(
+        call().ask<string[], object>({ kind: "list-keys", store: String(store), after: cursor }),
+      );
+    },
+  };
+}

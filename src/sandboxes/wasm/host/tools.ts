@@ -1,0 +1,15 @@
+import type { WasiMembers } from "../wasi/members.ts";
+import type { CurrentCall } from "./current-call.ts";
+import { okOrThrow } from "./ok-or-throw.ts";
+
+/** `sandgate:tool/tools` (`wit/tool.wit`). What may be called is decided outside. */
+export function tools(call: () => CurrentCall): WasiMembers {
+  return {
+    callTool(name: unknown, input: unknown): string {
+      const { leftMs } = call();
+      return okOrThrow(
+        call().ask<string, object>({ kind: "call-tool", name: String(name), input: String(input), leftMs }),
+      );
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import {
+  KeyValueFullError,
+  type KeyValueStore,
+  type KeyValueStores,
+  MAX_KEY_BYTES,
+  MAX_LISTED_KEYS,
+  MAX_VALUE_BYTES,
+} from "../../../key-value/key-value-store.ts";
+import type { Effect } from "../../sandbox.ts";
+import { untilAborted } from "../../until-aborted.ts";
+import type { GuestReply, KeyValueRequest, ServiceError } from "../host/guest-request.ts";
+
+/** What a call may use of the stores. */
+export interface KeyValueScope {
+  /** The names of the stores that were granted. */
+  readonly granted: readonly string[];
+  readonly sessionId: string;
+}
+
+/** The stores of one call. */
+export class KeyValueService {
+  readonly #stores: KeyValueStores | undefined;
+  readonly #scope: KeyValueScope;
+  readonly #opened = new Map<string, KeyValueStore>();
+  #effect: Effect = "none";
+
+  /** @param stores Absent where the embedder gave none. */
+  constructor(stores: KeyValueStores | undefined, scope: KeyValueScope) {
+    this.#stores = stores;
+    this.#scope = scope;
+  }
+
+  /** What was asked for may have been written, whatever the store said. */
+  get effect(): Effect {
+    return this.#effect;
+  }
+
+  async answer(request: KeyValueRequest, signal: AbortSignal): Promise<GuestReply<unknown, ServiceError>> {
+    const { store: name } = request;
+    if (this.#stores === undefined || !this.#scope.granted.includes(name)) {
+      return failure("permission-denied", `the store '${name.slice(0, 64)}' was not granted`);
+    }
+    try {
+      const problem = problemOf(request);
+      if (problem !== undefined) return problem;
+      // A store that does not answer must not keep the call from ending.
+      const value = await untilAborted(this.#use(this.#stores, request, signal), signal);
+      return value === "aborted" ? failure("unavailable", "the call has ended") : { ok: value.ok };
+    } catch (error) {
+      if (error instanceof KeyValueFullError) return failure("full", "the store has no room for it");
+      return failure("unavailable", "the store is not available");
+    }
+  }
+
+  async #use(
+    stores: KeyValueStores,
+    request: KeyValueRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly ok: unknown }> {
+    const { store: name } = request;
+    const store = this.#opened.get(name) ?? (await stores.open(name, this.#scope.sessionId));
+    this.#opened.set(name, store);
+    switch (request.kind) {
+      case "get": {
+        const value = await store.get(request.key, signal);
+        if (value === undefined) return { ok: null };
+        if (value.length > MAX_VALUE_BYTES) throw new RangeError("a store gave a value that is too large");
+        return { ok: Buffer.from(value).toString("base64") };
+      }
+      case "set":
+        this.#effect = "unknown";
+        await store.set(request.key, new Uint8Array(Buffer.from(request.value, "base64")), signal);
+        return { ok: null };
+      case "delete":
+        this.#effect = "unknown";
+        await store.delete(request.key, signal);
+        return { ok: null };
+      case "list-keys": {
+        const keys = await store.listKeys(request.after, MAX_LISTED_KEYS, signal);
+        return { ok: keys.slice(0, MAX_LISTED_KEYS).map((key) => String(key).toWellFormed()) };
+      }
+    }
+  }
+}
+
+function problemOf(request: KeyValueRequest): GuestReply<never, ServiceError> | undefined {
+  if (request.kind === "list-keys") return undefined;
+  const keyBytes = Buffer.byteLength(request.key);
+  if (keyBytes === 0 || keyBytes > MAX_KEY_BYTES) {
+    return failure("too-large", `a key has 1 to ${MAX_KEY_BYTES} bytes`);
+  }
+  if (request.kind !== "set" || Buffer.byteLength(request.value, "base64") <= MAX_VALUE_BYTES) {
+    return undefined;
+  }
+  return failure("too-large", `a value has at most ${MAX_VALUE_BYTES} bytes`);
+}
+
+function failure(code: string, message: string): GuestReply<never, ServiceError> {
+  return { error: { code, message: message.toWellFormed() } };
+}

@@ -1,0 +1,195 @@
+import type { DirectoryListing } from "../../../workspace/directory-listing.ts";
+import type { EntryKind, EntryStat } from "../../../workspace/entry-stat.ts";
+import { WorkspaceDirectory } from "../../../workspace/workspace-directory.ts";
+import { WorkspaceError } from "../../../workspace/workspace-error.ts";
+import { WorkspaceFile } from "../../../workspace/workspace-file.ts";
+import type { ComponentRecord, ComponentValue } from "../abi/value.ts";
+import { orErrorCode } from "./filesystem-error.ts";
+import { descriptorStat, metadataHash } from "./filesystem-stat.ts";
+import { appendStream, readStream, writeStream } from "./filesystem-streams.ts";
+import type { InputStream, OutputStream } from "./streams.ts";
+
+type Flags = readonly string[];
+
+// No static methods, because a component can call whatever has a name.
+let make: (node: WorkspaceFile | WorkspaceDirectory) => Descriptor;
+let makeEntries: (listing: DirectoryListing) => DirectoryEntryStream;
+
+/** A descriptor of an open file or directory, which it closes when it is dropped. */
+export function descriptorOf(node: WorkspaceFile | WorkspaceDirectory): Descriptor {
+  return make(node);
+}
+
+/**
+ * `wasi:filesystem/types`' resource (WASI 0.2). A component declares by itself of what types the arguments are: what
+ * is of another type ends the call. Links are not made, and the times of files are not set.
+ */
+export class Descriptor {
+  static {
+    make = (node) => {
+      const descriptor = new Descriptor();
+      descriptor.#node = node;
+      return descriptor;
+    };
+  }
+
+  #node: WorkspaceFile | WorkspaceDirectory | undefined;
+
+  readViaStream(offset: bigint): InputStream {
+    return orErrorCode(() => readStream(this.#file(), toNumber(offset)));
+  }
+  writeViaStream(offset: bigint): OutputStream {
+    return orErrorCode(() => writeStream(this.#file(), toNumber(offset)));
+  }
+  appendViaStream(): OutputStream {
+    return orErrorCode(() => appendStream(this.#file()));
+  }
+  read(length: bigint, offset: bigint): ComponentValue {
+    return orErrorCode(() => {
+      const bytes = this.#file().read(toNumber(offset), toNumber(length));
+      return [bytes, bytes.length === 0 && length > 0n];
+    });
+  }
+  write(bytes: Uint8Array, offset: bigint): bigint {
+    if (!(bytes instanceof Uint8Array)) throw new TypeError("what is written must be bytes");
+    orErrorCode(() => this.#file().write(toNumber(offset), bytes));
+    return BigInt(bytes.length);
+  }
+  setSize(size: bigint): void {
+    orErrorCode(() => this.#file().resize(toNumber(size)));
+  }
+  advise(): void {}
+  sync(): void {
+    orErrorCode(() => {
+      if (this.#node instanceof WorkspaceFile) this.#node.sync();
+    });
+  }
+  syncData(): void {
+    orErrorCode(() => {
+      if (this.#node instanceof WorkspaceFile) this.#node.syncData();
+    });
+  }
+  getFlags(): Flags {
+    if (this.#node instanceof WorkspaceFile) {
+      const { read, write } = this.#node.access;
+      return [...(read ? ["read"] : []), ...(write ? ["write"] : [])];
+    }
+    return orErrorCode(() => ["read", ...(this.#directory().isWritable ? ["mutate-directory"] : [])]);
+  }
+  getType(): EntryKind {
+    return this.#node instanceof WorkspaceFile ? "regular-file" : "directory";
+  }
+  stat(): ComponentRecord {
+    return orErrorCode(() => descriptorStat(this.#stat()));
+  }
+  statAt(pathFlags: Flags, path: string): ComponentRecord {
+    return orErrorCode(() => descriptorStat(this.#statAt(pathFlags, path)));
+  }
+  metadataHash(): ComponentRecord {
+    return orErrorCode(() => metadataHash(this.#stat()));
+  }
+  metadataHashAt(pathFlags: Flags, path: string): ComponentRecord {
+    return orErrorCode(() => metadataHash(this.#statAt(pathFlags, path)));
+  }
+  isSameObject(other: Descriptor): boolean {
+    return orErrorCode(() => this.#stat().identity === other.#stat().identity);
+  }
+  openAt(pathFlags: Flags, path: string, openFlags: Flags, flags: Flags): Descriptor {
+    return orErrorCode(() => {
+      if (flags.some((flag) => flag.endsWith("-sync"))) throw new WorkspaceError("unsupported");
+      const opened = this.#directory().open(toText(path), {
+        follow: pathFlags.includes("symlink-follow"),
+        create: openFlags.includes("create"),
+        directory: openFlags.includes("directory"),
+        exclusive: openFlags.includes("exclusive"),
+        truncate: openFlags.includes("truncate"),
+        read: flags.includes("read"),
+        write: flags.includes("write"),
+      });
+      return make(opened);
+    });
+  }
+  readDirectory(): DirectoryEntryStream {
+    return orErrorCode(() => makeEntries(this.#directory().list()));
+  }
+  readlinkAt(path: string): string {
+    return orErrorCode(() => this.#directory().readLink(toText(path)));
+  }
+  createDirectoryAt(path: string): void {
+    orErrorCode(() => this.#directory().createDirectory(toText(path)));
+  }
+  removeDirectoryAt(path: string): void {
+    orErrorCode(() => this.#directory().removeDirectory(toText(path)));
+  }
+  unlinkFileAt(path: string): void {
+    orErrorCode(() => this.#directory().removeFile(toText(path)));
+  }
+  renameAt(path: string, to: Descriptor, toPath: string): void {
+    orErrorCode(() => this.#directory().rename(toText(path), to.#directory(), toText(toPath)));
+  }
+  linkAt(): never {
+    throw "not-permitted";
+  }
+  symlinkAt(): never {
+    throw "not-permitted";
+  }
+  setTimes(): never {
+    throw "unsupported";
+  }
+  setTimesAt(): never {
+    throw "unsupported";
+  }
+
+  #file(): WorkspaceFile {
+    if (this.#node instanceof WorkspaceFile) return this.#node;
+    throw new WorkspaceError("is-directory");
+  }
+  #directory(): WorkspaceDirectory {
+    if (this.#node instanceof WorkspaceDirectory) return this.#node;
+    throw new WorkspaceError("not-directory");
+  }
+  #stat(): EntryStat {
+    return this.#node instanceof WorkspaceFile ? this.#node.stat() : this.#directory().statSelf();
+  }
+  #statAt(pathFlags: Flags, path: string): EntryStat {
+    return this.#directory().stat(toText(path), { follow: pathFlags.includes("symlink-follow") });
+  }
+
+  [Symbol.dispose](): void {
+    this.#node?.close();
+    this.#node = undefined;
+  }
+}
+
+/** `wasi:filesystem/types`' resource for the names in a directory. */
+export class DirectoryEntryStream {
+  static {
+    makeEntries = (listing) => {
+      const entries = new DirectoryEntryStream();
+      entries.#listing = listing;
+      return entries;
+    };
+  }
+
+  #listing: DirectoryListing | undefined;
+
+  readDirectoryEntry(): ComponentRecord | undefined {
+    const entry = orErrorCode(() => this.#listing?.next());
+    return entry && { type: entry.kind, name: entry.name };
+  }
+
+  [Symbol.dispose](): void {
+    this.#listing?.close();
+  }
+}
+
+/** An offset or a length. What a number of JavaScript cannot tell is far beyond any file. */
+function toNumber(value: bigint): number {
+  if (typeof value !== "bigint") throw new TypeError("a number was expected");
+  return Number(value);
+}
+
+function toText(path: string): string {
+  if (typeof path !== "string") throw new TypeError("a path was expected");
+  return path;
+}

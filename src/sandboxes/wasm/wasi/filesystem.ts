@@ -1,0 +1,15 @@
+import type { Workspace } from "../../../workspace/workspace.ts";
+import { descriptorOf } from "./filesystem-descriptor.ts";
+import { filesystemErrorCode } from "./filesystem-error.ts";
+import type { WasiMembers } from "./members.ts";
+
+/** `wasi:filesystem/preopens`: the granted directories. Without a grant there are none. */
+export function preopens(workspace: Workspace | undefined): WasiMembers {
+  return {
+    getDirectories: () =>
+      workspace?.directories.map(({ at, directory }) => [descriptorOf(directory.share()), at]) ?? [],
+  };
+}
+
+/** `wasi:filesystem/types`. Its resources come from the granted directories, and from nowhere else. */
+export const filesystemTypes: WasiMembers = Object.freeze({ filesystemErrorCode });

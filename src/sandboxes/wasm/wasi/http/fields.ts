@@ -1,0 +1,131 @@
+import type { ComponentValue } from "../../abi/value.ts";
+
+/** What is between the host and its peer: a component has no say in it. */
+const FORBIDDEN: ReadonlySet<string> = new Set([
+  "connection",
+  "expect",
+  "host",
+  "http2-settings",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** A token (RFC 9110, section 5.6.2). */
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+
+/** A field value (RFC 9110, section 5.5), byte by byte. */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** A header as it was given. */
+export type Field = readonly [name: string, value: string];
+
+// No methods, because a component can call whatever has a name.
+let read: (fields: Fields) => readonly Field[];
+let freeze: (fields: Fields) => void;
+let fill: (fields: Fields, received: readonly Field[]) => void;
+
+/** `wasi:http/types`' resource for headers and trailers. */
+export class Fields {
+  static {
+    read = (fields) => fields.#fields;
+    freeze = (fields) => {
+      fields.#isFrozen = true;
+    };
+    fill = (fields, received) => {
+      fields.#fields = [...received];
+    };
+  }
+
+  #fields: Field[] = [];
+  #isFrozen = false;
+
+  static fromList(entries: readonly (readonly [string, Uint8Array])[]): Fields {
+    const fields = new Fields();
+    for (const [name, value] of entries) fields.append(name, value);
+    return fields;
+  }
+
+  get(name: string): readonly Uint8Array[] {
+    return this.#named(name).map(([, value]) => bytesOf(value));
+  }
+  has(name: string): boolean {
+    return this.#named(name).length > 0;
+  }
+  set(name: string, values: readonly Uint8Array[]): void {
+    const fields = values.map((value) => checkField(name, value));
+    this.#change();
+    this.#remove(checkName(name));
+    this.#fields.push(...fields);
+  }
+  delete(name: string): void {
+    this.#change();
+    this.#remove(checkName(name));
+  }
+  append(name: string, value: Uint8Array): void {
+    const field = checkField(name, value);
+    this.#change();
+    this.#fields.push(field);
+  }
+  entries(): ComponentValue {
+    return this.#fields.map(([name, value]) => [name, bytesOf(value)]);
+  }
+  clone(): Fields {
+    const copy = new Fields();
+    copy.#fields = [...this.#fields];
+    return copy;
+  }
+
+  #named(name: string): readonly Field[] {
+    const lower = String(name).toLowerCase();
+    return this.#fields.filter(([other]) => other.toLowerCase() === lower);
+  }
+  #remove(lower: string): void {
+    this.#fields = this.#fields.filter(([other]) => other.toLowerCase() !== lower);
+  }
+  #change(): void {
+    if (this.#isFrozen) throw { tag: "immutable" };
+  }
+}
+
+/** All fields, in order: names as they were given, values byte by byte. */
+export function readFields(fields: Fields): readonly Field[] {
+  return read(fields);
+}
+
+/** Keeps fields from being changed any more. */
+export function freezeFields(fields: Fields): void {
+  freeze(fields);
+}
+
+/** Fields of a response: what a component may not send, it may read. */
+export function receivedFields(received: readonly Field[]): Fields {
+  const fields = new Fields();
+  fill(fields, received);
+  freeze(fields);
+  return fields;
+}
+
+/** Passes a name on in lower case, or throws the variant `header-error`. */
+function checkName(name: string): string {
+  if (!NAME.test(name)) throw { tag: "invalid-syntax" };
+  const lower = name.toLowerCase();
+  if (FORBIDDEN.has(lower)) throw { tag: "forbidden" };
+  return lower;
+}
+
+function checkField(name: string, value: Uint8Array): Field {
+  checkName(name);
+  const text = Buffer.from(value).toString("latin1");
+  if (!VALUE.test(text)) throw { tag: "invalid-syntax" };
+  return [name, text];
+}
+
+function bytesOf(value: string): Uint8Array {
+  return new Uint8Array(Buffer.from(value, "latin1"));
+}

@@ -1,0 +1,101 @@
+import type { TaggedValue } from "../../abi/value.ts";
+import type { BodyBudget } from "./body-budget.ts";
+import { type Field, type Fields, freezeFields, readFields } from "./fields.ts";
+import { OutgoingBody, readBody } from "./outgoing-body.ts";
+
+/** A request as it will be sent. */
+export interface RequestToSend {
+  readonly method: string;
+  readonly url: string;
+  readonly fields: readonly Field[];
+  /** What was written; `undefined` while it is not finished. */
+  readonly body: () => Buffer | undefined;
+}
+
+// No method, because a component can call whatever has a name.
+let read: (request: OutgoingRequest) => RequestToSend | TaggedValue;
+
+/** A token (RFC 9110, section 9.1). */
+const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
+
+/** A host and perhaps a port (RFC 3986, section 3.2): no user, and nothing that begins a path. */
+const AUTHORITY = /^(?:\[[0-9A-Fa-f:.]+\]|[^\s/\\?#@:[\]]{1,255})(?::[0-9]{1,5})?$/;
+
+/** What a request line can hold (RFC 9112, section 3.2.1); other characters are encoded later. */
+const PATH = /^\/[^\s#]*$/;
+
+/** `wasi:http/types`' resource for a request. */
+export class OutgoingRequest {
+  static {
+    read = (request) => request.#read();
+  }
+
+  readonly #budget: BodyBudget;
+  readonly #headers: Fields;
+  #method: TaggedValue = { tag: "get" };
+  #scheme: TaggedValue | undefined;
+  #authority: string | undefined;
+  #path: string | undefined;
+  #body: OutgoingBody | undefined;
+
+  constructor(budget: BodyBudget, headers: Fields) {
+    freezeFields(headers);
+    this.#budget = budget;
+    this.#headers = headers;
+  }
+
+  body(): OutgoingBody {
+    if (this.#body !== undefined) throw undefined;
+    this.#body = new OutgoingBody(this.#budget);
+    return this.#body;
+  }
+  method(): TaggedValue {
+    return this.#method;
+  }
+  setMethod(method: TaggedValue): void {
+    if (method.tag === "other" && !METHOD.test(String(method.val))) throw undefined;
+    this.#method = method;
+  }
+  pathWithQuery(): string | undefined {
+    return this.#path;
+  }
+  setPathWithQuery(path: string | undefined): void {
+    if (path !== undefined && path !== "" && !PATH.test(path)) throw undefined;
+    this.#path = path;
+  }
+  scheme(): TaggedValue | undefined {
+    return this.#scheme;
+  }
+  setScheme(scheme: TaggedValue | undefined): void {
+    this.#scheme = scheme;
+  }
+  authority(): string | undefined {
+    return this.#authority;
+  }
+  setAuthority(authority: string | undefined): void {
+    if (authority !== undefined && !AUTHORITY.test(authority)) throw undefined;
+    this.#authority = authority;
+  }
+  headers(): Fields {
+    return this.#headers;
+  }
+
+  #read(): RequestToSend | TaggedValue {
+    const scheme = this.#scheme?.tag.toLowerCase() ?? "https";
+    if ((scheme !== "http" && scheme !== "https") || this.#authority === undefined) {
+      return { tag: "HTTP-request-URI-invalid" };
+    }
+    const { tag, val } = this.#method;
+    return {
+      method: tag === "other" ? String(val) : tag.toUpperCase(),
+      url: `${scheme}://${this.#authority}${this.#path || "/"}`,
+      fields: readFields(this.#headers),
+      body: () => (this.#body === undefined ? Buffer.alloc(0) : readBody(this.#body)),
+    };
+  }
+}
+
+/** A request as it is to be sent, or the variant `error-code`. */
+export function readRequest(request: OutgoingRequest): RequestToSend | TaggedValue {
+  return read(request);
+}

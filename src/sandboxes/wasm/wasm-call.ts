@@ -1,0 +1,102 @@
+import type { Capabilities } from "../../policy/capabilities.ts";
+import type { DirectoryGrant } from "../../policy/directory-grant.ts";
+import { checkDirectories } from "../../workspace/workspace.ts";
+import type { PoolOutcome, PoolTaskOptions } from "../pool-task.ts";
+import type { SandboxOutcome, SandboxTask } from "../sandbox.ts";
+import type { WorkerPool } from "../worker-pool.ts";
+import type { CappedComponent } from "./component.ts";
+import { type DoneOutside, readOutcome } from "./outcome.ts";
+import { CallServices, type Outside } from "./services/call-services.ts";
+import type { WasmAnswer, WasmTask } from "./thread-task.ts";
+import type { WasiGrant } from "./wasi/grant.ts";
+import { WASM_DEFAULTS } from "./wasm-limits.ts";
+
+/** A component, and which of its functions is called. */
+export interface ReadyTool extends CappedComponent {
+  readonly export: string;
+}
+
+/** Runs one call in a thread. It settles when nothing of the call runs any more. */
+export async function runWasmCall(
+  pool: WorkerPool,
+  { key, artifact, export: name }: ReadyTool,
+  task: SandboxTask,
+  outside: Outside,
+): Promise<SandboxOutcome> {
+  const { callId, canonical, capabilities, signal, observer, nesting = 0 } = task;
+  const { wallTimeMs, outputBytes } = task.limits;
+  const {
+    logLines = WASM_DEFAULTS.logLines,
+    nestedCalls = WASM_DEFAULTS.nestedCalls,
+    fileBytes = WASM_DEFAULTS.fileBytes,
+    netBytes = WASM_DEFAULTS.netBytes,
+  } = task.limits;
+  const tool = task.implementations.wasm?.tool ?? task.toolName;
+  const { fs = [] } = capabilities;
+  checkDirectories(fs);
+  const grant: WasiGrant = { ...readGrant(capabilities), fs, fileBytes };
+  const fields: WasmTask = {
+    ...{
+      export: name,
+      tool,
+      input: canonical.text,
+      callId,
+      wallTimeMs,
+      outputBytes,
+      logLines,
+      netBytes,
+      grant,
+    },
+    owner: ownerOf(task, grant, [key, name, tool]),
+  };
+  // Most calls ask for nothing.
+  let services: CallServices | undefined;
+  const onRequest = (text: string): Promise<string> => {
+    services ??= new CallServices(task, outside, { nestedCalls, netBytes });
+    return services.answer(text);
+  };
+  const options: PoolTaskOptions = {
+    ...{ wallTimeMs, signal, observer, nesting },
+    artifact: { name: key, value: artifact },
+    onRequest,
+  };
+  const outcome = await pool.run<WasmAnswer>(fields, options);
+  const isUnknown = services?.effect === "unknown" || mayHaveChangedFiles(outcome, fs);
+  if (services !== undefined) await services.end();
+  const outsideUse: DoneOutside = { effect: isUnknown ? "unknown" : "none", used: services?.used ?? {} };
+  return readOutcome(outcome, outsideUse, task.limits, capabilities.reuse !== undefined);
+}
+
+/**
+ * Whose instance the call may share: the calls' of the same session, tool and grant. Numbers that are to be the
+ * same in each call cannot be drawn from where an earlier call stopped.
+ */
+function ownerOf(
+  { sessionId, toolName, capabilities, limits }: SandboxTask,
+  grant: WasiGrant,
+  component: readonly string[],
+): string | undefined {
+  if (capabilities.reuse === undefined || capabilities.randomSeed !== undefined) return undefined;
+  return JSON.stringify([sessionId, toolName, component, capabilities, limits, grant.env]);
+}
+
+/** A thread that was ended tells nothing of what it did. */
+function mayHaveChangedFiles(outcome: PoolOutcome<WasmAnswer>, fs: readonly DirectoryGrant[]): boolean {
+  if (outcome.status === "unavailable" || !fs.some(({ write }) => write)) return false;
+  return outcome.status === "returned" ? outcome.result.hasChangedFiles : outcome.started;
+}
+
+/** The variables have the values of the moment of the call. */
+function readGrant({
+  env = [],
+  clock = false,
+  random = false,
+  ...replay
+}: Capabilities): Omit<WasiGrant, "fs" | "fileBytes"> {
+  const variables = env.flatMap((name): [string, string][] => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value]];
+  });
+  const { frozenClock, randomSeed } = replay;
+  return { env: variables, clock, random, frozenClock, randomSeed };
+}

@@ -1,0 +1,241 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { JsonValue } from "../../../src/json/value.ts";
+import type { DirectoryGrant } from "../../../src/policy/directory-grant.ts";
+import type { ResourceLimits } from "../../../src/policy/limits.ts";
+import type { SandboxOutcome } from "../../../src/sandboxes/sandbox.ts";
+import { descriptorOf } from "../../../src/sandboxes/wasm/wasi/filesystem-descriptor.ts";
+import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
+import { workspaceIsSupported } from "../../../src/workspace/fd-path.ts";
+import { filesComponent } from "../../fixtures/wasm/files-component.ts";
+import { wasmTask } from "../../fixtures/wasm/task.ts";
+import { GrantedTree, openFile } from "../../workspace/granted-tree.ts";
+
+const isHere = workspaceIsSupported();
+if (!isHere) console.log("wasi:filesystem: not tested, directories can be granted on Linux only");
+
+const cacheDirectory = mkdtempSync(join(tmpdir(), "sandgate-files-"));
+const sandbox = new WasmSandbox({ cacheDirectory, workers: { threads: 1 } });
+const component = await filesComponent();
+afterAll(async () => {
+  await sandbox.close();
+  rmSync(cacheDirectory, { recursive: true, force: true });
+});
+
+let tree: GrantedTree;
+beforeEach(() => {
+  tree = new GrantedTree();
+});
+afterEach(() => tree[Symbol.dispose]());
+
+const written = (): DirectoryGrant[] => [{ directory: tree.root, at: "/data", write: true }];
+const onlyRead = (): DirectoryGrant[] => [{ directory: tree.root, at: "/data" }];
+const contents = (path: string): string => readFileSync(join(tree.root, path), "utf8");
+
+function run(
+  tool: string,
+  path: string,
+  fs: readonly DirectoryGrant[] | undefined,
+  limits: ResourceLimits = {},
+): Promise<SandboxOutcome> {
+  const capabilities = fs === undefined ? {} : { fs };
+  return sandbox.run(
+    wasmTask(component, tool, path, { capabilities, limits: { wallTimeMs: 5_000, ...limits } }),
+  );
+}
+
+async function outputOf(...args: Parameters<typeof run>): Promise<JsonValue | undefined> {
+  const outcome = await run(...args);
+  return outcome.status === "completed" ? outcome.output : outcome.status;
+}
+
+test("is offered where directories can be granted, and refused elsewhere", () => {
+  expect(sandbox.capabilities.has("fs")).toBe(isHere);
+});
+
+describe.runIf(isHere)("a component", () => {
+  test("sees the granted directories where the grant shows them, and no other", async () => {
+    const two = [...written(), { directory: tree.outside, at: "/more" }];
+    expect(await outputOf("directories", "", two)).toEqual(["/data", "/more"]);
+    expect(await outputOf("directories", "", undefined)).toEqual([]);
+  });
+
+  test("reads, lists and looks at what is in them", async () => {
+    expect(await outputOf("read", "a/../ok.txt", onlyRead())).toBe("OK");
+    expect(await outputOf("read", "gone", onlyRead())).toEqual({ error: "no-entry" });
+    expect(await outputOf("read", "a", onlyRead())).toEqual({ error: "is-directory" });
+    writeFileSync(join(tree.root, "long.txt"), "0123456789");
+    expect(await outputOf("read", "long.txt", onlyRead())).toBe("0123456789");
+    expect(await outputOf("read_at", "long.txt", onlyRead())).toEqual(["123", true]);
+    expect(await outputOf("list", "a", onlyRead())).toEqual(expect.arrayContaining(["3 b", "6 in.txt"]));
+    expect(await outputOf("stat", "long.txt", onlyRead())).toEqual([6, 10, true]);
+    expect(await outputOf("flags", ".", onlyRead())).toBe(1);
+    expect(await outputOf("same", "ok.txt", onlyRead())).toBe(true);
+  });
+
+  test("writes into those that may be written, and the receipt tells how much", async () => {
+    expect(await run("write", "new.txt", written())).toMatchObject({
+      status: "completed",
+      output: true,
+      used: { fileBytes: 7 },
+    });
+    expect(contents("new.txt")).toBe("written");
+    expect(await outputOf("append", "new.txt", written())).toBe(true);
+    expect(contents("new.txt")).toBe("written and more");
+    expect(await outputOf("write_at", "new.txt", written())).toBe(2);
+    expect(contents("new.txt")).toBe("wXYtten and more");
+    expect(await outputOf("set_size", "new.txt", written())).toBe(true);
+    expect(contents("new.txt")).toBe("wX");
+    expect(await outputOf("sync", "new.txt", written())).toBe(true);
+    expect(await outputOf("mkdir", "d", written())).toBe(true);
+    expect(await outputOf("rename", "new.txt", written())).toBe(true);
+    expect(await outputOf("rmdir", "d", written())).toBe(true);
+    expect(await outputOf("unlink", "new.txt-renamed", written())).toBe(true);
+    expect(await outputOf("flags", ".", written())).toBe(33);
+    expect(readdirSync(tree.root).sort()).toEqual(["a", "ok.txt"]);
+  });
+
+  test("changes nothing where it may only read", async () => {
+    for (const tool of ["write", "append", "write_at", "mkdir", "rmdir", "unlink", "rename", "set_size"]) {
+      expect(await outputOf(tool, "ok.txt", onlyRead())).toEqual({ error: "read-only" });
+    }
+    expect(contents("ok.txt")).toBe("OK");
+    expect(await run("write", "ok.txt", onlyRead())).toMatchObject({ effect: "none" });
+  });
+
+  test("makes no links and sets no times", async () => {
+    expect(await outputOf("symlink", "l", written())).toEqual({ error: "not-permitted" });
+    expect(await outputOf("link", "l", written())).toEqual({ error: "not-permitted" });
+    expect(await outputOf("set_times", "ok.txt", written())).toEqual({ error: "unsupported" });
+    symlinkSync("ok.txt", join(tree.root, "l"));
+    expect(await outputOf("readlink", "l", written())).toBe("ok.txt");
+    expect(await outputOf("read", "l", written())).toBe("OK");
+    expect(await outputOf("lstat", "l", written())).toEqual([5, 6, true]);
+  });
+
+  test.each([
+    "read",
+    "write",
+    "append",
+    "list",
+    "stat",
+    "mkdir",
+    "rmdir",
+    "unlink",
+    "rename",
+    "readlink",
+  ])("cannot %s anything outside of them", async (tool) => {
+    symlinkSync("../outside", join(tree.root, "d"));
+    for (const path of ["../outside/secret.txt", join(tree.outside, "secret.txt"), "d/secret.txt"]) {
+      expect(await outputOf(tool, path, written())).toEqual({ error: "not-permitted" });
+    }
+    tree.expectUntouchedOutside();
+  });
+
+  test("cannot leave by putting a link in the place of a directory that it holds open", async () => {
+    symlinkSync("../outside", join(tree.root, "link"));
+    expect(await outputOf("exploit", "a", written())).toEqual(["no-entry", "not-permitted", ""]);
+    expect(readdirSync(join(tree.root, "elsewhere")).sort()).toEqual(["b", "in.txt"]);
+    tree.expectUntouchedOutside();
+  });
+
+  test("writes no more than its limit", async () => {
+    const limits = { fileBytes: 4_000 };
+    expect(await outputOf("write_much", "much.txt", written(), limits)).toEqual({
+      error: "insufficient-space",
+    });
+    expect(contents("much.txt")).toBe("");
+    expect(await outputOf("write_much", "much.txt", written(), { fileBytes: 4_096 })).toBe(true);
+    expect(contents("much.txt")).toHaveLength(4_096);
+  });
+
+  test("has no more than so many files open at once", async () => {
+    expect(await outputOf("read_many", "ok.txt", onlyRead())).toEqual({ error: "insufficient-memory" });
+    expect(await outputOf("read", "ok.txt", onlyRead())).toBe("OK");
+  });
+
+  test("that failed after it wrote may have had an effect, and one that did not write had none", async () => {
+    expect(await run("write_and_trap", "new.txt", written())).toMatchObject({
+      status: "failed",
+      effect: "unknown",
+    });
+    const limits = { wallTimeMs: 500 };
+    expect(await run("write_and_loop", "new.txt", written(), limits)).toMatchObject({
+      status: "timeout",
+      effect: "unknown",
+    });
+    expect(await run("none", "new.txt", written())).toMatchObject({ status: "failed", effect: "none" });
+    expect(await run("read", "ok.txt", written())).toMatchObject({ status: "completed", effect: "none" });
+  });
+
+  test("leaves nothing open, however it ends", async () => {
+    const openInTree = (): readonly string[] =>
+      readdirSync("/proc/self/fd").filter((fd) => {
+        try {
+          return readlinkSync(`/proc/self/fd/${fd}`).startsWith(tree.base);
+        } catch {
+          return false;
+        }
+      });
+    const limits = { wallTimeMs: 500 };
+    for (const tool of ["read", "read_many", "write_and_trap", "exploit", "write_and_loop"]) {
+      await run(tool, "ok.txt", written(), limits);
+      expect(openInTree()).toEqual([]);
+    }
+  });
+
+  test("may write as much again in each call, though the grant lets calls share an instance", async () => {
+    const task = wasmTask(component, "write", "new.txt", {
+      capabilities: { fs: written(), reuse: "instance" },
+      limits: { wallTimeMs: 5_000, fileBytes: 7 },
+    });
+    for (const instance of ["fresh", "reused"]) {
+      expect(await sandbox.run(task)).toMatchObject({ output: true, used: { instance, fileBytes: 7 } });
+    }
+  });
+
+  test("that declares other types than the interface has is ended, and reaches nothing", () => {
+    const [directory] = tree.open();
+    const descriptor = descriptorOf(directory);
+    const lies: readonly (() => unknown)[] = [
+      () => descriptor.openAt([], 5 as never, [], []),
+      () => descriptor.openAt(undefined as never, "ok.txt", [], ["read"]),
+      () => descriptor.unlinkFileAt(["ok.txt"] as never),
+      () => descriptor.renameAt("ok.txt", { "#node": directory } as never, "b"),
+      () => descriptor.isSameObject(descriptorOf as never),
+      () => descriptorOf(openFile(directory, "ok.txt", { write: true })).write("text" as never, 0n),
+      () => descriptorOf(openFile(directory, "ok.txt", { write: true })).setSize(0 as never),
+    ];
+    for (const lie of lies) expect(lie).toThrow(TypeError);
+    expect(contents("ok.txt")).toBe("OK");
+  });
+
+  test("starts without the grant, and is denied where it uses files", async () => {
+    expect(await run("read", "ok.txt", undefined)).toMatchObject({ status: "failed", effect: "none" });
+    expect(await outputOf("directories", "", undefined)).toEqual([]);
+  });
+
+  test("does not start when a granted directory is not there, or is reached through a link", async () => {
+    mkdirSync(join(tree.base, "other"));
+    symlinkSync("other", join(tree.base, "link"));
+    for (const name of ["gone", "link"]) {
+      expect(await run("directories", "", [{ directory: join(tree.base, name) }])).toMatchObject({
+        status: "unavailable",
+        effect: "none",
+        detail: expect.stringContaining("granted directory"),
+      });
+    }
+    expect(await outputOf("directories", "", [{ directory: join(tree.base, "other") }])).toEqual(["/"]);
+  });
+});

@@ -1,0 +1,241 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { afterAll, describe, expect, test } from "vitest";
+import type { JsonValue } from "../../../src/json/value.ts";
+import type { ResourceLimits } from "../../../src/policy/limits.ts";
+import type { NetGrant } from "../../../src/policy/net-grant.ts";
+import type { SandboxOutcome } from "../../../src/sandboxes/sandbox.ts";
+import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
+import { echo, serve } from "../../egress/servers.ts";
+import { outsideComponent } from "../../fixtures/wasm/outside-component.ts";
+import { wasmTask } from "../../fixtures/wasm/task.ts";
+
+const cacheDirectory = mkdtempSync(join(tmpdir(), "sandgate-http-"));
+const resolve = async (name: string): Promise<readonly string[]> => {
+  if (name === "mixed.test") return ["93.184.216.34", "127.0.0.1"];
+  if (name.endsWith(".test")) return ["127.0.0.1"];
+  throw new Error("no such name");
+};
+const sandbox = new WasmSandbox({ cacheDirectory, workers: { threads: 1 }, egress: { resolve } });
+const component = await outsideComponent();
+afterAll(async () => {
+  await sandbox.close();
+  rmSync(cacheDirectory, { recursive: true, force: true });
+});
+
+/** Cases of the variant `error-code`. */
+const CODE = {
+  dnsError: 1,
+  addressProhibited: 4,
+  refused: 6,
+  readTimeout: 9,
+  requestDenied: 15,
+  requestBodySize: 17,
+  responseBodySize: 28,
+  internal: 38,
+};
+
+interface Sent {
+  readonly authority: string;
+  readonly scheme?: "HTTP" | "HTTPS";
+  /** The case of the variant `method`, or another method. Default: GET. */
+  readonly method?: number | string;
+  readonly path?: string;
+  readonly body?: string;
+  readonly header?: readonly [string, string];
+  readonly timeoutMs?: number;
+  /** A header of the response. */
+  readonly shown?: string;
+}
+
+interface Setting {
+  readonly net?: readonly NetGrant[];
+  readonly limits?: ResourceLimits;
+  readonly tool?: string;
+}
+
+function send(
+  { authority, scheme = "HTTP", method = 0, path = "/", body = "", header = ["", ""], ...sent }: Sent,
+  { net = local(authority), limits = {}, tool = "http" }: Setting = {},
+): Promise<SandboxOutcome> {
+  const { timeoutMs = "", shown = "content-type" } = sent;
+  const [name, value] = header;
+  const input = [method, scheme === "HTTP" ? 0 : 1, authority, path, body, name, value, timeoutMs, shown];
+  return sandbox.run(
+    wasmTask(component, tool, input.map(String), {
+      capabilities: net.length > 0 ? { net } : {},
+      limits: { wallTimeMs: 5_000, memoryBytes: 2 ** 24, outputBytes: 2 ** 20, ...limits },
+    }),
+  );
+}
+
+/** Grants an authority at this machine's own address. */
+function local(authority: string): readonly NetGrant[] {
+  return [{ origin: `http://${authority}`, addresses: ["127.0.0.1/32"] }];
+}
+
+function outputOf(outcome: SandboxOutcome): JsonValue {
+  if (outcome.status !== "completed") throw new Error(JSON.stringify(outcome));
+  return outcome.output;
+}
+
+describe("a component with the capability 'net'", () => {
+  test("sends a request, and reads its response", async () => {
+    const port = await serve(echo);
+    const outcome = await send({
+      authority: `api.test:${port}`,
+      method: 2,
+      path: "/a?b=c",
+      body: "hello",
+      header: ["X-Own", "value"],
+    });
+    const { status, body } = outputOf(outcome) as { status: number; body: string };
+    expect(status).toBe(200);
+    expect(JSON.parse(body)).toMatchObject({
+      ...{ method: "POST", url: "/a?b=c", body: "hello" },
+      headers: { host: `api.test:${port}`, "x-own": "value", "content-length": "5" },
+    });
+    expect(outcome).toMatchObject({
+      effect: "unknown",
+      used: { contacted: [{ origin: `http://api.test:${port}`, address: "127.0.0.1" }] },
+    });
+    expect(outcome.used.bytesUp).toBeGreaterThan(60);
+    expect(outcome.used.bytesDown).toBeGreaterThan(100);
+  });
+
+  test("reads bodies of any length, decoded, and headers that come more than once", async () => {
+    const text = "0123456789".repeat(20_000);
+    const port = await serve((request, response) => {
+      const gzip = request.url === "/gzip";
+      response.setHeader("set-cookie", ["a=1", "b=2"]);
+      if (gzip) response.setHeader("content-encoding", "gzip");
+      response.end(gzip ? gzipSync(text) : text);
+    });
+    const authority = `api.test:${port}`;
+    expect(outputOf(await send({ authority, shown: "set-cookie" }))).toMatchObject({
+      bytes: text.length,
+      header: ["a=1", "b=2"],
+    });
+    expect(outputOf(await send({ authority, path: "/gzip", shown: "content-encoding" }))).toMatchObject({
+      bytes: text.length,
+      header: [],
+    });
+  });
+
+  test("sees a redirect, and is not led anywhere by it", async () => {
+    let requests = 0;
+    const port = await serve((_request, response) => {
+      requests++;
+      response.writeHead(302, { location: "http://elsewhere.test/" }).end();
+    });
+    expect(outputOf(await send({ authority: `api.test:${port}`, shown: "location" }))).toMatchObject({
+      status: 302,
+      header: ["http://elsewhere.test/"],
+    });
+    expect(requests).toBe(1);
+  });
+
+  test("reaches no other origin, and no address that was not granted", async () => {
+    const port = await serve(echo);
+    const authority = `api.test:${port}`;
+    const denied = { error: CODE.requestDenied };
+    expect(outputOf(await send({ authority }, { net: [] }))).toEqual(denied);
+    expect(outputOf(await send({ authority }, { net: local(`other.test:${port}`) }))).toEqual(denied);
+    expect(outputOf(await send({ authority, scheme: "HTTPS" }))).toEqual(denied);
+    const net = [`http://${authority}`, `http://mixed.test:${port}`, `http://127.0.0.1:${port}`];
+    const prohibited = { error: CODE.addressProhibited };
+    expect(outputOf(await send({ authority }, { net }))).toEqual(prohibited);
+    expect(outputOf(await send({ authority: `mixed.test:${port}` }, { net }))).toEqual(prohibited);
+    expect(outputOf(await send({ authority: `127.0.0.1:${port}` }, { net }))).toEqual(prohibited);
+    expect(await send({ authority }, { net })).not.toHaveProperty("used.contacted");
+    expect(outputOf(await send({ authority }))).toMatchObject({ status: 200 });
+    expect(outputOf(await send({ authority: `127.0.0.1:${port}` }))).toMatchObject({ status: 200 });
+  });
+
+  test.each([
+    ["a user", { authority: "user@api.test" }, "authority"],
+    ["a path", { authority: "api.test/x" }, "authority"],
+    ["a fragment", { authority: "api.test#x" }, "authority"],
+    ["a line break in the authority", { authority: "api.test\r\nx: y" }, "authority"],
+    ["a line break in the path", { path: "/ HTTP/1.1\r\nx: y" }, "path"],
+    ["a path without its beginning", { path: "@evil.test/" }, "path"],
+    ["a line break in the method", { method: "GET / HTTP/1.1\r\n" }, "method"],
+    ["a method that makes tunnels", { method: 5 }, { error: CODE.internal }],
+    ["a line break in a header's name", { header: ["x\r\ny", "1"] }, { header: 0 }],
+    ["a line break in a header's value", { header: ["x", "1\r\ny: 2"] }, { header: 0 }],
+    ["the name of another host", { header: ["Host", "evil.test"] }, { header: 1 }],
+    ["a length of its own", { header: ["transfer-encoding", "chunked"] }, { header: 1 }],
+    ["a wrong length", { header: ["content-length", "7"], body: "hello" }, { error: CODE.requestBodySize }],
+    ["a body that is not finished", { body: "-" }, { error: CODE.internal }],
+  ] as const)("cannot send %s", async (_what, sent, expected) => {
+    const outcome = await send({ authority: "api.test", ...sent }, { net: local("api.test") });
+    expect(outputOf(outcome)).toEqual(expected);
+    expect(outcome).not.toHaveProperty("used.contacted");
+  });
+
+  test("can send a length that is right", async () => {
+    const port = await serve(echo);
+    const sent = { authority: `api.test:${port}`, method: 2, body: "hello" };
+    const outcome = await send({ ...sent, header: ["content-length", "5"] });
+    expect(outputOf(outcome)).toMatchObject({ status: 200 });
+  });
+
+  test("reads why there is no response", async () => {
+    const port = await serve(() => {});
+    const dead = "http://nowhere.invalid";
+    expect(outputOf(await send({ authority: "nowhere.invalid" }, { net: [dead] }))).toEqual({
+      error: CODE.dnsError,
+    });
+    expect(outputOf(await send({ authority: "api.test:1" }))).toEqual({ error: CODE.refused });
+    expect(outputOf(await send({ authority: `api.test:${port}`, timeoutMs: 100 }))).toEqual({
+      error: CODE.readTimeout,
+    });
+  });
+
+  test("sends and receives no more than its limit", async () => {
+    const port = await serve(
+      (request, response) => void response.end("x".repeat(Number(request.url?.slice(1)))),
+    );
+    const authority = `api.test:${port}`;
+    const limits = { netBytes: 4_096 };
+    expect(outputOf(await send({ authority, path: "/2000" }, { limits }))).toMatchObject({ bytes: 2_000 });
+    const tooMuch = await send({ authority, path: "/5000" }, { limits });
+    expect(outputOf(tooMuch)).toEqual({ error: CODE.responseBodySize });
+    expect(outputOf(await send({ authority, method: 2, body: "x".repeat(4_090) }, { limits }))).toEqual({
+      error: CODE.requestBodySize,
+    });
+    expect(outputOf(await send({ authority, method: 2, body: "x".repeat(5_000) }, { limits }))).toBe("write");
+    expect(sandbox.unenforceable({ netBytes: 1 })).toBeUndefined();
+  });
+
+  test("is not filled by what a small response decodes to", async () => {
+    const port = await serve((_request, response) => {
+      response.setHeader("content-encoding", "gzip").end(gzipSync(Buffer.alloc(2 ** 20)));
+    });
+    const outcome = await send({ authority: `api.test:${port}` }, { limits: { netBytes: 2 ** 16 } });
+    expect(outputOf(outcome)).toEqual({ error: CODE.responseBodySize });
+  });
+
+  test("is ended by its deadline while a server does not answer, and the connection with it", async () => {
+    const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
+    const port = await serve((request) => void request.socket.on("close", onClosed));
+    const outcome = await send({ authority: `api.test:${port}` }, { limits: { wallTimeMs: 300 } });
+    expect(outcome).toMatchObject({ status: "timeout", effect: "unknown" });
+    await closed;
+  });
+
+  test("may have had an effect through a request that left, and none through one that did not", async () => {
+    const port = await serve(echo);
+    const authority = `api.test:${port}`;
+    expect(await send({ authority }, { tool: "http_and_trap" })).toMatchObject({
+      status: "failed",
+      effect: "unknown",
+    });
+    expect(await send({ authority }, { tool: "http_and_trap", net: [] })).toMatchObject({
+      status: "failed",
+      effect: "none",
+    });
+  });
+});

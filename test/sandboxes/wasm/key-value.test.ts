@@ -1,0 +1,131 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test } from "vitest";
+import type { KeyValueStores } from "../../../src/key-value/key-value-store.ts";
+import { MemoryKeyValue } from "../../../src/key-value/memory-key-value.ts";
+import type { SandboxOutcome, SandboxTask } from "../../../src/sandboxes/sandbox.ts";
+import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
+import { outsideComponent } from "../../fixtures/wasm/outside-component.ts";
+import { wasmTask } from "../../fixtures/wasm/task.ts";
+
+const cacheDirectory = mkdtempSync(join(tmpdir(), "sandgate-key-value-"));
+const opened: WasmSandbox[] = [];
+const component = await outsideComponent();
+afterAll(async () => {
+  await Promise.all(opened.map((sandbox) => sandbox.close()));
+  rmSync(cacheDirectory, { recursive: true, force: true });
+});
+
+function open(keyValue?: KeyValueStores): WasmSandbox {
+  const sandbox = new WasmSandbox({ cacheDirectory, workers: { threads: 1 }, ...(keyValue && { keyValue }) });
+  opened.push(sandbox);
+  return sandbox;
+}
+
+const memory = open(new MemoryKeyValue({ maxKeys: 3 }));
+
+function run(
+  tool: string,
+  input: readonly string[],
+  overrides: Partial<SandboxTask> = {},
+  sandbox: WasmSandbox = memory,
+): Promise<SandboxOutcome> {
+  const capabilities = { keyValue: ["notes"] };
+  return sandbox.run(wasmTask(component, tool, [...input], { capabilities, ...overrides }));
+}
+
+describe("a component with a key-value store", () => {
+  test("keeps values from call to call", async () => {
+    expect(await run("get", ["notes", "a"])).toMatchObject({ output: null });
+    expect(await run("set", ["notes", "a", "ünï"])).toMatchObject({ output: true, effect: "unknown" });
+    expect(await run("get", ["notes", "a"])).toMatchObject({ output: "ünï", effect: "none" });
+    expect(await run("set", ["notes", "b", ""])).toMatchObject({ output: true });
+    expect(await run("get", ["notes", "b"])).toMatchObject({ output: "" });
+    expect(await run("list", ["notes"])).toMatchObject({ output: ["a", "b"] });
+    expect(await run("list", ["notes", "a"])).toMatchObject({ output: ["b"] });
+    expect(await run("delete", ["notes", "a"])).toMatchObject({ output: true });
+    expect(await run("delete", ["notes", "a"])).toMatchObject({ output: true });
+    expect(await run("list", ["notes"])).toMatchObject({ output: ["b"] });
+  });
+
+  test("sees nothing of another session", async () => {
+    await run("set", ["notes", "own", "1"]);
+    expect(await run("get", ["notes", "own"], { sessionId: "other" })).toMatchObject({ output: null });
+    expect(await run("get", ["notes", "own"])).toMatchObject({ output: "1" });
+  });
+
+  test.each([
+    ["get", ["other", "a"]],
+    ["set", ["other", "a", "1"]],
+    ["delete", ["other", "a"]],
+    ["list", ["other"]],
+  ])("can use no other store (%s)", async (tool, input) => {
+    const denied = { output: { error: 0, message: "the store 'other' was not granted" }, effect: "none" };
+    expect(await run(tool, input)).toMatchObject(denied);
+    expect(await run(tool, input, { capabilities: {} })).toMatchObject(denied);
+    const capabilities = { keyValue: ["notes", "other"] };
+    expect(await run(tool, input, { capabilities })).not.toMatchObject(denied);
+  });
+
+  test("can write neither too long keys nor too large values nor too many", async () => {
+    const session = { sessionId: "bounds" };
+    const set = (key: string, bytes: number): Promise<SandboxOutcome> =>
+      run("set_bytes", ["notes", key, String(bytes)], session);
+    expect(await set("k".repeat(1_024), 1)).toMatchObject({ output: true });
+    expect(await set("k".repeat(1_025), 1)).toMatchObject({ output: { error: 1 } });
+    expect(await set("", 1)).toMatchObject({ output: { error: 1 } });
+    expect(await set("large", 2 ** 20)).toMatchObject({ output: true });
+    expect(await run("get", ["notes", "large"], session)).toMatchObject({ output: 2 ** 20 });
+    expect(await set("third", 1)).toMatchObject({ output: true });
+    expect(await set("fourth", 1)).toMatchObject({
+      output: { error: 2, message: "the store has no room for it" },
+    });
+    expect(await set("third", 2)).toMatchObject({ output: true });
+  });
+
+  test("may have written although it failed", async () => {
+    expect(await run("set_and_trap", ["notes", "a", "1"])).toMatchObject({
+      status: "failed",
+      effect: "unknown",
+    });
+    expect(await run("set_and_trap", ["other", "a", "1"])).toMatchObject({
+      status: "failed",
+      effect: "none",
+    });
+  });
+
+  test("is told that a store is not available, and not why", async () => {
+    const broken = open({
+      open: () => {
+        throw new Error("password of the database");
+      },
+    });
+    expect(await run("get", ["notes", "a"], {}, broken)).toMatchObject({
+      output: { error: 3, message: "the store is not available" },
+    });
+  });
+
+  test("is ended by its deadline while a store does not answer", async () => {
+    const { promise } = Promise.withResolvers<never>();
+    const signals: AbortSignal[] = [];
+    const store = {
+      get: (_key: string, signal: AbortSignal) => {
+        signals.push(signal);
+        return promise;
+      },
+      set: () => {},
+      delete: () => {},
+      listKeys: () => [],
+    };
+    const silent = open({ open: () => store });
+    const limits = { wallTimeMs: 300 };
+    expect(await run("get", ["notes", "a"], { limits }, silent)).toMatchObject({ status: "timeout" });
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
+  test("cannot be granted one where the embedder has none", () => {
+    expect(open().capabilities.has("keyValue")).toBe(false);
+    expect(memory.capabilities.has("keyValue")).toBe(true);
+  });
+});
