@@ -7,6 +7,7 @@ import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "./exit
 import { type Config, type ConfiguredTool, loadConfig } from "./load-config.ts";
 import { loadExport } from "./load-export.ts";
 import { toPrintable } from "./printable.ts";
+import { loadServer } from "./serve-config.ts";
 import { print, type Terminal } from "./terminal.ts";
 
 /**
@@ -20,7 +21,9 @@ export async function check(
   terminal: Terminal,
 ): Promise<ExitCode> {
   const config = await loadConfig(file);
-  const problems = [...config.problems, ...(await prepareTools(config, terminal))].sort(byPosition);
+  const problems = [...config.problems, ...(await prepareTools(config, terminal))];
+  await loadServer(config.source, problems);
+  problems.sort(byPosition);
   const errors = problems.filter(({ severity }) => severity === "error").length;
   await print(terminal.stderr, problems.map(formatProblem).join("\n"));
   if (terminal.signal?.aborted) return EXIT_INTERRUPTED;

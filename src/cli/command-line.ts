@@ -1,7 +1,7 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import type { Format } from "../protocols/format.ts";
 import { FORMATS } from "../protocols/formats.ts";
-import { TOOL_OPTIONS, type ToolCommand } from "./tool/tool-command.ts";
+import { LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool/tool-command.ts";
 
 /** What `--format` takes. */
 const FORMAT_CHOICES = ["auto", ...FORMATS] as const;
@@ -13,6 +13,12 @@ export type Command =
   | ToolCommand
   | { readonly name: "help" | "version" }
   | { readonly name: "check"; readonly config: string }
+  | {
+      readonly name: "serve";
+      readonly config: string;
+      /** Instead of the config's address. */
+      readonly listen: string | undefined;
+    }
   | {
       readonly name: "dispatch";
       /** `-` is the standard input. */
@@ -31,6 +37,7 @@ export class UsageError extends Error {
 const HELP = { help: { type: "boolean", short: "h" } } as const;
 const VERSION = { version: { type: "boolean", short: "v" } } as const;
 const CONFIG = { config: { type: "string", short: "c" } } as const;
+const LISTEN = { listen: { type: "string", short: "l" } } as const;
 const DISPATCH = { format: { type: "string" }, output: { type: "string" } } as const;
 
 /**
@@ -43,6 +50,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
   if (name === undefined) throw new UsageError("a command is missing");
   if (name === "dispatch") return parseDispatch(rest);
   if (name === "check") return parseCheck(rest);
+  if (name === "serve") return parseServe(rest);
   if (name === "tool") return parseTool(rest);
   if (!name.startsWith("-")) throw new UsageError(`'${name}' is no command`);
   const { values } = parse(argv, { ...HELP, ...VERSION }, 0);
@@ -66,21 +74,57 @@ function parseCheck(args: readonly string[]): Command {
   return values.help ? { name: "help" } : { name: "check", config: required(values.config) };
 }
 
-function parseTool([name, ...args]: readonly string[]): Command {
-  const { export: exportOption, ...runOptions } = TOOL_OPTIONS;
-  if (name === "check") {
-    const { values, positionals: files } = parse(args, { ...HELP, export: exportOption }, args.length);
-    if (values.help) return { name: "help" };
-    if (files.length === 0) throw new UsageError("a FILE is missing: the tool's module");
-    return { name: "tool check", files, export: values.export ?? "default" };
-  }
-  if (name !== "run") throw new UsageError(`'tool' is followed by run or check, not '${name ?? ""}'`);
-  const { values, positionals } = parse(args, { ...HELP, export: exportOption, ...runOptions }, 1);
+function parseServe(args: readonly string[]): Command {
+  const { values } = parse(args, { ...HELP, ...CONFIG, ...LISTEN }, 0);
   if (values.help) return { name: "help" };
-  const [file] = positionals;
-  if (file === undefined) throw new UsageError("a FILE is missing: the tool's module");
-  const { input = "{}", policy, export: exportName = "default" } = values;
-  return { name: "tool run", file, export: exportName, input, policy };
+  return { name: "serve", config: required(values.config), listen: values.listen };
+}
+
+function parseTool([name, ...args]: readonly string[]): Command {
+  switch (name) {
+    case "run":
+      return parseToolRun(args);
+    case "check":
+      return parseToolCheck(args);
+    case "inspect": {
+      const { values, positionals } = parse(args, HELP, 1);
+      return values.help ? { name: "help" } : { name: "tool inspect", file: fileOf(positionals) };
+    }
+    case "new":
+      return parseToolNew(args);
+    default:
+      throw new UsageError(`'tool' is followed by run, check, inspect or new, not '${name ?? ""}'`);
+  }
+}
+
+function parseToolRun(args: readonly string[]): Command {
+  const { values, positionals } = parse(args, { ...HELP, ...TOOL_OPTIONS }, 1);
+  if (values.help) return { name: "help" };
+  const { input = "{}", policy, tool, export: exportName } = values;
+  return { name: "tool run", file: fileOf(positionals), export: exportName, tool, input, policy };
+}
+
+function parseToolCheck(args: readonly string[]): Command {
+  const { export: exportOption } = TOOL_OPTIONS;
+  const { values, positionals } = parse(args, { ...HELP, export: exportOption }, args.length);
+  if (values.help) return { name: "help" };
+  fileOf(positionals);
+  return { name: "tool check", files: positionals, export: values.export };
+}
+
+function parseToolNew(args: readonly string[]): Command {
+  const { values, positionals } = parse(args, { ...HELP, ...NEW_OPTIONS }, 1);
+  if (values.help) return { name: "help" };
+  const [directory] = positionals;
+  if (directory === undefined) throw new UsageError("a DIR is missing: where the project is to be");
+  if (!values.wasm) throw new UsageError("--wasm is missing: it is the one kind of project that there is");
+  const language = oneOf(LANGUAGES, "--language", values.language) ?? "javascript";
+  return { name: "tool new", directory, language };
+}
+
+function fileOf([file]: readonly string[]): string {
+  if (file !== undefined) return file;
+  throw new UsageError("a FILE is missing: the tool's module or component");
 }
 
 function parse<Options extends ParseArgsOptionsConfig>(

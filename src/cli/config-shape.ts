@@ -2,6 +2,7 @@ import { compileShape, type Shape } from "../config/shape.ts";
 import type { JsonObject } from "../json/value.ts";
 import { MAX_WALL_TIME_MS } from "../policy/limits.ts";
 import { SIDE_EFFECTS } from "../policy/side-effects.ts";
+import type { RemoteImplementation } from "../sandboxes/remote/implementation.ts";
 import { DIALECTS, type DialectName } from "../schema/type-names.ts";
 
 const TEXT: JsonObject = { type: "string", minLength: 1 };
@@ -10,9 +11,28 @@ function map(properties: JsonObject, required: readonly string[] = []): JsonObje
   return { type: "object", properties, required, additionalProperties: false };
 }
 
+/** A tool's `remote.http`; what its templates hold is checked when the tool is registered. */
+const HTTP: JsonObject = map(
+  {
+    method: TEXT,
+    url: TEXT,
+    headers: { type: "object", additionalProperties: { type: "string" } },
+    body: {},
+    response: map({ pointer: { type: "string" }, text: { type: "boolean" } }),
+    maxRedirects: { type: "integer" },
+  },
+  ["url"],
+);
+
+/** A tool's `remote.executor`. */
+const EXECUTOR: JsonObject = {
+  anyOf: [TEXT, { type: "array", items: TEXT, minItems: 1 }],
+  message: "must be an address or a list of addresses",
+};
+
 /** `sandgate.yaml` itself; what its parts hold is checked part by part. */
 export const CONFIG_SHAPE: Shape = compileShape(
-  map({ tools: { type: "array" }, policy: { type: ["object", "string"] }, sandboxes: {} }, [
+  map({ tools: { type: "array" }, policy: { type: ["object", "string"] }, sandboxes: {}, server: {} }, [
     "tools",
     "policy",
   ]),
@@ -53,7 +73,11 @@ export const TOOL_SHAPE: Shape = compileShape(
         oneOf: [{ required: ["file"] }, { required: ["source"] }],
         message: "must have one of file and source",
       },
-      remote: map({ url: TEXT }, ["url"]),
+      remote: {
+        ...map({ url: TEXT, http: HTTP, executor: EXECUTOR }),
+        oneOf: [{ required: ["url"] }, { required: ["http"] }, { required: ["executor"] }],
+        message: "must have one of url, http and executor",
+      },
     },
     ["name", "description", "inputSchema"],
   ),
@@ -74,7 +98,7 @@ export interface ToolEntry {
   readonly worker?: ModuleEntry;
   readonly wasm?: { readonly component: string; readonly tool?: string; readonly export?: string };
   readonly quickjs?: { readonly file?: string; readonly source?: string; readonly export?: string };
-  readonly remote?: { readonly url: string };
+  readonly remote?: RemoteImplementation;
 }
 
 /** A function of an ES module. */

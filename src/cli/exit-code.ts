@@ -2,7 +2,7 @@
 export const EXIT_OK = 0;
 /** `sandgate tool run`: the tool failed. */
 export const EXIT_TOOL_FAILED = 1;
-/** The command line, the config or the message is bad. */
+/** The command line, the config, the message or a tool's file is bad. */
 export const EXIT_BAD_INPUT = 2;
 /** The user interrupted: 128 + SIGINT, as shells have it. */
 export const EXIT_INTERRUPTED = 130;

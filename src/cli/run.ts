@@ -6,8 +6,11 @@ import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "./exit
 import { HELP_TEXT, readVersion } from "./help.ts";
 import { InputError } from "./input-message.ts";
 import { toPrintable } from "./printable.ts";
+import { serve } from "./serve.ts";
 import { print, type Terminal } from "./terminal.ts";
 import { checkTools } from "./tool/tool-check.ts";
+import { inspectTool } from "./tool/tool-inspect.ts";
+import { newTool } from "./tool/tool-new.ts";
 import { runTool } from "./tool/tool-run.ts";
 
 /**
@@ -43,9 +46,15 @@ async function runCommand(command: Command, terminal: Terminal): Promise<ExitCod
       return check(command, terminal);
     case "dispatch":
       return dispatch(command, terminal);
+    case "serve":
+      return serve(command, terminal);
     case "tool run":
       return runTool(command, terminal);
     case "tool check":
       return checkTools(command, terminal);
+    case "tool inspect":
+      return inspectTool(command, terminal);
+    case "tool new":
+      return newTool(command, terminal);
   }
 }

@@ -1,8 +1,10 @@
 import { dirname, join } from "node:path";
-import { openSandboxes } from "../../sandboxes/router.ts";
+import { openSandboxes, type Sandboxes } from "../../sandboxes/router.ts";
 import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../exit-code.ts";
 import { toPrintable } from "../printable.ts";
 import { print, type Terminal } from "../terminal.ts";
+import { checkComponent } from "./check-component.ts";
+import { isComponentFile } from "./is-component-file.ts";
 import type { ToolCommand } from "./tool-command.ts";
 import { toolOfFile } from "./tool-file.ts";
 
@@ -12,20 +14,36 @@ export async function checkTools(
   { stdout, stderr, signal }: Terminal,
 ): Promise<ExitCode> {
   await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
-  const loaded: string[] = [];
+  const notes: string[] = [];
   const problems: string[] = [];
   for (const file of files) {
     if (signal?.aborted) return EXIT_INTERRUPTED;
-    try {
-      await sandboxes.prepare(toolOfFile(file, exportName));
-      loaded.push(`${file}: exports the tool '${exportName}'`);
-    } catch (error) {
-      problems.push(placeProblem(file, error));
+    if (await isComponentFile(file)) {
+      const findings = await checkComponent(file, exportName, sandboxes);
+      notes.push(...findings.notes.map((note) => `${file}: ${note}`));
+      problems.push(...findings.problems.map((problem) => `${file}: ${problem}`));
+    } else {
+      const problem = await checkModule(file, exportName ?? "default", sandboxes);
+      if (problem === undefined) notes.push(`${file}: exports the tool '${exportName ?? "default"}'`);
+      else problems.push(problem);
     }
   }
-  await print(stdout, loaded.map(toPrintable).join("\n"));
+  await print(stdout, notes.map(toPrintable).join("\n"));
   await print(stderr, problems.map(toPrintable).join("\n"));
   return problems.length === 0 ? EXIT_OK : EXIT_BAD_INPUT;
+}
+
+async function checkModule(
+  file: string,
+  exportName: string,
+  sandboxes: Sandboxes,
+): Promise<string | undefined> {
+  try {
+    await sandboxes.prepare(toolOfFile(file, exportName));
+    return undefined;
+  } catch (error) {
+    return placeProblem(file, error);
+  }
 }
 
 /** Modules are named from the tool's folder; the user wants to open them from here. */

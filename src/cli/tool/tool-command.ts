@@ -1,19 +1,34 @@
-/** What the user wants of a JavaScript tool. */
+/** What the user wants of a tool's file: JavaScript, TypeScript or a WebAssembly component. */
 export type ToolCommand =
   | {
       readonly name: "tool run";
       readonly file: string;
-      readonly export: string;
+      /** The exported function. Default: of JavaScript `default`, of a component the tool that it has. */
+      readonly export: string | undefined;
+      /** Which tool of a component. Default: the only one. */
+      readonly tool: string | undefined;
       /** JSON text. */
       readonly input: string;
-      /** The policy file that grants; `undefined` for QuickJS with its own limits and nothing else. */
+      /** The policy file that grants; `undefined` for the sandbox with its own limits and nothing else. */
       readonly policy: string | undefined;
     }
-  | { readonly name: "tool check"; readonly files: readonly string[]; readonly export: string };
+  | { readonly name: "tool check"; readonly files: readonly string[]; readonly export: string | undefined }
+  | { readonly name: "tool inspect"; readonly file: string }
+  | { readonly name: "tool new"; readonly directory: string; readonly language: Language };
+
+/** The languages of new projects. */
+export const LANGUAGES = ["javascript", "c"] as const;
+
+/** One of {@link LANGUAGES}. */
+export type Language = (typeof LANGUAGES)[number];
 
 /** The options of `sandgate tool run`; `tool check` has the first one. */
 export const TOOL_OPTIONS = {
   export: { type: "string", short: "e" },
+  tool: { type: "string", short: "t" },
   input: { type: "string", short: "i" },
   policy: { type: "string", short: "p" },
 } as const;
+
+/** The options of `sandgate tool new`. */
+export const NEW_OPTIONS = { wasm: { type: "boolean" }, language: { type: "string", short: "l" } } as const;

@@ -2,29 +2,44 @@ import { formatProblem } from "../../config/problem.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { EventStream } from "../../engine/events.ts";
 import type { ToolExecution } from "../../engine/execution.ts";
-import { ToolRegistry } from "../../engine/registry.ts";
+import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
+import type { Tool } from "../../engine/tool.ts";
 import type { JsonObject } from "../../json/value.ts";
+import { loadPolicyFile } from "../../policy/load-policy-file.ts";
 import { allow, type RuntimePolicy } from "../../policy/policy.ts";
-import { loadPolicyFile } from "../../policy/policy-file.ts";
-import { openSandboxes } from "../../sandboxes/router.ts";
-import { EXIT_INTERRUPTED, EXIT_OK, EXIT_TOOL_FAILED, type ExitCode } from "../exit-code.ts";
-import { toPrintableJson } from "../printable.ts";
+import { openSandboxes, type Sandboxes } from "../../sandboxes/router.ts";
+import { ToolPreparationError } from "../../sandboxes/sandbox.ts";
+import { readComponentBytes } from "../../sandboxes/wasm/component-bytes.ts";
+import { UsageError } from "../command-line.ts";
+import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXIT_TOOL_FAILED, type ExitCode } from "../exit-code.ts";
+import { toPrintable, toPrintableJson } from "../printable.ts";
 import { print, type Terminal } from "../terminal.ts";
+import { shorten } from "./bounded-text.ts";
+import { componentTool } from "./component-tool.ts";
+import { isComponentFile } from "./is-component-file.ts";
 import type { ToolCommand } from "./tool-command.ts";
 import { toolOfFile } from "./tool-file.ts";
+
+type RunCommand = Extract<ToolCommand, { name: "tool run" }>;
 
 /**
  * Runs a tool once, as a model's call would, and prints what became of it as JSON: result, logs and receipt, and
  * what only its author should see.
  *
  * @throws {ConfigError} for a bad policy file.
+ * @throws {UsageError} when it is not clear which tool of a component is meant.
  */
-export async function runTool(
-  { file, export: exportName, input, policy: policyFile }: Extract<ToolCommand, { name: "tool run" }>,
-  { stdout, stderr, signal }: Terminal,
-): Promise<ExitCode> {
-  const registry = new ToolRegistry().register(toolOfFile(file, exportName));
-  const { policy, warnings } = await loadPolicy(policyFile, registry);
+export async function runTool(command: RunCommand, { stdout, stderr, signal }: Terminal): Promise<ExitCode> {
+  await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
+  const registry = new ToolRegistry();
+  try {
+    registry.register(await loadTool(command, sandboxes));
+  } catch (error) {
+    if (!(error instanceof ToolPreparationError || error instanceof ToolRegistrationError)) throw error;
+    await print(stderr, toPrintable(shorten(`${command.file}: ${error.message}`)));
+    return EXIT_BAD_INPUT;
+  }
+  const { policy, warnings } = await loadPolicy(command.policy, registry);
   await print(stderr, warnings);
   const log: JsonObject[] = [];
   let detail: string | undefined;
@@ -33,13 +48,24 @@ export async function runTool(
     if (event.type === "tool.log") log.push({ level: event.level, message: event.message });
     if (event.type === "tool.failed") detail = event.detail;
   });
-  await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
   const context = { registry, policy, sandboxes, events, sessionId: "tool-run", ...(signal && { signal }) };
-  const call = { id: "call", name: registry.names[0] ?? "", arguments: input };
+  const call = { id: "call", name: registry.names[0] ?? "", arguments: command.input };
   const execution = await new ToolDispatchEngine().dispatch(call, context);
   if (execution === null || signal?.aborted) return EXIT_INTERRUPTED;
   await print(stdout, toPrintableJson(report(execution, log, detail)));
   return execution.success ? EXIT_OK : EXIT_TOOL_FAILED;
+}
+
+/** The tool that a file is, or that a component has. A component is made ready: what it is not is told at once. */
+async function loadTool({ file, tool, export: exportName }: RunCommand, sandboxes: Sandboxes): Promise<Tool> {
+  if (await isComponentFile(file)) {
+    const choice = { tool, export: exportName };
+    const chosen = await componentTool(await readComponentBytes(file), choice, sandboxes);
+    await sandboxes.prepare(chosen);
+    return { ...chosen, sideEffects: "none" };
+  }
+  if (tool !== undefined) throw new UsageError("--tool names a tool of a component, and FILE is none");
+  return toolOfFile(file, exportName ?? "default");
 }
 
 function report(
@@ -57,12 +83,16 @@ function report(
   };
 }
 
-/** The policy of a file; without one, QuickJS with its own limits, and nothing beside the input. */
+/** The policy of a file; without one, the tool's sandbox with its own limits, and nothing beside the input. */
 async function loadPolicy(
   file: string | undefined,
   registry: ToolRegistry,
 ): Promise<{ readonly policy: RuntimePolicy; readonly warnings: string }> {
-  if (file === undefined) return { policy: { check: () => allow({ sandbox: "quickjs" }) }, warnings: "" };
+  if (file === undefined) {
+    const check: RuntimePolicy["check"] = ({ tool: { sandboxes } }) =>
+      allow({ sandbox: sandboxes[0] ?? "quickjs" });
+    return { policy: { check }, warnings: "" };
+  }
   const { policy, warnings } = await loadPolicyFile(file, registry.subjects);
   return { policy, warnings: warnings.map(formatProblem).join("\n") };
 }

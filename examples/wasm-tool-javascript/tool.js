@@ -1,0 +1,63 @@
+// Reads comma-separated values: `parse_csv` makes records of a text.
+import { log } from "sandgate:tool/host@0.1.0";
+import { readRows } from "./csv.js";
+
+const PARSE_CSV = {
+  name: "parse_csv",
+  description:
+    "Reads comma-separated values (RFC 4180) with a header line, and returns a record for each line",
+  inputSchema: JSON.stringify({
+    type: "object",
+    properties: {
+      text: { type: "string", description: "The header line and the lines below it" },
+      delimiter: { type: "string", enum: [",", ";", "|", "\t"], default: "," },
+    },
+    required: ["text"],
+    additionalProperties: false,
+  }),
+};
+
+/** What the world wants exported. */
+export const guest = {
+  describe() {
+    return [PARSE_CSV];
+  },
+
+  call(tool, input) {
+    try {
+      if (tool !== PARSE_CSV.name) throw toolError("not-found", "there is no such tool");
+      const { text, delimiter = "," } = JSON.parse(input);
+      return JSON.stringify(parseCsv(text, delimiter));
+    } catch (error) {
+      if ("payload" in error) throw error;
+      // Nobody would be told of it but here.
+      log("error", `${error}\n${error.stack}`);
+      throw toolError("internal", "the tool is broken");
+    }
+  },
+};
+
+function parseCsv(text, delimiter) {
+  const { rows, problem } = readRows(text, delimiter);
+  if (problem !== undefined) throw toolError("invalid-input", problem);
+  const [header, ...records] = rows;
+  if (header === undefined) throw toolError("invalid-input", "there is no header line");
+  if (new Set(header.fields).size < header.fields.length) {
+    throw toolError("invalid-input", "the header names a field twice");
+  }
+  log("info", `records: ${records.length}`);
+  return records.map(({ line, fields }) => {
+    if (fields.length !== header.fields.length) {
+      throw toolError(
+        "invalid-input",
+        `line ${line}: ${fields.length} fields instead of ${header.fields.length}`,
+      );
+    }
+    return Object.fromEntries(fields.map((field, index) => [header.fields[index], field]));
+  });
+}
+
+/** What is thrown as `payload` is the call's error, which the model reads. */
+function toolError(code, message) {
+  return Object.assign(new Error(message), { payload: { code, message } });
+}

@@ -1,0 +1,102 @@
+import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
+import type { Sandboxes } from "../../sandboxes/router.ts";
+import { ToolPreparationError } from "../../sandboxes/sandbox.ts";
+import { readComponentBytes } from "../../sandboxes/wasm/component-bytes.ts";
+import { type ComponentTool, componentTools } from "../../sandboxes/wasm/exports/component-tools.ts";
+import { type InspectedImport, inspectComponent } from "../../sandboxes/wasm/exports/inspect-component.ts";
+import { GUEST_CALL } from "../../sandboxes/wasm/guest-interface.ts";
+import type { WasmImplementation } from "../../sandboxes/wasm/implementation.ts";
+import { listNames, shorten } from "./bounded-text.ts";
+import { isChosen, whyNone } from "./component-tool.ts";
+
+/** What there is to say of a tool's file. */
+export interface Findings {
+  readonly notes: readonly string[];
+  /** Why it cannot be registered as it is. */
+  readonly problems: readonly string[];
+}
+
+/** A component may have thousands of exports, each with something wrong. */
+const MAX_FINDINGS = 100;
+
+/**
+ * Takes a component through everything that registration does: the gates, jco, the compiler, `describe`, and the
+ * registry. No tool runs.
+ */
+export async function checkComponent(
+  file: string,
+  exportName: string | undefined,
+  sandboxes: Sandboxes,
+): Promise<Findings> {
+  try {
+    return await registerAll(await readComponentBytes(file), exportName, sandboxes);
+  } catch (error) {
+    if (!(error instanceof ToolPreparationError)) throw error;
+    return { notes: [], problems: [shorten(error.message)] };
+  }
+}
+
+async function registerAll(
+  component: Uint8Array,
+  exportName: string | undefined,
+  sandboxes: Sandboxes,
+): Promise<Findings> {
+  const { exports, imports } = await inspectComponent(component);
+  const first = exports.find((exported) => exported.name === GUEST_CALL || "inputSchema" in exported);
+  if (exportName === undefined && first === undefined && exports.length === 0) {
+    throw new ToolPreparationError("it exports no function");
+  }
+  // Once for all its tools: they differ in nothing that is prepared.
+  await sandboxes.prepare({ wasm: implementation(component, exportName ?? first?.name ?? exports[0]?.name) });
+  const found = await componentTools(component, sandboxes);
+  const choice = { tool: undefined, export: exportName };
+  const chosen = found.tools.filter((tool) => isChosen(tool, choice));
+  const problems = chosen.length === 0 ? [whyNone(found, choice)] : registrationProblems(chosen);
+  const notes = [
+    ...chosen.map(
+      ({ name, wasm }) => `has the tool '${name}'${wasm.export === undefined ? "" : ` (${wasm.export})`}`,
+    ),
+    ...(exportName === undefined ? found.refused : []).map(
+      (one) => `'${one.export}' is no tool: ${one.reason}`,
+    ),
+    ...importNotes(imports),
+  ];
+  return { notes: bound(notes), problems: bound(problems) };
+}
+
+/** Of the world `sandgate:tool`, the function is called that it has for all its tools. */
+function implementation(component: Uint8Array, exportName: string | undefined): WasmImplementation {
+  return exportName === undefined || exportName === GUEST_CALL
+    ? { component }
+    : { component, export: exportName };
+}
+
+function registrationProblems(tools: readonly ComponentTool[]): string[] {
+  const registry = new ToolRegistry();
+  return tools.flatMap((tool) => {
+    try {
+      registry.register(tool);
+      return [];
+    } catch (error) {
+      if (error instanceof ToolRegistrationError) return [error.message];
+      throw error;
+    }
+  });
+}
+
+/** What a grant has to give for the component to do all that it can. */
+function importNotes(imports: readonly InspectedImport[]): readonly string[] {
+  const byNeed = Map.groupBy(imports, ({ needs }) => needs);
+  return [...byNeed].flatMap(([needs, interfaces]) => {
+    const names = listNames(interfaces.map(({ name }) => name));
+    if (needs === "none") return [];
+    if (needs === "ungrantable") return [`imports what no grant gives, and cannot use it: ${names}`];
+    return [`needs the capability '${needs}' to use ${names}`];
+  });
+}
+
+function bound(findings: readonly string[]): readonly string[] {
+  const listed = findings.slice(0, MAX_FINDINGS).map((finding) => shorten(finding));
+  const more = findings.length - listed.length;
+  return more > 0 ? [...listed, `and ${more} more of the kind`] : listed;
+}

@@ -1,0 +1,57 @@
+import type { SandboxRouter } from "../../sandboxes/sandbox.ts";
+import {
+  type ComponentTool,
+  type ComponentTools,
+  componentTools,
+} from "../../sandboxes/wasm/exports/component-tools.ts";
+import { UsageError } from "../command-line.ts";
+import { listNames, shorten } from "./bounded-text.ts";
+
+/** How the user names a tool of a component. */
+export interface ToolChoice {
+  readonly tool: string | undefined;
+  readonly export: string | undefined;
+}
+
+/**
+ * The tool of a component that the user means.
+ *
+ * @throws {UsageError} when there is none, or several and none is named.
+ * @throws {ToolPreparationError} when the component does not pass the gates that registration has.
+ */
+export async function componentTool(
+  component: Uint8Array,
+  choice: ToolChoice,
+  sandboxes: SandboxRouter,
+): Promise<ComponentTool> {
+  const found = await componentTools(component, sandboxes);
+  const matching = found.tools.filter((tool) => isChosen(tool, choice));
+  const [only] = matching;
+  if (only !== undefined && matching.length === 1) return only;
+  if (matching.length === 0) throw new UsageError(`the component ${whyNone(found, choice)}`);
+  throw new UsageError(`the component has several tools: name one of ${names(matching)} with --tool`);
+}
+
+/** Whether a tool is the one that is named, or could be where none is. */
+export function isChosen({ name, wasm }: ComponentTool, choice: ToolChoice): boolean {
+  return (
+    (choice.tool === undefined || choice.tool === name) &&
+    (choice.export === undefined || choice.export === wasm.export)
+  );
+}
+
+/** What is wrong where no tool of a component is the one that is named. */
+export function whyNone({ tools, refused }: ComponentTools, choice: ToolChoice): string {
+  const { tool, export: exportName } = choice;
+  const reason = refused.find((one) => one.export === exportName)?.reason;
+  if (reason !== undefined) return `has no tool '${exportName}': ${shorten(reason)}`;
+  if (tool === undefined && exportName === undefined) return "has no tool";
+  const wanted = tool === undefined ? `no export '${exportName}' that is a tool` : `no tool '${tool}'`;
+  return `has ${wanted}, but ${tools.length === 0 ? "none at all" : names(tools)}`;
+}
+
+function names(tools: readonly ComponentTool[]): string {
+  return listNames(
+    tools.map(({ name, wasm }) => (wasm.export === undefined ? name : `${name} (${wasm.export})`)),
+  );
+}

@@ -1,0 +1,49 @@
+import { ToolPreparationError } from "../../sandboxes/sandbox.ts";
+import { type InspectedExport, inspectComponent } from "../../sandboxes/wasm/exports/inspect-component.ts";
+import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode } from "../exit-code.ts";
+import { toPrintable, toPrintableJson } from "../printable.ts";
+import { print, type Terminal } from "../terminal.ts";
+import { shorten } from "./bounded-text.ts";
+import type { ToolCommand } from "./tool-command.ts";
+
+const MAX_EXPORTS = 1_000;
+/** Characters of JSON text: of one export, and of all together. */
+const MAX_EXPORT_LENGTH = 65_536;
+const MAX_TOTAL_LENGTH = 2_000_000;
+
+/** Prints, as JSON, what a component exports, with JSON schemas, and what it imports. Nothing of it runs. */
+export async function inspectTool(
+  { file }: Extract<ToolCommand, { name: "tool inspect" }>,
+  { stdout, stderr }: Terminal,
+): Promise<ExitCode> {
+  try {
+    const { exports, imports } = await inspectComponent(file);
+    await print(stdout, toPrintableJson({ ...boundExports(exports), imports }));
+    return EXIT_OK;
+  } catch (error) {
+    if (!(error instanceof ToolPreparationError)) throw error;
+    await print(stderr, toPrintable(shorten(`${file}: ${error.message}`)));
+    return EXIT_BAD_INPUT;
+  }
+}
+
+/** A small component can export types that are endless when written out, in endless numbers. */
+function boundExports(exports: readonly InspectedExport[]): object {
+  const listed: object[] = [];
+  let length = 0;
+  for (const each of exports.slice(0, MAX_EXPORTS)) {
+    const bounded = boundExport(each);
+    length += JSON.stringify(bounded).length;
+    if (length > MAX_TOTAL_LENGTH) break;
+    listed.push(bounded);
+  }
+  const omitted = exports.length - listed.length;
+  return { exports: listed, ...(omitted > 0 && { omittedExports: omitted }) };
+}
+
+function boundExport(exported: InspectedExport): object {
+  if (JSON.stringify(exported).length <= MAX_EXPORT_LENGTH) return exported;
+  const { name, type } = exported;
+  const omitted = `more than ${MAX_EXPORT_LENGTH} characters of schema`;
+  return { name: shorten(name), type: shorten(type), omitted };
+}

@@ -1,0 +1,70 @@
+import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode } from "../exit-code.ts";
+import { toPrintable } from "../printable.ts";
+import { print, type Terminal } from "../terminal.ts";
+import type { Language, ToolCommand } from "./tool-command.ts";
+
+/** This package's own folder, from here and from where this is built to. */
+const PACKAGE = new URL("../../../", import.meta.url);
+
+/** The examples that new projects are copies of, and their files. */
+const TEMPLATES: Record<Language, { readonly folder: string; readonly files: readonly string[] }> = {
+  javascript: {
+    folder: "examples/wasm-tool-javascript/",
+    files: ["README.md", "build.mjs", "csv.js", "package.json", "tool.js"],
+  },
+  c: {
+    folder: "examples/wasm-tool-c/",
+    files: [
+      ...["README.md", "build.mjs", "json.c", "json.h"],
+      ...["package.json", "sandgate_tool.c", "sandgate_tool.h", "tool.c"],
+    ],
+  },
+};
+
+/** Writes a project that builds a component. Where one of its files is there already, nothing is written. */
+export async function newTool(
+  { directory, language }: Extract<ToolCommand, { name: "tool new" }>,
+  { stdout, stderr }: Terminal,
+): Promise<ExitCode> {
+  const files = await projectFiles(language);
+  try {
+    for (const name of files.keys()) {
+      if (await exists(join(directory, name))) throw new Error(`${join(directory, name)} is there already`);
+    }
+    for (const [name, text] of files) {
+      await mkdir(dirname(join(directory, name)), { recursive: true });
+      // Not even what came between is overwritten.
+      await writeFile(join(directory, name), text, { flag: "wx" });
+    }
+  } catch (error) {
+    await print(stderr, toPrintable(`sandgate: no project was made: ${(error as Error).message}`));
+    return EXIT_BAD_INPUT;
+  }
+  await print(stdout, [...files.keys()].map((name) => toPrintable(join(directory, name))).join("\n"));
+  await print(stderr, toPrintable(`Go on with: cd ${directory} && npm install && npm run build`));
+  return EXIT_OK;
+}
+
+/** The texts of a new project's files, by their paths in it. */
+async function projectFiles(language: Language): Promise<ReadonlyMap<string, string>> {
+  const { folder, files } = TEMPLATES[language];
+  const texts = new Map([[".gitignore", "node_modules/\ndist/\n"]]);
+  for (const name of files) texts.set(name, await readFile(new URL(folder + name, PACKAGE), "utf8"));
+  for (const name of (await readdir(new URL("wit/", PACKAGE))).sort()) {
+    texts.set(`wit/${name}`, await readFile(new URL(`wit/${name}`, PACKAGE), "utf8"));
+  }
+  return texts;
+}
+
+/** Whether anything has this path, be it a link that leads nowhere. */
+async function exists(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
+}

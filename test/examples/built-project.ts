@@ -1,0 +1,102 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { promisify } from "node:util";
+import type { Language } from "../../src/cli/tool/tool-command.ts";
+import { newTool } from "../../src/cli/tool/tool-new.ts";
+
+const ROOT = join(import.meta.dirname, "../..");
+const CACHE = join(ROOT, "node_modules/.cache/sandgate-projects");
+const run = promisify(execFile);
+
+/** A project that was built, or the reason why it cannot be on this machine. */
+export type BuiltProject =
+  | { readonly folder: string; readonly component: string }
+  | { readonly missing: string };
+
+/**
+ * A project as `sandgate tool new --wasm` writes it, with what npm installs for it, built: once for each state of
+ * the sources.
+ *
+ * @param change The text of a file that is another than the example's.
+ */
+export async function builtProject(
+  language: Language,
+  change?: { readonly file: string; readonly text: string },
+): Promise<BuiltProject> {
+  const example = join(ROOT, `examples/wasm-tool-${language}`);
+  const installed = await install(language, readFileSync(join(example, "package.json")));
+  if (typeof installed !== "string") return installed;
+  if (language === "c") {
+    const reason = await whyNoCompiler(installed);
+    if (reason !== undefined) return { missing: reason };
+  }
+  const folder = join(installed, digest([...sourcesOf(example), change?.text ?? ""]));
+  const component = join(folder, "dist/tool.wasm");
+  if (existsSync(component)) return { folder, component };
+  // Below what npm installed, which is found there. Several test files may build at once.
+  const building = `${folder}.${process.pid}`;
+  await rm(building, { recursive: true, force: true });
+  const quiet = { stdin: process.stdin, stdout: new PassThrough(), stderr: new PassThrough() };
+  const code = await newTool({ name: "tool new", directory: building, language }, quiet);
+  if (code !== 0) throw new Error(String(quiet.stderr.read()));
+  if (change !== undefined) await writeFile(join(building, change.file), change.text);
+  await run("npm", ["run", "build"], { cwd: building });
+  await rename(building, folder).catch(() => rm(building, { recursive: true, force: true }));
+  return { folder, component };
+}
+
+/** Installs what an example's package.json asks for, once; returns the folder around `node_modules`. */
+async function install(language: Language, manifest: Buffer): Promise<string | { readonly missing: string }> {
+  const folder = join(CACHE, `${language}-${digest([manifest])}`);
+  if (existsSync(folder)) return folder;
+  const installing = `${folder}.${process.pid}`;
+  await mkdir(installing, { recursive: true });
+  await cp(join(ROOT, `examples/wasm-tool-${language}/package.json`), join(installing, "package.json"));
+  try {
+    const options = ["--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"];
+    await run("npm", ["install", ...options], { cwd: installing });
+  } catch (error) {
+    await rm(installing, { recursive: true, force: true });
+    return { missing: `npm cannot install its tools: ${firstLine(error)}` };
+  }
+  await rename(installing, folder).catch(() => rm(installing, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Compiles nothing, with all that a C project needs. */
+async function whyNoCompiler(cwd: string): Promise<string | undefined> {
+  const flags = [
+    "--target=wasm32-wasi",
+    "-mexec-model=reactor",
+    "-x",
+    "c",
+    "-o",
+    "nothing.wasm",
+    "/dev/null",
+  ];
+  try {
+    await run(process.env["CC"] ?? "clang", flags, { cwd });
+    return undefined;
+  } catch (error) {
+    return `no C compiler for wasm32-wasi (apt-get install clang lld wasi-libc libclang-rt-dev-wasm32): ${firstLine(error)}`;
+  }
+}
+
+function sourcesOf(example: string): readonly (Buffer | string)[] {
+  const files = globSync(["*.*", "wit/*.wit"], { cwd: example }).sort();
+  return files.flatMap((file) => [file, readFileSync(join(example, file))]);
+}
+
+function digest(parts: readonly (Buffer | string)[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part);
+  return hash.digest("hex").slice(0, 16);
+}
+
+function firstLine(error: unknown): string {
+  return String(error).split("\n", 2).join(" ");
+}
