@@ -22,6 +22,7 @@ export type { Capabilities, CapabilityName } from "./policy/capabilities.ts";
 export type { DirectoryGrant } from "./policy/directory-grant.ts";
 export { HostPolicy } from "./policy/host-policy.ts";
 export type { LimitName, ResourceLimits } from "./policy/limits.ts";
+export { loadPolicyFile } from "./policy/load-policy-file.ts";
 export type { NetGrant } from "./policy/net-grant.ts";
 export {
   allow,
@@ -35,7 +36,7 @@ export {
   type RuntimePolicy,
 } from "./policy/policy.ts";
 export type { PolicyTool } from "./policy/policy-checks.ts";
-export { type LoadedPolicy, loadPolicyFile } from "./policy/policy-file.ts";
+export type { LoadedPolicy } from "./policy/policy-file.ts";
 export type {
   AllowedUse,
   AllowRule,
@@ -97,17 +98,13 @@ export {
   type TaskObserver,
   ToolPreparationError,
 } from "./sandboxes/sandbox.ts";
-export {
-  type ComponentTool,
-  type ComponentTools,
-  componentTools,
-} from "./sandboxes/wasm/exports/component-tools.ts";
-export {
-  type ComponentInspection,
-  type InspectedExport,
-  type InspectedImport,
-  inspectComponent,
+export type { ComponentTool, ComponentTools } from "./sandboxes/wasm/exports/component-tools.ts";
+export type {
+  ComponentInspection,
+  InspectedExport,
+  InspectedImport,
 } from "./sandboxes/wasm/exports/inspect-component.ts";
+export { componentTools, inspectComponent } from "./sandboxes/wasm/exports/load-on-use.ts";
 export type { WasmImplementation } from "./sandboxes/wasm/implementation.ts";
 export type { WorkerPoolOptions } from "./sandboxes/worker-pool.ts";
 export type { ArgumentRules } from "./schema/argument-rules.ts";

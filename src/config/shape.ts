@@ -1,5 +1,6 @@
+import { createRequire } from "node:module";
 import type { ErrorObject } from "ajv";
-import { Ajv2020 } from "ajv/dist/2020.js";
+import type { Ajv2020 } from "ajv/dist/2020.js";
 import { unescapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { suggest } from "./suggest.ts";
@@ -16,6 +17,10 @@ export interface Flaw {
 /** The shape that a configuration must have. Returns every flaw of a value. */
 export type Shape = (value: JsonValue) => readonly Flaw[];
 
+// Loaded when a shape is first compiled, which is synchronous.
+const require = createRequire(import.meta.url);
+const loadAjv = (): typeof import("ajv/dist/2020.js") => require("ajv/dist/2020.js");
+
 let compiler: Ajv2020 | undefined;
 
 /**
@@ -26,7 +31,14 @@ let compiler: Ajv2020 | undefined;
  * @throws {Error} when the schema does not compile.
  */
 export function compileShape(schema: JsonObject): Shape {
-  compiler ??= new Ajv2020({
+  compiler ??= newCompiler();
+  const validate = compiler.compile(schema);
+  return (value) => (validate(value) ? [] : describeAll(validate.errors ?? []));
+}
+
+function newCompiler(): Ajv2020 {
+  const { Ajv2020 } = loadAjv();
+  return new Ajv2020({
     allErrors: true,
     ownProperties: true,
     verbose: true,
@@ -36,8 +48,6 @@ export function compileShape(schema: JsonObject): Shape {
     addUsedSchema: false,
     keywords: ["message"],
   });
-  const validate = compiler.compile(schema);
-  return (value) => (validate(value) ? [] : describeAll(validate.errors ?? []));
 }
 
 function describeAll(errors: readonly ErrorObject[]): Flaw[] {

@@ -1,14 +1,15 @@
 import type { CanonicalJson } from "../json/canonical.ts";
-import { CAPABILITY_NAMES } from "../policy/capabilities.ts";
+import type { JsonValue } from "../json/value.ts";
+import type { CapabilityName } from "../policy/capabilities.ts";
 import type { ResourceLimits } from "../policy/limits.ts";
-import { checkGrant, type Decision, type ExecutionGrant } from "../policy/policy.ts";
+import { checkGrant, type Decision, type ExecutionGrant, type PolicyRequest } from "../policy/policy.ts";
 import type { Sandbox } from "../sandboxes/sandbox.ts";
 import { describeThrown } from "../sandboxes/thrown.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
-import { decide } from "./decide.ts";
+import { decide, type Question } from "./decide.ts";
 import { limitUnenforceableText } from "./errors.ts";
-import { chain, type MaybePromise } from "./maybe-promise.ts";
+import type { MaybePromise } from "./maybe-promise.ts";
 import { denial, Refusal, unavailable } from "./refusal.ts";
 import type { RegisteredTool } from "./registry.ts";
 
@@ -19,6 +20,7 @@ import type { RegisteredTool } from "./registry.ts";
  */
 export function authorise(
   call: ToolCall,
+  input: JsonValue,
   canonical: CanonicalJson,
   { subject }: RegisteredTool,
   ctx: DispatchContext,
@@ -26,15 +28,18 @@ export function authorise(
   const request = Object.freeze({
     callId: call.id,
     sessionId: ctx.sessionId,
-    input: call.arguments,
+    input,
     canonical,
     tool: subject,
   });
-  const { name: tool } = call;
-  const ask = (): unknown => ctx.policy.check(request);
-  const read = (answer: unknown): ExecutionGrant => readDecision(answer as Decision, tool);
-  return decide({ to: "policy", tool, ask, read }, ctx);
+  return decide(QUESTION, request, call.name, ctx);
 }
+
+const QUESTION: Question<PolicyRequest, ExecutionGrant> = {
+  to: "policy",
+  ask: (request, { policy }) => policy.check(request),
+  read: (answer, tool) => readDecision(answer as Decision, tool),
+};
 
 /** @throws {Refusal} or {TypeError} unless the decision is a grant that is well-formed. */
 function readDecision(decision: Decision, tool: string): ExecutionGrant {
@@ -57,33 +62,39 @@ function readDecision(decision: Decision, tool: string): ExecutionGrant {
  *   cannot give a capability of the grant: nothing is granted in part.
  */
 export function route(
-  { subject }: RegisteredTool,
-  { sandbox: mode, capabilities }: ExecutionGrant,
+  registered: RegisteredTool,
+  grant: ExecutionGrant,
   ctx: DispatchContext,
 ): MaybePromise<Sandbox> {
-  if (!subject.sandboxes.includes(mode)) {
-    throw unavailable(subject.name, mode, "the tool has no implementation for the granted sandbox");
+  const { name, sandboxes } = registered.subject;
+  const { sandbox: mode } = grant;
+  if (!sandboxes.includes(mode)) {
+    throw unavailable(name, mode, "the tool has no implementation for the granted sandbox");
   }
-  return chain(openSandbox(subject.name, mode, ctx), (sandbox) => {
-    if (sandbox === undefined) throw unavailable(subject.name, mode, "the granted sandbox is not open");
-    const missing = CAPABILITY_NAMES.find(
-      (name) => capabilities[name] !== undefined && !sandbox.capabilities.has(name),
-    );
-    if (missing === undefined) return sandbox;
-    throw unavailable(subject.name, mode, `the sandbox cannot give the capability '${missing}'`);
-  });
+  const opened = ctx.sandboxes.route(mode);
+  if (!(opened instanceof Promise)) return checkSandbox(opened, registered, grant);
+  return opened.then(
+    (sandbox) => checkSandbox(sandbox, registered, grant),
+    (thrown: unknown) => {
+      throw unavailable(name, mode, describeThrown(thrown).detail);
+    },
+  );
 }
 
-function openSandbox(
-  tool: string,
-  mode: ExecutionGrant["sandbox"],
-  { sandboxes }: DispatchContext,
-): MaybePromise<Sandbox | undefined> {
-  const opened = sandboxes.route(mode);
-  if (!(opened instanceof Promise)) return opened;
-  return opened.catch((thrown: unknown) => {
-    throw unavailable(tool, mode, describeThrown(thrown).detail);
-  });
+function checkSandbox(
+  sandbox: Sandbox | undefined,
+  { subject, tool }: RegisteredTool,
+  { sandbox: mode, capabilities }: ExecutionGrant,
+): Sandbox {
+  if (sandbox === undefined) throw unavailable(subject.name, mode, "the granted sandbox is not open");
+  const given = sandbox.capabilitiesFor?.(tool) ?? sandbox.capabilities;
+  // A grant that was checked names only what it grants.
+  for (const name in capabilities) {
+    if (!given.has(name as CapabilityName)) {
+      throw unavailable(subject.name, mode, `the sandbox cannot give the capability '${name}'`);
+    }
+  }
+  return sandbox;
 }
 
 /**
@@ -97,6 +108,15 @@ export function effectiveLimits(
   sandbox: Sandbox,
 ): ResourceLimits {
   const limit = sandbox.unenforceable(limits, tool);
-  if (limit === undefined) return Object.freeze({ ...sandbox.defaults, ...limits });
-  throw new Refusal("limit_unenforceable", limitUnenforceableText(limit, tool.name, mode));
+  if (limit !== undefined) {
+    throw new Refusal("limit_unenforceable", limitUnenforceableText(limit, tool.name, mode));
+  }
+  const { defaults } = sandbox;
+  // A grant's limits are frozen already.
+  return isEmpty(defaults) ? limits : Object.freeze({ ...defaults, ...limits });
+}
+
+function isEmpty(limits: ResourceLimits): boolean {
+  for (const _ in limits) return false;
+  return true;
 }

@@ -11,9 +11,8 @@ export interface ToolCall {
   readonly arguments: JsonValue;
 }
 
-/** A call as it arrived: read once, so that it cannot change under the pipeline. Frozen. */
-export interface ReceivedCall {
-  readonly call: ToolCall;
+/** A call as it arrived: read once, so that it cannot change under the pipeline. */
+export interface ReceivedCall extends ToolCall {
   /** What makes the call unfit to go on, as a text for the model. */
   readonly problem: string | undefined;
 }
@@ -41,7 +40,7 @@ export function receiveCall(candidate: unknown): ReceivedCall {
     const reason = error instanceof JsonValueError ? error.message : "it cannot be read";
     problem ??= `Invalid arguments: ${reason}`;
   }
-  return { call: Object.freeze({ id, name, arguments: args }), problem };
+  return { id, name, arguments: args, problem };
 }
 
 /** Arguments ready to be validated, or the text that tells the model why they are not. */

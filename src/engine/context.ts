@@ -3,6 +3,7 @@ import type { SandboxRouter } from "../sandboxes/sandbox.ts";
 import type { EventStream } from "./events.ts";
 import type { AgentHooks } from "./hooks.ts";
 import type { ToolRegistry } from "./registry.ts";
+import type { UpperBound } from "./upper-bound.ts";
 
 /** Everything that a dispatch needs beside its call: an engine keeps nothing. */
 export interface DispatchContext {
@@ -17,6 +18,8 @@ export interface DispatchContext {
   readonly signal?: AbortSignal;
   /** How long each hook, and the policy, may take to decide, in ms. Default: 5,000. */
   readonly decisionTimeoutMs?: number;
+  /** The most that a call may have, beside what the policy grants. Default: the policy alone decides. */
+  readonly upperBound?: UpperBound;
   /** Handed to host functions untouched; nothing here looks at it. */
   readonly embedder?: unknown;
 }

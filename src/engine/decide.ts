@@ -4,15 +4,13 @@ import { DEFAULT_DECISION_TIMEOUT_MS, type DispatchContext } from "./context.ts"
 import type { MaybePromise } from "./maybe-promise.ts";
 import { cancelled, denial, Refusal } from "./refusal.ts";
 
-/** A question to a hook or the policy: somebody else's code. */
-export interface Question<T> {
+/** A question to a hook or the policy: somebody else's code. Made once, and put about every call. */
+export interface Question<About, Answer> {
   readonly to: "hook" | "policy";
-  /** The name of the tool, for the text. */
-  readonly tool: string;
   /** Asks; may throw. */
-  ask(): unknown;
+  ask(about: About, ctx: DispatchContext): unknown;
   /** Reads the answer; may throw, also a {@link Refusal}. */
-  read(answer: unknown): T;
+  read(answer: unknown, tool: string): Answer;
 }
 
 /**
@@ -20,30 +18,37 @@ export interface Question<T> {
  * what cannot be read has denied. An answer that comes at once costs no timer; one that comes too late is
  * dropped.
  *
+ * @param tool The name of the tool, for the text.
  * @throws {Refusal} `permission_denied` or `cancelled`.
  */
-export function decide<T>(question: Question<T>, ctx: DispatchContext): MaybePromise<T> {
+export function decide<About, Answer>(
+  question: Question<About, Answer>,
+  about: About,
+  tool: string,
+  ctx: DispatchContext,
+): MaybePromise<Answer> {
   try {
-    const answer = question.ask();
-    return isThenable(answer) ? answerInTime(answer, question, ctx) : question.read(answer);
+    const answer = question.ask(about, ctx);
+    return isThenable(answer) ? answerInTime(answer, question, tool, ctx) : question.read(answer, tool);
   } catch (thrown) {
-    throw asRefusal(thrown, question);
+    throw asRefusal(thrown, question.to, tool);
   }
 }
 
-function answerInTime<T>(
+function answerInTime<Answer>(
   answer: PromiseLike<unknown>,
-  question: Question<T>,
+  { to, read }: Question<never, Answer>,
+  tool: string,
   { signal, decisionTimeoutMs = DEFAULT_DECISION_TIMEOUT_MS }: DispatchContext,
-): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const expire = (): void => reject(failed(question, `no decision within ${decisionTimeoutMs} ms`));
+): Promise<Answer> {
+  return new Promise<Answer>((resolve, reject) => {
+    const expire = (): void => reject(failed(to, tool, `no decision within ${decisionTimeoutMs} ms`));
     const cancel = (): void => reject(cancelled());
     const timer = setTimeout(expire, decisionTimeoutMs);
     signal?.addEventListener("abort", cancel, { once: true });
     adopt(answer)
-      .then((value) => resolve(question.read(value)))
-      .catch((thrown: unknown) => reject(asRefusal(thrown, question)))
+      .then((value) => resolve(read(value, tool)))
+      .catch((thrown: unknown) => reject(asRefusal(thrown, to, tool)))
       .finally(() => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", cancel);
@@ -51,10 +56,10 @@ function answerInTime<T>(
   });
 }
 
-function asRefusal(thrown: unknown, question: Question<unknown>): Refusal {
-  return Refusal.is(thrown) ? thrown : failed(question, describeThrown(thrown).detail);
+function asRefusal(thrown: unknown, to: "hook" | "policy", tool: string): Refusal {
+  return Refusal.is(thrown) ? thrown : failed(to, tool, describeThrown(thrown).detail);
 }
 
-function failed({ to, tool }: Question<unknown>, reason: string): Refusal {
+function failed(to: "hook" | "policy", tool: string, reason: string): Refusal {
   return denial(tool, `${to}-failed`, reason);
 }

@@ -39,6 +39,8 @@ export interface ToolError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly effect: Effect;
+  /** With `limit_exceeded`: which one. */
+  readonly limit?: LimitName;
 }
 
 /** A failure inside the pipeline: what the model reads, and the `detail` that only the operator sees. */

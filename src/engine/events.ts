@@ -38,24 +38,26 @@ export type EventListener = (event: DispatchEvent) => unknown;
 
 /** Where events go. Without a listener none is built. */
 export class EventStream {
-  readonly #listeners = new Set<EventListener>();
+  /** Never changed, only replaced: a listener that adds or removes one disturbs no event under way. */
+  #listeners: readonly EventListener[] = [];
 
   /** Whether anybody listens. */
   get listening(): boolean {
-    return this.#listeners.size > 0;
+    return this.#listeners.length > 0;
   }
 
   /** Adds a listener for every event; returns what removes it. */
   on(listener: EventListener): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    if (!this.#listeners.includes(listener)) this.#listeners = [...this.#listeners, listener];
+    return () => {
+      this.#listeners = this.#listeners.filter((other) => other !== listener);
+    };
   }
 
   /** Tells every listener, in the order in which they were added. Never throws. */
   emit(event: DispatchEvent): void {
     Object.freeze(event);
-    // A copy: a listener may add itself again.
-    for (const listener of [...this.#listeners]) {
+    for (const listener of this.#listeners) {
       try {
         const answer = listener(event);
         // Its rejection would otherwise end the process.

@@ -47,12 +47,20 @@ export function createExecution(
   error: ToolError | undefined,
   metadata: JsonObject | undefined,
 ): ToolExecution {
+  const { callId, toolName, arguments: args, output, sandbox, receipt } = result;
+  const success = error === undefined;
+  const durationMs = Math.round((performance.now() - startedAt) * 1_000) / 1_000;
+  const execution = { callId, toolName, arguments: args, success, output, durationMs, sandbox, receipt };
+  if (success && metadata === undefined) return Object.freeze(execution);
   return Object.freeze({
-    ...result,
-    success: error === undefined,
-    durationMs: Math.round((performance.now() - startedAt) * 1_000) / 1_000,
+    ...execution,
     ...(error !== undefined && {
-      error: Object.freeze({ code: error.code, message: error.message, effect: error.effect }),
+      error: Object.freeze({
+        code: error.code,
+        message: error.message,
+        effect: error.effect,
+        ...(error.limit !== undefined && { limit: error.limit }),
+      }),
     }),
     ...(metadata !== undefined && { metadata }),
   });

@@ -1,24 +1,36 @@
+import type { JsonValue } from "../json/value.ts";
 import type { ExecutionGrant } from "../policy/policy.ts";
 import { describeThrown } from "../sandboxes/thrown.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
-import { decide } from "./decide.ts";
+import { decide, type Question } from "./decide.ts";
+import type { AgentHooks, ToolStart } from "./hooks.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
 import { denial } from "./refusal.ts";
+
+const CALL_QUESTION: Question<ToolCall, "continue" | "abort"> = {
+  to: "hook",
+  ask: (call, { hooks }) => (hooks as AgentHooks).onToolCall?.(call),
+  read: (answer, tool) => (answer === "abort" ? answer : readVerdict(answer, tool)),
+};
+
+const START_QUESTION: Question<ToolStart, "continue"> = {
+  to: "hook",
+  ask: (start, { hooks }) => (hooks as AgentHooks).onToolStart?.(start),
+  read: readVerdict,
+};
 
 /**
  * Step 1: the hook gate.
  *
  * @throws {Refusal} when the hook denies, or cannot decide.
  */
-export function passGate(call: ToolCall, ctx: DispatchContext): MaybePromise<"continue" | "abort"> {
-  const { hooks } = ctx;
-  if (hooks === undefined) return "continue";
-  const { name: tool } = call;
-  const ask = (): unknown => hooks.onToolCall?.(call);
-  const read = (answer: unknown): "continue" | "abort" =>
-    answer === "abort" ? answer : readVerdict(answer, tool);
-  return decide({ to: "hook", tool, ask, read }, ctx);
+export function passGate(
+  { id, name, arguments: args }: ToolCall,
+  ctx: DispatchContext,
+): MaybePromise<"continue" | "abort"> {
+  if (ctx.hooks === undefined) return "continue";
+  return decide(CALL_QUESTION, Object.freeze({ id, name, arguments: args }), name, ctx);
 }
 
 /**
@@ -27,16 +39,15 @@ export function passGate(call: ToolCall, ctx: DispatchContext): MaybePromise<"co
  * @throws {Refusal} as {@link passGate}.
  */
 export function passStart(
-  call: ToolCall,
+  { id: callId, name: toolName }: ToolCall,
+  input: JsonValue,
   grant: ExecutionGrant,
   ctx: DispatchContext,
 ): MaybePromise<"continue"> {
   const { hooks, sessionId } = ctx;
   if (hooks === undefined) return "continue";
-  const { id: callId, name: tool, arguments: input } = call;
-  const start = Object.freeze({ callId, sessionId, toolName: tool, input, grant });
-  const ask = (): unknown => hooks.onToolStart?.(start);
-  return decide({ to: "hook", tool, ask, read: (answer) => readVerdict(answer, tool) }, ctx);
+  const start = Object.freeze({ callId, sessionId, toolName, input, grant });
+  return decide(START_QUESTION, start, toolName, ctx);
 }
 
 function readVerdict(verdict: unknown, tool: string): "continue" {

@@ -1,7 +1,11 @@
 /** A value that is there at once, or later: whoever needs no waiting shall pay for none. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Goes on with a value as soon as it is there. */
-export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
-  return value instanceof Promise ? value.then(next) : next(value);
+/** Goes on with a value, in a method of somebody, as soon as the value is there. */
+export function chain<Self, T, U>(
+  value: MaybePromise<T>,
+  self: Self,
+  next: (this: Self, value: T) => MaybePromise<U>,
+): MaybePromise<U> {
+  return value instanceof Promise ? value.then(next.bind(self)) : next.call(self, value);
 }

@@ -29,9 +29,13 @@ export function readOutcome(
   const { effect, detail } = outcome;
   if (outcome.status === "completed") return readOutput(outcome.output, effect);
   const operator = detail === undefined ? {} : { detail };
-  const fail = (code: DispatchFailure["code"], message: string): ReadOutcome => ({
+  const fail = (
+    code: DispatchFailure["code"],
+    message: string,
+    more: Pick<DispatchFailure, "limit"> = {},
+  ): ReadOutcome => ({
     output: null,
-    failure: { code, message, effect, ...operator },
+    failure: { code, message, effect, ...operator, ...more },
   });
   switch (outcome.status) {
     case "failed":
@@ -40,10 +44,14 @@ export function readOutcome(
       return fail("timeout", timeoutText(limits.wallTimeMs ?? 0));
     case "cancelled":
       return fail("cancelled", CANCELLED_TEXT);
-    case "limit_exceeded":
-      return fail("limit_exceeded", limitExceededText(outcome.limit, limits));
+    case "limit_exceeded": {
+      const { limit } = outcome;
+      return fail("limit_exceeded", limitExceededText(limit, limits), { limit });
+    }
     case "unavailable":
       return fail("sandbox_unavailable", unavailableText(tool, sandbox));
+    case "refused":
+      return fail(outcome.reason, executionErrorText(outcome.message));
   }
 }
 

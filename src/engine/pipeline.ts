@@ -1,19 +1,22 @@
 import { CanonicalJson } from "../json/canonical.ts";
+import type { JsonValue } from "../json/value.ts";
+import type { ResourceLimits } from "../policy/limits.ts";
 import type { ExecutionGrant } from "../policy/policy.ts";
 import type { Sandbox, SandboxOutcome } from "../sandboxes/sandbox.ts";
-import { describeThrown } from "../sandboxes/thrown.ts";
+import { readArguments } from "./arguments.ts";
 import { authorise, effectiveLimits, route } from "./authorise.ts";
-import { doubleEncodingHint, parseArguments, receiveCall, type ToolCall } from "./call.ts";
+import { type ReceivedCall, receiveCall, type ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
-import { type DispatchFailure, invalidArgumentsText, notFoundText, UNKNOWN_FAILURE_TEXT } from "./errors.ts";
+import { type DispatchFailure, notFoundText } from "./errors.ts";
 import { createExecution, NOTHING_RAN, type Receipt, type ToolExecution } from "./execution.ts";
 import { passGate, passStart } from "./gate.ts";
-import type { MaybePromise } from "./maybe-promise.ts";
+import { chain, type MaybePromise } from "./maybe-promise.ts";
 import { type Caller, mayCall, narrowGrant, narrowLimits, toolCaller } from "./nested.ts";
 import { readOutcome } from "./outcome.ts";
-import { cancelled, denial, Refusal } from "./refusal.ts";
+import { cancelled, denial, failureOf, Refusal } from "./refusal.ts";
 import type { RegisteredTool } from "./registry.ts";
 import { Reporter } from "./reporter.ts";
+import { boundGrant, boundLimits } from "./upper-bound.ts";
 
 /** The way of one call, and what its steps have learnt so far. It lives as long as the call does. */
 export class Pipeline {
@@ -22,51 +25,70 @@ export class Pipeline {
   readonly #caller: Caller | undefined;
   readonly #startedAt: number = performance.now();
   readonly #reporter: Reporter;
-  /** What makes the call unfit to be looked up, as a text for the model. */
-  readonly #problem: string | undefined;
-  #call: ToolCall;
+  readonly #call: ReceivedCall;
+  /** As the model sent them, until they were validated. */
+  #arguments: JsonValue;
+  // What the steps find, each before the next one: in fields, since closures would cost as much as the steps.
+  #registered!: RegisteredTool;
+  #canonical!: CanonicalJson;
+  /** What the policy granted, and what of it is left under the caller's. */
+  #granted!: ExecutionGrant;
   #grant: ExecutionGrant | undefined;
-  #receipt: Receipt = NOTHING_RAN;
+  #sandbox!: Sandbox;
+  #limits!: ResourceLimits;
+  /** Whether the sandbox has the call. */
+  #started = false;
 
   constructor(candidate: unknown, ctx: DispatchContext, caller?: Caller) {
     this.#caller = caller;
-    const { call, problem } = receiveCall(candidate);
-    this.#call = call;
-    this.#problem = problem;
+    this.#call = receiveCall(candidate);
+    this.#arguments = this.#call.arguments;
     this.#ctx = ctx;
-    this.#reporter = new Reporter(call, ctx);
+    this.#reporter = new Reporter(this.#call, ctx);
   }
 
   /** Takes the call to its end; `null` when a hook aborts it. Never rejects. */
-  async run(): Promise<ToolExecution | null> {
+  run(): Promise<ToolExecution | null> {
     try {
-      this.#refuseIfCancelled();
-      // Each step may answer at once: a call that needs no waiting pays for none.
-      const gate = passGate(this.#call, this.#ctx);
-      if ((gate instanceof Promise ? await gate : gate) === "abort") {
-        this.#reporter.end(() => ({ type: "tool.aborted" }));
-        return null;
-      }
-      const registered = this.#lookUp();
-      const canonical = this.#parse(registered);
-      const decided = authorise(this.#call, canonical, registered, this.#ctx);
-      const granted = decided instanceof Promise ? await decided : decided;
-      const grant = this.#caller === undefined ? granted : narrowGrant(granted, this.#caller);
-      this.#grant = grant;
-      const routed = route(registered, grant, this.#ctx);
-      const sandbox = routed instanceof Promise ? await routed : routed;
-      const own = effectiveLimits(registered, grant, sandbox);
-      const limits = this.#caller === undefined ? own : narrowLimits(own, this.#caller, sandbox, registered);
-      const last = passStart(this.#call, grant, this.#ctx);
-      if (last instanceof Promise) await last;
-      this.#refuseIfCancelled();
-      this.#receipt = Object.freeze({ enforced: limits, used: NOTHING_RAN.used });
-      if (this.#reporter.listening) this.#reporter.emit({ type: "tool.started", grant, canonical });
-      const ran = this.#runTask(registered, canonical, sandbox, grant);
-      return this.#finish(ran instanceof Promise ? await ran : ran, grant);
+      // Each step goes on with the next one at once, unless it must wait: a call pays for no more than that.
+      const ran = this.#pass();
+      if (!(ran instanceof Promise)) return Promise.resolve(this.#conclude(ran));
+      return ran.then(
+        (outcome) => this.#conclude(outcome),
+        (thrown: unknown) => this.#fail(thrown),
+      );
     } catch (thrown) {
-      return this.#fail(thrown);
+      return Promise.resolve(this.#fail(thrown));
     }
+  }
+
+  #pass(): MaybePromise<SandboxOutcome | "aborted"> {
+    this.#refuseIfCancelled();
+    return chain(passGate(this.#call, this.#ctx), this, this.#admit);
+  }
+
+  #admit(verdict: "continue" | "abort"): MaybePromise<SandboxOutcome | "aborted"> {
+    if (verdict === "abort") return "aborted";
+    this.#registered = this.#lookUp();
+    this.#arguments = readArguments(this.#arguments, this.#registered);
+    this.#canonical = new CanonicalJson(this.#arguments);
+    const decided = authorise(this.#call, this.#arguments, this.#canonical, this.#registered, this.#ctx);
+    return chain(decided, this, this.#place);
+  }
+
+  #place(granted: ExecutionGrant): MaybePromise<SandboxOutcome> {
+    const grant = this.#narrow(granted);
+    this.#granted = granted;
+    this.#grant = grant;
+    return chain(route(this.#registered, grant, this.#ctx), this, this.#limit);
+  }
+
+  #limit(sandbox: Sandbox): MaybePromise<SandboxOutcome> {
+    const grant = this.#grant as ExecutionGrant;
+    const own = effectiveLimits(this.#registered, grant, sandbox);
+    this.#sandbox = sandbox;
+    this.#limits = this.#narrowLimits(own, sandbox);
+    return chain(passStart(this.#call, this.#arguments, grant, this.#ctx), this, this.#runTask);
   }
 
   #refuseIfCancelled(): void {
@@ -75,9 +97,9 @@ export class Pipeline {
 
   /** Step 2: the tool of that name. */
   #lookUp(): RegisteredTool {
-    if (this.#problem !== undefined) throw new Refusal("validation_error", this.#problem);
     const { registry } = this.#ctx;
-    const { name } = this.#call;
+    const { name, problem } = this.#call;
+    if (problem !== undefined) throw new Refusal("validation_error", problem);
     const caller = this.#caller;
     // A tool learns nothing of tools that it may not call, not even their names.
     if (caller !== undefined && !mayCall(caller, name)) throw denial(name, "caller", "not in its grant");
@@ -87,93 +109,96 @@ export class Pipeline {
     throw new Refusal("not_found", notFoundText(name, names));
   }
 
-  /** Step 3: arguments that the schema accepts. */
-  #parse({ schema, rules }: RegisteredTool): CanonicalJson {
-    const parsed = parseArguments(this.#call.arguments);
-    if ("problem" in parsed) throw new Refusal("validation_error", parsed.problem);
-    const accepted = schema.accept(parsed.value, rules);
-    if ("problems" in accepted) {
-      const hint = doubleEncodingHint(parsed.value);
-      const problems = hint === undefined ? accepted.problems : [hint, ...accepted.problems];
-      throw new Refusal("validation_error", invalidArgumentsText(problems));
-    }
-    this.#call = Object.freeze({ ...this.#call, arguments: accepted.value });
-    return new CanonicalJson(accepted.value);
+  /** What of a grant is left under the caller's; the upper bound is in the grant of every caller. */
+  #narrow(granted: ExecutionGrant): ExecutionGrant {
+    if (this.#caller !== undefined) return narrowGrant(granted, this.#caller);
+    const { upperBound } = this.#ctx;
+    return upperBound === undefined ? granted : boundGrant(granted, upperBound);
+  }
+
+  #narrowLimits(own: ResourceLimits, sandbox: Sandbox): ResourceLimits {
+    if (this.#caller !== undefined) return narrowLimits(own, this.#caller, sandbox, this.#registered);
+    const { upperBound } = this.#ctx;
+    return upperBound === undefined ? own : boundLimits(this.#granted, upperBound, sandbox);
   }
 
   /** Step 6: the sandbox of the grant. */
-  #runTask(
-    { tool }: RegisteredTool,
-    canonical: CanonicalJson,
-    sandbox: Sandbox,
-    grant: ExecutionGrant,
-  ): MaybePromise<SandboxOutcome> {
-    const { id: callId, name: toolName, arguments: input } = this.#call;
+  #runTask(): MaybePromise<SandboxOutcome> {
+    this.#refuseIfCancelled();
+    this.#started = true;
+    const { id: callId, name: toolName } = this.#call;
+    const grant = this.#grant as ExecutionGrant;
+    const canonical = this.#canonical;
+    const limits = this.#limits;
+    this.#reporter.started(grant, canonical);
     const { sessionId, signal, embedder } = this.#ctx;
     const { capabilities } = grant;
-    const limits = this.#receipt.enforced;
     const depth = this.#caller === undefined ? 0 : this.#caller.depth + 1;
     const callTool =
-      capabilities.tools &&
-      toolCaller({ callId, depth, grant, limits }, this.#ctx, (call, ctx, caller) =>
-        new Pipeline(call, ctx, caller).run(),
-      );
-    return sandbox.run({
+      capabilities.tools && toolCaller({ callId, depth, grant, limits }, this.#ctx, dispatchNested);
+    const task = {
       callId,
       sessionId,
       toolName,
-      implementations: tool,
-      input,
+      implementations: this.#registered.tool,
+      input: this.#arguments,
       canonical,
       limits,
       capabilities,
       signal,
       observer: this.#reporter,
       embedder,
-      ...(callTool !== undefined && { callTool }),
-    });
+      nesting: depth,
+    };
+    return this.#sandbox.run(callTool === undefined ? task : { ...task, callTool });
+  }
+
+  /** Never throws, whatever a sandbox answers. */
+  #conclude(outcome: SandboxOutcome | "aborted"): ToolExecution | null {
+    try {
+      if (outcome !== "aborted") return this.#finish(outcome);
+      this.#reporter.aborted();
+      return null;
+    } catch (thrown) {
+      return this.#fail(thrown);
+    }
   }
 
   /** Step 7: the result of a call that its sandbox had. */
-  #finish(outcome: SandboxOutcome, { sandbox }: ExecutionGrant): ToolExecution {
-    const { enforced } = this.#receipt;
+  #finish(outcome: SandboxOutcome): ToolExecution {
+    const { sandbox } = this.#grant as ExecutionGrant;
+    const { enforced: held = this.#limits } = outcome;
     // A call that did not start in its sandbox was held to nothing.
-    const limits = outcome.status === "unavailable" ? NOTHING_RAN.enforced : enforced;
-    this.#receipt = Object.freeze({ enforced: limits, used: Object.freeze(outcome.used) });
-    const { output, failure, metadata } = readOutcome(outcome, this.#call.name, sandbox, enforced);
-    return this.#seal(output, failure, metadata);
+    const isHeld = outcome.status !== "unavailable" && outcome.status !== "refused";
+    const enforced = isHeld ? held : NOTHING_RAN.enforced;
+    const receipt = Object.freeze({ enforced, used: Object.freeze(outcome.used) });
+    const { output, failure, metadata } = readOutcome(outcome, this.#call.name, sandbox, held);
+    return this.#seal(receipt, output, failure, metadata);
   }
 
   /** The result of a call that a step refused, or that broke a step. */
   #fail(thrown: unknown): ToolExecution {
-    if (Refusal.is(thrown)) return this.#seal(null, thrown.failure, undefined);
-    const started = this.#receipt !== NOTHING_RAN;
-    return this.#seal(
-      null,
-      {
-        code: "execution_error",
-        message: UNKNOWN_FAILURE_TEXT,
-        effect: started ? "unknown" : "none",
-        detail: describeThrown(thrown).detail,
-      },
-      undefined,
-    );
+    const receipt = this.#started
+      ? Object.freeze({ enforced: this.#limits, used: NOTHING_RAN.used })
+      : NOTHING_RAN;
+    return this.#seal(receipt, null, failureOf(thrown, this.#started ? "unknown" : "none"), undefined);
   }
 
   #seal(
+    receipt: Receipt,
     output: ToolExecution["output"],
     failure: DispatchFailure | undefined,
     metadata: ToolExecution["metadata"],
   ): ToolExecution {
-    const { id: callId, name: toolName, arguments: args } = this.#call;
+    const { id: callId, name: toolName } = this.#call;
     const sandbox = this.#grant?.sandbox ?? null;
-    const result = { callId, toolName, arguments: args, output, sandbox, receipt: this.#receipt };
+    const result = { callId, toolName, arguments: this.#arguments, output, sandbox, receipt };
     const execution = createExecution(result, this.#startedAt, failure, metadata);
-    this.#reporter.end(() => {
-      if (failure === undefined) return { type: "tool.completed", execution };
-      const { detail } = failure;
-      return { type: "tool.failed", execution, ...(detail !== undefined && { detail }) };
-    });
+    this.#reporter.ended(execution, failure?.detail);
     return execution;
   }
+}
+
+function dispatchNested(call: ToolCall, ctx: DispatchContext, caller: Caller): Promise<ToolExecution | null> {
+  return new Pipeline(call, ctx, caller).run();
 }

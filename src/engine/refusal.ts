@@ -1,10 +1,13 @@
 import type { SandboxMode } from "../policy/sandbox-mode.ts";
+import type { Effect } from "../sandboxes/sandbox.ts";
+import { describeThrown } from "../sandboxes/thrown.ts";
 import {
   CANCELLED_TEXT,
   type DenialCause,
   type DispatchFailure,
   deniedText,
   type ErrorCode,
+  UNKNOWN_FAILURE_TEXT,
   unavailableText,
 } from "./errors.ts";
 
@@ -37,4 +40,11 @@ export function unavailable(tool: string, sandbox: SandboxMode, reason: string):
 /** A refusal because the embedder cancelled the call. */
 export function cancelled(): Refusal {
   return new Refusal("cancelled", CANCELLED_TEXT);
+}
+
+/** Why a call failed, whatever ended it; `effect` is what anything but a refusal left behind. */
+export function failureOf(thrown: unknown, effect: Effect): DispatchFailure {
+  if (Refusal.is(thrown)) return thrown.failure;
+  const { detail } = describeThrown(thrown);
+  return { code: "execution_error", message: UNKNOWN_FAILURE_TEXT, effect, detail };
 }

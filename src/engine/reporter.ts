@@ -1,41 +1,97 @@
+import type { CanonicalJson } from "../json/canonical.ts";
+import type { ExecutionGrant } from "../policy/policy.ts";
 import type { LogLevel } from "../sandboxes/log-level.ts";
 import type { TaskObserver } from "../sandboxes/sandbox.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
-import type { EventBody } from "./events.ts";
+import type { EventBody, EventStream } from "./events.ts";
+import type { ToolExecution } from "./execution.ts";
 
-/** Tells the event stream about one call, until its result is there: what comes later is dropped. */
+/**
+ * Tells the event stream about one call, until its result is there: what comes later is dropped. An event that
+ * nobody hears is not built.
+ */
 export class Reporter implements TaskObserver {
-  readonly #call: ToolCall;
+  readonly #callId: string;
+  readonly #toolName: string;
   readonly #ctx: DispatchContext;
   #closed = false;
 
-  constructor(call: ToolCall, ctx: DispatchContext) {
-    this.#call = call;
+  constructor({ id, name }: ToolCall, ctx: DispatchContext) {
+    this.#callId = id;
+    this.#toolName = name;
     this.#ctx = ctx;
   }
 
+  get listening(): boolean {
+    return this.#heard() !== undefined;
+  }
+
+  /** The call is about to run. */
+  started(grant: ExecutionGrant, canonical: CanonicalJson): void {
+    const events = this.#heard();
+    if (events === undefined) return;
+    const { sessionId } = this.#ctx;
+    events.emit({
+      callId: this.#callId,
+      sessionId,
+      toolName: this.#toolName,
+      at: Date.now(),
+      type: "tool.started",
+      grant,
+      canonical,
+    });
+  }
+
   output(chunk: string): void {
-    if (!this.#closed && this.listening) this.emit({ type: "tool.output", chunk });
+    if (!this.#closed) this.#emit({ type: "tool.output", chunk });
   }
 
   log(level: LogLevel, message: string): void {
-    if (!this.#closed && this.listening) this.emit({ type: "tool.log", level, message });
+    if (!this.#closed) this.#emit({ type: "tool.log", level, message });
   }
 
-  /** Whether anybody listens: an event that nobody hears is not built. */
-  get listening(): boolean {
-    return this.#ctx.events?.listening === true;
-  }
-
-  emit(body: EventBody): void {
-    const { id: callId, name: toolName } = this.#call;
-    this.#ctx.events?.emit({ callId, sessionId: this.#ctx.sessionId, toolName, at: Date.now(), ...body });
-  }
-
-  /** Tells how the call ended. */
-  end(body: () => EventBody): void {
+  /** A hook aborted the call. */
+  aborted(): void {
     this.#closed = true;
-    if (this.listening) this.emit(body());
+    this.#emit({ type: "tool.aborted" });
+  }
+
+  /** The call has its result. */
+  ended(execution: ToolExecution, detail: string | undefined): void {
+    this.#closed = true;
+    if (!execution.success) {
+      this.#emit({ type: "tool.failed", execution, ...(detail !== undefined && { detail }) });
+      return;
+    }
+    const events = this.#heard();
+    if (events === undefined) return;
+    const { sessionId } = this.#ctx;
+    events.emit({
+      callId: this.#callId,
+      sessionId,
+      toolName: this.#toolName,
+      at: Date.now(),
+      type: "tool.completed",
+      execution,
+    });
+  }
+
+  /** The stream, when somebody listens. */
+  #heard(): EventStream | undefined {
+    const { events } = this.#ctx;
+    return events?.listening ? events : undefined;
+  }
+
+  /** The events of every call that succeeds are written out above: a spread costs more than all else here. */
+  #emit(body: EventBody): void {
+    const { sessionId } = this.#ctx;
+    this.#heard()?.emit({
+      callId: this.#callId,
+      sessionId,
+      toolName: this.#toolName,
+      at: Date.now(),
+      ...body,
+    });
   }
 }

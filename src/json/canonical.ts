@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import { isJsonObject, type JsonValue } from "./value.ts";
 
 /**
@@ -23,7 +22,7 @@ export class CanonicalJson {
 
   /** SHA-256 of {@link text} in UTF-8, as 64 hexadecimal digits. */
   get digest(): string {
-    this.#digest ??= hash("sha256", this.text);
+    this.#digest ??= sha256(this.text);
     return this.#digest;
   }
 
@@ -32,6 +31,14 @@ export class CanonicalJson {
     return { digest: this.digest };
   }
 }
+
+/** Loading `node:crypto` takes half as long as all of this package, and most programs need no digest. */
+function sha256(text: string): string {
+  hash ??= process.getBuiltinModule("node:crypto").hash;
+  return hash("sha256", text);
+}
+
+let hash: typeof import("node:crypto").hash | undefined;
 
 /**
  * Writes a value as RFC 8785 has it: no white space, members in the order of their names' UTF-16 code units,

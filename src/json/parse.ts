@@ -45,7 +45,7 @@ export function parseJson(text: string, bounds: JsonBounds = ARGUMENT_BOUNDS): P
     sights >= ODD ||
     (sights === ZERO && (/e-/i.test(text) || text.includes(MANY_ZEROS))) ||
     !text.isWellFormed() ||
-    ESCAPED_SURROGATE.test(text);
+    (text.includes("\\u") && ESCAPED_SURROGATE.test(text));
   const refusal = looksUnsafe ? locateRefusal(text, bounds, "everything") : undefined;
   if (refusal !== undefined) return { kind: "refused", ...refusal };
   return { value: value === 0 ? 0 : value };
@@ -71,7 +71,9 @@ function seal(node: JsonObject | readonly JsonValue[], depth: number): Sights {
     }
   } else {
     const members = node as Record<string, JsonValue>;
-    for (const key of Object.keys(members)) {
+    for (const key in members) {
+      // What somebody gave to all objects is no member of this one.
+      if (!Object.hasOwn(members, key)) continue;
       const member = members[key] as JsonValue;
       if (key === "__proto__") sights |= ODD;
       if (typeof member === "object" && member !== null) sights |= seal(member, depth + 1);

@@ -19,9 +19,37 @@ const DOUBLE_OR_ENCODED = /\/\/|%(?:2f|5c|00|25)/i;
  * without a path, before its query.
  */
 export function isAmbiguous(text: string): boolean {
-  if (text === "" || text.length > MAX_MATCHED_LENGTH || /[\0\\]/.test(text)) return true;
+  if (text === "" || text.length > MAX_MATCHED_LENGTH) return true;
+  if (isPlainPath(text)) return false;
+  if (/[\0\\]/.test(text)) return true;
   const seen = text.replace(SKIPPED, "");
   return (
     ODD_HOST.test(seen) || DOT_SEGMENT.test(seen) || DOUBLE_OR_ENCODED.test(URL_PATH.exec(seen)?.[1] ?? seen)
   );
+}
+
+const WORD = 1;
+const DOT = 2;
+const SLASH = 3;
+/** What each ASCII character is in a plain path; 0 for those that are in none. */
+const CHARACTERS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code);
+  if (character === ".") return DOT;
+  if (character === "/") return SLASH;
+  return /[\w-]/.test(character) ? WORD : 0;
+});
+
+/**
+ * Whether a text is so plain a path that nothing odd can be in it, as most are: segments of letters, digits, `_`,
+ * `-` and `.`, none of which is empty or begins with a dot. One look at each character, for the ten that the
+ * expressions above take.
+ */
+function isPlainPath(text: string): boolean {
+  let before = WORD;
+  for (let index = 0; index < text.length; index++) {
+    const kind = CHARACTERS[text.charCodeAt(index)] ?? 0;
+    if (kind === 0 || (kind !== WORD && before === SLASH) || (kind === DOT && index === 0)) return false;
+    before = kind;
+  }
+  return true;
 }

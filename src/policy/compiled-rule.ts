@@ -19,6 +19,11 @@ export class RuleMatcher {
     );
   }
 
+  /** Whether it matters what a call's arguments are. */
+  get isConditional(): boolean {
+    return this.#conditions.length > 0;
+  }
+
   /** Whether the rule can match calls of a tool at all. */
   concerns({ name, sideEffects }: Pick<PolicySubject, "name" | "sideEffects">): boolean {
     return (
@@ -51,8 +56,6 @@ export interface Permission {
   readonly matcher: RuleMatcher;
   readonly name: string;
   readonly use: AllowedUse;
-  /** Tells permissions apart in the keys of a cache. */
-  readonly key: string;
 }
 
 /** Compiles a rule that denies or asks. */

@@ -76,7 +76,12 @@ export function firstLimitBesides(
   limits: ResourceLimits,
   enforceable: readonly LimitName[],
 ): LimitName | undefined {
-  return LIMIT_NAMES.find((name) => limits[name] !== undefined && !enforceable.includes(name));
+  // Most grants name none or one.
+  for (const name in limits) {
+    const limit = name as LimitName;
+    if (limits[limit] !== undefined && !enforceable.includes(limit)) return limit;
+  }
+  return undefined;
 }
 
 /** Writes a limit's value with its unit: `30s`, `64 MiB`, `100`. */

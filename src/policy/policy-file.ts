@@ -1,6 +1,5 @@
 import { dirname, resolve } from "node:path";
 import { ConfigError, type Problem } from "../config/problem.ts";
-import { readConfigFile } from "../config/read-file.ts";
 import type { Flaw } from "../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../config/source.ts";
 import { isJsonObject, type JsonValue } from "../json/value.ts";
@@ -20,20 +19,7 @@ export interface LoadedPolicy {
 }
 
 /**
- * Reads a policy file: YAML (or JSON) with the keys `rules` and `default`, as `RulePolicyOptions` has
- * them, apart from limits, which are written `wallTime: 5s`, `memory: 64MiB` and `output: 1MiB`, and from directories,
- * which are relative to the file.
- *
- * @param tools The tools that are registered. Without them, rules are not held against tools.
- * @throws {ConfigError} with every problem: the file cannot be read, is no YAML, has unknown keys or bad
- *   values, or rules that the tools cannot meet.
- */
-export async function loadPolicyFile(path: string, tools?: readonly PolicyTool[]): Promise<LoadedPolicy> {
-  return readPolicy(await readConfigFile(path), [], tools);
-}
-
-/**
- * Reads the policy that stands at a path of a configuration: see {@link loadPolicyFile}.
+ * Reads the policy that stands at a path of a configuration: see `loadPolicyFile`.
  *
  * @throws {ConfigError} with every problem.
  */

@@ -2,6 +2,7 @@ import type { Flaw } from "../config/shape.ts";
 import { copyJson } from "../json/copy.ts";
 import { escapePointer } from "../json/pointer.ts";
 import { type JsonValue, JsonValueError } from "../json/value.ts";
+import { Bindings } from "./bindings.ts";
 import { commonCapabilities } from "./capabilities.ts";
 import { compileRestriction, type Permission, type Restriction, RuleMatcher } from "./compiled-rule.ts";
 import { lookUp } from "./json-pointer.ts";
@@ -19,16 +20,16 @@ import { ruleFlaws, ruleName } from "./rule-flaws.ts";
 import { policyShape } from "./rule-shape.ts";
 
 const NO_RULE = Object.freeze(deny("no rule allows this call"));
-/** A tool has more combinations of rules than are worth keeping only if its arguments are made for it. */
-const MAX_CACHED_GRANTS = 256;
 
 /** The rules that can match one tool's calls, and the grants that were made for it. */
 interface ToolRules {
   readonly denials: readonly Restriction[];
   readonly questions: readonly Restriction[];
   readonly permissions: readonly Permission[];
-  /** By the keys of the permissions that bind. */
-  readonly grants: Map<string, Decision>;
+  /** Those of the permissions that look at the arguments; the others always match. */
+  readonly conditional: readonly Permission[];
+  /** What was decided before, by the conditional permissions that bind. */
+  readonly bindings: Bindings;
 }
 
 /**
@@ -53,17 +54,17 @@ export class RulePolicy implements RuntimePolicy {
   /** @throws {TypeError} for a malformed rule, by name, with everything that is wrong. */
   constructor(options: RulePolicyOptions) {
     const { rules, default: otherwise = "deny" } = checkOptions(options);
-    const compiled = rules.map((rule, index) => ({ rule, name: ruleName(rule, index), index }));
+    const compiled = rules.map((rule, index) => ({ rule, name: ruleName(rule, index) }));
     const restrictions = (effect: "deny" | "ask"): Restriction[] =>
       compiled.flatMap(({ rule, name }) => (rule.effect === effect ? [compileRestriction(rule, name)] : []));
     this.#denials = restrictions("deny");
     this.#questions = restrictions("ask");
-    this.#permissions = compiled.flatMap(({ rule, name, index }) =>
-      rule.effect === "allow" ? [{ matcher: new RuleMatcher(rule), name, use: rule, key: `${index} ` }] : [],
+    this.#permissions = compiled.flatMap(({ rule, name }) =>
+      rule.effect === "allow" ? [{ matcher: new RuleMatcher(rule), name, use: rule }] : [],
     );
     if (otherwise !== "deny") {
       const matcher = new RuleMatcher({ tools: ["*"] });
-      this.#default = { matcher, name: "default", use: otherwise, key: "default " };
+      this.#default = { matcher, name: "default", use: otherwise };
     }
   }
 
@@ -79,40 +80,41 @@ export class RulePolicy implements RuntimePolicy {
   }
 
   /** What the permissions that match come to; `undefined` when nothing allows the call. */
-  #permit({ permissions, grants }: ToolRules, tool: PolicySubject, input: JsonValue): Decision | undefined {
-    let isAllowed = false;
-    let key = "";
-    for (const permission of permissions) {
+  #permit(rules: ToolRules, tool: PolicySubject, input: JsonValue): Decision | undefined {
+    const { permissions, conditional } = rules;
+    let isAllowed = permissions.length > conditional.length;
+    let binding = rules.bindings.none;
+    for (const permission of conditional) {
       const match = permission.matcher.match(input);
       if (match === "no") continue;
       if (match === "yes") isAllowed = true;
-      key += permission.key;
+      binding = rules.bindings.with(permission, binding);
     }
     const otherwise = isAllowed ? undefined : this.#default;
-    if (otherwise !== undefined) key += otherwise.key;
+    if (otherwise !== undefined) binding = rules.bindings.with(otherwise, binding);
     else if (!isAllowed) return undefined;
-    let decision = grants.get(key);
-    if (decision === undefined) {
-      const binding = permissions.filter(({ matcher }) => matcher.match(input) !== "no");
-      decision = combine(otherwise === undefined ? binding : [...binding, otherwise], tool);
-      if (grants.size >= MAX_CACHED_GRANTS) grants.clear();
-      grants.set(key, decision);
+    if (binding.decision === undefined) {
+      const matching = permissions.filter(({ matcher }) => matcher.match(input) !== "no");
+      binding.decision = combine(otherwise === undefined ? matching : [...matching, otherwise], tool);
     }
-    return decision;
+    return binding.decision;
   }
 
   #rulesOf(tool: PolicySubject): ToolRules {
-    let rules = this.#toolRules.get(tool);
-    if (rules === undefined) {
-      const concerns = ({ matcher }: { readonly matcher: RuleMatcher }): boolean => matcher.concerns(tool);
-      rules = {
-        denials: this.#denials.filter(concerns),
-        questions: this.#questions.filter(concerns),
-        permissions: this.#permissions.filter(concerns),
-        grants: new Map(),
-      };
-      this.#toolRules.set(tool, rules);
-    }
+    return this.#toolRules.get(tool) ?? this.#findRules(tool);
+  }
+
+  #findRules(tool: PolicySubject): ToolRules {
+    const concerns = ({ matcher }: { readonly matcher: RuleMatcher }): boolean => matcher.concerns(tool);
+    const permissions = this.#permissions.filter(concerns);
+    const rules = {
+      denials: this.#denials.filter(concerns),
+      questions: this.#questions.filter(concerns),
+      permissions,
+      conditional: permissions.filter(({ matcher }) => matcher.isConditional),
+      bindings: new Bindings(),
+    };
+    this.#toolRules.set(tool, rules);
     return rules;
   }
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { ToolCall } from "../engine/call.ts";
 import type { ToolResult } from "../engine/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
@@ -88,7 +87,7 @@ function readContent(value: unknown, pointer: string): AssistantTurn {
 }
 
 function readFunctionCall(value: unknown, pointer: string): ToolCall {
-  const { id = MADE_UP + randomUUID(), name, args = {} } = expectObject(value, pointer);
+  const { id = MADE_UP + crypto.randomUUID(), name, args = {} } = expectObject(value, pointer);
   return {
     id: expectString(id, `${pointer}/id`),
     name: expectString(name, `${pointer}/name`),

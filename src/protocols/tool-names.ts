@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { ToolRegistry } from "../engine/registry.ts";
 
 /** What every provider takes: OpenAI and Anthropic take the characters, Google wants no digit or dash first. */
@@ -57,7 +56,9 @@ export class ToolNames {
 
   /** An alias with a digest of the name: as much of it as it takes. */
   #distinct(name: string): string {
-    const digest = createHash("sha256").update(name).digest("hex");
+    // Loading it with this file would take longer than all of the package.
+    const { hash } = process.getBuiltinModule("node:crypto");
+    const digest = hash("sha256", name);
     for (let length = 8; ; length += 4) {
       const ending = `_${digest.slice(0, length)}`;
       const alias = toFitting(name).slice(0, MAX_LENGTH - ending.length) + ending;

@@ -1,5 +1,5 @@
-import { _, Ajv, type KeywordDefinition, type Options, type SchemaObject, type ValidateFunction } from "ajv";
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { createRequire } from "node:module";
+import type { Ajv, KeywordDefinition, Options, SchemaObject, ValidateFunction } from "ajv";
 import { canonicalText } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
 import { checkedFormats } from "./formats.ts";
@@ -13,6 +13,11 @@ export type ErrorMode = "first" | "all";
 
 /** A compiler keeps something of every schema it ever saw: after so many, a new one takes its place. */
 const MAX_USES = 500;
+
+// Loaded when a schema is first compiled, which is synchronous: loading them takes longer than all of this package.
+const require = createRequire(import.meta.url);
+const loadAjv = (): typeof import("ajv") => require("ajv");
+const loadAjv2020 = (): typeof import("ajv/dist/2020.js") => require("ajv/dist/2020.js");
 
 const compilers = new Map<string, { readonly ajv: Ajv; uses: number }>();
 
@@ -53,7 +58,8 @@ function makeCompiler(draft: Draft, mode: ErrorMode): Ajv {
     code: { optimize: false, regExp: Object.assign(linearPattern, { code: "linearPattern" }) },
     logger: false,
   };
-  const ajv: Ajv = draft === "draft-07" ? new Ajv(options) : new Ajv2020(options);
+  const Compiler = draft === "draft-07" ? loadAjv().Ajv : loadAjv2020().Ajv2020;
+  const ajv: Ajv = new Compiler(options);
   for (const keyword of KEYWORDS) {
     ajv.removeKeyword(String(keyword.keyword));
     ajv.addKeyword(keyword);
@@ -88,7 +94,7 @@ const KEYWORDS: readonly KeywordDefinition[] = [
     compile: oneOf,
     error: {
       message: "must be equal to one of the allowed values",
-      params: ({ schemaCode }) => _`{allowedValues: ${schemaCode}}`,
+      params: ({ schemaCode }) => loadAjv()._`{allowedValues: ${schemaCode}}`,
     },
   },
   {

@@ -1,4 +1,4 @@
-import { fullFormats } from "ajv-formats/dist/formats.js";
+import { createRequire } from "node:module";
 import { compileLinear } from "./pattern.ts";
 import { meter } from "./work-meter.ts";
 
@@ -17,15 +17,20 @@ type CheckedFormat =
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
 const WEB_SCHEME = /^(?:https?|ftp):\/\/[^/]/i;
 
+// Loaded when a schema is first compiled, which is synchronous.
+const require = createRequire(import.meta.url);
+const loadFormats = (): typeof import("ajv-formats/dist/formats.js") =>
+  require("ajv-formats/dist/formats.js");
+
 /** Whether a format is checked; all others are annotations. */
 export function isKnownFormat(name: string): boolean {
-  return Object.hasOwn(fullFormats, name);
+  return Object.hasOwn(loadFormats().fullFormats, name);
 }
 
 /** The formats of ajv-formats, made safe for strings of any kind. */
 export function checkedFormats(): Record<string, CheckedFormat> {
   const formats: Record<string, CheckedFormat> = {};
-  for (const [name, format] of Object.entries({ ...fullFormats, ...REPLACEMENTS })) {
+  for (const [name, format] of Object.entries({ ...loadFormats().fullFormats, ...REPLACEMENTS })) {
     formats[name] = guard(name, format as Parameters<typeof guard>[1]);
   }
   return formats;
@@ -34,7 +39,9 @@ export function checkedFormats(): Record<string, CheckedFormat> {
 let reference: ReturnType<typeof compileLinear> | undefined;
 
 function isReference(text: string): boolean {
-  reference ??= compileLinear((fullFormats["uri-reference"] as RegExp).source, { ignoreCase: true });
+  reference ??= compileLinear((loadFormats().fullFormats["uri-reference"] as RegExp).source, {
+    ignoreCase: true,
+  });
   return reference.test(text);
 }
 

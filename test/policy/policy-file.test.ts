@@ -6,9 +6,10 @@ import { ConfigError, formatProblem } from "../../src/config/problem.ts";
 import { ConfigSource } from "../../src/config/source.ts";
 import { CanonicalJson } from "../../src/json/canonical.ts";
 import type { JsonObject } from "../../src/json/value.ts";
+import { loadPolicyFile } from "../../src/policy/load-policy-file.ts";
 import type { PolicyRequest, PolicySubject } from "../../src/policy/policy.ts";
 import type { PolicyTool } from "../../src/policy/policy-checks.ts";
-import { type LoadedPolicy, loadPolicyFile, readPolicy } from "../../src/policy/policy-file.ts";
+import { type LoadedPolicy, readPolicy } from "../../src/policy/policy-file.ts";
 
 const TOOLS: readonly PolicyTool[] = [
   {

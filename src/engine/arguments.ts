@@ -1,0 +1,20 @@
+import type { JsonValue } from "../json/value.ts";
+import { doubleEncodingHint, parseArguments } from "./call.ts";
+import { invalidArgumentsText } from "./errors.ts";
+import { Refusal } from "./refusal.ts";
+import type { RegisteredTool } from "./registry.ts";
+
+/**
+ * Step 3: arguments that the tool's schema accepts, deeply frozen.
+ *
+ * @throws {Refusal} `validation_error`, with everything that is wrong.
+ */
+export function readArguments(args: JsonValue, { schema, rules }: RegisteredTool): JsonValue {
+  const parsed = parseArguments(args);
+  if ("problem" in parsed) throw new Refusal("validation_error", parsed.problem);
+  const accepted = schema.accept(parsed.value, rules);
+  if ("value" in accepted) return accepted.value;
+  const hint = doubleEncodingHint(parsed.value);
+  const problems = hint === undefined ? accepted.problems : [hint, ...accepted.problems];
+  throw new Refusal("validation_error", invalidArgumentsText(problems));
+}

@@ -1,0 +1,132 @@
+import { type JsonValue, MAX_DEPTH } from "./value.ts";
+
+/** A frozen copy of a value, and how long the value is as JSON text. */
+export interface PlainCopy {
+  readonly value: JsonValue;
+  /** Bytes of `JSON.stringify(value)` as UTF-8. */
+  readonly bytes: number;
+}
+
+/** A text beyond this many bytes is quicker to write and to parse than to copy. */
+const MAX_BYTES = 64 * 1_024;
+
+/** The longest string whose characters are looked at one by one. */
+const MAX_COUNTED_LENGTH = 64;
+
+const NO_MEMBERS: object = {};
+
+const ODD: unique symbol = Symbol("odd");
+
+/** Bytes of the copy under way: copying is synchronous, and starts again where a getter copies something. */
+let bytes = 0;
+
+/**
+ * Copies a value as `JSON.parse(JSON.stringify(value))` would, and freezes the copy, without writing the text.
+ *
+ * @returns `undefined` for a value that is not worth it or that only `JSON.stringify` can tell the text of:
+ *   large, nested deeper than {@link MAX_DEPTH}, with `toJSON` methods, functions, or other objects than plain
+ *   ones and arrays.
+ * @throws whatever a getter or trap of the value throws.
+ */
+export function copyPlain(value: unknown): PlainCopy | undefined {
+  // A member that somebody gave to all objects would look like one of the value's own.
+  for (const _ in NO_MEMBERS) return undefined;
+  const outer = bytes;
+  bytes = 0;
+  try {
+    const copy = copyValue(value, 1);
+    return copy === ODD ? undefined : { value: copy, bytes };
+  } finally {
+    bytes = outer;
+  }
+}
+
+function copyValue(value: unknown, depth: number): JsonValue | typeof ODD {
+  switch (typeof value) {
+    case "string":
+      bytes += textBytes(value);
+      return value;
+    case "number":
+      if (!Number.isFinite(value)) return copyNull();
+      bytes += numberBytes(value);
+      return value === 0 ? 0 : value;
+    case "boolean":
+      bytes += value ? 4 : 5;
+      return value;
+    case "object":
+      return value === null ? copyNull() : copyNode(value, depth);
+    default:
+      return ODD;
+  }
+}
+
+function copyNull(): null {
+  bytes += 4;
+  return null;
+}
+
+function copyNode(node: object, depth: number): JsonValue | typeof ODD {
+  if (depth > MAX_DEPTH || bytes > MAX_BYTES) return ODD;
+  if ((node as { readonly toJSON?: unknown }).toJSON !== undefined) return ODD;
+  switch (Object.getPrototypeOf(node)) {
+    case Object.prototype:
+      return copyObject(node as Record<string, unknown>, depth);
+    case Array.prototype:
+      return Array.isArray(node) ? copyArray(node, depth) : ODD;
+    default:
+      return ODD;
+  }
+}
+
+function copyArray(items: readonly unknown[], depth: number): JsonValue | typeof ODD {
+  const { length } = items;
+  // The brackets, and the commas between.
+  bytes += 2 + Math.max(length - 1, 0);
+  if (bytes > MAX_BYTES) return ODD;
+  const copies = new Array<JsonValue>(length);
+  for (let index = 0; index < length; index++) {
+    const item = items[index];
+    const copy = item === undefined ? copyNull() : copyValue(item, depth + 1);
+    if (copy === ODD) return ODD;
+    copies[index] = copy;
+  }
+  return Object.freeze(copies);
+}
+
+function copyObject(members: Readonly<Record<string, unknown>>, depth: number): JsonValue | typeof ODD {
+  const copies: Record<string, JsonValue> = {};
+  let count = 0;
+  for (const key in members) {
+    const member = members[key];
+    if (member === undefined) continue;
+    if (key === "__proto__") return ODD;
+    const copy = copyValue(member, depth + 1);
+    if (copy === ODD) return ODD;
+    copies[key] = copy;
+    // The colon.
+    bytes += textBytes(key) + 1;
+    count++;
+  }
+  // The braces, and the commas between.
+  bytes += 2 + Math.max(count - 1, 0);
+  return Object.freeze(copies);
+}
+
+/** Bytes of a string as JSON text, with its quotes. */
+function textBytes(text: string): number {
+  const { length } = text;
+  if (length > MAX_COUNTED_LENGTH) return Buffer.byteLength(JSON.stringify(text));
+  let sum = length + 2;
+  for (let index = 0; index < length; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit < 0x20 || unit > 0x7e) return Buffer.byteLength(JSON.stringify(text));
+    // Quote and backslash.
+    if (unit === 0x22 || unit === 0x5c) sum++;
+  }
+  return sum;
+}
+
+/** Bytes of a finite number as JSON text. */
+function numberBytes(value: number): number {
+  return value >= 0 && value < 10 && Number.isInteger(value) ? 1 : String(value).length;
+}

@@ -1,0 +1,43 @@
+import type { Permission } from "./compiled-rule.ts";
+import type { Decision } from "./policy.ts";
+
+/** Some permissions that bind together. */
+export interface Binding {
+  /** What they come to; made when a call first asks. */
+  decision: Decision | undefined;
+  /** The same permissions and one more. */
+  readonly further: Map<Permission, Binding>;
+}
+
+/** A tool has more combinations of rules than are worth keeping only if its arguments are made for it. */
+const MAX_BINDINGS = 256;
+
+/** What was decided about one tool, by the permissions that bind: a tree, since a text as key would cost more. */
+export class Bindings {
+  #none = unbound();
+  #count = 0;
+
+  /** The binding of no permission at all. */
+  get none(): Binding {
+    return this.#none;
+  }
+
+  /** A binding with one more permission. */
+  with(permission: Permission, binding: Binding): Binding {
+    return binding.further.get(permission) ?? this.#add(permission, binding);
+  }
+
+  #add(permission: Permission, binding: Binding): Binding {
+    if (++this.#count > MAX_BINDINGS) {
+      this.#none = unbound();
+      this.#count = 0;
+    }
+    const further = unbound();
+    binding.further.set(permission, further);
+    return further;
+  }
+}
+
+function unbound(): Binding {
+  return { decision: undefined, further: new Map() };
+}

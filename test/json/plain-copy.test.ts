@@ -1,0 +1,141 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { copyPlain } from "../../src/json/plain-copy.ts";
+import { isDeeplyFrozen } from "./deeply-frozen.ts";
+
+const plainTree = fc.letrec((tree) => ({
+  node: fc.oneof(
+    { depthSize: "small" },
+    fc.string({ unit: "binary", maxLength: 80 }),
+    fc.double(),
+    fc.integer(),
+    fc.constantFrom(null, true, false, undefined, -0),
+    fc.array(tree("node"), { maxLength: 5 }),
+    fc.dictionary(fc.string({ unit: "binary", maxLength: 5 }), tree("node"), {
+      maxKeys: 5,
+      noNullPrototype: true,
+    }),
+  ),
+})).node;
+
+/** Values of all kinds: dates, maps, boxed and big numbers, holes, symbols, objects without a prototype. */
+const anything = fc.anything({
+  withBigInt: true,
+  withBoxedValues: true,
+  withDate: true,
+  withMap: true,
+  withNullPrototype: true,
+  withObjectString: true,
+  withSparseArray: true,
+  withTypedArray: true,
+});
+
+describe("a plain copy", () => {
+  test("is what JSON makes of the value, frozen, with the length of its text", () => {
+    fc.assert(
+      fc.property(fc.oneof(plainTree, anything), (value) => {
+        const copy = copyPlain(value);
+        if (copy === undefined) return;
+        const text = JSON.stringify(value);
+        expect(copy.value).toStrictEqual(JSON.parse(text));
+        expect(copy.bytes).toBe(Buffer.byteLength(text));
+        expect(isDeeplyFrozen(copy.value)).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("is made of every plain tree", () => {
+    const value = { text: 'a "quoted" \\ ☃', list: [1, -2.5, [], {}, null], no: undefined, yes: true };
+    const text = JSON.stringify(value);
+    expect(copyPlain(value)).toStrictEqual({ value: JSON.parse(text), bytes: Buffer.byteLength(text) });
+  });
+
+  test("shares nothing with the value", () => {
+    const value = { list: [{ a: 1 }] };
+    const copy = copyPlain(value);
+    value.list[0] = { a: 2 };
+    value.list.push({ a: 3 });
+    expect(copy?.value).toEqual({ list: [{ a: 1 }] });
+  });
+
+  test("takes no symbols and nothing inherited along", () => {
+    const value = Object.assign(Object.create(Object.prototype), { a: 1, [Symbol("s")]: { secret: true } });
+    expect(Reflect.ownKeys(copyPlain(value)?.value as object)).toEqual(["a"]);
+  });
+
+  test("reads each member once", () => {
+    let reads = 0;
+    const value = {
+      get a() {
+        return ++reads;
+      },
+    };
+    expect(copyPlain(value)?.value).toEqual({ a: 1 });
+  });
+
+  test("of a value whose getter copies another value has its own length", () => {
+    const value = {
+      get a() {
+        return copyPlain(["much", "longer", "than", "one"])?.bytes;
+      },
+    };
+    expect(copyPlain(value)).toEqual({ value: { a: 30 }, bytes: 8 });
+  });
+
+  test.each<[string, unknown]>([
+    ["a toJSON of its own", { a: { toJSON: () => 1 } }],
+    ["a class with a toJSON", { at: new Date(0) }],
+    [
+      "a class",
+      new (class Point {
+        x = 1;
+      })(),
+    ],
+    ["a list of a class", new (class List extends Array {})()],
+    ["no prototype", Object.create(null)],
+    ["functions", { f: () => 1 }],
+    ["big integers", [1n]],
+    ["symbols", [Symbol("s")]],
+    [
+      "itself in it",
+      (() => {
+        const value: unknown[] = [];
+        value.push(value);
+        return value;
+      })(),
+    ],
+    ["a member named __proto__", JSON.parse('{"__proto__":{}}')],
+    ["a length that it only claims", new Array(2 ** 32 - 1)],
+    ["more than is worth copying", "x".repeat(100_000).split("")],
+  ])("is left to JSON.stringify of a value with %s", (_case, value) => {
+    expect(copyPlain(value)).toBeUndefined();
+  });
+
+  test("of few objects that refer to each other often is not begun in earnest", () => {
+    let bomb: unknown = [1];
+    for (let i = 0; i < 60; i++) bomb = [bomb, bomb];
+    expect(copyPlain(bomb)).toBeUndefined();
+  });
+
+  test("shows nothing that somebody gave to all objects", () => {
+    const polluted = Object.prototype as { shared?: unknown };
+    polluted.shared = 1;
+    try {
+      expect(copyPlain({ a: 1 })).toBeUndefined();
+    } finally {
+      delete polluted.shared;
+    }
+  });
+
+  test("sees a toJSON that somebody gave to all objects", () => {
+    const polluted = Object.prototype as { toJSON?: unknown };
+    polluted.toJSON = () => "polluted";
+    try {
+      expect(copyPlain({ a: 1 })).toBeUndefined();
+      expect(copyPlain([1])).toBeUndefined();
+    } finally {
+      delete polluted.toJSON;
+    }
+  });
+});

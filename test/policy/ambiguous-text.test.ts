@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { isAmbiguous } from "../../src/policy/ambiguous-text.ts";
+
+const pathText = fc.string({
+  unit: fc.constantFrom("a", "Z", "9", "_", "-", ".", "/", "%2e", ";", "?", " ", "\\", "\0", "é"),
+  maxLength: 12,
+});
+
+test("a path that is plain is seen at a glance, and the glance misses nothing", () => {
+  fc.assert(
+    fc.property(pathText, (text) => {
+      fc.pre(text !== "");
+      // A letter that is not ASCII is in no plain path: this one is looked at in full, and is as ambiguous.
+      const inFull = `${text}${text.endsWith("/") ? "" : "/"}é`;
+      expect(isAmbiguous(text)).toBe(isAmbiguous(inFull));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test.each([
+  "a",
+  "/a",
+  "a/",
+  "/data/file.tar.gz",
+  "src/index.ts",
+  "a-b/c_d/9",
+])("the path %j can mean one thing only", (text) => {
+  expect(isAmbiguous(text)).toBe(false);
+});
+
+test.each([
+  "",
+  ".",
+  "..",
+  "./a",
+  "a/..",
+  "a/./b",
+  "/..",
+  "a//b",
+  "//a",
+  "a/%2e%2e/b",
+  "a\\b",
+  "a\0",
+])("the path %j could mean another one", (text) => {
+  expect(isAmbiguous(text)).toBe(true);
+});
