@@ -1,3 +1,5 @@
+import { getHeapStatistics } from "node:v8";
+
 /** One way to do what a question asks about. The answer is checked while it is timed. */
 export interface Case {
   readonly name: string;
@@ -31,6 +33,8 @@ export interface Figure {
   /** The median over rounds of this case's p50 divided by the floor's, and how far the rounds spread. */
   readonly ratio: number;
   readonly spread: readonly [least: number, most: number];
+  /** Bytes of heap that one run allocates in this thread. */
+  readonly bytes: number;
 }
 
 /**
@@ -40,11 +44,11 @@ export interface Figure {
 export async function measure({ floor, cases }: Question, effort: Effort): Promise<Figure[]> {
   const all = [floor, ...cases];
   for (const each of all) await measureRound(each, effort.roundMs);
-  const rounds: Percentiles[][] = [];
+  const rounds: Round[][] = [];
   for (let round = 0; round < effort.rounds; round++) {
-    const percentiles: Percentiles[] = [];
-    for (const each of all) percentiles.push(await measureRound(each, effort.roundMs));
-    rounds.push(percentiles);
+    const own: Round[] = [];
+    for (const each of all) own.push(await measureRound(each, effort.roundMs));
+    rounds.push(own);
   }
   return all.map(({ name }, index) => {
     const own = rounds.flatMap((round) => round[index] ?? []);
@@ -61,19 +65,26 @@ export async function measure({ floor, cases }: Question, effort: Effort): Promi
       ),
       ratio: percentile(ratios, 0.5),
       spread: [Math.min(...ratios), Math.max(...ratios)],
+      bytes: percentile(
+        own.map(({ bytes }) => bytes),
+        0.5,
+      ),
     };
   });
 }
 
-interface Percentiles {
+interface Round {
   readonly p50: number;
   readonly p99: number;
+  readonly bytes: number;
 }
 
 /** Short work is timed in batches: one look at the clock costs as much as the work. */
-async function measureRound({ run, check }: Case, roundMs: number): Promise<Percentiles> {
+async function measureRound({ run, check }: Case, roundMs: number): Promise<Round> {
   const samples: number[] = [];
   let batch = 1;
+  let runs = 0;
+  const allocated = getHeapStatistics().total_allocated_bytes;
   const end = performance.now() + roundMs;
   while (performance.now() < end || samples.length === 0) {
     const start = performance.now();
@@ -81,10 +92,12 @@ async function measureRound({ run, check }: Case, roundMs: number): Promise<Perc
     for (let i = 0; i < batch; i++) answer = await run();
     const elapsedUs = (performance.now() - start) * 1_000;
     check(answer);
+    runs += batch;
     if (elapsedUs < 20 && batch < 64) batch *= 2;
     else samples.push(elapsedUs / batch);
   }
-  return { p50: percentile(samples, 0.5), p99: percentile(samples, 0.99) };
+  const bytes = (getHeapStatistics().total_allocated_bytes - allocated) / runs;
+  return { p50: percentile(samples, 0.5), p99: percentile(samples, 0.99), bytes };
 }
 
 function percentile(values: readonly number[], share: number): number {

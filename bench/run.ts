@@ -1,21 +1,34 @@
-/** `npm run bench -- [host|schema|worker|quickjs|wasm|remote]… [--quick] [--json]` */
+/** `npm run bench -- [host|import|schema|worker|quickjs|wasm|remote]… [--quick] [--json]` */
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { host } from "./host.ts";
+import { host, hostLoad } from "./host.ts";
+import { importing } from "./import.ts";
 import { type Figure, measure, type Question } from "./measure.ts";
 import { quickjs, quickjsLoad } from "./quickjs.ts";
-import { remote } from "./remote.ts";
+import { remote, remoteEndpoint, remoteLoad, remoteMany } from "./remote.ts";
+import { remoteExecutor, remoteExecutorLoad, remoteExecutorMany } from "./remote-executor.ts";
 import { registration, schema } from "./schema.ts";
 import { wasm } from "./wasm.ts";
+import { wasmFirstCall } from "./wasm-first-call.ts";
+import { wasmRegistration } from "./wasm-registration.ts";
 import { worker } from "./worker.ts";
 
 const QUESTIONS: Record<string, readonly (() => Promise<Question>)[]> = {
-  host: [host],
+  host: [host, hostLoad],
+  import: [importing],
   schema: [schema, registration],
   worker: [worker],
   quickjs: [quickjs, quickjsLoad],
-  wasm: [wasm],
-  remote: [remote],
+  wasm: [wasm, wasmRegistration, wasmFirstCall],
+  remote: [
+    remote,
+    remoteLoad,
+    remoteMany,
+    remoteEndpoint,
+    remoteExecutor,
+    remoteExecutorLoad,
+    remoteExecutorMany,
+  ],
 };
 
 const { values, positionals } = parseArgs({
@@ -44,10 +57,12 @@ if (values.json) console.log(JSON.stringify({ machine, effort, results }, null, 
 else console.log(`${machine}, load ${loadavg()[0]?.toFixed(1)}; medians of ${effort.rounds} rounds`);
 
 function printTable(name: string, figures: readonly Figure[]): void {
-  console.log(`${name}\n| case | p50 µs | p99 µs | ratio | spread |\n|---|---|---|---|---|`);
-  for (const { name: what, p50, p99, ratio, spread } of figures) {
+  console.log(`${name}\n| case | p50 µs | p99 µs | ratio | spread | heap bytes |\n|---|---|---|---|---|---|`);
+  for (const { name: what, p50, p99, ratio, spread, bytes } of figures) {
     const range = spread.map((bound) => bound.toFixed(2)).join("–");
-    console.log(`| ${what} | ${p50.toFixed(1)} | ${p99.toFixed(1)} | ${ratio.toFixed(2)} | ${range} |`);
+    console.log(
+      `| ${what} | ${p50.toFixed(1)} | ${p99.toFixed(1)} | ${ratio.toFixed(2)} | ${range} | ${bytes.toFixed(0)} |`,
+    );
   }
   console.log();
 }

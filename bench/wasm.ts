@@ -8,7 +8,10 @@ import { LiftBudget } from "../src/sandboxes/wasm/lift-budget.ts";
 import { readComponent } from "../src/sandboxes/wasm/linking/component-reader.ts";
 import { contractComponent } from "../test/fixtures/wasm/contract-component.ts";
 import type { Case, Question } from "./measure.ts";
+import { freshPlugin } from "./peers/peers.ts";
 import { dispatchCase, INPUT, INPUT_TEXT, isInput } from "./setting.ts";
+
+const isInputText = (text: unknown): void => isInput(JSON.parse(String(text)));
 
 interface Instance {
   readonly guest: { call(tool: string, input: string, ctx: object): string };
@@ -30,6 +33,7 @@ export async function wasm(): Promise<Question> {
   const echo = new URL("fixtures/echo-worker.mjs", import.meta.url).href;
   const pool = new Piscina({ filename: echo, minThreads: 1, maxThreads: 1 });
   const ours = await dispatchCase("dispatch of a Wasm tool (in a thread)", "wasm", { wasm: { component } });
+  const extism = await freshPlugin();
   return {
     name: "wasm",
     floor: {
@@ -39,10 +43,11 @@ export async function wasm(): Promise<Question> {
           callId: "call",
           wallTimeMs: undefined,
         }),
-      check: (text) => isInput(JSON.parse(String(text))),
+      check: isInputText,
     },
     cases: [
       await freshInstance(binary),
+      ...(extism === undefined ? [] : [{ name: extism.name, run: extism.run, check: isInputText }]),
       { name: "piscina run() of an echo (for comparison)", run: () => pool.run(INPUT), check: isInput },
       ours.case,
     ],
