@@ -1,4 +1,6 @@
 export { ConfigError, type Problem } from "./config/problem.ts";
+export type { Resolve } from "./egress/checked-lookup.ts";
+export type { EgressOptions } from "./egress/egress.ts";
 export type { ToolCall } from "./engine/call.ts";
 export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "./engine/content.ts";
 export type { DispatchContext } from "./engine/context.ts";
@@ -16,8 +18,15 @@ export {
   type ToolRegistryOptions,
 } from "./engine/registry.ts";
 export { defineTool, type Tool } from "./engine/tool.ts";
+export type { UpperBound } from "./engine/upper-bound.ts";
+export type { Executor, ExecutorOptions } from "./executor/executor.ts";
+export type { ExecutorLimits } from "./executor/limits.ts";
+export { ListenError } from "./executor/listen-error.ts";
+export { startExecutor } from "./executor/start-executor.ts";
 export { CanonicalJson } from "./json/canonical.ts";
 export type { JsonObject, JsonValue } from "./json/value.ts";
+export { KeyValueFullError, type KeyValueStore, type KeyValueStores } from "./key-value/key-value-store.ts";
+export { MemoryKeyValue, type MemoryKeyValueOptions } from "./key-value/memory-key-value.ts";
 export type { Capabilities, CapabilityName } from "./policy/capabilities.ts";
 export type { DirectoryGrant } from "./policy/directory-grant.ts";
 export { HostPolicy } from "./policy/host-policy.ts";
@@ -83,7 +92,14 @@ export type {
   QuickJsImplementation,
   QuickJsSource,
 } from "./sandboxes/quickjs/implementation.ts";
-export type { RemoteImplementation } from "./sandboxes/remote/implementation.ts";
+export type { ExecutorImplementation } from "./sandboxes/remote/executor-address.ts";
+export type { ExecutorCredentials } from "./sandboxes/remote/executor-credentials.ts";
+export type { HttpImplementation, HttpResponseRules } from "./sandboxes/remote/http-implementation.ts";
+export type {
+  EndpointImplementation,
+  RemoteImplementation,
+} from "./sandboxes/remote/implementation.ts";
+export type { SecretSource } from "./sandboxes/remote/secrets.ts";
 export { openSandboxes, type Sandboxes, type SandboxesOptions } from "./sandboxes/router.ts";
 export {
   type CallTool,

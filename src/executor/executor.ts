@@ -6,8 +6,9 @@ import type { ExecutorContext } from "./call-runner.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { HostCheck, loopbackNames } from "./host-check.ts";
 import { completeLimits, type ExecutorLimits } from "./limits.ts";
-import { ListenError, listen } from "./listen.ts";
+import { listen } from "./listen.ts";
 import { isLocal, LISTEN_FORM, parseListenAddress, writeAuthority } from "./listen-address.ts";
+import { ListenError } from "./listen-error.ts";
 import { Routes } from "./routes.ts";
 
 /** What an executor is made of. Whoever opened the sandboxes closes them, after the executor. */

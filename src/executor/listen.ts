@@ -3,11 +3,7 @@ import { lstatSync, unlinkSync } from "node:fs";
 import type { Server } from "node:http";
 import { connect } from "node:net";
 import type { ListenAddress } from "./listen-address.ts";
-
-/** An executor cannot listen. The message says why, and what to do. */
-export class ListenError extends Error {
-  override readonly name = "ListenError";
-}
+import { ListenError } from "./listen-error.ts";
 
 /**
  * Makes a server listen. A unix socket gets the mode 0600 from its start; one that nobody listens on any more is

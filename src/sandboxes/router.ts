@@ -1,4 +1,5 @@
 import type { EgressOptions } from "../egress/egress.ts";
+import type { KeyValueStores } from "../key-value/key-value-store.ts";
 import type { SandboxMode } from "../policy/sandbox-mode.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
 import { sandboxesOf, type ToolImplementations } from "./implementation.ts";
@@ -17,6 +18,8 @@ export interface SandboxesOptions {
   };
   /** How tools' requests leave: who resolves names, which authorities of certificates are trusted. */
   readonly egress?: EgressOptions;
+  /** Where tools keep values, by the names that a grant gives. Default: nowhere, and such a grant is refused. */
+  readonly keyValue?: KeyValueStores;
   /** Finds the values of secrets that a grant names. Default: the environment variables of these names. */
   readonly secrets?: SecretSource;
   /** How executors know who calls. Default: they do not ask. */
@@ -49,11 +52,18 @@ class LazySandboxes implements Sandboxes {
   readonly #opened = new Map<SandboxMode, Sandbox | Promise<Sandbox>>();
   #closed = false;
 
-  constructor({ workers = {}, wasm = {}, egress = {}, secrets, remote = {} }: SandboxesOptions) {
+  constructor(options: SandboxesOptions) {
+    const { workers = {}, wasm = {}, egress = {}, keyValue, secrets, remote = {} } = options;
     const credentials = checkCredentials(remote);
     this.#open = {
       host: () => new HostSandbox({ workers }),
-      wasm: async () => new (await import("./wasm/wasm-sandbox.ts")).WasmSandbox({ ...wasm, workers }),
+      wasm: async () =>
+        new (await import("./wasm/wasm-sandbox.ts")).WasmSandbox({
+          ...wasm,
+          workers,
+          egress,
+          ...(keyValue && { keyValue }),
+        }),
       quickjs: async () => new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers }),
       remote: async () =>
         new (await import("./remote/remote-sandbox.ts")).RemoteSandbox({

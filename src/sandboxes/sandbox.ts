@@ -121,6 +121,10 @@ export interface ResourceUse {
   readonly logLines?: number;
   /** Calls that it made to other tools. */
   readonly nestedCalls?: number;
+  /** Bytes that it wrote to files. */
+  readonly fileBytes?: number;
+  /** Whether an earlier call of the session ran in its instance; only where the grant lets calls share one. */
+  readonly instance?: "fresh" | "reused";
   /** Every connection over which it was asked for elsewhere, in order: the origin, and the address behind it. */
   readonly contacted?: readonly { readonly origin: string; readonly address: string }[];
   /** Bytes that were sent over the network, heads included. */

@@ -11,14 +11,6 @@ export interface DoneOutside {
   readonly used: Omit<ResourceUse, "wallTimeMs">;
 }
 
-/** What a Wasm call used. */
-export interface WasmUse extends ResourceUse {
-  /** Whether it shared its instance with earlier calls; only where the grant lets it. */
-  readonly instance?: "fresh" | "reused";
-  /** Bytes that it wrote to files. */
-  readonly fileBytes?: number;
-}
-
 /**
  * What became of a call, as a thread or the pool tells it.
  *
@@ -35,7 +27,7 @@ export function readOutcome(
   switch (outcome.status) {
     case "returned": {
       const { memoryBytes, logLines, writtenBytes, isReused } = outcome.result;
-      const use: WasmUse = {
+      const use: ResourceUse = {
         ...used,
         memoryBytes,
         ...(logLines > 0 && { logLines }),
@@ -68,7 +60,7 @@ export function memoryExceeded(
 
 function readAnswer(
   answer: WasmAnswer,
-  used: WasmUse,
+  used: ResourceUse,
   effect: Effect,
   { outputBytes: maxOutputBytes }: ResourceLimits,
 ): SandboxOutcome {

@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
-import type { SandboxOutcome, SandboxTask } from "../../../src/sandboxes/sandbox.ts";
-import type { WasmUse } from "../../../src/sandboxes/wasm/outcome.ts";
+import type { ResourceUse, SandboxOutcome, SandboxTask } from "../../../src/sandboxes/sandbox.ts";
 import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { outsideComponent } from "../../fixtures/wasm/outside-component.ts";
 import { logKeeper, wasmTask } from "../../fixtures/wasm/task.ts";
@@ -31,7 +30,7 @@ function act(
 /** How often the instance was called, and what the receipt says of it. */
 async function count(sessionId: string, overrides?: Partial<SandboxTask>): Promise<[JsonValue, unknown]> {
   const outcome = await act(sessionId, "count", overrides);
-  const { instance } = outcome.used as WasmUse;
+  const { instance } = outcome.used as ResourceUse;
   return [outcome.status === "completed" ? outcome.output : outcome.status, instance];
 }
 
