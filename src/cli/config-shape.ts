@@ -1,6 +1,5 @@
 import { compileShape, type Shape } from "../config/shape.ts";
 import type { JsonObject } from "../json/value.ts";
-import { MAX_WALL_TIME_MS } from "../policy/limits.ts";
 import { SIDE_EFFECTS } from "../policy/side-effects.ts";
 import type { RemoteImplementation } from "../sandboxes/remote/implementation.ts";
 import { DIALECTS, type DialectName } from "../schema/type-names.ts";
@@ -36,22 +35,6 @@ export const CONFIG_SHAPE: Shape = compileShape(
     "tools",
     "policy",
   ]),
-);
-
-/** Its `sandboxes`: the options of `openSandboxes`. */
-export const SANDBOXES_SHAPE: Shape = compileShape(
-  map({
-    workers: map({
-      threads: { type: "integer", minimum: 1, maximum: 1_024, message: "must be from 1 to 1024" },
-      maxWaitMs: {
-        type: "integer",
-        minimum: 1,
-        maximum: MAX_WALL_TIME_MS,
-        message: `must be from 1 to ${MAX_WALL_TIME_MS}`,
-      },
-    }),
-    wasm: map({ cacheDirectory: TEXT }),
-  }),
 );
 
 /** One of `tools`. */

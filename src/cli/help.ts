@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { PACKAGE_FOLDER } from "./package-folder.ts";
 
 /** What `sandgate --help` prints. */
 export const HELP_TEXT = `Usage:
@@ -42,7 +43,7 @@ tool run failed; 2 when the command line, the config, the message or a tool's fi
 
 /** The version of this package. */
 export async function readVersion(): Promise<string> {
-  const text = await readFile(new URL("../../package.json", import.meta.url), "utf8");
+  const text = await readFile(new URL("package.json", PACKAGE_FOLDER), "utf8");
   const { version } = JSON.parse(text) as { version: string };
   return version;
 }

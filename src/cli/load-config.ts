@@ -5,10 +5,10 @@ import { ToolRegistrationError, ToolRegistry } from "../engine/registry.ts";
 import type { Tool } from "../engine/tool.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import type { SandboxesOptions } from "../sandboxes/router.ts";
-import { absolutePathBeside } from "./beside.ts";
-import { CONFIG_SHAPE, SANDBOXES_SHAPE } from "./config-shape.ts";
+import { CONFIG_SHAPE } from "./config-shape.ts";
 import { loadPolicy } from "./load-policy.ts";
 import { loadTool } from "./load-tool.ts";
+import { loadSandboxOptions } from "./sandbox-options.ts";
 
 /** What `sandgate.yaml` says, as far as it could be loaded. */
 export interface Config {
@@ -56,10 +56,7 @@ export async function loadConfig(file: string): Promise<Config> {
   }
   const { policy, problems: policyProblems } = await loadPolicy(source, registry);
   problems.push(...policyProblems);
-  const sandboxProblems =
-    source.at(["sandboxes"]) === undefined ? [] : source.check(SANDBOXES_SHAPE, ["sandboxes"]);
-  problems.push(...sandboxProblems);
-  const sandboxOptions = sandboxProblems.length > 0 ? {} : readSandboxOptions(source);
+  const sandboxOptions = await loadSandboxOptions(source, problems);
   return { source, problems, toolCount, tools, registry, policy, sandboxOptions };
 }
 
@@ -67,13 +64,4 @@ function problemsOf(error: unknown, source: ConfigSource, path: ConfigPath): rea
   if (error instanceof ConfigError) return error.problems;
   if (!(error instanceof ToolRegistrationError)) throw error;
   return error.reasons.map((reason) => source.problem(path, reason));
-}
-
-/** The checked options, with their path made absolute. */
-function readSandboxOptions(source: ConfigSource): SandboxesOptions {
-  const options = (source.at(["sandboxes"]) ?? {}) as SandboxesOptions;
-  const directory = options.wasm?.cacheDirectory;
-  return directory === undefined
-    ? options
-    : { ...options, wasm: { cacheDirectory: absolutePathBeside(source.file, directory) } };
 }

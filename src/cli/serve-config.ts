@@ -1,13 +1,13 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import type { Problem } from "../config/problem.ts";
 import type { Flaw } from "../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../config/source.ts";
 import { MIN_TOKEN_LENGTH } from "../executor/authentication.ts";
 import type { ExecutorOptions } from "../executor/executor.ts";
 import { LISTEN_FORM, parseListenAddress } from "../executor/listen-address.ts";
-import { absolutePathBeside, pathBeside } from "./beside.ts";
+import { absolutePathBeside } from "./beside.ts";
 import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./serve-shape.ts";
+import { readTextBeside, readToken } from "./token.ts";
 
 /** What a config says of its server. */
 export interface ServerConfig {
@@ -73,7 +73,7 @@ class ServerReader {
   async keys(): Promise<ReadonlyMap<string, KeyObject>> {
     const keys = new Map<string, KeyObject>();
     for (const [id, file] of Object.entries(this.#entry.keys ?? {})) {
-      const text = await this.#readFile(["keys", id], file);
+      const text = await readTextBeside(file, this.#source, ["server", "keys", id], this.#problems);
       if (text === undefined) continue;
       const key = readPublicKey(text);
       if (typeof key === "string") this.#refuse(["keys", id], key);
@@ -83,16 +83,11 @@ class ServerReader {
   }
 
   async token(): Promise<string | undefined> {
-    const { file, env } = this.#entry.token ?? {};
-    const path = ["token", file === undefined ? "env" : "file"];
-    let token: string | undefined;
-    if (file !== undefined) token = (await this.#readFile(path, file))?.trim();
-    else if (env === undefined) return undefined;
-    else {
-      token = process.env[env];
-      if (token === undefined) this.#refuse(path, "there is no environment variable of that name");
-    }
+    const { token: entry } = this.#entry;
+    if (entry === undefined) return undefined;
+    const token = await readToken(entry, this.#source, ["server", "token"], this.#problems);
     if (token !== undefined && token.length < MIN_TOKEN_LENGTH) {
+      const path = ["token", entry.file === undefined ? "env" : "file"];
       this.#refuse(path, `the token must have at least ${MIN_TOKEN_LENGTH} characters`);
     }
     return token;
@@ -103,15 +98,6 @@ class ServerReader {
     const limits = readExecutorLimits(this.#entry.limits ?? {}, flaws);
     for (const { path, message } of flaws) this.#refuse(["limits", ...path], message);
     return limits;
-  }
-
-  async #readFile(path: ConfigPath, file: string): Promise<string | undefined> {
-    try {
-      return await readFile(pathBeside(this.#source.file, file), "utf8");
-    } catch {
-      this.#refuse(path, "the file cannot be read");
-      return undefined;
-    }
   }
 
   #refuse(path: ConfigPath, message: string): void {

@@ -3,6 +3,7 @@ import { DEFAULT_LIMITS, type ExecutorLimits } from "../executor/limits.ts";
 import type { JsonObject } from "../json/value.ts";
 import { formatDuration, MAX_WALL_TIME_MS } from "../policy/limits.ts";
 import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../policy/units.ts";
+import { TOKEN, type TokenEntry } from "./token.ts";
 
 const TEXT: JsonObject = { type: "string", minLength: 1 };
 const AMOUNT: JsonObject = { type: ["string", "number"] };
@@ -23,11 +24,7 @@ export const SERVER_SHAPE: Shape = compileShape(
     listen: TEXT,
     hosts: { type: "array", items: TEXT },
     keys: { type: "object", additionalProperties: TEXT },
-    token: {
-      ...map({ file: TEXT, env: TEXT }),
-      oneOf: [{ required: ["file"] }, { required: ["env"] }],
-      message: "must have one of file and env: the token itself does not belong here",
-    },
+    token: TOKEN,
     dropNetwork: { type: "boolean" },
     limits: map({
       inFlight: COUNT,
@@ -47,8 +44,7 @@ export interface ServerEntry {
   readonly hosts?: readonly string[];
   /** The files of public keys (PEM) by the keys' ids. */
   readonly keys?: Readonly<Record<string, string>>;
-  /** The file that holds the token, or the name of the environment variable that does. */
-  readonly token?: { readonly file?: string; readonly env?: string };
+  readonly token?: TokenEntry;
   /**
    * Whether this process gives the network up as soon as it listens: its tools then reach nothing. Default:
    * `false`.

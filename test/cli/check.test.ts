@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createFolder, type Outcome, PROJECT, sandgate } from "./sandgate.ts";
@@ -65,6 +66,29 @@ sandboxes:
     "",
   ]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: "sandgate.yaml: 6 tools, 12 errors, 0 warnings\n" });
+});
+
+test("takes stores, keys and tokens of the sandboxes, and finds what is wrong with them", async () => {
+  const withRemote = (sandboxes: string): Record<string, string> => ({
+    "sandgate.yaml": `${oneTool('quickjs: { source: "export default () => 1" }')}sandboxes:\n${sandboxes}`,
+    "key.pem": String(generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" })),
+    "token.txt": "a token of some length\n".replaceAll(" ", "-"),
+  });
+  const sound = `  keyValue: { maxKeys: 10 }
+  remote: { signingKey: key.pem, keyId: me, token: { file: token.txt } }
+`;
+  expect(await check(withRemote(sound))).toMatchObject({ code: 0, stderr: "" });
+  for (const [remote, problem] of [
+    ["{ signingKey: gone.pem, keyId: me }", /:8:25: the file cannot be read/],
+    ["{ signingKey: token.txt, keyId: me }", /:8:\d+: .*must be a private Ed25519 key/],
+    ["{ signingKey: key.pem }", /:8:\d+: /],
+    ["{ token: { env: SANDGATE_NO_SUCH_TOKEN } }", /:8:\d+: there is no environment variable/],
+    ["{ token: secret }", /:8:\d+: must be/],
+  ] as const) {
+    const { code, stderr } = await check(withRemote(`  remote: ${remote}\n`));
+    expect(stderr).toMatch(problem);
+    expect(code).toBe(2);
+  }
 });
 
 const oneTool = (implementation: string, policy = "{ rules: [] }"): string => `tools:

@@ -1,12 +1,10 @@
 import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode } from "../exit-code.ts";
+import { PACKAGE_FOLDER } from "../package-folder.ts";
 import { toPrintable } from "../printable.ts";
 import { print, type Terminal } from "../terminal.ts";
 import type { Language, ToolCommand } from "./tool-command.ts";
-
-/** This package's own folder, from here and from where this is built to. */
-const PACKAGE = new URL("../../../", import.meta.url);
 
 /** The examples that new projects are copies of, and their files. */
 const TEMPLATES: Record<Language, { readonly folder: string; readonly files: readonly string[] }> = {
@@ -51,9 +49,9 @@ export async function newTool(
 async function projectFiles(language: Language): Promise<ReadonlyMap<string, string>> {
   const { folder, files } = TEMPLATES[language];
   const texts = new Map([[".gitignore", "node_modules/\ndist/\n"]]);
-  for (const name of files) texts.set(name, await readFile(new URL(folder + name, PACKAGE), "utf8"));
-  for (const name of (await readdir(new URL("wit/", PACKAGE))).sort()) {
-    texts.set(`wit/${name}`, await readFile(new URL(`wit/${name}`, PACKAGE), "utf8"));
+  for (const name of files) texts.set(name, await readFile(new URL(folder + name, PACKAGE_FOLDER), "utf8"));
+  for (const name of (await readdir(new URL("wit/", PACKAGE_FOLDER))).sort()) {
+    texts.set(`wit/${name}`, await readFile(new URL(`wit/${name}`, PACKAGE_FOLDER), "utf8"));
   }
   return texts;
 }

@@ -1,0 +1,55 @@
+import { readFile } from "node:fs/promises";
+import type { Problem } from "../config/problem.ts";
+import type { ConfigPath, ConfigSource } from "../config/source.ts";
+import type { JsonObject } from "../json/value.ts";
+import { pathBeside } from "./beside.ts";
+
+/** Where a token is: a file, or the name of an environment variable. It never stands in a config itself. */
+export interface TokenEntry {
+  readonly file?: string;
+  readonly env?: string;
+}
+
+/** What a {@link TokenEntry} must look like, as JSON Schema. */
+export const TOKEN: JsonObject = {
+  type: "object",
+  properties: { file: { type: "string", minLength: 1 }, env: { type: "string", minLength: 1 } },
+  additionalProperties: false,
+  oneOf: [{ required: ["file"] }, { required: ["env"] }],
+  message: "must have one of file and env: the token itself does not belong here",
+};
+
+/**
+ * Reads a token.
+ *
+ * @param path Where the config names it.
+ * @param problems Gets what is wrong with it.
+ */
+export async function readToken(
+  { file, env }: TokenEntry,
+  source: ConfigSource,
+  path: ConfigPath,
+  problems: Problem[],
+): Promise<string | undefined> {
+  if (file !== undefined) return (await readTextBeside(file, source, [...path, "file"], problems))?.trim();
+  const token = process.env[env ?? ""];
+  if (token === undefined) {
+    problems.push(source.problem([...path, "env"], "there is no environment variable of that name"));
+  }
+  return token;
+}
+
+/** Reads a text file that a config names. */
+export async function readTextBeside(
+  file: string,
+  source: ConfigSource,
+  path: ConfigPath,
+  problems: Problem[],
+): Promise<string | undefined> {
+  try {
+    return await readFile(pathBeside(source.file, file), "utf8");
+  } catch {
+    problems.push(source.problem(path, "the file cannot be read"));
+    return undefined;
+  }
+}
