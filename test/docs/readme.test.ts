@@ -60,8 +60,10 @@ describe("README", () => {
     "SECURITY.md",
     "CONTRIBUTING.md",
     "bench/README.md",
+    "docs/http-tools.md",
     "docs/javascript-tools.md",
     "docs/providers.md",
+    "docs/remote-protocol.md",
     "docs/schemas.md",
     "docs/wasm-tools.md",
   ])("%s links to files that are there", (document) => {
