@@ -5,7 +5,7 @@ import {
   type ResourceLimits as ThreadLimits,
   Worker,
 } from "node:worker_threads";
-import { entryBeside } from "./entry.ts";
+import { entryFile } from "./entry.ts";
 import { KeptArtifacts } from "./kept-artifacts.ts";
 import type { PoolOutcome, PoolTask, TaskHolder } from "./pool-task.ts";
 import type { FromThread, ThreadData, ThreadMessage, ToThread } from "./thread-message.ts";
@@ -47,6 +47,8 @@ export class PoolThread implements TaskHolder {
   #isReady = false;
   #isEnding = false;
   #isBlocked = false;
+  /** Whether messages were sent that a thread which is asleep would not notice. */
+  #willAnnounce = false;
   #error: Error | undefined;
 
   constructor({ entry, limits = {}, data }: ThreadOptions, owner: ThreadOwner) {
@@ -56,7 +58,7 @@ export class PoolThread implements TaskHolder {
     port1.on("message", (message: FromThread) => this.#receive(message));
     port1.unref();
     const workerData: ThreadData = { entry, table: this.#table.buffer, port: port2, data };
-    this.#worker = new Worker(entryBeside(import.meta.filename, "thread-main"), {
+    this.#worker = new Worker(entryFile("sandboxes/thread-main"), {
       workerData,
       transferList: [port2],
       resourceLimits: limits,
@@ -104,8 +106,19 @@ export class PoolThread implements TaskHolder {
 
   #post(message: ToThread): void {
     this.#port.postMessage(message);
-    this.#table.announceMessage();
+    // One that has more to do looks by itself for what came; waking it for each task would cost more than the task.
+    if (this.#count <= 1) this.#table.announceMessage();
+    else if (!this.#willAnnounce) {
+      this.#willAnnounce = true;
+      setImmediate(this.#announce);
+    }
   }
+
+  /** All that was sent meanwhile, at once. */
+  readonly #announce = (): void => {
+    this.#willAnnounce = false;
+    this.#table.announceMessage();
+  };
 
   /** Lets an artifact go. */
   forget(artifact: string): void {
