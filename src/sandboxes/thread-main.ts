@@ -104,6 +104,7 @@ class Thread implements TaskThread {
   readonly artifact: unknown;
   readonly #slot: number;
   #startedAt: bigint | undefined;
+  #afterwards: (() => void) | undefined;
 
   constructor(slot: number, artifact: unknown) {
     this.#slot = slot;
@@ -112,6 +113,10 @@ class Thread implements TaskThread {
 
   markStarted(): void {
     this.#startedAt = table.start(this.#slot);
+  }
+
+  afterwards(work: () => void): void {
+    this.#afterwards = work;
   }
 
   tell(message: ThreadMessage): void {
@@ -132,5 +137,6 @@ class Thread implements TaskThread {
     const wallTimeMs = from === undefined ? 0 : msBetween(from, process.hrtime.bigint());
     table.finish(this.#slot);
     post([this.#slot, status, value, wallTimeMs]);
+    this.#afterwards?.();
   }
 }

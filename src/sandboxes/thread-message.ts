@@ -50,6 +50,8 @@ export interface TaskThread {
   readonly artifact: unknown;
   /** To be called when the work itself begins: the wall time counts from here. */
   markStarted(): void;
+  /** Has something done when the answer is on its way, and before the next task: it must be short. One such thing. */
+  afterwards(work: () => void): void;
   /** Tells the task's observer. */
   tell(message: ThreadMessage): void;
   /**

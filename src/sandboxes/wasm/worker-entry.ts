@@ -19,13 +19,10 @@ const shelf = new GuestShelf();
  * Runs one call: in a fresh instance, unless it has an owner. When the answer is on its way, and before the thread
  * looks for other work, the instance for the next call is made.
  */
-export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAnswer | Promise<WasmAnswer> {
+export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAnswer {
   const artifact = thread.artifact as WasmArtifact;
-  const answer = runCall(task, artifact, thread);
-  if (task.owner !== undefined || !artifact.startsAtOnce) return answer;
-  // A promise's answer goes out a microtask later: what is to be done after it comes another one later.
-  queueMicrotask(() => queueMicrotask(() => shelf.prepareSpare(artifact)));
-  return Promise.resolve(answer);
+  if (task.owner === undefined) thread.afterwards(() => shelf.prepareSpare(artifact));
+  return runCall(task, artifact, thread);
 }
 
 function runCall(task: WasmTask, artifact: WasmArtifact, thread: TaskThread): WasmAnswer {
