@@ -31,7 +31,9 @@ try {
   }
   copyFileSync(await contractComponent(), join(folder, "component.wasm"));
   for (const node of [process.execPath, join(folder, "node_modules/node/bin/node")]) {
-    execFileSync(node, ["use.mjs"], { cwd: folder, stdio: "inherit" });
+    for (const script of ["library.mjs", "command.mjs"]) {
+      execFileSync(node, [script], { cwd: folder, stdio: "inherit" });
+    }
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -62,6 +62,8 @@ export class PoolThread implements TaskHolder {
       workerData,
       transferList: [port2],
       resourceLimits: limits,
+      // What a program given as text (`node -e`) is written in would make a thread refuse its file.
+      execArgv: process.execArgv.filter((flag) => !flag.startsWith("--input-type")),
     });
     // Whoever waits for a task keeps the process alive; a thread that waits for one does not.
     this.#worker.unref();
@@ -81,8 +83,13 @@ export class PoolThread implements TaskHolder {
     return this.#isEnding;
   }
 
+  /** How many tasks it can take now. The slot of one that was taken back is free when the thread has skipped it. */
+  get room(): number {
+    return this.#isBlocked || this.#isEnding ? 0 : this.#free.length;
+  }
+
   get hasRoom(): boolean {
-    return this.#free.length > 0 && !this.#isBlocked && !this.#isEnding;
+    return this.room > 0;
   }
 
   /** Gives it a task; it must have room. */
@@ -132,7 +139,6 @@ export class PoolThread implements TaskHolder {
   takeBack(task: PoolTask): boolean {
     const { slot } = task;
     if (!this.#table.withdraw(slot)) return false;
-    // The slot is free again when the thread has skipped it.
     this.#tasks[slot] = undefined;
     this.#count--;
     task.holder = undefined;
@@ -180,7 +186,8 @@ export class PoolThread implements TaskHolder {
         if (task !== undefined) tellObserver(task, message[2]);
         return;
       case "asks":
-        if (task !== undefined) void this.#reply(task, message[2]);
+        // Once the thread is told to end, nobody may do anything more for its task.
+        if (task !== undefined && !this.#isEnding) void this.#reply(task, message[2]);
         return;
       case "skipped":
         this.#free.push(slot);

@@ -7,6 +7,8 @@ import { PoolThread, type ThreadOptions, type ThreadOwner } from "./pool-thread.
  */
 export class ThreadLane implements ThreadOwner {
   readonly #threads = new Set<PoolThread>();
+  /** Those that take no more tasks, and are not yet gone. */
+  readonly #leaving = new Set<PoolThread>();
   /** Those that no thread had room for; the first came first. */
   #waiting = new Set<PoolTask>();
   readonly #size: number;
@@ -59,7 +61,7 @@ export class ThreadLane implements ThreadOwner {
   /** Ends every thread. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#threads].map((thread) => thread.end()));
+    await Promise.all([...this.#threads, ...this.#leaving].map((thread) => thread.end()));
   }
 
   onOutcome(task: PoolTask, outcome: PoolOutcome<never>): void {
@@ -82,7 +84,8 @@ export class ThreadLane implements ThreadOwner {
       if (thread.count > (busiest?.count ?? 1)) busiest = thread;
     }
     if (busiest === undefined) return;
-    for (const task of busiest.takeBackSome(Math.ceil((busiest.count - 1) / 2))) thief.give(task);
+    const half = Math.ceil((busiest.count - 1) / 2);
+    for (const task of busiest.takeBackSome(Math.min(half, thief.room))) thief.give(task);
   }
 
   onLeft(thread: PoolThread, left: readonly PoolTask[]): void {
@@ -90,6 +93,7 @@ export class ThreadLane implements ThreadOwner {
     if (!thread.isEnding) this.#resubmit(left);
     else {
       this.#threads.delete(thread);
+      this.#leaving.add(thread);
       if (!this.#isClosed) this.#start();
       this.#resubmit(left);
     }
@@ -97,6 +101,7 @@ export class ThreadLane implements ThreadOwner {
 
   onGone(thread: PoolThread, left: readonly PoolTask[], failure: Error | undefined): void {
     const isKnown = this.#threads.delete(thread);
+    this.#leaving.delete(thread);
     if (failure !== undefined) {
       // What does not start does not start again by itself.
       for (const task of left) {

@@ -76,3 +76,16 @@ describe("a shape tells in plain words", () => {
     ]);
   });
 });
+
+test.each([
+  { type: "strin" },
+  { type: "object", properties: [] },
+  { type: "object", required: "tools" },
+  { type: "string", pattern: "(" },
+  { type: "integer", minimum: "1" },
+  { enum: "allow" },
+  { anyOf: {} },
+  { type: "string", patern: "a" },
+])("a shape is not compiled of the wrong schema %j", (schema) => {
+  expect(() => compileShape(schema)).toThrow();
+});

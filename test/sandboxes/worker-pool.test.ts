@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
 import type { PoolOutcome, PoolTaskOptions } from "../../src/sandboxes/pool-task.ts";
@@ -98,6 +99,8 @@ describe("a pool's thread", () => {
 describe("a task", () => {
   test("that waits too long for a thread is told so, and never begins", async () => {
     const pool = open({ threads: 1, maxWaitMs: 100 });
+    // A thread may take longer to start than a task may wait.
+    while (!isReturned(await run(pool, ANSWER)));
     const running = run(pool, { kind: "sleep", ms: 400 });
     expect(await run(pool, ANSWER)).toEqual({
       status: "unavailable",
@@ -162,6 +165,46 @@ describe("a task that asks", () => {
     expect(await asking).toMatchObject({ result: { reply: "!" } });
   });
 
+  test("leaves its thread as able as it was: what it takes over from another runs once", async () => {
+    const pool = open({ threads: 2, maxWaitMs: 2_000 });
+    await Promise.all([run(pool, ANSWER), run(pool, ANSWER)]);
+    const { promise: reply, resolve } = Promise.withResolvers<string>();
+    const asking = run(pool, { kind: "ask", text: "?" }, { onRequest: () => reply });
+    const chunks: string[] = [];
+    const observer = { output: (chunk: string) => void chunks.push(chunk), log: () => {} };
+    let count = 0;
+    const others = Array.from({ length: 31 }, async () => {
+      const outcome = await run(pool, { kind: "tell and sleep", ms: 5 }, { observer });
+      // By now nothing waits in the pool, and much in the other thread.
+      if (++count === 18) resolve("!");
+      return outcome;
+    });
+    expect((await Promise.all(others)).every(isReturned)).toBe(true);
+    expect(await asking).toMatchObject({ result: { reply: "!" } });
+    expect(chunks).toHaveLength(31);
+  });
+
+  test("when it is over asks in vain", async () => {
+    const pool = open({ threads: 1 });
+    await run(pool, ANSWER);
+    const asks = new Int32Array(new SharedArrayBuffer(4));
+    const cancel = new AbortController();
+    const asked: string[] = [];
+    const onRequest = async (text: string): Promise<string> => {
+      asked.push(text);
+      return "";
+    };
+    const step: Step = { kind: "ask", text: "?", asks };
+    const asking = run(pool, step, { signal: cancel.signal, onRequest });
+    // Its question is on its way, and arrives when it is cancelled.
+    Atomics.wait(asks, 0, 0);
+    Atomics.wait(asks, 0, 1, 50);
+    cancel.abort();
+    expect(await asking).toMatchObject({ status: "cancelled", started: true });
+    expect(asked).toEqual([]);
+    expect(isReturned(await run(pool, ANSWER))).toBe(true);
+  });
+
   test("for another task does not starve it, however deep and however many", async () => {
     const pool = open({ threads: 1 });
     const ask = (nesting: number): Promise<PoolOutcome<Ran>> =>
@@ -188,6 +231,18 @@ describe("a task that asks", () => {
   });
 });
 
+test("a program that is given as text has threads like any other", () => {
+  const program = `
+    import { WorkerPool } from ${JSON.stringify(new URL("../../src/sandboxes/worker-pool.ts", import.meta.url).href)};
+    const pool = new WorkerPool({ entry: ${JSON.stringify(entry)} }, { threads: 1 });
+    const options = { wallTimeMs: 5_000, observer: { output() {}, log() {} } };
+    console.log((await pool.run({ kind: "answer" }, options)).status);
+    await pool.close();
+  `;
+  const said = execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
+  expect(said.trim()).toBe("returned");
+});
+
 const threads = (): number => readdirSync("/proc/self/task").length;
 const canCount = existsSync("/proc/self/task");
 
@@ -209,6 +264,19 @@ describe("a pool that is closed", () => {
       await expect.poll(threads).toBeLessThanOrEqual(before);
     },
   );
+
+  test("waits for threads that were ending already", async () => {
+    const pool = open({ threads: 1 });
+    await run(pool, ANSWER);
+    const begun = new Int32Array(new SharedArrayBuffer(4));
+    const cancel = new AbortController();
+    const step: Step = { kind: "ask", text: "?", asks: begun };
+    const running = run(pool, step, { signal: cancel.signal, onRequest: () => new Promise(() => {}) });
+    Atomics.wait(begun, 0, 0);
+    cancel.abort();
+    await pool.close();
+    expect(await Promise.race([running, Promise.resolve("still there")])).toMatchObject({ started: true });
+  });
 
   test("takes no task, and may be closed again", async () => {
     const pool = open({ threads: 1 });

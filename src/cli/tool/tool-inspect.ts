@@ -6,7 +6,6 @@ import { print, type Terminal } from "../terminal.ts";
 import { shorten } from "./bounded-text.ts";
 import type { ToolCommand } from "./tool-command.ts";
 
-const MAX_EXPORTS = 1_000;
 /** Characters of JSON text: of one export, and of all together. */
 const MAX_EXPORT_LENGTH = 65_536;
 const MAX_TOTAL_LENGTH = 2_000_000;
@@ -27,11 +26,11 @@ export async function inspectTool(
   }
 }
 
-/** A small component can export types that are endless when written out, in endless numbers. */
+/** A small component can export types that are long when written out, many times. */
 function boundExports(exports: readonly InspectedExport[]): object {
   const listed: object[] = [];
   let length = 0;
-  for (const each of exports.slice(0, MAX_EXPORTS)) {
+  for (const each of exports) {
     const bounded = boundExport(each);
     length += JSON.stringify(bounded).length;
     if (length > MAX_TOTAL_LENGTH) break;

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { entryBeside } from "../entry.ts";
+import { entryFile } from "../entry.ts";
 import { checkOutput } from "../output.ts";
 import type { PoolOutcome } from "../pool-task.ts";
 import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
@@ -12,7 +12,7 @@ export class WorkerRunner {
   readonly #pool: WorkerPool;
 
   constructor(options: WorkerPoolOptions = {}) {
-    this.#pool = new WorkerPool({ entry: entryBeside(import.meta.filename, "worker-entry") }, options);
+    this.#pool = new WorkerPool({ entry: entryFile("sandboxes/host/worker-entry") }, options);
   }
 
   /** @throws {ToolPreparationError} when the module is not there. Its export is looked up by the first call. */

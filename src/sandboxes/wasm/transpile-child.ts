@@ -1,15 +1,14 @@
 import { buffer } from "node:stream/consumers";
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
-import { entryBeside } from "../entry.ts";
 import { MARK } from "./compilation-report.ts";
 import { MAX_GENERATED_BYTES, TRANSPILE_OPTIONS, VALID } from "./transpile-options.ts";
 
 /**
  * The disposable process in which jco and V8's compiler first see a component: a bug that a component can reach
- * there, and code that takes endlessly to compile, end here. It is started with the address of jco, reads the
- * component from its input, and writes its verdict between marks: `VALID`, or "-" and the reason. V8 writes beside it
- * what each function took to compile.
+ * there, and code that takes endlessly to compile, end here. It is started with the address of jco, the path of the
+ * thread that watches what it takes, and the most CPU time in ms; reads the component from its input, and writes its
+ * verdict between marks: `VALID`, or "-" and the reason. V8 writes beside it what each function took to compile.
  */
 type Jco = typeof import("@bytecodealliance/jco-transpile/component");
 
@@ -46,7 +45,7 @@ function describe(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-new Worker(entryBeside(import.meta.filename, "memory-watch")).unref();
+new Worker(process.argv[3] ?? "", { workerData: Number(process.argv[4]) }).unref();
 const verdict = await validate(await buffer(process.stdin)).catch(
   (thrown: unknown) => `-${describe(thrown).slice(0, 4_096)}`,
 );

@@ -3,18 +3,39 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, sep } from "node:path";
 import { pathToFileURL } from "node:url";
-import { entryBeside } from "../entry.ts";
+import { entryFile } from "../entry.ts";
 import { ToolPreparationError } from "../sandbox.ts";
 import { CompilationReport } from "./compilation-report.ts";
 import { VALID } from "./transpile-options.ts";
 
-const TIMEOUT_MS = 10_000;
+/** What a child works. Its wall time says more of what else the machine does, and has a bound only to end at all. */
+const MAX_CPU_MS = 10_000;
+const TIMEOUT_MS = 30_000;
 const HEAP_MIB = 512;
 /** Pages of 64 KiB: 1 GiB for jco, which is WebAssembly itself. */
 const WASM_PAGES = 16_384;
 const MAX_CHILDREN = 2;
 
 const jco = createRequire(import.meta.url).resolve("@bytecodealliance/jco-transpile/component");
+const CHILD = entryFile("sandboxes/wasm/transpile-child");
+const MEMORY_WATCH = entryFile("sandboxes/wasm/memory-watch");
+
+/** Node's permission model: the process may read jco and itself, and start the thread that jco's shim needs. */
+const CHILD_FLAGS: readonly string[] = [
+  "--no-warnings",
+  "--permission",
+  "--allow-worker",
+  `--allow-fs-read=${dirname(CHILD)}${sep}*`,
+  `--allow-fs-read=${enclosingModules(jco)}${sep}*`,
+  `--max-old-space-size=${HEAP_MIB}`,
+  `--wasm-max-mem-pages=${WASM_PAGES}`,
+];
+
+/** Why the child was ended, by the signal that did it: `memory-watch.ts`, and the timeout here. */
+const ENDED_BY: ReadonlyMap<NodeJS.Signals | null, string> = new Map([
+  ["SIGKILL", `validating and compiling it took longer than ${TIMEOUT_MS} ms, or too much memory`],
+  ["SIGTERM", `validating and compiling it took more than ${MAX_CPU_MS} ms of CPU time`],
+]);
 
 /** The version of jco: its verdict is no other's. */
 export function jcoVersion(): string {
@@ -66,8 +87,8 @@ function runChild(binary: Uint8Array, signal: AbortSignal): Promise<CompilationR
     fail("the sandbox is closed");
     return promise;
   }
-  const entry = entryBeside(import.meta.filename, "transpile-child");
-  const child = spawn(process.execPath, [...childFlags(entry), entry, pathToFileURL(jco).href], {
+  const args = [pathToFileURL(jco).href, MEMORY_WATCH, String(MAX_CPU_MS)];
+  const child = spawn(process.execPath, [...CHILD_FLAGS, CHILD, ...args], {
     env: {},
     stdio: ["pipe", "pipe", "pipe"],
     timeout: TIMEOUT_MS,
@@ -87,26 +108,9 @@ function runChild(binary: Uint8Array, signal: AbortSignal): Promise<CompilationR
   });
   child.on("close", (code, killedBy) => {
     if (code === 0 && report.verdict !== undefined) resolve(report);
-    else if (killedBy === "SIGKILL") {
-      fail(`validating and compiling it took longer than ${TIMEOUT_MS} ms, or too much memory`);
-    } else fail(`jco broke on it (exit ${code ?? killedBy}): ${stderr}`);
+    else fail(ENDED_BY.get(killedBy) ?? `jco broke on it (exit ${code ?? killedBy}): ${stderr}`);
   });
   return promise;
-}
-
-/** Node's permission model: the process may read jco and itself, and start the thread that jco's shim needs. */
-function childFlags(entry: string): readonly string[] {
-  return [
-    "--no-warnings",
-    "--permission",
-    "--allow-worker",
-    `--allow-fs-read=${dirname(entry)}${sep}*`,
-    // For the error class that a module of ours imports.
-    `--allow-fs-read=${dirname(dirname(entry))}${sep}*`,
-    `--allow-fs-read=${enclosingModules(jco)}${sep}*`,
-    `--max-old-space-size=${HEAP_MIB}`,
-    `--wasm-max-mem-pages=${WASM_PAGES}`,
-  ];
 }
 
 /** The outermost `node_modules` around a module: its imports may be resolved anywhere up to there. */

@@ -3,7 +3,7 @@ import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import type { CapabilityName } from "../../policy/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
 import { workspaceIsSupported } from "../../workspace/fd-path.ts";
-import { entryBeside } from "../entry.ts";
+import { entryFile } from "../entry.ts";
 import type { ToolImplementations } from "../implementation.ts";
 import { type Sandbox, type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
 import { untilAborted } from "../until-aborted.ts";
@@ -119,7 +119,7 @@ export class WasmSandbox implements Sandbox {
   #openPool(): WorkerPool {
     this.#refuseIfClosed();
     this.#pool ??= new WorkerPool(
-      { entry: entryBeside(import.meta.filename, "worker-entry"), limits: THREAD_LIMITS },
+      { entry: entryFile("sandboxes/wasm/worker-entry"), limits: THREAD_LIMITS },
       this.#workers,
     );
     return this.#pool;

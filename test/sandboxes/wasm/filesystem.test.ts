@@ -208,6 +208,7 @@ describe.runIf(isHere)("a component", () => {
   test("that declares other types than the interface has is ended, and reaches nothing", () => {
     const [directory] = tree.open();
     const descriptor = descriptorOf(directory);
+    const writer = () => descriptorOf(openFile(directory, "ok.txt", { write: true })).writeViaStream(0n);
     const lies: readonly (() => unknown)[] = [
       () => descriptor.openAt([], 5 as never, [], []),
       () => descriptor.openAt(undefined as never, "ok.txt", [], ["read"]),
@@ -216,6 +217,10 @@ describe.runIf(isHere)("a component", () => {
       () => descriptor.isSameObject(descriptorOf as never),
       () => descriptorOf(openFile(directory, "ok.txt", { write: true })).write("text" as never, 0n),
       () => descriptorOf(openFile(directory, "ok.txt", { write: true })).setSize(0 as never),
+      () => writer().write("text" as never),
+      // Of which no number of bytes could be counted.
+      () => writer().write({ length: "much" } as never),
+      () => writer().blockingWriteAndFlush([1, 2, 3] as never),
     ];
     for (const lie of lies) expect(lie).toThrow(TypeError);
     expect(contents("ok.txt")).toBe("OK");

@@ -7,6 +7,9 @@ import type { JsonValue } from "../../../src/json/value.ts";
 import type { ResourceLimits } from "../../../src/policy/limits.ts";
 import type { NetGrant } from "../../../src/policy/net-grant.ts";
 import type { SandboxOutcome } from "../../../src/sandboxes/sandbox.ts";
+import { BodyBudget } from "../../../src/sandboxes/wasm/wasi/http/body-budget.ts";
+import { Fields } from "../../../src/sandboxes/wasm/wasi/http/fields.ts";
+import { OutgoingBody } from "../../../src/sandboxes/wasm/wasi/http/outgoing-body.ts";
 import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { echo, serve } from "../../egress/servers.ts";
 import { outsideComponent } from "../../fixtures/wasm/outside-component.ts";
@@ -216,6 +219,18 @@ describe("a component with the capability 'net'", () => {
     });
     const outcome = await send({ authority: `api.test:${port}` }, { limits: { netBytes: 2 ** 16 } });
     expect(outputOf(outcome)).toEqual({ error: CODE.responseBodySize });
+  });
+
+  test("that declares other types than the interface has is ended, and this process is not filled", () => {
+    const budget = new BodyBudget(10);
+    const body = new OutgoingBody(budget);
+    // What would be a length of its own in JavaScript.
+    const lie = { length: 2 ** 26 } as never;
+    expect(() => Fields.fromList([["a", lie]])).toThrow(TypeError);
+    expect(() => new Fields().append("a", lie)).toThrow(TypeError);
+    expect(() => new Fields().set("a", [lie])).toThrow(TypeError);
+    expect(() => body.write().write({ length: "much" } as never)).toThrow(TypeError);
+    expect(budget.leftBytes).toBe(10);
   });
 
   test("is ended by its deadline while a server does not answer, and the connection with it", async () => {

@@ -5,6 +5,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { KeyValueStores } from "../../../src/key-value/key-value-store.ts";
 import { MemoryKeyValue } from "../../../src/key-value/memory-key-value.ts";
 import type { SandboxOutcome, SandboxTask } from "../../../src/sandboxes/sandbox.ts";
+import type { CurrentCall } from "../../../src/sandboxes/wasm/host/current-call.ts";
+import { keyValue } from "../../../src/sandboxes/wasm/host/key-value.ts";
 import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { outsideComponent } from "../../fixtures/wasm/outside-component.ts";
 import { wasmTask } from "../../fixtures/wasm/task.ts";
@@ -122,6 +124,36 @@ describe("a component with a key-value store", () => {
     const limits = { wallTimeMs: 300 };
     expect(await run("get", ["notes", "a"], { limits }, silent)).toMatchObject({ status: "timeout" });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  });
+
+  test("writes nothing once it is over, although its store opens later", async () => {
+    const { promise: opened, resolve } = Promise.withResolvers<void>();
+    const written: string[] = [];
+    const store = {
+      get: () => undefined,
+      set: (key: string) => void written.push(key),
+      delete: (key: string) => void written.push(key),
+      listKeys: () => [],
+    };
+    const slow = open({ open: () => opened.then(() => store) });
+    const limits = { wallTimeMs: 300 };
+    for (const tool of ["set", "delete"]) {
+      const outcome = await run(tool, ["notes", "a", "1"], { limits }, slow);
+      expect(outcome).toMatchObject({ status: "timeout", effect: "none" });
+    }
+    resolve();
+    await opened;
+    await new Promise((settled) => setImmediate(settled));
+    expect(written).toEqual([]);
+  });
+
+  test("that hands over something else than bytes is ended", () => {
+    const asked: unknown[] = [];
+    const call = { ask: (request: unknown) => asked.push(request) } as unknown as CurrentCall;
+    const { set } = keyValue(() => call) as { set: (...args: unknown[]) => void };
+    expect(() => set("notes", "a", { length: 2 ** 26 })).toThrow(TypeError);
+    expect(() => set("notes", "a", "text")).toThrow(TypeError);
+    expect(asked).toEqual([]);
   });
 
   test("cannot be granted one where the embedder has none", () => {

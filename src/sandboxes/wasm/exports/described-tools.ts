@@ -4,10 +4,12 @@ import {
   type SandboxOutcome,
   type SandboxRouter,
   type SandboxTask,
+  type TaskObserver,
   ToolPreparationError,
 } from "../../sandbox.ts";
 import { GUEST_DESCRIBE } from "../guest-interface.ts";
 import type { WasmImplementation } from "../implementation.ts";
+import { LastLines } from "./last-lines.ts";
 
 /** A component has this long to tell what its tools are. */
 const LIMITS = Object.freeze({ wallTimeMs: 5_000, outputBytes: 1_024 * 1_024 });
@@ -23,7 +25,7 @@ interface DescribedTool {
 /**
  * The tools that a component of the world `sandgate:tool` describes. It runs in the sandbox, without any grant.
  *
- * @throws {ToolPreparationError} when it does not answer.
+ * @throws {ToolPreparationError} when it does not answer: with what it logged last.
  */
 export async function describedTools(
   component: WasmImplementation["component"],
@@ -31,8 +33,14 @@ export async function describedTools(
 ): Promise<readonly DescribedTool[]> {
   const sandbox = await sandboxes.route("wasm");
   if (sandbox === undefined) throw new ToolPreparationError("the sandbox is closed");
-  const outcome = await sandbox.run(describeTask(component, sandbox.defaults));
-  if (outcome.status !== "completed") throw new ToolPreparationError(`its 'describe' ${explain(outcome)}`);
+  const log = new LastLines();
+  const outcome = await sandbox.run(describeTask(component, sandbox.defaults, log));
+  if (outcome.status !== "completed") {
+    const logged = String(log);
+    throw new ToolPreparationError(
+      `its 'describe' ${explain(outcome)}${logged === "" ? "" : `; it logged: ${logged}`}`,
+    );
+  }
   // The function's type was checked: it gives a list of records of three strings.
   return (outcome.output as readonly JsonObject[]).map((definition) => {
     const name = String(definition["name"]);
@@ -48,6 +56,7 @@ export async function describedTools(
 function describeTask(
   component: WasmImplementation["component"],
   defaults: SandboxTask["limits"],
+  observer: TaskObserver,
 ): SandboxTask {
   const input = Object.freeze({});
   return {
@@ -60,7 +69,7 @@ function describeTask(
     limits: { ...defaults, ...LIMITS },
     capabilities: {},
     signal: undefined,
-    observer: { output: () => {}, log: () => {} },
+    observer,
     embedder: undefined,
   };
 }

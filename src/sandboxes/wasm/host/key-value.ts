@@ -1,4 +1,5 @@
 import type { WasiMembers } from "../wasi/members.ts";
+import { requireBytes } from "../wasi/require-bytes.ts";
 import type { CurrentCall } from "./current-call.ts";
 import { okOrThrow } from "./ok-or-throw.ts";
 
@@ -11,8 +12,8 @@ export function keyValue(call: () => CurrentCall): WasiMembers {
       );
       return value === null ? undefined : new Uint8Array(Buffer.from(value, "base64"));
     },
-    set(store: unknown, key: unknown, value: Uint8Array): void {
-      const base64 = Buffer.from(value).toString("base64");
+    set(store: unknown, key: unknown, value: unknown): void {
+      const base64 = Buffer.from(requireBytes(value)).toString("base64");
       okOrThrow(
         call().ask<null, object>({ kind: "set", store: String(store), key: String(key), value: base64 }),
       );

@@ -1,21 +1,59 @@
 import { ToolPreparationError } from "../../sandbox.ts";
 import type { ComponentFunction } from "./link-plan.ts";
 import type { Exports } from "./scope.ts";
+import { functionSize } from "./type-size.ts";
 
 const MAX_FUNCTIONS = 20_000;
 
-/** Functions by their name; those of an exported interface as `interface#function`. */
+/**
+ * What all exported functions may come to together. Whoever looks at a component writes each one's type and schema
+ * out, and a few KB of a binary can export a large type thousands of times.
+ */
+const MAX_EXPORTS = 1_000;
+const MAX_PARTS = 200_000;
+const MAX_NAME_LENGTH = 8 * 1_024 * 1_024;
+
+/**
+ * Functions by their name; those of an exported interface as `interface#function`.
+ *
+ * @throws {ToolPreparationError} when there are too many, or they take and return too much to be written out.
+ */
 export function exportedFunctions(exports: Exports): ReadonlyMap<string, ComponentFunction> {
-  const functions = new Map<string, ComponentFunction>();
+  const functions = new ExportedFunctions();
+  let members = 0;
   for (const [name, definition] of exports) {
-    if (definition.sort === "function") functions.set(name, definition.function);
+    if (definition.sort === "function") functions.add(name, definition.function);
     if (definition.sort !== "instance") continue;
-    refuseTooManyFunctions(functions.size + definition.exports.size);
+    members += definition.exports.size;
+    refuseTooManyFunctions(members);
     for (const [member, inner] of definition.exports) {
-      if (inner.sort === "function") functions.set(`${name}#${member}`, inner.function);
+      if (inner.sort === "function") functions.add(`${name}#${member}`, inner.function);
     }
   }
-  return functions;
+  return functions.byName;
+}
+
+class ExportedFunctions {
+  readonly byName = new Map<string, ComponentFunction>();
+  #parts = 0;
+  #nameLength = 0;
+
+  add(name: string, added: ComponentFunction): void {
+    const { parts, nameLength } = functionSize(added.type);
+    this.#parts += parts;
+    this.#nameLength += name.length + nameLength;
+    bound("functions", this.byName.size + 1, MAX_EXPORTS);
+    bound("parts of types", this.#parts, MAX_PARTS);
+    bound("characters of names", this.#nameLength, MAX_NAME_LENGTH);
+    this.byName.set(name, added);
+  }
+}
+
+function bound(what: string, count: number, max: number): void {
+  if (count <= max) return;
+  throw new ToolPreparationError(
+    `its exports come to more than ${max} ${what}: export fewer functions, or smaller types`,
+  );
 }
 
 /** One interface of many functions can be imported or exported under many names. */

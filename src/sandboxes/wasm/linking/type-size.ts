@@ -1,16 +1,21 @@
 import { ToolPreparationError } from "../../sandbox.ts";
-import { casesOf, fieldsOf, type ValueType } from "./value-type.ts";
+import { casesOf, type FunctionType, fieldsOf, type ValueType } from "./value-type.ts";
 
 /** How much a type may hold, written out: a few bytes of a component can describe a type without end. */
 const MAX_PARTS = 10_000;
 const MAX_DEPTH = 100;
 
-interface Size {
+/** How much a type comes to when it is written out. */
+export interface TypeSize {
   readonly parts: number;
   readonly depth: number;
+  /** Characters of all names in it: a name stands once in the binary, and as often as its type is used in a text. */
+  readonly nameLength: number;
 }
 
-const sizes = new WeakMap<ValueType, Size>();
+const NOTHING: TypeSize = { parts: 1, depth: 0, nameLength: 0 };
+
+const sizes = new WeakMap<ValueType, TypeSize>();
 
 /**
  * Passes a type whose parts were passed before.
@@ -26,23 +31,56 @@ export function checkTypeSize(type: ValueType): void {
   }
 }
 
-function sizeOf(type: ValueType): Size {
+/** The size of what a function takes and returns. All of it was passed before. */
+export function functionSize({ params, result }: FunctionType): TypeSize {
+  return sumOf([...params.map(({ type }) => type), result], params.map(nameOf));
+}
+
+function sizeOf(type: ValueType): TypeSize {
   const known = sizes.get(type);
   if (known !== undefined) return known;
-  let parts = 1;
-  let depth = 0;
-  for (const part of partsOf(type)) {
-    const size = part === undefined ? { parts: 1, depth: 0 } : sizeOf(part);
-    parts += size.parts;
-    depth = Math.max(depth, size.depth);
-  }
-  const size = { parts, depth: depth + 1 };
+  const size = sumOf(partsOf(type), namesOf(type));
   sizes.set(type, size);
   return size;
+}
+
+function sumOf(types: readonly (ValueType | undefined)[], names: readonly string[]): TypeSize {
+  let parts = 1;
+  let depth = 0;
+  let nameLength = 0;
+  for (const type of types) {
+    const size = type === undefined ? NOTHING : sizeOf(type);
+    parts += size.parts;
+    depth = Math.max(depth, size.depth);
+    nameLength += size.nameLength;
+  }
+  for (const name of names) nameLength += name.length;
+  return { parts, depth: depth + 1, nameLength };
 }
 
 function partsOf(type: ValueType): readonly (ValueType | undefined)[] {
   if (type.kind === "list") return [type.element];
   if (type.kind === "flags") return type.names.map(() => undefined);
   return casesOf(type) ?? fieldsOf(type) ?? [];
+}
+
+function namesOf(type: ValueType): readonly string[] {
+  switch (type.kind) {
+    case "record":
+      return type.fields.map(nameOf);
+    case "variant":
+      return type.cases.map(nameOf);
+    case "enum":
+    case "flags":
+      return type.names;
+    case "own":
+    case "borrow":
+      return [type.resource.name];
+    default:
+      return [];
+  }
+}
+
+function nameOf({ name }: { readonly name: string }): string {
+  return name;
 }

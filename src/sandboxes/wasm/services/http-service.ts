@@ -1,12 +1,8 @@
 import type { Egress } from "../../../egress/egress.ts";
-import {
-  type Contact,
-  EgressError,
-  type EgressErrorCode,
-  type Traffic,
-} from "../../../egress/egress-error.ts";
-import type { EgressResponse, ResponseHeaders } from "../../../egress/request.ts";
+import { EgressError, type EgressErrorCode, type Traffic } from "../../../egress/egress-error.ts";
 import type { NetGrant } from "../../../policy/net-grant.ts";
+import { NetUse } from "../../net-use.ts";
+import { responseFields } from "../../response-fields.ts";
 import type { Effect } from "../../sandbox.ts";
 import type { TaggedValue } from "../abi/value.ts";
 import type { GuestReply, HttpReply, HttpRequest } from "../host/guest-request.ts";
@@ -24,9 +20,7 @@ export interface HttpScope {
 export class HttpService {
   readonly #openEgress: () => Egress;
   readonly #scope: HttpScope;
-  readonly #contacted: Contact[] = [];
-  #bytesUp = 0;
-  #bytesDown = 0;
+  readonly #use = new NetUse();
   #isSending = false;
 
   /** @param openEgress Called when a request is sent. */
@@ -37,13 +31,12 @@ export class HttpService {
 
   /** Every request that left may have changed something. */
   get effect(): Effect {
-    return this.#isSending || this.#contacted.length > 0 ? "unknown" : "none";
+    return this.#isSending || this.traffic !== undefined ? "unknown" : "none";
   }
 
   /** What went over the network; `undefined` where nothing did. */
   get traffic(): Traffic | undefined {
-    if (this.#contacted.length === 0) return undefined;
-    return { contacted: this.#contacted, bytesUp: this.#bytesUp, bytesDown: this.#bytesDown };
+    return this.#use.traffic;
   }
 
   /** Redirects are responses like others: whoever follows one asks again. */
@@ -51,7 +44,7 @@ export class HttpService {
     const { method, url, headers, body, leftMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = request;
     const { grants, netBytes, wallTimeMs } = this.#scope;
     if (grants.length === 0) return { error: { tag: "HTTP-request-denied" } };
-    const leftBytes = netBytes - this.#bytesUp - this.#bytesDown;
+    const leftBytes = netBytes - this.#use.bytes;
     this.#isSending = true;
     try {
       const response = await this.#openEgress().send({
@@ -65,36 +58,17 @@ export class HttpService {
           ...(betweenBytesTimeoutMs !== undefined && { betweenBytesTimeoutMs }),
         },
       });
-      this.#count(response.traffic);
-      return { ok: replyOf(response) };
+      this.#use.add(response.traffic);
+      const { status, body: received } = response;
+      return { ok: { status, headers: responseFields(response), body: received.toString("base64") } };
     } catch (error) {
       if (!(error instanceof EgressError)) throw error;
-      this.#count(error.traffic);
+      this.#use.add(error.traffic);
       return { error: ERRORS[error.code] };
     } finally {
       this.#isSending = false;
     }
   }
-
-  #count({ contacted, bytesUp, bytesDown }: Traffic): void {
-    this.#contacted.push(...contacted);
-    this.#bytesUp += bytesUp;
-    this.#bytesDown += bytesDown;
-  }
-}
-
-/** What no longer fits once a body is decoded (RFC 9110, section 8.4). */
-const OF_THE_CODING: readonly string[] = ["content-encoding", "content-length"];
-
-function replyOf({ status, headers, body }: EgressResponse): HttpReply {
-  const isCoded = headers["content-encoding"] !== undefined && body.length > 0;
-  return { status, headers: fieldsOf(headers, isCoded ? OF_THE_CODING : []), body: body.toString("base64") };
-}
-
-function fieldsOf(headers: ResponseHeaders, without: readonly string[]): HttpReply["headers"] {
-  return Object.entries(headers).flatMap(([name, value = []]) =>
-    without.includes(name) ? [] : [value].flat().map((one): [string, string] => [name, one]),
-  );
 }
 
 /** The cases of `error-code` in `wasi:http/types`. Why a request is denied is not for the component. */

@@ -60,6 +60,8 @@ export class KeyValueService {
     const { store: name } = request;
     const store = this.#opened.get(name) ?? (await stores.open(name, this.#scope.sessionId));
     this.#opened.set(name, store);
+    // Opening it may have taken longer than the call.
+    signal.throwIfAborted();
     switch (request.kind) {
       case "get": {
         const value = await store.get(request.key, signal);

@@ -7,6 +7,7 @@ import type { ComponentRecord, ComponentValue } from "../abi/value.ts";
 import { orErrorCode } from "./filesystem-error.ts";
 import { descriptorStat, metadataHash } from "./filesystem-stat.ts";
 import { appendStream, readStream, writeStream } from "./filesystem-streams.ts";
+import { requireBytes } from "./require-bytes.ts";
 import type { InputStream, OutputStream } from "./streams.ts";
 
 type Flags = readonly string[];
@@ -50,8 +51,8 @@ export class Descriptor {
       return [bytes, bytes.length === 0 && length > 0n];
     });
   }
-  write(bytes: Uint8Array, offset: bigint): bigint {
-    if (!(bytes instanceof Uint8Array)) throw new TypeError("what is written must be bytes");
+  write(given: Uint8Array, offset: bigint): bigint {
+    const bytes = requireBytes(given);
     orErrorCode(() => this.#file().write(toNumber(offset), bytes));
     return BigInt(bytes.length);
   }

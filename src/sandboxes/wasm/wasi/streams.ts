@@ -1,4 +1,5 @@
 import { Pollable } from "./poll.ts";
+import { requireBytes } from "./require-bytes.ts";
 
 /** Bytes that a stream takes at once. */
 const MAX_WRITE_BYTES = 65_536;
@@ -88,7 +89,8 @@ export class OutputStream {
   checkWrite(): bigint {
     return BigInt(MAX_WRITE_BYTES);
   }
-  write(bytes: Uint8Array): void {
+  write(given: Uint8Array): void {
+    const bytes = requireBytes(given);
     // The interface's rule: whoever writes more than `check-write` allowed traps.
     if (bytes.length > MAX_WRITE_BYTES) throw new RangeError("a stream was given too much at once");
     this.#sink(bytes);

@@ -8,7 +8,7 @@ import { ToolRegistry } from "../../../../src/engine/registry.ts";
 import type { JsonObject, JsonValue } from "../../../../src/json/value.ts";
 import { allow } from "../../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../../src/sandboxes/router.ts";
-import type { SandboxOutcome } from "../../../../src/sandboxes/sandbox.ts";
+import { type SandboxOutcome, ToolPreparationError } from "../../../../src/sandboxes/sandbox.ts";
 import { componentTools } from "../../../../src/sandboxes/wasm/exports/component-tools.ts";
 import { WasmSandbox } from "../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { contractComponent } from "../../../fixtures/wasm/contract-component.ts";
@@ -330,5 +330,38 @@ describe("the tools of a component", () => {
   ])("are missing when it %s", async (_what, describeBody, reason) => {
     const component = await watComponent({ describe: describeBody });
     await expect(componentTools(component, sandboxes)).rejects.toThrow(`its 'describe' ${reason}`);
+  });
+
+  /** A component whose `describe` logs a text so many times, and traps. */
+  const logging = (text: string, times: number): Promise<Uint8Array> =>
+    watComponent({
+      memory: `(import "sandgate:tool/host@0.1.0" "log" (func $log (param i32 i32 i32)))
+        (memory (export "memory") 1)`,
+      fields: `(data (i32.const 4096) ${JSON.stringify(text)}) (global $left (mut i32) (i32.const ${times}))`,
+      describe: `(loop
+          (call $log (i32.const 3) (i32.const 4096) (i32.const ${text.length}))
+          (global.set $left (i32.sub (global.get $left) (i32.const 1)))
+          (br_if 0 (global.get $left)))
+        unreachable`,
+    });
+
+  test("are missing with what it logged, so that its author sees why", async () => {
+    await expect(componentTools(await logging("no catalogue: HTTP 500", 2), sandboxes)).rejects.toThrow(
+      new ToolPreparationError(
+        "its 'describe' failed: Tool trapped: unreachable; it logged: " +
+          "no catalogue: HTTP 500 | no catalogue: HTTP 500",
+      ),
+    );
+  });
+
+  test("are missing with the end of a long log, and nothing in it that a terminal obeys", async () => {
+    const problem: unknown = await componentTools(await logging("\t[2Jxyz", 1_000), sandboxes).catch(
+      (error: unknown) => error,
+    );
+    expect(problem).toBeInstanceOf(ToolPreparationError);
+    const { message } = problem as ToolPreparationError;
+    expect(message.length).toBeLessThan(1_000);
+    expect(message).toMatch(/it logged: .*\ufffd\[2Jxyz \| /);
+    expect(message).not.toMatch(/\p{Cc}/u);
   });
 });

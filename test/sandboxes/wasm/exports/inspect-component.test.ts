@@ -44,6 +44,36 @@ describe("inspecting a component", () => {
     );
   });
 
+  test("refuses one whose exports come to too much, before it writes anything of them", async () => {
+    const label = (length: number, index: number): string => `${"x".repeat(length)}${index}`;
+    const record = (fields: number, length: number): string =>
+      `record ${Array.from({ length: fields }, (_, i) => `(field "${label(length, i)}" u8)`).join(" ")}`;
+    const exported = (count: number, type: string): Promise<Uint8Array> =>
+      parse(`(component
+        (core module $m (memory (export "m") 1) (func (export "f") (param i32))
+          (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 0))
+        (core instance $i (instantiate $m))
+        (type $t (${type}))
+        (export $u "t" (type $t))
+        (func $f (param "v" $u) (canon lift (core func $i "f")
+          (memory $i "m") (realloc (func $i "realloc"))))
+        ${Array.from({ length: count }, (_, i) => `(export "f${i}" (func $f))`).join("\n")})`);
+    const inspected = await inspectComponent(await exported(40, record(4_000, 1)));
+    expect(inspected.exports).toHaveLength(40);
+    const problem = async (binary: Promise<Uint8Array>): Promise<string> =>
+      inspectComponent(await binary).then(String, (error: Error) => `${error.name}: ${error.message}`);
+    const mend = "export fewer functions, or smaller types";
+    expect(await problem(exported(4_000, record(4_000, 1)))).toBe(
+      `ToolPreparationError: its exports come to more than 200000 parts of types: ${mend}`,
+    );
+    expect(await problem(exported(1_001, record(17, 1)))).toBe(
+      `ToolPreparationError: its exports come to more than 1000 functions: ${mend}`,
+    );
+    expect(await problem(exported(1_000, record(17, 1_000)))).toBe(
+      `ToolPreparationError: its exports come to more than 8388608 characters of names: ${mend}`,
+    );
+  });
+
   test("refuses what registration refuses", async () => {
     await expect(inspectComponent(await parse("(module)"))).rejects.toThrow(/core module and no component/);
     await expect(inspectComponent("/nowhere.wasm")).rejects.toThrow(/cannot be read/);

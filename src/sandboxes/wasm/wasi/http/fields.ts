@@ -1,4 +1,5 @@
 import type { ComponentValue } from "../../abi/value.ts";
+import { requireBytes } from "../require-bytes.ts";
 
 /** What is between the host and its peer: a component has no say in it. */
 const FORBIDDEN: ReadonlySet<string> = new Set([
@@ -121,7 +122,7 @@ function checkName(name: string): string {
 
 function checkField(name: string, value: Uint8Array): Field {
   checkName(name);
-  const text = Buffer.from(value).toString("latin1");
+  const text = Buffer.from(requireBytes(value)).toString("latin1");
   if (!VALUE.test(text)) throw { tag: "invalid-syntax" };
   return [name, text];
 }

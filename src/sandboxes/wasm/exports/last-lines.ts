@@ -1,0 +1,27 @@
+import type { TaskObserver } from "../../sandbox.ts";
+
+const MAX_LINES = 16;
+/** In UTF-16 code units. */
+const MAX_LENGTH = 800;
+
+/** What a terminal obeys or hides instead of showing it. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+
+/** Keeps the last lines that a task logs, which tell best why it failed. What it streams is not kept. */
+export class LastLines implements TaskObserver {
+  readonly #lines: string[] = [];
+
+  output(): void {}
+
+  log(_level: string, message: string): void {
+    this.#lines.push(message);
+    if (this.#lines.length > MAX_LINES) this.#lines.shift();
+  }
+
+  /** The end of the log as one printable line; empty when nothing was logged. */
+  toString(): string {
+    const all = this.#lines.join(" | ");
+    const end = all.length > MAX_LENGTH ? `…${all.slice(-MAX_LENGTH)}` : all;
+    return end.replace(UNPRINTABLE, "\ufffd");
+  }
+}
