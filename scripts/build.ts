@@ -14,7 +14,7 @@ const ALONE = globSync(
   [
     "sandboxes/thread-main.ts",
     "sandboxes/*/worker-entry.ts",
-    "sandboxes/wasm/{transpile-child,memory-watch}.ts",
+    "sandboxes/wasm/{transpile-child,resource-watch}.ts",
   ],
   { cwd: "src" },
 ).map((file) => file.replace(/\.ts$/, ""));

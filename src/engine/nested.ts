@@ -77,16 +77,19 @@ export function narrowGrant(
  */
 export function narrowLimits(
   own: ResourceLimits,
+  { capabilities }: ExecutionGrant,
   { limits: left }: Caller,
   sandbox: Sandbox,
   { tool }: RegisteredTool,
 ): ResourceLimits {
-  const names = LIMIT_NAMES.filter((name) => {
+  const inherited = sandbox.inheritedLimits?.(tool) ?? LIMIT_NAMES;
+  const shared: { [Name in LimitName]?: number } = {};
+  for (const name of LIMIT_NAMES) {
     const value = left[name];
-    return value !== undefined && value > 0 && sandbox.unenforceable({ [name]: value }, tool) === undefined;
-  });
-  const shared = Object.fromEntries(names.map((name) => [name, left[name]])) as {
-    [Name in LimitName]?: number;
-  };
+    if (value === undefined || value <= 0) continue;
+    if (name === "nestedCalls" && capabilities.tools === undefined) continue;
+    if (own[name] === undefined && !inherited.includes(name)) continue;
+    if (sandbox.unenforceable({ [name]: value }, tool) === undefined) shared[name] = value;
+  }
   return Object.freeze(strictestLimits(own, shared));
 }

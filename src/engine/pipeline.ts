@@ -87,7 +87,7 @@ export class Pipeline {
     const grant = this.#grant as ExecutionGrant;
     const own = effectiveLimits(this.#registered, grant, sandbox);
     this.#sandbox = sandbox;
-    this.#limits = this.#narrowLimits(own, sandbox);
+    this.#limits = this.#narrowLimits(own, grant, sandbox);
     return chain(passStart(this.#call, this.#arguments, grant, this.#ctx), this, this.#runTask);
   }
 
@@ -116,8 +116,8 @@ export class Pipeline {
     return upperBound === undefined ? granted : boundGrant(granted, upperBound);
   }
 
-  #narrowLimits(own: ResourceLimits, sandbox: Sandbox): ResourceLimits {
-    if (this.#caller !== undefined) return narrowLimits(own, this.#caller, sandbox, this.#registered);
+  #narrowLimits(own: ResourceLimits, grant: ExecutionGrant, sandbox: Sandbox): ResourceLimits {
+    if (this.#caller !== undefined) return narrowLimits(own, grant, this.#caller, sandbox, this.#registered);
     const { upperBound } = this.#ctx;
     return upperBound === undefined ? own : boundLimits(this.#granted, upperBound, sandbox);
   }

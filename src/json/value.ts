@@ -22,22 +22,31 @@ export class JsonValueError extends Error {
 /**
  * Freezes a tree fresh from `JSON.parse`, so that nobody who sees it later can change what was checked.
  *
- * @throws {JsonValueError} when the tree is deeper than {@link MAX_DEPTH} or has a member named `__proto__`,
- *   which no honest sender has and which changes prototypes in careless code.
+ * @throws {JsonValueError} when the tree is deeper than {@link MAX_DEPTH}, has a number that overflowed (`1e999`),
+ *   or has a member named `__proto__`, which no honest sender has and which changes prototypes in careless code.
  */
 export function freezeJson<T extends JsonValue>(value: T): T {
-  if (typeof value === "object" && value !== null) freezeTree(value, 1);
+  freezeValue(value, 0);
   return value;
+}
+
+function freezeValue(value: JsonValue | undefined, depth: number): void {
+  if (typeof value === "object" && value !== null) freezeTree(value, depth + 1);
+  // ECMAScript reads what a double cannot hold as infinity, which is no JSON, and `null` when it is written again.
+  else if (typeof value === "number" && !Number.isFinite(value)) {
+    throw new JsonValueError("a number that is too large for a double");
+  }
 }
 
 function freezeTree(node: JsonObject | readonly JsonValue[], depth: number): void {
   if (depth > MAX_DEPTH) throw new JsonValueError(`nested deeper than ${MAX_DEPTH} levels`);
   if (Array.isArray(node)) {
-    for (const item of node) if (typeof item === "object" && item !== null) freezeTree(item, depth + 1);
+    for (let index = 0; index < node.length; index++) freezeValue(node[index], depth);
   } else {
-    for (const [key, member] of Object.entries(node)) {
+    const members = node as JsonObject;
+    for (const key of Object.keys(members)) {
       if (key === "__proto__") throw new JsonValueError("a member named '__proto__' is not allowed");
-      if (typeof member === "object" && member !== null) freezeTree(member, depth + 1);
+      freezeValue(members[key], depth);
     }
   }
   Object.freeze(node);

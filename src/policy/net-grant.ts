@@ -1,3 +1,5 @@
+import { isIP } from "node:net";
+
 /**
  * Where a tool may send requests: an origin, or one whose names may also have addresses that are not public.
  * An origin is `https://api.example.com`, with the port where it is not the scheme's own. `*.` in front of a
@@ -14,7 +16,7 @@ export type NetGrant =
 /** What an origin must look like, as a pattern of JSON Schema. */
 export const ORIGIN_PATTERN: string = String.raw`^https?://(\*|(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(:(\*|[0-9]{1,5}))?$`;
 
-/** What a range of addresses must look like, as a pattern of JSON Schema. */
+/** What a range of addresses must look like, as a pattern of JSON Schema: not every text that does is one. */
 export const CIDR_PATTERN = "^([0-9]{1,3}(\\.[0-9]{1,3}){3}/[0-9]{1,2}|[0-9a-f:.]*:[0-9a-f:.]*/[0-9]{1,3})$";
 
 const ORIGIN = new RegExp(ORIGIN_PATTERN);
@@ -82,11 +84,19 @@ export function checkNetGrant(grant: unknown): NetGrant {
   }
   parseOrigin(origin);
   for (const range of addresses) {
-    if (typeof range !== "string" || !CIDR.test(range)) {
+    if (!isRange(range)) {
       throw new TypeError(`capability 'net' has addresses that are no ranges such as 10.0.0.0/8: '${range}'`);
     }
   }
   return Object.freeze({ origin, addresses: Object.freeze([...addresses]) });
+}
+
+/** An address and the length of a prefix that an address of its version has (RFC 4632, RFC 4291 section 2.3). */
+function isRange(range: unknown): range is string {
+  if (typeof range !== "string" || !CIDR.test(range)) return false;
+  const [address = "", prefix] = range.split("/");
+  const version = isIP(address);
+  return version !== 0 && Number(prefix) <= (version === 4 ? 32 : 128);
 }
 
 /** What both sets of grants give: the narrower origin, with the addresses that both name. */

@@ -31,6 +31,12 @@ export interface Sandbox {
   unenforceable(limits: ResourceLimits, implementations: ToolImplementations): LimitName | undefined;
 
   /**
+   * The limits of a caller that a tool inherits from the tool that calls it, where {@link unenforceable} cannot tell:
+   * somebody elsewhere enforces each limit, or refuses the call for it. Default: all that it can enforce.
+   */
+  inheritedLimits?(implementations: ToolImplementations): readonly LimitName[] | undefined;
+
+  /**
    * Does once what a tool's first call would otherwise wait for: reads, checks, compiles.
    *
    * @throws {ToolPreparationError} when the tool cannot run here.

@@ -47,6 +47,17 @@ describe("prints what became of the calls", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });
 
+  test("in full, however much it is", async () => {
+    const add = 'export const add = ({ a, b }) => "x".repeat(a * b);';
+    const files = { "tools/host.mjs": `${add} export const wait = add, broken = add;` };
+    const { code, stdout } = await dispatch([{ id: "1", name: "add", arguments: { a: 1_000, b: 500 } }], {
+      args: ["--output", "json"],
+      files,
+    });
+    expect(JSON.parse(stdout).executions[0].output).toBe("x".repeat(500_000));
+    expect(code).toBe(0);
+  });
+
   test("as JSON", async () => {
     const { code, stdout } = await dispatch(CALLS, { args: ["--output", "json"] });
     const { executions } = JSON.parse(stdout);

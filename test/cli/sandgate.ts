@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 import { run } from "../../src/cli/run.ts";
 
@@ -24,27 +25,28 @@ export async function sandgate(argv: readonly string[], options: TerminalOptions
   const { stdin = "", columns, signal } = options;
   const stdout = Object.assign(new PassThrough(), columns !== undefined && { columns });
   const stderr = new PassThrough();
+  // Read while it runs: whoever writes much waits until somebody reads.
+  const written = Promise.all([text(stdout), text(stderr)]);
   const code = await run(argv, {
     stdin: stdin instanceof Readable ? stdin : Readable.from([Buffer.from(stdin)]),
     stdout,
     stderr,
     ...(signal && { signal }),
   });
-  return { code, stdout: readAll(stdout), stderr: readAll(stderr) };
-}
-
-function readAll(stream: PassThrough): string {
-  return String(stream.read() ?? "");
+  stdout.end();
+  stderr.end();
+  const [out, err] = await written;
+  return { code, stdout: out, stderr: err };
 }
 
 /** Writes files into a folder that lives as long as the test; returns the folder. */
 export async function createFolder(files: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "sandgate-cli-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  for (const [name, text] of Object.entries(files)) {
+  for (const [name, content] of Object.entries(files)) {
     const path = join(folder, name);
     await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, text);
+    await writeFile(path, content);
   }
   return folder;
 }

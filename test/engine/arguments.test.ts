@@ -28,6 +28,11 @@ describe("arguments are refused with a text that says what to mend", () => {
       "Invalid arguments: an integer that a double cannot hold exactly (send it as a string) at position 5",
     ],
     [
+      "a number that overflows",
+      '{"b":1e999}',
+      "Invalid arguments: a number that is too large for a double at position 5",
+    ],
+    [
       "an object within a string",
       '"{\\"a\\":\\"x\\"}"',
       "Invalid arguments: the arguments are a string that holds JSON: send the object itself; must be object",

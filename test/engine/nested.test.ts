@@ -14,6 +14,7 @@ import {
 } from "../../src/policy/policy.ts";
 import type { ToolImplementations } from "../../src/sandboxes/implementation.ts";
 import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { startExecutor } from "../executor/harness.ts";
 import { recordEvents } from "./helpers.ts";
 
 // One thread: a call that waited for another in a thread of its own would wait for ever.
@@ -237,6 +238,69 @@ describe("a nested call has no more authority than both:", () => {
     const nested = seen.find((event) => event.type === "tool.failed" && event.callId === "call/1");
     const enforced = nested?.type === "tool.failed" ? nested.execution.receipt.enforced : {};
     expect(enforced.wallTimeMs).toBeLessThanOrEqual(200);
+  });
+});
+
+describe("a nested call that runs on an executor", () => {
+  const outer = `
+    try { return await tools.call("far", { n: 1 }); } catch (error) { return [error.code, error.message]; }`;
+  const object = { description: "", inputSchema: { type: "object" } };
+  const MIB = 1_024 * 1_024;
+
+  /** The output of `outer`, and the limits under which `far` ran. */
+  async function runFar(
+    farTool: ToolImplementations,
+    far: Partial<GrantOptions> = {},
+    outerLimits: GrantOptions["limits"] = {},
+  ): Promise<{ readonly output: unknown; readonly enforced: unknown }> {
+    const executor = await startExecutor([defineTool({ ...object, name: "far", ...farTool })], {
+      policy: {
+        check: ({ tool }) =>
+          allow({ sandbox: tool.sandboxes[0] ?? "host", capabilities: toolsFor(tool.sandboxes) }),
+      },
+    });
+    const { events, seen } = recordEvents();
+    const { output } = await run({
+      tools: { outer, far: { remote: { executor: `http://${executor.address}` } } },
+      grants: {
+        outer: { sandbox: "quickjs", capabilities: { tools: ["*"] }, limits: outerLimits },
+        far: { sandbox: "remote", ...far },
+      } as Record<string, Partial<GrantOptions>>,
+      more: { events },
+    });
+    const end = seen.find((event) => "execution" in event && event.callId === "call/1");
+    return { output, enforced: end && "execution" in end ? end.execution.receipt.enforced : undefined };
+  }
+
+  const echo: ToolImplementations = { host: (input) => input };
+  const quickjs: ToolImplementations = { quickjs: { source: "export default (input) => input" } };
+
+  test("is not refused for what its caller's sandbox limits by itself", async () => {
+    const { output, enforced } = await runFar(echo);
+    expect(output).toEqual({ n: 1 });
+    expect(Object.keys(enforced as object).sort()).toEqual(["outputBytes", "wallTimeMs"]);
+  });
+
+  test("has no more time and output than its caller", async () => {
+    const { enforced } = await runFar(echo, {}, { wallTimeMs: 20_000, outputBytes: 700 });
+    expect(enforced).toMatchObject({ outputBytes: 700 });
+    expect((enforced as { wallTimeMs: number }).wallTimeMs).toBeLessThanOrEqual(20_000);
+  });
+
+  test("has the least of both where its own grant names a limit too", async () => {
+    const far = { limits: { memoryBytes: 48 * MIB } };
+    expect((await runFar(quickjs, far, { memoryBytes: 32 * MIB })).enforced).toMatchObject({
+      memoryBytes: 32 * MIB,
+    });
+    expect((await runFar(echo, far)).output).toEqual([
+      "limit_unenforceable",
+      "Tool 'far' was not run: its memory limit cannot be enforced in the 'host' sandbox",
+    ]);
+  });
+
+  test("may make no more calls than its caller has left, if it may make any", async () => {
+    const far = { capabilities: { tools: ["*"] } };
+    expect((await runFar(quickjs, far, { nestedCalls: 3 })).enforced).toMatchObject({ nestedCalls: 2 });
   });
 });
 

@@ -1,5 +1,7 @@
+import fc from "fast-check";
+import ipaddr from "ipaddr.js";
 import { describe, expect, test } from "vitest";
-import { isWithinOrigin, parseOrigin } from "../../src/policy/net-grant.ts";
+import { checkNetGrant, isWithinOrigin, parseOrigin } from "../../src/policy/net-grant.ts";
 
 describe("an origin lies within", () => {
   test.each([
@@ -27,5 +29,72 @@ describe("an origin lies within", () => {
     ["http://a.test:*", "http://a.test"],
   ])("%s not in %s", (inner, outer) => {
     expect(isWithinOrigin(parseOrigin(inner), parseOrigin(outer))).toBe(false);
+  });
+});
+
+describe("a range of addresses", () => {
+  const grant = (range: unknown): unknown => ({ origin: "https://a.test", addresses: [range] });
+  const isTaken = (range: unknown): boolean => {
+    try {
+      checkNetGrant(grant(range));
+      return true;
+    } catch (error) {
+      if (error instanceof TypeError) return false;
+      throw error;
+    }
+  };
+
+  test.each([
+    "10.0.0.0/8",
+    "0.0.0.0/0",
+    "127.0.0.1/32",
+    "::/0",
+    "::1/128",
+    "fd00::/8",
+    "::ffff:10.0.0.0/104",
+    "2001:db8:0:0:0:0:0:0/32",
+  ])("is granted as %s", (range) => {
+    expect(checkNetGrant(grant(range))).toEqual(grant(range));
+  });
+
+  test.each<unknown>([
+    "10.0.0.0/99",
+    "10.0.0.0/33",
+    "::/129",
+    "999.0.0.1/8",
+    "10.0.0/8",
+    "010.0.0.0/8",
+    "10.0.0.0",
+    "10.0.0.0/",
+    "10.0.0.0/-1",
+    "10.0.0.0/8/8",
+    ":/8",
+    ":::/8",
+    "1:2:3:4:5:6:7:8:9/64",
+    "fe80::1%eth0/64",
+    "10.0.0.0/8\n",
+    "",
+    8,
+    null,
+  ])("is refused as %j, by a text that shows one", (range) => {
+    expect(() => checkNetGrant(grant(range))).toThrow(
+      new TypeError(`capability 'net' has addresses that are no ranges such as 10.0.0.0/8: '${range}'`),
+    );
+  });
+
+  test("that is granted is one that connections can be held against", () => {
+    const address = fc.oneof(fc.ipV4(), fc.ipV6(), fc.ipV4Extended());
+    fc.assert(
+      fc.property(address, fc.integer({ min: 0, max: 200 }), (first, prefix) => {
+        const range = `${first}/${prefix}`;
+        fc.pre(isTaken(range));
+        expect(() => ipaddr.parseCIDR(range)).not.toThrow();
+      }),
+    );
+    fc.assert(
+      fc.property(fc.stringMatching(/^[0-9a-f:.]{0,20}\/[0-9]{1,3}$/), (range) => {
+        if (isTaken(range)) ipaddr.parseCIDR(range);
+      }),
+    );
   });
 });

@@ -51,8 +51,12 @@ export class FunctionCall implements HostContext {
     return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   }
 
-  onOutput(chunk: string): void {
-    const text = String(chunk);
+  /** Bound, as a tool may take it out of its context; made here, as most tools stream nothing. */
+  get onOutput(): (chunk: string) => void {
+    return (chunk) => this.#stream(String(chunk));
+  }
+
+  #stream(text: string): void {
     this.#outputBytes += Buffer.byteLength(text);
     if (this.#outputBytes > (this.#task.limits.outputBytes ?? Number.POSITIVE_INFINITY))
       this.#runner.overflow();

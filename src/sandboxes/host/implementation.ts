@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../json/value.ts";
 import type { LogLevel } from "../log-level.ts";
 
-/** What a host function gets beside its input. */
+/** What a host function gets beside its input. Each member works by itself: `(input, { signal, onOutput }) => …`. */
 export interface HostContext {
   readonly callId: string;
   readonly sessionId: string;
@@ -11,7 +11,7 @@ export interface HostContext {
   /** Writes to the event stream (`tool.log`); the model never sees it. */
   readonly logger: HostLogger;
   /** Streams a piece of output to the event stream (`tool.output`). It counts against the output budget. */
-  onOutput(chunk: string): void;
+  readonly onOutput: (chunk: string) => void;
   /** Whatever the embedder put into `DispatchContext.embedder`, untouched. */
   readonly embedder: unknown;
 }

@@ -67,27 +67,24 @@ class ThreadContext implements WorkerContext {
   readonly sessionId: string;
   readonly toolName: string;
   readonly logger: WorkerContext["logger"];
+  /** Bound, as a tool may take it out of its context. */
+  readonly onOutput: WorkerContext["onOutput"];
   streamedBytes = 0;
-  readonly #task: WorkerTask;
-  readonly #thread: TaskThread;
 
-  constructor(task: WorkerTask, thread: TaskThread) {
-    this.#task = task;
-    this.#thread = thread;
-    this.callId = task.callId;
-    this.sessionId = task.sessionId;
-    this.toolName = task.toolName;
+  constructor({ callId, sessionId, toolName, maxOutputBytes }: WorkerTask, thread: TaskThread) {
+    this.callId = callId;
+    this.sessionId = sessionId;
+    this.toolName = toolName;
     const at =
       (level: LogLevel): ((message: string) => void) =>
       (message) =>
         thread.tell({ type: "log", level, message: String(message) });
     this.logger = { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
-  }
-
-  onOutput(chunk: string): void {
-    const text = String(chunk);
-    this.streamedBytes += Buffer.byteLength(text);
-    if (this.streamedBytes > (this.#task.maxOutputBytes ?? Number.POSITIVE_INFINITY)) return;
-    this.#thread.tell({ type: "output", chunk: text });
+    this.onOutput = (chunk) => {
+      const text = String(chunk);
+      this.streamedBytes += Buffer.byteLength(text);
+      if (this.streamedBytes > (maxOutputBytes ?? Number.POSITIVE_INFINITY)) return;
+      thread.tell({ type: "output", chunk: text });
+    };
   }
 }

@@ -38,6 +38,9 @@ const DEFAULTS: Required<Pick<ResourceLimits, "wallTimeMs" | "outputBytes">> = O
   outputBytes: 1_024 * 1_024,
 });
 
+/** What every executor enforces, and what bounds the calls that a tool there may make. */
+const EXECUTOR_INHERITS: readonly LimitName[] = ["wallTimeMs", "outputBytes", "nestedCalls"];
+
 /** Bytes of an error's body that are read for its text. */
 const MAX_ERROR_BODY_BYTES = 16_384;
 
@@ -68,6 +71,11 @@ export class RemoteSandbox implements Sandbox {
   unenforceable(limits: ResourceLimits, { remote }: ToolImplementations): LimitName | undefined {
     if (isExecutor(remote)) return undefined;
     return firstLimitBesides(limits, ["wallTimeMs", "outputBytes", "netBytes"]);
+  }
+
+  /** A caller's other limits bound its own sandbox; the executor's may be one that has no such limits. */
+  inheritedLimits({ remote }: ToolImplementations): readonly LimitName[] | undefined {
+    return isExecutor(remote) ? EXECUTOR_INHERITS : undefined;
   }
 
   capabilitiesFor({ remote }: ToolImplementations): ReadonlySet<CapabilityName> {

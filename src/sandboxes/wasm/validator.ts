@@ -18,7 +18,7 @@ const MAX_CHILDREN = 2;
 
 const jco = createRequire(import.meta.url).resolve("@bytecodealliance/jco-transpile/component");
 const CHILD = entryFile("sandboxes/wasm/transpile-child");
-const MEMORY_WATCH = entryFile("sandboxes/wasm/memory-watch");
+const MEMORY_WATCH = entryFile("sandboxes/wasm/resource-watch");
 
 /** Node's permission model: the process may read jco and itself, and start the thread that jco's shim needs. */
 const CHILD_FLAGS: readonly string[] = [
@@ -31,7 +31,7 @@ const CHILD_FLAGS: readonly string[] = [
   `--wasm-max-mem-pages=${WASM_PAGES}`,
 ];
 
-/** Why the child was ended, by the signal that did it: `memory-watch.ts`, and the timeout here. */
+/** Why the child was ended, by the signal that did it: `resource-watch.ts`, and the timeout here. */
 const ENDED_BY: ReadonlyMap<NodeJS.Signals | null, string> = new Map([
   ["SIGKILL", `validating and compiling it took longer than ${TIMEOUT_MS} ms, or too much memory`],
   ["SIGTERM", `validating and compiling it took more than ${MAX_CPU_MS} ms of CPU time`],

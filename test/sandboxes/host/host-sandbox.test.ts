@@ -48,6 +48,42 @@ describe("a host function", () => {
     ]);
   });
 
+  test("may take everything out of its context before it uses it", async () => {
+    const { events, seen } = recordEvents();
+    const cancel = new AbortController();
+    const known: unknown[] = [];
+    let heard = false;
+    const tool = hostTool(
+      async (_input, { callId, sessionId, toolName, embedder, signal, logger, onOutput }) => {
+        const { debug, info, warn, error } = logger;
+        for (const log of [debug, info, warn, error]) log("line");
+        for (const chunk of ["first", "second"]) onOutput(chunk);
+        known.push(callId, sessionId, toolName, embedder);
+        const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
+        cancel.abort();
+        await aborted;
+        heard = true;
+      },
+    );
+    await dispatchTool(await contextFor([tool], { events, embedder: "it", signal: cancel.signal }));
+    expect(known).toEqual(["call", "session", "tool", "it"]);
+    expect(heard).toBe(true);
+    expect(seen.filter(({ type }) => type === "tool.log" || type === "tool.output")).toMatchObject([
+      ...["debug", "info", "warn", "error"].map((level) => ({ level, message: "line" })),
+      ...["first", "second"].map((chunk) => ({ chunk })),
+    ]);
+  });
+
+  test("has chunks counted together, however it came by the function that takes them", async () => {
+    const { receipt, output } = await run((_input, context) => {
+      const { onOutput } = context;
+      onOutput("12");
+      context.onOutput("345");
+      return "";
+    });
+    expect([output, receipt.used.outputBytes]).toEqual(["", 7]);
+  });
+
   test("has its chunks counted against the output budget", async () => {
     const { error } = await run(
       async (_input, context) => {

@@ -24,6 +24,18 @@ test("a worker streams output and log lines from its thread", async () => {
   ]);
 });
 
+test("a worker may take everything out of its context before it uses it", async () => {
+  const { events, seen } = recordEvents();
+  const ctx = await contextFor([workerTool("takenApart")], { sandboxes, events });
+  const { output, receipt } = await dispatchTool(ctx);
+  expect(output).toEqual(["call", "session", "tool"]);
+  expect(receipt.used.outputBytes).toBe("firstsecond".length + '["call","session","tool"]'.length);
+  expect(seen.slice(1, -1)).toMatchObject([
+    ...["debug", "info", "warn", "error"].map((level) => ({ type: "tool.log", level, message: "line" })),
+    ...["first", "second"].map((chunk) => ({ type: "tool.output", chunk })),
+  ]);
+});
+
 test("a worker that ends its thread fails its own call, and no other", async () => {
   const { error } = await dispatchTool(await contextFor([workerTool("exit")], { sandboxes }));
   expect(error).toEqual({
