@@ -82,7 +82,11 @@ async function loadCredentials(
   const path = ["sandboxes", "remote"];
   const signingKey = file && (await readTextBeside(file, source, [...path, "signingKey"], problems));
   const token = tokenEntry && (await readToken(tokenEntry, source, [...path, "token"], problems));
-  const credentials = { ...(signingKey && keyId && { signingKey, keyId }), ...(token && { token }) };
+  // An empty one is one that is wrong: whoever names it wants calls to carry it.
+  const credentials = {
+    ...(signingKey !== undefined && keyId !== undefined && { signingKey, keyId }),
+    ...(token !== undefined && { token }),
+  };
   try {
     checkCredentials(credentials);
     return credentials;

@@ -60,6 +60,13 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
       controller.abort(UNWANTED);
       return;
     }
+    // An HTTP/2 server that refuses a request lets it be sent anew (RFC 9113, section 8.7): whether it did nothing
+    // with the first one, it alone knows.
+    if (this.contact !== undefined) {
+      this.#finish(new EgressError("connection_lost", "the server refused the request"));
+      controller.abort(UNWANTED);
+      return;
+    }
     this.#controller = controller;
     this.contact = Object.freeze({ origin: this.#origin, address: this.connection?.address ?? "" });
   }

@@ -64,7 +64,8 @@ class LazySandboxes implements Sandboxes {
           egress,
           ...(keyValue && { keyValue }),
         }),
-      quickjs: async () => new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers }),
+      quickjs: async () =>
+        new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers, egress }),
       remote: async () =>
         new (await import("./remote/remote-sandbox.ts")).RemoteSandbox({
           egress,

@@ -73,6 +73,7 @@ test("takes stores, keys and tokens of the sandboxes, and finds what is wrong wi
     "sandgate.yaml": `${oneTool('quickjs: { source: "export default () => 1" }')}sandboxes:\n${sandboxes}`,
     "key.pem": String(generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" })),
     "token.txt": "a token of some length\n".replaceAll(" ", "-"),
+    "empty.txt": "",
   });
   const sound = `  keyValue: { maxKeys: 10 }
   remote: { signingKey: key.pem, keyId: me, token: { file: token.txt } }
@@ -84,6 +85,9 @@ test("takes stores, keys and tokens of the sandboxes, and finds what is wrong wi
     ["{ signingKey: key.pem }", /:8:\d+: /],
     ["{ token: { env: SANDGATE_NO_SUCH_TOKEN } }", /:8:\d+: there is no environment variable/],
     ["{ token: secret }", /:8:\d+: must be/],
+    // Without a problem, calls would go out unsigned.
+    ["{ signingKey: empty.txt, keyId: me }", /:8:\d+: .*must be a private Ed25519 key/],
+    ["{ token: { file: empty.txt } }", /:8:\d+: .*token must be printable ASCII/],
   ] as const) {
     const { code, stderr } = await check(withRemote(`  remote: ${remote}\n`));
     expect(stderr).toMatch(problem);

@@ -1,4 +1,4 @@
-import { createSecureServer } from "node:http2";
+import { constants, createSecureServer, type ServerHttp2Stream } from "node:http2";
 import { createServer } from "node:https";
 import type { Server } from "node:net";
 import { describe, expect, test, vi } from "vitest";
@@ -36,6 +36,37 @@ describe("over TLS, a request", () => {
     const tooLarge = await failureOf(egress.send(request(`https://secure.test:${port}/`, { limits })));
     expect(tooLarge).toMatchObject({ code: "body_too_large", sent: true });
     expect((await egress.send(asked)).status).toBe(200);
+  });
+
+  test("is sent once, although an HTTP/2 server asks for it again", async () => {
+    const server = createSecureServer(SECURE_TEST);
+    let requests = 0;
+    server.on("stream", (stream: ServerHttp2Stream) => {
+      requests++;
+      stream.on("error", () => {});
+      stream.resume().on("end", () => {
+        if (requests === 1) stream.close(constants.NGHTTP2_REFUSED_STREAM);
+        else stream.respond({ ":status": 200 }, { endStream: true });
+      });
+    });
+    const port = await listen(server as unknown as Server);
+    const egress = openEgress(trusting);
+    const asked = request(`https://secure.test:${port}/`, { method: "POST", body: "pay" });
+    expect(await failureOf(egress.send(asked))).toMatchObject({ code: "connection_lost", sent: true });
+    expect(requests).toBe(1);
+    expect((await egress.send(asked)).status).toBe(200);
+  });
+
+  test("is not answered with headers without end over HTTP/2", async () => {
+    const server = createSecureServer(SECURE_TEST);
+    server.on("stream", (stream: ServerHttp2Stream) => {
+      stream.on("error", () => {});
+      const fields = Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`x-${i}`, "v".repeat(20)]));
+      stream.respond({ ":status": 200, ...fields }, { endStream: true });
+    });
+    const port = await listen(server as unknown as Server);
+    const error = await failureOf(openEgress(trusting).send(request(`https://secure.test:${port}/`)));
+    expect(error).toMatchObject({ code: "connection_lost", sent: true });
   });
 
   test("is not sent to a host whose certificate nobody vouches for", async () => {

@@ -58,7 +58,8 @@ async function readSecret(name: string, source: SecretSource): Promise<string> {
 /** A text in which secrets that it quotes, as they are or percent-encoded, are replaced by their names. */
 export function redactText(text: string, secrets: Secrets): string {
   let redacted = text;
-  for (const [name, value] of secrets) {
+  // One may begin with another: the longer one first, or its end would stay.
+  for (const [name, value] of [...secrets].sort(([, a], [, b]) => b.length - a.length)) {
     for (const form of new Set([value, encodeURIComponent(value)])) {
       redacted = redacted.replaceAll(form, `[secret ${name}]`);
     }

@@ -96,8 +96,7 @@ function valuesOf(
     values[name] = value;
   }
   for (const name of needed) {
-    const value = values[name];
-    if (value === undefined || value === "" || (Array.isArray(value) && value.length === 0)) {
+    if (isEmpty(values[name])) {
       throw new ArgumentPlaceError(
         `the argument '${name}' must not be empty: it is a part of the tool's URL`,
       );
@@ -109,6 +108,12 @@ function valuesOf(
 function isExpandable(value: JsonValue): value is Expandable {
   if (typeof value !== "object" || value === null) return true;
   return Object.values(value).every((one) => typeof one !== "object" || one === null);
+}
+
+/** Whether nothing of a value would be in the URL. */
+function isEmpty(value: Expandable | undefined): boolean {
+  if (typeof value !== "object" || value === null) return value === undefined || value === "";
+  return Object.values(value).every((one) => one === null || one === "");
 }
 
 function expand(template: ReturnType<typeof parseTemplate>, values: Record<string, Expandable>): string {

@@ -18,7 +18,7 @@ const MAX_CHILDREN = 2;
 
 const jco = createRequire(import.meta.url).resolve("@bytecodealliance/jco-transpile/component");
 const CHILD = entryFile("sandboxes/wasm/transpile-child");
-const MEMORY_WATCH = entryFile("sandboxes/wasm/resource-watch");
+const RESOURCE_WATCH = entryFile("sandboxes/wasm/resource-watch");
 
 /** Node's permission model: the process may read jco and itself, and start the thread that jco's shim needs. */
 const CHILD_FLAGS: readonly string[] = [
@@ -87,7 +87,7 @@ function runChild(binary: Uint8Array, signal: AbortSignal): Promise<CompilationR
     fail("the sandbox is closed");
     return promise;
   }
-  const args = [pathToFileURL(jco).href, MEMORY_WATCH, String(MAX_CPU_MS)];
+  const args = [pathToFileURL(jco).href, RESOURCE_WATCH, String(MAX_CPU_MS)];
   const child = spawn(process.execPath, [...CHILD_FLAGS, CHILD, ...args], {
     env: {},
     stdio: ["pipe", "pipe", "pipe"],

@@ -92,12 +92,15 @@ describe("an executor's answer", () => {
     expect(error).toMatchObject({ code: "limit_exceeded", message: "Tool exceeded 1000 B output limit" });
   });
 
-  test("with a number that no double can hold is still JSON", async () => {
-    const result = await call((socket, request) => {
+  test("with a number that no double can hold is no answer", async () => {
+    const { output, error } = await call((socket, request) => {
       socket.write(response(200, execution(request).replace('"done"', "[1e999,1]")));
     });
-    expect(result.output).toEqual([null, 1]);
-    expect(JSON.parse(JSON.stringify(result))).toEqual(result);
+    expect(output).toBeNull();
+    expect(error).toMatchObject({
+      message: "The tool's executor sent no valid answer",
+      effect: "unknown",
+    });
   });
 
   test("is cut off when it does not end", async () => {

@@ -136,6 +136,18 @@ describe("an HTTP tool", () => {
     expect((await call({ url: base }, { reply: empty })).output).toBeNull();
   });
 
+  test("refuses an answer with a number that no double holds", async () => {
+    const reply: RequestListener = (_request, response) => response.end('{"total":[1e999]}');
+    for (const http of [{ url: base }, { url: base, response: { pointer: "/total" } }]) {
+      const { output, error } = await call(http, { reply });
+      expect(output).toBeNull();
+      expect(error).toMatchObject({
+        code: "execution_error",
+        message: "Tool returned an output that is refused: a number that is too large for a double",
+      });
+    }
+  });
+
   test("reads a compressed answer", async () => {
     const reply: RequestListener = (_request, response) =>
       response.setHeader("content-encoding", "gzip").end(gzipSync("[1]"));

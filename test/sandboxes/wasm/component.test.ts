@@ -61,8 +61,8 @@ describe("a component that takes long to put together", () => {
           (instance $many (instantiate $c (with "f" (func $f))))
           ${Array.from({ length: names }, (_, i) => `(export "a:b/c${i}" (instance $many))`).join(" ")})`),
       );
-    await expect(make(20)).resolves.toBeDefined();
-    await expect(make(200)).rejects.toThrow(/more than 20000 functions/);
+    await expect(make(3)).resolves.toBeDefined();
+    await expect(make(200)).rejects.toThrow(/more than \d+ functions/);
   });
 
   test("is refused when it is read too often", async () => {

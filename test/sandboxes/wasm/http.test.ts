@@ -9,7 +9,8 @@ import type { NetGrant } from "../../../src/policy/net-grant.ts";
 import type { SandboxOutcome } from "../../../src/sandboxes/sandbox.ts";
 import { BodyBudget } from "../../../src/sandboxes/wasm/wasi/http/body-budget.ts";
 import { Fields } from "../../../src/sandboxes/wasm/wasi/http/fields.ts";
-import { OutgoingBody } from "../../../src/sandboxes/wasm/wasi/http/outgoing-body.ts";
+import { IncomingResponse } from "../../../src/sandboxes/wasm/wasi/http/incoming-response.ts";
+import { OutgoingBody, readBody } from "../../../src/sandboxes/wasm/wasi/http/outgoing-body.ts";
 import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { echo, serve } from "../../egress/servers.ts";
 import { outsideComponent } from "../../fixtures/wasm/outside-component.ts";
@@ -231,6 +232,34 @@ describe("a component with the capability 'net'", () => {
     expect(() => new Fields().set("a", [lie])).toThrow(TypeError);
     expect(() => body.write().write({ length: "much" } as never)).toThrow(TypeError);
     expect(budget.leftBytes).toBe(10);
+  });
+
+  test("holds no body longer than its call, though the grant lets calls share an instance", () => {
+    const budget = new BodyBudget(100);
+    const body = Buffer.from("kept").toString("base64");
+    const kept = new IncomingResponse({ status: 200, headers: [], body }, budget);
+    const stream = new IncomingResponse({ status: 200, headers: [], body }, budget).consume().stream();
+    const outgoing = new OutgoingBody(budget);
+    const writer = outgoing.write();
+    writer.write(Buffer.from("12345"));
+    expect(stream.read(2n)).toEqual(new Uint8Array(Buffer.from("ke")));
+    expect(budget.leftBytes).toBe(87);
+    budget.refill();
+    expect(budget.leftBytes).toBe(100);
+    const over = expect.objectContaining({ tag: "last-operation-failed" });
+    const thrownBy = (act: () => unknown): unknown => {
+      try {
+        return act();
+      } catch (thrown) {
+        return thrown;
+      }
+    };
+    // Neither the end of a body nor an empty one: that would be another body.
+    expect(thrownBy(() => stream.read(2n))).toEqual(over);
+    expect(thrownBy(() => kept.consume().stream().read(2n))).toEqual(over);
+    expect(thrownBy(() => writer.write(Buffer.from("6")))).toEqual(over);
+    OutgoingBody.finish(outgoing, undefined);
+    expect(readBody(outgoing)).toBeUndefined();
   });
 
   test("is ended by its deadline while a server does not answer, and the connection with it", async () => {

@@ -5,11 +5,12 @@ export class BodyBudgetError extends Error {
 
 /**
  * How many bytes of bodies this process may still hold for a call. They lie outside the component's memories,
- * where no other limit counts them.
+ * where no other limit counts them, and no longer than the call, though its instance may live on.
  */
 export class BodyBudget {
   readonly #allowedBytes: number;
   #leftBytes: number;
+  #held: (() => void)[] = [];
 
   /** @param allowedBytes For each call. */
   constructor(allowedBytes: number) {
@@ -27,8 +28,15 @@ export class BodyBudget {
     return this.#leftBytes;
   }
 
-  /** Another call begins. */
+  /** @param letGo Lets a body go, when its call is over. */
+  hold(letGo: () => void): void {
+    this.#held.push(letGo);
+  }
+
+  /** Another call begins: the bodies of the one before are let go. */
   refill(): void {
+    for (const letGo of this.#held) letGo();
+    this.#held = [];
     this.#leftBytes = this.#allowedBytes;
   }
 }

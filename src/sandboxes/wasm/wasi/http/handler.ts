@@ -50,12 +50,11 @@ function send(
   });
   if ("error" in reply) return { tag: "err", val: reply.error };
   try {
-    budget.charge(Buffer.byteLength(reply.ok.body, "base64"));
+    return { tag: "ok", val: new IncomingResponse(reply.ok, budget) };
   } catch (error) {
     if (error instanceof BodyBudgetError) return failure("HTTP-response-body-size", undefined);
     throw error;
   }
-  return { tag: "ok", val: new IncomingResponse(reply.ok) };
 }
 
 /** Several fields of a name are one (RFC 9110, section 5.3), apart from cookies (RFC 9113, section 8.2.3). */

@@ -1,7 +1,8 @@
 import type { TaggedValue } from "../../abi/value.ts";
 import type { HttpReply } from "../../host/guest-request.ts";
 import { Pollable } from "../poll.ts";
-import { InputStream } from "../streams.ts";
+import { InputStream, IoError } from "../streams.ts";
+import type { BodyBudget } from "./body-budget.ts";
 import { type Fields, receivedFields } from "./fields.ts";
 
 /** `wasi:http/types`' resource for a response, which is there as a whole. */
@@ -10,10 +11,16 @@ export class IncomingResponse {
   readonly #headers: Fields;
   #body: IncomingBody | undefined;
 
-  constructor({ status, headers, body }: HttpReply) {
+  /** @throws {BodyBudgetError} when there is no room for its body. */
+  constructor({ status, headers, body }: HttpReply, budget: BodyBudget) {
     this.#status = status;
     this.#headers = receivedFields(headers);
-    this.#body = new IncomingBody(Buffer.from(body, "base64"));
+    budget.charge(Buffer.byteLength(body, "base64"));
+    const held: HeldBody = { left: Buffer.from(body, "base64") };
+    budget.hold(() => {
+      held.left = undefined;
+    });
+    this.#body = new IncomingBody(held);
   }
 
   status(): number {
@@ -30,28 +37,36 @@ export class IncomingResponse {
   }
 }
 
+/** What is left of a body; nothing once its call is over. */
+interface HeldBody {
+  left: Buffer | undefined;
+}
+
 /** `wasi:http/types`' resource for the body of a response. */
 export class IncomingBody {
-  #left: Buffer | undefined;
+  #held: HeldBody | undefined;
 
-  constructor(bytes: Buffer) {
-    this.#left = bytes;
+  constructor(held: HeldBody) {
+    this.#held = held;
   }
 
   stream(): InputStream {
-    let left = this.#left;
-    if (left === undefined) throw undefined;
-    this.#left = undefined;
+    const held = this.#held;
+    if (held === undefined) throw undefined;
+    this.#held = undefined;
     return InputStream.from((maxBytes) => {
-      if (left === undefined || left.length === 0) return undefined;
-      const bytes = new Uint8Array(left.subarray(0, maxBytes));
-      left = left.subarray(bytes.length);
+      if (held.left === undefined) {
+        throw { tag: "last-operation-failed", val: new IoError("the call that it came to is over") };
+      }
+      if (held.left.length === 0) return undefined;
+      const bytes = new Uint8Array(held.left.subarray(0, maxBytes));
+      held.left = held.left.subarray(bytes.length);
       return bytes;
     });
   }
 
   static finish(body: IncomingBody): FutureTrailers {
-    body.#left = undefined;
+    body.#held = undefined;
     return new FutureTrailers();
   }
 }

@@ -8,13 +8,15 @@ let read: (body: OutgoingBody) => Buffer | undefined;
 /** `wasi:http/types`' resource for the body of a request. It is sent as a whole. */
 export class OutgoingBody {
   static {
-    read = (body) => (body.#isFinished ? Buffer.concat(body.#chunks) : undefined);
+    read = (body) => (body.#isFinished && !body.#isOver ? Buffer.concat(body.#chunks) : undefined);
   }
 
   readonly #budget: BodyBudget;
-  readonly #chunks: Uint8Array[] = [];
+  #chunks: Uint8Array[] = [];
   #isTaken = false;
   #isFinished = false;
+  /** Whether the call that it was made for is over. */
+  #isOver = false;
 
   constructor(budget: BodyBudget) {
     this.#budget = budget;
@@ -23,11 +25,18 @@ export class OutgoingBody {
   write(): OutputStream {
     if (this.#isTaken) throw undefined;
     this.#isTaken = true;
+    this.#budget.hold(() => {
+      this.#chunks = [];
+      this.#isOver = true;
+    });
     return OutputStream.to((bytes) => this.#take(bytes));
   }
 
   #take(bytes: Uint8Array): void {
     if (this.#isFinished) throw { tag: "closed" };
+    if (this.#isOver) {
+      throw { tag: "last-operation-failed", val: new IoError("the call that it was made for is over") };
+    }
     try {
       this.#budget.charge(bytes.length);
     } catch (error) {
@@ -46,7 +55,7 @@ export class OutgoingBody {
   }
 }
 
-/** The whole body; `undefined` as long as it is not finished. */
+/** The whole body; `undefined` as long as it is not finished, and once its call is over. */
 export function readBody(body: OutgoingBody): Buffer | undefined {
   return read(body);
 }
