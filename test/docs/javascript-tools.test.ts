@@ -1,15 +1,21 @@
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import { allow, type PolicyRequest } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { workspaceIsSupported } from "../../src/workspace/fd-path.ts";
 import { sandgate } from "../cli/sandgate.ts";
+import { serve } from "../egress/servers.ts";
+import { GrantedTool } from "../sandboxes/quickjs/granted-tool.ts";
 
 const text = readFileSync("docs/javascript-tools.md", "utf8");
-const block = (language: string): string =>
-  new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, "ms").exec(text)?.[1] ?? "";
+const blocks = (language: string): string[] =>
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, "gms"))].map(([, code = ""]) => code);
+const block = (language: string): string => blocks(language)[0] ?? "";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
 afterAll(() => sandboxes.close());
@@ -48,6 +54,39 @@ describe("docs/javascript-tools.md", () => {
       },
     );
     expect(named).toEqual(execution?.output);
+  });
+});
+
+describe("an example of what a grant gives", () => {
+  const [files = "", network = ""] = blocks("js");
+
+  test.skipIf(!workspaceIsSupported())("keeps notes in files, until they are full", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "sandgate-notes-"));
+    const tool = new GrantedTool(sandboxes, files);
+    const setting = {
+      capabilities: { fs: [{ directory, at: "/notes", write: true }] },
+      limits: { fileBytes: 100 },
+    };
+    const write = async (note: string): Promise<unknown> =>
+      (await tool.call({ ...setting, input: { name: "a", text: note } })).output;
+    expect(await write("first")).toEqual({ size: 6, notes: ["a.txt"] });
+    expect(await write("second")).toEqual({ size: 13, notes: ["a.txt"] });
+    expect(await write("x".repeat(100))).toEqual({ full: true });
+    expect(readFileSync(join(directory, "a.txt"), "utf8")).toBe("first\nsecond\n");
+    rmSync(directory, { recursive: true });
+  });
+
+  test("asks an API", async () => {
+    const port = await serve((request, response) => {
+      const isKnown = request.url === "/weather?city=K%C3%B6ln";
+      response.writeHead(isKnown ? 200 : 404).end('{ "today": "rain" }');
+    });
+    const origin = `http://127.0.0.1:${port}`;
+    const tool = new GrantedTool(sandboxes, network.replace("https://api.example.com", origin));
+    const capabilities = { net: [{ origin, addresses: ["127.0.0.1/32"] }] };
+    expect((await tool.call({ capabilities, input: { city: "Köln" } })).output).toBe("rain");
+    const { error } = await tool.call({ capabilities, input: { city: "" } });
+    expect(error?.message).toBe("the weather is not known: HTTP 404");
   });
 });
 

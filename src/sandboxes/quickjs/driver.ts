@@ -1,3 +1,6 @@
+import { FETCH_SOURCE } from "./driver-fetch.ts";
+import { FILES_SOURCE } from "./driver-files.ts";
+
 /** What the driver's code is called in stacks. */
 export const DRIVER_NAME = "sandgate:driver";
 
@@ -7,15 +10,27 @@ export const DRIVER_NAME = "sandgate:driver";
  * in, text comes out:
  * - it gives `""` as long as there is no outcome, then `+` and the output's JSON, or `-` and the failure's
  *   `[name, message, stack]`;
- * - it sends `c[id, name, input]` for a nested call, and `l[level, message]` for a log line.
+ * - it sends `c[id, name, input]` for a nested call, `f[id, method, url, headers, body, follow]` for an HTTP
+ *   request, and `l[level, message]` for a log line;
+ * - it sends `s[operation, path, argument]` to do something with files, and gets `{ ok }` or `{ error }` back.
  *
  * Its own functions bear no name that a guest could meet, and nothing that it sends grants anything: the host
  * checks each request against the grant of the call.
  */
-export const DRIVER_SOURCE: string = `(send) => {
+export const DRIVER_SOURCE: string = driverSource("undefined", "undefined");
+
+/** The same with what the grant of a call can give of the world outside; others need not carry it along. */
+export const OUTSIDE_DRIVER_SOURCE: string = driverSource(
+  `(${FETCH_SOURCE})(ask, failure)`,
+  `(${FILES_SOURCE})(send, failure)`,
+);
+
+/** The parameters are expressions: the functions that a grant gives. */
+function driverSource(fetch: string, fs: string): string {
+  return `(send) => {
   "use strict";
   const { parse, stringify } = JSON;
-  const { apply } = Reflect;
+  const { apply, defineProperty } = Reflect;
   const { freeze } = Object;
   const PromiseOf = Promise;
   const { then } = Promise.prototype;
@@ -82,18 +97,37 @@ export const DRIVER_SOURCE: string = `(send) => {
   const log = line("info");
   for (const level in levels) log[level] = levels[level];
 
+  const failure = (name, { code, message }) => {
+    const thrown = new Error(message);
+    thrown.name = name;
+    thrown.code = code;
+    return thrown;
+  };
+  // Asks for what takes a while: the host gives the reply to \`settle\`.
+  const ask = (kind, parts, resolve, reject, errorName) => {
+    const id = parts[0] = ++lastId;
+    waiting[id] = { resolve, reject, errorName };
+    send(kind + stringify(parts));
+  };
   const call = (name, input) => new PromiseOf((resolve, reject) => {
     const written = stringify(input === undefined ? {} : input);
     if (typeof name !== "string" || written === undefined) {
       throw new TypeError("tools.call takes the name of a tool and an input that JSON can express");
     }
-    const id = ++lastId;
-    waiting[id] = { resolve, reject };
-    send("c" + stringify([id, name, written]));
+    ask("c", [0, name, written], resolve, reject, "ToolCallError");
   });
+
+  const fetch = ${fetch};
+  const fs = ${fs};
+
   // A call that is cancelled or late ends with its whole heap: in here nothing ever aborts.
   const signal = freeze({ aborted: false, reason: undefined, throwIfAborted() {}, addEventListener() {}, removeEventListener() {} });
-  const context = freeze({ tools: freeze({ call }), signal, log: freeze(log) });
+  const context = { tools: freeze({ call }), signal, log: freeze(log) };
+  // What is in reach depends on the call, and decides nothing: the host refuses what was not granted.
+  const contextOf = (hasNet, hasFs) => {
+    if (hasNet) defineProperty(globalThis, "fetch", { value: fetch, writable: true, configurable: true });
+    return freeze(hasFs ? { ...context, fs } : context);
+  };
 
   return {
     load: (module, failed, name) => {
@@ -106,25 +140,23 @@ export const DRIVER_SOURCE: string = `(send) => {
       });
       return outcome;
     },
-    start: (input) => {
+    start: (input, hasNet, hasFs) => {
       outcome = "";
-      try { settle(tool(parse(input), context), finish); } catch (thrown) { fail(thrown); }
+      try { settle(tool(parse(input), contextOf(hasNet, hasFs)), finish); } catch (thrown) { fail(thrown); }
       return outcome;
     },
     settle: (replies) => {
       const list = parse(replies);
       for (let i = 0; i < list.length; i++) {
         const { id, output, error } = list[i];
-        const call = waiting[id];
+        const { resolve, reject, errorName } = waiting[id];
         delete waiting[id];
-        if (error === undefined) { call.resolve(output); continue; }
-        const thrown = new Error(error.message);
-        thrown.name = "ToolCallError";
-        thrown.code = error.code;
-        call.reject(thrown);
+        if (error === undefined) resolve(output);
+        else reject(failure(errorName, error));
       }
       return outcome;
     },
     poll: () => outcome,
   };
 }`;
+}

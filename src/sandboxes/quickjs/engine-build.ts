@@ -26,6 +26,10 @@ export const RANDOM_STATE = 5_348_072;
 /** The name under which the binary exports emscripten's `stackRestore`. */
 export const STACK_RESTORE = "Ma";
 
+/** The names under which the binary exports `malloc` and `free`. */
+export const MALLOC = "v";
+export const FREE = "M";
+
 /** The least memory in which the engine runs: what its binary declares as its initial memory, 16 MiB. */
 export const MIN_MEMORY_BYTES: number = 256 * PAGE_BYTES;
 

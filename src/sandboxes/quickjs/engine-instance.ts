@@ -8,10 +8,11 @@ import {
   RELEASE_SYNC,
 } from "quickjs-emscripten";
 import { CappedMemory } from "./capped-memory.ts";
-import { DRIVER_NAME, DRIVER_SOURCE } from "./driver.ts";
-import { RANDOM_STATE, STACK_RESTORE, STACK_TOP } from "./engine-build.ts";
+import { DRIVER_NAME, DRIVER_SOURCE, OUTSIDE_DRIVER_SOURCE } from "./driver.ts";
+import { FREE, MALLOC, RANDOM_STATE, STACK_RESTORE, STACK_TOP } from "./engine-build.ts";
 import { confineImports } from "./engine-imports.ts";
 import { type GuestHost, NOBODY } from "./guest-host.ts";
+import { checkRandomState } from "./random-state.ts";
 import { heapEnd, restoreSnapshot, type Snapshot, takeSnapshot } from "./snapshot.ts";
 
 /** The functions of the driver that the host calls: each takes texts and gives one. */
@@ -25,43 +26,62 @@ export type DriverMethod = "load" | "start" | "settle" | "poll";
 export class EngineInstance {
   readonly memory: CappedMemory;
   readonly maxBytes: number;
+  readonly hasOutside: boolean;
   /** Who runs; set before anything else is asked of the instance. */
   host: GuestHost = NOBODY;
   readonly #runtime: QuickJSRuntime;
   readonly #context: QuickJSContext;
   readonly #driver: Readonly<Record<DriverMethod, QuickJSHandle>>;
   readonly #anchor: string;
+  readonly #malloc: (bytes: number) => number;
+  readonly #free: (address: number) => void;
   /** What runs here now; what another left behind is zeroed. */
   #owner = "";
   #usedEnd: number;
 
-  /** @param initialBytes The size of the memory: what the snapshots that it is to run from have. */
+  /**
+   * @param initialBytes The size of the memory: what the snapshots that it is to run from have.
+   * @param hasOutside Whether its guests can be granted something of the world outside.
+   */
   static async create(
     engine: WebAssembly.Module,
     initialBytes: number,
     maxBytes: number,
+    hasOutside = false,
   ): Promise<EngineInstance> {
     const memory = new CappedMemory(initialBytes, maxBytes);
     const clock = { now: (): number => instance?.host.now() ?? Date.now() };
     let instance: EngineInstance | undefined;
+    let exports: WebAssembly.Exports = {};
     const variant = newVariant(RELEASE_SYNC, {
       wasmMemory: memory,
       emscriptenModule: {
         ...QUIET,
         instantiateWasm: (imports, onSuccess) => {
           const wasm = new WebAssembly.Instance(engine, confineImports(imports, memory, clock));
-          (wasm.exports[STACK_RESTORE] as (address: number) => void)(STACK_TOP);
+          exports = wasm.exports;
+          (exports[STACK_RESTORE] as (address: number) => void)(STACK_TOP);
           onSuccess(wasm);
-          return wasm.exports;
+          return exports;
         },
       },
     });
-    instance = new EngineInstance(await newQuickJSWASMModuleFromVariant(variant), memory, maxBytes);
+    const library = await newQuickJSWASMModuleFromVariant(variant);
+    instance = new EngineInstance(library, exports, memory, maxBytes, hasOutside);
     return instance;
   }
 
-  private constructor(library: QuickJSWASMModule, memory: CappedMemory, maxBytes: number) {
+  private constructor(
+    library: QuickJSWASMModule,
+    exports: WebAssembly.Exports,
+    memory: CappedMemory,
+    maxBytes: number,
+    hasOutside: boolean,
+  ) {
     this.memory = memory;
+    this.hasOutside = hasOutside;
+    this.#malloc = exports[MALLOC] as (bytes: number) => number;
+    this.#free = exports[FREE] as (address: number) => void;
     this.maxBytes = maxBytes;
     const runtime = library.newRuntime();
     this.#runtime = runtime;
@@ -72,8 +92,11 @@ export class EngineInstance {
     );
     const context = runtime.newContext();
     this.#context = context;
-    const send = context.newFunction("send", (text) => this.host.receive(context.getString(text)));
-    const make = context.unwrapResult(context.evalCode(DRIVER_SOURCE, DRIVER_NAME));
+    const send = context.newFunction("send", (text) =>
+      this.#reply(this.host.receive(context.getString(text))),
+    );
+    const driverSource = hasOutside ? OUTSIDE_DRIVER_SOURCE : DRIVER_SOURCE;
+    const make = context.unwrapResult(context.evalCode(driverSource, DRIVER_NAME));
     const driver = context.unwrapResult(context.callFunction(make, context.undefined, send));
     const method = (name: DriverMethod): QuickJSHandle => context.getProp(driver, name);
     this.#driver = {
@@ -85,7 +108,7 @@ export class EngineInstance {
     // The undefined value is looked up when it is first asked for.
     const addresses = [context.undefined, make, ...Object.values(this.#driver)].map(({ value }) => value);
     this.#anchor = addresses.join(" ");
-    this.#checkRandomState();
+    checkRandomState(context, memory);
     this.#usedEnd = heapEnd(memory);
   }
 
@@ -104,8 +127,11 @@ export class EngineInstance {
   }
 
   /** Calls a function of the driver; `undefined` when it was interrupted. */
-  call(method: DriverMethod, text?: string): string | undefined {
-    return this.#invoke(method, text === undefined ? [] : [this.#newString(text)]);
+  call(method: DriverMethod, ...texts: readonly string[]): string | undefined {
+    return this.#invoke(
+      method,
+      texts.map((text) => this.#newString(text)),
+    );
   }
 
   /** Runs jobs (promise reactions) until there are none, or the host says that it is over. */
@@ -117,7 +143,7 @@ export class EngineInstance {
 
   /** Takes a snapshot of the guest, which must be at rest. */
   snapshot(): Snapshot {
-    return takeSnapshot(this.memory, this.#anchor);
+    return takeSnapshot(this.memory, this.#anchor, this.hasOutside);
   }
 
   /**
@@ -127,7 +153,9 @@ export class EngineInstance {
    * @param seed 8 bytes for the state of `Math.random`; `undefined` leaves the snapshot's.
    */
   restore(snapshot: Snapshot, owner: string, seed: Uint8Array | undefined): void {
-    if (snapshot.anchor !== this.#anchor || snapshot.memoryBytes !== this.memory.bytes) {
+    const { anchor, memoryBytes, hasOutside } = snapshot;
+    const isOfOurs = anchor === this.#anchor && hasOutside === this.hasOutside;
+    if (!isOfOurs || memoryBytes !== this.memory.bytes) {
       throw new Error("the snapshot was not taken in such an instance");
     }
     this.#usedEnd = Math.max(this.#usedEnd, heapEnd(this.memory));
@@ -153,26 +181,19 @@ export class EngineInstance {
     return handle;
   }
 
-  /** Makes sure that the one address that no interface tells is right: a guest must not share random numbers. */
-  #checkRandomState(): void {
-    const read = (): bigint => new DataView(this.memory.buffer).getBigUint64(RANDOM_STATE, true);
-    const before = read();
-    this.#context.unwrapResult(this.#context.evalCode("Math.random()")).dispose();
-    if (before === 0n || read() !== nextRandomState(before)) {
-      throw new Error("the engine keeps the state of Math.random elsewhere");
-    }
+  /** A text for a guest that is running; none where it has no memory for it. */
+  #reply(text: string | undefined): QuickJSHandle {
+    if (text === undefined) return this.#context.undefined;
+    // The library would write it to address 0, and the guest goes on: what it was given there must have a place.
+    const place = this.#malloc(Buffer.byteLength(text) + 1);
+    if (place === 0) return this.#context.undefined;
+    this.#free(place);
+    return this.#context.newString(text);
   }
 }
 
 /** Jobs between two looks at the clock: a promise fan-out would otherwise never come back. */
 const JOBS_PER_BATCH = 64;
-
-/** xorshift64*, the generator of the engine. */
-function nextRandomState(state: bigint): bigint {
-  let next = state ^ (state >> 12n);
-  next = BigInt.asUintN(64, next ^ (next << 25n));
-  return next ^ (next >> 27n);
-}
 
 /** What the engine says when it breaks is in the error; nobody asked for it on the console. */
 const QUIET: object = { printErr: () => {} };

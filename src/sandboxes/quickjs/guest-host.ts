@@ -4,8 +4,8 @@ export interface GuestHost {
   isOver(): boolean;
   /** The guest's clock: milliseconds since the epoch. */
   now(): number;
-  /** Whatever the guest sends through its only way out. Must not throw. */
-  receive(text: string): void;
+  /** Whatever the guest sends through its only way out, and what it is told at once, if anything. Must not throw. */
+  receive(text: string): string | undefined;
   /** The name of a module that another one imports. Must not throw: the engine would not hear of it. */
   resolveModule(importer: string, specifier: string): string;
   /** The source of a module; throws when there is none. */
@@ -16,7 +16,7 @@ export interface GuestHost {
 export const NOBODY: GuestHost = {
   isOver: () => false,
   now: () => Date.now(),
-  receive: () => {},
+  receive: () => undefined,
   resolveModule: (_importer, specifier) => specifier,
   loadModule: () => {
     throw new Error("nothing can be imported");

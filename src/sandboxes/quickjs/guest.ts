@@ -1,4 +1,5 @@
 import type { EngineInstance } from "./engine-instance.ts";
+import type { OutsideGrant } from "./outside-grant.ts";
 
 /** How a guest ended. */
 export type GuestEnd =
@@ -30,12 +31,13 @@ export function loadGuest(instance: EngineInstance, program: GuestProgram, stack
   return settle(instance, instance.evaluate(entry, sources[entry] ?? "", exportName));
 }
 
-/** Calls the tool of a guest that was loaded. */
-export function startGuest(instance: EngineInstance, input: string): GuestEnd {
-  return settle(instance, instance.call("start", input));
+/** Calls the tool of a guest that was loaded. What it finds beside the language depends on what was granted. */
+export function startGuest(instance: EngineInstance, input: string, outside?: OutsideGrant): GuestEnd {
+  const texts = outside === undefined ? [] : [outside.net ? "net" : "", outside.fs ? "fs" : ""];
+  return settle(instance, instance.call("start", input, ...texts));
 }
 
-/** Gives a guest that waits the replies to its nested calls. */
+/** Gives a guest that waits the replies to its requests. */
 export function resumeGuest(instance: EngineInstance, replies: string): GuestEnd {
   return settle(instance, instance.call("settle", replies));
 }

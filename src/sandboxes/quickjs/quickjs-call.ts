@@ -1,10 +1,12 @@
 import { performance } from "node:perf_hooks";
+import type { Egress } from "../../egress/egress.ts";
 import type { Artifact, PoolOutcome } from "../pool-task.ts";
-import type { SandboxOutcome, SandboxTask } from "../sandbox.ts";
+import type { Effect, SandboxOutcome, SandboxTask } from "../sandbox.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../thread-log.ts";
 import type { WorkerPool } from "../worker-pool.ts";
-import { NestedCalls } from "./nested-calls.ts";
+import { GuestRequests } from "./guest-requests.ts";
 import { readOutcome } from "./outcome.ts";
+import { type FileUse, NO_FILE_USE, type OutsideGrant } from "./outside-grant.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
 import { runStep } from "./run-step.ts";
 import type { Template } from "./template-store.ts";
@@ -13,9 +15,17 @@ import type { QuickJsAnswer, QuickJsTask } from "./thread-task.ts";
 /** How long a guest may take to notice its deadline before its thread is ended. */
 export const INTERRUPT_GRACE_MS = 50;
 
+/** What all calls share. */
+export interface CallHost {
+  readonly pool: WorkerPool;
+  readonly openEgress: () => Egress;
+  /** Aborted when the sandbox closes. */
+  readonly closing: AbortSignal;
+}
+
 /**
- * One call, from its template to its outcome. It has a thread only while its guest runs: one that awaits nested
- * calls is a snapshot, and goes on in whichever thread is free. So calls that call each other never wait for
+ * One call, from its template to its outcome. It has a thread only while its guest runs: one that awaits what it
+ * asked for is a snapshot, and goes on in whichever thread is free. So calls that call each other never wait for
  * each other's threads, and ending a thread ends one call.
  */
 export class QuickJsCall {
@@ -23,17 +33,18 @@ export class QuickJsCall {
   readonly #task: SandboxTask;
   readonly #limits: QuickJsLimits;
   readonly #closing: AbortSignal;
-  readonly #nested: NestedCalls;
+  readonly #requests: GuestRequests;
   #elapsedMs = 0;
   #log: LogBudget;
+  #files: FileUse = NO_FILE_USE;
+  #hasBegun = false;
 
-  /** @param closing Aborted when the sandbox closes. */
-  constructor(pool: WorkerPool, task: SandboxTask, limits: QuickJsLimits, closing: AbortSignal) {
+  constructor({ pool, openEgress, closing }: CallHost, task: SandboxTask, limits: QuickJsLimits) {
     this.#pool = pool;
     this.#task = task;
     this.#limits = limits;
     this.#closing = closing;
-    this.#nested = new NestedCalls(task.callTool);
+    this.#requests = new GuestRequests(task, limits.netBytes, openEgress);
     this.#log = { lines: limits.logLines, bytes: DEFAULT_LOG_BUDGET.bytes };
   }
 
@@ -47,17 +58,20 @@ export class QuickJsCall {
     for (;;) {
       const outcome = await this.#runStep(step, owner, step.kind === "start" ? template : undefined);
       if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
-        return this.#end(this.#read(outcome));
+        await this.#endRequests();
+        return this.#read(outcome);
       }
       const { guest, requests } = outcome.result;
-      this.#nested.start(requests, this.#leftMs);
+      this.#hasBegun = true;
+      this.#requests.start(requests, this.#leftMs);
       const waitedFrom = performance.now();
-      const replies = await this.#nested.next(this.#leftMs, [this.#task.signal, this.#closing]);
+      const replies = await this.#requests.next(this.#leftMs, [this.#task.signal, this.#closing]);
       this.#elapsedMs += performance.now() - waitedFrom;
       if (typeof replies === "string") {
-        return this.#end({ status: replies, effect: this.#nested.effect, used: this.#used });
+        await this.#endRequests();
+        return { status: replies, effect: this.#effect, used: this.#used };
       }
-      const { outstanding } = this.#nested;
+      const { outstanding } = this.#requests;
       step = { kind: "resume", guest, replies: JSON.stringify(replies), outstanding };
     }
   }
@@ -69,7 +83,21 @@ export class QuickJsCall {
 
   get #used(): SandboxOutcome["used"] {
     const logLines = this.#limits.logLines - this.#log.lines;
-    return { wallTimeMs: this.#elapsedMs, logLines, nestedCalls: this.#nested.count };
+    const { writtenBytes: fileBytes } = this.#files;
+    const used = { wallTimeMs: this.#elapsedMs, logLines, ...this.#requests.used };
+    return fileBytes > 0 ? { ...used, fileBytes } : used;
+  }
+
+  get #effect(): Effect {
+    return this.#files.hasChanged ? "unknown" : this.#requests.effect;
+  }
+
+  get #outside(): OutsideGrant | undefined {
+    const { fs = [] } = this.#task.capabilities;
+    const net = this.#requests.fetchAllowance;
+    if (net === undefined && fs.length === 0) return undefined;
+    const { fileBytes } = this.#limits;
+    return { net, fs: fs.length === 0 ? undefined : { directories: fs, fileBytes, used: this.#files } };
   }
 
   async #runStep(
@@ -83,7 +111,8 @@ export class QuickJsCall {
     const granted = callTool === undefined ? 0 : nestedCalls;
     const task: QuickJsTask = {
       ...{ step, owner, wallTimeMs, memoryBytes, outputBytes, log: this.#log },
-      nested: { granted, left: granted - this.#nested.count },
+      nested: { granted, left: granted - this.#requests.nestedCalls },
+      outside: this.#outside,
       frozenClock: capabilities.frozenClock,
     };
     const options = {
@@ -92,23 +121,34 @@ export class QuickJsCall {
     };
     const outcome = await runStep(this.#pool, task, options);
     this.#elapsedMs += outcome.wallTimeMs;
-    if (outcome.status === "returned") this.#log = outcome.result.log;
+    if (outcome.status === "returned") {
+      const { log, files = this.#files } = outcome.result;
+      this.#log = log;
+      this.#files = files;
+    } else if (outcome.status !== "unavailable" && outcome.started && this.#mayWrite) {
+      // A thread that was ended tells nothing of what it did.
+      this.#files = { ...this.#files, hasChanged: true };
+    }
     return outcome;
   }
 
+  get #mayWrite(): boolean {
+    return this.#task.capabilities.fs?.some(({ write }) => write) === true;
+  }
+
   #read(outcome: PoolOutcome<QuickJsAnswer>): SandboxOutcome {
-    const { effect, count } = this.#nested;
-    if (outcome.status === "unavailable" && count > 0) {
+    const effect = this.#effect;
+    if (outcome.status === "unavailable" && this.#hasBegun) {
       // It had begun: what is unavailable is the thread that it needed to go on.
       if (this.#closing.aborted) return { status: "cancelled", effect, used: this.#used };
-      const message = "Tool could not go on after a nested call: no thread was free";
+      const message = "Tool could not go on after it had waited: no thread was free";
       return { status: "failed", effect, used: this.#used, message, detail: outcome.reason };
     }
     return readOutcome(outcome, this.#used, effect, this.#limits.outputBytes);
   }
 
-  async #end(outcome: SandboxOutcome): Promise<SandboxOutcome> {
-    if (this.#nested.outstanding > 0) await this.#nested.end();
-    return outcome;
+  /** What became of them is known only then. */
+  async #endRequests(): Promise<void> {
+    if (this.#requests.outstanding > 0) await this.#requests.end();
   }
 }

@@ -1,20 +1,8 @@
-import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
+import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
 import { MIN_MEMORY_BYTES } from "./engine-build.ts";
 
-/** What is enforced on every guest. */
-const ENFORCED: readonly EnforcedLimit[] = Object.freeze([
-  "wallTimeMs",
-  "memoryBytes",
-  "outputBytes",
-  "stackBytes",
-  "logLines",
-  "nestedCalls",
-]);
-
-type EnforcedLimit = Exclude<LimitName, "fileBytes" | "netBytes">;
-
-/** Limits of which none that is enforced is left out. */
-export type QuickJsLimits = Required<Pick<ResourceLimits, EnforcedLimit>>;
+/** Limits of which none is left out: each is enforced on every guest. */
+export type QuickJsLimits = Required<ResourceLimits>;
 
 /** The most stack that a guest gets: beyond it, V8's stack would overflow first in the engine's parser. */
 const MAX_STACK_BYTES = 256 * 1_024;
@@ -30,6 +18,8 @@ export const DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
   stackBytes: MAX_STACK_BYTES,
   logLines: 1_000,
   nestedCalls: 16,
+  fileBytes: 16 * 1_024 * 1_024,
+  netBytes: 16 * 1_024 * 1_024,
 });
 
 /**
@@ -42,5 +32,5 @@ export function unenforceableLimit(limits: ResourceLimits): LimitName | undefine
   if (stackBytes !== undefined && (stackBytes < MIN_STACK_BYTES || stackBytes > MAX_STACK_BYTES)) {
     return "stackBytes";
   }
-  return firstLimitBesides(limits, ENFORCED);
+  return undefined;
 }

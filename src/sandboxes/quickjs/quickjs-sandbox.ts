@@ -1,6 +1,9 @@
-import type { CapabilityName } from "../../policy/capabilities.ts";
+import { Egress, type EgressOptions } from "../../egress/egress.ts";
+import type { Capabilities, CapabilityName } from "../../policy/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
-import { entryBeside } from "../entry.ts";
+import { workspaceIsSupported } from "../../workspace/fd-path.ts";
+import { checkDirectories } from "../../workspace/workspace.ts";
+import { entryFile } from "../entry.ts";
 import type { ToolImplementations } from "../implementation.ts";
 import {
   type Sandbox,
@@ -14,17 +17,29 @@ import { WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
 import { compileEngine } from "./engine-build.ts";
 import { describeLoadFailure } from "./failure.ts";
 import type { QuickJsImplementation } from "./implementation.ts";
-import { QuickJsCall } from "./quickjs-call.ts";
+import { type CallHost, QuickJsCall } from "./quickjs-call.ts";
 import { DEFAULT_LIMITS, type QuickJsLimits, unenforceableLimit } from "./quickjs-limits.ts";
 import { loadTemplate } from "./template-loader.ts";
-import { type Template, TemplateStore, templateKey } from "./template-store.ts";
+import { type Template, TemplateStore, templateKind } from "./template-store.ts";
 import type { QuickJsThreadData } from "./thread-task.ts";
 import { ToolSource } from "./tool-source.ts";
 
 /** Options of {@link QuickJsSandbox}. */
 export interface QuickJsSandboxOptions {
   readonly workers?: WorkerPoolOptions;
+  /** How tools' requests leave: who resolves names, which authorities of certificates are trusted. */
+  readonly egress?: EgressOptions;
 }
+
+const CAPABILITIES: readonly CapabilityName[] = [
+  "clock",
+  "random",
+  "tools",
+  "net",
+  ...(workspaceIsSupported() ? (["fs"] as const) : []),
+  "frozenClock",
+  "randomSeed",
+];
 
 /** The engine recurses on V8's stack: a guest must hit the engine's own limit first. */
 const THREAD_LIMITS = Object.freeze({ stackSizeMb: 16 });
@@ -33,26 +48,23 @@ const THREAD_LIMITS = Object.freeze({ stackSizeMb: 16 });
  * Runs untrusted JavaScript in QuickJS, compiled to WebAssembly, in threads of a pool. A tool is evaluated once,
  * and kept as a snapshot; each call starts from it in a heap that no other call ever saw: JSON text across the
  * border, a linear memory that cannot grow past its cap. A guest has the language, `console` and the context of
- * its call, and nothing else: only nested calls can have had an effect.
+ * its call, and of the world outside what the grant of its call gives: other tools, HTTP requests, files.
  */
 export class QuickJsSandbox implements Sandbox {
   readonly mode = "quickjs";
-  readonly capabilities: ReadonlySet<CapabilityName> = new Set<CapabilityName>([
-    "clock",
-    "random",
-    "tools",
-    "frozenClock",
-    "randomSeed",
-  ]);
+  readonly capabilities: ReadonlySet<CapabilityName> = new Set(CAPABILITIES);
   readonly defaults: ResourceLimits = DEFAULT_LIMITS;
   readonly #workers: WorkerPoolOptions | undefined;
+  readonly #egressOptions: EgressOptions | undefined;
   readonly #sources = new WeakMap<QuickJsImplementation, ToolSource | Promise<ToolSource>>();
   readonly #templates = new TemplateStore<SandboxOutcome>((key) => this.#forget(key));
   readonly #closing = new AbortController();
   #pool: WorkerPool | Promise<WorkerPool> | undefined;
+  #egress: Egress | undefined;
 
-  constructor({ workers }: QuickJsSandboxOptions = {}) {
+  constructor({ workers, egress }: QuickJsSandboxOptions = {}) {
     this.#workers = workers;
+    this.#egressOptions = egress;
   }
 
   unenforceable(limits: ResourceLimits): LimitName | undefined {
@@ -61,7 +73,7 @@ export class QuickJsSandbox implements Sandbox {
 
   async prepare({ quickjs }: ToolImplementations): Promise<void> {
     if (quickjs === undefined) return;
-    const loaded = await this.#load(quickjs, DEFAULT_LIMITS, SILENT);
+    const loaded = await this.#load(quickjs, DEFAULT_LIMITS, {}, SILENT);
     if (!("status" in loaded)) return;
     if (loaded.status !== "failed") throw new ToolPreparationError(`it ended with ${loaded.status}`);
     const { detail, message } = loaded;
@@ -69,43 +81,52 @@ export class QuickJsSandbox implements Sandbox {
   }
 
   async run(task: SandboxTask): Promise<SandboxOutcome> {
-    const { implementations, signal, observer } = task;
+    const { implementations, capabilities, signal, observer } = task;
     const limits: QuickJsLimits = { ...DEFAULT_LIMITS, ...task.limits };
     try {
       const { quickjs } = implementations;
       if (quickjs === undefined) throw new ToolPreparationError("the tool has no implementation for QuickJS");
-      const found = this.#find(quickjs, limits);
+      if (capabilities.fs !== undefined) checkDirectories(capabilities.fs);
+      const found = this.#find(quickjs, limits, capabilities);
       // Loading is for all calls to come, so it goes on when this one no longer waits for it.
-      const loaded = found ?? (await untilAborted(this.#load(quickjs, limits, observer), signal));
+      const load = (): Promise<Template | SandboxOutcome> =>
+        this.#load(quickjs, limits, capabilities, observer);
+      const loaded = found ?? (await untilAborted(load(), signal));
       if (loaded === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
       if ("status" in loaded) return loaded;
       const opened = this.#openPool();
       const pool = opened instanceof Promise ? await opened : opened;
-      return await new QuickJsCall(pool, task, limits, this.#closing.signal).run(loaded);
+      const host: CallHost = { pool, openEgress: this.#openEgress, closing: this.#closing.signal };
+      return await new QuickJsCall(host, task, limits).run(loaded);
     } catch (error) {
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail: String(error) };
     }
   }
 
   /** The template of a tool that was called before. */
-  #find(implementation: QuickJsImplementation, limits: QuickJsLimits): Template | undefined {
+  #find(
+    implementation: QuickJsImplementation,
+    limits: QuickJsLimits,
+    capabilities: Capabilities,
+  ): Template | undefined {
     const source = this.#sources.get(implementation);
     if (source === undefined || source instanceof Promise) return undefined;
-    return this.#templates.find(templateKey(source.key, limits.memoryBytes, limits.stackBytes));
+    return this.#templates.find(templateKind(source.key, limits, capabilities).key);
   }
 
   /** The template of a tool under limits; the outcome of loading it, when that failed. */
   async #load(
     implementation: QuickJsImplementation,
     limits: QuickJsLimits,
+    capabilities: Capabilities,
     observer: TaskObserver,
   ): Promise<Template | SandboxOutcome> {
     const source = await this.#source(implementation);
-    const key = templateKey(source.key, limits.memoryBytes, limits.stackBytes);
-    const known = this.#templates.find(key);
+    const kind = templateKind(source.key, limits, capabilities);
+    const known = this.#templates.find(kind.key);
     if (known !== undefined) return known;
-    return this.#templates.load(key, limits.wallTimeMs, async () =>
-      loadTemplate(await this.#openPool(), source, key, limits, observer),
+    return this.#templates.load(kind.key, limits.wallTimeMs, async () =>
+      loadTemplate(await this.#openPool(), source, kind, limits, observer),
     );
   }
 
@@ -127,12 +148,18 @@ export class QuickJsSandbox implements Sandbox {
     this.#pool ??= compileEngine().then((engine) => {
       if (this.#closing.signal.aborted) throw new ToolPreparationError("the sandbox is closed");
       const data: QuickJsThreadData = { engine };
-      const entry = entryBeside(import.meta.filename, "worker-entry");
+      const entry = entryFile("sandboxes/quickjs/worker-entry");
       this.#pool = new WorkerPool({ entry, limits: THREAD_LIMITS, data }, this.#workers);
       return this.#pool;
     });
     return this.#pool;
   }
+
+  readonly #openEgress = (): Egress => {
+    if (this.#closing.signal.aborted) throw new ToolPreparationError("the sandbox is closed");
+    this.#egress ??= new Egress(this.#egressOptions);
+    return this.#egress;
+  };
 
   /** What is no longer kept here, no thread keeps either. */
   #forget(template: string): void {
@@ -143,6 +170,7 @@ export class QuickJsSandbox implements Sandbox {
     this.#closing.abort();
     const pool = await Promise.resolve(this.#pool).catch(() => undefined);
     await pool?.close();
+    await this.#egress?.close();
   }
 }
 

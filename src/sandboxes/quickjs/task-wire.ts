@@ -1,10 +1,14 @@
+import type { FileUse, OutsideGrant } from "./outside-grant.ts";
 import type { QuickJsAnswer, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 
 /**
  * A step on its way to a thread. Arrays, as the keys of objects would take longer to cross than all that they
  * name: a first step is its input alone.
  */
-export type WireTask = readonly [
+export type WireTask = readonly [...BareTask, outside?: OutsideGrant];
+
+/** The step of a call to which nothing outside was granted. */
+type BareTask = readonly [
   step: string | QuickJsTask["step"],
   owner: string,
   wallTimeMs: number,
@@ -19,7 +23,9 @@ export type WireTask = readonly [
 ];
 
 /** An answer on its way back: a guest's text stands for itself. */
-export type WireAnswer = readonly [
+export type WireAnswer = readonly [...BareAnswer, files?: FileUse];
+
+type BareAnswer = readonly [
   end: string | QuickJsEnd,
   memoryBytes: number,
   hitMemoryCap: boolean,
@@ -28,9 +34,9 @@ export type WireAnswer = readonly [
 ];
 
 export function encodeTask(task: QuickJsTask): WireTask {
-  const { step, owner, wallTimeMs, memoryBytes, outputBytes, log, nested, frozenClock } = task;
+  const { step, owner, wallTimeMs, memoryBytes, outputBytes, log, nested, outside, frozenClock } = task;
   const isStart = step.kind === "start";
-  return [
+  const wire: BareTask = [
     isStart ? step.input : step,
     owner,
     wallTimeMs,
@@ -43,11 +49,12 @@ export function encodeTask(task: QuickJsTask): WireTask {
     frozenClock,
     isStart ? step.randomSeed : undefined,
   ];
+  return outside === undefined ? wire : [...wire, outside];
 }
 
 export function decodeTask(wire: WireTask): QuickJsTask {
   const [step, owner, wallTimeMs, memoryBytes, outputBytes, lines, bytes, left, granted, ...replay] = wire;
-  const [frozenClock, randomSeed] = replay;
+  const [frozenClock, randomSeed, outside] = replay;
   return {
     step: typeof step === "string" ? { kind: "start", input: step, randomSeed } : step,
     owner,
@@ -56,20 +63,28 @@ export function decodeTask(wire: WireTask): QuickJsTask {
     outputBytes,
     log: { lines, bytes },
     nested: { left, granted },
+    outside,
     frozenClock,
   };
 }
 
 export function encodeAnswer(
   end: QuickJsEnd,
-  { memoryBytes, hitMemoryCap, log }: Pick<QuickJsAnswer, "memoryBytes" | "hitMemoryCap" | "log">,
+  { memoryBytes, hitMemoryCap, log, files }: Omit<QuickJsAnswer, keyof QuickJsEnd>,
 ): WireAnswer {
-  return [end.status === "text" ? end.text : end, memoryBytes, hitMemoryCap, log.lines, log.bytes];
+  const text = end.status === "text" ? end.text : end;
+  const wire: BareAnswer = [text, memoryBytes, hitMemoryCap, log.lines, log.bytes];
+  return files === undefined ? wire : [...wire, files];
 }
 
-export function decodeAnswer([end, memoryBytes, hitMemoryCap, lines, bytes]: WireAnswer): QuickJsAnswer {
-  const log = { lines, bytes };
-  return typeof end === "string"
-    ? { status: "text", text: end, memoryBytes, hitMemoryCap, log }
-    : { ...end, memoryBytes, hitMemoryCap, log };
+export function decodeAnswer([
+  end,
+  memoryBytes,
+  hitMemoryCap,
+  lines,
+  bytes,
+  files,
+]: WireAnswer): QuickJsAnswer {
+  const measured = { memoryBytes, hitMemoryCap, log: { lines, bytes }, files };
+  return typeof end === "string" ? { status: "text", text: end, ...measured } : { ...end, ...measured };
 }

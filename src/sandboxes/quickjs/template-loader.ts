@@ -7,6 +7,7 @@ import { INTERRUPT_GRACE_MS } from "./quickjs-call.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
 import { runStep } from "./run-step.ts";
 import type { Snapshot } from "./snapshot.ts";
+import type { TemplateKind } from "./template-store.ts";
 import type { QuickJsTask } from "./thread-task.ts";
 import type { ToolSource } from "./tool-source.ts";
 
@@ -17,17 +18,18 @@ import type { ToolSource } from "./tool-source.ts";
 export async function loadTemplate(
   pool: WorkerPool,
   source: ToolSource,
-  owner: string,
+  { key: owner, hasOutside }: TemplateKind,
   { wallTimeMs, memoryBytes, outputBytes, stackBytes, logLines }: QuickJsLimits,
   observer: TaskObserver,
 ): Promise<Snapshot | SandboxOutcome> {
   const options = { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal: undefined, observer };
   for (;;) {
     const task: QuickJsTask = {
-      step: { kind: "load", program: source.program, stackBytes },
+      step: { kind: "load", program: source.program, stackBytes, hasOutside },
       ...{ owner, wallTimeMs, memoryBytes, outputBytes },
       log: { lines: logLines, bytes: DEFAULT_LOG_BUDGET.bytes },
       nested: { left: 0, granted: 0 },
+      outside: undefined,
       frozenClock: undefined,
     };
     const outcome = await runStep(pool, task, options);

@@ -1,3 +1,5 @@
+import type { Capabilities } from "../../policy/capabilities.ts";
+import type { QuickJsLimits } from "./quickjs-limits.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** A tool that was loaded, and what it was loaded under. */
@@ -10,9 +12,22 @@ export interface Template {
 /** How many bytes of templates are kept; the one that was used longest ago goes first. */
 const MAX_KEPT_BYTES = 256 * 1_024 * 1_024;
 
-/** The name of the template of a program under limits: what is evaluated depends on nothing else. */
-export function templateKey(source: string, memoryBytes: number, stackBytes: number): string {
-  return `${source} ${memoryBytes} ${stackBytes}`;
+/** Which template of a tool a call starts from. */
+export interface TemplateKind {
+  /** Names it among all templates. */
+  readonly key: string;
+  /** Whether the call is granted something of the world outside. */
+  readonly hasOutside: boolean;
+}
+
+/** The kind of template for a call of a program: what is evaluated depends on nothing else. */
+export function templateKind(
+  source: string,
+  { memoryBytes, stackBytes }: QuickJsLimits,
+  { net = [], fs = [] }: Capabilities,
+): TemplateKind {
+  const hasOutside = net.length > 0 || fs.length > 0;
+  return { key: `${source} ${memoryBytes} ${stackBytes}${hasOutside ? " outside" : ""}`, hasOutside };
 }
 
 /** The templates of all tools, each loaded once, shared by all threads. */

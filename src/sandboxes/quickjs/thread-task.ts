@@ -1,5 +1,7 @@
 import type { LogBudget } from "../thread-log.ts";
 import type { GuestProgram } from "./guest.ts";
+import type { GuestRequest } from "./guest-request.ts";
+import type { FileUse, OutsideGrant } from "./outside-grant.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** What every thread is started with. */
@@ -18,6 +20,8 @@ export interface QuickJsTask {
   readonly outputBytes: number;
   readonly log: LogBudget;
   readonly nested: NestedAllowance;
+  /** `undefined` for most calls, and for every template. */
+  readonly outside: OutsideGrant | undefined;
   /** The one time that the guest's clock shows; `undefined` for the true time. */
   readonly frozenClock: number | undefined;
 }
@@ -27,6 +31,8 @@ export interface LoadStep {
   readonly kind: "load";
   readonly program: GuestProgram;
   readonly stackBytes: number;
+  /** Whether calls are to start from it that are granted something of the world outside. */
+  readonly hasOutside: boolean;
 }
 
 /** Begins a call, from the tool's template: the task's artifact. */
@@ -38,13 +44,13 @@ export interface StartStep {
   readonly randomSeed: string | undefined;
 }
 
-/** Goes on with a call whose nested calls have replies. */
+/** Goes on with a call whose requests have replies. */
 export interface ResumeStep {
   readonly kind: "resume";
   readonly guest: Snapshot;
   /** JSON text, as the driver takes it. */
   readonly replies: string;
-  /** How many nested calls have no reply yet. */
+  /** How many requests have no reply yet. */
   readonly outstanding: number;
 }
 
@@ -56,6 +62,8 @@ export type QuickJsAnswer = {
   readonly hitMemoryCap: boolean;
   /** What is left of the log's budget. */
   readonly log: LogBudget;
+  /** What the call did with files so far; `undefined` where it was granted none. */
+  readonly files: FileUse | undefined;
 } & QuickJsEnd;
 
 /** How a step ended. */
@@ -66,7 +74,7 @@ export type QuickJsEnd =
   | { readonly status: "timeout" }
   /** It awaits what nothing can bring. */
   | { readonly status: "stalled" }
-  /** It awaits nested calls: these, and earlier ones. Until then it needs no thread. */
+  /** It awaits what it asked for: these, and earlier ones. Until then it needs no thread. */
   | { readonly status: "waiting"; readonly guest: Snapshot; readonly requests: readonly GuestRequest[] }
   | { readonly status: "loaded"; readonly template: Snapshot }
   /** A module imports a file that the program does not have yet. */
@@ -80,16 +88,7 @@ export interface MissingModule {
   readonly importer: string;
 }
 
-/** A nested call that a guest asks for. */
-export interface GuestRequest {
-  /** The guest's own number for it. It means nothing to the host but where the reply goes. */
-  readonly id: number;
-  readonly name: string;
-  /** The arguments as JSON text. */
-  readonly input: string;
-}
-
-/** What the guest may ask for. */
+/** Which calls of other tools the guest may ask for. */
 export interface NestedAllowance {
   /** How many more calls it may make. */
   readonly left: number;

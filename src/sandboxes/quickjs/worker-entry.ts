@@ -29,7 +29,7 @@ function takeInstance(
 ): EngineInstance | Promise<EngineInstance> {
   switch (step.kind) {
     case "load":
-      return shelf.create(memoryBytes);
+      return shelf.create(memoryBytes, step.hasOutside);
     case "start":
       return shelf.take(artifact as Snapshot, memoryBytes);
     case "resume":
@@ -50,13 +50,13 @@ function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread):
     end = host.isOver() ? { status: "timeout" } : broken(thrown);
   }
   const { bytes: memoryBytes, refused: hitMemoryCap } = instance.memory;
-  return encodeAnswer(end, { memoryBytes, hitMemoryCap, log: log.left });
+  return encodeAnswer(end, { memoryBytes, hitMemoryCap, log: log.left, files: host.closeFiles() });
 }
 
 function runStep(
   instance: EngineInstance,
   host: HostSide,
-  { step, owner }: QuickJsTask,
+  { step, owner, outside }: QuickJsTask,
   { artifact }: TaskThread,
 ): GuestEnd {
   let end: GuestEnd;
@@ -65,7 +65,7 @@ function runStep(
       return loadGuest(instance, step.program, step.stackBytes);
     case "start":
       instance.restore(artifact as Snapshot, owner, randomState(step.randomSeed));
-      end = startGuest(instance, step.input);
+      end = startGuest(instance, step.input, outside);
       break;
     case "resume":
       instance.restore(step.guest, owner, undefined);
@@ -73,7 +73,7 @@ function runStep(
   }
   // What the host refuses is refused at once; a guest that goes on asking meets its deadline.
   for (;;) {
-    const refusals = host.takeRefusals();
+    const refusals = host.intake.takeRefusals();
     if (end.status !== "pending" || refusals === undefined) return end;
     end = resumeGuest(instance, refusals);
   }
@@ -86,7 +86,7 @@ function finish(end: GuestEnd, instance: EngineInstance, host: HostSide, task: Q
     if (end.text.startsWith("+")) return { status: "loaded", template: instance.snapshot() };
   }
   if (end.status === "pending") {
-    const { requests } = host;
+    const { requests } = host.intake;
     if (requests.length === 0 && (step.kind !== "resume" || step.outstanding === 0)) {
       return { status: "stalled" };
     }

@@ -133,10 +133,9 @@ export class ExecutorCall implements TimedCall {
     const limits = { ...granted, ...this.#limits };
     if (this.#attempts > 1) limits.wallTimeMs = Math.ceil(leftMs);
     const { outputBytes } = limits;
-    const asked = { id: this.#id, toolName, argumentsText: canonical.text, limits };
-    const call = { id: this.#id, name: toolName, argumentsText: asked.argumentsText };
+    const asked = { id: this.#id, name: toolName, argumentsText: canonical.text, limits };
     const body = writeDispatchRequest(
-      call,
+      asked,
       sessionId,
       { limits, capabilities },
       Math.min(Math.ceil(leftMs + GRACE_MS), MAX_WALL_TIME_MS),
@@ -149,7 +148,8 @@ export class ExecutorCall implements TimedCall {
       this.#settleAttempt = undefined;
       endpoint.inFlight--;
       endpoint.learn(verdict);
-      settle({ ...verdict, ...this.#nextAttempt(verdict) });
+      const againInMs = this.#nextAttempt(verdict);
+      settle(againInMs === undefined ? verdict : { ...verdict, againInMs });
     };
     this.#exchange = endpoint.dispatch(body, maxBytes, stream, (end) => {
       this.#leave();
@@ -170,11 +170,12 @@ export class ExecutorCall implements TimedCall {
     return { ...verdict, outcome: { ...outcome, enforced: Object.freeze({ ...enforced, ...this.#limits }) } };
   }
 
-  #nextAttempt({ retryAfterMs }: Verdict): { readonly againInMs?: number } | undefined {
+  /** After how many ms the call is asked for again; `undefined` when it is not. */
+  #nextAttempt({ retryAfterMs }: Verdict): number | undefined {
     if (retryAfterMs === undefined || this.#isOver) return undefined;
-    if (this.#fleet.hasOther(this.#tried)) return { againInMs: 0 };
+    if (this.#fleet.hasOther(this.#tried)) return 0;
     const againInMs = Math.max(waitMs(this.#attempts), retryAfterMs);
-    return againInMs < this.#leftMs() ? { againInMs } : undefined;
+    return againInMs < this.#leftMs() ? againInMs : undefined;
   }
 
   #leftMs(): number {

@@ -54,7 +54,7 @@ export class ExecutorClient {
       return endpoint;
     });
     // The first answer would otherwise wait until its shape is compiled.
-    shapeProblem("Execution", null);
+    shapeProblem("ExecutionResult", null);
     const fleet = new ExecutorFleet(endpoints);
     this.#fleets.set(implementation, fleet);
     return fleet;

@@ -1,8 +1,7 @@
-import { canonicalText } from "../../json/canonical.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
-import { LIMIT_NAMES, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
-import { BodyError, readExecution, readProblem } from "../../remote-protocol/bodies.ts";
-import type { RemoteError, RemoteExecution } from "../../remote-protocol/messages.ts";
+import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
+import { BodyError, readProblem, readResultOf, type WrittenCall } from "../../remote-protocol/bodies.ts";
+import type { RemoteError, RemoteResult } from "../../remote-protocol/messages.ts";
 import { PROBLEMS, type ProblemCode } from "../../remote-protocol/problems.ts";
 import { checkOutput } from "../output.ts";
 import type { ResourceUse, SandboxOutcome } from "../sandbox.ts";
@@ -11,16 +10,9 @@ import { foreignAnswerText } from "./executor-failure.ts";
 import { failed, NOTHING_USED, refused, type Verdict } from "./executor-verdict.ts";
 
 /** What an executor was asked for: its answer must be about that, and within it. */
-export interface AskedCall {
-  readonly id: string;
-  readonly toolName: string;
-  /** The arguments as canonical text. */
-  readonly argumentsText: string;
+export interface AskedCall extends WrittenCall {
   readonly limits: ResourceLimits;
 }
-
-/** A number that may be none once it is read: `1e999` is infinite. */
-const MAYBE_INFINITE = /[0-9][eE]\+?[0-9]{3}|[0-9]{300}/;
 
 /**
  * Reads an executor's answer, which nobody trusts: its shape, what it is about, and that it says of every limit
@@ -31,8 +23,9 @@ const MAYBE_INFINITE = /[0-9][eE]\+?[0-9]{3}|[0-9]{300}/;
 export function readReply(reply: ExecutorReply, asked: AskedCall, streamedBytes: number): Verdict {
   try {
     if (reply.status !== 200) return readRefusal(reply);
-    const isPlain = !MAYBE_INFINITE.test(reply.text);
-    return readAnswer(readExecution(reply.text), asked, streamedBytes, isPlain);
+    const result = readResultOf(asked, reply.text);
+    if (result === undefined) return failed("The tool's executor answered for another call", true);
+    return readAnswer(result, asked, streamedBytes);
   } catch (error) {
     const { status } = reply;
     const detail = String(error);
@@ -62,18 +55,10 @@ const REFUSALS: { readonly [Code in ProblemCode]?: string } = {
   draining: "The tool's executor is about to end: try again later",
 };
 
-function readAnswer(
-  execution: RemoteExecution,
-  asked: AskedCall,
-  streamedBytes: number,
-  isPlain: boolean,
-): Verdict {
-  const { callId, toolName, error, receipt } = execution;
-  const isAsked =
-    callId === asked.id && toolName === asked.toolName && isText(execution.arguments, asked.argumentsText);
-  if (!isAsked) return failed("The tool's executor answered for another call", true);
+function readAnswer(result: RemoteResult, asked: AskedCall, streamedBytes: number): Verdict {
+  const { error, receipt } = result;
   const { enforced } = receipt;
-  const outcome = readOutcome(execution, asked, streamedBytes, isPlain);
+  const outcome = readOutcome(result, asked, streamedBytes);
   const loose = error === undefined ? firstLooseLimit(enforced, asked.limits) : undefined;
   if (loose !== undefined) {
     return failed("The tool's executor did not hold the call to its limits", true, `not held: ${loose}`);
@@ -82,38 +67,33 @@ function readAnswer(
   return { outcome: { ...outcome, enforced, used }, isFault: false };
 }
 
-/** Whether a value has this canonical text. What was sent in that order mostly comes back in it. */
-function isText(value: JsonValue, canonical: string): boolean {
-  return JSON.stringify(value) === canonical || canonicalText(value) === canonical;
-}
-
 /** The output as the tool returned it: the executor's engine has taken metadata and success out. */
-function wholeOutput({ output, success, metadata }: RemoteExecution): JsonValue {
+function wholeOutput({ output, success, metadata }: RemoteResult): JsonValue {
   if (!isJsonObject(output) || (success && metadata === undefined)) return output;
   return { ...output, ...(!success && { success }), ...(metadata !== undefined && { metadata }) };
 }
 
 /** A limit that was asked for, and that the executor does not say it held. */
 function firstLooseLimit(enforced: ResourceLimits, asked: ResourceLimits): LimitName | undefined {
-  return LIMIT_NAMES.find((name) => (enforced[name] ?? Number.POSITIVE_INFINITY) > (asked[name] ?? Infinity));
+  for (const name in asked) {
+    const limit = name as LimitName;
+    if ((enforced[limit] ?? Number.POSITIVE_INFINITY) > (asked[limit] ?? Number.POSITIVE_INFINITY))
+      return limit;
+  }
+  return undefined;
 }
 
-function readOutcome(
-  execution: RemoteExecution,
-  asked: AskedCall,
-  streamedBytes: number,
-  isPlain: boolean,
-): SandboxOutcome {
-  const { error, output } = execution;
+function readOutcome(result: RemoteResult, asked: AskedCall, streamedBytes: number): SandboxOutcome {
+  const { error, output } = result;
   // A failure that the tool returned with content goes the way of every output: the engine tells it again.
   const isReturned =
     error?.code === "execution_error" && isJsonObject(output) && Array.isArray(output["content"]);
   if (error !== undefined && !isReturned) return readFailure(error);
   const effect = error?.effect ?? "committed";
   const maxBytes = asked.limits.outputBytes ?? Number.POSITIVE_INFINITY;
-  const whole = wholeOutput(execution);
+  const whole = wholeOutput(result);
   const text = JSON.stringify(whole);
-  if (whole === output && isPlain) {
+  if (whole === output) {
     // It was checked and frozen with the execution.
     const outputBytes = Buffer.byteLength(text) + streamedBytes;
     const used = { wallTimeMs: 0, outputBytes };
@@ -152,9 +132,7 @@ function readFailure({ code, message, effect, limit }: RemoteError): SandboxOutc
 const FIGURES = ["memoryBytes", "logLines", "nestedCalls"] as const satisfies readonly (keyof ResourceUse)[];
 
 /** What of an executor's figures can be told on: how long it took and what went over the network is known here. */
-function figuresOf(
-  used: RemoteExecution["receipt"]["used"],
-): Partial<Record<(typeof FIGURES)[number], number>> {
+function figuresOf(used: RemoteResult["receipt"]["used"]): Partial<Record<(typeof FIGURES)[number], number>> {
   const figures: Partial<Record<(typeof FIGURES)[number], number>> = {};
   for (const name of FIGURES) {
     const figure = used[name];

@@ -1,0 +1,59 @@
+/**
+ * The part of the driver that makes `fetch`: a subset of the standard's, with bodies that are text. It is given the
+ * driver's functions that ask the host and make errors.
+ */
+export const FETCH_SOURCE: string = `(ask, failure) => {
+  const { parse } = JSON;
+  const { apply } = Reflect;
+  const { entries, freeze } = Object;
+  const { isArray } = Array;
+  const { toLowerCase } = String.prototype;
+  const PromiseOf = Promise;
+  const text = String;
+
+  const responseOf = ({ status, url, fields, body }) => {
+    const get = (name) => {
+      const wanted = apply(toLowerCase, text(name), []);
+      let found = null;
+      for (let i = 0; i < fields.length; i++) {
+        if (fields[i][0] === wanted) found = (found === null ? "" : found + ", ") + fields[i][1];
+      }
+      return found;
+    };
+    const headers = freeze({
+      get,
+      has: (name) => get(name) !== null,
+      forEach: (visit) => { for (let i = 0; i < fields.length; i++) visit(fields[i][1], fields[i][0], headers); },
+      entries: () => {
+        const pairs = [];
+        for (let i = 0; i < fields.length; i++) pairs[i] = [fields[i][0], fields[i][1]];
+        return pairs;
+      },
+    });
+    const readText = async () => {
+      if (body === null) {
+        throw failure("FetchError", { code: "body_not_text", message: "the response's body is no UTF-8 text: ask the server for text, such as JSON" });
+      }
+      return body;
+    };
+    return freeze({ ok: status >= 200 && status < 300, status, url, headers, text: readText, json: async () => parse(await readText()) });
+  };
+  return (url, init) => new PromiseOf((resolve, reject) => {
+    const { method = "GET", headers = {}, body = null, redirect = "manual", signal, ...others } = init ?? {};
+    for (const name in others) {
+      throw new TypeError("fetch takes method, headers, body and redirect, and no '" + name + "'");
+    }
+    if (typeof method !== "string") throw new TypeError("fetch takes a method that is a string");
+    if (body !== null && typeof body !== "string") {
+      throw new TypeError("fetch takes a body that is a string: write an object with JSON.stringify");
+    }
+    if (redirect !== "manual" && redirect !== "follow") {
+      throw new TypeError("fetch takes a redirect that is 'manual' or 'follow'");
+    }
+    const given = isArray(headers) ? headers : entries(headers);
+    const pairs = [];
+    for (let i = 0; i < given.length; i++) pairs[i] = [text(given[i][0]), text(given[i][1])];
+    const take = (output) => resolve(responseOf(output));
+    ask("f", [0, method, text(url), pairs, body, redirect === "follow"], take, reject, "FetchError");
+  });
+}`;

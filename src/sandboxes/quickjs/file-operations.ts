@@ -1,0 +1,184 @@
+import { isUtf8 } from "node:buffer";
+import type { JsonValue } from "../../json/value.ts";
+import type { Location } from "../../workspace/locate.ts";
+import { WorkspaceDirectory } from "../../workspace/workspace-directory.ts";
+import { WorkspaceError, type WorkspaceErrorCode } from "../../workspace/workspace-error.ts";
+import { MAX_READ_BYTES, WorkspaceFile } from "../../workspace/workspace-file.ts";
+import { MAX_TEXT_BYTES } from "./fetch-limits.ts";
+
+/** What an operation has of its call. */
+export interface FileScope {
+  /** Finds another path of the tool. */
+  readonly find: (path: string) => Location;
+  /** How many bytes the call may yet write. */
+  readonly leftBytes: number;
+  /** Creates a file or a directory, and counts it. */
+  readonly create: <Made>(act: () => Made) => Made;
+}
+
+/** Something that the workspace would do, and `fs` does not. */
+export class FileOperationError extends Error {
+  override readonly name = "FileOperationError";
+  readonly code: WorkspaceErrorCode;
+
+  constructor(code: WorkspaceErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/**
+ * One function of `fs`: gives what the guest gets.
+ *
+ * @throws {WorkspaceError}
+ * @throws {FileOperationError}
+ */
+export type FileOperation = (at: Location, argument: string, scope: FileScope) => JsonValue | undefined;
+
+const NS_PER_MS = 1_000_000n;
+
+/** The functions of `fs` by their names, which a guest sends: anything may be looked up here. */
+export const FILE_OPERATIONS: ReadonlyMap<unknown, FileOperation> = new Map<unknown, FileOperation>([
+  ["readFile", readText],
+  ["writeFile", writeText],
+  ["appendFile", appendText],
+  ["readdir", listNames],
+  ["stat", describeEntry],
+  ["mkdir", createDirectory],
+  ["rm", remove],
+  ["rename", rename],
+]);
+
+function readText({ directory, path }: Location): string {
+  const file = openFile(directory, path, { read: true, follow: true });
+  try {
+    const bytes = readAll(file);
+    if (!isUtf8(bytes)) throw new FileOperationError("illegal-byte-sequence", "it is no UTF-8 text");
+    return bytes.toString("utf8");
+  } finally {
+    file.close();
+  }
+}
+
+function readAll(file: WorkspaceFile): Buffer {
+  if (file.stat().size > MAX_TEXT_BYTES) throw tooLarge();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const chunk = file.read(length, MAX_READ_BYTES);
+    if (chunk.length === 0) return Buffer.concat(chunks);
+    length += chunk.length;
+    // It may grow while it is read.
+    if (length > MAX_TEXT_BYTES) throw tooLarge();
+    chunks.push(chunk);
+  }
+}
+
+function tooLarge(): FileOperationError {
+  return new FileOperationError("file-too-large", "it is larger than the 8 MiB that can be read at once");
+}
+
+function writeText({ directory, path }: Location, text: string, { leftBytes, create }: FileScope): undefined {
+  const bytes = bytesOf(text, leftBytes);
+  const file = openOrCreate(directory, path, create);
+  try {
+    file.resize(0);
+    file.write(0, bytes);
+  } finally {
+    file.close();
+  }
+}
+
+function appendText(
+  { directory, path }: Location,
+  text: string,
+  { leftBytes, create }: FileScope,
+): undefined {
+  const bytes = bytesOf(text, leftBytes);
+  const file = openOrCreate(directory, path, create);
+  try {
+    const appender = file.openForAppending();
+    try {
+      appender.write(bytes);
+    } finally {
+      appender.close();
+    }
+  } finally {
+    file.close();
+  }
+}
+
+/** A file is not cut off for a text that cannot be written. */
+function bytesOf(text: string, leftBytes: number): Buffer {
+  if (Buffer.byteLength(text) > leftBytes) {
+    throw new FileOperationError("insufficient-space", "the call may not write so much (fileBytes)");
+  }
+  return Buffer.from(text);
+}
+
+function openOrCreate(
+  directory: WorkspaceDirectory,
+  path: string,
+  create: FileScope["create"],
+): WorkspaceFile {
+  try {
+    return openFile(directory, path, { write: true, follow: true });
+  } catch (error) {
+    if (!(error instanceof WorkspaceError) || error.code !== "no-entry") throw error;
+  }
+  return create(() => openFile(directory, path, { write: true, create: true, follow: true }));
+}
+
+function openFile(...[directory, path, options]: OpenArguments): WorkspaceFile {
+  const opened = directory.open(path, options);
+  if (opened instanceof WorkspaceFile) return opened;
+  opened.close();
+  throw new WorkspaceError("is-directory");
+}
+
+type OpenArguments = [WorkspaceDirectory, ...Parameters<WorkspaceDirectory["open"]>];
+
+/** Sorted, so that a result does not depend on how the file system keeps them. */
+function listNames({ directory, path }: Location): string[] {
+  const opened = directory.open(path, { directory: true, follow: true });
+  try {
+    if (!(opened instanceof WorkspaceDirectory)) throw new WorkspaceError("not-directory");
+    const listing = opened.list();
+    const names: string[] = [];
+    let length = 0;
+    for (let entry = listing.next(); entry !== undefined; entry = listing.next()) {
+      length += entry.name.length + 3;
+      if (length > MAX_TEXT_BYTES) throw tooLarge();
+      names.push(entry.name);
+    }
+    listing.close();
+    return names.sort();
+  } finally {
+    opened.close();
+  }
+}
+
+function describeEntry({ directory, path }: Location): JsonValue {
+  const { kind, size, modifiedAt } = directory.stat(path, { follow: true });
+  const known = kind === "regular-file" ? "file" : kind === "directory" ? kind : "other";
+  return { kind: known, size: Number(size), modifiedMs: Number(modifiedAt / NS_PER_MS) };
+}
+
+function createDirectory({ directory, path }: Location, _: string, { create }: FileScope): undefined {
+  create(() => directory.createDirectory(path));
+}
+
+/** Removes a file, a link, or a directory that is empty. */
+function remove({ directory, path }: Location): undefined {
+  try {
+    directory.removeFile(path);
+  } catch (error) {
+    if (!(error instanceof WorkspaceError) || error.code !== "is-directory") throw error;
+    directory.removeDirectory(path);
+  }
+}
+
+function rename({ directory, path }: Location, to: string, { find }: FileScope): undefined {
+  const target = find(to);
+  directory.rename(path, target.directory, target.path);
+}

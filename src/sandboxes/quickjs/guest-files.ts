@@ -1,0 +1,89 @@
+import type { JsonValue } from "../../json/value.ts";
+import { type Location, locate } from "../../workspace/locate.ts";
+import { Workspace } from "../../workspace/workspace.ts";
+import { WorkspaceError } from "../../workspace/workspace-error.ts";
+import { FILE_OPERATIONS, type FileOperation, FileOperationError } from "./file-operations.ts";
+import type { GuestError } from "./guest-request.ts";
+import type { FileAllowance, FileUse } from "./outside-grant.ts";
+
+/** How many files and directories a call creates, at the most: each takes space that no byte of it shows. */
+const MAX_CREATED = 10_000;
+
+/** The files of one call, for one step. Its directories are opened when the guest first asks for one. */
+export class GuestFiles implements Disposable {
+  readonly #allowance: FileAllowance;
+  #workspace: Workspace | undefined;
+  #created: number;
+
+  constructor(allowance: FileAllowance) {
+    this.#allowance = allowance;
+    this.#created = allowance.used.created;
+  }
+
+  /**
+   * Does what the guest asks for, and tells it the outcome in the driver's form. Never throws.
+   *
+   * @param request Hostile: `[operation, path, argument]`.
+   */
+  answer([operation, path, argument]: readonly unknown[]): string {
+    const known = FILE_OPERATIONS.get(operation);
+    if (known === undefined || typeof path !== "string" || typeof argument !== "string") {
+      return failed({ code: "invalid", message: "there is no such operation with files" });
+    }
+    try {
+      return JSON.stringify({ ok: this.#do(known, path, argument) ?? null });
+    } catch (error) {
+      return failed(describe(`${String(operation)} '${path.slice(0, 256)}'`, error));
+    }
+  }
+
+  #do(operation: FileOperation, path: string, argument: string): JsonValue | undefined {
+    this.#workspace ??= new Workspace(this.#allowance.directories, this.#leftBytes);
+    const { directories } = this.#workspace;
+    const find = (named: string): Location => {
+      if (!named.startsWith("/")) throw new FileOperationError("invalid", "a path begins with '/'");
+      return locate(directories, named);
+    };
+    return operation(find(path), argument, {
+      find,
+      leftBytes: this.#leftBytes,
+      create: (act) => {
+        if (this.#created >= MAX_CREATED) throw new WorkspaceError("insufficient-space");
+        const made = act();
+        this.#created++;
+        return made;
+      },
+    });
+  }
+
+  get #leftBytes(): number {
+    return this.#allowance.fileBytes - this.use.writtenBytes;
+  }
+
+  /** What the call did with files, in earlier steps too. */
+  get use(): FileUse {
+    const { used } = this.#allowance;
+    return {
+      writtenBytes: used.writtenBytes + (this.#workspace?.writtenBytes ?? 0),
+      created: this.#created,
+      hasChanged: used.hasChanged || this.#workspace?.hasChanged === true,
+    };
+  }
+
+  /** Closes the directories. */
+  [Symbol.dispose](): void {
+    this.#workspace?.[Symbol.dispose]();
+  }
+}
+
+function describe(what: string, error: unknown): GuestError {
+  if (error instanceof WorkspaceError || error instanceof FileOperationError) {
+    return { code: error.code, message: `${what}: ${error.message}` };
+  }
+  // Whatever else it is, its words may name directories of this machine.
+  return { code: "io", message: `${what}: a granted directory cannot be used now` };
+}
+
+function failed(error: GuestError): string {
+  return JSON.stringify({ error });
+}

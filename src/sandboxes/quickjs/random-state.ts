@@ -1,0 +1,23 @@
+import type { QuickJSContext } from "quickjs-emscripten";
+import { RANDOM_STATE } from "./engine-build.ts";
+
+/**
+ * Makes sure that the one address that no interface tells is right: a guest must not share random numbers.
+ *
+ * @throws {Error} when the engine keeps the state of `Math.random` elsewhere.
+ */
+export function checkRandomState(context: QuickJSContext, memory: WebAssembly.Memory): void {
+  const read = (): bigint => new DataView(memory.buffer).getBigUint64(RANDOM_STATE, true);
+  const before = read();
+  context.unwrapResult(context.evalCode("Math.random()")).dispose();
+  if (before === 0n || read() !== nextRandomState(before)) {
+    throw new Error("the engine keeps the state of Math.random elsewhere");
+  }
+}
+
+/** xorshift64*, the generator of the engine. */
+function nextRandomState(state: bigint): bigint {
+  let next = state ^ (state >> 12n);
+  next = BigInt.asUintN(64, next ^ (next << 25n));
+  return next ^ (next >> 27n);
+}

@@ -1,0 +1,105 @@
+import { MAX_REQUESTS } from "./fetch-limits.ts";
+import type { GuestError, GuestReply, GuestRequest } from "./guest-request.ts";
+import type { FetchAllowance } from "./outside-grant.ts";
+import type { NestedAllowance } from "./thread-task.ts";
+
+/** Bytes of a nested call's arguments. */
+const MAX_INPUT_BYTES = 1_024 * 1_024;
+
+/** Takes what the guest asks for in one step, as far as the grant of its call reaches, and refuses the rest. */
+export class RequestIntake {
+  readonly requests: GuestRequest[] = [];
+  readonly #nested: NestedAllowance;
+  readonly #fetch: FetchAllowance | undefined;
+  #calls = 0;
+  #fetches = 0;
+  #fetchBytes = 0;
+  #refusals: GuestReply[] | undefined;
+
+  /** @param fetch `undefined` where the grant gives no network. */
+  constructor(nested: NestedAllowance, fetch: FetchAllowance | undefined) {
+    this.#nested = nested;
+    this.#fetch = fetch;
+  }
+
+  /** Takes a call of another tool. */
+  receiveCall([id, name, input]: readonly unknown[]): void {
+    if (typeof id !== "number" || typeof name !== "string" || typeof input !== "string") return;
+    const { left, granted } = this.#nested;
+    if (granted === 0) this.#refuse(id, "permission_denied", "this call may not call other tools");
+    else if (this.#calls >= left) {
+      this.#refuse(id, "limit_exceeded", `this call may not make more than ${granted} nested calls`);
+    } else if (Buffer.byteLength(input) > MAX_INPUT_BYTES) {
+      this.#refuse(id, "validation_error", "the arguments of a nested call may not exceed 1 MiB");
+    } else {
+      this.#calls++;
+      this.requests.push({ kind: "call", id, name, input });
+    }
+  }
+
+  /** Takes an HTTP request. */
+  receiveFetch([id, method, url, headers, body, follow]: readonly unknown[]): void {
+    if (typeof id !== "number" || typeof method !== "string" || typeof url !== "string") return;
+    if (!areHeaders(headers) || (body !== null && typeof body !== "string")) return;
+    const bytes = sizeOf(url, headers, body);
+    const problem = this.#fetchProblem(bytes);
+    if (problem !== undefined) {
+      this.#refuse(id, problem.code, problem.message);
+      return;
+    }
+    this.#fetches++;
+    this.#fetchBytes += bytes;
+    this.requests.push({
+      ...{ kind: "fetch", id, method, url, headers },
+      body: body ?? undefined,
+      follow: follow === true,
+    });
+  }
+
+  #fetchProblem(bytes: number): GuestError | undefined {
+    if (this.#fetch === undefined) {
+      return { code: "origin_denied", message: "this call may not use the network: its grant has no 'net'" };
+    }
+    if (this.#fetches >= this.#fetch.requests) {
+      return {
+        code: "too_many_requests",
+        message: `a call may send at most ${MAX_REQUESTS} requests: ask for more with each of them`,
+      };
+    }
+    // What can never be sent need not cross to the other thread.
+    if (bytes > this.#fetch.bytes - this.#fetchBytes) {
+      return {
+        code: "request_too_large",
+        message: "the request is larger than what the call may still send and receive (netBytes)",
+      };
+    }
+    return undefined;
+  }
+
+  #refuse(id: number, code: string, message: string): void {
+    this.#refusals ??= [];
+    this.#refusals.push({ id, error: { code, message } });
+  }
+
+  /** The replies to the requests that were refused, as JSON text; `undefined` when there are none. */
+  takeRefusals(): string | undefined {
+    if (this.#refusals === undefined) return undefined;
+    const refusals = this.#refusals;
+    this.#refusals = undefined;
+    return JSON.stringify(refusals);
+  }
+}
+
+function areHeaders(headers: unknown): headers is [string, string][] {
+  return (
+    Array.isArray(headers) &&
+    headers.every((pair) => Array.isArray(pair) && typeof pair[0] === "string" && typeof pair[1] === "string")
+  );
+}
+
+/** Bytes of a request as far as the guest makes it. */
+function sizeOf(url: string, headers: readonly (readonly [string, string])[], body: string | null): number {
+  let bytes = url.length + Buffer.byteLength(body ?? "");
+  for (const [name, value] of headers) bytes += name.length + value.length;
+  return bytes;
+}

@@ -1,0 +1,356 @@
+import { gzipSync } from "node:zlib";
+import { afterAll, describe, expect, test } from "vitest";
+import type { ToolExecution } from "../../../src/engine/execution.ts";
+import type { NetGrant } from "../../../src/policy/net-grant.ts";
+import { openSandboxes } from "../../../src/sandboxes/router.ts";
+import { echo, serve, serveBytes } from "../../egress/servers.ts";
+import { type CallSetting, GrantedTool } from "./granted-tool.ts";
+
+const resolve = async (name: string): Promise<readonly string[]> => {
+  if (name.endsWith(".test")) return ["127.0.0.1"];
+  throw new Error("no such name");
+};
+const sandboxes = await openSandboxes({ workers: { threads: 1 }, egress: { resolve } });
+afterAll(() => sandboxes.close());
+
+/** Grants ports of this machine, as `api.test`. */
+function ports(...granted: readonly number[]): readonly NetGrant[] {
+  return granted.map((port) => ({ origin: `http://api.test:${port}`, addresses: ["127.0.0.1/32"] }));
+}
+
+/** Runs a body of a tool's function that takes `input`. */
+function run(body: string, setting: CallSetting = {}): Promise<ToolExecution> {
+  return new GrantedTool(sandboxes, `export default async (input, { tools }) => { ${body} }`).call(setting);
+}
+
+/** Sends one request to a port, which is granted, and tells the status or the error. */
+function send(
+  port: number,
+  path = "/",
+  init: object = {},
+  setting: CallSetting = {},
+): Promise<ToolExecution> {
+  return run(
+    `try {
+      const response = await fetch(input.url, input.init);
+      return { status: response.status, ok: response.ok, text: await response.text() };
+    } catch ({ name, code, message }) {
+      return { name, code, message };
+    }`,
+    {
+      capabilities: { net: ports(port) },
+      input: { url: `http://api.test:${port}${path}`, init },
+      ...setting,
+    },
+  );
+}
+
+describe("fetch", () => {
+  test("is there for a call whose grant gives it, and for no other call of the same tool", async () => {
+    const port = await serve(echo);
+    const tool = new GrantedTool(
+      sandboxes,
+      `const early = typeof fetch;
+      export default async ({ url }) => {
+        const now = "fetch" in globalThis;
+        if (globalThis.kept !== undefined) return "kept";
+        globalThis.kept = globalThis.fetch;
+        return [early, now, now && (await fetch(url)).status];
+      }`,
+    );
+    const input = { url: `http://api.test:${port}` };
+    const granted = { input, capabilities: { net: ports(port) } };
+    for (let round = 0; round < 2; round++) {
+      expect((await tool.call({ input })).output).toEqual(["undefined", false, false]);
+      expect((await tool.call(granted)).output).toEqual(["undefined", true, 200]);
+    }
+    expect((await tool.call({ input, capabilities: { tools: ["*"] } })).output).toEqual([
+      "undefined",
+      false,
+      false,
+    ]);
+  });
+
+  test("sends a method, headers and a text, and gives the response", async () => {
+    const port = await serve((request, response) => {
+      response.setHeader("x-many", ["one", "two"]);
+      response.setHeader("content-type", "application/json");
+      void echo(request, response);
+    });
+    const { output, receipt } = await run(
+      `const response = await fetch(input.url, {
+        method: "post", headers: { "X-Own": "value" }, body: "grüße 🦊", redirect: "manual",
+      });
+      const seen = [];
+      response.headers.forEach((value, name) => { if (name === "x-many") seen.push(value); });
+      const { get, has, entries } = response.headers;
+      return {
+        ok: response.ok, status: response.status, url: response.url, seen,
+        headers: [get("X-Many"), get("none"), has("Content-Type"), has("none"), entries()[0].length],
+        same: (await response.text()) === JSON.stringify(await response.json()),
+        json: await response.json(),
+      };`,
+      { capabilities: { net: ports(port) }, input: { url: `http://api.test:${port}/a?b=c` } },
+    );
+    expect(output).toMatchObject({
+      ...{ ok: true, status: 200, url: `http://api.test:${port}/a?b=c`, seen: ["one", "two"] },
+      headers: ["one, two", null, true, false, 2],
+      same: true,
+      json: { method: "POST", url: "/a?b=c", body: "grüße 🦊", headers: { "x-own": "value" } },
+    });
+    const origin = `http://api.test:${port}`;
+    expect(receipt.used).toMatchObject({ nestedCalls: 0, contacted: [{ origin, address: "127.0.0.1" }] });
+    expect(receipt.used.bytesUp).toBeGreaterThan(60);
+    expect(receipt.used.bytesDown).toBeGreaterThan(100);
+  });
+
+  test("gives what a server says of an error, and bodies decoded", async () => {
+    const port = await serve((request, response) => {
+      response.statusCode = request.url === "/gzip" ? 200 : 404;
+      if (request.url === "/gzip") response.setHeader("content-encoding", "gzip");
+      response.end(request.url === "/gzip" ? gzipSync("x".repeat(100_000)) : "not here");
+    });
+    expect((await send(port)).output).toEqual({ status: 404, ok: false, text: "not here" });
+    expect((await send(port, "/gzip")).output).toMatchObject({ text: "x".repeat(100_000) });
+  });
+
+  test("does not follow a redirect unless it is told to, and then only to granted origins", async () => {
+    const elsewhere = await serve((_request, response) => response.end("CANARY"));
+    const port = await serve((request, response) => {
+      const target = { "/in": "/end", "/out": `http://api.test:${elsewhere}/` }[request.url ?? ""];
+      if (request.url === "/round") response.writeHead(302, { location: "/round" });
+      else if (target !== undefined) response.writeHead(302, { location: target });
+      response.end("here");
+    });
+    expect((await send(port, "/in")).output).toMatchObject({ status: 302 });
+    const follow = { redirect: "follow" };
+    expect((await send(port, "/in", follow)).output).toMatchObject({ status: 200, text: "here" });
+    expect((await send(port, "/out", follow)).output).toMatchObject({ code: "origin_denied" });
+    expect((await send(port, "/round", follow)).output).toMatchObject({ code: "too_many_redirects" });
+    const both = { capabilities: { net: ports(port, elsewhere) } };
+    const input = { url: `http://api.test:${port}/out`, init: follow };
+    expect((await send(port, "", {}, { ...both, input })).output).toMatchObject({ text: "CANARY" });
+  });
+
+  test("rejects what was not granted, and says what to do without an address", async () => {
+    const port = await serve(echo);
+    const other = await serve(echo);
+    const denied = await send(port, "/", {}, { capabilities: { net: ports(other) } });
+    expect(denied.output).toEqual({
+      ...{ name: "FetchError", code: "origin_denied" },
+      message: "the call may not send requests to this origin: its grant ('net') does not name it",
+    });
+    expect(denied.receipt.used.contacted).toBeUndefined();
+    const net = [`http://api.test:${port}`];
+    const address = await send(port, "/", {}, { capabilities: { net } });
+    expect(address.output).toMatchObject({ name: "FetchError", code: "address_denied" });
+    expect(JSON.stringify(address.output)).not.toContain("127.0.0.1");
+    expect((await send(port)).output).toMatchObject({ status: 200 });
+  });
+
+  test.each<[string, string, string]>([
+    ["a name that nobody has", "http://none.invalid/", "name_not_resolved"],
+    ["credentials in the URL", "http://a:b@api.test/", "request_invalid"],
+    ["what is no URL", "somewhere", "request_invalid"],
+    ["a file", "file:///etc/passwd", "origin_denied"],
+    ["a data URL", "data:text/plain,x", "origin_denied"],
+  ])("rejects %s", async (_case, url, code) => {
+    const capabilities = { capabilities: { net: ["http://*:*", "https://*:*"] } };
+    expect((await send(1, "", {}, { ...capabilities, input: { url } })).output).toMatchObject({ code });
+  });
+
+  test.each<[string, string]>([
+    ["a body that is no text", "{ method: 'POST', body: { a: 1 } }"],
+    ["a method that is no text", "{ method: 1 }"],
+    ["an option that it does not know", "{ credentials: 'include' }"],
+    ["a way to redirect that it does not know", "{ redirect: 'error' }"],
+  ])("rejects %s with a TypeError", async (_case, init) => {
+    const { output } = await run(`return fetch("http://api.test/", ${init}).catch(({ name }) => name)`, {
+      capabilities: { net: ports(80) },
+    });
+    expect(output).toBe("TypeError");
+  });
+
+  test.each([
+    ["of the connection", { headers: { Host: "other.test" } }],
+    ["with a line break", { headers: { "x-a": "b\r\nx-c: d" } }],
+    ["that is none", { method: "CONNECT" }],
+  ])("rejects a header or a method %s", async (_case, init) => {
+    const port = await serve(echo);
+    expect((await send(port, "/", init)).output).toMatchObject({ code: "request_invalid" });
+    expect((await send(port, "/", { headers: { "x-a": "b" } })).output).toMatchObject({ status: 200 });
+  });
+
+  test("gives no body that is no UTF-8 text, and says so", async () => {
+    const port = await serve((_request, response) => response.end(Buffer.from([0xff, 0xfe, 0])));
+    expect((await send(port)).output).toMatchObject({ name: "FetchError", code: "body_not_text" });
+  });
+
+  test("rejects where the connection breaks, and the tool goes on", async () => {
+    const port = await serveBytes((socket) => socket.destroy());
+    expect((await send(port)).output).toMatchObject({ code: "connection_lost" });
+  });
+});
+
+describe("requests of a call", () => {
+  test("run at once with each other and with nested calls", async () => {
+    let inFlight = 0;
+    let most = 0;
+    const port = await serve((_request, response) => {
+      most = Math.max(most, ++inFlight);
+      setTimeout(() => {
+        inFlight--;
+        response.end("x");
+      }, 20);
+    });
+    const { output } = await run(
+      `const answers = await Promise.all([
+        ...Array.from({ length: 10 }, () => fetch(input.url).then((response) => response.text())),
+        tools.call("none", {}).catch(({ code }) => code),
+      ]);
+      return answers.join();`,
+      { capabilities: { net: ports(port), tools: ["none"] }, input: { url: `http://api.test:${port}` } },
+    );
+    expect(output).toBe(`${"x,".repeat(10)}not_found`);
+    expect(most).toBeGreaterThan(1);
+    expect(most).toBeLessThanOrEqual(6);
+  });
+
+  test("are at most 64", async () => {
+    let served = 0;
+    const port = await serve((_request, response) => response.end(String(++served)));
+    const { output } = await run(
+      `let sent = 0;
+      for (;;) try { await fetch(input.url); sent++; } catch ({ code }) { return [sent, code]; }`,
+      { capabilities: { net: ports(port) }, input: { url: `http://api.test:${port}` } },
+    );
+    expect(output).toEqual([64, "too_many_requests"]);
+    expect(served).toBe(64);
+    const all = `const settled = await Promise.allSettled(Array.from({ length: 70 }, () => fetch(input.url)));
+      return settled.filter(({ status }) => status === "fulfilled").length;`;
+    const setting = { capabilities: { net: ports(port) }, input: { url: `http://api.test:${port}` } };
+    expect((await run(all, setting)).output).toBe(64);
+  });
+
+  test("share the limit on network bytes, one after the other and all at once", async () => {
+    const port = await serve((_request, response) => response.end("x".repeat(10_000)));
+    const setting: CallSetting = {
+      capabilities: { net: ports(port) },
+      limits: { netBytes: 25_000 },
+      input: { url: `http://api.test:${port}` },
+    };
+    const one = await run(
+      `let got = 0;
+      for (;;) try { got += (await (await fetch(input.url)).text()).length; } catch ({ code }) { return [got, code]; }`,
+      setting,
+    );
+    expect(one.output).toEqual([20_000, "budget_exceeded"]);
+    expect(one.receipt.enforced.netBytes).toBe(25_000);
+    const all = await run(
+      `const settled = await Promise.allSettled(Array.from({ length: 10 }, () => fetch(input.url)));
+      return settled.filter(({ status }) => status === "fulfilled").length;`,
+      setting,
+    );
+    expect(all.output).toBe(2);
+    expect((await run("return (await fetch(input.url)).status", { ...setting, limits: {} })).output).toBe(
+      200,
+    );
+  });
+
+  test("leave each other room: one that takes long holds up none that comes later", async () => {
+    const asked = Promise.withResolvers<void>();
+    const port = await serve(async (request, response) => {
+      if (request.url === "/slow") await asked.promise;
+      else asked.resolve();
+      response.end(request.url);
+    });
+    const { output } = await run(
+      `const slow = fetch(input.url + "/slow");
+      await tools.call("none").catch(() => {});
+      const later = await fetch(input.url + "/later");
+      return [await later.text(), await (await slow).text()];`,
+      { capabilities: { net: ports(port), tools: ["none"] }, input: { url: `http://api.test:${port}` } },
+    );
+    expect(output).toEqual(["/later", "/slow"]);
+  });
+
+  test("that are larger than the limit are not sent", async () => {
+    let served = 0;
+    const port = await serve((_request, response) => response.end(String(++served)));
+    const init = { method: "POST", body: "x".repeat(2_000) };
+    const limits = { netBytes: 1_500 };
+    const input = { url: `http://api.test:${port}`, init };
+    const outcome = await send(port, "", {}, { capabilities: { net: ports(port) }, limits, input });
+    expect(outcome.output).toMatchObject({ code: "request_too_large" });
+    expect(served).toBe(0);
+  });
+
+  test("with a response that the guest has no memory for end the call, and no other", async () => {
+    const port = await serve((request, response) => {
+      response.setHeader("content-encoding", "gzip");
+      response.end(gzipSync("\u0001".repeat(request.url === "/small" ? 1e5 : 3e6)));
+    });
+    const limits = { memoryBytes: 20 * 2 ** 20, wallTimeMs: 20_000 };
+    const large = await send(port, "/", {}, { limits });
+    expect(large.error).toMatchObject({ code: "limit_exceeded", effect: "none" });
+    expect(large.error?.message).toContain("20 MiB");
+    const small = await send(port, "/small", {}, { limits: { ...limits, outputBytes: 2 ** 20 } });
+    expect(small.output).toMatchObject({ status: 200 });
+  });
+
+  test("are cancelled when the call ends, by itself or at its deadline", async () => {
+    let closed = 0;
+    let served = 0;
+    const port = await serve((request, response) => {
+      served++;
+      if (request.url === "/fast") response.end("fast");
+      else response.on("close", () => closed++);
+    });
+    const setting = { capabilities: { net: ports(port) }, input: { url: `http://api.test:${port}` } };
+    const left = await run(`fetch(input.url); return (await fetch(input.url + "/fast")).text();`, setting);
+    expect(left.output).toBe("fast");
+    const late = await run("await fetch(input.url)", { ...setting, limits: { wallTimeMs: 200 } });
+    expect(late.error).toMatchObject({ code: "timeout", effect: "none" });
+    expect(late.receipt.used.contacted).toHaveLength(1);
+    const controller = new AbortController();
+    const cancelling = run("await fetch(input.url)", { ...setting, signal: controller.signal });
+    while (served < 4) await new Promise((done) => setTimeout(done, 5));
+    controller.abort();
+    expect((await cancelling).error?.code).toBe("cancelled");
+    while (closed < 3) await new Promise((done) => setTimeout(done, 5));
+    expect(closed).toBe(3);
+  });
+
+  test("are cancelled when the sandboxes close", async () => {
+    const arrived = Promise.withResolvers<void>();
+    const port = await serve(() => arrived.resolve());
+    const own = await openSandboxes({ workers: { threads: 1 }, egress: { resolve } });
+    const tool = new GrantedTool(own, "export default ({ url }) => fetch(url, { method: 'PUT', body: 'x' })");
+    const calling = tool.call({
+      capabilities: { net: ports(port) },
+      input: { url: `http://api.test:${port}` },
+    });
+    await arrived.promise;
+    await own.close();
+    const { error, receipt } = await calling;
+    expect(error).toMatchObject({ code: "cancelled", effect: "unknown" });
+    expect(receipt.used.contacted).toHaveLength(1);
+  });
+
+  test("leave no effect where they only read, and an unknown one where they may change something", async () => {
+    const port = await serve(echo);
+    const effectOf = async (init: string): Promise<unknown> => {
+      const setting = { capabilities: { net: ports(port) }, input: { url: `http://api.test:${port}` } };
+      return (await run(`await fetch(input.url, ${init}); throw new Error("late");`, setting)).error?.effect;
+    };
+    expect(await effectOf("{}")).toBe("none");
+    expect(await effectOf("{ method: 'HEAD' }")).toBe("none");
+    expect(await effectOf("{ method: 'POST', body: '' }")).toBe("unknown");
+    expect(await effectOf("{ method: 'DELETE' }")).toBe("unknown");
+    const unsent = await run(
+      "await fetch('http://other.test/', { method: 'POST' }).catch(() => {}); throw new Error('late');",
+      { capabilities: { net: ports(port) } },
+    );
+    expect(unsent.error?.effect).toBe("none");
+  });
+});

@@ -1,0 +1,122 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { HostSide } from "../../../src/sandboxes/quickjs/host-side.ts";
+import { NO_FILE_USE, type OutsideGrant } from "../../../src/sandboxes/quickjs/outside-grant.ts";
+import type { QuickJsTask } from "../../../src/sandboxes/quickjs/thread-task.ts";
+import { ThreadLog } from "../../../src/sandboxes/thread-log.ts";
+import type { TaskThread } from "../../../src/sandboxes/thread-message.ts";
+import { workspaceIsSupported } from "../../../src/workspace/fd-path.ts";
+import { GrantedTree } from "../../workspace/granted-tree.ts";
+
+/** The host's side of a call that was granted something outside, or nothing. */
+function open(outside?: OutsideGrant, nestedCalls = 0): HostSide {
+  const task: QuickJsTask = {
+    step: { kind: "start", input: "{}", randomSeed: undefined },
+    ...{ owner: "", wallTimeMs: 60_000, memoryBytes: 2 ** 24, outputBytes: 1_000 },
+    log: { lines: 1, bytes: 100 },
+    nested: { left: nestedCalls, granted: nestedCalls },
+    outside,
+    frozenClock: undefined,
+  };
+  const nothing = (): void => {};
+  const nowhere: TaskThread = {
+    ...{ artifact: undefined, markStarted: nothing, tell: nothing, afterwards: nothing },
+    request: () => "",
+  };
+  return new HostSide(task, new ThreadLog(nowhere, task.log));
+}
+
+const CALL = 'c[1,"tool","{}"]';
+const FETCH = 'f[2,"GET","http://api.test/",[["a","b"]],null,false]';
+const STAT = 's["stat","/",""]';
+
+test("what a guest sends is not done where nothing was granted, whatever form it has", () => {
+  const host = open();
+  expect([CALL, FETCH, STAT].map((text) => host.receive(text))).toEqual([undefined, undefined, undefined]);
+  expect(host.intake.requests).toEqual([]);
+  expect(JSON.parse(host.intake.takeRefusals() ?? "")).toEqual([
+    { id: 1, error: { code: "permission_denied", message: "this call may not call other tools" } },
+    {
+      id: 2,
+      error: {
+        code: "origin_denied",
+        message: "this call may not use the network: its grant has no 'net'",
+      },
+    },
+  ]);
+  expect(host.closeFiles()).toBeUndefined();
+});
+
+test.skipIf(!workspaceIsSupported())("the same is done, or passed on, where it was granted", () => {
+  using tree = new GrantedTree();
+  const fs = { directories: [{ directory: tree.root }], fileBytes: 10, used: NO_FILE_USE };
+  const host = open({ net: { requests: 1, bytes: 1_000 }, fs }, 1);
+  expect([CALL, FETCH].map((text) => host.receive(text))).toEqual([undefined, undefined]);
+  expect(JSON.parse(host.receive(STAT) ?? "")).toMatchObject({ ok: { kind: "directory" } });
+  expect(host.intake.requests).toEqual([
+    { kind: "call", id: 1, name: "tool", input: "{}" },
+    {
+      ...{ kind: "fetch", id: 2, method: "GET", url: "http://api.test/", headers: [["a", "b"]] },
+      ...{ body: undefined, follow: false },
+    },
+  ]);
+  expect(host.intake.takeRefusals()).toBeUndefined();
+  // There is no more of either.
+  host.receive(CALL);
+  host.receive(FETCH);
+  expect(host.intake.requests).toHaveLength(2);
+  expect(host.intake.takeRefusals()).toMatch(/limit_exceeded.*too_many_requests/);
+  expect(host.closeFiles()).toEqual(NO_FILE_USE);
+});
+
+test.skipIf(!workspaceIsSupported())(
+  "whatever a guest sends, nothing is thrown, and nothing is seen outside",
+  () => {
+    using tree = new GrantedTree();
+    const fs = {
+      directories: [{ directory: tree.root, at: "/w", write: true }],
+      fileBytes: 100,
+      used: NO_FILE_USE,
+    };
+    const operation = fc.constantFrom(
+      ...[
+        "readFile",
+        "writeFile",
+        "appendFile",
+        "readdir",
+        "stat",
+        "mkdir",
+        "rm",
+        "rename",
+        "constructor",
+        "__proto__",
+      ],
+    );
+    const name = fc.constantFrom(
+      "w",
+      "a",
+      "b",
+      "..",
+      ".",
+      "",
+      "outside",
+      "secret.txt",
+      "ok.txt",
+      "\0",
+      "\ud800",
+    );
+    const path = fc.array(name, { maxLength: 8 }).map((names) => `/${names.join("/")}`);
+    const hostile = fc.oneof(fc.jsonValue(), fc.array(fc.jsonValue()), fc.tuple(operation, path, path));
+    fc.assert(
+      fc.property(fc.constantFrom("c", "f", "s", "l", "x", ""), hostile, (kind, message) => {
+        const host = open({ net: { requests: 9, bytes: 1_000 }, fs }, 9);
+        const reply = host.receive(kind + JSON.stringify(message));
+        expect(reply ?? "").not.toContain("CANARY");
+        host.closeFiles();
+      }),
+      { numRuns: 500 },
+    );
+    expect(open().receive("s{not json")).toBeUndefined();
+    tree.expectUntouchedOutside();
+  },
+);
