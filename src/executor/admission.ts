@@ -39,12 +39,12 @@ export class Admission {
    *   tells whether it was still there.
    */
   enter(session: string, start: () => void, refuse: () => void): "refused" | (() => boolean) {
-    const ticket = { session, start, refuse };
     if (this.#inFlight < this.#maxInFlight) {
       this.#inFlight++;
       start();
-      return () => false;
+      return notQueued;
     }
+    const ticket = { session, start, refuse };
     if (this.#queued >= this.#maxQueued && !this.#makeRoom(session)) return "refused";
     const own = this.#waiting.get(session);
     if (own === undefined) this.#waiting.set(session, [ticket]);
@@ -102,4 +102,8 @@ export class Admission {
     loser.refuse();
     return true;
   }
+}
+
+function notQueued(): boolean {
+  return false;
 }

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { writeStreamEvent } from "../remote-protocol/event-stream.ts";
 import { STREAM_MEDIA_TYPE } from "../remote-protocol/http.ts";
 import type { RemoteProblem } from "../remote-protocol/problems.ts";
-import type { CallListener } from "./dispatched-call.ts";
+import type { CallEvent } from "./dispatched-call.ts";
 
 /** What may wait for a slow reader: chunks and log lines beyond it are left out, the execution never. */
 const MAX_WAITING_BYTES = 1_024 * 1_024;
@@ -20,12 +20,13 @@ export class AnswerStream {
     return this.#response.headersSent;
   }
 
-  readonly listener: CallListener = (event) => {
+  /** Tells a chunk or a log line. */
+  tell(event: CallEvent): void {
     if (this.#response.writableLength > MAX_WAITING_BYTES) return;
     this.#begin();
     if (event.type === "tool.output") this.#write("output", JSON.stringify({ chunk: event.chunk }));
     else this.#write("log", JSON.stringify({ level: event.level, message: event.message }));
-  };
+  }
 
   /** @param execution JSON text. */
   end(execution: string): void {

@@ -33,19 +33,19 @@ export class CallRunner {
    * @param leftMs How long its caller still waits.
    * @returns its execution as JSON text.
    */
-  async run(call: DispatchedCall, leftMs: number): Promise<string> {
-    const { request, signal, arrivedAt } = call;
+  run(call: DispatchedCall, leftMs: number): Promise<string> {
+    const { request, signal } = call;
     const { limits, capabilities } = request.grant;
     // The caller's patience is one more limit on the wall time, so that no second timer is needed.
     const least = Math.min(leftMs, this.#maxMs, limits.wallTimeMs ?? Number.POSITIVE_INFINITY);
-    const execution =
-      (await this.#engine.dispatch(request.call, {
-        ...this.#context,
-        sessionId: request.session,
-        signal,
-        upperBound: { limits: { ...limits, wallTimeMs: Math.ceil(least) }, capabilities },
-        ...(call.isStreamed && { events: this.#eventsOf(call) }),
-      })) ?? abortedExecution(request, arrivedAt);
+    const upperBound = { limits: { ...limits, wallTimeMs: Math.ceil(least) }, capabilities };
+    const silent = { ...this.#context, sessionId: request.session, signal, upperBound };
+    const ctx = call.isStreamed ? { ...silent, events: this.#eventsOf(call) } : silent;
+    return this.#engine.dispatch(request.call, ctx).then((execution) => this.#conclude(call, execution));
+  }
+
+  #conclude({ request, arrivedAt }: DispatchedCall, dispatched: ToolExecution | null): string {
+    const execution = dispatched ?? abortedExecution(request, arrivedAt);
     this.#metrics.executed(execution.error?.code ?? "ok", performance.now() - arrivedAt);
     return JSON.stringify(execution);
   }

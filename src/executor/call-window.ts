@@ -17,13 +17,26 @@ export type KnownCall<Running> =
   /** It was another call of the same name. */
   | { readonly state: "conflict" };
 
+/** One call; those that ended are a list, in the order in which they did. */
+interface Entry<Running> {
+  readonly name: string;
+  readonly digest: string;
+  /** As long as it runs. */
+  call: Running | undefined;
+  answer: string | undefined;
+  endedAt: number;
+  next: Entry<Running> | undefined;
+}
+
 /** Remembers calls by their names, so that none runs twice. What is beyond the bounds is forgotten, oldest first. */
 export class CallWindow<Running> {
   readonly #bounds: WindowBounds;
-  readonly #running = new Map<string, { readonly digest: string; readonly call: Running }>();
-  /** In the order in which they ended, as are the answers. */
-  readonly #ended = new Map<string, { readonly digest: string; readonly at: number }>();
-  readonly #answers = new Map<string, string>();
+  readonly #entries = new Map<string, Entry<Running>>();
+  #running = 0;
+  #oldest: Entry<Running> | undefined;
+  #newest: Entry<Running> | undefined;
+  /** The oldest whose answer may yet be kept. */
+  #oldestAnswered: Entry<Running> | undefined;
   #bytes = 0;
   #forgotAt = 0;
 
@@ -33,7 +46,7 @@ export class CallWindow<Running> {
 
   /** How many calls that ended are remembered. */
   get size(): number {
-    return this.#ended.size;
+    return this.#entries.size - this.#running;
   }
 
   /** At most so many bytes of answers are kept now. */
@@ -41,69 +54,83 @@ export class CallWindow<Running> {
     return this.#bytes;
   }
 
-  /** The calls that have no answer yet. */
+  /** How many calls have no answer yet. */
+  get runningSize(): number {
+    return this.#running;
+  }
+
+  /** The calls that have no answer yet. Looks at all of them: for rare occasions. */
   get running(): readonly Running[] {
-    return Array.from(this.#running.values(), ({ call }) => call);
+    return Array.from(this.#entries.values()).flatMap(({ call }) => call ?? []);
   }
 
   /** What is known of a call; `undefined` when it is new. */
   find(name: string, digest: string, now: number = performance.now()): KnownCall<Running> | undefined {
     this.#forget(now);
-    const running = this.#running.get(name);
-    if (running !== undefined) {
-      return running.digest === digest ? { state: "running", call: running.call } : { state: "conflict" };
-    }
-    const ended = this.#ended.get(name);
-    if (ended === undefined) return undefined;
-    if (ended.digest !== digest) return { state: "conflict" };
-    const answer = this.#answers.get(name);
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return undefined;
+    if (entry.digest !== digest) return { state: "conflict" };
+    const { call, answer } = entry;
+    if (call !== undefined) return { state: "running", call };
     return answer === undefined ? { state: "forgotten" } : { state: "answered", answer };
   }
 
   /** Remembers a call that is new. */
   begin(name: string, digest: string, call: Running): void {
-    this.#running.set(name, { digest, call });
+    this.#entries.set(name, { name, digest, call, answer: undefined, endedAt: 0, next: undefined });
+    this.#running++;
   }
 
   /** Forgets a call that never ran. */
   cancel(name: string): void {
-    this.#running.delete(name);
+    if (this.#entries.get(name)?.call === undefined) return;
+    this.#entries.delete(name);
+    this.#running--;
   }
 
   /** Remembers that a call ended, and with which answer. */
   end(name: string, answer?: string, now: number = performance.now()): void {
-    const running = this.#running.get(name);
-    if (running === undefined) return;
-    this.#running.delete(name);
-    this.#ended.set(name, { digest: running.digest, at: now });
-    if (answer !== undefined) {
-      this.#answers.set(name, answer);
-      this.#bytes += bytesOf(answer);
-    }
+    const entry = this.#entries.get(name);
+    if (entry?.call === undefined) return;
+    this.#running--;
+    entry.call = undefined;
+    entry.answer = answer;
+    entry.endedAt = now;
+    if (answer !== undefined) this.#bytes += bytesOf(answer);
+    if (this.#newest === undefined) this.#oldest = entry;
+    else this.#newest.next = entry;
+    this.#newest = entry;
+    this.#oldestAnswered ??= entry;
     this.#forget(now);
   }
 
   #forget(now: number): void {
     // Once a second is often enough for what is old.
     const isDue = now - this.#forgotAt >= 1_000;
-    if (!isDue && this.#ended.size <= this.#bounds.calls && this.#bytes <= this.#bounds.bytes) return;
+    if (!isDue && this.size <= this.#bounds.calls && this.#bytes <= this.#bounds.bytes) return;
     this.#forgotAt = now;
-    for (const [name, { at }] of this.#ended) {
-      if (this.#ended.size <= this.#bounds.calls && now - at < this.#bounds.ageMs) break;
-      this.#ended.delete(name);
-      this.#forgetAnswer(name);
+    const { calls, bytes, ageMs } = this.#bounds;
+    for (let entry = this.#oldest; entry !== undefined; entry = this.#oldest) {
+      if (this.size <= calls && now - entry.endedAt < ageMs) break;
+      this.#forgetOldest(entry);
     }
-    for (const name of this.#answers.keys()) {
-      if (this.#bytes <= this.#bounds.bytes) break;
-      this.#forgetAnswer(name);
+    for (let entry = this.#oldestAnswered; entry !== undefined; entry = this.#oldestAnswered) {
+      if (this.#bytes <= bytes) break;
+      this.#forgetAnswer(entry);
     }
   }
 
-  #forgetAnswer(name: string): void {
-    const answer = this.#answers.get(name);
-    if (answer === undefined) return;
-    this.#answers.delete(name);
-    this.#bytes -= bytesOf(answer);
+  #forgetOldest(oldest: Entry<Running>): void {
+    if (oldest === this.#oldestAnswered) this.#forgetAnswer(oldest);
+    this.#entries.delete(oldest.name);
+    this.#oldest = oldest.next;
+    if (oldest === this.#newest) this.#newest = undefined;
+  }
+
+  #forgetAnswer(oldest: Entry<Running>): void {
+    if (oldest.answer !== undefined) this.#bytes -= bytesOf(oldest.answer);
+    oldest.answer = undefined;
+    this.#oldestAnswered = oldest.next;
   }
 }
 

@@ -2,8 +2,18 @@ import type { EventBody } from "../engine/events.ts";
 import type { DispatchRequest } from "../remote-protocol/messages.ts";
 import type { RemoteProblem } from "../remote-protocol/problems.ts";
 
-/** Gets what a call tells while it runs. */
-export type CallListener = (event: Extract<EventBody, { readonly type: "tool.output" | "tool.log" }>) => void;
+/** What a call tells while it runs. */
+export type CallEvent = Extract<EventBody, { readonly type: "tool.output" | "tool.log" }>;
+
+/** Somebody who waits for what becomes of a call. None of it throws. */
+export interface CallWaiter {
+  /** @param execution JSON text. */
+  answered(execution: string): void;
+  /** The call never ran, or nobody knows what became of it. */
+  refused(problem: RemoteProblem): void;
+  /** Gets the chunks and log lines. Absent: nobody wants them. */
+  readonly told?: ((event: CallEvent) => void) | undefined;
+}
 
 /** One call from its arrival to its answer, and those who wait for that. */
 export class DispatchedCall {
@@ -12,25 +22,14 @@ export class DispatchedCall {
   readonly arrivedAt: number = performance.now();
   /** Whether it tells what happens while it runs. */
   readonly isStreamed: boolean;
-  /** The execution as JSON text. Rejects with a {@link RemoteProblem} when it never ran. */
-  readonly answer: Promise<string>;
   readonly #abort = new AbortController();
-  readonly #listeners = new Set<CallListener>();
-  #waiters = 0;
-  #resolve: (answer: string) => void = () => {};
-  #reject: (problem: RemoteProblem) => void = () => {};
+  #waiters: CallWaiter[] = [];
   /** Takes the call out of the queue, and tells whether it was there. */
-  #leaveQueue: () => boolean = () => false;
+  #leaveQueue: (() => boolean) | undefined;
 
   constructor(request: DispatchRequest, isStreamed: boolean) {
     this.request = request;
     this.isStreamed = isStreamed;
-    this.answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    // Those who wait hear of it; there may be none left.
-    this.answer.catch(() => {});
   }
 
   /** Aborted when nobody waits any more, or the executor ends. */
@@ -42,34 +41,46 @@ export class DispatchedCall {
     this.#leaveQueue = leave;
   }
 
-  /** Waits for the answer until it is there or `leave` is called; the last who leaves cancels the call. */
-  join(listener: CallListener | undefined, onUnstarted: () => void): () => void {
-    this.#waiters++;
-    if (listener !== undefined) this.#listeners.add(listener);
-    let hasLeft = false;
-    return () => {
-      if (hasLeft) return;
-      hasLeft = true;
-      if (listener !== undefined) this.#listeners.delete(listener);
-      if (--this.#waiters > 0) return;
-      if (this.#leaveQueue()) onUnstarted();
-      else this.cancel();
-    };
+  /** Adds somebody who waits. */
+  join(waiter: CallWaiter): void {
+    this.#waiters.push(waiter);
+  }
+
+  /**
+   * Takes out somebody who no longer waits; the last one's leaving cancels the call.
+   *
+   * @returns `unstarted` when it was the last one's, and the call had not had its turn.
+   */
+  leave(waiter: CallWaiter): "unstarted" | undefined {
+    const index = this.#waiters.indexOf(waiter);
+    if (index < 0) return undefined;
+    this.#waiters.splice(index, 1);
+    if (this.#waiters.length > 0) return undefined;
+    if (this.#leaveQueue?.()) return "unstarted";
+    this.cancel();
+    return undefined;
   }
 
   cancel(): void {
     this.#abort.abort();
   }
 
-  tell(event: Parameters<CallListener>[0]): void {
-    for (const listener of this.#listeners) listener(event);
+  tell(event: CallEvent): void {
+    for (const waiter of this.#waiters) waiter.told?.(event);
   }
 
-  complete(answer: string): void {
-    this.#resolve(answer);
+  complete(execution: string): void {
+    for (const waiter of this.#takeWaiters()) waiter.answered(execution);
   }
 
   refuse(problem: RemoteProblem): void {
-    this.#reject(problem);
+    for (const waiter of this.#takeWaiters()) waiter.refused(problem);
+  }
+
+  /** Nobody waits any longer. */
+  #takeWaiters(): readonly CallWaiter[] {
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    return waiters;
   }
 }

@@ -5,19 +5,20 @@ import { RemoteProblem } from "../remote-protocol/problems.ts";
 import { Admission } from "./admission.ts";
 import { CallRunner, type ExecutorContext } from "./call-runner.ts";
 import { CallWindow } from "./call-window.ts";
-import { type CallListener, DispatchedCall } from "./dispatched-call.ts";
+import { type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
 import type { ExecutorLimits } from "./limits.ts";
 import { ExecutorMetrics } from "./metrics.ts";
 
 /** A call that was taken. */
-export interface Submission {
-  /** The execution as JSON text; a promise that rejects with a {@link RemoteProblem} when it never runs. */
-  readonly answer: string | Promise<string>;
-  /** Whether the call was known already. */
-  readonly isReplayed: boolean;
-  /** To be called by whoever no longer waits for the answer. */
-  leave(): void;
-}
+export type Submission =
+  /** It ran before; its execution as JSON text. */
+  | { readonly execution: string }
+  | {
+      /** Whether it runs already, for somebody else. */
+      readonly isReplayed: boolean;
+      /** To be called when its waiter no longer waits. */
+      leave(): void;
+    };
 
 /** Seconds after which whoever was refused for the load may come again. */
 const RETRY_AFTER_S = 1;
@@ -42,17 +43,19 @@ export class Dispatcher {
    * Takes a call.
    *
    * @param caller Who asks: a call's id is the caller's own.
-   * @param listener Gets the chunks and log lines, if the call's first request has one too.
+   * @param waiter Hears what becomes of it, unless that is known already; chunks and log lines too, if the call's
+   *   first waiter wants them.
    * @throws {RemoteProblem} when it cannot be taken.
    */
-  submit(request: DispatchRequest, caller: string, listener?: CallListener): Submission {
+  submit(request: DispatchRequest, caller: string, waiter: CallWaiter): Submission {
     const { call, session } = request;
-    const name = JSON.stringify([caller, session, call.id]);
+    // Lengths tell where one part ends and the next one begins.
+    const name = `${caller.length} ${session.length} ${caller}${session}${call.id}`;
     const digest = digestOf(call);
     const known = this.#window.find(name, digest);
     switch (known?.state) {
       case undefined:
-        return this.#begin(name, digest, request, listener);
+        return this.#begin(name, digest, request, waiter);
       case "conflict":
         throw new RemoteProblem(
           "call_id_conflict",
@@ -65,10 +68,10 @@ export class Dispatcher {
         );
       case "answered":
         this.metrics.replayed();
-        return { answer: known.answer, isReplayed: true, leave: () => {} };
+        return { execution: known.answer };
       case "running":
         this.metrics.replayed();
-        return this.#wait(name, known.call, listener, true);
+        return this.#wait(name, known.call, waiter, true);
     }
   }
 
@@ -99,18 +102,11 @@ export class Dispatcher {
     return this.#isDraining;
   }
 
-  #begin(
-    name: string,
-    digest: string,
-    request: DispatchRequest,
-    listener: CallListener | undefined,
-  ): Submission {
+  #begin(name: string, digest: string, request: DispatchRequest, waiter: CallWaiter): Submission {
     if (this.#isDraining) throw draining();
-    const call = new DispatchedCall(request, listener !== undefined);
-    const overloaded = (): RemoteProblem =>
-      new RemoteProblem("overloaded", "too many calls: come again later", RETRY_AFTER_S);
+    const call = new DispatchedCall(request, waiter.told !== undefined);
     this.#window.begin(name, digest, call);
-    const submission = this.#wait(name, call, listener, false);
+    const submission = this.#wait(name, call, waiter, false);
     const place = this.#admission.enter(
       request.session,
       () => this.#start(name, call),
@@ -124,21 +120,22 @@ export class Dispatcher {
     return submission;
   }
 
-  #wait(
-    name: string,
-    call: DispatchedCall,
-    listener: CallListener | undefined,
-    isReplayed: boolean,
-  ): Submission {
-    const leave = call.join(listener, () =>
-      this.#refuse(name, call, new RemoteProblem("overloaded", "nobody waited for the call", RETRY_AFTER_S)),
-    );
-    return { answer: call.answer, isReplayed, leave };
+  #wait(name: string, call: DispatchedCall, waiter: CallWaiter, isReplayed: boolean): Submission {
+    call.join(waiter);
+    const leave = (): void => {
+      if (call.leave(waiter) === "unstarted") this.#forget(name);
+    };
+    return { isReplayed, leave };
   }
 
   #refuse(name: string, call: DispatchedCall, problem: RemoteProblem): void {
-    this.#window.cancel(name);
+    this.#forget(name);
     call.refuse(problem);
+  }
+
+  /** A call that never ran may come again. */
+  #forget(name: string): void {
+    this.#window.cancel(name);
     this.#tellIfIdle();
   }
 
@@ -176,7 +173,7 @@ export class Dispatcher {
   }
 
   #tellIfIdle(): void {
-    if (this.#isDraining && this.#window.running.length === 0) this.#onIdle?.();
+    if (this.#isDraining && this.#window.runningSize === 0) this.#onIdle?.();
   }
 }
 
@@ -184,6 +181,10 @@ export class Dispatcher {
 function digestOf({ name, arguments: args }: DispatchRequest["call"]): string {
   const text = JSON.stringify(name) + canonicalText(args);
   return text.length <= MAX_UNDIGESTED_LENGTH ? text : hash("sha256", text);
+}
+
+function overloaded(): RemoteProblem {
+  return new RemoteProblem("overloaded", "too many calls: come again later", RETRY_AFTER_S);
 }
 
 function draining(): RemoteProblem {

@@ -52,7 +52,7 @@ export class Executor implements AsyncDisposable {
         connectionsCheckingInterval: Math.min(1_000, limits.requestMs),
         keepAliveTimeout: 60_000,
       },
-      (request, response) => void this.#routes.handle(request, response),
+      (request, response) => this.#routes.handle(request, response),
     );
     // None is left out, `origin` least of all: their size is bounded.
     this.#server.maxHeadersCount = 0;

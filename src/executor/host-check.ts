@@ -10,7 +10,7 @@ export class HostCheck {
 
   /** @param names Hosts with their ports, in lower case; `undefined` takes all: no browser reaches a unix socket. */
   constructor(names: readonly string[] | undefined) {
-    this.#names = names === undefined ? undefined : new Set(names);
+    this.#names = names === undefined ? undefined : new Set(names.filter((name) => AUTHORITY.test(name)));
   }
 
   /**
@@ -22,6 +22,7 @@ export class HostCheck {
   check({ host = "", origin }: IncomingHttpHeaders): string {
     if (origin !== undefined)
       throw new RemoteProblem("misdirected", "an executor takes no requests of browsers");
+    if (this.#names?.has(host)) return host;
     const authority = host.toLowerCase();
     if (AUTHORITY.test(authority) && this.#names?.has(authority) !== false) return authority;
     throw new RemoteProblem(

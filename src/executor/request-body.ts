@@ -2,11 +2,6 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { RemoteProblem } from "../remote-protocol/problems.ts";
 
-/** The connection ended before the request did: there is nobody to answer. */
-export class ClientGoneError extends Error {
-  override readonly name = "ClientGoneError";
-}
-
 /** How many bytes of bodies are held at once. */
 export class ByteBudget {
   #left: number;
@@ -42,21 +37,26 @@ export function bodyLength({ headers }: IncomingMessage, maxBytes: number): numb
 }
 
 /**
- * Reads a body, whose length the parser holds to what the header says.
+ * Reads a body, which the parser holds to its length. One that ends before is never taken: there is nobody to
+ * answer.
  *
- * @throws {ClientGoneError}
+ * @param bytes As {@link bodyLength} has it.
+ * @param take Gets the body as soon as its last byte is there.
  */
-export function readBody(request: IncomingMessage): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    const fail = (): void => reject(new ClientGoneError());
-    request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    request.on("error", fail);
-    request.on("close", fail);
-    request.on("end", () => {
-      request.off("close", fail);
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
-    });
+export function readBody(request: IncomingMessage, bytes: number, take: (body: Buffer) => void): void {
+  const chunks: Buffer[] = [];
+  let left = bytes;
+  if (left === 0) {
+    take(Buffer.alloc(0));
+    return;
+  }
+  request.on("data", (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left === 0 && chunks.length === 0) take(chunk);
+    else {
+      chunks.push(chunk);
+      if (left === 0) take(Buffer.concat(chunks));
+    }
   });
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { JSON_MEDIA_TYPE } from "../remote-protocol/http.ts";
+import { JSON_MEDIA_TYPE, REPLAYED_HEADER } from "../remote-protocol/http.ts";
 import type { RemoteProblem } from "../remote-protocol/problems.ts";
 
 /** So much of a body that nobody wants is read, so that the connection can be used again. */
@@ -19,6 +19,18 @@ export function respond(
 /** Answers with JSON text. */
 export function respondJson(response: ServerResponse, text: string): void {
   respond(response, 200, { "content-type": JSON_MEDIA_TYPE, "cache-control": "no-store" }, text);
+}
+
+/** Answers with an execution as JSON text. */
+export function respondExecution(response: ServerResponse, text: string, isReplayed: boolean): void {
+  const length = Buffer.byteLength(text);
+  response.writeHead(
+    200,
+    isReplayed
+      ? { "content-type": JSON_MEDIA_TYPE, "content-length": length, [REPLAYED_HEADER]: "true" }
+      : { "content-type": JSON_MEDIA_TYPE, "content-length": length },
+  );
+  response.end(text);
 }
 
 /** Answers with a problem. The connection stays if what is left of the request is small. */

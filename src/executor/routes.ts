@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { DISPATCH_PATH, HEALTH_PATH, METRICS_PATH, READY_PATH, TOOLS_PATH } from "../remote-protocol/http.ts";
 import { RemoteProblem } from "../remote-protocol/problems.ts";
 import type { Authentication } from "./authentication.ts";
+import type { Sender } from "./dispatch-exchange.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { HostCheck } from "./host-check.ts";
 import type { ExecutorLimits } from "./limits.ts";
-import { ClientGoneError } from "./request-body.ts";
 import { respond, respondJson, respondProblem } from "./respond.ts";
 
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
@@ -40,50 +40,72 @@ export class Routes {
     return this.#open;
   }
 
-  /** Answers a request. Never rejects. */
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Answers a request, now or later. Never throws. */
+  handle(request: IncomingMessage, response: ServerResponse): void {
     this.#open++;
-    response.on("close", () => this.#open--);
+    response.on("close", this.#closed);
     // A connection that breaks is told by `close`.
-    response.on("error", () => {});
+    response.on("error", ignore);
     try {
       if (this.#dispatcher.isDraining) response.setHeader("connection", "close");
-      await this.#answer(request, response);
+      this.#answer(request, response);
     } catch (thrown) {
-      if (thrown instanceof ClientGoneError) return;
-      const problem =
-        thrown instanceof RemoteProblem
-          ? thrown
-          : new RemoteProblem("internal_error", "the executor failed: its operator can see why");
-      this.#dispatcher.metrics.refused(problem.code);
-      if (response.headersSent) response.destroy();
-      else respondProblem(request, response, problem);
+      this.#fail(request, response, thrown);
     }
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { url } = request;
-    // Those who only ask whether it is there know neither its names nor its secrets.
-    if (url === HEALTH_PATH) return answerStatus(request, response, true);
-    if (url === READY_PATH) return answerStatus(request, response, !this.#dispatcher.isDraining);
-    const authority = this.hostCheck.check(request.headers);
-    switch (url) {
-      case DISPATCH_PATH:
-        requireMethod(request, "POST");
-        return this.#dispatchRoute.handle(request, response, this.#authentication.check(request, authority));
+  readonly #closed = (): void => {
+    this.#open--;
+  };
+
+  #fail(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
+    const problem =
+      thrown instanceof RemoteProblem
+        ? thrown
+        : new RemoteProblem("internal_error", "the executor failed: its operator can see why");
+    this.#dispatcher.metrics.refused(problem.code);
+    if (response.headersSent) response.destroy();
+    else respondProblem(request, response, problem);
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    switch (request.url) {
+      // Those who only ask whether it is there know neither its names nor its secrets.
+      case HEALTH_PATH:
+        answerStatus(request, response, true);
+        break;
+      case READY_PATH:
+        answerStatus(request, response, !this.#dispatcher.isDraining);
+        break;
+      case DISPATCH_PATH: {
+        const sender = this.#senderOf(request, "POST");
+        const fail = (thrown: unknown): void => this.#fail(request, response, thrown);
+        this.#dispatchRoute.handle(request, response, sender, fail);
+        break;
+      }
       case TOOLS_PATH:
-        requireMethod(request, "GET");
-        this.#authentication.check(request, authority);
-        return respondJson(response, this.#writeTools());
+        this.#senderOf(request, "GET");
+        respondJson(response, this.#writeTools());
+        break;
       case METRICS_PATH:
-        requireMethod(request, "GET");
-        this.#authentication.check(request, authority);
-        return respond(response, 200, PROMETHEUS_TEXT, this.#dispatcher.writeMetrics());
+        this.#senderOf(request, "GET");
+        respond(response, 200, PROMETHEUS_TEXT, this.#dispatcher.writeMetrics());
+        break;
       default:
+        this.hostCheck.check(request.headers);
         throw new RemoteProblem("not_found", "there is no such path");
     }
   }
+
+  /** Checks where a request was sent, how, and by whom. */
+  #senderOf(request: IncomingMessage, method: "GET" | "POST"): Sender {
+    const authority = this.hostCheck.check(request.headers);
+    requireMethod(request, method);
+    return this.#authentication.check(request, authority);
+  }
 }
+
+function ignore(): void {}
 
 function answerStatus(request: IncomingMessage, response: ServerResponse, isFine: boolean): void {
   requireMethod(request, "GET");

@@ -1,8 +1,9 @@
+import { canonicalText } from "../json/canonical.ts";
 import { parseJson } from "../json/parse.ts";
 import { freezeJson, type JsonValue, JsonValueError } from "../json/value.ts";
 import { checkCapabilities } from "../policy/capabilities.ts";
 import { checkLimits } from "../policy/limits.ts";
-import type { DispatchRequest, RemoteExecution, RemoteGrant, RemoteTools } from "./messages.ts";
+import type { DispatchRequest, RemoteExecution, RemoteGrant, RemoteResult, RemoteTools } from "./messages.ts";
 import type { ProblemBody } from "./problems.ts";
 import { type ShapeName, shapeProblem } from "./shapes.ts";
 
@@ -11,13 +12,17 @@ export class BodyError extends Error {
   override readonly name = "BodyError";
 }
 
-/**
- * Writes the body of a dispatch.
- *
- * @param call.argumentsText The arguments as JSON text: canonical text need not be written twice.
- */
+/** A call as its caller knows it. */
+export interface WrittenCall {
+  readonly id: string;
+  readonly name: string;
+  /** The arguments as canonical JSON text (RFC 8785), which need not be written twice. */
+  readonly argumentsText: string;
+}
+
+/** Writes the body of a dispatch. */
 export function writeDispatchRequest(
-  call: { readonly id: string; readonly name: string; readonly argumentsText: string },
+  call: WrittenCall,
   session: string,
   { limits, capabilities }: RemoteGrant,
   timeoutMs?: number,
@@ -59,8 +64,31 @@ export function readDispatchRequest(text: string): DispatchRequest {
  * @throws {BodyError}
  */
 export function readExecution(text: string): RemoteExecution {
-  const execution = readShaped<RemoteExecution>("Execution", text);
-  if (execution.success === (execution.error === undefined)) return execution;
+  return consistent(readShaped<RemoteExecution>("Execution", text));
+}
+
+/**
+ * Reads the execution of a call, as {@link readExecution} does, and nothing of it that its caller knows already.
+ *
+ * @returns `undefined` when it is of another call.
+ * @throws {BodyError}
+ */
+export function readResultOf(
+  { id, name, argumentsText }: WrittenCall,
+  text: string,
+): RemoteResult | undefined {
+  // What was sent in this order mostly comes back in it.
+  const known = `{"callId":${JSON.stringify(id)},"toolName":${JSON.stringify(name)},"arguments":${argumentsText},`;
+  if (text.startsWith(known)) {
+    return consistent(readShaped<RemoteResult>("ExecutionResult", `{${text.slice(known.length)}`));
+  }
+  const execution = readExecution(text);
+  const { callId, toolName, arguments: args } = execution;
+  return callId === id && toolName === name && canonicalText(args) === argumentsText ? execution : undefined;
+}
+
+function consistent<Result extends RemoteResult>(result: Result): Result {
+  if (result.success === (result.error === undefined)) return result;
   throw new BodyError("/success contradicts /error");
 }
 

@@ -47,6 +47,9 @@ export interface RemoteExecution {
   };
 }
 
+/** What an execution tells beside which call it is of. */
+export type RemoteResult = Omit<RemoteExecution, "callId" | "toolName" | "arguments">;
+
 /** Why a remote call failed: an `ErrorCode`, the text for the model, and what the failure left behind. */
 export interface RemoteError {
   readonly code: string;

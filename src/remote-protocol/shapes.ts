@@ -19,11 +19,34 @@ const LIMIT: JsonObject = { type: "integer", minimum: 1, maximum: Number.MAX_SAF
 /** `ResourceLimits`. */
 const LIMITS: JsonObject = closed(Object.fromEntries(LIMIT_NAMES.map((name) => [name, LIMIT])), LIMIT_NAMES);
 
+/** What an execution tells beside which call it is of. */
+const RESULT: JsonObject = {
+  success: { type: "boolean" },
+  output: {},
+  durationMs: FIGURE,
+  sandbox: { enum: [...SANDBOX_MODES, null] },
+  error: closed(
+    {
+      code: TEXT,
+      message: TEXT,
+      effect: { enum: ["none", "committed", "unknown"] },
+      limit: { enum: LIMIT_NAMES },
+    },
+    ["limit"],
+  ),
+  metadata: { type: "object" },
+  receipt: closed({
+    enforced: LIMITS,
+    used: { type: "object", properties: { wallTimeMs: FIGURE }, required: ["wallTimeMs"] },
+  }),
+};
+const OPTIONAL_RESULTS = ["error", "metadata"];
+
 /**
  * JSON schemas (draft 2020-12) of the bodies. `docs/openapi.yaml` has the same ones, and a test holds them
  * together. What a capability holds is for `checkCapabilities` to say.
  */
-export const SCHEMAS: Readonly<Record<ShapeName, JsonObject>> = Object.freeze({
+export const SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freeze({
   DispatchRequest: closed(
     {
       call: closed({ id: NAME, name: NAME, arguments: {} }),
@@ -36,32 +59,7 @@ export const SCHEMAS: Readonly<Record<ShapeName, JsonObject>> = Object.freeze({
     },
     ["timeoutMs"],
   ),
-  Execution: closed(
-    {
-      callId: TEXT,
-      toolName: TEXT,
-      arguments: {},
-      success: { type: "boolean" },
-      output: {},
-      durationMs: FIGURE,
-      sandbox: { enum: [...SANDBOX_MODES, null] },
-      error: closed(
-        {
-          code: TEXT,
-          message: TEXT,
-          effect: { enum: ["none", "committed", "unknown"] },
-          limit: { enum: LIMIT_NAMES },
-        },
-        ["limit"],
-      ),
-      metadata: { type: "object" },
-      receipt: closed({
-        enforced: LIMITS,
-        used: { type: "object", properties: { wallTimeMs: FIGURE }, required: ["wallTimeMs"] },
-      }),
-    },
-    ["error", "metadata"],
-  ),
+  Execution: closed({ callId: TEXT, toolName: TEXT, arguments: {}, ...RESULT }, OPTIONAL_RESULTS),
   Output: closed({ chunk: TEXT }),
   Log: closed({ level: { enum: ["debug", "info", "warn", "error"] }, message: TEXT }),
   Problem: closed({
@@ -79,17 +77,24 @@ export const SCHEMAS: Readonly<Record<ShapeName, JsonObject>> = Object.freeze({
   }),
 });
 
-/** The name of one shape, in `docs/openapi.yaml` too. */
-export type ShapeName = "DispatchRequest" | "Execution" | "Output" | "Log" | "Problem" | "Tools";
+/** The name of a body's shape, in `docs/openapi.yaml` too. */
+type BodyName = "DispatchRequest" | "Execution" | "Output" | "Log" | "Problem" | "Tools";
+
+/** The name of one shape: of a body, or of the part of an execution that is read where the rest is known. */
+export type ShapeName = BodyName | "ExecutionResult";
 
 const validators = new Map<ShapeName, ValidateFunction>();
+
+function schemaOf(name: ShapeName): JsonObject {
+  return name === "ExecutionResult" ? closed(RESULT, OPTIONAL_RESULTS) : SCHEMAS[name];
+}
 
 /** The first thing that keeps a value from having a shape, as `/call/id must be string`; `undefined` if none. */
 export function shapeProblem(name: ShapeName, value: JsonValue): string | undefined {
   let validate = validators.get(name);
   if (validate === undefined) {
     // It stops at the first error: whoever sends many must not have them all described.
-    validate = new Ajv2020({ ownProperties: true, strictTypes: false }).compile(SCHEMAS[name]);
+    validate = new Ajv2020({ ownProperties: true, strictTypes: false }).compile(schemaOf(name));
     validators.set(name, validate);
   }
   if (validate(value)) return undefined;

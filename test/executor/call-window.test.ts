@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CallWindow } from "../../src/executor/call-window.ts";
 
@@ -51,5 +52,45 @@ describe("the window of calls", () => {
     window.begin("a", "1", "");
     window.cancel("a");
     expect(window.find("a", "1", 0)).toBeUndefined();
+  });
+
+  test("remembers the calls that ended last, and of these the answers that fit, in whatever order they come", () => {
+    const name = fc.constantFrom("a", "b", "c", "d", "e", "f");
+    const step = fc.oneof(
+      fc.record({ do: fc.constant("begin" as const), name }),
+      fc.record({ do: fc.constant("cancel" as const), name }),
+      fc.record({ do: fc.constant("end" as const), name, answer: fc.string({ maxLength: 8 }) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const bounds = { calls: 3, bytes: 24, ageMs: 5_000 };
+        const window = new CallWindow<string>(bounds);
+        const running = new Set<string>();
+        let ended: { readonly name: string; readonly answer: string }[] = [];
+        for (const each of steps) {
+          const isKnown = running.has(each.name) || ended.some((other) => other.name === each.name);
+          if (each.do === "begin") {
+            if (isKnown) continue;
+            window.begin(each.name, "1", each.name);
+            running.add(each.name);
+          } else if (each.do === "cancel") {
+            window.cancel(each.name);
+            running.delete(each.name);
+          } else {
+            window.end(each.name, each.answer, 0);
+            if (running.delete(each.name)) ended = [...ended, each].slice(-bounds.calls);
+          }
+        }
+        // Of the answers the newest are kept, as long as all of them together fit.
+        let bytes = 0;
+        const kept = ended.toReversed().map((each) => {
+          bytes += each.answer.length * 2;
+          return bytes <= bounds.bytes ? { state: "answered", answer: each.answer } : { state: "forgotten" };
+        });
+        expect(ended.toReversed().map((each) => window.find(each.name, "1", 0))).toEqual(kept);
+        expect([window.size, window.runningSize]).toEqual([ended.length, running.size]);
+        expect(new Set(window.running)).toEqual(running);
+      }),
+    );
   });
 });

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { EventStream } from "../../src/engine/events.ts";
@@ -382,4 +383,49 @@ describe("a client that goes away", () => {
     held.release();
     expect(executionOf(await again).success).toBe(true);
   });
+
+  test("before its request is whole leaves nothing behind", async () => {
+    const counting = new CountingTool();
+    // So much that 64 bodies can be held at once.
+    const executor = await startExecutor([counting.tool], { limits: { bodyBytes: 1_000 } });
+    const head = `POST /v1/dispatch HTTP/1.1\r\nhost: ${executor.address}\r\ncontent-type: application/json\r\n`;
+    for (let count = 0; count < 70; count++) {
+      const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");
+      socket.write(`${head}expect: 100-continue\r\ncontent-length: 1000\r\n\r\n{"call":`);
+      // The executor has seen the request when it tells to go on.
+      await once(socket, "data");
+      socket.destroy();
+      await once(socket, "close");
+    }
+    const isTaken = async (): Promise<boolean> =>
+      (await dispatch(executor, dispatchBody({ name: "count" }))).status === 200;
+    while (!(await isTaken()));
+    expect(counting.calls).toBe(1);
+  });
+});
+
+test("a body may come in pieces, and another request right behind it", async () => {
+  const counting = new CountingTool();
+  const executor = await startExecutor([counting.tool]);
+  const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");
+  socket.setNoDelay();
+  let answers = "";
+  socket.on("data", (chunk) => {
+    answers += chunk;
+  });
+  const request = (id: string): string => {
+    const body = dispatchBody({ id, name: "count", arguments: { id } });
+    return `POST /v1/dispatch HTTP/1.1\r\nhost: ${executor.address}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+  };
+  const sent = request("one");
+  for (let at = 0; at < sent.length; at += 50) {
+    socket.write(sent.slice(at, at + 50));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await until(() => answers.includes('"output":{"id":"one"}'));
+  socket.write(request("two") + request("three"));
+  await until(() => answers.includes('"output":{"id":"three"}'));
+  socket.destroy();
+  expect(answers.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(3);
+  expect(counting.calls).toBe(3);
 });

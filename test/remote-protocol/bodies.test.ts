@@ -7,6 +7,7 @@ import {
   readDispatchRequest,
   readExecution,
   readProblem,
+  readResultOf,
   readTools,
   writeDispatchRequest,
 } from "../../src/remote-protocol/bodies.ts";
@@ -123,6 +124,39 @@ describe("an answer", () => {
       `"output":${"[".repeat(300)}${"]".repeat(300)}`,
     );
     expect(() => readExecution(deep)).toThrow(/nested deeper/);
+  });
+
+  test("is read the same with its call known, in whatever order it comes", () => {
+    const call = { id: "c1", name: "echo", argumentsText: '{"a":1}' };
+    const { callId, toolName, arguments: args, ...result } = EXECUTION;
+    const usual = JSON.stringify(EXECUTION);
+    expect(readResultOf(call, usual)).toEqual(result);
+    expect(Object.isFrozen(readResultOf(call, usual)?.output)).toBe(true);
+    const turned = JSON.stringify({ ...result, arguments: args, toolName, callId });
+    expect(readResultOf(call, turned)).toMatchObject(result);
+    expect(readResultOf(call, usual.replace(/,/g, " ,\n"))).toMatchObject(result);
+  });
+
+  test.each<[string, object]>([
+    ["id", { callId: "c2" }],
+    ["name", { toolName: "delete" }],
+    ["arguments", { arguments: { a: 2 } }],
+    ["arguments, as far as they are told", { arguments: { a: 1, b: 2 } }],
+  ])("of a call with another %s is none of this one", (_, change) => {
+    const call = { id: "c1", name: "echo", argumentsText: '{"a":1}' };
+    expect(readResultOf(call, JSON.stringify({ ...EXECUTION, ...change }))).toBeUndefined();
+  });
+
+  test.each([
+    ["says twice which call it is of", ',"success":true', ',"callId":"c2","success":true'],
+    ["says other arguments later", ',"success":true', ',"arguments":{"a":2},"success":true'],
+    ["has a member that is not known", ',"success":true', ',"note":"","success":true'],
+    ["ends early", /,"success".*/s, ",}"],
+    ["contradicts itself", ',"success":true', ',"success":false'],
+  ])("is none when it %s", (_, part, instead) => {
+    const call = { id: "c1", name: "echo", argumentsText: '{"a":1}' };
+    const text = JSON.stringify(EXECUTION).replace(part, instead);
+    expect(() => readResultOf(call, text)).toThrow(BodyError);
   });
 
   test("is a list of tools", () => {

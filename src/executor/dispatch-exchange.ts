@@ -1,0 +1,109 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { BodyError, readDispatchRequest } from "../remote-protocol/bodies.ts";
+import { matchesContentDigest } from "../remote-protocol/content-digest.ts";
+import { REPLAYED_HEADER } from "../remote-protocol/http.ts";
+import type { DispatchRequest } from "../remote-protocol/messages.ts";
+import { RemoteProblem } from "../remote-protocol/problems.ts";
+import { AnswerStream } from "./answer-stream.ts";
+import type { CallEvent, CallWaiter } from "./dispatched-call.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import { decodeBody } from "./request-body.ts";
+import { respondExecution } from "./respond.ts";
+
+/** Who sends a request, as its headers prove. */
+export interface Sender {
+  readonly caller: string;
+  readonly isSigned: boolean;
+}
+
+/** One request to dispatch a call whose headers were checked, and its answer. Nothing of it waits for a promise. */
+export class DispatchExchange implements CallWaiter {
+  readonly told: CallWaiter["told"];
+  readonly #dispatcher: Dispatcher;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #sender: Sender;
+  readonly #fail: (problem: unknown) => void;
+  readonly #stream: AnswerStream | undefined;
+  #isReplayed = false;
+  #leave: (() => void) | undefined;
+
+  /**
+   * @param isStream Whether the answer is a stream.
+   * @param fail Answers with a problem instead.
+   */
+  constructor(
+    dispatcher: Dispatcher,
+    request: IncomingMessage,
+    response: ServerResponse,
+    sender: Sender,
+    isStream: boolean,
+    fail: (thrown: unknown) => void,
+  ) {
+    this.#dispatcher = dispatcher;
+    this.#request = request;
+    this.#response = response;
+    this.#sender = sender;
+    this.#fail = fail;
+    if (!isStream) return;
+    const stream = new AnswerStream(response);
+    this.#stream = stream;
+    this.told = (event: CallEvent): void => stream.tell(event);
+  }
+
+  /** Goes on with the body. */
+  take(body: Buffer): void {
+    try {
+      const submission = this.#dispatcher.submit(this.#read(body), this.#sender.caller, this);
+      if ("execution" in submission) {
+        this.#replay();
+        this.answered(submission.execution);
+        return;
+      }
+      if (submission.isReplayed) this.#replay();
+      this.#leave = submission.leave;
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  }
+
+  /** The connection is gone, or the answer was sent. */
+  closed(): void {
+    this.#leave?.();
+  }
+
+  answered(execution: string): void {
+    this.#leave = undefined;
+    if (this.#stream !== undefined) this.#stream.end(execution);
+    else respondExecution(this.#response, execution, this.#isReplayed);
+  }
+
+  refused(problem: RemoteProblem): void {
+    this.#leave = undefined;
+    if (this.#stream?.hasBegun) {
+      this.#dispatcher.metrics.refused(problem.code);
+      this.#stream.fail(problem);
+    } else this.#fail(problem);
+  }
+
+  #replay(): void {
+    this.#isReplayed = true;
+    if (this.#stream !== undefined) this.#response.setHeader(REPLAYED_HEADER, "true");
+  }
+
+  #read(body: Buffer): DispatchRequest {
+    const digest = this.#request.headers["content-digest"];
+    if ((this.#sender.isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body)) {
+      throw new RemoteProblem(
+        "altered",
+        "the body has another content-digest than the header says, in sha-256",
+      );
+    }
+    try {
+      return readDispatchRequest(decodeBody(body));
+    } catch (error) {
+      if (error instanceof BodyError) throw new RemoteProblem("bad_request", error.message);
+      throw error;
+    }
+  }
+}

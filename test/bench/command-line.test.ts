@@ -1,0 +1,32 @@
+import { describe, expect, test } from "vitest";
+import { readCommandLine, UsageError } from "../../bench/command-line.ts";
+import { ROOM_NAMES } from "../../bench/rooms.ts";
+
+describe("the benchmarks' command line", () => {
+  test("asks every room when none is named", () => {
+    expect(readCommandLine([])).toMatchObject({ kind: "measure", rooms: ROOM_NAMES });
+    expect(readCommandLine(["host", "--quick"])).toMatchObject({
+      rooms: ["host"],
+      options: { isQuick: true, hasPeers: false, baseline: "ignore" },
+    });
+  });
+
+  test("soaks for a minute, and compares two reports", () => {
+    expect(readCommandLine(["soak"])).toMatchObject({ kind: "soak", seconds: 60 });
+    expect(readCommandLine(["compare", "a.json", "b.json"])).toEqual({
+      kind: "compare",
+      before: "a.json",
+      after: "b.json",
+    });
+  });
+
+  test.each([
+    [["attic"], "there is no room 'attic'"],
+    [["compare", "a.json"], "compare takes two reports"],
+    [["soak", "--seconds", "soon"], "--seconds is a number from 1"],
+    [["--fast"], "--fast"],
+  ])("refuses %j", (args, message) => {
+    expect(() => readCommandLine(args)).toThrow(UsageError);
+    expect(() => readCommandLine(args)).toThrow(message);
+  });
+});

@@ -1,0 +1,35 @@
+import type { Figure } from "../../bench/harness/figures.ts";
+import type { Report } from "../../bench/harness/report.ts";
+
+/** A figure with what a test says of it. */
+export function figure(parts: Partial<Figure> & Pick<Figure, "name" | "ratio">): Figure {
+  return {
+    p50: parts.ratio,
+    p99: parts.ratio,
+    spread: { least: parts.ratio, most: parts.ratio },
+    beyondFloor: parts.ratio - 1,
+    noise: 0.01,
+    callsPerSecond: 1,
+    bytes: 0,
+    batch: 1,
+    distribution: {},
+    observed: {},
+    floor: "floor",
+    ...parts,
+  };
+}
+
+/** A run that asked one question. */
+export function report(...figures: readonly Figure[]): Report {
+  const machine: Report["machine"] = {
+    cpu: "any",
+    cores: 2,
+    memoryGiB: 4,
+    system: "any",
+    node: "26",
+    packages: {},
+    load: { before: 0, after: 0 },
+  };
+  const questions = [{ room: "host", name: "host", figures }];
+  return { command: "npm run bench", machine, effort: { rounds: 1, roundMs: 1 }, questions };
+}

@@ -1,0 +1,24 @@
+import { describe, expect, test } from "vitest";
+import { timeRound } from "../../bench/harness/time-round.ts";
+
+describe("a round", () => {
+  test("fails when an answer is wrong while it is timed", async () => {
+    const check = (answer: unknown): void => {
+      if (answer !== "right") throw new Error("the answer is wrong");
+    };
+    await expect(timeRound({ run: () => "wrong", check }, 1)).rejects.toThrow("the answer is wrong");
+    await expect(timeRound({ run: async () => "right", check }, 1)).resolves.toMatchObject({ observed: {} });
+  });
+
+  test("does what has to be done before each run, and runs one at a time then", async () => {
+    const done: string[] = [];
+    const subject = {
+      before: () => done.push("before"),
+      run: () => done.push("run"),
+      check: () => {},
+    };
+    const { batch } = await timeRound(subject, 1);
+    expect(batch).toBe(1);
+    expect(done.every((what, i) => what === (i % 2 === 0 ? "before" : "run"))).toBe(true);
+  });
+});
