@@ -1,0 +1,7 @@
+import type { Question } from "../harness/case.ts";
+import { componentSteps } from "./component-steps.ts";
+import { firstCalls } from "./first-calls.ts";
+import { importing } from "./import.ts";
+
+/** What is asked of new processes. */
+export const questions: readonly Question[] = [importing, firstCalls, componentSteps];

@@ -1,0 +1,103 @@
+import { parseArgs } from "node:util";
+import { ROOM_NAMES } from "./rooms.ts";
+
+/** What `npm run bench -- …` is asked to do. */
+export type Command =
+  | { readonly kind: "measure"; readonly rooms: readonly string[]; readonly options: MeasureOptions }
+  | { readonly kind: "soak"; readonly seconds: number; readonly isJson: boolean }
+  | { readonly kind: "compare"; readonly before: string; readonly after: string };
+
+/** How the rooms are measured, and what becomes of it. */
+export interface MeasureOptions {
+  readonly isQuick: boolean;
+  readonly isJson: boolean;
+  readonly hasPeers: boolean;
+  readonly plots: boolean;
+  readonly baseline: "ignore" | "check" | "write";
+  /** Only questions with this in their name. */
+  readonly only: string;
+}
+
+export const USAGE: string = `npm run bench [-- ROOM…] [options]     rooms: ${ROOM_NAMES.join(", ")}; all of them if none is named
+  --quick              three short rounds
+  --only TEXT          only questions with TEXT in their name
+  --json               print the report as JSON
+  --peers              install the peers in bench/peers and measure them, too
+  --plot               write charts (SVG) and the report to bench/charts, and show them in bench/README.md
+  --baseline           compare with bench/baseline.json; exit with 1 if a ratio is worse than twice
+  --write-baseline     make these ratios the baseline
+npm run bench -- soak [--seconds 60] [--json]
+npm run bench -- compare BEFORE.json AFTER.json     what became slower beyond the noise; exit with 1 if anything`;
+
+/** A command line that says nothing that could be done; its message says why. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** @throws {UsageError} */
+export function readCommandLine(args: readonly string[]): Command {
+  const { values, positionals } = parse(args);
+  const [first, ...others] = positionals;
+  const isJson = values.json ?? false;
+  if (first === "compare") {
+    const [before, after, ...more] = others;
+    if (before === undefined || after === undefined || more.length > 0) {
+      throw new UsageError("compare takes two reports");
+    }
+    return { kind: "compare", before, after };
+  }
+  if (first === "soak") {
+    const seconds = Number(values.seconds ?? 60);
+    if (others.length > 0) throw new UsageError("soak runs by itself");
+    if (!(seconds >= 1)) throw new UsageError("--seconds is a number from 1");
+    return { kind: "soak", seconds, isJson };
+  }
+  const unknown = positionals.filter((name) => !ROOM_NAMES.includes(name));
+  if (unknown.length > 0) throw new UsageError(`there is no room '${unknown.join("', '")}'`);
+  return {
+    kind: "measure",
+    rooms: positionals.length > 0 ? positionals : ROOM_NAMES,
+    options: {
+      isJson,
+      isQuick: values.quick ?? false,
+      hasPeers: values.peers ?? false,
+      plots: values.plot ?? false,
+      baseline: values["write-baseline"] ? "write" : values.baseline ? "check" : "ignore",
+      only: values.only ?? "",
+    },
+  };
+}
+
+interface Values {
+  readonly quick?: boolean;
+  readonly json?: boolean;
+  readonly peers?: boolean;
+  readonly plot?: boolean;
+  readonly baseline?: boolean;
+  readonly "write-baseline"?: boolean;
+  readonly only?: string;
+  readonly seconds?: string;
+}
+
+function parse(args: readonly string[]): { readonly values: Values; readonly positionals: string[] } {
+  const flag = { type: "boolean" } as const;
+  const text = { type: "string" } as const;
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        quick: flag,
+        json: flag,
+        peers: flag,
+        plot: flag,
+        baseline: flag,
+        "write-baseline": flag,
+        only: text,
+        seconds: text,
+      },
+    });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}

@@ -1,0 +1,43 @@
+import { readFileSync } from "node:fs";
+import { availableParallelism, cpus, loadavg, release, totalmem, type } from "node:os";
+
+/** Where and with what a run was made. */
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGiB: number;
+  readonly system: string;
+  readonly node: string;
+  /** Of this package, and of what it is measured beside. */
+  readonly packages: Readonly<Record<string, string>>;
+  /** The machine's load before and after, over a minute. What runs here counts too. */
+  readonly load: { readonly before: number; readonly after: number };
+}
+
+const ROOT = new URL("../../", import.meta.url);
+const PACKAGES = ["ajv", "piscina", "undici", "quickjs-emscripten", "@bytecodealliance/jco-transpile"];
+
+/** Describes this machine. */
+export function describeMachine(loadBefore: number): Machine {
+  return {
+    cpu: cpus()[0]?.model ?? "unknown",
+    cores: availableParallelism(),
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    system: `${type()} ${release()}`,
+    node: process.versions.node,
+    packages: {
+      sandgate: versionIn("package.json"),
+      ...Object.fromEntries(PACKAGES.map((name) => [name, versionIn(`node_modules/${name}/package.json`)])),
+    },
+    load: { before: loadBefore, after: currentLoad() },
+  };
+}
+
+/** The load of the last minute. */
+export function currentLoad(): number {
+  return Number((loadavg()[0] ?? 0).toFixed(2));
+}
+
+function versionIn(path: string): string {
+  return String(JSON.parse(readFileSync(new URL(path, ROOT), "utf8")).version);
+}

@@ -1,0 +1,31 @@
+import type { Figure } from "./figures.ts";
+import type { Machine } from "./machine.ts";
+import type { Effort } from "./measure.ts";
+
+/** What was measured of one question. */
+export interface QuestionResult {
+  readonly room: string;
+  readonly name: string;
+  /** What `at` of its figures counts. */
+  readonly scale?: string;
+  readonly figures: readonly Figure[];
+}
+
+/** A whole run, as `--json` prints it. */
+export interface Report {
+  readonly command: string;
+  readonly machine: Machine;
+  readonly effort: Effort;
+  readonly questions: readonly QuestionResult[];
+}
+
+/**
+ * How far apart the middle half of a floor's rounds may be, as a share of the median. Beyond it the machine did
+ * something else meanwhile, and a difference between two runs says nothing.
+ */
+export const MAX_NOISE = 0.15;
+
+/** The floors of a question that were too noisy to be believed. */
+export function noisyFloors({ figures }: QuestionResult): readonly Figure[] {
+  return figures.filter(({ name, floor, noise }) => name === floor && noise > MAX_NOISE);
+}

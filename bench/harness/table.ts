@@ -1,0 +1,59 @@
+import type { Figure } from "./figures.ts";
+import type { Machine } from "./machine.ts";
+import type { Effort } from "./measure.ts";
+import { MAX_NOISE, noisyFloors, type QuestionResult } from "./report.ts";
+
+/** A question's figures as a Markdown table, and whether they can be believed. */
+export function questionTable(result: QuestionResult): string {
+  const { name, figures } = result;
+  const lines = [
+    `### ${name}`,
+    "",
+    "| case | p50 µs | p99 µs | ratio | middle half | beyond the floor, µs | calls/s | heap bytes per call |",
+    "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ...figures.map(row),
+  ];
+  for (const figure of figures) {
+    const seen = Object.entries(figure.observed);
+    if (seen.length === 0) continue;
+    lines.push(
+      "",
+      `${figure.name}: ${seen.map(([what, n]) => `${Number.isInteger(n) ? n : round(n)} ${what}`).join(", ")}`,
+    );
+  }
+  const noisy = noisyFloors(result).map(({ name, noise }) => `'${name}' (${(noise * 100).toFixed(0)} %)`);
+  if (noisy.length > 0) {
+    const what = `the middle half of the rounds was more than ${MAX_NOISE * 100} % apart`;
+    lines.push("", `**Too noisy to be believed**, as ${what}: what is divided by ${noisy.join(", ")}`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function row({ name, p50, p99, ratio, spread, beyondFloor, callsPerSecond, bytes, floor }: Figure): string {
+  const isFloor = name === floor;
+  const half = `${spread.least.toFixed(2)}–${spread.most.toFixed(2)}`;
+  const cells = [
+    name,
+    round(p50),
+    round(p99),
+    isFloor ? "1" : ratio.toFixed(2),
+    isFloor ? "" : half,
+    isFloor ? "" : round(beyondFloor),
+    round(callsPerSecond),
+    bytes.toFixed(0),
+  ];
+  return `| ${cells.join(" | ")} |`;
+}
+
+/** What stands below the tables. */
+export function machineLine({ cpu, cores, system, node, packages, load }: Machine, effort: Effort): string {
+  const versions = Object.entries(packages).map(([name, version]) => `${name} ${version}`);
+  return (
+    `${cpu}, ${cores} cores, ${system}, Node ${node}, ${versions.join(", ")}; load ${load.before} before and ` +
+    `${load.after} after; medians of ${effort.rounds} rounds of ${effort.roundMs} ms`
+  );
+}
+
+function round(value: number): string {
+  return value >= 100 || value <= -100 ? value.toFixed(0) : value.toFixed(1);
+}

@@ -1,0 +1,35 @@
+import { type Case, NotHereError, type OpenCase } from "./harness/case.ts";
+import { INPUT, INPUT_SCHEMA, INPUT_TEXT, isInput } from "./setting.ts";
+
+/** What a module of bench/peers exports; it is JavaScript, as its libraries' types are not installed here. */
+interface PeerModule {
+  readonly [name: string]: (setting: typeof SETTING) => Pick<OpenCase, "run" | "close"> | Promise<OpenCase>;
+}
+
+const SETTING = { INPUT, INPUT_TEXT, INPUT_SCHEMA };
+
+/** A case of somebody else's library. Whatever form it answers in, its `run` gives the echoed input or its text. */
+export function peerCase(name: string, module: string, exported = "open"): Case {
+  return {
+    name,
+    isPeer: true,
+    open: async () => {
+      const peer = await load(module);
+      const open = peer[exported];
+      if (open === undefined) throw new Error(`bench/peers/${module}.mjs has no '${exported}'`);
+      const opened = await open(SETTING);
+      return {
+        ...opened,
+        check: (answer) => isInput(typeof answer === "string" ? JSON.parse(answer) : answer),
+      };
+    },
+  };
+}
+
+async function load(module: string): Promise<PeerModule> {
+  try {
+    return await import(new URL(`peers/${module}.mjs`, import.meta.url).href);
+  } catch (error) {
+    throw new NotHereError(error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : String(error));
+  }
+}

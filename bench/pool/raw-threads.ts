@@ -1,0 +1,41 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+
+/** Worker threads and messages, and nothing else: calls take turns between the threads. */
+export class RawThreads {
+  readonly #threads: Worker[];
+  readonly #waiting = new Map<number, (answer: unknown) => void>();
+  #calls = 0;
+
+  private constructor(threads: Worker[]) {
+    this.#threads = threads;
+    for (const thread of threads) {
+      thread.on("message", ([id, answer]: [number, unknown]) => {
+        this.#waiting.get(id)?.(answer);
+        this.#waiting.delete(id);
+      });
+    }
+  }
+
+  /** Starts as many threads, which call the default export of a module with each message. */
+  static async start(count: number, module: URL): Promise<RawThreads> {
+    const main = new URL("../fixtures/raw-thread.mjs", import.meta.url);
+    const threads = Array.from({ length: count }, () => new Worker(main, { workerData: module.href }));
+    await Promise.all(threads.map((thread) => once(thread, "message")));
+    return new RawThreads(threads);
+  }
+
+  /** Calls the function in the next thread. */
+  run(input: unknown): Promise<unknown> {
+    return new Promise((resolve) => {
+      const id = this.#calls++;
+      this.#waiting.set(id, resolve);
+      this.#threads[id % this.#threads.length]?.postMessage([id, input]);
+    });
+  }
+
+  /** Ends the threads. */
+  async close(): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.terminate()));
+  }
+}

@@ -1,0 +1,76 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { OpenCase } from "../harness/case.ts";
+import { INPUT_SCHEMA, openEcho } from "../setting.ts";
+
+const KEY_ID = "bench";
+const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+const TOOLS = fileURLToPath(new URL("../fixtures/echo-tool.mjs", import.meta.url));
+
+/** How the executor of {@link openExecutor} is started and called. */
+export interface ExecutorOptions {
+  /** Whether calls are signed. Default: `false`. */
+  readonly isSigned?: boolean;
+  /** `slow` takes 100 ms. Default: `echo`. */
+  readonly tool?: "echo" | "slow";
+  /** Calls that run at once. Default: 512. */
+  readonly inFlight?: number;
+}
+
+/** Opens an executor as `sandgate serve` starts it, in a process of its own, and the dispatch of its tool. */
+export async function openExecutor({
+  isSigned = false,
+  tool = "echo",
+  inFlight = 512,
+}: ExecutorOptions = {}): Promise<OpenCase> {
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const folder = mkdtempSync(join(tmpdir(), "sandgate-bench-"));
+  const configFile = join(folder, "sandgate.yaml");
+  writeFileSync(join(folder, "key.pem"), publicKey.export({ type: "spki", format: "pem" }));
+  const config = {
+    tools: [
+      { name: "echo", description: "", inputSchema: INPUT_SCHEMA, host: { module: TOOLS, export: tool } },
+    ],
+    policy: { rules: [{ name: "all", tools: ["*"], effect: "allow", sandboxes: ["host"] }] },
+    server: { limits: { inFlight }, ...(isSigned && { keys: { [KEY_ID]: "key.pem" } }) },
+  };
+  // YAML holds JSON.
+  writeFileSync(configFile, JSON.stringify(config));
+  const args = [MAIN, "serve", "--config", configFile, "--listen", "127.0.0.1:0"];
+  const server = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const kill = (): void => void server.kill();
+  process.once("exit", kill);
+  const remote = { executor: `http://${await addressOf(server)}` };
+  const opened = await openEcho(
+    "remote",
+    { remote },
+    { sandboxes: isSigned ? { remote: { signingKey: privateKey, keyId: KEY_ID } } : {} },
+  );
+  return {
+    ...opened,
+    close: async () => {
+      await opened.close?.();
+      const exited = once(server, "exit");
+      kill();
+      await exited;
+      process.off("exit", kill);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** What `sandgate serve` prints first: `listening on ADDRESS`. */
+async function addressOf({ stdout }: ChildProcess): Promise<string> {
+  let printed = "";
+  for await (const chunk of stdout ?? []) {
+    printed += chunk;
+    const [, address] = /^listening on (\S+)\n/m.exec(printed) ?? [];
+    if (address !== undefined) return address;
+  }
+  throw new Error("the executor did not start");
+}

@@ -1,0 +1,101 @@
+import type { Case, Question } from "../harness/case.ts";
+import { inFlight, sustained } from "../harness/in-flight.ts";
+import { INPUT } from "../setting.ts";
+import { openExecutor } from "./executor.ts";
+import { openRemoteTool, openUndici } from "./http-tool.ts";
+import { withMemoryWatch } from "./waiting-memory.ts";
+
+const IN_FLIGHT = 64;
+const CALLS_EACH = 16;
+const MANY = 2_000;
+
+const CALL = { id: "call", name: "echo", session: "bench", arguments: INPUT };
+const EXECUTOR_CALL = {
+  call: { id: "call~twelve-letter1", name: "echo", arguments: INPUT },
+  session: "bench",
+  grant: { limits: { wallTimeMs: 30_000, outputBytes: 1_048_576 }, capabilities: {} },
+  timeoutMs: 30_100,
+};
+
+const undici = (path: string): Case => ({
+  name: "undici Pool.request + JSON both ways",
+  open: () => openUndici(path, INPUT),
+});
+const undiciToExecutor = (path: string): Case => ({
+  name: "undici Pool.request of the same bytes + JSON both ways, to a server that echoes",
+  open: () =>
+    openUndici(
+      path,
+      EXECUTOR_CALL,
+      (answer) => (answer as { call?: { arguments?: unknown } }).call?.arguments,
+    ),
+});
+const httpTool = (path: string): Case => ({
+  name: "dispatch of an HTTP tool",
+  open: () => openRemoteTool((origin) => ({ remote: { http: { method: "POST", url: `${origin}${path}` } } })),
+});
+
+/** What does a call of an HTTP tool cost, beside undici sending the same bytes? The server is another process. */
+const remote: Question = { name: "remote", cases: [undici("/arguments"), httpTool("/arguments")] };
+
+/** The same for an endpoint of the embedder's, which is sent the whole call. */
+const endpoint: Question = {
+  name: "remote-endpoint",
+  cases: [
+    { name: "undici Pool.request + JSON both ways", open: () => openUndici("/", CALL) },
+    {
+      name: "dispatch to the embedder's endpoint",
+      open: () => openRemoteTool((origin) => ({ remote: { url: `${origin}/` } })),
+    },
+  ],
+};
+
+/** With many calls under way all the time. */
+const load: Question = {
+  name: "remote-load",
+  cases: [undici("/arguments"), httpTool("/arguments")].map((each) => sustained(IN_FLIGHT, CALLS_EACH, each)),
+};
+
+/** Thousands of calls that each take their server 100 ms, and how much memory one of them holds meanwhile. */
+const many: Question = {
+  name: "remote-many",
+  cases: [undici("/slow"), httpTool("/slow")].map((each) => withMemoryWatch(MANY, inFlight(MANY, each))),
+};
+
+/** What does a call on an executor cost, beside undici sending the same bytes to a server that echoes them? */
+const executor: Question = {
+  name: "remote-executor",
+  cases: [
+    undiciToExecutor("/echo"),
+    { name: "dispatch on an executor", open: () => openExecutor() },
+    { name: "dispatch on an executor, signed", open: () => openExecutor({ isSigned: true }) },
+  ],
+};
+
+/** With many calls under way all the time. */
+const executorLoad: Question = {
+  name: "remote-executor-load",
+  cases: [undiciToExecutor("/echo"), { name: "dispatch on an executor", open: () => openExecutor() }].map(
+    (each) => sustained(IN_FLIGHT, CALLS_EACH, each),
+  ),
+};
+
+/** Thousands of calls that each take 100 ms, and how much memory of the caller one of them holds meanwhile. */
+const executorMany: Question = {
+  name: "remote-executor-many",
+  cases: [
+    undiciToExecutor("/slow"),
+    { name: "dispatch on an executor", open: () => openExecutor({ tool: "slow", inFlight: MANY }) },
+  ].map((each) => withMemoryWatch(MANY, inFlight(MANY, each))),
+};
+
+/** What is asked of tools that run elsewhere. */
+export const questions: readonly Question[] = [
+  remote,
+  endpoint,
+  load,
+  many,
+  executor,
+  executorLoad,
+  executorMany,
+];

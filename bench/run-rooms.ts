@@ -1,0 +1,75 @@
+import type { MeasureOptions } from "./command-line.ts";
+import {
+  baselineTable,
+  besideBaseline,
+  isFarWorse,
+  readBaseline,
+  writeBaseline,
+} from "./harness/baseline.ts";
+import type { Question } from "./harness/case.ts";
+import { install } from "./harness/install.ts";
+import { currentLoad, describeMachine } from "./harness/machine.ts";
+import { type Effort, measure } from "./harness/measure.ts";
+import type { QuestionResult, Report } from "./harness/report.ts";
+import { machineLine, questionTable } from "./harness/table.ts";
+import { openRoom } from "./rooms.ts";
+
+const FULL: Effort = { rounds: 7, roundMs: 250 };
+const QUICK: Effort = { rounds: 3, roundMs: 60 };
+
+/** Measures rooms and prints what they came to. Returns the exit code. */
+export async function runRooms(rooms: readonly string[], options: MeasureOptions): Promise<number> {
+  if (options.hasPeers) install("peers");
+  if (options.plots) install("plot");
+  const effort = options.isQuick ? QUICK : FULL;
+  const loadBefore = currentLoad();
+  const questions: QuestionResult[] = [];
+  for (const room of rooms) {
+    for (const question of await openRoom(room)) {
+      if (!question.name.includes(options.only)) continue;
+      const result = await ask(room, question, options.hasPeers, effort);
+      questions.push(result);
+      if (!options.isJson) console.log(questionTable(result));
+    }
+  }
+  const command = `npm run bench -- ${process.argv.slice(2).join(" ")}`.trim();
+  const report: Report = { command, machine: describeMachine(loadBefore), effort, questions };
+  if (options.isJson) console.log(JSON.stringify(report, null, 2));
+  else console.log(machineLine(report.machine, effort));
+  if (options.plots) await (await import("./plot/write-charts.ts")).writeCharts(report);
+  if (options.baseline === "write") writeBaseline(report);
+  return options.baseline === "check" ? checkBaseline(report, options) : 0;
+}
+
+async function ask(
+  room: string,
+  question: Question,
+  hasPeers: boolean,
+  effort: Effort,
+): Promise<QuestionResult> {
+  const cases = question.cases.filter(({ isPeer }) => hasPeers || !isPeer);
+  return measure(room, { ...question, cases }, effort, (subject, reason) => {
+    console.error(`(${question.name}: '${subject.name}' is left out: ${reason})`);
+  });
+}
+
+/** Fails on a ratio that is far worse, and still is when its question is asked once more at length. */
+async function checkBaseline(report: Report, { hasPeers, isJson }: MeasureOptions): Promise<number> {
+  // The report alone is to be read by a program.
+  const print = isJson ? console.error : console.log;
+  const baseline = readBaseline();
+  const all = besideBaseline(report, baseline);
+  print(`\n${baselineTable(all)}`);
+  const suspects = new Set(all.filter(isFarWorse).map(({ question }) => question));
+  if (suspects.size === 0) return 0;
+  print(`\nOnce more, at length: ${[...suspects].join(", ")}\n`);
+  const again: QuestionResult[] = [];
+  for (const { room, name } of report.questions) {
+    if (!suspects.has(name)) continue;
+    const question = (await openRoom(room)).find((each) => each.name === name);
+    if (question !== undefined) again.push(await ask(room, question, hasPeers, FULL));
+  }
+  const still = besideBaseline({ ...report, questions: again }, baseline);
+  print(baselineTable(still));
+  return still.some(isFarWorse) ? 1 : 0;
+}

@@ -1,0 +1,25 @@
+import { readFile } from "node:fs/promises";
+import { Component } from "../../src/sandboxes/wasm/component.ts";
+import { GUEST_CALL, guestArguments, readGuestResult } from "../../src/sandboxes/wasm/guest-interface.ts";
+import { ComponentInstance } from "../../src/sandboxes/wasm/instance.ts";
+import { LiftBudget } from "../../src/sandboxes/wasm/lift-budget.ts";
+import { readComponent } from "../../src/sandboxes/wasm/linking/component-reader.ts";
+import { contractComponent } from "../../test/fixtures/wasm/contract-component.ts";
+import type { OpenCase } from "../harness/case.ts";
+import { INPUT_TEXT, isInput } from "../setting.ts";
+
+/** Opens what a thread does for a call, apart from WASI: an instance, its memories capped, and a call. */
+export async function openFreshInstance(): Promise<OpenCase> {
+  const binary = await readFile(await contractComponent());
+  const { artifact } = await new Component("bench", readComponent(binary)).withCap(64 * 2 ** 20);
+  const call = artifact.plan.exports.get(GUEST_CALL);
+  if (call === undefined) throw new Error("the component lacks 'call'");
+  const context = { callId: "call", wallTimeMs: undefined };
+  return {
+    run: () => {
+      const instance = new ComponentInstance(artifact, () => ({}), new LiftBudget(2 ** 20));
+      return readGuestResult(instance.call(call, guestArguments("echo", INPUT_TEXT, context)));
+    },
+    check: (result) => isInput(JSON.parse((result as { readonly text: string }).text)),
+  };
+}

@@ -1,0 +1,99 @@
+import { deepStrictEqual, ok } from "node:assert";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { $init, generate } from "@bytecodealliance/jco-transpile/component";
+import { openSandboxes } from "sandgate";
+import { Component } from "../../src/sandboxes/wasm/component.ts";
+import { passComponentGate } from "../../src/sandboxes/wasm/component-gate.ts";
+import { describedTools } from "../../src/sandboxes/wasm/exports/described-tools.ts";
+import { readComponent } from "../../src/sandboxes/wasm/linking/component-reader.ts";
+import { Validator } from "../../src/sandboxes/wasm/validator.ts";
+import { contractComponent } from "../../test/fixtures/wasm/contract-component.ts";
+import type { Case, OpenCase, Question } from "../harness/case.ts";
+
+const CAP_BYTES = 64 * 2 ** 20;
+
+/** What does registering a component take, step by step, beside what plain jco takes to transpile it? */
+export const registration: Question = {
+  name: "wasm-registration",
+  cases: [
+    {
+      name: "jco: generate() (in this process, which any component can break)",
+      open: async () => {
+        const binary = await contractBytes();
+        await $init;
+        return {
+          run: () => generate(binary, { name: "component", instantiation: { tag: "sync" } }).exports,
+          check: (exports) => ok((exports as readonly unknown[]).length > 0),
+        };
+      },
+    },
+    {
+      name: "step: bounds, names and imports",
+      open: async () => {
+        const binary = await contractBytes();
+        const imports = passComponentGate(binary);
+        return { run: () => passComponentGate(binary), check: (answer) => deepStrictEqual(answer, imports) };
+      },
+    },
+    {
+      name: "step: read and link",
+      open: async () => {
+        const binary = await contractBytes();
+        return {
+          run: () => readComponent(binary),
+          check: (answer) => ok((answer as ReturnType<typeof readComponent>).plan.exports.size > 0),
+        };
+      },
+    },
+    {
+      name: "step: jco validates (in a process of its own)",
+      open: async () => {
+        const binary = await contractBytes();
+        const validator = new Validator();
+        return {
+          run: () => validator.validate(binary),
+          // What is invalid is thrown.
+          check: (verdict) => deepStrictEqual(verdict, undefined),
+          close: () => validator.close(),
+        };
+      },
+    },
+    {
+      name: "step: cap the memories and compile",
+      open: async () => {
+        const read = readComponent(await contractBytes());
+        return {
+          run: () => new Component("bench", read).withCap(CAP_BYTES),
+          check: (capped) => deepStrictEqual((capped as { key: string }).key, `bench:${CAP_BYTES / 65_536}`),
+        };
+      },
+    },
+    described("all: a component that nobody has seen", (folder, run) => join(folder, String(run))),
+    described("all: one whose validity is on disk", (folder) => join(folder, "kept")),
+  ],
+};
+
+/** Registers a component in sandboxes of their own, and asks it for its tools. */
+function described(name: string, cacheOf: (folder: string, run: number) => string): Case {
+  const open = async (): Promise<OpenCase> => {
+    const component = await contractComponent();
+    const folder = await mkdtemp(join(tmpdir(), "sandgate-bench-"));
+    let runs = 0;
+    return {
+      run: async () => {
+        const cacheDirectory = cacheOf(folder, runs++);
+        await using sandboxes = await openSandboxes({ workers: { threads: 1 }, wasm: { cacheDirectory } });
+        return (await describedTools(component, sandboxes)).map((tool) => tool.name);
+      },
+      check: (names) => ok((names as readonly string[]).includes("echo")),
+      close: () => rm(folder, { recursive: true, force: true }),
+    };
+  };
+  return { name: `${name}, and its 'describe' in a new thread`, open };
+}
+
+async function contractBytes(): Promise<Uint8Array> {
+  return readFile(await contractComponent());
+}
