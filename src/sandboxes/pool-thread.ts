@@ -62,8 +62,9 @@ export class PoolThread implements TaskHolder {
       workerData,
       transferList: [port2],
       resourceLimits: limits,
-      // What a program given as text (`node -e`) is written in would make a thread refuse its file.
-      execArgv: process.execArgv.filter((flag) => !flag.startsWith("--input-type")),
+      // What a program given as text (`node -e`) is written in would make a thread refuse its file. Flags are not
+      // handed on by name otherwise: those of V8 hold for all threads anyway, and are refused there.
+      ...(process.execArgv.some((flag) => flag.startsWith("--input-type")) && { execArgv: [] }),
     });
     // Whoever waits for a task keeps the process alive; a thread that waits for one does not.
     this.#worker.unref();

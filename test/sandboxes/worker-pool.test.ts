@@ -231,7 +231,7 @@ describe("a task that asks", () => {
   });
 });
 
-test("a program that is given as text has threads like any other", () => {
+test("a program that is given as text, or with flags of V8, has threads like any other", () => {
   const program = `
     import { WorkerPool } from ${JSON.stringify(new URL("../../src/sandboxes/worker-pool.ts", import.meta.url).href)};
     const pool = new WorkerPool({ entry: ${JSON.stringify(entry)} }, { threads: 1 });
@@ -239,7 +239,8 @@ test("a program that is given as text has threads like any other", () => {
     console.log((await pool.run({ kind: "answer" }, options)).status);
     await pool.close();
   `;
-  const said = execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
+  const flags = ["--expose-gc", "--input-type=module", "-e", program];
+  const said = execFileSync(process.execPath, flags, { encoding: "utf8" });
   expect(said.trim()).toBe("returned");
 });
 
