@@ -1,4 +1,5 @@
 import type { Flaw } from "../config/shape.ts";
+import type { JsonBounds } from "../json/bounds.ts";
 import { copyJson } from "../json/copy.ts";
 import { escapePointer } from "../json/pointer.ts";
 import { type JsonValue, JsonValueError } from "../json/value.ts";
@@ -18,6 +19,13 @@ import {
 import type { RulePolicyOptions } from "./rule.ts";
 import { ruleFlaws, ruleName } from "./rule-flaws.ts";
 import { policyShape } from "./rule-shape.ts";
+
+/** Far beyond any policy that somebody maintains: an embedder's rules are no model's arguments. */
+const POLICY_BOUNDS: JsonBounds = Object.freeze({
+  length: 64 * 1_024 * 1_024,
+  values: 5_000_000,
+  members: 2_000_000,
+});
 
 const NO_RULE = Object.freeze(deny("no rule allows this call"));
 
@@ -157,7 +165,7 @@ function checkOptions(options: RulePolicyOptions): RulePolicyOptions {
 
 function copyOptions(options: RulePolicyOptions): JsonValue {
   try {
-    return copyJson(options);
+    return copyJson(options, POLICY_BOUNDS);
   } catch (error) {
     if (error instanceof JsonValueError) throw new TypeError(`the rules are no JSON: ${error.message}`);
     throw error;

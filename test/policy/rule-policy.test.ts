@@ -183,6 +183,14 @@ describe("a rule policy", () => {
     expect(check(policy)).toMatchObject({ decision: "allow" });
   });
 
+  test("holds ten thousand rules", () => {
+    const rules = Array.from({ length: 10_000 }, (_, i) => ({
+      ...{ name: `rule of ${i}`, tools: [`tool_${i}`] },
+      ...{ effect: "deny" as const, when: { "/path": { prefix: "/etc/" } } },
+    }));
+    expect(decide([...rules, ALLOW])).toMatchObject({ decision: "allow" });
+  });
+
   test("knows every limit and capability that there is", () => {
     const value = {
       wallTimeMs: 1,
