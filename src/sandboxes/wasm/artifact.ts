@@ -8,6 +8,8 @@ export interface WasmArtifact {
   readonly cores: readonly CompiledCore[];
   /** Whether an instance may be made where no deadline is: making it takes no time to speak of. */
   readonly startsAtOnce: boolean;
+  /** Whether an instance that was used can be made as good as new: its code can change nothing but what is known. */
+  readonly isRestorable: boolean;
   /** Bytes that the memories of an instance take from the start. */
   readonly initialBytes: number;
 }
@@ -16,4 +18,6 @@ export interface WasmArtifact {
 export interface CompiledCore {
   readonly module: WebAssembly.Module;
   readonly memories: readonly MemoryCap[];
+  /** The indices of its mutable globals, which it exports; none where it is not to be restored. */
+  readonly globals: readonly number[];
 }

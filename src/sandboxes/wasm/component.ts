@@ -13,9 +13,13 @@ import {
   MAX_TABLE_ELEMENTS,
   PAGE_BYTES,
 } from "./memory-budget.ts";
+import { mutableGlobals } from "./mutable-state.ts";
 import { startsAtOnce } from "./start-function.ts";
 
 const MAX_CAPS = 8;
+
+/** Restoring larger memories takes longer than making an instance. */
+const MAX_RESTORED_BYTES = 4 * 1_024 * 1_024;
 
 /** What all its instances together evaluate when they are made: more than a tenth of a second is too long. */
 const MAX_INITIALISER_BYTES = 1_024 * 1_024;
@@ -87,18 +91,30 @@ export class Component {
 
   async #compile(capPages: number): Promise<CappedComponent> {
     const caps = divideMemory(this.#modules, capPages);
+    const startsInTime = this.#modules.every(({ module }) => startsAtOnce(module));
+    const globals =
+      startsInTime && this.initialBytes <= MAX_RESTORED_BYTES ? this.#mutableGlobals() : undefined;
     const cores = await Promise.all(
       this.#modules.map(async ({ binary }, index): Promise<CompiledCore> => {
         const memories = caps[index] ?? [];
         const pages = memories.map(({ maxPages }) => maxPages);
-        return { memories, module: await compile(limitCoreModule(binary, pages, MAX_TABLE_ELEMENTS)) };
+        const own = globals?.[index] ?? [];
+        const limited = limitCoreModule(binary, pages, MAX_TABLE_ELEMENTS, own);
+        return { memories, globals: own, module: await compile(limited) };
       }),
     );
     const artifact: WasmArtifact = {
       ...{ plan: this.#plan, cores, initialBytes: this.initialBytes },
-      startsAtOnce: this.#modules.every(({ module }) => startsAtOnce(module)),
+      startsAtOnce: startsInTime,
+      isRestorable: globals !== undefined,
     };
     return { key: `${this.#digest}:${capPages}`, artifact };
+  }
+
+  /** For each module, what else has to be restored beside its memories; `undefined` when that is not all. */
+  #mutableGlobals(): readonly (readonly number[])[] | undefined {
+    const globals = this.#modules.map(({ module }) => mutableGlobals(module));
+    return globals.every((each) => each !== undefined) ? globals : undefined;
   }
 }
 

@@ -6,7 +6,13 @@ export function memoryExportName(index: number): string {
   return `sandgate:memory:${index}`;
 }
 
+/** Under which name {@link limitCoreModule} exports the global with that index. */
+export function globalExportName(index: number): string {
+  return `sandgate:global:${index}`;
+}
+
 const EXPORTED_MEMORY = 2;
+const EXPORTED_GLOBAL = 3;
 /** What follows the exports (core specification, section 5.5.2): start, elements, data count, code, data. */
 const AFTER_EXPORTS: readonly number[] = [8, 9, 10, 11, 12];
 
@@ -15,24 +21,34 @@ const AFTER_EXPORTS: readonly number[] = [8, 9, 10, 11, 12];
  * memories so that they can be measured.
  *
  * @param memoryPages The most pages of each memory, none below its minimum.
+ * @param globals The indices of globals that it exports as well, so that they can be set.
  */
 export function limitCoreModule(
   binary: Uint8Array,
   memoryPages: readonly number[],
   tableElements: number,
+  globals: readonly number[] = [],
 ): Uint8Array {
   const { importedMemories } = readCoreModule(binary);
-  const measured = memoryPages.flatMap((_, index) => [
-    ...nameBytes(memoryExportName(index)),
-    EXPORTED_MEMORY,
-    ...u32Bytes(importedMemories + index),
-  ]);
+  const exportCount = memoryPages.length + globals.length;
+  const exports = [
+    ...memoryPages.flatMap((_, index) => [
+      ...nameBytes(memoryExportName(index)),
+      EXPORTED_MEMORY,
+      ...u32Bytes(importedMemories + index),
+    ]),
+    ...globals.flatMap((index) => [
+      ...nameBytes(globalExportName(index)),
+      EXPORTED_GLOBAL,
+      ...u32Bytes(index),
+    ]),
+  ];
   const parts: Uint8Array[] = [binary.subarray(0, PREAMBLE_BYTES)];
   let exported = false;
   for (const { id, body, whole } of sections(binary)) {
     const reader = new BinaryReader(body);
     if (!exported && AFTER_EXPORTS.includes(id)) {
-      parts.push(section(SECTION.export, [...u32Bytes(memoryPages.length), ...measured]));
+      parts.push(section(SECTION.export, [...u32Bytes(exportCount), ...exports]));
       exported = true;
     }
     if (id === SECTION.memory) {
@@ -48,14 +64,14 @@ export function limitCoreModule(
       const count = reader.u32();
       const others = body.subarray(reader.at);
       // Sections can be as large as the component: they are joined as bytes, and not as lists of numbers.
-      const header = Uint8Array.from(u32Bytes(count + memoryPages.length));
-      parts.push(section(id, Buffer.concat([header, others, Uint8Array.from(measured)])));
+      const header = Uint8Array.from(u32Bytes(count + exportCount));
+      parts.push(section(id, Buffer.concat([header, others, Uint8Array.from(exports)])));
       exported = true;
     } else {
       parts.push(whole);
     }
   }
-  if (!exported) parts.push(section(SECTION.export, [...u32Bytes(memoryPages.length), ...measured]));
+  if (!exported) parts.push(section(SECTION.export, [...u32Bytes(exportCount), ...exports]));
   return Buffer.concat(parts);
 }
 

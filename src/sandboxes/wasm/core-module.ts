@@ -18,6 +18,10 @@ export interface CoreModule {
   readonly tables: readonly Limits[];
   /** How many functions it imports: they stand before its own. */
   readonly importedFunctions: number;
+  /** How many globals it imports: they stand before its own. */
+  readonly importedGlobals: number;
+  /** The section with its own globals. */
+  readonly globals: Uint8Array | undefined;
   /** The function that runs as soon as there is an instance. */
   readonly start: number | undefined;
   /** The section with the code of its functions. */
@@ -57,6 +61,8 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
   const memories: Limits[] = [];
   const tables: Limits[] = [];
   let importedFunctions = 0;
+  let importedGlobals = 0;
+  let globals: Uint8Array | undefined;
   let start: number | undefined;
   let code: Uint8Array | undefined;
   let definitionBytes = 0;
@@ -65,6 +71,7 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
     const kind = readImport(reader);
     if (kind === IMPORTED.memory) importedMemories++;
     else if (kind === IMPORTED.function) importedFunctions++;
+    else if (kind === IMPORTED.global) importedGlobals++;
   };
   for (const { id, body } of sections(binary)) {
     const reader = new BinaryReader(body);
@@ -81,9 +88,10 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
     else if (id === SECTION.export) reader.vector(() => readExport(reader));
     else if (id === SECTION.start) start = reader.u32();
     else if (id === SECTION.code) code = body;
+    if (id === SECTION.global) globals = body;
   }
   return {
-    ...{ importedMemories, memories, tables, importedFunctions, start, code },
+    ...{ importedMemories, memories, tables, importedFunctions, importedGlobals, globals, start, code },
     ...{ definitionBytes, initialiserBytes },
   };
 }
@@ -114,7 +122,8 @@ function readFunctionType(reader: BinaryReader): void {
   reader.vector(() => skipValueType(reader));
 }
 
-function skipValueType(reader: BinaryReader): void {
+/** Reads past a value type (section 5.3.4). */
+export function skipValueType(reader: BinaryReader): void {
   // What follows is a signed LEB128 of up to 33 bits: its end is all that matters.
   if (REFERENCE_TYPES.includes(reader.byte())) while ((reader.byte() & 0x80) !== 0);
 }

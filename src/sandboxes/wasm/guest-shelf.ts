@@ -59,21 +59,29 @@ export class GuestShelf {
   /**
    * Makes an instance ready for the next call that needs a fresh one. A component gets none that runs more than a
    * little code of its own as soon as it is instantiated: that may run only within a call and its deadline.
+   *
+   * @param used The one of the last call, which was disposed of. It is restored if that can be done.
    */
-  prepareSpare(artifact: WasmArtifact): void {
-    if (!artifact.startsAtOnce || artifact.initialBytes > MAX_SPARE_BYTES || this.#spares.has(artifact))
-      return;
-    const guest = new Guest(artifact);
-    try {
-      guest.instance.make();
-    } catch {
-      // The next call makes its own, and tells what is wrong.
-      return;
-    }
-    this.#spares.set(artifact, guest);
+  prepareSpare(artifact: WasmArtifact, used: Guest): void {
+    if (!artifact.startsAtOnce || artifact.initialBytes > MAX_SPARE_BYTES) return;
+    const spare = used.restore() ? used : makeSpare(artifact);
+    // Without one, the next call makes its own, and tells what is wrong.
+    if (spare === undefined) return;
+    this.#spares.set(artifact, spare);
     for (const oldest of this.#spares.keys()) {
       if (this.#spares.size <= MAX_SPARES) break;
       this.#spares.delete(oldest);
     }
+  }
+}
+
+function makeSpare(artifact: WasmArtifact): Guest | undefined {
+  const guest = new Guest(artifact);
+  try {
+    guest.instance.make();
+    if (artifact.isRestorable) guest.instance.keepImage();
+    return guest;
+  } catch {
+    return undefined;
   }
 }

@@ -3,8 +3,9 @@ import { type CoreFunction, callLifted, lowerFunction } from "./abi/call.ts";
 import { Crossing } from "./abi/crossing.ts";
 import { dispose, Handles } from "./abi/handles.ts";
 import type { ComponentValue } from "./abi/value.ts";
-import type { WasmArtifact } from "./artifact.ts";
+import type { CompiledCore, WasmArtifact } from "./artifact.ts";
 import { callHost, type HostInterfaces } from "./host-call.ts";
+import { InstanceImage } from "./instance-image.ts";
 import type { LiftBudget } from "./lift-budget.ts";
 import type {
   CanonicalOptions,
@@ -31,6 +32,7 @@ export class ComponentInstance {
   readonly #crossings = new Map<CanonicalOptions, Crossing>();
   readonly #memories = new MemoryGauge();
   #isMade = false;
+  #image: InstanceImage | undefined;
   /** What ended a call: a component can catch what is thrown through it, and may not go on. */
   #ended: { readonly by: unknown } | undefined;
 
@@ -48,6 +50,26 @@ export class ComponentInstance {
     if (this.#isMade) return;
     this.#isMade = true;
     for (const each of this.#artifact.plan.coreInstances) this.#instantiate(each);
+  }
+
+  /** Keeps what it is now, right after it was made, so that it can be restored. */
+  keepImage(): void {
+    const image = new InstanceImage();
+    for (const [index, instance] of this.#instances.entries()) {
+      const core = this.#coreOf(this.#artifact.plan.coreInstances[index]);
+      image.add(instance, core);
+    }
+    this.#image = image;
+  }
+
+  /**
+   * Makes it what it was when it was made, once it was disposed of; `false` when that cannot be done. One in which
+   * something threw is never restored.
+   */
+  restore(): boolean {
+    if (this.#ended !== GONE || this.#image?.restore() !== true) return false;
+    this.#ended = undefined;
+    return true;
   }
 
   /** Calls an exported function. After a call that threw, there is no other. */
@@ -79,9 +101,15 @@ export class ComponentInstance {
     for (const handles of this.#handles) handles.dispose();
   }
 
-  #instantiate({ module: index, imports }: CoreInstantiation): void {
-    const core = this.#artifact.cores[index];
+  #coreOf(instantiation: CoreInstantiation | undefined): CompiledCore {
+    const core = this.#artifact.cores[instantiation?.module ?? -1];
     if (core === undefined) throw new AbiError("there is no such core module");
+    return core;
+  }
+
+  #instantiate(instantiation: CoreInstantiation): void {
+    const { imports } = instantiation;
+    const core = this.#coreOf(instantiation);
     const given: Record<string, WebAssembly.ModuleImports> = Object.create(null);
     for (const [namespace, items] of imports) given[namespace] = this.#namespace(items);
     const instance = new WebAssembly.Instance(core.module, given);

@@ -44,10 +44,10 @@ const CAPABILITIES: readonly CapabilityName[] = [
 const THREAD_LIMITS = Object.freeze({ maxOldGenerationSizeMb: 256 });
 
 /**
- * Runs functions of untrusted WebAssembly components in threads of a pool: a fresh instance for every call
- * unless the grant says otherwise, JSON text across the border, memories that cannot grow past their cap, and of
- * the world outside what was granted. A component is validated once, by jco in a process of its own, and that is
- * kept on disk.
+ * Runs functions of untrusted WebAssembly components in threads of a pool: a fresh instance for every call (a
+ * new one, or one in which nothing is left of the call before) unless the grant says otherwise, JSON text across
+ * the border, memories that cannot grow past their cap, and of the world outside what was granted. A component is
+ * validated once, by jco in a process of its own, and that is kept on disk.
  */
 export class WasmSandbox implements Sandbox {
   readonly mode = "wasm";

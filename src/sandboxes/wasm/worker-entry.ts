@@ -17,15 +17,10 @@ const shelf = new GuestShelf();
 
 /**
  * Runs one call: in a fresh instance, unless it has an owner. When the answer is on its way, and before the thread
- * looks for other work, the instance for the next call is made.
+ * looks for other work, the instance for the next call is made ready.
  */
 export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAnswer {
   const artifact = thread.artifact as WasmArtifact;
-  if (task.owner === undefined) thread.afterwards(() => shelf.prepareSpare(artifact));
-  return runCall(task, artifact, thread);
-}
-
-function runCall(task: WasmTask, artifact: WasmArtifact, thread: TaskThread): WasmAnswer {
   const kept = task.owner === undefined ? undefined : shelf.takeKept(task.owner);
   const guest = kept ?? shelf.takeFresh(artifact);
   thread.markStarted();
@@ -38,6 +33,7 @@ function runCall(task: WasmTask, artifact: WasmArtifact, thread: TaskThread): Wa
   const mayStay = isIntact && !atMemoryCap && (end.status === "returned" || end.status === "tool-error");
   if (task.owner !== undefined && mayStay) shelf.keep(task.owner, guest);
   else guest[Symbol.dispose]();
+  if (task.owner === undefined) thread.afterwards(() => shelf.prepareSpare(artifact, guest));
   const logLines = task.logLines - call.log.left.lines;
   return { ...end, ...files, memoryBytes, atMemoryCap, logLines, isReused: kept !== undefined };
 }

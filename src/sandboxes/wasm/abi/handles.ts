@@ -53,10 +53,13 @@ export class Handles {
     if (!this.#mayLeave) throw new AbiError("it called out while a value was crossing");
   }
 
-  /** Frees what the host's resources hold. */
+  /** Frees what the host's resources hold. Nothing is left of what was here. */
   dispose(): void {
     for (const { representation, owned } of this.#handles.values()) if (owned) dispose(representation);
     this.#handles.clear();
+    this.#free.length = 0;
+    this.#next = 1;
+    this.#mayLeave = true;
   }
 }
 

@@ -1,0 +1,83 @@
+import { BinaryReader } from "./binary-reader.ts";
+import { type CoreModule, skipValueType } from "./core-module.ts";
+import { INSTRUCTION, readInstruction, SIMPLE_TYPES } from "./instructions.ts";
+
+/** Longer code is not read. */
+const MAX_CODE_BYTES = 1_024 * 1_024;
+
+const MAX_GLOBALS = 64;
+
+/** Value types that JavaScript reads and writes without loss (core specification, section 5.3.1). */
+const NUMBERS: readonly number[] = [0x7f, 0x7e, 0x7d, 0x7c];
+
+/** Instructions after which a table or a segment is not what it was when the instance was made. */
+const LASTING: readonly number[] = [
+  INSTRUCTION.tableSet,
+  INSTRUCTION.tableInit,
+  INSTRUCTION.tableCopy,
+  INSTRUCTION.tableGrow,
+  INSTRUCTION.tableFill,
+  INSTRUCTION.dataDrop,
+  INSTRUCTION.elementDrop,
+];
+
+/**
+ * What the code of a core module can change in an instance of it, beside its memories: the indices of its own
+ * mutable globals, all of them numbers. An instance consists of memories, globals, tables and segments (section
+ * 4.2.5), and of nothing else.
+ *
+ * @returns `undefined` where it can change more than that, or where that cannot be told.
+ */
+export function mutableGlobals(
+  module: Pick<CoreModule, "importedGlobals" | "globals" | "code">,
+): readonly number[] | undefined {
+  const globals = readGlobals(module);
+  return globals !== undefined && codeLeavesTables(module.code) ? globals : undefined;
+}
+
+function readGlobals({
+  importedGlobals,
+  globals,
+}: Pick<CoreModule, "importedGlobals" | "globals">): readonly number[] | undefined {
+  if (globals === undefined) return [];
+  const reader = new BinaryReader(globals);
+  const mutable: number[] = [];
+  for (let left = reader.u32(), index = importedGlobals; left > 0; left--, index++) {
+    const type = reader.peek();
+    skipValueType(reader);
+    if (reader.byte() !== 0) {
+      if (!NUMBERS.includes(type) || mutable.length === MAX_GLOBALS) return undefined;
+      mutable.push(index);
+    }
+    let instruction: number | undefined;
+    do {
+      instruction = readInstruction(reader);
+      if (instruction === undefined) return undefined;
+    } while (instruction !== INSTRUCTION.end);
+  }
+  return mutable;
+}
+
+/** Whether all of the code is known, and none of it changes a table or drops a segment. */
+function codeLeavesTables(code: Uint8Array | undefined): boolean {
+  if (code === undefined) return true;
+  if (code.length > MAX_CODE_BYTES) return false;
+  const reader = new BinaryReader(code);
+  for (let left = reader.u32(); left > 0; left--) {
+    if (!bodyLeavesTables(new BinaryReader(reader.bytes(reader.u32())))) return false;
+  }
+  return true;
+}
+
+function bodyLeavesTables(reader: BinaryReader): boolean {
+  for (let left = reader.u32(); left > 0; left--) {
+    reader.u32();
+    // A type of more than one byte would shift all that follows.
+    if (!SIMPLE_TYPES.includes(reader.byte())) return false;
+  }
+  while (!reader.isAtEnd) {
+    const instruction = readInstruction(reader);
+    if (instruction === undefined || LASTING.includes(instruction)) return false;
+  }
+  return true;
+}
