@@ -1,5 +1,13 @@
+import { availableParallelism } from "node:os";
+
 /** How many tasks a thread can be given at once: one that runs, and those that wait so that it never idles. */
 export const SLOTS = 16;
+
+/** A thread that looks keeps its core from whoever is to send the message, where there is one core alone. */
+const HAS_CORES = availableParallelism() > 1;
+
+/** How long a thread looks for the next message before it sleeps: waking it takes as long as a small task. */
+const LOOK_MS = 0.05;
 
 /** The states of a slot. A task goes from queued to running or withdrawn, whichever side is first. */
 const QUEUED = 0;
@@ -21,6 +29,8 @@ export class ThreadTable {
   /** When each slot's work began (`process.hrtime.bigint()`); 0 before. */
   readonly #startedAt: BigInt64Array;
   readonly #words: Int32Array;
+  /** Whether looking pays: the last message came soon after it was waited for. */
+  #looks = false;
 
   constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(SLOTS * 8 + (SLOTS + 1) * 4)) {
     this.buffer = buffer;
@@ -74,9 +84,12 @@ export class ThreadTable {
     return Atomics.load(this.#words, SENT);
   }
 
-  /** Blocks the thread until more messages were sent than it knows of. */
+  /** Waits until more messages were sent than the thread knows of: awake for a moment, then blocked. */
   awaitMessage(known: number): void {
+    const from = performance.now();
+    while (this.#looks && performance.now() - from < LOOK_MS) if (this.sent !== known) return;
     Atomics.wait(this.#words, SENT, known);
+    this.#looks = HAS_CORES && performance.now() - from < 2 * LOOK_MS;
   }
 
   /** Tells the thread that a message was sent. */
