@@ -1,14 +1,9 @@
-import {
-  MessageChannel,
-  type MessagePort,
-  receiveMessageOnPort,
-  type ResourceLimits as ThreadLimits,
-  Worker,
-} from "node:worker_threads";
+import { MessageChannel, type ResourceLimits as ThreadLimits, Worker } from "node:worker_threads";
 import { entryFile } from "./entry.ts";
 import { KeptArtifacts } from "./kept-artifacts.ts";
 import type { PoolOutcome, PoolTask, TaskHolder } from "./pool-task.ts";
-import type { FromThread, ThreadData, ThreadMessage, ToThread } from "./thread-message.ts";
+import type { FromThread, ThreadData, ThreadMessage } from "./thread-message.ts";
+import { ThreadPort } from "./thread-port.ts";
 import { msBetween, SLOTS, ThreadTable } from "./thread-table.ts";
 
 /** How a pool's threads are made. */
@@ -38,7 +33,7 @@ export class PoolThread implements TaskHolder {
   readonly #owner: ThreadOwner;
   readonly #worker: Worker;
   readonly #table = new ThreadTable();
-  readonly #port: MessagePort;
+  readonly #port: ThreadPort;
   readonly #tasks: (PoolTask | undefined)[] = new Array(SLOTS).fill(undefined);
   readonly #free: number[] = Array.from({ length: SLOTS }, (_, slot) => slot);
   readonly #artifacts = new KeptArtifacts();
@@ -47,16 +42,12 @@ export class PoolThread implements TaskHolder {
   #isReady = false;
   #isEnding = false;
   #isBlocked = false;
-  /** Whether messages were sent that a thread which is asleep would not notice. */
-  #willAnnounce = false;
   #error: Error | undefined;
 
   constructor({ entry, limits = {}, data }: ThreadOptions, owner: ThreadOwner) {
     this.#owner = owner;
     const { port1, port2 } = new MessageChannel();
-    this.#port = port1;
-    port1.on("message", (message: FromThread) => this.#receive(message));
-    port1.unref();
+    this.#port = new ThreadPort(port1, this.#table, (message) => this.#receive(message));
     const workerData: ThreadData = { entry, table: this.#table.buffer, port: port2, data };
     this.#worker = new Worker(entryFile("sandboxes/thread-main"), {
       workerData,
@@ -103,34 +94,19 @@ export class PoolThread implements TaskHolder {
     this.#table.fill(slot);
     const { fields } = task;
     const { artifact } = task.options;
-    if (artifact === undefined) this.#post([slot, fields]);
-    else if (this.#artifacts.use(artifact.name)) this.#post([slot, fields, artifact.name]);
+    const isIdle = this.#count === 1;
+    if (artifact === undefined) this.#port.give([slot, fields], isIdle);
+    else if (this.#artifacts.use(artifact.name)) this.#port.give([slot, fields, artifact.name], isIdle);
     else {
       const oldest = this.#artifacts.surplus();
       if (oldest !== undefined) this.forget(oldest);
-      this.#post([slot, fields, artifact.name, artifact.value]);
+      this.#port.give([slot, fields, artifact.name, artifact.value], isIdle);
     }
   }
-
-  #post(message: ToThread): void {
-    this.#port.postMessage(message);
-    // One that has more to do looks by itself for what came; waking it for each task would cost more than the task.
-    if (this.#count <= 1) this.#table.announceMessage();
-    else if (!this.#willAnnounce) {
-      this.#willAnnounce = true;
-      setImmediate(this.#announce);
-    }
-  }
-
-  /** All that was sent meanwhile, at once. */
-  readonly #announce = (): void => {
-    this.#willAnnounce = false;
-    this.#table.announceMessage();
-  };
 
   /** Lets an artifact go. */
   forget(artifact: string): void {
-    if (this.#artifacts.delete(artifact)) this.#post({ forget: artifact });
+    if (this.#artifacts.delete(artifact)) this.#port.post({ forget: artifact });
   }
 
   startedAt(slot: number): bigint {
@@ -223,16 +199,13 @@ export class PoolThread implements TaskHolder {
     const reply = await (task.options.onRequest?.(text) ?? "");
     this.#isBlocked = false;
     if (this.#isEnding) return;
-    this.#post({ reply });
+    this.#port.post({ reply });
     if (this.hasRoom) this.#owner.onRoom(this);
   }
 
   #onExit(code: number): void {
     this.#isEnding = true;
-    // What it said last may still be on its way.
-    for (let last = receiveMessageOnPort(this.#port); last; last = receiveMessageOnPort(this.#port)) {
-      this.#receive((last as { readonly message: FromThread }).message);
-    }
+    this.#port.close();
     const left: PoolTask[] = [];
     for (const [slot, task] of this.#tasks.entries()) {
       if (task === undefined) continue;
@@ -244,7 +217,6 @@ export class PoolThread implements TaskHolder {
       }
       this.#release(task, task.cause === undefined ? this.#crash(task, code) : this.#endedOutcome(task));
     }
-    this.#port.close();
     this.#gone.resolve();
     const failure = this.#isReady ? undefined : (this.#error ?? endOf(code));
     this.#owner.onGone(this, left, failure);

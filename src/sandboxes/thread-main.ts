@@ -17,7 +17,7 @@ const MAX_STILL_MS = 20;
 const { entry, table: buffer, port } = workerData as ThreadData;
 const table = new ThreadTable(buffer);
 const artifacts = new Map<string, unknown>();
-/** Tasks that came while one that asks waited for its reply. */
+/** Tasks that came with another one, or while one that asks waited for its reply. */
 const waiting: GivenTask[] = [];
 let turnedAt = 0;
 
@@ -52,7 +52,10 @@ function runTasks(): void {
 function nextTask(): GivenTask {
   for (;;) {
     const message = nextMessage();
-    if (isTask(message)) return message;
+    if (!isTasks(message)) continue;
+    const [first, ...others] = message;
+    waiting.push(...others);
+    if (first !== undefined) return first;
   }
 }
 
@@ -66,15 +69,16 @@ function nextMessage(): ToThread {
       continue;
     }
     const { message } = received;
-    if (isTask(message)) {
-      const [, , artifact, value] = message;
-      if (artifact !== undefined && value !== undefined) artifacts.set(artifact, value);
+    if (isTasks(message)) {
+      for (const [, , artifact, value] of message) {
+        if (artifact !== undefined && value !== undefined) artifacts.set(artifact, value);
+      }
     } else if ("forget" in message) artifacts.delete(message.forget);
     return message;
   }
 }
 
-function isTask(message: ToThread): message is GivenTask {
+function isTasks(message: ToThread): message is readonly GivenTask[] {
   return Array.isArray(message);
 }
 
@@ -127,7 +131,7 @@ class Thread implements TaskThread {
     post([this.#slot, "asks", text]);
     for (;;) {
       const message = nextMessage();
-      if (isTask(message)) waiting.push(message);
+      if (isTasks(message)) waiting.push(...message);
       else if ("reply" in message) return message.reply;
     }
   }

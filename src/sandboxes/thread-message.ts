@@ -13,9 +13,12 @@ export interface ThreadData<Data = unknown> {
   readonly data: Data;
 }
 
-/** What the pool sends to a thread. Tasks are arrays: the keys of objects take longer to cross than small values. */
+/**
+ * What the pool sends to a thread. Tasks come several at a time, and are arrays: the keys of objects take longer to
+ * cross than small values.
+ */
 export type ToThread =
-  | GivenTask
+  | readonly GivenTask[]
   | { /** An artifact that is no longer needed. */ readonly forget: string }
   | { /** To what the task that runs has asked. */ readonly reply: string };
 
