@@ -1,7 +1,9 @@
 import {
+  type JSValuePointer,
   newQuickJSWASMModuleFromVariant,
   newVariant,
   type QuickJSContext,
+  type QuickJSFFI,
   type QuickJSHandle,
   type QuickJSRuntime,
   type QuickJSWASMModule,
@@ -9,6 +11,7 @@ import {
 } from "quickjs-emscripten";
 import { CappedMemory } from "./capped-memory.ts";
 import { DRIVER_NAME, DRIVER_SOURCE, OUTSIDE_DRIVER_SOURCE } from "./driver.ts";
+import { DriverCalls } from "./driver-calls.ts";
 import { FREE, MALLOC, RANDOM_STATE, STACK_RESTORE, STACK_TOP } from "./engine-build.ts";
 import { confineImports } from "./engine-imports.ts";
 import { type GuestHost, NOBODY } from "./guest-host.ts";
@@ -32,6 +35,7 @@ export class EngineInstance {
   readonly #runtime: QuickJSRuntime;
   readonly #context: QuickJSContext;
   readonly #driver: Readonly<Record<DriverMethod, QuickJSHandle>>;
+  readonly #calls: DriverCalls;
   readonly #anchor: string;
   readonly #malloc: (bytes: number) => number;
   readonly #free: (address: number) => void;
@@ -106,10 +110,18 @@ export class EngineInstance {
       poll: method("poll"),
     };
     // The undefined value is looked up when it is first asked for.
-    const addresses = [context.undefined, make, ...Object.values(this.#driver)].map(({ value }) => value);
-    this.#anchor = addresses.join(" ");
+    const values = [context.undefined, make, ...Object.values(this.#driver)].map(({ value }) => value);
+    this.#calls = new DriverCalls({
+      ffi: library.getFFI() as QuickJSFFI,
+      context: context["ctx"].value,
+      undefined: context.undefined.value as JSValuePointer,
+      memory,
+      malloc: this.#malloc,
+      free: this.#free,
+    });
+    this.#anchor = [...values, this.#calls.argumentsAt].join(" ");
     checkRandomState(context, memory);
-    this.#usedEnd = heapEnd(memory);
+    this.#usedEnd = heapEnd(new Uint8Array(memory.buffer));
   }
 
   /** Sets how deep the guest may recurse: bytes of the engine's own stack. A snapshot keeps it. */
@@ -123,15 +135,16 @@ export class EngineInstance {
     const evaluated = context.evalCode(source, name, { type: "module" });
     const module = evaluated.error ?? evaluated.value;
     const failed = evaluated.error ? context.true : context.false;
-    return this.#invoke("load", [module, failed, context.newString(exportName)]);
+    const args = [module, failed, context.newString(exportName)];
+    const result = context.callFunction(this.#driver.load, context.undefined, args);
+    // The driver's functions throw only when they are interrupted, or out of memory. Nothing is disposed: the
+    // next snapshot takes the place of it all.
+    return result.error ? undefined : context.getString(result.value);
   }
 
   /** Calls a function of the driver; `undefined` when it was interrupted. */
   call(method: DriverMethod, ...texts: readonly string[]): string | undefined {
-    return this.#invoke(
-      method,
-      texts.map((text) => this.#newString(text)),
-    );
+    return this.#calls.call(this.#driver[method].value as JSValuePointer, texts);
   }
 
   /** Runs jobs (promise reactions) until there are none, or the host says that it is over. */
@@ -158,27 +171,13 @@ export class EngineInstance {
     if (!isOfOurs || memoryBytes !== this.memory.bytes) {
       throw new Error("the snapshot was not taken in such an instance");
     }
-    this.#usedEnd = Math.max(this.#usedEnd, heapEnd(this.memory));
+    const all = new Uint8Array(this.memory.buffer);
+    this.#usedEnd = Math.max(this.#usedEnd, heapEnd(all));
     const isOther = owner !== this.#owner;
-    restoreSnapshot(this.memory, snapshot, isOther ? this.#usedEnd : undefined);
-    if (isOther) this.#usedEnd = heapEnd(this.memory);
+    restoreSnapshot(all, snapshot, isOther ? this.#usedEnd : undefined);
+    if (isOther) this.#usedEnd = heapEnd(all);
     this.#owner = owner;
-    if (seed !== undefined) new Uint8Array(this.memory.buffer).set(seed, RANDOM_STATE);
-  }
-
-  #invoke(method: DriverMethod, args: QuickJSHandle[]): string | undefined {
-    const context = this.#context;
-    const result = context.callFunction(this.#driver[method], context.undefined, args);
-    // The driver's functions throw only when they are interrupted, or out of memory. Nothing is disposed: the
-    // next snapshot takes the place of it all.
-    return result.error ? undefined : context.getString(result.value);
-  }
-
-  #newString(text: string): QuickJSHandle {
-    const handle = this.#context.newString(text);
-    // Without memory for it the library writes it to address 0: nothing of this guest can be trusted any more.
-    if (this.memory.refused) throw new WebAssembly.RuntimeError("out of memory");
-    return handle;
+    if (seed !== undefined) all.set(seed, RANDOM_STATE);
   }
 
   /** A text for a guest that is running; none where it has no memory for it. */

@@ -8,8 +8,8 @@ const MAX_KEPT = 4;
 /** A thread's instances between two calls. */
 export class InstanceShelf {
   readonly #engine: WebAssembly.Module;
-  /** By size and cap of their memory, and what their driver has; the one that was used last comes last. */
-  readonly #kept = new Map<string, EngineInstance>();
+  /** The one that was used last comes last. */
+  readonly #kept: EngineInstance[] = [];
 
   constructor(engine: WebAssembly.Module) {
     this.#engine = engine;
@@ -22,27 +22,25 @@ export class InstanceShelf {
 
   /** An instance for a snapshot, used or new. It belongs to the caller. */
   take({ memoryBytes, hasOutside }: Snapshot, maxBytes: number): EngineInstance | Promise<EngineInstance> {
-    const key = keyOf(memoryBytes, maxBytes, hasOutside);
-    const kept = this.#kept.get(key);
-    if (kept === undefined) return EngineInstance.create(this.#engine, memoryBytes, maxBytes, hasOutside);
-    this.#kept.delete(key);
-    return kept;
+    const index = this.#indexOf(memoryBytes, maxBytes, hasOutside);
+    const kept = index < 0 ? undefined : this.#kept.splice(index, 1)[0];
+    return kept ?? EngineInstance.create(this.#engine, memoryBytes, maxBytes, hasOutside);
   }
 
   /** Keeps an instance for later calls, unless it ran out of memory or grew. */
   put(instance: EngineInstance): void {
     const { memory, maxBytes, hasOutside } = instance;
     if (!memory.isPristine) return;
-    const key = keyOf(memory.bytes, maxBytes, hasOutside);
-    this.#kept.delete(key);
-    this.#kept.set(key, instance);
-    for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= MAX_KEPT) break;
-      this.#kept.delete(oldest);
-    }
+    const index = this.#indexOf(memory.bytes, maxBytes, hasOutside);
+    if (index >= 0) this.#kept.splice(index, 1);
+    this.#kept.push(instance);
+    if (this.#kept.length > MAX_KEPT) this.#kept.shift();
   }
-}
 
-function keyOf(memoryBytes: number, maxBytes: number, hasOutside: boolean): string {
-  return `${memoryBytes} ${maxBytes} ${hasOutside}`;
+  #indexOf(memoryBytes: number, maxBytes: number, hasOutside: boolean): number {
+    return this.#kept.findIndex(
+      (each) =>
+        each.maxBytes === maxBytes && each.hasOutside === hasOutside && each.memory.bytes === memoryBytes,
+    );
+  }
 }

@@ -53,8 +53,8 @@ export function encodeTask(task: QuickJsTask): WireTask {
 }
 
 export function decodeTask(wire: WireTask): QuickJsTask {
-  const [step, owner, wallTimeMs, memoryBytes, outputBytes, lines, bytes, left, granted, ...replay] = wire;
-  const [frozenClock, randomSeed, outside] = replay;
+  const [step, owner, wallTimeMs, memoryBytes, outputBytes, lines, bytes, left, granted] = wire;
+  const { 9: frozenClock, 10: randomSeed, 11: outside } = wire;
   return {
     step: typeof step === "string" ? { kind: "start", input: step, randomSeed } : step,
     owner,

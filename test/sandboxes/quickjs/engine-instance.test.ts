@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compileEngine, HEAP_START, MIN_MEMORY_BYTES } from "../../../src/sandboxes/quickjs/engine-build.ts";
 import { EngineInstance } from "../../../src/sandboxes/quickjs/engine-instance.ts";
@@ -70,12 +71,35 @@ describe("an instance of the engine", () => {
   test("has a heap whose end never sinks, so that it tells all that was ever used", async () => {
     const { instance, template } = await load("export default () => new Uint8Array(4e6).length");
     instance.restore(template, "owner", undefined);
-    const before = heapEnd(instance.memory);
+    const before = heapEnd(new Uint8Array(instance.memory.buffer));
     startGuest(instance, "{}");
-    const after = heapEnd(instance.memory);
+    const after = heapEnd(new Uint8Array(instance.memory.buffer));
     expect(after - before).toBeGreaterThan(3e6);
     expect(Buffer.from(instance.memory.buffer, after).every((byte) => byte === 0)).toBe(true);
     expect(before).toBeGreaterThan(HEAP_START);
+  });
+
+  test("takes and gives any text", async () => {
+    const { instance, template } = await load("export default (input) => input");
+    const text = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.string({ unit: "binary", minLength: 5_000, maxLength: 70_000 }),
+    );
+    fc.assert(
+      fc.property(text, (value) => {
+        instance.restore(template, "owner", undefined);
+        const end = startGuest(instance, JSON.stringify(value));
+        expect(end.status === "text" && JSON.parse(end.text.slice(1))).toBe(value);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("breaks when there is no memory for a text, and says so", async () => {
+    const { instance, template } = await load("export default (input) => input.length");
+    instance.restore(template, "owner", undefined);
+    expect(() => startGuest(instance, JSON.stringify("x".repeat(2 ** 25)))).toThrow("no memory");
+    expect(instance.memory.refused).toBe(true);
   });
 
   test("gives random numbers that depend on the seed alone", async () => {
