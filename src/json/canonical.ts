@@ -46,27 +46,64 @@ let hash: typeof import("node:crypto").hash | undefined;
  * them: finite numbers, no half surrogate pairs.
  */
 export function canonicalText(value: JsonValue): string {
-  // Most models write no member out of order.
-  return isInOrder(value) ? JSON.stringify(value) : write(value);
+  const copy = inOrder(value);
+  return copy === undefined ? write(value) : JSON.stringify(copy);
 }
 
 function write(value: JsonValue): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   if (!isJsonObject(value)) return `[${value.map(write).join(",")}]`;
-  const members = Object.keys(value)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${write(value[key] ?? null)}`);
+  const members = sort(Object.keys(value)).map(
+    (key) => `${JSON.stringify(key)}:${write(value[key] ?? null)}`,
+  );
   return `{${members.join(",")}}`;
 }
 
-/** Whether `JSON.stringify` already writes a value in its canonical order. */
-function isInOrder(value: JsonValue | undefined): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  if (!isJsonObject(value)) return value.every(isInOrder);
-  let previous: string | undefined;
-  for (const key of Object.keys(value)) {
-    if ((previous !== undefined && key < previous) || !isInOrder(value[key])) return false;
-    previous = key;
+/**
+ * A copy that `JSON.stringify` writes in the canonical order: that takes a third of the time of writing it member by
+ * member, and so does what is not frozen.
+ *
+ * @returns `undefined` where an object cannot have its members in that order.
+ */
+function inOrder(value: JsonValue): JsonValue | undefined {
+  if (typeof value !== "object" || value === null) return value;
+  if (!isJsonObject(value)) {
+    const items: JsonValue[] = [];
+    for (const item of value) {
+      const copy = inOrder(item);
+      if (copy === undefined) return undefined;
+      items.push(copy);
+    }
+    return items;
   }
-  return true;
+  const members: Record<string, JsonValue> = {};
+  for (const key of sort(Object.keys(value))) {
+    const copy = cannotBeInOrder(key) ? undefined : inOrder(value[key] ?? null);
+    if (copy === undefined) return undefined;
+    members[key] = copy;
+  }
+  return members;
+}
+
+/** Numbers come first in every object, in their own order; and this name cannot be assigned to. */
+function cannotBeInOrder(key: string): boolean {
+  const first = key.charCodeAt(0);
+  return (first >= 0x30 && first <= 0x39) || key === "__proto__";
+}
+
+/** Above that many, the engine's own way of sorting is faster. */
+const FEW = 16;
+
+/** Sorts names by their UTF-16 code units, in place. */
+function sort(names: string[]): string[] {
+  if (names.length > FEW) return names.sort();
+  for (let index = 1; index < names.length; index++) {
+    const name = names[index] as string;
+    let at = index;
+    for (let before = names[at - 1]; before !== undefined && before > name; before = names[at - 1]) {
+      names[at--] = before;
+    }
+    names[at] = name;
+  }
+  return names;
 }

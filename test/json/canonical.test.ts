@@ -6,6 +6,14 @@ import { copyJson } from "../../src/json/copy.ts";
 import { parseJson } from "../../src/json/parse.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 
+/** RFC 8785, section 3.2.3, to the letter. */
+function memberByMember(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(memberByMember).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${members.map(([key, each]) => `${JSON.stringify(key)}:${memberByMember(each)}`).join(",")}}`;
+}
+
 describe("the canonical form", () => {
   test("is that of RFC 8785, section 3.2.3", () => {
     const text = String.raw`{
@@ -25,6 +33,33 @@ describe("the canonical form", () => {
     expect(Object.keys(JSON.parse(text.replaceAll(/"(\d+)"/g, '"_$1"')))).toEqual([
       ...["\r", "_1", "_10", "_9", "\u0080", "ö", "€", "\ud83d\ude00", "\ufb33"],
     ]);
+  });
+
+  test("keeps a member with any name, at any depth", () => {
+    const member = fc.oneof(fc.string(), fc.constantFrom("__proto__", "constructor", "0", "10", "-1", ""));
+    const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
+      tree: fc.oneof(
+        { maxDepth: 4 },
+        fc.oneof(
+          fc.string(),
+          fc.double({ noNaN: true, noDefaultInfinity: true }),
+          fc.boolean(),
+          fc.constant(null),
+        ),
+        fc.array(tie("tree"), { maxLength: 4 }),
+        fc
+          .array(fc.tuple(member, tie("tree")), { maxLength: 20 })
+          .map((members) => Object.fromEntries(members)),
+      ),
+    }));
+    fc.assert(
+      fc.property(tree, (value) => {
+        const text = canonicalText(value as JsonValue);
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
+        expect(text).toBe(memberByMember(value));
+      }),
+      { numRuns: 500 },
+    );
   });
 
   test("is one and the same, whatever the order in which members came", () => {
