@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import { entryFile } from "../entry.ts";
 import { checkOutput } from "../output.ts";
+import { outcomeOf } from "../output-outcome.ts";
 import type { PoolOutcome } from "../pool-task.ts";
 import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
@@ -74,10 +75,8 @@ function readAnswer(
   maxOutputBytes: number | undefined,
 ): SandboxOutcome {
   switch (answer.status) {
-    case "returned": {
-      const { outputBytes, ...checked } = checkOutput(answer.text, maxOutputBytes, answer.streamedBytes);
-      return { effect: "committed", ...checked, used: { ...used, outputBytes } };
-    }
+    case "returned":
+      return outcomeOf(checkOutput(answer.text, maxOutputBytes, answer.streamedBytes), "committed", used);
     case "limit_exceeded": {
       const { outputBytes } = answer;
       return {

@@ -1,4 +1,5 @@
 import { checkOutput } from "../output.ts";
+import { outcomeOf } from "../output-outcome.ts";
 import type { PoolOutcome } from "../pool-task.ts";
 import type { Effect, ResourceUse, SandboxOutcome } from "../sandbox.ts";
 import { readFailure } from "./failure.ts";
@@ -39,8 +40,7 @@ function readAnswer(
     return { status: "limit_exceeded", limit: "outputBytes", effect, used: { ...used, outputBytes } };
   }
   if (answer.status === "text" && answer.text.startsWith("+")) {
-    const { outputBytes, ...checked } = checkOutput(answer.text.slice(1), maxOutputBytes);
-    return { effect, ...checked, used: { ...used, outputBytes } };
+    return outcomeOf(checkOutput(answer.text.slice(1), maxOutputBytes), effect, used);
   }
   // A guest out of memory fails in any way, its own or the engine's; that it asked for more is what counts.
   if (answer.hitMemoryCap) return { status: "limit_exceeded", limit: "memoryBytes", effect, used };

@@ -1,6 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { Egress } from "../../egress/egress.ts";
-import type { Artifact, PoolOutcome } from "../pool-task.ts";
+import type { DirectoryGrant } from "../../policy/directory-grant.ts";
+import type { Artifact, PoolOutcome, PoolTaskOptions } from "../pool-task.ts";
 import type { Effect, SandboxOutcome, SandboxTask } from "../sandbox.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../thread-log.ts";
 import type { WorkerPool } from "../worker-pool.ts";
@@ -8,12 +9,14 @@ import { GuestRequests } from "./guest-requests.ts";
 import { readOutcome } from "./outcome.ts";
 import { type FileUse, NO_FILE_USE, type OutsideGrant } from "./outside-grant.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
-import { runStep } from "./run-step.ts";
+import { decodeOutcome, encodeTask, type WireAnswer } from "./task-wire.ts";
 import type { Template } from "./template-store.ts";
 import type { QuickJsAnswer, QuickJsTask } from "./thread-task.ts";
 
 /** How long a guest may take to notice its deadline before its thread is ended. */
 export const INTERRUPT_GRACE_MS = 50;
+
+const NO_DIRECTORIES: readonly DirectoryGrant[] = [];
 
 /** What all calls share. */
 export interface CallHost {
@@ -56,7 +59,10 @@ export class QuickJsCall {
     const { randomSeed } = capabilities;
     let step: QuickJsTask["step"] = { kind: "start", input: canonical.text, randomSeed };
     for (;;) {
-      const outcome = await this.#runStep(step, owner, step.kind === "start" ? template : undefined);
+      const task = encodeTask(this.#nextTask(step, owner));
+      const options = this.#optionsWith(step.kind === "start" ? template : undefined);
+      const outcome = decodeOutcome(await this.#pool.run<WireAnswer>(task, options));
+      this.#count(outcome);
       if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
         await this.#endRequests();
         return this.#read(outcome);
@@ -93,33 +99,39 @@ export class QuickJsCall {
   }
 
   get #outside(): OutsideGrant | undefined {
-    const { fs = [] } = this.#task.capabilities;
+    const { fs = NO_DIRECTORIES } = this.#task.capabilities;
     const net = this.#requests.fetchAllowance;
     if (net === undefined && fs.length === 0) return undefined;
     const { fileBytes } = this.#limits;
     return { net, fs: fs.length === 0 ? undefined : { directories: fs, fileBytes, used: this.#files } };
   }
 
-  async #runStep(
-    step: QuickJsTask["step"],
-    owner: string,
-    template: Artifact | undefined,
-  ): Promise<PoolOutcome<QuickJsAnswer>> {
-    const { callTool, capabilities, signal, observer } = this.#task;
+  #nextTask(step: QuickJsTask["step"], owner: string): QuickJsTask {
+    const { callTool, capabilities } = this.#task;
     const { memoryBytes, outputBytes, nestedCalls } = this.#limits;
-    const wallTimeMs = this.#leftMs;
     const granted = callTool === undefined ? 0 : nestedCalls;
-    const task: QuickJsTask = {
-      ...{ step, owner, wallTimeMs, memoryBytes, outputBytes, log: this.#log },
+    return {
+      step,
+      owner,
+      wallTimeMs: this.#leftMs,
+      memoryBytes,
+      outputBytes,
+      log: this.#log,
       nested: { granted, left: granted - this.#requests.nestedCalls },
       outside: this.#outside,
       frozenClock: capabilities.frozenClock,
     };
-    const options = {
-      ...{ wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer },
-      ...(template !== undefined && { artifact: template }),
-    };
-    const outcome = await runStep(this.#pool, task, options);
+  }
+
+  #optionsWith(template: Artifact | undefined): PoolTaskOptions {
+    const { signal, observer } = this.#task;
+    const wallTimeMs = this.#leftMs;
+    if (template === undefined) return { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer };
+    return { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer, artifact: template };
+  }
+
+  /** Adds up what a step used. */
+  #count(outcome: PoolOutcome<QuickJsAnswer>): void {
     this.#elapsedMs += outcome.wallTimeMs;
     if (outcome.status === "returned") {
       const { log, files = this.#files } = outcome.result;
@@ -129,7 +141,6 @@ export class QuickJsCall {
       // A thread that was ended tells nothing of what it did.
       this.#files = { ...this.#files, hasChanged: true };
     }
-    return outcome;
   }
 
   get #mayWrite(): boolean {

@@ -22,6 +22,15 @@ export const DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
   netBytes: 16 * 1_024 * 1_024,
 });
 
+/** Limits with the defaults for those that are left out. */
+export function completeLimits(limits: ResourceLimits): QuickJsLimits {
+  // The engine's are complete: nothing is made for each call.
+  for (const name in DEFAULT_LIMITS) {
+    if (limits[name as LimitName] === undefined) return { ...DEFAULT_LIMITS, ...limits };
+  }
+  return limits as QuickJsLimits;
+}
+
 /**
  * The first limit that cannot be enforced: the engine does not run in less than 16 MiB of memory or 32 KiB of
  * stack, and gives no more than 256 KiB of stack.

@@ -18,9 +18,9 @@ import { compileEngine } from "./engine-build.ts";
 import { describeLoadFailure } from "./failure.ts";
 import type { QuickJsImplementation } from "./implementation.ts";
 import { type CallHost, QuickJsCall } from "./quickjs-call.ts";
-import { DEFAULT_LIMITS, type QuickJsLimits, unenforceableLimit } from "./quickjs-limits.ts";
+import { completeLimits, DEFAULT_LIMITS, type QuickJsLimits, unenforceableLimit } from "./quickjs-limits.ts";
 import { loadTemplate } from "./template-loader.ts";
-import { type Template, TemplateStore, templateKind } from "./template-store.ts";
+import { isGrantedOutside, type Template, TemplateStore, templateKind } from "./template-store.ts";
 import type { QuickJsThreadData } from "./thread-task.ts";
 import { ToolSource } from "./tool-source.ts";
 
@@ -59,7 +59,11 @@ export class QuickJsSandbox implements Sandbox {
   readonly #sources = new WeakMap<QuickJsImplementation, ToolSource | Promise<ToolSource>>();
   readonly #templates = new TemplateStore<SandboxOutcome>((key) => this.#forget(key));
   readonly #closing = new AbortController();
+  /** What each tool's last call started from. */
+  readonly #last = new WeakMap<QuickJsImplementation, LastCall>();
   #pool: WorkerPool | Promise<WorkerPool> | undefined;
+  /** There once a pool is. */
+  #host: CallHost | undefined;
   #egress: Egress | undefined;
 
   constructor({ workers, egress }: QuickJsSandboxOptions = {}) {
@@ -80,38 +84,42 @@ export class QuickJsSandbox implements Sandbox {
     throw new ToolPreparationError(detail === undefined ? message : describeLoadFailure(detail));
   }
 
-  async run(task: SandboxTask): Promise<SandboxOutcome> {
+  run(task: SandboxTask): Promise<SandboxOutcome> {
+    const { quickjs } = task.implementations;
+    const limits = completeLimits(task.limits);
+    const last = quickjs && this.#last.get(quickjs);
+    // Most calls start from what the one before started from, and have nothing to wait for.
+    if (last === undefined || this.#host === undefined || task.capabilities.fs !== undefined) {
+      return this.#loadAndRun(task, limits);
+    }
+    const { memoryBytes, stackBytes, hasOutside, template } = last;
+    return memoryBytes === limits.memoryBytes &&
+      stackBytes === limits.stackBytes &&
+      hasOutside === isGrantedOutside(task.capabilities) &&
+      this.#templates.use(template)
+      ? new QuickJsCall(this.#host, task, limits).run(template)
+      : this.#loadAndRun(task, limits);
+  }
+
+  async #loadAndRun(task: SandboxTask, limits: QuickJsLimits): Promise<SandboxOutcome> {
     const { implementations, capabilities, signal, observer } = task;
-    const limits: QuickJsLimits = { ...DEFAULT_LIMITS, ...task.limits };
     try {
       const { quickjs } = implementations;
       if (quickjs === undefined) throw new ToolPreparationError("the tool has no implementation for QuickJS");
       if (capabilities.fs !== undefined) checkDirectories(capabilities.fs);
-      const found = this.#find(quickjs, limits, capabilities);
       // Loading is for all calls to come, so it goes on when this one no longer waits for it.
-      const load = (): Promise<Template | SandboxOutcome> =>
-        this.#load(quickjs, limits, capabilities, observer);
-      const loaded = found ?? (await untilAborted(load(), signal));
+      const loaded = await untilAborted(this.#load(quickjs, limits, capabilities, observer), signal);
       if (loaded === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
       if ("status" in loaded) return loaded;
-      const opened = this.#openPool();
-      const pool = opened instanceof Promise ? await opened : opened;
-      const host: CallHost = { pool, openEgress: this.#openEgress, closing: this.#closing.signal };
-      return await new QuickJsCall(host, task, limits).run(loaded);
+      const { memoryBytes, stackBytes } = limits;
+      const hasOutside = isGrantedOutside(capabilities);
+      this.#last.set(quickjs, { memoryBytes, stackBytes, hasOutside, template: loaded });
+      const pool = await this.#openPool();
+      this.#host ??= { pool, openEgress: this.#openEgress, closing: this.#closing.signal };
+      return await new QuickJsCall(this.#host, task, limits).run(loaded);
     } catch (error) {
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail: String(error) };
     }
-  }
-
-  /** The template of a tool that was called before. */
-  #find(
-    implementation: QuickJsImplementation,
-    limits: QuickJsLimits,
-    capabilities: Capabilities,
-  ): Template | undefined {
-    const source = this.#sources.get(implementation);
-    if (source === undefined || source instanceof Promise) return undefined;
-    return this.#templates.find(templateKind(source.key, limits, capabilities).key);
   }
 
   /** The template of a tool under limits; the outcome of loading it, when that failed. */
@@ -172,6 +180,14 @@ export class QuickJsSandbox implements Sandbox {
     await pool?.close();
     await this.#egress?.close();
   }
+}
+
+/** What a template depends on, and the template. */
+interface LastCall {
+  readonly memoryBytes: number;
+  readonly stackBytes: number;
+  readonly hasOutside: boolean;
+  readonly template: Template;
 }
 
 const SILENT: TaskObserver = { output: () => {}, log: () => {} };

@@ -1,3 +1,4 @@
+import type { PoolOutcome } from "../pool-task.ts";
 import type { FileUse, OutsideGrant } from "./outside-grant.ts";
 import type { QuickJsAnswer, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 
@@ -77,14 +78,14 @@ export function encodeAnswer(
   return files === undefined ? wire : [...wire, files];
 }
 
-export function decodeAnswer([
-  end,
-  memoryBytes,
-  hitMemoryCap,
-  lines,
-  bytes,
-  files,
-]: WireAnswer): QuickJsAnswer {
+/** What became of a step in a thread. */
+export function decodeOutcome(outcome: PoolOutcome<WireAnswer>): PoolOutcome<QuickJsAnswer> {
+  if (outcome.status !== "returned") return outcome;
+  const { status, wallTimeMs, result } = outcome;
+  return { status, wallTimeMs, result: decodeAnswer(result) };
+}
+
+function decodeAnswer([end, memoryBytes, hitMemoryCap, lines, bytes, files]: WireAnswer): QuickJsAnswer {
   const measured = { memoryBytes, hitMemoryCap, log: { lines, bytes }, files };
   return typeof end === "string" ? { status: "text", text: end, ...measured } : { ...end, ...measured };
 }

@@ -5,8 +5,8 @@ import type { WorkerPool } from "../worker-pool.ts";
 import { readOutcome } from "./outcome.ts";
 import { INTERRUPT_GRACE_MS } from "./quickjs-call.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
-import { runStep } from "./run-step.ts";
 import type { Snapshot } from "./snapshot.ts";
+import { decodeOutcome, encodeTask, type WireAnswer } from "./task-wire.ts";
 import type { TemplateKind } from "./template-store.ts";
 import type { QuickJsTask } from "./thread-task.ts";
 import type { ToolSource } from "./tool-source.ts";
@@ -32,7 +32,7 @@ export async function loadTemplate(
       outside: undefined,
       frozenClock: undefined,
     };
-    const outcome = await runStep(pool, task, options);
+    const outcome = decodeOutcome(await pool.run<WireAnswer>(encodeTask(task), options));
     const answer = outcome.status === "returned" ? outcome.result : undefined;
     if (answer?.status === "loaded") return answer.template;
     if (answer?.status !== "needs_module") {

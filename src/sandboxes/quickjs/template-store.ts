@@ -20,13 +20,20 @@ export interface TemplateKind {
   readonly hasOutside: boolean;
 }
 
+/** Whether a call is granted something of the world outside. */
+export function isGrantedOutside({ net = NOTHING, fs = NOTHING }: Capabilities): boolean {
+  return net.length > 0 || fs.length > 0;
+}
+
+const NOTHING: readonly never[] = [];
+
 /** The kind of template for a call of a program: what is evaluated depends on nothing else. */
 export function templateKind(
   source: string,
   { memoryBytes, stackBytes }: QuickJsLimits,
-  { net = [], fs = [] }: Capabilities,
+  capabilities: Capabilities,
 ): TemplateKind {
-  const hasOutside = net.length > 0 || fs.length > 0;
+  const hasOutside = isGrantedOutside(capabilities);
   return { key: `${source} ${memoryBytes} ${stackBytes}${hasOutside ? " outside" : ""}`, hasOutside };
 }
 
@@ -36,6 +43,8 @@ export class TemplateStore<Failure> {
   readonly #kept = new Map<string, Template>();
   readonly #loading = new Map<string, Promise<Template | Failure>>();
   readonly #onEvicted: (key: string) => void;
+  /** Comes last. */
+  #lastUsed: Template | undefined;
   #bytes = 0;
 
   /** @param onEvicted Called with the key of each template that is no longer kept. */
@@ -45,10 +54,18 @@ export class TemplateStore<Failure> {
 
   find(key: string): Template | undefined {
     const template = this.#kept.get(key);
-    if (template === undefined) return undefined;
+    return template !== undefined && this.use(template) ? template : undefined;
+  }
+
+  /** Notes that a template is used; `false` when it is no longer kept. */
+  use(template: Template): boolean {
+    if (this.#lastUsed === template) return true;
+    const { key } = template;
+    if (this.#kept.get(key) !== template) return false;
     this.#kept.delete(key);
     this.#kept.set(key, template);
-    return template;
+    this.#lastUsed = template;
+    return true;
   }
 
   /**
@@ -76,6 +93,7 @@ export class TemplateStore<Failure> {
       template.snapshot.bytes.byteLength - (this.#kept.get(template.key)?.snapshot.bytes.byteLength ?? 0);
     this.#kept.delete(template.key);
     this.#kept.set(template.key, template);
+    this.#lastUsed = template;
     for (const [key, { snapshot }] of this.#kept) {
       if (this.#bytes <= MAX_KEPT_BYTES || key === template.key) break;
       this.#kept.delete(key);

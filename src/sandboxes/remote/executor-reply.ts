@@ -4,6 +4,7 @@ import { BodyError, readProblem, readResultOf, type WrittenCall } from "../../re
 import type { RemoteError, RemoteResult } from "../../remote-protocol/messages.ts";
 import { PROBLEMS, type ProblemCode } from "../../remote-protocol/problems.ts";
 import { checkOutput } from "../output.ts";
+import { outcomeOf } from "../output-outcome.ts";
 import type { ResourceUse, SandboxOutcome } from "../sandbox.ts";
 import type { ExecutorReply } from "./executor-exchange.ts";
 import { foreignAnswerText } from "./executor-failure.ts";
@@ -100,8 +101,7 @@ function readOutcome(result: RemoteResult, asked: AskedCall, streamedBytes: numb
     if (outputBytes <= maxBytes) return { status: "completed", output, effect, used };
     return { status: "limit_exceeded", limit: "outputBytes", effect, used };
   }
-  const { outputBytes, ...checked } = checkOutput(text, maxBytes, streamedBytes);
-  return { ...checked, effect, used: { wallTimeMs: 0, outputBytes } };
+  return outcomeOf(checkOutput(text, maxBytes, streamedBytes), effect, NOTHING_USED);
 }
 
 function readFailure({ code, message, effect, limit }: RemoteError): SandboxOutcome {

@@ -1,5 +1,6 @@
 import type { ResourceLimits } from "../../policy/limits.ts";
 import { checkOutput } from "../output.ts";
+import { outcomeOf } from "../output-outcome.ts";
 import type { PoolOutcome } from "../pool-task.ts";
 import type { Effect, ResourceUse, SandboxOutcome } from "../sandbox.ts";
 import type { WasmAnswer } from "./thread-task.ts";
@@ -65,10 +66,8 @@ function readAnswer(
   { outputBytes: maxOutputBytes }: ResourceLimits,
 ): SandboxOutcome {
   switch (answer.status) {
-    case "returned": {
-      const { outputBytes, ...checked } = checkOutput(answer.text, maxOutputBytes);
-      return { effect, ...checked, used: { ...used, outputBytes } };
-    }
+    case "returned":
+      return outcomeOf(checkOutput(answer.text, maxOutputBytes), effect, used);
     case "tool-error":
       return {
         ...{ status: "failed", effect, used, message: answer.message },

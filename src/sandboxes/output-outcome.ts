@@ -1,0 +1,15 @@
+import type { CheckedOutput } from "./output.ts";
+import type { Effect, ResourceUse, SandboxOutcome } from "./sandbox.ts";
+
+/** The outcome of a task whose output was checked. Its size is among what was used. */
+export function outcomeOf(checked: CheckedOutput, effect: Effect, before: ResourceUse): SandboxOutcome {
+  const used: ResourceUse = { ...before, outputBytes: checked.outputBytes };
+  switch (checked.status) {
+    case "completed":
+      return { status: "completed", effect, used, output: checked.output };
+    case "limit_exceeded":
+      return { status: "limit_exceeded", effect, used, limit: checked.limit };
+    case "failed":
+      return { status: "failed", effect, used, message: checked.message };
+  }
+}
