@@ -1,29 +1,43 @@
+import { strictEqual } from "node:assert";
 import { type Case, NotHereError, type OpenCase } from "./harness/case.ts";
 import { INPUT, INPUT_SCHEMA, INPUT_TEXT, isInput } from "./setting.ts";
 
 /** What a module of bench/peers exports; it is JavaScript, as its libraries' types are not installed here. */
 interface PeerModule {
-  readonly [name: string]: (setting: typeof SETTING) => Pick<OpenCase, "run" | "close"> | Promise<OpenCase>;
+  readonly [name: string]: (setting: Setting) => Pick<OpenCase, "run" | "close"> | Promise<OpenCase>;
 }
 
 const SETTING = { INPUT, INPUT_TEXT, INPUT_SCHEMA };
 
-/** A case of somebody else's library. Whatever form it answers in, its `run` gives the echoed input or its text. */
-export function peerCase(name: string, module: string, exported = "open"): Case {
+type Setting = typeof SETTING & { readonly calls: number };
+
+/**
+ * A case of somebody else's library. Whatever form it answers in, its `run` gives the echoed input or its text.
+ *
+ * @param calls How many calls one run makes; its `run` gives an array of their answers, if it is told of more than one.
+ */
+export function peerCase(name: string, module: string, exported = "open", calls = 1): Case {
   return {
     name,
+    calls,
     isPeer: true,
     open: async () => {
       const peer = await load(module);
       const open = peer[exported];
       if (open === undefined) throw new Error(`bench/peers/${module}.mjs has no '${exported}'`);
-      const opened = await open(SETTING);
-      return {
-        ...opened,
-        check: (answer) => isInput(typeof answer === "string" ? JSON.parse(answer) : answer),
-      };
+      const opened = await open({ ...SETTING, calls });
+      return { ...opened, check: (given) => (calls > 1 ? checkAll(given, calls) : check(given)) };
     },
   };
+}
+
+function check(answer: unknown): void {
+  isInput(typeof answer === "string" ? JSON.parse(answer) : answer);
+}
+
+function checkAll(answers: unknown, calls: number): void {
+  strictEqual((answers as unknown[]).length, calls);
+  (answers as unknown[]).forEach(check);
 }
 
 async function load(module: string): Promise<PeerModule> {

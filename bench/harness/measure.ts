@@ -3,15 +3,16 @@ import { CaseChild } from "./case-child.ts";
 import { figuresOf } from "./figures.ts";
 import type { QuestionResult } from "./report.ts";
 import type { Round } from "./time-round.ts";
+import { warmUp } from "./warm-up.ts";
 
 /** How much is measured. */
 export interface Effort {
   readonly rounds: number;
   /** Milliseconds that each case gets in each round. */
   readonly roundMs: number;
+  /** Milliseconds that each case gets at most, before the first round, to become as fast as it will be. */
+  readonly warmUpMs: number;
 }
-
-const WARM_UP_MS = 200;
 
 /**
  * Measures a question. Rounds are interleaved: each case takes its turn in each round, the floor first, and is
@@ -25,18 +26,16 @@ export async function measure(
   effort: Effort,
   onMissing: (subject: Case, reason: string) => void,
 ): Promise<QuestionResult> {
-  const children: CaseChild[] = [];
+  // Side by side, as nothing is timed yet.
+  const opened = await Promise.allSettled(cases.map((subject) => CaseChild.open(room, name, subject)));
+  const children = opened.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   try {
-    for (const subject of cases) {
-      try {
-        children.push(await CaseChild.open(room, name, subject));
-      } catch (error) {
-        if (!(error instanceof NotHereError)) throw error;
-        onMissing(subject, error.message);
-      }
+    for (const [index, each] of opened.entries()) {
+      if (each.status === "fulfilled") continue;
+      if (!(each.reason instanceof NotHereError)) throw each.reason;
+      onMissing(cases[index] as Case, each.reason.message);
     }
-    // Code is compiled for what it is seen to do.
-    for (const child of children) await child.round(Math.max(effort.roundMs, WARM_UP_MS));
+    for (const child of children) await warmUp(child, effort.warmUpMs);
     const rounds: Round[][] = children.map(() => []);
     for (let round = 0; round < effort.rounds; round++) {
       for (const [index, child] of children.entries()) {

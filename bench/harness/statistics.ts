@@ -37,6 +37,10 @@ function sorted(values: readonly number[]): Float64Array {
   return Float64Array.from(values).sort();
 }
 
+/** Between two values, if the share falls there: of a few rounds, the middle half is not all but the outermost. */
 function at(inOrder: Float64Array, share: number): number {
-  return inOrder[Math.min(inOrder.length - 1, Math.floor(inOrder.length * share))] ?? Number.NaN;
+  const place = Math.max(0, inOrder.length - 1) * share;
+  const below = inOrder[Math.floor(place)] ?? Number.NaN;
+  const above = inOrder[Math.ceil(place)] ?? Number.NaN;
+  return below + (above - below) * (place % 1);
 }

@@ -50,7 +50,7 @@ export function machineLine({ cpu, cores, system, node, packages, load }: Machin
   const versions = Object.entries(packages).map(([name, version]) => `${name} ${version}`);
   return (
     `${cpu}, ${cores} cores, ${system}, Node ${node}, ${versions.join(", ")}; load ${load.before} before and ` +
-    `${load.after} after; medians of ${effort.rounds} rounds of ${effort.roundMs} ms`
+    `${load.after} after; medians of ${effort.rounds} rounds of ${effort.roundMs} ms, after up to ${effort.warmUpMs} ms of warm-up`
   );
 }
 

@@ -3,13 +3,10 @@ import { AIMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
 import { ToolNode } from "@langchain/langgraph/prebuilt";
 import { z } from "zod";
+import { INPUT_SHAPE } from "./input-shape.mjs";
 
 export function open({ INPUT }) {
-  const schema = z.object({
-    path: z.string(),
-    lines: z.array(z.number().int()).optional(),
-    follow: z.boolean().optional(),
-  });
+  const schema = z.object(INPUT_SHAPE);
   const echo = tool(async (input) => input, { name: "echo", description: "Echoes.", schema });
   const node = new ToolNode([echo]);
   const calls = [{ id: "call", name: "echo", args: INPUT, type: "tool_call" }];

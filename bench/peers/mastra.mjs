@@ -1,13 +1,10 @@
 // Mastra's tool.
 import { createTool } from "@mastra/core/tools";
 import { z } from "zod";
+import { INPUT_SHAPE } from "./input-shape.mjs";
 
 export function open({ INPUT }) {
-  const inputSchema = z.object({
-    path: z.string(),
-    lines: z.array(z.number().int()).optional(),
-    follow: z.boolean().optional(),
-  });
+  const inputSchema = z.object(INPUT_SHAPE);
   const echo = createTool({
     id: "echo",
     description: "Echoes.",

@@ -2,16 +2,11 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
-import { z } from "zod";
+import { INPUT_SHAPE } from "./input-shape.mjs";
 
 export async function open({ INPUT_TEXT }) {
   const server = new McpServer({ name: "bench", version: "1.0.0" });
-  const inputSchema = {
-    path: z.string(),
-    lines: z.array(z.number().int()).optional(),
-    follow: z.boolean().optional(),
-  };
-  server.registerTool("echo", { description: "", inputSchema }, async (input) => ({
+  server.registerTool("echo", { description: "", inputSchema: INPUT_SHAPE }, async (input) => ({
     content: [{ type: "text", text: JSON.stringify(input) }],
   }));
   const client = new Client({ name: "bench", version: "1.0.0" });

@@ -38,6 +38,12 @@ const quickjs: Question = {
     },
     peerCase("isolated-vm: a new isolate and context, eval, dispose, in this thread", "isolated-vm"),
     peerCase("@sebastianwessel/quickjs: runSandboxed, eval, in this thread", "sebastianwessel-quickjs"),
+    peerCase(
+      "codemode: a new isolate for each execution, 16 of them one by one in a request to workerd",
+      "codemode",
+      "open",
+      16,
+    ),
   ],
 };
 

@@ -1,0 +1,15 @@
+// Runs in workerd: a worker whose fetch has codemode's executor run model-written code, each time in a fresh isolate.
+import { DynamicWorkerExecutor } from "@cloudflare/codemode";
+
+export default {
+  async fetch(request, { LOADER }) {
+    const { code, calls } = await request.json();
+    const executor = new DynamicWorkerExecutor({ loader: LOADER });
+    const outputs = [];
+    for (let i = 0; i < calls; i++) {
+      const { result, error } = await executor.execute(code, []);
+      outputs.push(result ?? error);
+    }
+    return Response.json(outputs);
+  },
+};

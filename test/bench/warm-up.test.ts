@@ -1,0 +1,28 @@
+import { describe, expect, test } from "vitest";
+import { warmUp } from "../../bench/harness/warm-up.ts";
+
+const LONG = 60_000;
+
+/** How many rounds a case was given whose rounds take these times, and the last one from then on. */
+async function roundsOf(times: readonly number[], mostMs = LONG): Promise<number> {
+  let rounds = 0;
+  const round = async (): Promise<{ p50: number }> => ({ p50: times[rounds++] ?? (times.at(-1) as number) });
+  await warmUp({ round }, mostMs);
+  return rounds;
+}
+
+describe("a case's warm-up", () => {
+  test("ends when five rounds brought nothing", async () => {
+    expect(await roundsOf([10])).toBe(1 + 5);
+    expect(await roundsOf([10, 12, 9.9, 10, 9.6, 30])).toBe(1 + 5);
+  });
+
+  test("goes on as long as the case becomes faster, also after it stood still for a while", async () => {
+    expect(await roundsOf([230, 149, 92, 85, 78, 77])).toBe(5 + 5);
+    expect(await roundsOf([5, 5, 5, 5, 5, 2])).toBe(6 + 5);
+  });
+
+  test("ends when its time is over, after one round at least", async () => {
+    expect(await roundsOf([100, 10, 1], 0)).toBe(1);
+  });
+});
