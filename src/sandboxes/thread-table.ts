@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 
 /** How many tasks a thread can be given at once: one that runs, and those that wait so that it never idles. */
-export const SLOTS = 16;
+export const SLOTS = 32;
 
 /** A thread that looks keeps its core from whoever is to send the message, where there is one core alone. */
 const HAS_CORES = availableParallelism() > 1;
