@@ -31,8 +31,13 @@ const LASTING: readonly number[] = [
 export function mutableGlobals(
   module: Pick<CoreModule, "importedGlobals" | "globals" | "code">,
 ): readonly number[] | undefined {
-  const globals = readGlobals(module);
-  return globals !== undefined && codeLeavesTables(module.code) ? globals : undefined;
+  try {
+    const globals = readGlobals(module);
+    return globals !== undefined && codeLeavesTables(module.code) ? globals : undefined;
+  } catch {
+    // V8 may read what is not read here: a number in more bytes than it needs.
+    return undefined;
+  }
 }
 
 function readGlobals({
