@@ -10,6 +10,7 @@ import type { DispatchContext } from "./context.ts";
 import { decide, type Question } from "./decide.ts";
 import { limitUnenforceableText } from "./errors.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
+import type { Placement } from "./placement.ts";
 import { denial, Refusal, unavailable } from "./refusal.ts";
 import type { RegisteredTool } from "./registry.ts";
 
@@ -59,26 +60,36 @@ function readDecision(decision: Decision, tool: string): ExecutionGrant {
  * Finds the sandbox that a grant names.
  *
  * @throws {Refusal} `sandbox_unavailable` when the tool has no implementation for it, it is not open, or it
- *   cannot give a capability of the grant: nothing is granted in part.
+ *   cannot give a capability of the grant: nothing is granted in part; `limit_unenforceable` when it cannot
+ *   enforce a limit that the grant names.
  */
-export function route(
+export function place(
   registered: RegisteredTool,
   grant: ExecutionGrant,
   ctx: DispatchContext,
-): MaybePromise<Sandbox> {
+): MaybePromise<Placement> {
   const { name, sandboxes } = registered.subject;
   const { sandbox: mode } = grant;
   if (!sandboxes.includes(mode)) {
     throw unavailable(name, mode, "the tool has no implementation for the granted sandbox");
   }
   const opened = ctx.sandboxes.route(mode);
-  if (!(opened instanceof Promise)) return checkSandbox(opened, registered, grant);
+  if (!(opened instanceof Promise)) return placeIn(opened, registered, grant);
   return opened.then(
-    (sandbox) => checkSandbox(sandbox, registered, grant),
+    (sandbox) => placeIn(sandbox, registered, grant),
     (thrown: unknown) => {
       throw unavailable(name, mode, describeThrown(thrown).detail);
     },
   );
+}
+
+function placeIn(sandbox: Sandbox | undefined, registered: RegisteredTool, grant: ExecutionGrant): Placement {
+  const { last } = registered;
+  // Most calls of a tool come with the same grant, and what a sandbox says of it does not change.
+  if (last.placement?.grant === grant && last.placement.sandbox === sandbox) return last.placement;
+  const found = checkSandbox(sandbox, registered, grant);
+  last.placement = { grant, sandbox: found, limits: effectiveLimits(registered, grant, found) };
+  return last.placement;
 }
 
 function checkSandbox(
@@ -97,12 +108,7 @@ function checkSandbox(
   return sandbox;
 }
 
-/**
- * The limits that will hold: the sandbox's own, with the grant's laid over them.
- *
- * @throws {Refusal} `limit_unenforceable` when the sandbox cannot enforce one that the grant names.
- */
-export function effectiveLimits(
+function effectiveLimits(
   { tool }: RegisteredTool,
   { sandbox: mode, limits }: ExecutionGrant,
   sandbox: Sandbox,
@@ -112,11 +118,5 @@ export function effectiveLimits(
     throw new Refusal("limit_unenforceable", limitUnenforceableText(limit, tool.name, mode));
   }
   const { defaults } = sandbox;
-  // A grant's limits are frozen already.
-  return isEmpty(defaults) ? limits : Object.freeze({ ...defaults, ...limits });
-}
-
-function isEmpty(limits: ResourceLimits): boolean {
-  for (const _ in limits) return false;
-  return true;
+  return Object.freeze({ ...defaults, ...limits });
 }

@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import type { ResourceLimits } from "../policy/limits.ts";
 import type { SandboxMode } from "../policy/sandbox-mode.ts";
@@ -40,16 +41,21 @@ export const NOTHING_RAN: Receipt = Object.freeze({
   used: Object.freeze({ wallTimeMs: 0 }),
 });
 
-/** Seals a call's result: measures its duration, keeps of a failure only what the model may see. */
+/**
+ * Seals a call's result: measures its duration, keeps of a failure only what the model may see.
+ *
+ * @param endedAt As `performance.now` tells it. Default: now.
+ */
 export function createExecution(
   result: Omit<ToolExecution, "success" | "durationMs" | "error" | "metadata">,
   startedAt: number,
   error: ToolError | undefined,
   metadata: JsonObject | undefined,
+  endedAt: number = performance.now(),
 ): ToolExecution {
   const { callId, toolName, arguments: args, output, sandbox, receipt } = result;
   const success = error === undefined;
-  const durationMs = Math.round((performance.now() - startedAt) * 1_000) / 1_000;
+  const durationMs = Math.round((endedAt - startedAt) * 1_000) / 1_000;
   const execution = { callId, toolName, arguments: args, success, output, durationMs, sandbox, receipt };
   if (success && metadata === undefined) return Object.freeze(execution);
   return Object.freeze({

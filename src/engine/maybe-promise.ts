@@ -1,3 +1,5 @@
+import type { Later } from "../sandboxes/thenable.ts";
+
 /** A value that is there at once, or later: whoever needs no waiting shall pay for none. */
 export type MaybePromise<T> = T | Promise<T>;
 
@@ -5,7 +7,7 @@ export type MaybePromise<T> = T | Promise<T>;
 export function chain<Self, T, U>(
   value: MaybePromise<T>,
   self: Self,
-  next: (this: Self, value: T) => MaybePromise<U>,
-): MaybePromise<U> {
+  next: (this: Self, value: T) => U | Later<U>,
+): U | Later<U> {
   return value instanceof Promise ? value.then(next.bind(self)) : next.call(self, value);
 }

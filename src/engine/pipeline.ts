@@ -1,22 +1,28 @@
+import { performance } from "node:perf_hooks";
 import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
 import type { ResourceLimits } from "../policy/limits.ts";
 import type { ExecutionGrant } from "../policy/policy.ts";
 import type { Sandbox, SandboxOutcome } from "../sandboxes/sandbox.ts";
+import type { Later } from "../sandboxes/thenable.ts";
 import { readArguments } from "./arguments.ts";
-import { authorise, effectiveLimits, route } from "./authorise.ts";
+import { authorise, place } from "./authorise.ts";
 import { type ReceivedCall, receiveCall, type ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import { type DispatchFailure, notFoundText } from "./errors.ts";
 import { createExecution, NOTHING_RAN, type Receipt, type ToolExecution } from "./execution.ts";
 import { passGate, passStart } from "./gate.ts";
-import { chain, type MaybePromise } from "./maybe-promise.ts";
+import { chain } from "./maybe-promise.ts";
 import { type Caller, mayCall, narrowGrant, narrowLimits, toolCaller } from "./nested.ts";
 import { readOutcome } from "./outcome.ts";
+import type { Placement } from "./placement.ts";
 import { cancelled, denial, failureOf, Refusal } from "./refusal.ts";
 import type { RegisteredTool } from "./registry.ts";
 import { Reporter } from "./reporter.ts";
 import { boundGrant, boundLimits } from "./upper-bound.ts";
+
+/** What became of the call where it ran, unless a hook aborted it. */
+type Ran = SandboxOutcome | "aborted";
 
 /** The way of one call, and what its steps have learnt so far. It lives as long as the call does. */
 export class Pipeline {
@@ -44,7 +50,7 @@ export class Pipeline {
     this.#call = receiveCall(candidate);
     this.#arguments = this.#call.arguments;
     this.#ctx = ctx;
-    this.#reporter = new Reporter(this.#call, ctx);
+    this.#reporter = Reporter.of(this.#call, ctx);
   }
 
   /** Takes the call to its end; `null` when a hook aborts it. Never rejects. */
@@ -52,22 +58,21 @@ export class Pipeline {
     try {
       // Each step goes on with the next one at once, unless it must wait: a call pays for no more than that.
       const ran = this.#pass();
-      if (!(ran instanceof Promise)) return Promise.resolve(this.#conclude(ran));
-      return ran.then(
-        (outcome) => this.#conclude(outcome),
-        (thrown: unknown) => this.#fail(thrown),
-      );
+      if (ran === "aborted" || "status" in ran) return Promise.resolve(this.#conclude(ran));
+      const conclude = (outcome: Ran): ToolExecution | null => this.#conclude(outcome);
+      if (!(ran instanceof Promise)) return ran.then(conclude);
+      return ran.then(conclude, (thrown: unknown) => this.#fail(thrown));
     } catch (thrown) {
       return Promise.resolve(this.#fail(thrown));
     }
   }
 
-  #pass(): MaybePromise<SandboxOutcome | "aborted"> {
+  #pass(): Ran | Later<Ran> {
     this.#refuseIfCancelled();
     return chain(passGate(this.#call, this.#ctx), this, this.#admit);
   }
 
-  #admit(verdict: "continue" | "abort"): MaybePromise<SandboxOutcome | "aborted"> {
+  #admit(verdict: "continue" | "abort"): Ran | Later<Ran> {
     if (verdict === "abort") return "aborted";
     this.#registered = this.#lookUp();
     this.#arguments = readArguments(this.#arguments, this.#registered);
@@ -76,18 +81,16 @@ export class Pipeline {
     return chain(decided, this, this.#place);
   }
 
-  #place(granted: ExecutionGrant): MaybePromise<SandboxOutcome> {
+  #place(granted: ExecutionGrant): Ran | Later<Ran> {
     const grant = this.#narrow(granted);
     this.#granted = granted;
     this.#grant = grant;
-    return chain(route(this.#registered, grant, this.#ctx), this, this.#limit);
+    return chain(place(this.#registered, grant, this.#ctx), this, this.#limit);
   }
 
-  #limit(sandbox: Sandbox): MaybePromise<SandboxOutcome> {
-    const grant = this.#grant as ExecutionGrant;
-    const own = effectiveLimits(this.#registered, grant, sandbox);
+  #limit({ grant, sandbox, limits }: Placement): Ran | Later<Ran> {
     this.#sandbox = sandbox;
-    this.#limits = this.#narrowLimits(own, grant, sandbox);
+    this.#limits = this.#narrowLimits(limits, grant, sandbox);
     return chain(passStart(this.#call, this.#arguments, grant, this.#ctx), this, this.#runTask);
   }
 
@@ -123,7 +126,7 @@ export class Pipeline {
   }
 
   /** Step 6: the sandbox of the grant. */
-  #runTask(): MaybePromise<SandboxOutcome> {
+  #runTask(): SandboxOutcome | Later<SandboxOutcome> {
     this.#refuseIfCancelled();
     this.#started = true;
     const { id: callId, name: toolName } = this.#call;
@@ -154,7 +157,7 @@ export class Pipeline {
   }
 
   /** Never throws, whatever a sandbox answers. */
-  #conclude(outcome: SandboxOutcome | "aborted"): ToolExecution | null {
+  #conclude(outcome: Ran): ToolExecution | null {
     try {
       if (outcome !== "aborted") return this.#finish(outcome);
       this.#reporter.aborted();
@@ -173,7 +176,7 @@ export class Pipeline {
     const enforced = isHeld ? held : NOTHING_RAN.enforced;
     const receipt = Object.freeze({ enforced, used: Object.freeze(outcome.used) });
     const { output, failure, metadata } = readOutcome(outcome, this.#call.name, sandbox, held);
-    return this.#seal(receipt, output, failure, metadata);
+    return this.#seal(receipt, output, failure, metadata, outcome.endedAt);
   }
 
   /** The result of a call that a step refused, or that broke a step. */
@@ -189,11 +192,12 @@ export class Pipeline {
     output: ToolExecution["output"],
     failure: DispatchFailure | undefined,
     metadata: ToolExecution["metadata"],
+    endedAt?: number,
   ): ToolExecution {
     const { id: callId, name: toolName } = this.#call;
     const sandbox = this.#grant?.sandbox ?? null;
     const result = { callId, toolName, arguments: this.#arguments, output, sandbox, receipt };
-    const execution = createExecution(result, this.#startedAt, failure, metadata);
+    const execution = createExecution(result, this.#startedAt, failure, metadata, endedAt);
     this.#reporter.ended(execution, failure?.detail);
     return execution;
   }

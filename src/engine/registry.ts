@@ -9,6 +9,7 @@ import {
 } from "../schema/argument-rules.ts";
 import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
 import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
+import type { Placement } from "./placement.ts";
 import { type Tool, toolProblems } from "./tool.ts";
 
 /** There is no tool of that name. */
@@ -48,6 +49,8 @@ export interface RegisteredTool {
   readonly schema: CompiledSchema;
   readonly rules: Required<ArgumentRules>;
   readonly subject: PolicySubject;
+  /** What was found for its last call. */
+  readonly last: { placement?: Placement };
 }
 
 /** What holds for every tool of a registry, unless the tool says otherwise. */
@@ -102,7 +105,7 @@ export class ToolRegistry {
     const { sideEffects = "destructive" } = tool;
     const rules = this.#rulesOf(tool);
     const subject = Object.freeze({ name, sideEffects, sandboxes: sandboxesOf(tool), inputSchema });
-    const registered = { tool: Object.freeze({ ...tool, inputSchema }), schema, rules, subject };
+    const registered = { tool: Object.freeze({ ...tool, inputSchema }), schema, rules, subject, last: {} };
     this.#tools.set(name, Object.freeze(registered));
     return this;
   }

@@ -14,10 +14,15 @@ import type { ToolExecution } from "./execution.ts";
 export class Reporter implements TaskObserver {
   readonly #callId: string;
   readonly #toolName: string;
-  readonly #ctx: DispatchContext;
+  readonly #ctx: Pick<DispatchContext, "events" | "sessionId">;
   #closed = false;
 
-  constructor({ id, name }: ToolCall, ctx: DispatchContext) {
+  /** The reporter of a call; one for all calls whose context has no stream. */
+  static of(call: ToolCall, ctx: DispatchContext): Reporter {
+    return ctx.events === undefined ? SILENT : new Reporter(call, ctx);
+  }
+
+  constructor({ id, name }: ToolCall, ctx: Pick<DispatchContext, "events" | "sessionId">) {
     this.#callId = id;
     this.#toolName = name;
     this.#ctx = ctx;
@@ -95,3 +100,5 @@ export class Reporter implements TaskObserver {
     });
   }
 }
+
+const SILENT = new Reporter({ id: "", name: "", arguments: null }, { sessionId: "" });

@@ -5,6 +5,7 @@ import type { LimitName, ResourceLimits } from "../policy/limits.ts";
 import type { SandboxMode } from "../policy/sandbox-mode.ts";
 import type { ToolImplementations } from "./implementation.ts";
 import type { LogLevel } from "./log-level.ts";
+import type { Later } from "./thenable.ts";
 
 /**
  * The contract of every sandbox; `test/contract` holds the suite that each one passes. A sandbox knows
@@ -15,7 +16,7 @@ export interface Sandbox {
   /** What it can give a task beyond its input. */
   readonly capabilities: ReadonlySet<CapabilityName>;
 
-  /** The same for tools with these implementations, where it depends on them. */
+  /** The same for tools with these implementations, where it depends on them. Pure: the answer is kept. */
   capabilitiesFor?(implementations: ToolImplementations): ReadonlySet<CapabilityName>;
 
   /**
@@ -26,7 +27,7 @@ export interface Sandbox {
 
   /**
    * The first of the limits that it cannot enforce on these implementations, or `undefined` when it can
-   * enforce them all. Asked before {@link run}; pure.
+   * enforce them all. Asked before {@link run}. Pure: the answer is kept.
    */
   unenforceable(limits: ResourceLimits, implementations: ToolImplementations): LimitName | undefined;
 
@@ -47,7 +48,7 @@ export interface Sandbox {
    * Runs one task. It never rejects, and settles only when the work has ended or can no longer reach anything.
    * It may answer at once, without a promise.
    */
-  run(task: SandboxTask): SandboxOutcome | Promise<SandboxOutcome>;
+  run(task: SandboxTask): SandboxOutcome | Later<SandboxOutcome>;
 
   /** Ends what runs (`cancelled`), frees everything, and refuses later tasks (`unavailable`). Idempotent. */
   close(): Promise<void>;
@@ -157,6 +158,8 @@ export type SandboxOutcome = {
   readonly detail?: string;
   /** The limits that held, where they are not those of the task. Frozen. */
   readonly enforced?: ResourceLimits;
+  /** When it was known, as `performance.now` tells it: saves another look at the clock. Default: now. */
+  readonly endedAt?: number | undefined;
 } & (
   | { /** Deeply frozen, and nobody else's. */ readonly status: "completed"; readonly output: JsonValue }
   | { readonly status: "failed" /** The tool's own words. */; readonly message: string }

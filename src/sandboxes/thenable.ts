@@ -1,4 +1,15 @@
 /**
+ * A value that comes later: a promise, or what takes its place where each promise counts. That never rejects, and
+ * the first `next` must not throw.
+ */
+export interface Later<T> extends PromiseLike<T> {
+  then<U = T, V = never>(
+    next?: ((value: T) => U | PromiseLike<U>) | null,
+    failed?: ((thrown: unknown) => V | PromiseLike<V>) | null,
+  ): Promise<U | V>;
+}
+
+/**
  * Tells whether somebody else's value is to be waited for.
  *
  * @throws whatever a getter or trap of the value throws.

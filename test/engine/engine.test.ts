@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { allow, ask, type Decision, deny } from "../../src/policy/policy.ts";
+import { openSandboxes, type Sandboxes } from "../../src/sandboxes/router.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";
 
 const engine = new ToolDispatchEngine();
@@ -178,6 +179,39 @@ describe("policies", () => {
       message: "Tool 'tool' cannot run now: its 'wasm' sandbox is not available",
       effect: "none",
     });
+  });
+});
+
+describe("where a tool may run", () => {
+  const grant = { sandbox: "host", limits: { wallTimeMs: 1_000 } } as const;
+
+  test("is found anew in other sandboxes, and when they were closed", async () => {
+    const decision = allow(grant);
+    const ctx = await contextFor([echo], { policy: { check: () => decision } });
+    const other = { ...ctx, sandboxes: await openSandboxes() };
+    for (const each of [ctx, other, ctx, other]) expect((await dispatchTool(each)).success).toBe(true);
+    await (ctx.sandboxes as Sandboxes).close();
+    expect((await dispatchTool(ctx)).error?.code).toBe("sandbox_unavailable");
+    expect((await dispatchTool(other)).success).toBe(true);
+  });
+
+  test("is found anew for another grant, whose limits hold instead", async () => {
+    const limits = [
+      { wallTimeMs: 1_000 },
+      {},
+      { outputBytes: 100 },
+      { memoryBytes: 1 },
+      { outputBytes: 100 },
+    ];
+    const grants = limits.map((each) => allow({ ...grant, limits: each }));
+    const results: unknown[] = [];
+    const ctx = await contextFor([echo]);
+    for (const decision of [...grants, ...grants]) {
+      const { error, receipt } = await dispatchTool({ ...ctx, policy: { check: () => decision } });
+      results.push(error?.code ?? receipt.enforced);
+    }
+    const expected = [limits[0], limits[1], limits[2], "limit_unenforceable", limits[4]];
+    expect(results).toEqual([...expected, ...expected]);
   });
 });
 

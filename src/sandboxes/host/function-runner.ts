@@ -1,12 +1,16 @@
+import { performance } from "node:perf_hooks";
 import { checkReturned } from "../output.ts";
 import type { Effect, ResourceUse, SandboxOutcome, SandboxTask } from "../sandbox.ts";
-import { isThenable, toPromise } from "../thenable.ts";
+import { isThenable, type Later, toPromise } from "../thenable.ts";
 import { describeThrown } from "../thrown.ts";
 import { type CallRunner, FunctionCall } from "./function-call.ts";
 import type { HostImplementation, HostInstance } from "./implementation.ts";
 
 /** How long a tool that was told to stop may take, before the call ends without it. */
 const STOP_GRACE_MS = 100;
+
+/** An output up to this size is copied in less time than a look at the clock is worth. */
+const SMALL_BYTES = 1_024;
 
 type StopCause = "timeout" | "cancelled" | "limit_exceeded";
 
@@ -16,7 +20,7 @@ export class FunctionRunner {
   readonly #usedInstances = new WeakSet<object>();
   readonly #running = new RunningCalls();
 
-  run(implementation: HostImplementation, task: SandboxTask): SandboxOutcome | Promise<SandboxOutcome> {
+  run(implementation: HostImplementation, task: SandboxTask): SandboxOutcome | Later<SandboxOutcome> {
     const run = new FunctionRun(task, this.#running);
     let result: unknown;
     try {
@@ -74,20 +78,25 @@ class RunningCalls {
   }
 }
 
-/** One call of a host function, until it has an outcome. */
-class FunctionRun implements CallRunner {
+/**
+ * One call of a host function, until it has an outcome. Whoever waits for it is told at once: a promise between
+ * would cost as much as half of the engine.
+ */
+class FunctionRun implements CallRunner, Later<SandboxOutcome> {
   readonly call: FunctionCall;
   instance: HostInstance | undefined;
-  /** Where it is in the list of those that wait. */
+  /** Where it is in the list of those that wait; -1 where it did not wait yet. */
   place = -1;
-  /** Settles when the call has its outcome. */
-  ended: Promise<SandboxOutcome> | undefined;
   readonly #task: SandboxTask;
   /** Where the run is found as long as it waits. */
   readonly #running: RunningCalls;
   readonly #startedAt: number = performance.now();
   #cause: StopCause | undefined;
-  #resolve: ((outcome: SandboxOutcome) => void) | undefined;
+  #outcome: SandboxOutcome | undefined;
+  /** What the one who called does with the outcome, and the promise of what comes of it. */
+  #next: ((outcome: SandboxOutcome) => unknown) | undefined;
+  #resolve: ((result: unknown) => void) | undefined;
+  #tellOthers: ((outcome: SandboxOutcome) => void) | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #grace: NodeJS.Timeout | undefined;
   #cancel: (() => void) | undefined;
@@ -103,12 +112,9 @@ class FunctionRun implements CallRunner {
   }
 
   /** Waits for a tool that answers later, and for what may stop it meanwhile. */
-  settle(result: Promise<unknown>): Promise<SandboxOutcome> {
+  settle(result: Promise<unknown>): this {
     const { signal, limits } = this.#task;
     this.#running.add(this);
-    this.ended = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
     if (limits.wallTimeMs !== undefined) {
       this.#deadline = setTimeout(() => this.stop("timeout"), limits.wallTimeMs);
     }
@@ -123,16 +129,40 @@ class FunctionRun implements CallRunner {
     // It may have been stopped by the tool itself, before it returned its promise.
     if (this.#cause !== undefined) this.#letStop();
     else if (signal?.aborted) this.stop("cancelled");
-    return this.ended;
+    return this;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: see above
+  then<U = SandboxOutcome>(next?: ((outcome: SandboxOutcome) => U | PromiseLike<U>) | null): Promise<U> {
+    if (this.#next != null || this.#outcome !== undefined || next == null) return this.ended.then(next);
+    this.#next = next;
+    return new Promise((resolve) => {
+      this.#resolve = resolve as (result: unknown) => void;
+    });
+  }
+
+  /** For whoever waits beside the one who called. */
+  get ended(): Promise<SandboxOutcome> {
+    if (this.#outcome !== undefined) return Promise.resolve(this.#outcome);
+    const { promise, resolve } = Promise.withResolvers<SandboxOutcome>();
+    const tellOthers = this.#tellOthers;
+    this.#tellOthers = (outcome) => {
+      tellOthers?.(outcome);
+      resolve(outcome);
+    };
+    return promise;
   }
 
   /** The first outcome counts. */
   #end(outcome: SandboxOutcome): void {
+    if (this.#outcome !== undefined) return;
+    this.#outcome = outcome;
     this.#running.remove(this);
     if (this.#deadline !== undefined) clearTimeout(this.#deadline);
     if (this.#grace !== undefined) clearTimeout(this.#grace);
     if (this.#cancel !== undefined) this.#task.signal?.removeEventListener("abort", this.#cancel);
-    this.#resolve?.(outcome);
+    this.#tellOthers?.(outcome);
+    this.#resolve?.(this.#next?.(outcome));
   }
 
   /** Tells the tool to stop. What it still returns is dropped. */
@@ -140,7 +170,7 @@ class FunctionRun implements CallRunner {
     if (this.#cause !== undefined) return;
     this.#cause = cause;
     this.call.stop();
-    if (this.#resolve !== undefined) this.#letStop();
+    if (this.place >= 0) this.#letStop();
   }
 
   /** Gives a tool that can hear it the time to stop, and ends the call. */
@@ -161,7 +191,8 @@ class FunctionRun implements CallRunner {
 
   returned(value: unknown): SandboxOutcome {
     const { wallTimeMs = Number.POSITIVE_INFINITY, outputBytes: maxBytes } = this.#task.limits;
-    const wallTime = performance.now() - this.#startedAt;
+    const now = performance.now();
+    const wallTime = now - this.#startedAt;
     // A function that kept the process busy past its deadline has done its work all the same.
     if (wallTime > wallTimeMs) this.#cause ??= "timeout";
     if (this.#cause !== undefined) return this.#stopped("committed");
@@ -170,7 +201,14 @@ class FunctionRun implements CallRunner {
     const used = { wallTimeMs: wallTime, outputBytes: checked.outputBytes };
     switch (checked.status) {
       case "completed":
-        return { status: "completed", effect: "committed", used, output: checked.output };
+        // A small output was copied in no time.
+        return {
+          status: "completed",
+          effect: "committed",
+          used,
+          output: checked.output,
+          endedAt: checked.outputBytes <= SMALL_BYTES ? now : undefined,
+        };
       case "failed":
         return { status: "failed", effect: "committed", used, message: checked.message };
       case "limit_exceeded":

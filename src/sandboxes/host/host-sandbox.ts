@@ -2,6 +2,7 @@ import type { CapabilityName } from "../../policy/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
 import type { ToolImplementations } from "../implementation.ts";
 import { type Sandbox, type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
+import type { Later } from "../thenable.ts";
 import type { WorkerPoolOptions } from "../worker-pool.ts";
 import { FunctionRunner } from "./function-runner.ts";
 import type { WorkerRunner } from "./worker-runner.ts";
@@ -43,7 +44,7 @@ export class HostSandbox implements Sandbox {
     await (await this.#workerRunner()).prepare(worker);
   }
 
-  run(task: SandboxTask): SandboxOutcome | Promise<SandboxOutcome> {
+  run(task: SandboxTask): SandboxOutcome | Later<SandboxOutcome> {
     const { host, worker } = task.implementations;
     if (this.#closed || (host === undefined && worker === undefined)) {
       const detail = this.#closed ? "the sandbox is closed" : "the tool has no implementation for the host";

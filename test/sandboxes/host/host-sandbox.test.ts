@@ -3,9 +3,12 @@ import { tmpdir } from "node:os";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/execution.ts";
+import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { ResourceLimits } from "../../../src/policy/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
+import { HostSandbox } from "../../../src/sandboxes/host/host-sandbox.ts";
 import type { HostContext, HostInstance } from "../../../src/sandboxes/host/implementation.ts";
+import type { SandboxOutcome, SandboxTask } from "../../../src/sandboxes/sandbox.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../../engine/helpers.ts";
 
 async function run(
@@ -241,5 +244,37 @@ describe("a host factory", () => {
   ])("that makes %s is refused before it runs", async (_case, made) => {
     const { error } = await run({ create: () => made as HostInstance });
     expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
+  });
+});
+
+describe("the outcome of a host function that answers later", () => {
+  const task = (host: () => unknown): SandboxTask => ({
+    callId: "call",
+    sessionId: "session",
+    toolName: "tool",
+    implementations: { host },
+    input: {},
+    canonical: new CanonicalJson({}),
+    limits: {},
+    capabilities: {},
+    signal: undefined,
+    observer: { output: () => {}, log: () => {} },
+    embedder: undefined,
+  });
+
+  test("is told to everybody who waits for it, before its end and after it", async () => {
+    const outcome = new HostSandbox().run(task(async () => "done"));
+    const statusOf = async (): Promise<SandboxOutcome["status"]> => (await outcome).status;
+    const early = [statusOf(), statusOf(), statusOf()];
+    expect(await Promise.all(early)).toEqual(["completed", "completed", "completed"]);
+    expect(await statusOf()).toBe("completed");
+  });
+
+  test("is there when the sandbox was closed, however long the function would have taken", async () => {
+    const sandbox = new HostSandbox();
+    const outcome = sandbox.run(task(() => new Promise(() => {})));
+    const told = Promise.resolve(outcome);
+    await sandbox.close();
+    expect(await told).toMatchObject({ status: "cancelled", effect: "unknown" });
   });
 });
