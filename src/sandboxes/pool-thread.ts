@@ -2,8 +2,8 @@ import { MessageChannel, type ResourceLimits as ThreadLimits, Worker } from "nod
 import { entryFile } from "./entry.ts";
 import { KeptArtifacts } from "./kept-artifacts.ts";
 import type { PoolOutcome, PoolTask, TaskHolder } from "./pool-task.ts";
-import type { FromThread, ThreadData, ThreadMessage } from "./thread-message.ts";
-import { ThreadPort } from "./thread-port.ts";
+import type { FromThread, GivenTask, ThreadData, ThreadMessage } from "./thread-message.ts";
+import { type PortOwner, ThreadPort } from "./thread-port.ts";
 import { msBetween, SLOTS, ThreadTable } from "./thread-table.ts";
 
 /** How a pool's threads are made. */
@@ -29,7 +29,7 @@ export interface ThreadOwner {
 }
 
 /** A thread as its pool sees it. It runs its tasks one after the other; ending it costs the one that runs. */
-export class PoolThread implements TaskHolder {
+export class PoolThread implements TaskHolder, PortOwner {
   readonly #owner: ThreadOwner;
   readonly #worker: Worker;
   readonly #table = new ThreadTable();
@@ -47,7 +47,7 @@ export class PoolThread implements TaskHolder {
   constructor({ entry, limits = {}, data }: ThreadOptions, owner: ThreadOwner) {
     this.#owner = owner;
     const { port1, port2 } = new MessageChannel();
-    this.#port = new ThreadPort(port1, this.#table, (message) => this.#receive(message));
+    this.#port = new ThreadPort(port1, this.#table, this);
     const workerData: ThreadData = { entry, table: this.#table.buffer, port: port2, data };
     this.#worker = new Worker(entryFile("sandboxes/thread-main"), {
       workerData,
@@ -151,7 +151,19 @@ export class PoolThread implements TaskHolder {
     void this.#worker.terminate();
   }
 
-  #receive(message: FromThread): void {
+  onUnsent([slot, , artifact, value]: GivenTask, thrown: unknown): void {
+    // The thread does not have what was to come with it.
+    if (artifact !== undefined && value !== undefined) this.#artifacts.delete(artifact);
+    const task = this.#tasks[slot];
+    if (task === undefined) this.#free.push(slot);
+    else {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+      this.#release(task, { status: "crashed", started: false, error, wallTimeMs: 0 });
+    }
+    if (this.hasRoom) this.#owner.onRoom(this);
+  }
+
+  onMessage(message: FromThread): void {
     if (message.length === 0) {
       this.#isReady = true;
       return;

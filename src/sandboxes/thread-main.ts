@@ -141,6 +141,10 @@ class Thread implements TaskThread {
     const wallTimeMs = from === undefined ? 0 : msBetween(from, process.hrtime.bigint());
     table.finish(this.#slot);
     post([this.#slot, status, value, wallTimeMs]);
-    this.#afterwards?.();
+    try {
+      this.#afterwards?.();
+    } catch {
+      // It only makes ready what the next task would make: that one tells what is wrong.
+    }
   }
 }

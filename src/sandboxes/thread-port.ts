@@ -2,19 +2,26 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import type { FromThread, GivenTask, ToThread } from "./thread-message.ts";
 import { SLOTS, type ThreadTable } from "./thread-table.ts";
 
+/** Whoever is told what comes through a port, and what does not. */
+export interface PortOwner {
+  onMessage(message: FromThread): void;
+  /** A task cannot be sent: what it consists of does not cross to a thread. */
+  onUnsent(task: GivenTask, error: unknown): void;
+}
+
 /** The pool's end of the channel to one of its threads. */
 export class ThreadPort {
   readonly #port: MessagePort;
   readonly #table: ThreadTable;
-  readonly #onMessage: (message: FromThread) => void;
+  readonly #owner: PortOwner;
   /** Tasks that are sent together: a message costs as much as a small task. */
-  readonly #outbox: GivenTask[] = [];
+  #outbox: GivenTask[] = [];
 
   /** @param table Where the thread sees that something was sent. */
-  constructor(port: MessagePort, table: ThreadTable, onMessage: (message: FromThread) => void) {
+  constructor(port: MessagePort, table: ThreadTable, owner: PortOwner) {
     this.#port = port;
     this.#table = table;
-    this.#onMessage = onMessage;
+    this.#owner = owner;
     port.on("message", this.#receive);
     // Whoever waits for a task keeps the process alive.
     port.unref();
@@ -34,10 +41,24 @@ export class ThreadPort {
   }
 
   readonly #flush = (): void => {
-    if (this.#outbox.length === 0) return;
-    this.#send(this.#outbox);
-    this.#outbox.length = 0;
+    const tasks = this.#outbox;
+    if (tasks.length === 0) return;
+    this.#outbox = [];
+    try {
+      this.#send(tasks);
+    } catch {
+      for (const task of tasks) this.#sendAlone(task);
+    }
   };
+
+  /** One that does not cross must not keep the others from it. */
+  #sendAlone(task: GivenTask): void {
+    try {
+      this.#send([task]);
+    } catch (error) {
+      this.#owner.onUnsent(task, error);
+    }
+  }
 
   #send(message: ToThread): void {
     this.#port.postMessage(message);
@@ -46,7 +67,7 @@ export class ThreadPort {
 
   /** An event for each message costs more than to look for those that came with it. */
   readonly #receive = (message: FromThread): void => {
-    this.#onMessage(message);
+    this.#owner.onMessage(message);
     this.#receiveMore(SLOTS);
   };
 
@@ -54,7 +75,7 @@ export class ThreadPort {
     for (let count = 0; count < most; count++) {
       const received = receiveMessageOnPort(this.#port) as { readonly message: FromThread } | undefined;
       if (received === undefined) return;
-      this.#onMessage(received.message);
+      this.#owner.onMessage(received.message);
     }
   }
 

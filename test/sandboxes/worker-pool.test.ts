@@ -77,6 +77,36 @@ describe("a pool's thread", () => {
     expect(await run(pool, ANSWER)).toMatchObject({ result: (before as { result?: Ran }).result });
   });
 
+  test("goes on after tasks that cannot be sent to it, and those that were sent with them run", async () => {
+    const pool = open({ threads: 1 });
+    await run(pool, ANSWER);
+    const unsendable = { ...ANSWER, left: () => {} } as Step;
+    // The first one goes to an idle thread; the others go together while it works.
+    for (const busyWith of [unsendable, { kind: "spin", ms: 20 } satisfies Step]) {
+      const first = run(pool, busyWith);
+      const together = await Promise.all(
+        [ANSWER, unsendable, ANSWER, unsendable].map((step) => run(pool, step)),
+      );
+      expect(together).toMatchObject([
+        { status: "returned" },
+        { status: "crashed", started: false },
+        { status: "returned" },
+        { status: "crashed", started: false },
+      ]);
+      expect((await first).status).toBe(busyWith === unsendable ? "crashed" : "returned");
+    }
+    const many = await Promise.all(Array.from({ length: 100 }, () => run(pool, ANSWER)));
+    expect(many.every(isReturned)).toBe(true);
+  });
+
+  test("gets what a task needs, though the first that named it could not be sent", async () => {
+    const pool = open({ threads: 1 });
+    const artifact = { name: "a", value: "needed" };
+    const unsendable = { ...ANSWER, left: () => {} } as Step;
+    expect((await run(pool, unsendable, { artifact })).status).toBe("crashed");
+    expect(await run(pool, ANSWER, { artifact })).toMatchObject({ result: { artifact: "needed" } });
+  });
+
   test("that does not start is not started again and again: its tasks are told so", async () => {
     const broken = new WorkerPool({ entry: `${entry}.missing` }, { threads: 1 });
     pools.push(broken);

@@ -7,6 +7,11 @@ import type { QuickJsAnswer } from "./thread-task.ts";
 
 const ENGINE_BROKE = "Tool broke the JavaScript engine that it ran in";
 
+/** A call that could not begin. */
+export function notStarted(error: unknown): SandboxOutcome {
+  return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail: String(error) };
+}
+
 /** Reads how a step ended that is the call's last. */
 export function readOutcome(
   outcome: PoolOutcome<QuickJsAnswer>,

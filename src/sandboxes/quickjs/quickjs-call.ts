@@ -6,7 +6,7 @@ import type { Effect, SandboxOutcome, SandboxTask } from "../sandbox.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../thread-log.ts";
 import type { WorkerPool } from "../worker-pool.ts";
 import { GuestRequests } from "./guest-requests.ts";
-import { readOutcome } from "./outcome.ts";
+import { notStarted, readOutcome } from "./outcome.ts";
 import { type FileUse, NO_FILE_USE, type OutsideGrant } from "./outside-grant.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
 import { decodeOutcome, encodeTask, type WireAnswer } from "./task-wire.ts";
@@ -32,6 +32,8 @@ export interface CallHost {
  * each other's threads, and ending a thread ends one call.
  */
 export class QuickJsCall {
+  readonly #template: Artifact;
+  readonly #owner: string;
   readonly #pool: WorkerPool;
   readonly #task: SandboxTask;
   readonly #limits: QuickJsLimits;
@@ -42,7 +44,28 @@ export class QuickJsCall {
   #files: FileUse = NO_FILE_USE;
   #hasBegun = false;
 
-  constructor({ pool, openEgress, closing }: CallHost, task: SandboxTask, limits: QuickJsLimits) {
+  /** Never rejects; settles when nothing of the call runs any more. */
+  static run(
+    host: CallHost,
+    task: SandboxTask,
+    limits: QuickJsLimits,
+    template: Template,
+  ): Promise<SandboxOutcome> {
+    try {
+      return new QuickJsCall(host, task, limits, template).#run();
+    } catch (error) {
+      return Promise.resolve(notStarted(error));
+    }
+  }
+
+  private constructor(
+    { pool, openEgress, closing }: CallHost,
+    task: SandboxTask,
+    limits: QuickJsLimits,
+    { key, snapshot }: Template,
+  ) {
+    this.#template = { name: key, value: snapshot };
+    this.#owner = `${task.sessionId}\0${key}`;
     this.#pool = pool;
     this.#task = task;
     this.#limits = limits;
@@ -51,16 +74,13 @@ export class QuickJsCall {
     this.#log = { lines: limits.logLines, bytes: DEFAULT_LOG_BUDGET.bytes };
   }
 
-  /** Never rejects; settles when nothing of the call runs any more. */
-  async run({ key, snapshot }: Template): Promise<SandboxOutcome> {
-    const template = { name: key, value: snapshot };
-    const { sessionId, canonical, capabilities } = this.#task;
-    const owner = `${sessionId}\0${key}`;
+  async #run(): Promise<SandboxOutcome> {
+    const { canonical, capabilities } = this.#task;
     const { randomSeed } = capabilities;
     let step: QuickJsTask["step"] = { kind: "start", input: canonical.text, randomSeed };
     for (;;) {
-      const task = encodeTask(this.#nextTask(step, owner));
-      const options = this.#optionsWith(step.kind === "start" ? template : undefined);
+      const task = encodeTask(this.#nextTask(step));
+      const options = this.#optionsWith(step.kind === "start" ? this.#template : undefined);
       const outcome = decodeOutcome(await this.#pool.run<WireAnswer>(task, options));
       this.#count(outcome);
       if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
@@ -106,13 +126,13 @@ export class QuickJsCall {
     return { net, fs: fs.length === 0 ? undefined : { directories: fs, fileBytes, used: this.#files } };
   }
 
-  #nextTask(step: QuickJsTask["step"], owner: string): QuickJsTask {
+  #nextTask(step: QuickJsTask["step"]): QuickJsTask {
     const { callTool, capabilities } = this.#task;
     const { memoryBytes, outputBytes, nestedCalls } = this.#limits;
     const granted = callTool === undefined ? 0 : nestedCalls;
     return {
       step,
-      owner,
+      owner: this.#owner,
       wallTimeMs: this.#leftMs,
       memoryBytes,
       outputBytes,

@@ -17,6 +17,7 @@ import { WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
 import { compileEngine } from "./engine-build.ts";
 import { describeLoadFailure } from "./failure.ts";
 import type { QuickJsImplementation } from "./implementation.ts";
+import { notStarted } from "./outcome.ts";
 import { type CallHost, QuickJsCall } from "./quickjs-call.ts";
 import { completeLimits, DEFAULT_LIMITS, type QuickJsLimits, unenforceableLimit } from "./quickjs-limits.ts";
 import { loadTemplate } from "./template-loader.ts";
@@ -97,7 +98,7 @@ export class QuickJsSandbox implements Sandbox {
       stackBytes === limits.stackBytes &&
       hasOutside === isGrantedOutside(task.capabilities) &&
       this.#templates.use(template)
-      ? new QuickJsCall(this.#host, task, limits).run(template)
+      ? QuickJsCall.run(this.#host, task, limits, template)
       : this.#loadAndRun(task, limits);
   }
 
@@ -116,9 +117,9 @@ export class QuickJsSandbox implements Sandbox {
       this.#last.set(quickjs, { memoryBytes, stackBytes, hasOutside, template: loaded });
       const pool = await this.#openPool();
       this.#host ??= { pool, openEgress: this.#openEgress, closing: this.#closing.signal };
-      return await new QuickJsCall(this.#host, task, limits).run(loaded);
+      return await QuickJsCall.run(this.#host, task, limits, loaded);
     } catch (error) {
-      return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail: String(error) };
+      return notStarted(error);
     }
   }
 

@@ -18,6 +18,9 @@ import { startsAtOnce } from "./start-function.ts";
 
 const MAX_CAPS = 8;
 
+/** More code is not read: that takes 25 ms of the main thread for each MiB. */
+const MAX_READ_BYTES = 1_024 * 1_024;
+
 /** Restoring larger memories takes longer than making an instance. */
 const MAX_RESTORED_BYTES = 4 * 1_024 * 1_024;
 
@@ -42,6 +45,8 @@ export class Component {
   readonly #digest: string;
   readonly #plan: LinkPlan;
   readonly #modules: readonly ReadModule[];
+  /** Read once, when it is first made ready. */
+  #state: CodeState | undefined;
   readonly #capped = new LruMap<number, Promise<CappedComponent>>(MAX_CAPS);
 
   /**
@@ -91,31 +96,49 @@ export class Component {
 
   async #compile(capPages: number): Promise<CappedComponent> {
     const caps = divideMemory(this.#modules, capPages);
-    const startsInTime = this.#modules.every(({ module }) => startsAtOnce(module));
-    const globals =
-      startsInTime && this.initialBytes <= MAX_RESTORED_BYTES ? this.#mutableGlobals() : undefined;
+    this.#state ??= this.#readState();
+    const { startsAtOnce, globals } = this.#state;
     const cores = await Promise.all(
       this.#modules.map(async ({ binary }, index): Promise<CompiledCore> => {
         const memories = caps[index] ?? [];
         const pages = memories.map(({ maxPages }) => maxPages);
-        const own = globals?.[index] ?? [];
+        const own = globals?.get(index) ?? [];
         const limited = limitCoreModule(binary, pages, MAX_TABLE_ELEMENTS, own);
         return { memories, globals: own, module: await compile(limited) };
       }),
     );
     const artifact: WasmArtifact = {
       ...{ plan: this.#plan, cores, initialBytes: this.initialBytes },
-      startsAtOnce: startsInTime,
+      startsAtOnce,
       isRestorable: globals !== undefined,
     };
     return { key: `${this.#digest}:${capPages}`, artifact };
   }
 
-  /** For each module, what else has to be restored beside its memories; `undefined` when that is not all. */
-  #mutableGlobals(): readonly (readonly number[])[] | undefined {
-    const globals = this.#modules.map(({ module }) => mutableGlobals(module));
-    return globals.every((each) => each !== undefined) ? globals : undefined;
+  /** What the code of its core modules does, as far as it is instantiated. */
+  #readState(): CodeState {
+    const used = [...this.#modules.entries()].filter(([, { instances }]) => instances > 0);
+    const isBounded = used.every(([, { module }]) => startsAtOnce(module));
+    const codeBytes = used.reduce((sum, [, { module }]) => sum + (module.code?.length ?? 0), 0);
+    if (!isBounded || codeBytes > MAX_READ_BYTES || this.initialBytes > MAX_RESTORED_BYTES) {
+      return { startsAtOnce: isBounded, globals: undefined };
+    }
+    const globals = new Map<number, readonly number[]>();
+    for (const [index, { module }] of used) {
+      const own = mutableGlobals(module);
+      if (own === undefined) return { startsAtOnce: isBounded, globals: undefined };
+      globals.set(index, own);
+    }
+    return { startsAtOnce: isBounded, globals };
   }
+}
+
+/** What is known of a component's code. */
+interface CodeState {
+  /** Whether making an instance takes no time to speak of. */
+  readonly startsAtOnce: boolean;
+  /** By module, what has to be restored of an instance beside its memories; `undefined` when that is not all. */
+  readonly globals: ReadonlyMap<number, readonly number[]> | undefined;
 }
 
 /** Compiles a core module, and holds its names to the alphabet once more, as V8 reads them. */

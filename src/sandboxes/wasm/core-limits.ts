@@ -1,14 +1,15 @@
 import { BinaryReader, PREAMBLE_BYTES, sections } from "./binary-reader.ts";
 import { type Limits, readCoreModule, readLimits, readTable, SECTION } from "./core-module.ts";
+import { OWN_NAMES } from "./core-name.ts";
 
 /** Under which names {@link limitCoreModule} exports a module's memories: one for each, counted from 0. */
 export function memoryExportName(index: number): string {
-  return `sandgate:memory:${index}`;
+  return `${OWN_NAMES.memory}${index}`;
 }
 
 /** Under which name {@link limitCoreModule} exports the global with that index. */
 export function globalExportName(index: number): string {
-  return `sandgate:global:${index}`;
+  return `${OWN_NAMES.global}${index}`;
 }
 
 const EXPORTED_MEMORY = 2;

@@ -1,6 +1,6 @@
 import { ToolPreparationError } from "../sandbox.ts";
 import { BinaryReader, isCoreModule, sections } from "./binary-reader.ts";
-import { checkCoreName } from "./core-name.ts";
+import { checkCoreName, checkExportName } from "./core-name.ts";
 import { offsetBytes } from "./data-offsets.ts";
 
 /** How large a memory (in pages of 64 KiB) or a table (in elements) is at first, and may become. */
@@ -161,7 +161,7 @@ function readImport(reader: BinaryReader): number {
 }
 
 function readExport(reader: BinaryReader): void {
-  checkCoreName(reader.name());
+  checkExportName(reader.name());
   reader.byte();
   reader.u32();
 }

@@ -6,6 +6,21 @@ import { ToolPreparationError } from "../sandbox.ts";
  */
 const SAFE_CORE_NAME = /^[A-Za-z0-9_$.:/@#[\]<>=+\-|!?%&~^, ()]{0,512}$/;
 
+/** Names under which Sandgate itself exports what it measures and restores. */
+export const OWN_NAMES = { memory: "sandgate:memory:", global: "sandgate:global:" } as const;
+
+/**
+ * Passes a name that a core module exports on.
+ *
+ * @throws {ToolPreparationError} unless it is safe, and none of Sandgate's own.
+ */
+export function checkExportName(name: string): string {
+  if (!Object.values(OWN_NAMES).some((own) => name.startsWith(own))) return checkCoreName(name);
+  throw new ToolPreparationError(
+    `a core module exports ${JSON.stringify(name.slice(0, 64))}: such names are Sandgate's own`,
+  );
+}
+
 /**
  * Passes a name of a core module on.
  *

@@ -13,6 +13,9 @@ const MAX_KEPT = 8;
 /** One that no call used for so long is used no more. */
 const MAX_IDLE_MS = 60_000;
 
+/** After so many calls in a row that let a memory grow, no image is kept for the next one: it grows in each. */
+const MAX_GROWN = 3;
+
 interface Kept {
   readonly guest: Guest;
   readonly keptAt: number;
@@ -22,6 +25,8 @@ interface Kept {
 export class GuestShelf {
   readonly #spares = new Map<WasmArtifact, Guest>();
   readonly #kept = new Map<string, Kept>();
+  /** How many instances in a row could not be restored, as their memory had grown. */
+  readonly #grown = new WeakMap<WasmArtifact, number>();
 
   /** An instance that nothing ran in yet. */
   takeFresh(artifact: WasmArtifact): Guest {
@@ -64,7 +69,9 @@ export class GuestShelf {
    */
   prepareSpare(artifact: WasmArtifact, used: Guest): void {
     if (!artifact.startsAtOnce || artifact.initialBytes > MAX_SPARE_BYTES) return;
-    const spare = used.restore() ? used : makeSpare(artifact);
+    const isRestored = used.restore();
+    if (isRestored) this.#grown.delete(artifact);
+    const spare = isRestored ? used : this.#makeSpare(artifact, used);
     // Without one, the next call makes its own, and tells what is wrong.
     if (spare === undefined) return;
     this.#spares.set(artifact, spare);
@@ -73,15 +80,17 @@ export class GuestShelf {
       this.#spares.delete(oldest);
     }
   }
-}
 
-function makeSpare(artifact: WasmArtifact): Guest | undefined {
-  const guest = new Guest(artifact);
-  try {
-    guest.instance.make();
-    if (artifact.isRestorable) guest.instance.keepImage();
-    return guest;
-  } catch {
-    return undefined;
+  #makeSpare(artifact: WasmArtifact, used: Guest): Guest | undefined {
+    const grown = (this.#grown.get(artifact) ?? 0) + (used.instance.isPastRestoring ? 1 : 0);
+    this.#grown.set(artifact, grown);
+    const guest = new Guest(artifact);
+    try {
+      guest.instance.make();
+      if (artifact.isRestorable && grown < MAX_GROWN) guest.instance.keepImage();
+      return guest;
+    } catch {
+      return undefined;
+    }
   }
 }

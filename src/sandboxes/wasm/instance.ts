@@ -72,6 +72,11 @@ export class ComponentInstance {
     return true;
   }
 
+  /** Whether there is an image that was kept for nothing: what has become of the instance cannot be undone. */
+  get isPastRestoring(): boolean {
+    return this.#ended === GONE && this.#image !== undefined;
+  }
+
   /** Calls an exported function. After a call that threw, there is no other. */
   call(exported: ComponentFunction, args: readonly ComponentValue[]): ComponentValue {
     this.#throwIfEnded();

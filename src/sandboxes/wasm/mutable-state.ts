@@ -2,9 +2,6 @@ import { BinaryReader } from "./binary-reader.ts";
 import { type CoreModule, skipValueType } from "./core-module.ts";
 import { INSTRUCTION, readInstruction, SIMPLE_TYPES } from "./instructions.ts";
 
-/** Longer code is not read. */
-const MAX_CODE_BYTES = 1_024 * 1_024;
-
 const MAX_GLOBALS = 64;
 
 /** Value types that JavaScript reads and writes without loss (core specification, section 5.3.1). */
@@ -66,7 +63,6 @@ function readGlobals({
 /** Whether all of the code is known, and none of it changes a table or drops a segment. */
 function codeLeavesTables(code: Uint8Array | undefined): boolean {
   if (code === undefined) return true;
-  if (code.length > MAX_CODE_BYTES) return false;
   const reader = new BinaryReader(code);
   for (let left = reader.u32(); left > 0; left--) {
     if (!bodyLeavesTables(new BinaryReader(reader.bytes(reader.u32())))) return false;

@@ -30,6 +30,11 @@ describe("the component gate", () => {
     expect(passComponentGate(harmless)).toEqual(["sandgate:tool/types"]);
   });
 
+  test.each(["sandgate:memory:0", "sandgate:global:7"])("refuses an export named %s", async (name) => {
+    const wat = `(component (core module (func (export "${name}"))))`;
+    await expect(gate(wat)).rejects.toThrow(/such names are Sandgate's own/);
+  });
+
   test.each([
     ["a core import's namespace", `(core module (import "${HOSTILE}" "a" (func)))`],
     ["a core import's field", `(core module (import "a" "${HOSTILE}" (func)))`],

@@ -33,6 +33,37 @@ describe("a component that instantiates a core module several times", () => {
   });
 });
 
+describe("whether the instances of a component can be restored", () => {
+  const WRITES_TABLE = "(table 1 funcref) (func (table.set 0 (i32.const 0) (ref.null func)))";
+
+  test.each([
+    [
+      "depends on the modules that it instantiates",
+      `(core module $m ${WRITES_TABLE}) (core instance (instantiate $m))`,
+      false,
+    ],
+    [
+      "depends on no other",
+      `(core module $m ${WRITES_TABLE}) (core module $n (func)) (core instance (instantiate $n))`,
+      true,
+    ],
+    [
+      "is not asked where a memory is large",
+      "(core module $m (memory 65)) (core instance (instantiate $m))",
+      false,
+    ],
+    [
+      "is not asked where the code of all modules together is long",
+      `(core module $m (func ${"nop ".repeat(600_000)})) (core module $n (func ${"nop ".repeat(600_000)}))
+       (core instance (instantiate $m)) (core instance (instantiate $n))`,
+      false,
+    ],
+  ])("%s", async (_what, wat, expected) => {
+    const read = new Component("digest", readComponent(await parse(`(component ${wat})`)));
+    expect((await read.withCap(2 ** 24)).artifact.isRestorable).toBe(expected);
+  });
+});
+
 describe("a component that takes long to put together", () => {
   const elements = `(elem (i32.const 0) func ${"$f ".repeat(1_000)})`;
   const withElements = (segments: number, instances: number): string => `(component
