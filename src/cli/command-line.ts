@@ -1,10 +1,20 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import type { Format } from "../protocols/format.ts";
-import { FORMATS } from "../protocols/formats.ts";
 import { LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool/tool-command.ts";
 
+// A record, so that the compiler holds it and the formats together, and no protocol is loaded for their names.
+const FORMATS: Record<Format, true> = {
+  native: true,
+  openai: true,
+  "openai-responses": true,
+  anthropic: true,
+  "ai-sdk": true,
+  google: true,
+  cohere: true,
+  bedrock: true,
+};
 /** What `--format` takes. */
-const FORMAT_CHOICES = ["auto", ...FORMATS] as const;
+const FORMAT_CHOICES: readonly (Format | "auto")[] = ["auto", ...(Object.keys(FORMATS) as Format[])];
 /** How the executions can be printed. */
 const OUTPUTS = ["table", "json", "messages"] as const;
 

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { addAbortSignal } from "node:stream";
 import { getSystemErrorMessage } from "node:util";
-import { ConfigError, formatProblem } from "../config/problem.ts";
+import { ConfigError } from "../config/problem.ts";
 import { ConfigSource } from "../config/source.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { locateSyntaxError } from "../json/syntax-error.ts";
@@ -14,16 +14,8 @@ import { FORMATS, PROTOCOLS } from "../protocols/formats.ts";
 import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../protocols/json-depth.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import { ProtocolError } from "../protocols/protocol-error.ts";
+import { InputError } from "./input-error.ts";
 import type { Terminal } from "./terminal.ts";
-
-/** A message cannot be used. The text names the file and the position. */
-export class InputError extends Error {
-  override readonly name = "InputError";
-
-  constructor(file: string, message: string, line = 1, column = 1) {
-    super(formatProblem({ file, line, column, severity: "error", message }));
-  }
-}
 
 const MAX_BYTES = 64 * 1_024 * 1_024;
 

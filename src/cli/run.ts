@@ -1,17 +1,8 @@
-import { ConfigError } from "../config/problem.ts";
-import { check } from "./check.ts";
 import { type Command, parseCommandLine, UsageError } from "./command-line.ts";
-import { dispatch } from "./dispatch.ts";
 import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "./exit-code.ts";
 import { HELP_TEXT, readVersion } from "./help.ts";
-import { InputError } from "./input-message.ts";
 import { toPrintable } from "./printable.ts";
-import { serve } from "./serve.ts";
 import { print, type Terminal } from "./terminal.ts";
-import { checkTools } from "./tool/tool-check.ts";
-import { inspectTool } from "./tool/tool-inspect.ts";
-import { newTool } from "./tool/tool-new.ts";
-import { runTool } from "./tool/tool-run.ts";
 
 /**
  * Runs the command line `sandgate`.
@@ -23,17 +14,26 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   try {
     return await runCommand(parseCommandLine(argv), terminal);
   } catch (error) {
-    if (error instanceof UsageError) {
-      await print(terminal.stderr, `sandgate: ${toPrintable(error.message)}. See sandgate --help`);
-    } else if (error instanceof ConfigError || error instanceof InputError) {
-      await print(terminal.stderr, error.message);
-    } else if (terminal.signal?.aborted) {
-      return EXIT_INTERRUPTED;
-    } else throw error;
+    const problem = await problemText(error);
+    if (problem === undefined) {
+      if (terminal.signal?.aborted) return EXIT_INTERRUPTED;
+      throw error;
+    }
+    await print(terminal.stderr, problem);
     return EXIT_BAD_INPUT;
   }
 }
 
+/** What the user got wrong; `undefined` when it is something else that went wrong. */
+async function problemText(error: unknown): Promise<string | undefined> {
+  if (error instanceof UsageError) return `sandgate: ${toPrintable(error.message)}. See sandgate --help`;
+  // Whoever threw one of these has loaded them.
+  const { ConfigError } = await import("../config/problem.ts");
+  const { InputError } = await import("./input-error.ts");
+  return error instanceof ConfigError || error instanceof InputError ? error.message : undefined;
+}
+
+/** Each command is loaded when it is asked for: whoever wants to know the version need not wait for all of them. */
 async function runCommand(command: Command, terminal: Terminal): Promise<ExitCode> {
   switch (command.name) {
     case "help":
@@ -43,18 +43,18 @@ async function runCommand(command: Command, terminal: Terminal): Promise<ExitCod
       await print(terminal.stdout, await readVersion());
       return EXIT_OK;
     case "check":
-      return check(command, terminal);
+      return (await import("./check.ts")).check(command, terminal);
     case "dispatch":
-      return dispatch(command, terminal);
+      return (await import("./dispatch.ts")).dispatch(command, terminal);
     case "serve":
-      return serve(command, terminal);
+      return (await import("./serve.ts")).serve(command, terminal);
     case "tool run":
-      return runTool(command, terminal);
+      return (await import("./tool/tool-run.ts")).runTool(command, terminal);
     case "tool check":
-      return checkTools(command, terminal);
+      return (await import("./tool/tool-check.ts")).checkTools(command, terminal);
     case "tool inspect":
-      return inspectTool(command, terminal);
+      return (await import("./tool/tool-inspect.ts")).inspectTool(command, terminal);
     case "tool new":
-      return newTool(command, terminal);
+      return (await import("./tool/tool-new.ts")).newTool(command, terminal);
   }
 }

@@ -1,6 +1,6 @@
 import type { DispatchContext } from "../engine/context.ts";
 import { ToolDispatchEngine } from "../engine/engine.ts";
-import { abortedByHookText } from "../engine/errors.ts";
+import { abortedByHookText, CANCELLED_TEXT } from "../engine/errors.ts";
 import { EventStream } from "../engine/events.ts";
 import { createExecution, NOTHING_RAN, type ToolExecution } from "../engine/execution.ts";
 import type { DispatchRequest } from "../remote-protocol/messages.ts";
@@ -12,6 +12,9 @@ export type ExecutorContext = Pick<
   DispatchContext,
   "registry" | "policy" | "sandboxes" | "hooks" | "events" | "decisionTimeoutMs" | "embedder"
 >;
+
+/** What the model reads of a call whose callers left, when it comes again. */
+const ABANDONED_TEXT = `${CANCELLED_TEXT}: whoever waited for it left before it ended`;
 
 /** Runs calls through the engine, under their callers' grants. */
 export class CallRunner {
@@ -31,9 +34,10 @@ export class CallRunner {
    * Runs a call.
    *
    * @param leftMs How long its caller still waits.
-   * @returns its execution as JSON text.
+   * @returns its execution as JSON text; `undefined` when it was cancelled since nobody waited for it, and had no
+   *   effect.
    */
-  run(call: DispatchedCall, leftMs: number): Promise<string> {
+  run(call: DispatchedCall, leftMs: number): Promise<string | undefined> {
     const { request, signal } = call;
     const { limits, capabilities } = request.grant;
     // The caller's patience is one more limit on the wall time, so that no second timer is needed.
@@ -44,10 +48,15 @@ export class CallRunner {
     return this.#engine.dispatch(request.call, ctx).then((execution) => this.#conclude(call, execution));
   }
 
-  #conclude({ request, arrivedAt }: DispatchedCall, dispatched: ToolExecution | null): string {
+  #conclude(call: DispatchedCall, dispatched: ToolExecution | null): string | undefined {
+    const { request, arrivedAt, isAbandoned } = call;
     const execution = dispatched ?? abortedExecution(request, arrivedAt);
-    this.#metrics.executed(execution.error?.code ?? "ok", performance.now() - arrivedAt);
-    return JSON.stringify(execution);
+    const { error } = execution;
+    this.#metrics.executed(error?.code ?? "ok", performance.now() - arrivedAt);
+    if (!isAbandoned || error?.code !== "cancelled") return JSON.stringify(execution);
+    if (error.effect === "none") return undefined;
+    // Whoever asks again did not cancel it.
+    return JSON.stringify({ ...execution, error: { ...error, message: ABANDONED_TEXT } });
   }
 
   /** A stream of one call: its listeners hear it, and the executor's own. */

@@ -54,14 +54,7 @@ export class DispatchExchange implements CallWaiter {
   /** Goes on with the body. */
   take(body: Buffer): void {
     try {
-      const submission = this.#dispatcher.submit(this.#read(body), this.#sender.caller, this);
-      if ("execution" in submission) {
-        this.#replay();
-        this.answered(submission.execution);
-        return;
-      }
-      if (submission.isReplayed) this.#replay();
-      this.#leave = submission.leave;
+      this.#leave = this.#dispatcher.submit(this.#read(body), this.#sender.caller, this);
     } catch (thrown) {
       this.#fail(thrown);
     }
@@ -70,6 +63,11 @@ export class DispatchExchange implements CallWaiter {
   /** The connection is gone, or the answer was sent. */
   closed(): void {
     this.#leave?.();
+  }
+
+  replayed(): void {
+    this.#isReplayed = true;
+    if (this.#stream !== undefined) this.#response.setHeader(REPLAYED_HEADER, "true");
   }
 
   answered(execution: string): void {
@@ -84,11 +82,6 @@ export class DispatchExchange implements CallWaiter {
       this.#dispatcher.metrics.refused(problem.code);
       this.#stream.fail(problem);
     } else this.#fail(problem);
-  }
-
-  #replay(): void {
-    this.#isReplayed = true;
-    if (this.#stream !== undefined) this.#response.setHeader(REPLAYED_HEADER, "true");
   }
 
   #read(body: Buffer): DispatchRequest {

@@ -4,6 +4,7 @@ import { RemoteProblem } from "../remote-protocol/problems.ts";
 import { DispatchExchange, type Sender } from "./dispatch-exchange.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import { type ExecutorLimits, HELD_BODIES } from "./limits.ts";
+import { overloaded } from "./load-problems.ts";
 import { ByteBudget, bodyLength, readBody } from "./request-body.ts";
 
 /** `POST /v1/dispatch`. */
@@ -32,9 +33,7 @@ export class DispatchRoute {
   ): void {
     const isStream = wantsStream(request.headers);
     const bytes = bodyLength(request, this.#maxBodyBytes);
-    if (!this.#bodies.take(bytes)) {
-      throw new RemoteProblem("overloaded", "too many calls: come again later", 1);
-    }
+    if (!this.#bodies.take(bytes)) throw overloaded();
     const exchange = new DispatchExchange(this.#dispatcher, request, response, sender, isStream, fail);
     response.on("close", () => {
       this.#bodies.giveBack(bytes);

@@ -7,6 +7,8 @@ export type CallEvent = Extract<EventBody, { readonly type: "tool.output" | "too
 
 /** Somebody who waits for what becomes of a call. None of it throws. */
 export interface CallWaiter {
+  /** The call is known already, and what comes is the answer of all who wait for it. Comes first. */
+  replayed(): void;
   /** @param execution JSON text. */
   answered(execution: string): void;
   /** The call never ran, or nobody knows what became of it. */
@@ -19,22 +21,31 @@ export interface CallWaiter {
 export class DispatchedCall {
   readonly request: DispatchRequest;
   /** As `performance.now()`. */
-  readonly arrivedAt: number = performance.now();
+  readonly arrivedAt: number;
   /** Whether it tells what happens while it runs. */
   readonly isStreamed: boolean;
   readonly #abort = new AbortController();
   #waiters: CallWaiter[] = [];
   /** Takes the call out of the queue, and tells whether it was there. */
   #leaveQueue: (() => boolean) | undefined;
+  #isAbandoned = false;
+  /** Those who came when it was abandoned. */
+  #followers: Set<() => void> | undefined;
 
-  constructor(request: DispatchRequest, isStreamed: boolean) {
+  constructor(request: DispatchRequest, isStreamed: boolean, arrivedAt: number) {
     this.request = request;
     this.isStreamed = isStreamed;
+    this.arrivedAt = arrivedAt;
   }
 
   /** Aborted when nobody waits any more, or the executor ends. */
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  /** Whether it is being cancelled because the last of those who waited left: nobody can join it any more. */
+  get isAbandoned(): boolean {
+    return this.#isAbandoned;
   }
 
   set leaveQueue(leave: () => boolean) {
@@ -57,12 +68,30 @@ export class DispatchedCall {
     this.#waiters.splice(index, 1);
     if (this.#waiters.length > 0) return undefined;
     if (this.#leaveQueue?.()) return "unstarted";
+    this.#isAbandoned = true;
     this.cancel();
     return undefined;
   }
 
   cancel(): void {
     this.#abort.abort();
+  }
+
+  /**
+   * Lets somebody follow an abandoned call.
+   *
+   * @param follow Called when it has ended.
+   * @returns a function that takes it back.
+   */
+  follow(follow: () => void): () => void {
+    this.#followers ??= new Set();
+    this.#followers.add(follow);
+    return () => void this.#followers?.delete(follow);
+  }
+
+  /** It has ended, and whoever came since it was abandoned has a turn. */
+  letFollow(): void {
+    for (const follow of this.#followers ?? []) follow();
   }
 
   tell(event: CallEvent): void {

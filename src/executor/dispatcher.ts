@@ -1,28 +1,21 @@
-import { hash } from "node:crypto";
-import { canonicalText } from "../json/canonical.ts";
 import type { DispatchRequest } from "../remote-protocol/messages.ts";
 import { RemoteProblem } from "../remote-protocol/problems.ts";
 import { Admission } from "./admission.ts";
+import { type CallIdentity, identityOf } from "./call-identity.ts";
 import { CallRunner, type ExecutorContext } from "./call-runner.ts";
 import { CallWindow } from "./call-window.ts";
 import { type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
 import type { ExecutorLimits } from "./limits.ts";
+import { draining, overloaded } from "./load-problems.ts";
 import { ExecutorMetrics } from "./metrics.ts";
 
-/** A call that was taken. */
-export type Submission =
-  /** It ran before; its execution as JSON text. */
-  | { readonly execution: string }
-  | {
-      /** Whether it runs already, for somebody else. */
-      readonly isReplayed: boolean;
-      /** To be called when its waiter no longer waits. */
-      leave(): void;
-    };
-
-/** Seconds after which whoever was refused for the load may come again. */
-const RETRY_AFTER_S = 1;
-const MAX_UNDIGESTED_LENGTH = 128;
+/** Somebody's request to run a call. */
+interface Submission extends CallIdentity {
+  readonly request: DispatchRequest;
+  readonly waiter: CallWaiter;
+  /** As `performance.now()`. */
+  readonly arrivedAt: number;
+}
 
 /** Takes calls from anywhere: each runs once, in its turn, under its caller's grant and the executor's own policy. */
 export class Dispatcher {
@@ -43,19 +36,21 @@ export class Dispatcher {
    * Takes a call.
    *
    * @param caller Who asks: a call's id is the caller's own.
-   * @param waiter Hears what becomes of it, unless that is known already; chunks and log lines too, if the call's
-   *   first waiter wants them.
+   * @param waiter Hears what becomes of it; chunks and log lines too, if the call's first waiter wants them.
+   * @returns what is to be called when its waiter no longer waits.
    * @throws {RemoteProblem} when it cannot be taken.
    */
-  submit(request: DispatchRequest, caller: string, waiter: CallWaiter): Submission {
-    const { call, session } = request;
-    // Lengths tell where one part ends and the next one begins.
-    const name = `${caller.length} ${session.length} ${caller}${session}${call.id}`;
-    const digest = digestOf(call);
+  submit(request: DispatchRequest, caller: string, waiter: CallWaiter): () => void {
+    const { name, digest } = identityOf(request, caller);
+    return this.#take({ request, waiter, name, digest, arrivedAt: performance.now() });
+  }
+
+  #take(submission: Submission): () => void {
+    const { name, digest, waiter } = submission;
     const known = this.#window.find(name, digest);
     switch (known?.state) {
       case undefined:
-        return this.#begin(name, digest, request, waiter);
+        return this.#begin(submission);
       case "conflict":
         throw new RemoteProblem(
           "call_id_conflict",
@@ -67,12 +62,19 @@ export class Dispatcher {
           "the call ran before, and its execution is no longer kept",
         );
       case "answered":
-        this.metrics.replayed();
-        return { execution: known.answer };
+        this.#replay(waiter);
+        waiter.answered(known.answer);
+        return () => {};
       case "running":
-        this.metrics.replayed();
-        return this.#wait(name, known.call, waiter, true);
+        if (known.call.isAbandoned) return this.#follow(known.call, submission);
+        this.#replay(waiter);
+        return this.#wait(name, known.call, waiter);
     }
+  }
+
+  #replay(waiter: CallWaiter): void {
+    this.metrics.replayed();
+    waiter.replayed();
   }
 
   /** Prometheus text. */
@@ -102,11 +104,11 @@ export class Dispatcher {
     return this.#isDraining;
   }
 
-  #begin(name: string, digest: string, request: DispatchRequest, waiter: CallWaiter): Submission {
+  #begin({ request, name, digest, waiter, arrivedAt }: Submission): () => void {
     if (this.#isDraining) throw draining();
-    const call = new DispatchedCall(request, waiter.told !== undefined);
+    const call = new DispatchedCall(request, waiter.told !== undefined, arrivedAt);
     this.#window.begin(name, digest, call);
-    const submission = this.#wait(name, call, waiter, false);
+    const leave = this.#wait(name, call, waiter);
     const place = this.#admission.enter(
       request.session,
       () => this.#start(name, call),
@@ -117,15 +119,30 @@ export class Dispatcher {
       throw overloaded();
     }
     call.leaveQueue = place;
-    return submission;
+    return leave;
   }
 
-  #wait(name: string, call: DispatchedCall, waiter: CallWaiter, isReplayed: boolean): Submission {
+  #wait(name: string, call: DispatchedCall, waiter: CallWaiter): () => void {
     call.join(waiter);
-    const leave = (): void => {
+    return () => {
       if (call.leave(waiter) === "unstarted") this.#forget(name);
     };
-    return { isReplayed, leave };
+  }
+
+  /** Takes a call once the same one, which is being cancelled, has ended: what that left behind shows only then. */
+  #follow(call: DispatchedCall, submission: Submission): () => void {
+    let leave: (() => void) | undefined;
+    const stopFollowing = call.follow(() => {
+      try {
+        leave = this.#take(submission);
+      } catch (thrown) {
+        submission.waiter.refused(thrown as RemoteProblem);
+      }
+    });
+    return () => {
+      stopFollowing();
+      leave?.();
+    };
   }
 
   #refuse(name: string, call: DispatchedCall, problem: RemoteProblem): void {
@@ -149,44 +166,34 @@ export class Dispatcher {
         new RemoteProblem("deadline_passed", "the call's time was over before its turn"),
       );
       // Later, so that many such calls in a row do not pile up on the stack.
-      queueMicrotask(() => this.#release());
+      queueMicrotask(() => this.#release(call));
       return;
     }
     this.#runner.run(call, left).then(
       (answer) => {
-        this.#window.end(name, answer);
-        call.complete(answer);
-        this.#release();
+        if (answer === undefined) this.#window.cancel(name);
+        else {
+          this.#window.end(name, answer);
+          call.complete(answer);
+        }
+        this.#release(call);
       },
       () => {
         // It may have run: it is remembered without an answer.
         this.#window.end(name);
         call.refuse(new RemoteProblem("internal_error", "the executor failed: its operator can see why"));
-        this.#release();
+        this.#release(call);
       },
     );
   }
 
-  #release(): void {
+  #release(call: DispatchedCall): void {
     this.#admission.release();
+    call.letFollow();
     this.#tellIfIdle();
   }
 
   #tellIfIdle(): void {
     if (this.#isDraining && this.#window.runningSize === 0) this.#onIdle?.();
   }
-}
-
-/** What tells a call's name and arguments from others: a short text does so itself. */
-function digestOf({ name, arguments: args }: DispatchRequest["call"]): string {
-  const text = JSON.stringify(name) + canonicalText(args);
-  return text.length <= MAX_UNDIGESTED_LENGTH ? text : hash("sha256", text);
-}
-
-function overloaded(): RemoteProblem {
-  return new RemoteProblem("overloaded", "too many calls: come again later", RETRY_AFTER_S);
-}
-
-function draining(): RemoteProblem {
-  return new RemoteProblem("draining", "the executor is about to end: call another one", RETRY_AFTER_S);
 }

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { RemoteProblem } from "../remote-protocol/problems.ts";
 
 /** What can be a host and a port, and nothing that a URL would read otherwise. */
@@ -17,19 +17,41 @@ export class HostCheck {
    * Checks the headers `host` and `origin`.
    *
    * @returns the host, in lower case.
-   * @throws {RemoteProblem} `misdirected`.
+   * @throws {RemoteProblem} `bad_request` when the host is none, or several; `misdirected`.
    */
   check({ host = "", origin }: IncomingHttpHeaders): string {
     if (origin !== undefined)
       throw new RemoteProblem("misdirected", "an executor takes no requests of browsers");
     if (this.#names?.has(host)) return host;
     const authority = host.toLowerCase();
-    if (AUTHORITY.test(authority) && this.#names?.has(authority) !== false) return authority;
+    if (!AUTHORITY.test(authority)) {
+      throw new RemoteProblem(
+        "bad_request",
+        "the header host must be one host, with its port if that is not the scheme's own",
+      );
+    }
+    if (this.#names?.has(authority) !== false) return authority;
     throw new RemoteProblem(
       "misdirected",
       "the header host names another server: see the executor's 'hosts'",
     );
   }
+}
+
+/**
+ * Refuses a request with several headers `host` (RFC 9112, section 3.2): Node keeps the first, and whoever stands
+ * between may have gone by another one.
+ *
+ * @throws {RemoteProblem} `bad_request`.
+ */
+export function refuseSeveralHosts({ rawHeaders }: IncomingMessage): void {
+  let count = 0;
+  // Names and values in turn.
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === "host") count++;
+  }
+  if (count > 1) throw new RemoteProblem("bad_request", "the request must have one header host, not several");
 }
 
 /** The names of a machine's own loopback interface, with a port. */

@@ -10,7 +10,10 @@ export interface ExecutorLimits {
   readonly queued: number;
   /** The largest body of a request. Default: 4 MiB. */
   readonly bodyBytes: number;
-  /** How long a request may take to arrive, in ms. Default: 30,000. */
+  /**
+   * How long a request may take to arrive, and as long again its answer, once it is complete, to be read, in ms.
+   * Default: 30,000.
+   */
   readonly requestMs: number;
   /** The longest wall time that any call gets, in ms. Default: 600,000. */
   readonly callMs: number;

@@ -5,8 +5,9 @@ import type { Authentication } from "./authentication.ts";
 import type { Sender } from "./dispatch-exchange.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
 import type { Dispatcher } from "./dispatcher.ts";
-import { HostCheck } from "./host-check.ts";
+import { HostCheck, refuseSeveralHosts } from "./host-check.ts";
 import type { ExecutorLimits } from "./limits.ts";
+import { limitReadingTime } from "./reading-time.ts";
 import { respond, respondJson, respondProblem } from "./respond.ts";
 
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
@@ -19,6 +20,7 @@ export class Routes {
   readonly #dispatcher: Dispatcher;
   readonly #authentication: Authentication;
   readonly #dispatchRoute: DispatchRoute;
+  readonly #requestMs: number;
   readonly #writeTools: () => string;
   #open = 0;
 
@@ -32,6 +34,7 @@ export class Routes {
     this.#dispatcher = dispatcher;
     this.#authentication = authentication;
     this.#dispatchRoute = new DispatchRoute(dispatcher, limits);
+    this.#requestMs = limits.requestMs;
     this.#writeTools = writeTools;
   }
 
@@ -44,6 +47,7 @@ export class Routes {
   handle(request: IncomingMessage, response: ServerResponse): void {
     this.#open++;
     response.on("close", this.#closed);
+    limitReadingTime(response, this.#requestMs);
     // A connection that breaks is told by `close`.
     response.on("error", ignore);
     try {
@@ -69,6 +73,7 @@ export class Routes {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
+    refuseSeveralHosts(request);
     switch (request.url) {
       // Those who only ask whether it is there know neither its names nor its secrets.
       case HEALTH_PATH:

@@ -38,7 +38,7 @@ const afterwards = (status: number): ProblemKind => ({ status, effect: "unknown"
 
 /** Every {@link ProblemCode}. */
 export const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = Object.freeze({
-  /** The body is no JSON, or not of the shape. */
+  /** The body is no JSON, or not of the shape; or the header `host` is not one host. */
   bad_request: refusal(400),
   /** Neither signature nor bearer token, or one that cannot be read, or a wrong token. */
   unauthenticated: refusal(401),

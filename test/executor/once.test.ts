@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { defineTool } from "../../src/engine/tool.ts";
 import { signRequest } from "../../src/remote-protocol/sign-request.ts";
 import {
   type Answer,
@@ -13,6 +14,7 @@ import {
   startExecutor,
   until,
 } from "./harness.ts";
+import { SlowlyEnding } from "./slowly-ending.ts";
 
 describe("a call that arrives again", () => {
   test("gets the first execution, and does not run", async () => {
@@ -84,6 +86,89 @@ describe("a call that arrives again", () => {
     });
     await dispatch(executor, dispatchBody({ name: "count" }));
     expect(problemOf(await dispatch(executor, dispatchBody({ name: "count" })))).toBe("410 result_forgotten");
+    expect(counting.calls).toBe(1);
+  });
+});
+
+describe("a call whose only caller left", () => {
+  const tool = defineTool({ name: "t", description: "", inputSchema: { type: "object" }, host: () => 1 });
+  const used = { wallTimeMs: 0 };
+  const BODY = dispatchBody({ name: "t" });
+
+  /** An executor with a call that is being cancelled, and two requests that came for it since, one a stream. */
+  async function abandon(): Promise<{
+    sandbox: SlowlyEnding;
+    answers: Promise<readonly [Answer, Answer]>;
+  }> {
+    const sandbox = new SlowlyEnding();
+    const executor = await startExecutor([tool], { sandboxes: { route: () => sandbox } });
+    const gone = new AbortController();
+    const first = dispatch(executor, BODY, { signal: gone.signal });
+    first.catch(() => {});
+    await until(() => sandbox.signals.length === 1);
+    gone.abort();
+    await until(() => sandbox.signals[0]?.aborted === true);
+    const accept = "text/event-stream";
+    const answers = Promise.all([
+      dispatch(executor, BODY),
+      dispatch(executor, BODY, { headers: { accept } }),
+    ]);
+    // Mostly they are there by then; what comes of them does not depend on it.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return { sandbox, answers };
+  }
+
+  test("and that had no effect runs again for those who came meanwhile, under a signal of its own", async () => {
+    const { sandbox, answers } = await abandon();
+    expect(sandbox.signals).toHaveLength(1);
+    sandbox.end({ status: "cancelled", effect: "none", used });
+    await until(() => sandbox.signals.length === 2);
+    expect(sandbox.signals[1]?.aborted).toBe(false);
+    sandbox.end({ status: "completed", output: "mine", effect: "committed", used });
+    const [answer, stream] = await answers;
+    expect(executionOf(answer)).toMatchObject({ success: true, output: "mine" });
+    expect(stream.text).toBe(`event: execution\ndata: ${answer.text}\n\n`);
+    // The one that began it is its caller, the other one waited for the same.
+    const replayed = [answer, stream].map(({ headers }) => headers["idempotency-replayed"]);
+    expect(replayed.filter((value) => value === "true")).toHaveLength(1);
+    expect(sandbox.signals).toHaveLength(2);
+  });
+
+  test("and that may have had an effect does not run again: all are told why it ended", async () => {
+    const { sandbox, answers } = await abandon();
+    sandbox.end({ status: "cancelled", effect: "unknown", used });
+    const [answer, stream] = await answers;
+    expect(executionOf(answer).error).toEqual({
+      code: "cancelled",
+      message: "Tool call was cancelled: whoever waited for it left before it ended",
+      effect: "unknown",
+    });
+    expect(stream.text).toBe(`event: execution\ndata: ${answer.text}\n\n`);
+    for (const { headers } of [answer, stream]) expect(headers["idempotency-replayed"]).toBe("true");
+    expect(sandbox.signals).toHaveLength(1);
+  });
+
+  test("while a hook decided on it runs when it comes again", async () => {
+    const counting = new CountingTool();
+    const asked: (() => void)[] = [];
+    const executor = await startExecutor([counting.tool], {
+      hooks: {
+        onToolCall: () => new Promise((resolve) => asked.push(() => resolve("continue"))),
+      },
+    });
+    const gone = new AbortController();
+    dispatch(executor, dispatchBody({ name: "count" }), { signal: gone.signal }).catch(() => {});
+    await until(() => asked.length === 1);
+    gone.abort();
+    const metrics = async (): Promise<string> =>
+      (await send(executor, { method: "GET", path: "/metrics" })).text;
+    while (!(await metrics()).includes("sandgate_calls_in_flight 0"));
+    const again = dispatch(executor, dispatchBody({ name: "count" }));
+    await until(() => asked.length === 2);
+    asked[1]?.();
+    const answer = await again;
+    expect(executionOf(answer).success).toBe(true);
+    expect(answer.headers["idempotency-replayed"]).toBeUndefined();
     expect(counting.calls).toBe(1);
   });
 });

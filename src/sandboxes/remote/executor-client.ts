@@ -75,7 +75,7 @@ export class ExecutorClient {
     } catch (error) {
       return { status: "unavailable", ...nothing, detail: String(error) };
     }
-    const id = `${task.callId.slice(0, MAX_ID_LENGTH)}~${this.#prefix}${this.#count++}`;
+    const id = `${idPart(task.callId)}~${this.#prefix}${this.#count++}`;
     return new ExecutorCall(fleet, task, id, limits).run(this.#clock);
   }
 
@@ -85,4 +85,10 @@ export class ExecutorClient {
     for (const call of this.#clock.calls) call.cancel();
     await Promise.all(Array.from(this.#endpoints.values(), (endpoint) => endpoint.close()));
   }
+}
+
+/** As much of a call's id as an executor is told: whole characters, and valid text whatever the model wrote. */
+function idPart(id: string): string {
+  const isPairAtCut = (id.codePointAt(MAX_ID_LENGTH - 1) ?? 0) > 0xffff;
+  return id.slice(0, isPairAtCut ? MAX_ID_LENGTH - 1 : MAX_ID_LENGTH).toWellFormed();
 }

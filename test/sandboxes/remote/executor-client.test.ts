@@ -60,6 +60,20 @@ describe("a tool on an executor", () => {
     expect(output).toBe("2");
   });
 
+  test.each([
+    ["is short", "call_1", "call_1"],
+    ["is longer than an executor takes", "x".repeat(2_000), "x".repeat(900)],
+    ["has a pair of surrogates where it is cut", `${"x".repeat(899)}😀y`, "x".repeat(899)],
+    ["has a pair of surrogates right before the cut", `${"x".repeat(898)}😀y`, `${"x".repeat(898)}😀`],
+    ["is no valid text itself", "a\ud83d", "a\ufffd"],
+  ])("runs whatever the model calls it: the id %s", async (_case, id, told) => {
+    const { events, seen } = recordEvents();
+    await using other = await start({ events });
+    const execution = await callOn(`http://${other.address}`, "echo", sandboxes, { id, input: { n: 1 } });
+    expect(execution).toMatchObject({ callId: id, success: true, output: { n: 1 } });
+    expect(new Set(seen.map(({ callId }) => callId.split("~")[0]))).toEqual(new Set([told]));
+  });
+
   test("keeps content and metadata apart, as a local tool does", async () => {
     const content = [{ type: "text", text: "seen" }];
     expect(await call("content", { input: { success: true } })).toMatchObject({

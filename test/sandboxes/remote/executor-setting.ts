@@ -12,6 +12,7 @@ import type { Sandboxes } from "../../../src/sandboxes/router.ts";
 
 /** What one call may differ in. */
 export interface RemoteCall {
+  readonly id?: string;
   readonly input?: JsonObject;
   readonly limits?: ResourceLimits;
   readonly capabilities?: Capabilities;
@@ -23,11 +24,11 @@ export async function callOn(
   executor: ExecutorImplementation["executor"],
   name: string,
   sandboxes: Sandboxes,
-  { input = {}, limits = {}, capabilities = {}, context = {} }: RemoteCall = {},
+  { id = "call", input = {}, limits = {}, capabilities = {}, context = {} }: RemoteCall = {},
 ): Promise<ToolExecution> {
   const tool = { name, description: "", inputSchema: { type: "object" }, remote: { executor } };
   const execution = await new ToolDispatchEngine().dispatch(
-    { id: "call", name, arguments: input },
+    { id, name, arguments: input },
     {
       registry: new ToolRegistry().register(tool),
       policy: { check: () => allow({ sandbox: "remote", limits, capabilities }) },

@@ -1,0 +1,48 @@
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+
+const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+const SRC = new URL("../../src/", import.meta.url).href;
+
+/** Writes the address of each module that a process loads to its standard error. */
+const TELL_MODULES = `
+import { registerHooks } from "node:module";
+import { writeSync } from "node:fs";
+registerHooks({ load(url, context, next) { writeSync(2, url + "\\n"); return next(url, context); } });
+`;
+
+/** The modules that a command line loads, without those of Node: those of ours by their paths below `src`. */
+async function modulesOf(...args: string[]): Promise<readonly string[]> {
+  const hook = `data:text/javascript,${encodeURIComponent(TELL_MODULES)}`;
+  const child = spawn(process.execPath, ["--import", hook, MAIN, ...args], { stdio: "pipe" });
+  child.stdin.end();
+  const [told] = await Promise.all([text(child.stderr), text(child.stdout)]);
+  const urls = told.split("\n").filter((line) => line.startsWith("file:"));
+  return urls.map((url) => (url.startsWith(SRC) ? url.slice(SRC.length) : url));
+}
+
+describe("the command loads", () => {
+  test.each([
+    ["--version"],
+    ["--help"],
+    ["check --help"],
+    ["deploy"],
+  ])("nothing but the command line's own files for %s", async (args) => {
+    const modules = await modulesOf(...args.split(" "));
+    expect(modules).toContain("cli/main.ts");
+    expect(modules.filter((path) => !path.startsWith("cli/"))).toEqual([]);
+    // Not those of the commands either.
+    expect(modules.length).toBeLessThan(12);
+  });
+
+  test("no server for a dispatch, and no protocols for a check", async () => {
+    const dispatch = await modulesOf("dispatch", "--config", "/nowhere.yaml");
+    expect(dispatch).toContain("cli/dispatch.ts");
+    expect(dispatch.filter((path) => path.startsWith("executor/"))).toEqual([]);
+    const check = await modulesOf("check", "--config", "/nowhere.yaml");
+    expect(check).toContain("cli/check.ts");
+    expect(check.filter((path) => path.startsWith("protocols/"))).toEqual([]);
+  });
+});

@@ -1,0 +1,56 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { describe, expect, test } from "vitest";
+import { CountingTool, dispatchBody, startExecutor } from "./harness.ts";
+
+/** Sends a request line and its headers as they are, and a body; the whole answer. */
+async function sendRaw(
+  { address }: { readonly address: string },
+  line: string,
+  headers: readonly string[],
+  body = "",
+): Promise<string> {
+  const socket = connect(Number(address.split(":")[1]), "127.0.0.1");
+  await once(socket, "connect");
+  const all = [...headers, "content-type: application/json", "connection: close"];
+  if (body !== "") all.push(`content-length: ${body.length}`);
+  socket.write(`${line} HTTP/1.1\r\n${all.map((header) => `${header}\r\n`).join("")}\r\n${body}`);
+  return text(socket);
+}
+
+// RFC 9112, section 3.2.
+describe("a request whose host is not one host", () => {
+  test.each<[string, (own: string) => readonly string[]]>([
+    ["another host after the executor's", (own) => [`host: ${own}`, "host: rebound.example"]],
+    ["another host before the executor's", (own) => ["host: rebound.example", `host: ${own}`]],
+    ["the same host twice", (own) => [`host: ${own}`, `host: ${own}`]],
+    ["two hosts in different case", (own) => [`Host: ${own}`, "x-between: 1", `HOST: ${own}`]],
+    ["two hosts in one line", (own) => [`host: ${own}, rebound.example`]],
+    ["two hosts in one line without a space", (own) => [`host: ${own},rebound.example`]],
+    ["no host in its line", () => ["host:"]],
+    ["a user before its host", (own) => [`host: user@${own}`]],
+  ])("because it has %s is no good request, and runs nothing", async (_, hosts) => {
+    const counting = new CountingTool();
+    const executor = await startExecutor([counting.tool]);
+    const headers = hosts(executor.address);
+    for (const [line, body] of [
+      ["POST /v1/dispatch", dispatchBody({ name: "count" })],
+      ["GET /v1/tools"],
+      ["GET /metrics"],
+      ["GET /nowhere"],
+    ] as const) {
+      const answer = await sendRaw(executor, line, headers, body);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*"code":"bad_request"[\s\S]*"effect":"none"/);
+    }
+    expect(counting.calls).toBe(0);
+  });
+
+  test("is no good request either where it only asks for the executor's health", async () => {
+    const executor = await startExecutor([]);
+    for (const line of ["GET /healthz", "GET /readyz"]) {
+      expect(await sendRaw(executor, line, ["host: probe", "host: probe"])).toMatch(/^HTTP\/1\.1 400 /);
+      expect(await sendRaw(executor, line, ["host: probe"])).toMatch(/^HTTP\/1\.1 200 /);
+    }
+  });
+});

@@ -1,0 +1,74 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { EventStream } from "../../src/engine/events.ts";
+import { defineTool } from "../../src/engine/tool.ts";
+import type { Executor } from "../../src/executor/executor.ts";
+import { dispatch, dispatchBody, executionOf, HeldTool, startExecutor, until } from "./harness.ts";
+
+/** More than the kernel takes for somebody who does not read. */
+const LONG = "x".repeat(16 * 1_024 * 1_024);
+
+const long = defineTool({
+  name: "long",
+  description: "Returns a long text, and tells it before.",
+  inputSchema: { type: "object" },
+  host: (_, { onOutput }) => {
+    for (let at = 0; at < LONG.length; at += 65_536) onOutput(LONG.slice(at, at + 65_536));
+    return LONG;
+  },
+});
+
+/** Connects to an executor, and never reads; what the executor holds of the connection. */
+async function connectDeaf({
+  address,
+}: Executor): Promise<{ readonly client: Socket; readonly held: Socket }> {
+  const connected = Promise.withResolvers<Socket>();
+  const take = (message: unknown): void => connected.resolve((message as { readonly socket: Socket }).socket);
+  subscribe("net.server.socket", take);
+  onTestFinished(() => void unsubscribe("net.server.socket", take));
+  const client = connect(Number(address.split(":")[1]), "127.0.0.1").pause();
+  onTestFinished(() => void client.destroy());
+  return { client, held: await connected.promise };
+}
+
+function requestText({ address }: Executor, body: string, accept: string): string {
+  const headers = `host: ${address}\r\naccept: ${accept}\r\ncontent-type: application/json`;
+  return `POST /v1/dispatch HTTP/1.1\r\n${headers}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+}
+
+describe("whoever never reads an answer", () => {
+  test.each(["text/event-stream", "application/json"])("as %s is let go of", async (accept) => {
+    const executor = await startExecutor([long], { limits: { requestMs: 100 } });
+    const { client, held } = await connectDeaf(executor);
+    client.write(requestText(executor, dispatchBody({ name: "long" }), accept));
+    await once(held, "close");
+    expect(held.writableLength).toBe(0);
+  });
+
+  test("is let go of too when the answer had to wait for an earlier one on the connection", async () => {
+    const tool = new HeldTool();
+    const events = new EventStream();
+    const ended: string[] = [];
+    events.on(({ type, callId }) => type === "tool.completed" && ended.push(callId));
+    const executor = await startExecutor([long, tool.tool], { events, limits: { requestMs: 300 } });
+    const { client, held } = await connectDeaf(executor);
+    const bodies = [dispatchBody({ id: "a", name: "hold" }), dispatchBody({ id: "b", name: "long" })];
+    client.write(bodies.map((body) => requestText(executor, body, "application/json")).join(""));
+    await until(() => ended.length === 1);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    // It is not the reader's fault that there is nothing to read.
+    expect({ ended, isGone: held.destroyed }).toEqual({ ended: ["b"], isGone: false });
+    tool.release();
+    await once(held, "close");
+  });
+
+  test("keeps nobody else from reading one as long", async () => {
+    const executor = await startExecutor([long], { limits: { requestMs: 5_000 } });
+    const { client } = await connectDeaf(executor);
+    client.write(requestText(executor, dispatchBody({ id: "a", name: "long" }), "application/json"));
+    const answer = await dispatch(executor, dispatchBody({ id: "b", name: "long" }));
+    expect(executionOf(answer).output).toBe(LONG);
+  });
+});
