@@ -12,7 +12,7 @@ import { build, type InputOptions, type OutputOptions } from "rolldown";
 /** What threads and children start with: `entryFile` finds each where it is in `src`. */
 const ALONE = globSync(
   [
-    "sandboxes/thread-main.ts",
+    "sandboxes/threads/thread-main.ts",
     "sandboxes/*/worker-entry.ts",
     "sandboxes/wasm/{transpile-child,resource-watch}.ts",
   ],

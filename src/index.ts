@@ -114,6 +114,7 @@ export {
   type TaskObserver,
   ToolPreparationError,
 } from "./sandboxes/sandbox.ts";
+export type { WorkerPoolOptions } from "./sandboxes/threads/worker-pool.ts";
 export type { ComponentTool, ComponentTools } from "./sandboxes/wasm/exports/component-tools.ts";
 export type {
   ComponentInspection,
@@ -122,7 +123,6 @@ export type {
 } from "./sandboxes/wasm/exports/inspect-component.ts";
 export { componentTools, inspectComponent } from "./sandboxes/wasm/exports/load-on-use.ts";
 export type { WasmImplementation } from "./sandboxes/wasm/implementation.ts";
-export type { WorkerPoolOptions } from "./sandboxes/worker-pool.ts";
 export type { ArgumentRules } from "./schema/argument-rules.ts";
 export {
   type NormalizedSchema,

@@ -6,7 +6,7 @@ import { sandboxesOf, type ToolImplementations } from "./implementation.ts";
 import { checkCredentials, type ExecutorCredentials } from "./remote/executor-credentials.ts";
 import type { SecretSource } from "./remote/secrets.ts";
 import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./sandbox.ts";
-import type { WorkerPoolOptions } from "./worker-pool.ts";
+import type { WorkerPoolOptions } from "./threads/worker-pool.ts";
 
 /** How the sandboxes are opened. */
 export interface SandboxesOptions {

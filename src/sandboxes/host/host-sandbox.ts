@@ -3,7 +3,7 @@ import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../po
 import type { ToolImplementations } from "../implementation.ts";
 import { type Sandbox, type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
 import type { Later } from "../thenable.ts";
-import type { WorkerPoolOptions } from "../worker-pool.ts";
+import type { WorkerPoolOptions } from "../threads/worker-pool.ts";
 import { FunctionRunner } from "./function-runner.ts";
 import type { WorkerRunner } from "./worker-runner.ts";
 

@@ -2,9 +2,9 @@ import { stat } from "node:fs/promises";
 import { entryFile } from "../entry.ts";
 import { checkOutput } from "../output.ts";
 import { outcomeOf } from "../output-outcome.ts";
-import type { PoolOutcome } from "../pool-task.ts";
 import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
-import { WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
+import type { PoolOutcome } from "../threads/pool-task.ts";
+import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
 import type { WorkerImplementation } from "./implementation.ts";
 import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";
 

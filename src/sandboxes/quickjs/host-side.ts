@@ -1,5 +1,5 @@
 import type { LogLevel } from "../log-level.ts";
-import type { ThreadLog } from "../thread-log.ts";
+import type { ThreadLog } from "../threads/thread-log.ts";
 import type { GuestProgram } from "./guest.ts";
 import { GuestFiles } from "./guest-files.ts";
 import type { GuestHost } from "./guest-host.ts";

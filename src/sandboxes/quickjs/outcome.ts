@@ -1,7 +1,7 @@
 import { checkOutput } from "../output.ts";
 import { outcomeOf } from "../output-outcome.ts";
-import type { PoolOutcome } from "../pool-task.ts";
 import type { Effect, ResourceUse, SandboxOutcome } from "../sandbox.ts";
+import type { PoolOutcome } from "../threads/pool-task.ts";
 import { readFailure } from "./failure.ts";
 import type { QuickJsAnswer } from "./thread-task.ts";
 

@@ -1,10 +1,10 @@
 import { performance } from "node:perf_hooks";
 import type { Egress } from "../../egress/egress.ts";
 import type { DirectoryGrant } from "../../policy/directory-grant.ts";
-import type { Artifact, PoolOutcome, PoolTaskOptions } from "../pool-task.ts";
 import type { Effect, SandboxOutcome, SandboxTask } from "../sandbox.ts";
-import { DEFAULT_LOG_BUDGET, type LogBudget } from "../thread-log.ts";
-import type { WorkerPool } from "../worker-pool.ts";
+import type { Artifact, PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
+import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";
+import type { WorkerPool } from "../threads/worker-pool.ts";
 import { GuestRequests } from "./guest-requests.ts";
 import { notStarted, readOutcome } from "./outcome.ts";
 import { type FileUse, NO_FILE_USE, type OutsideGrant } from "./outside-grant.ts";

@@ -12,8 +12,8 @@ import {
   type TaskObserver,
   ToolPreparationError,
 } from "../sandbox.ts";
+import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
 import { untilAborted } from "../until-aborted.ts";
-import { WorkerPool, type WorkerPoolOptions } from "../worker-pool.ts";
 import { compileEngine } from "./engine-build.ts";
 import { describeLoadFailure } from "./failure.ts";
 import type { QuickJsImplementation } from "./implementation.ts";

@@ -1,4 +1,4 @@
-import type { PoolOutcome } from "../pool-task.ts";
+import type { PoolOutcome } from "../threads/pool-task.ts";
 import type { FileUse, OutsideGrant } from "./outside-grant.ts";
 import type { QuickJsAnswer, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 

@@ -1,7 +1,7 @@
 import type { SandboxOutcome, TaskObserver } from "../sandbox.ts";
 import { ToolPreparationError } from "../sandbox.ts";
-import { DEFAULT_LOG_BUDGET } from "../thread-log.ts";
-import type { WorkerPool } from "../worker-pool.ts";
+import { DEFAULT_LOG_BUDGET } from "../threads/thread-log.ts";
+import type { WorkerPool } from "../threads/worker-pool.ts";
 import { readOutcome } from "./outcome.ts";
 import { INTERRUPT_GRACE_MS } from "./quickjs-call.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";

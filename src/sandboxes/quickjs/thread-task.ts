@@ -1,4 +1,4 @@
-import type { LogBudget } from "../thread-log.ts";
+import type { LogBudget } from "../threads/thread-log.ts";
 import type { GuestProgram } from "./guest.ts";
 import type { GuestRequest } from "./guest-request.ts";
 import type { FileUse, OutsideGrant } from "./outside-grant.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { workerData } from "node:worker_threads";
-import { ThreadLog } from "../thread-log.ts";
-import type { TaskThread, ThreadData } from "../thread-message.ts";
+import { ThreadLog } from "../threads/thread-log.ts";
+import type { TaskThread, ThreadData } from "../threads/thread-message.ts";
 import type { EngineInstance } from "./engine-instance.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest } from "./guest.ts";
 import { HostSide } from "./host-side.ts";

@@ -3,7 +3,7 @@ import { readShaped } from "../../remote-protocol/bodies.ts";
 import { type StreamEvent, StreamReader } from "../../remote-protocol/event-stream.ts";
 import type { LogLevel } from "../log-level.ts";
 import type { TaskObserver } from "../sandbox.ts";
-import { DEFAULT_LOG_BUDGET } from "../thread-log.ts";
+import { DEFAULT_LOG_BUDGET } from "../threads/thread-log.ts";
 
 /** What a stream may tell before its last event. */
 export interface StreamBudget {

@@ -1,8 +1,8 @@
 import type { ResourceLimits } from "../../policy/limits.ts";
 import { checkOutput } from "../output.ts";
 import { outcomeOf } from "../output-outcome.ts";
-import type { PoolOutcome } from "../pool-task.ts";
 import type { Effect, ResourceUse, SandboxOutcome } from "../sandbox.ts";
+import type { PoolOutcome } from "../threads/pool-task.ts";
 import type { WasmAnswer } from "./thread-task.ts";
 
 /** What a call did outside its thread. */

@@ -1,9 +1,9 @@
 import type { Capabilities } from "../../policy/capabilities.ts";
 import type { DirectoryGrant } from "../../policy/directory-grant.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
-import type { PoolOutcome, PoolTaskOptions } from "../pool-task.ts";
 import type { SandboxOutcome, SandboxTask } from "../sandbox.ts";
-import type { WorkerPool } from "../worker-pool.ts";
+import type { PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
+import type { WorkerPool } from "../threads/worker-pool.ts";
 import type { CappedComponent } from "./component.ts";
 import { type DoneOutside, readOutcome } from "./outcome.ts";
 import { CallServices, type Outside } from "./services/call-services.ts";

@@ -1,4 +1,4 @@
-import type { TaskThread } from "../thread-message.ts";
+import type { TaskThread } from "../threads/thread-message.ts";
 import type { WasmArtifact } from "./artifact.ts";
 import { callExport, type ExportResult } from "./exports/call-export.ts";
 import type { Guest } from "./guest.ts";

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { HostSide } from "../../../src/sandboxes/quickjs/host-side.ts";
 import { NO_FILE_USE, type OutsideGrant } from "../../../src/sandboxes/quickjs/outside-grant.ts";
 import type { QuickJsTask } from "../../../src/sandboxes/quickjs/thread-task.ts";
-import { ThreadLog } from "../../../src/sandboxes/thread-log.ts";
-import type { TaskThread } from "../../../src/sandboxes/thread-message.ts";
+import { ThreadLog } from "../../../src/sandboxes/threads/thread-log.ts";
+import type { TaskThread } from "../../../src/sandboxes/threads/thread-message.ts";
 import { workspaceIsSupported } from "../../../src/workspace/fd-path.ts";
 import { GrantedTree } from "../../workspace/granted-tree.ts";
 

@@ -1,5 +1,5 @@
-import { DEFAULT_LOG_BUDGET, ThreadLog } from "../../thread-log.ts";
-import type { TaskThread } from "../../thread-message.ts";
+import { DEFAULT_LOG_BUDGET, ThreadLog } from "../../threads/thread-log.ts";
+import type { TaskThread } from "../../threads/thread-message.ts";
 import type { GuestReply, GuestRequest } from "./guest-request.ts";
 
 /** What a call may use of its thread. */

@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { afterEach, describe, expect, test } from "vitest";
-import type { PoolOutcome, PoolTaskOptions } from "../../src/sandboxes/pool-task.ts";
-import { WorkerPool, type WorkerPoolOptions } from "../../src/sandboxes/worker-pool.ts";
-import type { Step } from "../fixtures/pool/entry.ts";
+import type { PoolOutcome, PoolTaskOptions } from "../../../src/sandboxes/threads/pool-task.ts";
+import { WorkerPool, type WorkerPoolOptions } from "../../../src/sandboxes/threads/worker-pool.ts";
+import type { Step } from "../../fixtures/pool/entry.ts";
 
-const entry = new URL("../fixtures/pool/entry.ts", import.meta.url).href;
+const entry = new URL("../../fixtures/pool/entry.ts", import.meta.url).href;
 const SILENT = { output: () => {}, log: () => {} };
 
 const pools: WorkerPool[] = [];
@@ -263,7 +263,7 @@ describe("a task that asks", () => {
 
 test("a program that is given as text, or with flags of V8, has threads like any other", () => {
   const program = `
-    import { WorkerPool } from ${JSON.stringify(new URL("../../src/sandboxes/worker-pool.ts", import.meta.url).href)};
+    import { WorkerPool } from ${JSON.stringify(new URL("../../../src/sandboxes/threads/worker-pool.ts", import.meta.url).href)};
     const pool = new WorkerPool({ entry: ${JSON.stringify(entry)} }, { threads: 1 });
     const options = { wallTimeMs: 5_000, observer: { output() {}, log() {} } };
     console.log((await pool.run({ kind: "answer" }, options)).status);

@@ -1,5 +1,5 @@
 import { MessageChannel, type ResourceLimits as ThreadLimits, Worker } from "node:worker_threads";
-import { entryFile } from "./entry.ts";
+import { entryFile } from "../entry.ts";
 import { KeptArtifacts } from "./kept-artifacts.ts";
 import type { PoolOutcome, PoolTask, TaskHolder } from "./pool-task.ts";
 import type { FromThread, GivenTask, ThreadData, ThreadMessage } from "./thread-message.ts";
@@ -49,7 +49,7 @@ export class PoolThread implements TaskHolder, PortOwner {
     const { port1, port2 } = new MessageChannel();
     this.#port = new ThreadPort(port1, this.#table, this);
     const workerData: ThreadData = { entry, table: this.#table.buffer, port: port2, data };
-    this.#worker = new Worker(entryFile("sandboxes/thread-main"), {
+    this.#worker = new Worker(entryFile("sandboxes/threads/thread-main"), {
       workerData,
       transferList: [port2],
       resourceLimits: limits,
