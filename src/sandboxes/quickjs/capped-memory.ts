@@ -9,8 +9,8 @@ const MAX_MEMORY_BYTES = 2_147_483_648;
  * not grow: the engine reports that in too many ways to rely on any.
  */
 export class CappedMemory extends WebAssembly.Memory {
-  /** Whether the guest wanted more than its cap. */
-  refused = false;
+  /** How often the guest wanted more than its cap. */
+  refusals = 0;
   readonly #initialBytes: number;
 
   constructor(initialBytes: number, maxBytes: number) {
@@ -25,9 +25,14 @@ export class CappedMemory extends WebAssembly.Memory {
     try {
       return super.grow(pages);
     } catch (error) {
-      this.refused = true;
+      this.refusals++;
       throw error;
     }
+  }
+
+  /** Whether the guest wanted more than its cap. */
+  get refused(): boolean {
+    return this.refusals > 0;
   }
 
   /** Bytes of linear memory, used or not. */

@@ -44,11 +44,12 @@ export class DriverCalls {
    */
   call(method: JSValuePointer, texts: readonly string[]): string | undefined {
     const { ffi, context, undefined: self, memory, free } = this.#engine;
+    const { refusals } = memory;
     for (const [index, text] of texts.entries()) {
       const place = this.#write(text);
       const value = ffi.QTS_NewString(context, place as Parameters<QuickJSFFI["QTS_NewString"]>[1]);
       // Without memory for the value itself, the engine writes it to address 0.
-      if (memory.refused) throw new WebAssembly.RuntimeError(NO_MEMORY);
+      if (memory.refusals > refusals) throw new WebAssembly.RuntimeError(NO_MEMORY);
       free(place);
       this.#current.writeUInt32LE(value, this.argumentsAt + index * 4);
     }

@@ -100,6 +100,15 @@ describe("a limit of QuickJS", () => {
     expect((await run("for (;;); export default 1", { wallTimeMs: 50 })).error?.code).toBe("timeout");
   });
 
+  test("on memory that a tool met and recovered from leaves the rest of its call to it", async () => {
+    const source = `export default async (_input, { tools }) => {
+      let met = false;
+      try { const all = []; for (;;) all.push(new Uint8Array(2 ** 20)); } catch { met = true; }
+      try { await tools.call("other", {}); } catch ({ code }) { return [met, code]; }
+    }`;
+    expect((await run(source, { memoryBytes: 2 ** 25 })).output).toEqual([true, "permission_denied"]);
+  });
+
   test("on memory is per call: what one call used is there again for the next", async () => {
     const source = "const kept = []; export default () => kept.push(new Uint8Array(8e6)) + kept.length";
     for (let call = 0; call < 10; call++) {
