@@ -1,5 +1,6 @@
 import { ToolPreparationError } from "../sandbox.ts";
 import type { BinaryReader } from "./binary-reader.ts";
+import { INSTRUCTION, readInstruction } from "./instructions.ts";
 
 /** Bytes of a data section (section 5.5.14) that are no data. */
 export function offsetBytes(reader: BinaryReader): number {
@@ -14,17 +15,18 @@ export function offsetBytes(reader: BinaryReader): number {
   return reader.at - from - dataBytes;
 }
 
-/** Instructions of a constant expression (section 3.3.10): integers, what is computed of them, and globals. */
 function skipConstant(reader: BinaryReader): void {
   for (;;) {
-    const opcode = reader.byte();
-    if (opcode === 0x0b) return;
-    if (opcode === 0x41 || opcode === 0x42 || opcode === 0x23) while ((reader.byte() & 0x80) !== 0);
-    else if (!INTEGER_OPERATIONS.includes(opcode)) {
+    const instruction = readInstruction(reader);
+    if (instruction === INSTRUCTION.end) return;
+    if (instruction === undefined || !CONSTANT.includes(instruction)) {
       throw new ToolPreparationError("a core module computes where its data goes in an unknown way");
     }
   }
 }
 
-/** `add`, `sub` and `mul`, of 32 and of 64 bits. */
-const INTEGER_OPERATIONS: readonly number[] = [0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e];
+/**
+ * Instructions of a constant expression (section 3.3.10): globals and integers; `add`, `sub` and `mul` of 32 and of
+ * 64 bits.
+ */
+const CONSTANT: readonly number[] = [0x23, 0x41, 0x42, 0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e];

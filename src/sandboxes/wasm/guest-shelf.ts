@@ -69,7 +69,7 @@ export class GuestShelf {
    */
   prepareSpare(artifact: WasmArtifact, used: Guest): void {
     if (!artifact.startsAtOnce || artifact.initialBytes > MAX_SPARE_BYTES) return;
-    const isRestored = used.restore();
+    const isRestored = used.instance.restore();
     if (isRestored) this.#grown.delete(artifact);
     const spare = isRestored ? used : this.#makeSpare(artifact, used);
     // Without one, the next call makes its own, and tells what is wrong.

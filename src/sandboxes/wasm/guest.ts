@@ -41,11 +41,6 @@ export class Guest implements Disposable {
     return this.#host?.end() ?? { writtenBytes: 0, hasChangedFiles: false };
   }
 
-  /** Makes it as good as new, once it was disposed of; `false` when that cannot be done. */
-  restore(): boolean {
-    return this.instance.restore();
-  }
-
   [Symbol.dispose](): void {
     this.instance[Symbol.dispose]();
     this.#host?.[Symbol.dispose]();

@@ -1,7 +1,7 @@
 import type { BinaryReader } from "./binary-reader.ts";
 
 /** Value types of one byte: numbers, vectors and the two plain references (core specification, section 5.3). */
-export const SIMPLE_TYPES: readonly number[] = [0x7f, 0x7e, 0x7d, 0x7c, 0x7b, 0x70, 0x6f];
+const SIMPLE_TYPES: readonly number[] = [0x7f, 0x7e, 0x7d, 0x7c, 0x7b, 0x70, 0x6f];
 
 /** Instructions that others ask for by name (section 5.4). Those with a prefix have it above 16 bits. */
 export const INSTRUCTION = {
@@ -15,6 +15,19 @@ export const INSTRUCTION = {
   tableGrow: 0xfc_000f,
   tableFill: 0xfc_0011,
 } as const;
+
+/**
+ * Reads past the variables that a function declares before its instructions (section 5.5.13).
+ *
+ * @returns `false` where their types are not known here: one of more than one byte would shift all that follows.
+ */
+export function skipLocals(reader: BinaryReader): boolean {
+  for (let left = reader.u32(); left > 0; left--) {
+    reader.u32();
+    if (!SIMPLE_TYPES.includes(reader.byte())) return false;
+  }
+  return true;
+}
 
 const PREFIX = { bulk: 0xfc, vector: 0xfd } as const;
 

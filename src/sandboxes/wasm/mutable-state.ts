@@ -1,6 +1,6 @@
 import { BinaryReader } from "./binary-reader.ts";
 import { type CoreModule, skipValueType } from "./core-module.ts";
-import { INSTRUCTION, readInstruction, SIMPLE_TYPES } from "./instructions.ts";
+import { INSTRUCTION, readInstruction, skipLocals } from "./instructions.ts";
 
 const MAX_GLOBALS = 64;
 
@@ -71,11 +71,7 @@ function codeLeavesTables(code: Uint8Array | undefined): boolean {
 }
 
 function bodyLeavesTables(reader: BinaryReader): boolean {
-  for (let left = reader.u32(); left > 0; left--) {
-    reader.u32();
-    // A type of more than one byte would shift all that follows.
-    if (!SIMPLE_TYPES.includes(reader.byte())) return false;
-  }
+  if (!skipLocals(reader)) return false;
   while (!reader.isAtEnd) {
     const instruction = readInstruction(reader);
     if (instruction === undefined || LASTING.includes(instruction)) return false;

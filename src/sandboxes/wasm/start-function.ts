@@ -1,6 +1,6 @@
 import { BinaryReader } from "./binary-reader.ts";
 import type { CoreModule } from "./core-module.ts";
-import { INSTRUCTION, readInstruction, SIMPLE_TYPES } from "./instructions.ts";
+import { INSTRUCTION, readInstruction, skipLocals } from "./instructions.ts";
 
 /** The most instructions that a start function may come to, those that it calls included. */
 const MAX_STEPS = 10_000;
@@ -46,13 +46,7 @@ class ForwardCode {
     const body = this.#bodies[index - this.#imported];
     if (body === undefined) return false;
     const reader = new BinaryReader(body);
-    let isKnown = true;
-    reader.vector(() => {
-      reader.u32();
-      // A type of more than one byte would shift all that follows.
-      isKnown &&= SIMPLE_TYPES.includes(reader.byte());
-    });
-    if (!isKnown) return false;
+    if (!skipLocals(reader)) return false;
     while (!reader.isAtEnd) {
       if (this.#left-- <= 0) return false;
       if (reader.peek() === INSTRUCTION.call) {
