@@ -21,7 +21,7 @@ import { notStarted } from "./outcome.ts";
 import { type CallHost, QuickJsCall } from "./quickjs-call.ts";
 import { completeLimits, DEFAULT_LIMITS, type QuickJsLimits, unenforceableLimit } from "./quickjs-limits.ts";
 import { loadTemplate } from "./template-loader.ts";
-import { isGrantedOutside, type Template, TemplateStore, templateKind } from "./template-store.ts";
+import { isKindFor, type Template, TemplateStore, templateKind } from "./template-store.ts";
 import type { QuickJsThreadData } from "./thread-task.ts";
 import { ToolSource } from "./tool-source.ts";
 
@@ -61,7 +61,7 @@ export class QuickJsSandbox implements Sandbox {
   readonly #templates = new TemplateStore<SandboxOutcome>((key) => this.#forget(key));
   readonly #closing = new AbortController();
   /** What each tool's last call started from. */
-  readonly #last = new WeakMap<QuickJsImplementation, LastCall>();
+  readonly #last = new WeakMap<QuickJsImplementation, Template>();
   #pool: WorkerPool | Promise<WorkerPool> | undefined;
   /** There once a pool is. */
   #host: CallHost | undefined;
@@ -93,12 +93,8 @@ export class QuickJsSandbox implements Sandbox {
     if (last === undefined || this.#host === undefined || task.capabilities.fs !== undefined) {
       return this.#loadAndRun(task, limits);
     }
-    const { memoryBytes, stackBytes, hasOutside, template } = last;
-    return memoryBytes === limits.memoryBytes &&
-      stackBytes === limits.stackBytes &&
-      hasOutside === isGrantedOutside(task.capabilities) &&
-      this.#templates.use(template)
-      ? QuickJsCall.run(this.#host, task, limits, template)
+    return isKindFor(last, limits, task.capabilities) && this.#templates.use(last)
+      ? QuickJsCall.run(this.#host, task, limits, last)
       : this.#loadAndRun(task, limits);
   }
 
@@ -112,9 +108,7 @@ export class QuickJsSandbox implements Sandbox {
       const loaded = await untilAborted(this.#load(quickjs, limits, capabilities, observer), signal);
       if (loaded === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
       if ("status" in loaded) return loaded;
-      const { memoryBytes, stackBytes } = limits;
-      const hasOutside = isGrantedOutside(capabilities);
-      this.#last.set(quickjs, { memoryBytes, stackBytes, hasOutside, template: loaded });
+      this.#last.set(quickjs, loaded);
       const pool = await this.#openPool();
       this.#host ??= { pool, openEgress: this.#openEgress, closing: this.#closing.signal };
       return await QuickJsCall.run(this.#host, task, limits, loaded);
@@ -134,7 +128,7 @@ export class QuickJsSandbox implements Sandbox {
     const kind = templateKind(source.key, limits, capabilities);
     const known = this.#templates.find(kind.key);
     if (known !== undefined) return known;
-    return this.#templates.load(kind.key, limits.wallTimeMs, async () =>
+    return this.#templates.load(kind, limits.wallTimeMs, async () =>
       loadTemplate(await this.#openPool(), source, kind, limits, observer),
     );
   }
@@ -181,14 +175,6 @@ export class QuickJsSandbox implements Sandbox {
     await pool?.close();
     await this.#egress?.close();
   }
-}
-
-/** What a template depends on, and the template. */
-interface LastCall {
-  readonly memoryBytes: number;
-  readonly stackBytes: number;
-  readonly hasOutside: boolean;
-  readonly template: Template;
 }
 
 const SILENT: TaskObserver = { output: () => {}, log: () => {} };

@@ -2,39 +2,53 @@ import type { Capabilities } from "../../policy/capabilities.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
 import type { Snapshot } from "./snapshot.ts";
 
-/** A tool that was loaded, and what it was loaded under. */
-export interface Template {
-  /** Names it among all templates. */
-  readonly key: string;
-  readonly snapshot: Snapshot;
-}
-
 /** How many bytes of templates are kept; the one that was used longest ago goes first. */
 const MAX_KEPT_BYTES = 256 * 1_024 * 1_024;
 
-/** Which template of a tool a call starts from. */
+/** Which template of a tool a call starts from: what is evaluated depends on nothing else. */
 export interface TemplateKind {
   /** Names it among all templates. */
   readonly key: string;
+  readonly memoryBytes: number;
+  readonly stackBytes: number;
   /** Whether the call is granted something of the world outside. */
   readonly hasOutside: boolean;
 }
 
+/** A tool that was loaded. */
+export interface Template extends TemplateKind {
+  readonly snapshot: Snapshot;
+}
+
 /** Whether a call is granted something of the world outside. */
-export function isGrantedOutside({ net = NOTHING, fs = NOTHING }: Capabilities): boolean {
+function isGrantedOutside({ net = NOTHING, fs = NOTHING }: Capabilities): boolean {
   return net.length > 0 || fs.length > 0;
 }
 
 const NOTHING: readonly never[] = [];
 
-/** The kind of template for a call of a program: what is evaluated depends on nothing else. */
+/** The kind of template for a call of a program. */
 export function templateKind(
   source: string,
   { memoryBytes, stackBytes }: QuickJsLimits,
   capabilities: Capabilities,
 ): TemplateKind {
   const hasOutside = isGrantedOutside(capabilities);
-  return { key: `${source} ${memoryBytes} ${stackBytes}${hasOutside ? " outside" : ""}`, hasOutside };
+  const key = `${source} ${memoryBytes} ${stackBytes}${hasOutside ? " outside" : ""}`;
+  return { key, memoryBytes, stackBytes, hasOutside };
+}
+
+/** Whether a call of the same program starts from a template, too. */
+export function isKindFor(
+  { memoryBytes, stackBytes, hasOutside }: TemplateKind,
+  limits: QuickJsLimits,
+  capabilities: Capabilities,
+): boolean {
+  return (
+    memoryBytes === limits.memoryBytes &&
+    stackBytes === limits.stackBytes &&
+    hasOutside === isGrantedOutside(capabilities)
+  );
 }
 
 /** The templates of all tools, each loaded once, shared by all threads. */
@@ -74,15 +88,15 @@ export class TemplateStore<Failure> {
    * @param wallTimeMs How long it may take: who has more time must not be told that it was too long.
    */
   load(
-    key: string,
+    kind: TemplateKind,
     wallTimeMs: number,
     load: () => Promise<Snapshot | Failure>,
   ): Promise<Template | Failure> {
-    const loadingKey = `${key} ${wallTimeMs}`;
+    const loadingKey = `${kind.key} ${wallTimeMs}`;
     const known = this.#loading.get(loadingKey);
     if (known !== undefined) return known;
     const loading = load()
-      .then((loaded) => (isSnapshot(loaded) ? this.#keep({ key, snapshot: loaded }) : loaded))
+      .then((loaded) => (isSnapshot(loaded) ? this.#keep({ ...kind, snapshot: loaded }) : loaded))
       .finally(() => this.#loading.delete(loadingKey));
     this.#loading.set(loadingKey, loading);
     return loading;
