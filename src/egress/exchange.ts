@@ -1,6 +1,6 @@
+import type { Deadlines, Timed } from "../base/deadline-timer.ts";
 import type { ConnectionPools, SharedPool } from "./connection-pools.ts";
 import { ContentCodingError, DecodedTooLargeError, decodeBody } from "./content-coding.ts";
-import type { Deadlines, Timed } from "./deadlines.ts";
 import { type Contact, EgressError, type Traffic } from "./egress-error.ts";
 import { egressErrorOf } from "./failure.ts";
 import { netRulesOf } from "./net-rules.ts";

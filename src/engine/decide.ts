@@ -1,5 +1,5 @@
-import { adopt, isThenable } from "../sandboxes/thenable.ts";
-import { describeThrown } from "../sandboxes/thrown.ts";
+import { adopt, isThenable } from "../base/promises.ts";
+import { describeThrown } from "../base/thrown.ts";
 import { DEFAULT_DECISION_TIMEOUT_MS, type DispatchContext } from "./context.ts";
 import type { MaybePromise } from "./maybe-promise.ts";
 import { cancelled, denial, Refusal } from "./refusal.ts";

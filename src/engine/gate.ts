@@ -1,6 +1,6 @@
+import { describeThrown } from "../base/thrown.ts";
 import type { JsonValue } from "../json/value.ts";
 import type { ExecutionGrant } from "../policy/policy.ts";
-import { describeThrown } from "../sandboxes/thrown.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import { decide, type Question } from "./decide.ts";

@@ -1,4 +1,4 @@
-import type { Later } from "../sandboxes/thenable.ts";
+import type { Later } from "../base/promises.ts";
 
 /** A value that is there at once, or later: whoever needs no waiting shall pay for none. */
 export type MaybePromise<T> = T | Promise<T>;

@@ -1,10 +1,10 @@
 import { performance } from "node:perf_hooks";
+import type { Later } from "../base/promises.ts";
 import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
 import type { ResourceLimits } from "../policy/limits.ts";
 import type { ExecutionGrant } from "../policy/policy.ts";
 import type { Sandbox, SandboxOutcome } from "../sandboxes/sandbox.ts";
-import type { Later } from "../sandboxes/thenable.ts";
 import { readArguments } from "./arguments.ts";
 import { authorise, place } from "./authorise.ts";
 import { type ReceivedCall, receiveCall, type ToolCall } from "./call.ts";

@@ -1,3 +1,4 @@
+import type { Later } from "../base/promises.ts";
 import type { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
 import type { Capabilities, CapabilityName } from "../policy/capabilities.ts";
@@ -5,7 +6,6 @@ import type { LimitName, ResourceLimits } from "../policy/limits.ts";
 import type { SandboxMode } from "../policy/sandbox-mode.ts";
 import type { ToolImplementations } from "./implementation.ts";
 import type { LogLevel } from "./log-level.ts";
-import type { Later } from "./thenable.ts";
 
 /**
  * The contract of every sandbox; `test/contract` holds the suite that each one passes. A sandbox knows

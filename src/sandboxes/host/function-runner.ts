@@ -1,8 +1,8 @@
 import { performance } from "node:perf_hooks";
+import { isThenable, type Later, toPromise } from "../../base/promises.ts";
+import { describeThrown } from "../../base/thrown.ts";
 import { checkReturned } from "../output.ts";
 import type { Effect, ResourceUse, SandboxOutcome, SandboxTask } from "../sandbox.ts";
-import { isThenable, type Later, toPromise } from "../thenable.ts";
-import { describeThrown } from "../thrown.ts";
 import { type CallRunner, FunctionCall } from "./function-call.ts";
 import type { HostImplementation, HostInstance } from "./implementation.ts";
 

@@ -1,8 +1,8 @@
+import { describeThrown, type ThrownText } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { LogLevel } from "../log-level.ts";
 import { encodeOutput } from "../output.ts";
 import type { TaskThread } from "../threads/thread-message.ts";
-import { describeThrown, type ThrownText } from "../thrown.ts";
 import type { WorkerContext, WorkerFunction } from "./implementation.ts";
 import { loadFunction } from "./load-function.ts";
 

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { entryFile } from "../entry.ts";
+import { entryFile } from "../../base/entry-file.ts";
 import { checkOutput } from "../output.ts";
 import { outcomeOf } from "../output-outcome.ts";
 import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";

@@ -1,9 +1,10 @@
+import { entryFile } from "../../base/entry-file.ts";
+import { untilAborted } from "../../base/race.ts";
 import { Egress, type EgressOptions } from "../../egress/egress.ts";
 import type { Capabilities, CapabilityName } from "../../policy/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
 import { workspaceIsSupported } from "../../workspace/fd-path.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
-import { entryFile } from "../entry.ts";
 import type { ToolImplementations } from "../implementation.ts";
 import {
   type Sandbox,
@@ -13,7 +14,6 @@ import {
   ToolPreparationError,
 } from "../sandbox.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
-import { untilAborted } from "../until-aborted.ts";
 import { compileEngine } from "./engine-build.ts";
 import { describeLoadFailure } from "./failure.ts";
 import type { QuickJsImplementation } from "./implementation.ts";

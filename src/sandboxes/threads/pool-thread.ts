@@ -1,5 +1,5 @@
 import { MessageChannel, type ResourceLimits as ThreadLimits, Worker } from "node:worker_threads";
-import { entryFile } from "../entry.ts";
+import { entryFile } from "../../base/entry-file.ts";
 import { KeptArtifacts } from "./kept-artifacts.ts";
 import type { PoolOutcome, PoolTask, TaskHolder } from "./pool-task.ts";
 import type { FromThread, GivenTask, ThreadData, ThreadMessage } from "./thread-message.ts";

@@ -1,3 +1,4 @@
+import { LruMap } from "../../base/lru-map.ts";
 import { ToolPreparationError } from "../sandbox.ts";
 import type { CompiledCore, WasmArtifact } from "./artifact.ts";
 import { limitCoreModule } from "./core-limits.ts";
@@ -5,7 +6,6 @@ import { type CoreModule, readCoreModule } from "./core-module.ts";
 import { checkCoreName } from "./core-name.ts";
 import type { ReadComponent } from "./linking/component-reader.ts";
 import type { ComponentFunction, LinkPlan } from "./linking/link-plan.ts";
-import { LruMap } from "./lru-map.ts";
 import {
   divideMemory,
   type InstantiatedModule,

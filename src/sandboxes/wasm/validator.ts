@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, sep } from "node:path";
 import { pathToFileURL } from "node:url";
-import { entryFile } from "../entry.ts";
+import { entryFile } from "../../base/entry-file.ts";
 import { ToolPreparationError } from "../sandbox.ts";
 import { CompilationReport } from "./compilation-report.ts";
 import { VALID } from "./transpile-options.ts";

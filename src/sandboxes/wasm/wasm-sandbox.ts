@@ -1,13 +1,13 @@
+import { entryFile } from "../../base/entry-file.ts";
+import { untilAborted } from "../../base/race.ts";
 import { Egress, type EgressOptions } from "../../egress/egress.ts";
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import type { CapabilityName } from "../../policy/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
 import { workspaceIsSupported } from "../../workspace/fd-path.ts";
-import { entryFile } from "../entry.ts";
 import type { ToolImplementations } from "../implementation.ts";
 import { type Sandbox, type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
-import { untilAborted } from "../until-aborted.ts";
 import { ComponentCache, defaultCacheDirectory } from "./component-cache.ts";
 import { ComponentLoader } from "./component-loader.ts";
 import { findExport } from "./exports/find-export.ts";

@@ -1,3 +1,4 @@
+import { untilAborted } from "../../../base/race.ts";
 import {
   KeyValueFullError,
   type KeyValueStore,
@@ -7,7 +8,6 @@ import {
   MAX_VALUE_BYTES,
 } from "../../../key-value/key-value-store.ts";
 import type { Effect } from "../../sandbox.ts";
-import { untilAborted } from "../../until-aborted.ts";
 import type { GuestReply, KeyValueRequest, ServiceError } from "../host/guest-request.ts";
 
 /** What a call may use of the stores. */

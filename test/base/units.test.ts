@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseDuration, parseSize } from "../../src/policy/units.ts";
+import { parseDuration, parseSize } from "../../src/base/units.ts";
 
 test.each([
   ["250ms", 250],

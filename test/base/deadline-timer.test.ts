@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Deadlines } from "../../src/egress/deadlines.ts";
+import { Deadlines } from "../../src/base/deadline-timer.ts";
 
 const expired: string[] = [];
 const timed = (name: string, inMs: number) => ({
