@@ -1,7 +1,7 @@
+import { equalJson } from "../json/equal.ts";
 import type { JsonValue } from "../json/value.ts";
 import { isAmbiguous } from "./ambiguous-text.ts";
 import { compileGlob } from "./glob.ts";
-import { equalJson } from "./json-equal.ts";
 import { lookUp, MISSING, parsePointer, UNREACHABLE } from "./json-pointer.ts";
 import type { Condition } from "./rule.ts";
 

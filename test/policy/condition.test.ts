@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { equalJson } from "../../src/json/equal.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { compileCondition, type Match } from "../../src/policy/condition.ts";
-import { equalJson } from "../../src/policy/json-equal.ts";
 import type { Condition } from "../../src/policy/rule.ts";
 
 function match(condition: Condition, value: JsonValue): Match {

@@ -1,5 +1,5 @@
+import { parseEndpoint } from "../../http-template/http-url.ts";
 import { isJsonObject } from "../../json/value.ts";
-import { parseEndpoint } from "./endpoint-url.ts";
 import { type ExecutorImplementation, parseExecutors } from "./executor-address.ts";
 import { type HttpImplementation, httpProblem } from "./http-implementation.ts";
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonValue } from "../json/value.ts";
+import { isJsonObject, type JsonValue } from "./value.ts";
 
 /** Tells whether two JSON values are the same: members in any order, items in theirs, `1` as `1.0`. */
 export function equalJson(a: JsonValue, b: JsonValue): boolean {

@@ -1,6 +1,6 @@
-import { headerProblem } from "../../egress/request-check.ts";
-import { isJsonObject, type JsonObject } from "../../json/value.ts";
-import { ArgumentPlaceError, TemplateError } from "./template-error.ts";
+import { headerProblem } from "../egress/request-check.ts";
+import { isJsonObject, type JsonObject } from "../json/value.ts";
+import { ArgumentPlaceError, TemplateError } from "../sandboxes/remote/template-error.ts";
 
 /** Headers in which arguments and secrets have their places. */
 export interface HeaderTemplates {

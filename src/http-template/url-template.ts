@@ -1,7 +1,7 @@
 import { type PrimitiveValue, parseTemplate } from "url-template";
-import type { JsonObject, JsonValue } from "../../json/value.ts";
-import { parseEndpoint } from "./endpoint-url.ts";
-import { ArgumentPlaceError, TemplateError } from "./template-error.ts";
+import type { JsonObject, JsonValue } from "../json/value.ts";
+import { ArgumentPlaceError, TemplateError } from "../sandboxes/remote/template-error.ts";
+import { parseEndpoint } from "./http-url.ts";
 
 /** What a URI template takes: values, lists of values, maps of values. */
 type Expandable = PrimitiveValue | PrimitiveValue[] | Record<string, PrimitiveValue>;
