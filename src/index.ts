@@ -2,7 +2,6 @@ export { ConfigError, type Problem } from "./config/problem.ts";
 export type { Resolve } from "./egress/checked-lookup.ts";
 export type { EgressOptions } from "./egress/egress.ts";
 export type { ToolCall } from "./engine/call.ts";
-export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "./engine/content.ts";
 export type { DispatchContext } from "./engine/context.ts";
 export { ToolDispatchEngine } from "./engine/engine.ts";
 export { ERROR_CODES, type ErrorCode, type ToolError } from "./engine/errors.ts";
@@ -58,8 +57,6 @@ export type {
   RulePolicyOptions,
 } from "./policy/rule.ts";
 export { RulePolicy } from "./policy/rule-policy.ts";
-export type { SandboxMode } from "./policy/sandbox-mode.ts";
-export type { SideEffects } from "./policy/side-effects.ts";
 export { aiSdkProtocol } from "./protocols/ai-sdk.ts";
 export { AiSdkToolError, aiSdkToolSet } from "./protocols/ai-sdk-tool-set.ts";
 export { anthropicMessagesProtocol } from "./protocols/anthropic-messages.ts";
@@ -74,31 +71,7 @@ export { openAiChatProtocol } from "./protocols/openai-chat.ts";
 export { openAiResponsesProtocol } from "./protocols/openai-responses.ts";
 export type { Protocol, ToolOffer, ToToolsOptions } from "./protocols/protocol.ts";
 export { ProtocolError } from "./protocols/protocol-error.ts";
-export type {
-  HostContext,
-  HostFactory,
-  HostFunction,
-  HostImplementation,
-  HostInstance,
-  HostLogger,
-  WorkerContext,
-  WorkerFunction,
-  WorkerImplementation,
-} from "./sandboxes/host/implementation.ts";
-export type { ToolImplementations } from "./sandboxes/implementation.ts";
-export type { LogLevel } from "./sandboxes/log-level.ts";
-export type {
-  QuickJsFile,
-  QuickJsImplementation,
-  QuickJsSource,
-} from "./sandboxes/quickjs/implementation.ts";
-export type { ExecutorImplementation } from "./sandboxes/remote/executor-address.ts";
 export type { ExecutorCredentials } from "./sandboxes/remote/executor-credentials.ts";
-export type { HttpImplementation, HttpResponseRules } from "./sandboxes/remote/http-implementation.ts";
-export type {
-  EndpointImplementation,
-  RemoteImplementation,
-} from "./sandboxes/remote/implementation.ts";
 export type { SecretSource } from "./sandboxes/remote/secrets.ts";
 export { openSandboxes, type Sandboxes, type SandboxesOptions } from "./sandboxes/router.ts";
 export {
@@ -122,7 +95,6 @@ export type {
   InspectedImport,
 } from "./sandboxes/wasm/exports/inspect-component.ts";
 export { componentTools, inspectComponent } from "./sandboxes/wasm/exports/load-on-use.ts";
-export type { WasmImplementation } from "./sandboxes/wasm/implementation.ts";
 export type { ArgumentRules } from "./schema/argument-rules.ts";
 export {
   type NormalizedSchema,
@@ -132,3 +104,31 @@ export {
 } from "./schema/normalize.ts";
 export { SchemaError, type SchemaProblem } from "./schema/schema-error.ts";
 export type { DialectName } from "./schema/type-names.ts";
+export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "./tool/content.ts";
+export type { ExecutorImplementation } from "./tool/executor-address.ts";
+export type {
+  HostContext,
+  HostFactory,
+  HostFunction,
+  HostImplementation,
+  HostInstance,
+  HostLogger,
+  WorkerContext,
+  WorkerFunction,
+  WorkerImplementation,
+} from "./tool/host-implementation.ts";
+export type { ToolImplementations } from "./tool/implementations.ts";
+export type { LogLevel } from "./tool/log-level.ts";
+export type {
+  QuickJsFile,
+  QuickJsImplementation,
+  QuickJsSource,
+} from "./tool/quickjs-implementation.ts";
+export type {
+  EndpointImplementation,
+  RemoteImplementation,
+} from "./tool/remote-implementation.ts";
+export type { HttpImplementation, HttpResponseRules } from "./tool/remote-problems.ts";
+export type { SandboxMode } from "./tool/sandbox-mode.ts";
+export type { SideEffects } from "./tool/side-effects.ts";
+export type { WasmImplementation } from "./tool/wasm-implementation.ts";

@@ -1,7 +1,7 @@
 import { formatProblem, type Problem } from "../config/problem.ts";
-import type { WorkerImplementation } from "../sandboxes/host/implementation.ts";
-import { sandboxesOf } from "../sandboxes/implementation.ts";
 import { openSandboxes, type Sandboxes } from "../sandboxes/router.ts";
+import type { WorkerImplementation } from "../tool/host-implementation.ts";
+import { sandboxesOf } from "../tool/implementations.ts";
 import type { Command } from "./command-line.ts";
 import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "./exit-code.ts";
 import { type Config, type ConfiguredTool, loadConfig } from "./load-config.ts";

@@ -1,8 +1,8 @@
 import { compileShape, type Shape } from "../config/shape.ts";
 import type { JsonObject } from "../json/value.ts";
-import { SIDE_EFFECTS } from "../policy/side-effects.ts";
-import type { RemoteImplementation } from "../sandboxes/remote/implementation.ts";
 import { DIALECTS, type DialectName } from "../schema/type-names.ts";
+import type { RemoteImplementation } from "../tool/remote-implementation.ts";
+import { SIDE_EFFECTS } from "../tool/side-effects.ts";
 
 const TEXT: JsonObject = { type: "string", minLength: 1 };
 

@@ -5,7 +5,7 @@ import { isJsonObject } from "../json/value.ts";
 import { loadPolicyFile } from "../policy/load-policy-file.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import { readPolicy } from "../policy/policy-file.ts";
-import { sandboxesOf } from "../sandboxes/implementation.ts";
+import { sandboxesOf } from "../tool/implementations.ts";
 import { pathBeside } from "./beside.ts";
 
 /** A policy, unless it has errors, and what there is to say of it. */

@@ -1,5 +1,5 @@
+import { type ContentBlock, contentText, isContentOutput } from "../tool/content.ts";
 import type { ToolCall } from "./call.ts";
-import { type ContentBlock, contentText, isContentOutput } from "./content.ts";
 import type { ToolExecution } from "./execution.ts";
 
 /** The assistant's half of the pair: the calls that have a result. */

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import type { ResourceLimits } from "../policy/limits.ts";
-import type { SandboxMode } from "../policy/sandbox-mode.ts";
 import type { Effect, SandboxOutcome } from "../sandboxes/sandbox.ts";
-import { contentText, isContentOutput } from "./content.ts";
+import { contentText, isContentOutput } from "../tool/content.ts";
+import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import {
   CANCELLED_TEXT,
   type DispatchFailure,

@@ -1,7 +1,6 @@
 import { copyJson } from "../json/copy.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
 import type { PolicySubject } from "../policy/policy.ts";
-import { sandboxesOf } from "../sandboxes/implementation.ts";
 import {
   type ArgumentRules,
   argumentRuleProblems,
@@ -9,6 +8,7 @@ import {
 } from "../schema/argument-rules.ts";
 import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
 import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
+import { sandboxesOf } from "../tool/implementations.ts";
 import type { Placement } from "./placement.ts";
 import { type Tool, toolProblems } from "./tool.ts";
 

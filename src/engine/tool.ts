@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from "../json/value.ts";
-import { SIDE_EFFECTS, type SideEffects } from "../policy/side-effects.ts";
-import type { ToolImplementations } from "../sandboxes/implementation.ts";
-import { implementationProblems } from "../sandboxes/implementation-problems.ts";
 import { type ArgumentRules, argumentRuleProblems } from "../schema/argument-rules.ts";
+import { implementationProblems } from "../tool/implementation-problems.ts";
+import type { ToolImplementations } from "../tool/implementations.ts";
+import { SIDE_EFFECTS, type SideEffects } from "../tool/side-effects.ts";
 
 /** What a model is told of a tool, and where it can run: at least one implementation. */
 export interface Tool<Input = never> extends ToolImplementations<Input>, ArgumentRules {

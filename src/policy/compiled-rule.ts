@@ -1,9 +1,9 @@
 import type { JsonValue } from "../json/value.ts";
+import type { SideEffects } from "../tool/side-effects.ts";
 import { compileCondition, type InputTest, type Match } from "./condition.ts";
 import { compileNamePattern, type NamePattern } from "./name-pattern.ts";
 import { ask, type Decision, deny, type PolicySubject } from "./policy.ts";
 import type { AllowedUse, Rule, RuleMatch } from "./rule.ts";
-import type { SideEffects } from "./side-effects.ts";
 
 /** Which calls a rule is about, ready to be asked. */
 export class RuleMatcher {

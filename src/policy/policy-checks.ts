@@ -2,14 +2,14 @@ import type { Problem } from "../config/problem.ts";
 import type { ConfigPath, ConfigSource } from "../config/source.ts";
 import { suggest } from "../config/suggest.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import type { SideEffects } from "../tool/side-effects.ts";
 import { RuleMatcher } from "./compiled-rule.ts";
 import { parsePointer } from "./json-pointer.ts";
 import { compileNamePattern } from "./name-pattern.ts";
 import type { Condition, Rule } from "./rule.ts";
 import { ruleName } from "./rule-flaws.ts";
-import type { SandboxMode } from "./sandbox-mode.ts";
 import { findInSchema } from "./schema-path.ts";
-import type { SideEffects } from "./side-effects.ts";
 
 /** What the checks need to know of a registered tool. */
 export interface PolicyTool {

@@ -1,8 +1,8 @@
 import type { JsonValue } from "../json/value.ts";
+import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import type { SideEffects } from "../tool/side-effects.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { ResourceLimits } from "./limits.ts";
-import type { SandboxMode } from "./sandbox-mode.ts";
-import type { SideEffects } from "./side-effects.ts";
 
 /** What is to be done with the calls that match, one of three ways. */
 export type Rule = AllowRule | DenyRule | AskRule;

@@ -1,4 +1,4 @@
-import type { ContentBlock } from "../engine/content.ts";
+import type { ContentBlock } from "../tool/content.ts";
 import { describeImage, isShowable, toText } from "./text.ts";
 
 /** The output of a call as AI SDK 7 has it (`ToolResultOutput`). */

@@ -1,10 +1,10 @@
 import type { ToolCall } from "../engine/call.ts";
-import { isContentOutput } from "../engine/content.ts";
 import type { DispatchContext } from "../engine/context.ts";
 import { ToolDispatchEngine } from "../engine/engine.ts";
 import type { ToolExecution } from "../engine/execution.ts";
 import { toToolResult } from "../engine/messages.ts";
 import type { JsonValue } from "../json/value.ts";
+import { isContentOutput } from "../tool/content.ts";
 import { type AiSdkDefinition, aiSdkProtocol } from "./ai-sdk.ts";
 import { type AiSdkOutput, toAiSdkOutput } from "./ai-sdk-output.ts";
 import type { ToolOffer, ToToolsOptions } from "./protocol.ts";

@@ -1,8 +1,8 @@
 import type { ToolCall } from "../engine/call.ts";
-import type { ContentBlock } from "../engine/content.ts";
 import type { ToolResult } from "../engine/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import type { JsonObject } from "../json/value.ts";
+import type { ContentBlock } from "../tool/content.ts";
 import { readMessagesEvent } from "./anthropic-stream.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";
 import { createProtocol } from "./create-protocol.ts";

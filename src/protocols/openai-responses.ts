@@ -1,7 +1,7 @@
 import type { ToolCall } from "../engine/call.ts";
-import type { ContentBlock } from "../engine/content.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
+import type { ContentBlock } from "../tool/content.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";
 import type { CallCollector } from "./call-collector.ts";
 import { createProtocol } from "./create-protocol.ts";

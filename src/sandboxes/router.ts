@@ -1,8 +1,8 @@
 import type { EgressOptions } from "../egress/egress.ts";
 import type { KeyValueStores } from "../key-value/key-value-store.ts";
-import type { SandboxMode } from "../policy/sandbox-mode.ts";
+import { sandboxesOf, type ToolImplementations } from "../tool/implementations.ts";
+import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
-import { sandboxesOf, type ToolImplementations } from "./implementation.ts";
 import { checkCredentials, type ExecutorCredentials } from "./remote/executor-credentials.ts";
 import type { SecretSource } from "./remote/secrets.ts";
 import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./sandbox.ts";

@@ -5,8 +5,8 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import type { ResourceLimits } from "../../src/policy/limits.ts";
 import { allow } from "../../src/policy/policy.ts";
-import type { ToolImplementations } from "../../src/sandboxes/implementation.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/router.ts";
+import type { ToolImplementations } from "../../src/tool/implementations.ts";
 import { type Behaviour, TARGETS, type Target } from "./targets.ts";
 
 const engine = new ToolDispatchEngine();

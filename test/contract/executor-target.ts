@@ -1,8 +1,8 @@
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { Executor } from "../../src/executor/executor.ts";
 import { allow } from "../../src/policy/policy.ts";
-import type { ToolImplementations } from "../../src/sandboxes/implementation.ts";
 import { openSandboxes } from "../../src/sandboxes/router.ts";
+import type { ToolImplementations } from "../../src/tool/implementations.ts";
 import type { Target } from "./targets.ts";
 
 /** The tools of another target, each behind an executor of its own: the suite calls them all by one name. */

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Capabilities } from "../../src/policy/capabilities.ts";
-import type { SandboxMode } from "../../src/policy/sandbox-mode.ts";
-import type { ToolImplementations } from "../../src/sandboxes/implementation.ts";
+import type { ToolImplementations } from "../../src/tool/implementations.ts";
+import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { executorTarget } from "./executor-target.ts";
 
 /** What a tool of the contract suite does, whatever it is made of. */

@@ -6,7 +6,7 @@ import type { Tool } from "../../src/engine/tool.ts";
 import type { CanonicalJson } from "../../src/json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { allow, type PolicyRequest } from "../../src/policy/policy.ts";
-import type { SandboxMode } from "../../src/policy/sandbox-mode.ts";
+import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";
 
 const inputSchema = {

@@ -6,8 +6,8 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
-import type { HostFunction } from "../../src/sandboxes/host/implementation.ts";
 import { openSandboxes } from "../../src/sandboxes/router.ts";
+import type { HostFunction } from "../../src/tool/host-implementation.ts";
 
 /** A host tool named `tool` that takes any object. */
 export function hostTool(host: HostFunction<JsonObject>, more: Partial<Tool> = {}): Tool {

@@ -6,8 +6,8 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import { allow } from "../../src/policy/policy.ts";
-import type { ToolImplementations } from "../../src/sandboxes/implementation.ts";
 import { openSandboxes } from "../../src/sandboxes/router.ts";
+import type { ToolImplementations } from "../../src/tool/implementations.ts";
 import { contractComponent } from "../fixtures/wasm/contract-component.ts";
 
 const worker = new URL("../fixtures/worker/contract.ts", import.meta.url);

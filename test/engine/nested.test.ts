@@ -12,8 +12,8 @@ import {
   type GrantOptions,
   type PolicyRequest,
 } from "../../src/policy/policy.ts";
-import type { ToolImplementations } from "../../src/sandboxes/implementation.ts";
 import { openSandboxes } from "../../src/sandboxes/router.ts";
+import type { ToolImplementations } from "../../src/tool/implementations.ts";
 import { startExecutor } from "../executor/harness.ts";
 import { recordEvents } from "./helpers.ts";
 

@@ -6,8 +6,8 @@ import { LIMIT_NAMES } from "../../src/policy/limits.ts";
 import type { Decision, PolicySubject } from "../../src/policy/policy.ts";
 import type { AllowedUse, Condition, Rule } from "../../src/policy/rule.ts";
 import { RulePolicy } from "../../src/policy/rule-policy.ts";
-import { SANDBOX_MODES } from "../../src/policy/sandbox-mode.ts";
-import { SIDE_EFFECTS } from "../../src/policy/side-effects.ts";
+import { SANDBOX_MODES } from "../../src/tool/sandbox-mode.ts";
+import { SIDE_EFFECTS } from "../../src/tool/side-effects.ts";
 
 // Few names, paths and values, so that rules and calls meet often.
 const subject: fc.Arbitrary<PolicySubject> = fc.record({

@@ -5,7 +5,7 @@ import { readComponentBytes } from "../../sandboxes/wasm/component-bytes.ts";
 import { type ComponentTool, componentTools } from "../../sandboxes/wasm/exports/component-tools.ts";
 import { type InspectedImport, inspectComponent } from "../../sandboxes/wasm/exports/inspect-component.ts";
 import { GUEST_CALL } from "../../sandboxes/wasm/guest-interface.ts";
-import type { WasmImplementation } from "../../sandboxes/wasm/implementation.ts";
+import type { WasmImplementation } from "../../tool/wasm-implementation.ts";
 import { listNames, shorten } from "./bounded-text.ts";
 import { isChosen, whyNone } from "./component-tool.ts";
 

@@ -1,9 +1,9 @@
 import { describeThrown, type ThrownText } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
-import type { LogLevel } from "../log-level.ts";
+import type { WorkerContext, WorkerFunction } from "../../tool/host-implementation.ts";
+import type { LogLevel } from "../../tool/log-level.ts";
 import { encodeOutput } from "../output.ts";
 import type { TaskThread } from "../threads/thread-message.ts";
-import type { WorkerContext, WorkerFunction } from "./implementation.ts";
 import { loadFunction } from "./load-function.ts";
 
 /** What the thread is told of a call. */

@@ -1,4 +1,4 @@
-import type { LogLevel } from "../log-level.ts";
+import type { LogLevel } from "../../tool/log-level.ts";
 import type { ThreadLog } from "../threads/thread-log.ts";
 import type { GuestProgram } from "./guest.ts";
 import { GuestFiles } from "./guest-files.ts";

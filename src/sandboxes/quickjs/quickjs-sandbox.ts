@@ -3,9 +3,10 @@ import { untilAborted } from "../../base/race.ts";
 import { Egress, type EgressOptions } from "../../egress/egress.ts";
 import type { Capabilities, CapabilityName } from "../../policy/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
+import type { ToolImplementations } from "../../tool/implementations.ts";
+import type { QuickJsImplementation } from "../../tool/quickjs-implementation.ts";
 import { workspaceIsSupported } from "../../workspace/fd-path.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
-import type { ToolImplementations } from "../implementation.ts";
 import {
   type Sandbox,
   type SandboxOutcome,
@@ -16,7 +17,6 @@ import {
 import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
 import { compileEngine } from "./engine-build.ts";
 import { describeLoadFailure } from "./failure.ts";
-import type { QuickJsImplementation } from "./implementation.ts";
 import { notStarted } from "./outcome.ts";
 import { type CallHost, QuickJsCall } from "./quickjs-call.ts";
 import { completeLimits, DEFAULT_LIMITS, type QuickJsLimits, unenforceableLimit } from "./quickjs-limits.ts";

@@ -5,9 +5,9 @@ import { compileUrl } from "../../http-template/url-template.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { isJsonObject } from "../../json/value.ts";
 import type { NetGrant } from "../../policy/net-grant.ts";
+import type { EndpointImplementation } from "../../tool/remote-implementation.ts";
+import type { HttpImplementation, HttpResponseRules } from "../../tool/remote-problems.ts";
 import type { SandboxTask } from "../sandbox.ts";
-import type { HttpImplementation, HttpResponseRules } from "./http-implementation.ts";
-import type { EndpointImplementation } from "./implementation.ts";
 import type { Secrets } from "./secrets.ts";
 import { TemplateError } from "./template-error.ts";
 

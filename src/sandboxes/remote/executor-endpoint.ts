@@ -9,7 +9,7 @@ import {
 import type { Pool } from "undici";
 import { DISPATCH_PATH, JSON_MEDIA_TYPE, READY_PATH, STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { signRequest } from "../../remote-protocol/sign-request.ts";
-import type { ExecutorAddress } from "./executor-address.ts";
+import type { ExecutorAddress } from "../../tool/executor-address.ts";
 import { openConnections } from "./executor-connections.ts";
 import type { CheckedCredentials } from "./executor-credentials.ts";
 import { type ExchangeEnd, ExecutorExchange, type ExecutorRequest } from "./executor-exchange.ts";

@@ -3,11 +3,11 @@ import { EgressError, type Traffic } from "../../egress/egress-error.ts";
 import type { EgressResponse } from "../../egress/request.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../policy/json-pointer.ts";
+import type { HttpResponseRules } from "../../tool/remote-problems.ts";
 import { checkOutput } from "../output.ts";
 import type { Effect, ResourceUse, SandboxOutcome } from "../sandbox.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { noResponseText, statusFailure } from "./failure.ts";
-import type { HttpResponseRules } from "./http-implementation.ts";
 import { redactBody, redactJson, SecretDeniedError, SecretError, type Secrets } from "./secrets.ts";
 import { ArgumentPlaceError, TemplateError } from "./template-error.ts";
 

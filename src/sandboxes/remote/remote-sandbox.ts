@@ -1,13 +1,13 @@
 import { Egress, type EgressOptions } from "../../egress/egress.ts";
 import { CAPABILITY_NAMES, type CapabilityName } from "../../policy/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
-import type { ToolImplementations } from "../implementation.ts";
+import type { ExecutorImplementation } from "../../tool/executor-address.ts";
+import type { ToolImplementations } from "../../tool/implementations.ts";
+import type { RemoteImplementation } from "../../tool/remote-implementation.ts";
 import { type Sandbox, type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
 import { compileEndpoint, type Endpoint } from "./endpoint.ts";
-import type { ExecutorImplementation } from "./executor-address.ts";
 import type { ExecutorClient } from "./executor-client.ts";
 import type { CheckedCredentials } from "./executor-credentials.ts";
-import type { RemoteImplementation } from "./implementation.ts";
 import {
   type EndpointCall,
   endedBeforeSending,

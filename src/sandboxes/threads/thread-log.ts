@@ -1,4 +1,4 @@
-import type { LogLevel } from "../log-level.ts";
+import type { LogLevel } from "../../tool/log-level.ts";
 import type { TaskThread } from "./thread-message.ts";
 
 /** What one call may log; what comes after is left out. */

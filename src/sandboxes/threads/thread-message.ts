@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import type { LogLevel } from "../log-level.ts";
+import type { LogLevel } from "../../tool/log-level.ts";
 
 /** What each thread of a pool finds in its `workerData`. */
 export interface ThreadData<Data = unknown> {

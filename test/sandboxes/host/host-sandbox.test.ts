@@ -7,8 +7,8 @@ import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { ResourceLimits } from "../../../src/policy/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import { HostSandbox } from "../../../src/sandboxes/host/host-sandbox.ts";
-import type { HostContext, HostInstance } from "../../../src/sandboxes/host/implementation.ts";
 import type { SandboxOutcome, SandboxTask } from "../../../src/sandboxes/sandbox.ts";
+import type { HostContext, HostInstance } from "../../../src/tool/host-implementation.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../../engine/helpers.ts";
 
 async function run(

@@ -6,8 +6,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/execution.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
 import { allow } from "../../../src/policy/policy.ts";
-import type { QuickJsImplementation } from "../../../src/sandboxes/quickjs/implementation.ts";
 import { openSandboxes } from "../../../src/sandboxes/router.ts";
+import type { QuickJsImplementation } from "../../../src/tool/quickjs-implementation.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });

@@ -10,8 +10,8 @@ import type { JsonObject } from "../../../src/json/value.ts";
 import type { Capabilities } from "../../../src/policy/capabilities.ts";
 import type { ResourceLimits } from "../../../src/policy/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
-import type { HttpImplementation } from "../../../src/sandboxes/remote/http-implementation.ts";
 import { openSandboxes } from "../../../src/sandboxes/router.ts";
+import type { HttpImplementation } from "../../../src/tool/remote-problems.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
 
 const SECRET = 'p"ss/wörd\\1'.replace("ö", "o");

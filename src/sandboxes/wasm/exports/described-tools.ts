@@ -1,5 +1,6 @@
 import { CanonicalJson } from "../../../json/canonical.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
 import {
   type SandboxOutcome,
   type SandboxRouter,
@@ -8,7 +9,6 @@ import {
   ToolPreparationError,
 } from "../../sandbox.ts";
 import { GUEST_DESCRIBE } from "../guest-interface.ts";
-import type { WasmImplementation } from "../implementation.ts";
 import { LastLines } from "./last-lines.ts";
 
 /** A component has this long to tell what its tools are. */

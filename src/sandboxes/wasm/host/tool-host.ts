@@ -1,4 +1,4 @@
-import type { LogLevel } from "../../log-level.ts";
+import type { LogLevel } from "../../../tool/log-level.ts";
 import type { WasiMembers } from "../wasi/members.ts";
 import type { CurrentCall } from "./current-call.ts";
 

@@ -1,5 +1,5 @@
+import type { LogLevel } from "../../../tool/log-level.ts";
 import { Workspace } from "../../../workspace/workspace.ts";
-import type { LogLevel } from "../../log-level.ts";
 import type { TaggedValue } from "../abi/value.ts";
 import { monotonicClock, wallClock } from "./clocks.ts";
 import { deniedInterface } from "./denied.ts";

@@ -1,7 +1,7 @@
-import { parseEndpoint } from "../../http-template/http-url.ts";
-import { isJsonObject } from "../../json/value.ts";
+import { parseEndpoint } from "../http-template/http-url.ts";
+import { isJsonObject } from "../json/value.ts";
 import { type ExecutorImplementation, parseExecutors } from "./executor-address.ts";
-import { type HttpImplementation, httpProblem } from "./http-implementation.ts";
+import { type HttpImplementation, httpProblem } from "./remote-problems.ts";
 
 /** A tool that runs elsewhere: on executors, behind the embedder's own endpoint, or behind any other one. */
 export type RemoteImplementation =

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../json/value.ts";
-import { IMPLEMENTATION_NAMES, type ToolImplementations } from "./implementation.ts";
-import { remoteProblem } from "./remote/implementation.ts";
+import { IMPLEMENTATION_NAMES, type ToolImplementations } from "./implementations.ts";
+import { remoteProblem } from "./remote-implementation.ts";
 
 /** Every reason why implementations cannot be registered, whatever they are. Nothing is read or run. */
 export function implementationProblems(implementations: ToolImplementations): readonly string[] {

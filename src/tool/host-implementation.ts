@@ -1,5 +1,5 @@
-import type { JsonValue } from "../../json/value.ts";
-import type { LogLevel } from "../log-level.ts";
+import type { JsonValue } from "../json/value.ts";
+import type { LogLevel } from "./log-level.ts";
 
 /** What a host function gets beside its input. Each member works by itself: `(input, { signal, onOutput }) => …`. */
 export interface HostContext {

@@ -1,9 +1,9 @@
-import { methodProblem } from "../../egress/request-check.ts";
-import { compileHeaders } from "../../http-template/header-template.ts";
-import { compileUrl } from "../../http-template/url-template.ts";
-import { isJsonObject, type JsonValue } from "../../json/value.ts";
-import { POINTER_PATTERN } from "../../policy/json-pointer.ts";
-import { TemplateError } from "./template-error.ts";
+import { methodProblem } from "../egress/request-check.ts";
+import { compileHeaders } from "../http-template/header-template.ts";
+import { compileUrl } from "../http-template/url-template.ts";
+import { isJsonObject, type JsonValue } from "../json/value.ts";
+import { POINTER_PATTERN } from "../policy/json-pointer.ts";
+import { TemplateError } from "../sandboxes/remote/template-error.ts";
 
 /**
  * Any HTTP endpoint as a tool. The grant must name the endpoint's origin (`net`) and every secret (`secrets`).

@@ -1,8 +1,8 @@
-import type { SandboxMode } from "../policy/sandbox-mode.ts";
-import type { HostImplementation, WorkerImplementation } from "./host/implementation.ts";
-import type { QuickJsImplementation } from "./quickjs/implementation.ts";
-import type { RemoteImplementation } from "./remote/implementation.ts";
-import type { WasmImplementation } from "./wasm/implementation.ts";
+import type { HostImplementation, WorkerImplementation } from "./host-implementation.ts";
+import type { QuickJsImplementation } from "./quickjs-implementation.ts";
+import type { RemoteImplementation } from "./remote-implementation.ts";
+import type { SandboxMode } from "./sandbox-mode.ts";
+import type { WasmImplementation } from "./wasm-implementation.ts";
 
 /** A tool's implementations: one for each sandbox in which it can run. `worker` is the host's thread. */
 export interface ToolImplementations<Input = never> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { parseExecutors } from "../../../src/sandboxes/remote/executor-address.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { parseExecutors } from "../../src/tool/executor-address.ts";
 
 describe("an executor's address", () => {
   test.each([
