@@ -71,9 +71,6 @@ export { openAiChatProtocol } from "./protocols/openai-chat.ts";
 export { openAiResponsesProtocol } from "./protocols/openai-responses.ts";
 export type { Protocol, ToolOffer, ToToolsOptions } from "./protocols/protocol.ts";
 export { ProtocolError } from "./protocols/protocol-error.ts";
-export type { ExecutorCredentials } from "./sandboxes/remote/executor-credentials.ts";
-export type { SecretSource } from "./sandboxes/remote/secrets.ts";
-export { openSandboxes, type Sandboxes, type SandboxesOptions } from "./sandboxes/router.ts";
 export {
   type CallTool,
   type Effect,
@@ -86,7 +83,10 @@ export {
   type SandboxTask,
   type TaskObserver,
   ToolPreparationError,
-} from "./sandboxes/sandbox.ts";
+} from "./sandboxes/contract/sandbox.ts";
+export type { ExecutorCredentials } from "./sandboxes/remote/executor-credentials.ts";
+export type { SecretSource } from "./sandboxes/remote/secrets.ts";
+export { openSandboxes, type Sandboxes, type SandboxesOptions } from "./sandboxes/router.ts";
 export type { WorkerPoolOptions } from "./sandboxes/threads/worker-pool.ts";
 export type { ComponentTool, ComponentTools } from "./sandboxes/wasm/exports/component-tools.ts";
 export type {

@@ -4,7 +4,7 @@ import type { JsonValue } from "../json/value.ts";
 import type { CapabilityName } from "../policy/capabilities.ts";
 import type { ResourceLimits } from "../policy/limits.ts";
 import { checkGrant, type Decision, type ExecutionGrant, type PolicyRequest } from "../policy/policy.ts";
-import type { Sandbox } from "../sandboxes/sandbox.ts";
+import type { Sandbox } from "../sandboxes/contract/sandbox.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import { decide, type Question } from "./decide.ts";

@@ -1,5 +1,5 @@
 import type { RuntimePolicy } from "../policy/policy.ts";
-import type { SandboxRouter } from "../sandboxes/sandbox.ts";
+import type { SandboxRouter } from "../sandboxes/contract/sandbox.ts";
 import type { EventStream } from "./events.ts";
 import type { AgentHooks } from "./hooks.ts";
 import type { ToolRegistry } from "./registry.ts";

@@ -1,5 +1,5 @@
 import { formatDuration, formatLimit, type LimitName, type ResourceLimits } from "../policy/limits.ts";
-import type { Effect } from "../sandboxes/sandbox.ts";
+import type { Effect } from "../sandboxes/contract/sandbox.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 
 /** The closed set of codes that a failed call can carry. */

@@ -2,7 +2,7 @@ import { commonCapabilities } from "../policy/capabilities.ts";
 import { LIMIT_NAMES, type LimitName, type ResourceLimits, strictestLimits } from "../policy/limits.ts";
 import { compileNamePattern } from "../policy/name-pattern.ts";
 import { checkGrant, type ExecutionGrant } from "../policy/policy.ts";
-import type { CallTool, NestedResult, Sandbox } from "../sandboxes/sandbox.ts";
+import type { CallTool, NestedResult, Sandbox } from "../sandboxes/contract/sandbox.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import { abortedByHookText } from "./errors.ts";

@@ -4,7 +4,7 @@ import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
 import type { ResourceLimits } from "../policy/limits.ts";
 import type { ExecutionGrant } from "../policy/policy.ts";
-import type { Sandbox, SandboxOutcome } from "../sandboxes/sandbox.ts";
+import type { Sandbox, SandboxOutcome } from "../sandboxes/contract/sandbox.ts";
 import { readArguments } from "./arguments.ts";
 import { authorise, place } from "./authorise.ts";
 import { type ReceivedCall, receiveCall, type ToolCall } from "./call.ts";

@@ -1,5 +1,5 @@
 import { describeThrown } from "../base/thrown.ts";
-import type { Effect } from "../sandboxes/sandbox.ts";
+import type { Effect } from "../sandboxes/contract/sandbox.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import {
   CANCELLED_TEXT,

@@ -1,6 +1,6 @@
 import type { CanonicalJson } from "../json/canonical.ts";
 import type { ExecutionGrant } from "../policy/policy.ts";
-import type { TaskObserver } from "../sandboxes/sandbox.ts";
+import type { TaskObserver } from "../sandboxes/contract/sandbox.ts";
 import type { LogLevel } from "../tool/log-level.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";

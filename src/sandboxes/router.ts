@@ -2,10 +2,10 @@ import type { EgressOptions } from "../egress/egress.ts";
 import type { KeyValueStores } from "../key-value/key-value-store.ts";
 import { sandboxesOf, type ToolImplementations } from "../tool/implementations.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./contract/sandbox.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
 import { checkCredentials, type ExecutorCredentials } from "./remote/executor-credentials.ts";
 import type { SecretSource } from "./remote/secrets.ts";
-import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./sandbox.ts";
 import type { WorkerPoolOptions } from "./threads/worker-pool.ts";
 
 /** How the sandboxes are opened. */

@@ -4,7 +4,7 @@ import net, { type AddressInfo, isIP, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
-import type { SandboxOutcome } from "../../src/sandboxes/sandbox.ts";
+import type { SandboxOutcome } from "../../src/sandboxes/contract/sandbox.ts";
 import { WasmSandbox } from "../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { outsideComponent } from "../fixtures/wasm/outside-component.ts";
 import { wasmTask } from "../fixtures/wasm/task.ts";

@@ -4,7 +4,7 @@ import { boundGrant, boundLimits } from "../../src/engine/upper-bound.ts";
 import { checkCapabilities } from "../../src/policy/capabilities.ts";
 import { checkLimits, LIMIT_NAMES, type ResourceLimits } from "../../src/policy/limits.ts";
 import { checkGrant } from "../../src/policy/policy.ts";
-import type { Sandbox } from "../../src/sandboxes/sandbox.ts";
+import type { Sandbox } from "../../src/sandboxes/contract/sandbox.ts";
 
 const limits: fc.Arbitrary<ResourceLimits> = fc
   .dictionary(fc.constantFrom(...LIMIT_NAMES), fc.integer({ min: 1, max: 9 }))

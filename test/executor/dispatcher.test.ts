@@ -6,7 +6,7 @@ import { Dispatcher } from "../../src/executor/dispatcher.ts";
 import { completeLimits, type ExecutorLimits } from "../../src/executor/limits.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import type { DispatchRequest } from "../../src/remote-protocol/messages.ts";
-import type { SandboxOutcome } from "../../src/sandboxes/sandbox.ts";
+import type { SandboxOutcome } from "../../src/sandboxes/contract/sandbox.ts";
 import { until } from "./harness.ts";
 import { SlowlyEnding } from "./slowly-ending.ts";
 

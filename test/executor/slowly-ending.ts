@@ -1,4 +1,4 @@
-import type { Sandbox, SandboxOutcome, SandboxTask } from "../../src/sandboxes/sandbox.ts";
+import type { Sandbox, SandboxOutcome, SandboxTask } from "../../src/sandboxes/contract/sandbox.ts";
 
 /** A sandbox that takes its time to end what was cancelled: until the test says what it left behind. */
 export class SlowlyEnding implements Sandbox {

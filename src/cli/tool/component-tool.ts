@@ -1,4 +1,4 @@
-import type { SandboxRouter } from "../../sandboxes/sandbox.ts";
+import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
 import {
   type ComponentTool,
   type ComponentTools,

@@ -1,6 +1,6 @@
 import type { HostContext, HostLogger } from "../../tool/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
-import type { SandboxTask } from "../sandbox.ts";
+import type { SandboxTask } from "../contract/sandbox.ts";
 
 /** What a call's context asks of whoever runs it. */
 export interface CallRunner {

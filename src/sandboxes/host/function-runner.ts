@@ -2,8 +2,8 @@ import { performance } from "node:perf_hooks";
 import { isThenable, type Later, toPromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type { HostImplementation, HostInstance } from "../../tool/host-implementation.ts";
-import { checkReturned } from "../output.ts";
-import type { Effect, ResourceUse, SandboxOutcome, SandboxTask } from "../sandbox.ts";
+import { checkReturned } from "../contract/output.ts";
+import type { Effect, ResourceUse, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
 import { type CallRunner, FunctionCall } from "./function-call.ts";
 
 /** How long a tool that was told to stop may take, before the call ends without it. */

@@ -2,7 +2,12 @@ import type { Later } from "../../base/promises.ts";
 import type { CapabilityName } from "../../policy/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
-import { type Sandbox, type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
+import {
+  type Sandbox,
+  type SandboxOutcome,
+  type SandboxTask,
+  ToolPreparationError,
+} from "../contract/sandbox.ts";
 import type { WorkerPoolOptions } from "../threads/worker-pool.ts";
 import { FunctionRunner } from "./function-runner.ts";
 import type { WorkerRunner } from "./worker-runner.ts";

@@ -2,7 +2,7 @@ import { describeThrown, type ThrownText } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { WorkerContext, WorkerFunction } from "../../tool/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
-import { encodeOutput } from "../output.ts";
+import { encodeOutput } from "../contract/output.ts";
 import type { TaskThread } from "../threads/thread-message.ts";
 import { loadFunction } from "./load-function.ts";
 

@@ -1,9 +1,9 @@
 import { stat } from "node:fs/promises";
 import { entryFile } from "../../base/entry-file.ts";
 import type { WorkerImplementation } from "../../tool/host-implementation.ts";
-import { checkOutput } from "../output.ts";
-import { outcomeOf } from "../output-outcome.ts";
-import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
+import { checkOutput } from "../contract/output.ts";
+import { outcomeOf } from "../contract/output-outcome.ts";
+import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../contract/sandbox.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
 import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";

@@ -1,5 +1,5 @@
 import type { Egress } from "../../egress/egress.ts";
-import type { Effect, ResourceUse, SandboxTask } from "../sandbox.ts";
+import type { Effect, ResourceUse, SandboxTask } from "../contract/sandbox.ts";
 import { FetchRequests } from "./fetch-requests.ts";
 import type { GuestReply, GuestRequest, GuestResult } from "./guest-request.ts";
 import { NestedCalls } from "./nested-calls.ts";

@@ -1,4 +1,4 @@
-import type { CallTool, Effect, NestedResult } from "../sandbox.ts";
+import type { CallTool, Effect, NestedResult } from "../contract/sandbox.ts";
 import type { ToolRequest } from "./guest-request.ts";
 
 /** The calls that one guest makes to other tools. */

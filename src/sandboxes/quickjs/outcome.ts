@@ -1,6 +1,6 @@
-import { checkOutput } from "../output.ts";
-import { outcomeOf } from "../output-outcome.ts";
-import type { Effect, ResourceUse, SandboxOutcome } from "../sandbox.ts";
+import { checkOutput } from "../contract/output.ts";
+import { outcomeOf } from "../contract/output-outcome.ts";
+import type { Effect, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import { readFailure } from "./failure.ts";
 import type { QuickJsAnswer } from "./thread-task.ts";

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { Egress } from "../../egress/egress.ts";
 import type { DirectoryGrant } from "../../policy/directory-grant.ts";
-import type { Effect, SandboxOutcome, SandboxTask } from "../sandbox.ts";
+import type { Effect, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
 import type { Artifact, PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";

@@ -13,7 +13,7 @@ import {
   type SandboxTask,
   type TaskObserver,
   ToolPreparationError,
-} from "../sandbox.ts";
+} from "../contract/sandbox.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
 import { compileEngine } from "./engine-build.ts";
 import { describeLoadFailure } from "./failure.ts";

@@ -1,5 +1,5 @@
-import type { SandboxOutcome, TaskObserver } from "../sandbox.ts";
-import { ToolPreparationError } from "../sandbox.ts";
+import type { SandboxOutcome, TaskObserver } from "../contract/sandbox.ts";
+import { ToolPreparationError } from "../contract/sandbox.ts";
 import { DEFAULT_LOG_BUDGET } from "../threads/thread-log.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
 import { readOutcome } from "./outcome.ts";

@@ -3,7 +3,7 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { QuickJsImplementation } from "../../tool/quickjs-implementation.ts";
-import { ToolPreparationError } from "../sandbox.ts";
+import { ToolPreparationError } from "../contract/sandbox.ts";
 import type { GuestProgram } from "./guest.ts";
 import { isTypeScript, stripTypes } from "./typescript.ts";
 

@@ -7,7 +7,7 @@ import { isJsonObject } from "../../json/value.ts";
 import type { NetGrant } from "../../policy/net-grant.ts";
 import type { EndpointImplementation } from "../../tool/remote-implementation.ts";
 import type { HttpImplementation, HttpResponseRules } from "../../tool/remote-problems.ts";
-import type { SandboxTask } from "../sandbox.ts";
+import type { SandboxTask } from "../contract/sandbox.ts";
 import type { Secrets } from "./secrets.ts";
 import { TemplateError } from "./template-error.ts";
 

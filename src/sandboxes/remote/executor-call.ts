@@ -1,7 +1,7 @@
 import type { Contact, Traffic } from "../../egress/egress-error.ts";
 import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../policy/limits.ts";
 import { writeDispatchRequest } from "../../remote-protocol/bodies.ts";
-import type { ResourceUse, SandboxOutcome, SandboxTask } from "../sandbox.ts";
+import type { ResourceUse, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
 import type { ExecutorClock, TimedCall } from "./executor-clock.ts";
 import type { ExecutorEndpoint } from "./executor-endpoint.ts";
 import type { ExchangeEnd, ExecutorExchange } from "./executor-exchange.ts";

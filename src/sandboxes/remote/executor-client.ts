@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { shapeProblem } from "../../remote-protocol/shapes.ts";
 import { type ExecutorImplementation, parseExecutors } from "../../tool/executor-address.ts";
-import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
+import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../contract/sandbox.ts";
 import { ExecutorCall, type OwnLimits } from "./executor-call.ts";
 import { ExecutorClock } from "./executor-clock.ts";
 import { type CheckedCredentials, NO_CREDENTIALS } from "./executor-credentials.ts";

@@ -1,5 +1,5 @@
 import type { EgressError } from "../../egress/egress-error.ts";
-import type { RefusalReason, ResourceUse, SandboxOutcome } from "../sandbox.ts";
+import type { RefusalReason, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
 import { failureText } from "./executor-failure.ts";
 
 /** What one request came to. */

@@ -4,7 +4,12 @@ import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../po
 import type { ExecutorImplementation } from "../../tool/executor-address.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { RemoteImplementation } from "../../tool/remote-implementation.ts";
-import { type Sandbox, type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
+import {
+  type Sandbox,
+  type SandboxOutcome,
+  type SandboxTask,
+  ToolPreparationError,
+} from "../contract/sandbox.ts";
 import { compileEndpoint, type Endpoint } from "./endpoint.ts";
 import type { ExecutorClient } from "./executor-client.ts";
 import type { CheckedCredentials } from "./executor-credentials.ts";

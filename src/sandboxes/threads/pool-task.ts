@@ -1,4 +1,4 @@
-import type { TaskObserver } from "../sandbox.ts";
+import type { TaskObserver } from "../contract/sandbox.ts";
 
 /** What a pool is told of one task. */
 export interface PoolTaskOptions {

@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import type { WasmImplementation } from "../../tool/wasm-implementation.ts";
-import { ToolPreparationError } from "../sandbox.ts";
+import { ToolPreparationError } from "../contract/sandbox.ts";
 import { MAX_COMPONENT_BYTES } from "./component-gate.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { ToolPreparationError } from "../sandbox.ts";
+import { ToolPreparationError } from "../contract/sandbox.ts";
 import { BinaryReader, isComponent, isCoreModule, sections } from "./binary-reader.ts";
 import { readCoreModule, refuseTooManyDefinitions } from "./core-module.ts";
 import { checkCoreName } from "./core-name.ts";

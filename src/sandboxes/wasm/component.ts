@@ -1,5 +1,5 @@
 import { LruMap } from "../../base/lru-map.ts";
-import { ToolPreparationError } from "../sandbox.ts";
+import { ToolPreparationError } from "../contract/sandbox.ts";
 import type { CompiledCore, WasmArtifact } from "./artifact.ts";
 import { limitCoreModule } from "./core-limits.ts";
 import { type CoreModule, readCoreModule } from "./core-module.ts";

@@ -1,4 +1,4 @@
-import { ToolPreparationError } from "../sandbox.ts";
+import { ToolPreparationError } from "../contract/sandbox.ts";
 import { BinaryReader, isCoreModule, sections } from "./binary-reader.ts";
 import { checkCoreName, checkExportName } from "./core-name.ts";
 import { offsetBytes } from "./data-offsets.ts";

@@ -1,7 +1,7 @@
 import type { ResourceLimits } from "../../policy/limits.ts";
-import { checkOutput } from "../output.ts";
-import { outcomeOf } from "../output-outcome.ts";
-import type { Effect, ResourceUse, SandboxOutcome } from "../sandbox.ts";
+import { checkOutput } from "../contract/output.ts";
+import { outcomeOf } from "../contract/output-outcome.ts";
+import type { Effect, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import type { WasmAnswer } from "./thread-task.ts";
 

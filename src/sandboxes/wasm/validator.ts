@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { entryFile } from "../../base/entry-file.ts";
-import { ToolPreparationError } from "../sandbox.ts";
+import { ToolPreparationError } from "../contract/sandbox.ts";
 import { CompilationReport } from "./compilation-report.ts";
 import { VALID } from "./transpile-options.ts";
 

@@ -1,7 +1,7 @@
 import type { Capabilities } from "../../policy/capabilities.ts";
 import type { DirectoryGrant } from "../../policy/directory-grant.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
-import type { SandboxOutcome, SandboxTask } from "../sandbox.ts";
+import type { SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
 import type { PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
 import type { CappedComponent } from "./component.ts";

@@ -7,7 +7,12 @@ import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { WasmImplementation } from "../../tool/wasm-implementation.ts";
 import { workspaceIsSupported } from "../../workspace/fd-path.ts";
-import { type Sandbox, type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../sandbox.ts";
+import {
+  type Sandbox,
+  type SandboxOutcome,
+  type SandboxTask,
+  ToolPreparationError,
+} from "../contract/sandbox.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
 import { ComponentCache, defaultCacheDirectory } from "./component-cache.ts";
 import { ComponentLoader } from "./component-loader.ts";

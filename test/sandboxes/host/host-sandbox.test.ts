@@ -6,8 +6,8 @@ import type { ToolExecution } from "../../../src/engine/execution.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { ResourceLimits } from "../../../src/policy/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
+import type { SandboxOutcome, SandboxTask } from "../../../src/sandboxes/contract/sandbox.ts";
 import { HostSandbox } from "../../../src/sandboxes/host/host-sandbox.ts";
-import type { SandboxOutcome, SandboxTask } from "../../../src/sandboxes/sandbox.ts";
 import type { HostContext, HostInstance } from "../../../src/tool/host-implementation.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../../engine/helpers.ts";
 

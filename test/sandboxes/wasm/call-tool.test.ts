@@ -8,8 +8,8 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
 import type { ResourceLimits } from "../../../src/policy/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
+import type { SandboxRouter } from "../../../src/sandboxes/contract/sandbox.ts";
 import { HostSandbox } from "../../../src/sandboxes/host/host-sandbox.ts";
-import type { SandboxRouter } from "../../../src/sandboxes/sandbox.ts";
 import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { outsideComponent } from "../../fixtures/wasm/outside-component.ts";
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ToolPreparationError } from "../../../src/sandboxes/sandbox.ts";
+import { ToolPreparationError } from "../../../src/sandboxes/contract/sandbox.ts";
 import { passComponentGate } from "../../../src/sandboxes/wasm/component-gate.ts";
 import { contractComponent } from "../../fixtures/wasm/contract-component.ts";
 import { wasiComponent } from "../../fixtures/wasm/wasi-component.ts";

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
 import type { ResourceLimits } from "../../../src/policy/limits.ts";
 import type { NetGrant } from "../../../src/policy/net-grant.ts";
-import type { SandboxOutcome } from "../../../src/sandboxes/sandbox.ts";
+import type { SandboxOutcome } from "../../../src/sandboxes/contract/sandbox.ts";
 import { BodyBudget } from "../../../src/sandboxes/wasm/wasi/http/body-budget.ts";
 import { Fields } from "../../../src/sandboxes/wasm/wasi/http/fields.ts";
 import { IncomingResponse } from "../../../src/sandboxes/wasm/wasi/http/incoming-response.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { KeyValueStores } from "../../../src/key-value/key-value-store.ts";
 import { MemoryKeyValue } from "../../../src/key-value/memory-key-value.ts";
-import type { SandboxOutcome, SandboxTask } from "../../../src/sandboxes/sandbox.ts";
+import type { SandboxOutcome, SandboxTask } from "../../../src/sandboxes/contract/sandbox.ts";
 import type { CurrentCall } from "../../../src/sandboxes/wasm/host/current-call.ts";
 import { keyValue } from "../../../src/sandboxes/wasm/host/key-value.ts";
 import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { afterAll, describe, expect, test } from "vitest";
 import { wrap } from "../../../examples/quickstart/wasm/build.ts";
-import { ToolPreparationError } from "../../../src/sandboxes/sandbox.ts";
+import { ToolPreparationError } from "../../../src/sandboxes/contract/sandbox.ts";
 import { Validator } from "../../../src/sandboxes/wasm/validator.ts";
 import { contractComponent } from "../../fixtures/wasm/contract-component.ts";
 

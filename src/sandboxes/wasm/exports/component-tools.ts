@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../json/value.ts";
 import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
-import type { SandboxRouter } from "../../sandbox.ts";
+import type { SandboxRouter } from "../../contract/sandbox.ts";
 import { readComponentBytes } from "../component-bytes.ts";
 import { passComponentGate } from "../component-gate.ts";
 import { GUEST_CALL, GUEST_DESCRIBE } from "../guest-interface.ts";

@@ -7,7 +7,7 @@ import {
   type SandboxTask,
   type TaskObserver,
   ToolPreparationError,
-} from "../../sandbox.ts";
+} from "../../contract/sandbox.ts";
 import { GUEST_DESCRIBE } from "../guest-interface.ts";
 import { LastLines } from "./last-lines.ts";
 

@@ -1,4 +1,4 @@
-import type { TaskObserver } from "../../sandbox.ts";
+import type { TaskObserver } from "../../contract/sandbox.ts";
 
 const MAX_LINES = 16;
 /** In UTF-16 code units. */

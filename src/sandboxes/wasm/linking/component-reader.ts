@@ -1,4 +1,4 @@
-import { ToolPreparationError } from "../../sandbox.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { BinaryReader, sections } from "../binary-reader.ts";
 import { refuseTooManyDefinitions } from "../core-module.ts";
 import { readAlias } from "./alias-reader.ts";

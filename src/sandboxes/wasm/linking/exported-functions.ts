@@ -1,4 +1,4 @@
-import { ToolPreparationError } from "../../sandbox.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { ComponentFunction } from "./link-plan.ts";
 import type { Exports } from "./scope.ts";
 import { functionSize } from "./type-size.ts";

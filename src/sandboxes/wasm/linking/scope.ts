@@ -1,4 +1,4 @@
-import { ToolPreparationError } from "../../sandbox.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { ComponentFunction, CoreItem, CoreNamespace } from "./link-plan.ts";
 import type { FunctionType, ResourceType, ValueType } from "./value-type.ts";
 

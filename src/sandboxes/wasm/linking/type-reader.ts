@@ -1,4 +1,4 @@
-import { ToolPreparationError } from "../../sandbox.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { BinaryReader } from "../binary-reader.ts";
 import type { TypeDefinition } from "./scope.ts";
 import { Scope } from "./scope.ts";

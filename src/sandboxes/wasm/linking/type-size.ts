@@ -1,4 +1,4 @@
-import { ToolPreparationError } from "../../sandbox.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { casesOf, type FunctionType, fieldsOf, type ValueType } from "./value-type.ts";
 
 /** How much a type may hold, written out: a few bytes of a component can describe a type without end. */

@@ -1,7 +1,7 @@
 import type { Egress } from "../../../egress/egress.ts";
 import type { KeyValueStores } from "../../../key-value/key-value-store.ts";
 import { MAX_WALL_TIME_MS } from "../../../policy/limits.ts";
-import type { Effect, ResourceUse, SandboxTask } from "../../sandbox.ts";
+import type { Effect, ResourceUse, SandboxTask } from "../../contract/sandbox.ts";
 import type { GuestReply, GuestRequest } from "../host/guest-request.ts";
 import { HttpService } from "./http-service.ts";
 import { KeyValueService } from "./key-value-service.ts";

@@ -7,7 +7,7 @@ import {
   MAX_LISTED_KEYS,
   MAX_VALUE_BYTES,
 } from "../../../key-value/key-value-store.ts";
-import type { Effect } from "../../sandbox.ts";
+import type { Effect } from "../../contract/sandbox.ts";
 import type { GuestReply, KeyValueRequest, ServiceError } from "../host/guest-request.ts";
 
 /** What a call may use of the stores. */

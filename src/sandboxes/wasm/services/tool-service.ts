@@ -1,4 +1,4 @@
-import type { CallTool, Effect } from "../../sandbox.ts";
+import type { CallTool, Effect } from "../../contract/sandbox.ts";
 import type { GuestReply, ServiceError, ToolRequest } from "../host/guest-request.ts";
 
 /** The error codes of `sandgate:tool/tools` (`wit/tool.wit`), by the engine's. */

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ToolPreparationError } from "../../../../src/sandboxes/sandbox.ts";
+import { ToolPreparationError } from "../../../../src/sandboxes/contract/sandbox.ts";
 import { Component } from "../../../../src/sandboxes/wasm/component.ts";
 import { ComponentInstance } from "../../../../src/sandboxes/wasm/instance.ts";
 import { LiftBudget } from "../../../../src/sandboxes/wasm/lift-budget.ts";

@@ -1,5 +1,5 @@
-import { copyPlain, type PlainCopy } from "../json/plain-copy.ts";
-import { freezeJson, type JsonValue, JsonValueError } from "../json/value.ts";
+import { copyPlain, type PlainCopy } from "../../json/plain-copy.ts";
+import { freezeJson, type JsonValue, JsonValueError } from "../../json/value.ts";
 
 /** A tool's output after it crossed the border: a fresh frozen tree, or why it is none. */
 export type CheckedOutput = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkOutput, checkReturned } from "../../src/sandboxes/output.ts";
+import { checkOutput, checkReturned } from "../../../src/sandboxes/contract/output.ts";
 
 const OVERFLOWED = "Tool returned an output that is refused: a number that is too large for a double";
 

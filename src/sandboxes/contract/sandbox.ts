@@ -1,11 +1,11 @@
-import type { Later } from "../base/promises.ts";
-import type { CanonicalJson } from "../json/canonical.ts";
-import type { JsonValue } from "../json/value.ts";
-import type { Capabilities, CapabilityName } from "../policy/capabilities.ts";
-import type { LimitName, ResourceLimits } from "../policy/limits.ts";
-import type { ToolImplementations } from "../tool/implementations.ts";
-import type { LogLevel } from "../tool/log-level.ts";
-import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import type { Later } from "../../base/promises.ts";
+import type { CanonicalJson } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { Capabilities, CapabilityName } from "../../policy/capabilities.ts";
+import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
+import type { ToolImplementations } from "../../tool/implementations.ts";
+import type { LogLevel } from "../../tool/log-level.ts";
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 
 /**
  * The contract of every sandbox; `test/contract` holds the suite that each one passes. A sandbox knows
