@@ -13,12 +13,12 @@ import {
   type SandboxTask,
   ToolPreparationError,
 } from "../contract/sandbox.ts";
+import type { Outside } from "../guest-services/call-services.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
 import { ComponentCache, defaultCacheDirectory } from "./component-cache.ts";
 import { ComponentLoader } from "./component-loader.ts";
 import { findExport } from "./exports/find-export.ts";
 import { memoryExceeded, unavailable } from "./outcome.ts";
-import type { Outside } from "./services/call-services.ts";
 import { type ReadyTool, runWasmCall } from "./wasm-call.ts";
 import { unenforceableLimit, WASM_DEFAULTS } from "./wasm-limits.ts";
 

@@ -1,6 +1,6 @@
+import type { GuestReply, GuestRequest } from "../../guest-services/service-request.ts";
 import { DEFAULT_LOG_BUDGET, ThreadLog } from "../../threads/thread-log.ts";
 import type { TaskThread } from "../../threads/thread-message.ts";
-import type { GuestReply, GuestRequest } from "./guest-request.ts";
 
 /** What a call may use of its thread. */
 export interface CallLimits {

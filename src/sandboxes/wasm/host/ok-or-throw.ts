@@ -1,4 +1,4 @@
-import type { GuestReply } from "./guest-request.ts";
+import type { GuestReply } from "../../guest-services/service-request.ts";
 
 /** What was asked for. An error is thrown as what it is for a component: the `err` of a result. */
 export function okOrThrow<Value>(reply: GuestReply<Value, object>): Value {

@@ -1,6 +1,6 @@
+import type { HttpReply } from "../../../guest-services/service-request.ts";
 import type { TaggedValue } from "../../abi/value.ts";
 import type { CurrentCall } from "../../host/current-call.ts";
-import type { HttpReply } from "../../host/guest-request.ts";
 import type { WasiMembers } from "../members.ts";
 import { type BodyBudget, BodyBudgetError } from "./body-budget.ts";
 import { FutureIncomingResponse } from "./future-response.ts";

@@ -1,5 +1,5 @@
+import type { HttpReply } from "../../../guest-services/service-request.ts";
 import type { TaggedValue } from "../../abi/value.ts";
-import type { HttpReply } from "../../host/guest-request.ts";
 import { Pollable } from "../poll.ts";
 import { InputStream, IoError } from "../streams.ts";
 import type { BodyBudget } from "./body-budget.ts";

@@ -1,4 +1,4 @@
-import type { EgressResponse } from "../egress/request.ts";
+import type { EgressResponse } from "../../egress/request.ts";
 
 /** What no longer fits once a body is decoded (RFC 9110, section 8.4). */
 const OF_THE_CODING: readonly string[] = ["content-encoding", "content-length"];

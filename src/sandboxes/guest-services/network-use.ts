@@ -1,4 +1,4 @@
-import type { Contact, Traffic } from "../egress/egress-error.ts";
+import type { Contact, Traffic } from "../../egress/egress-error.ts";
 
 /** What the requests of one call sent and received over the network. */
 export class NetUse {

@@ -1,5 +1,5 @@
-import type { CallTool, Effect } from "../../contract/sandbox.ts";
-import type { GuestReply, ServiceError, ToolRequest } from "../host/guest-request.ts";
+import type { CallTool, Effect } from "../contract/sandbox.ts";
+import type { GuestReply, ServiceError, ToolRequest } from "./service-request.ts";
 
 /** The error codes of `sandgate:tool/tools` (`wit/tool.wit`), by the engine's. */
 const CODES: ReadonlyMap<string, string> = new Map(

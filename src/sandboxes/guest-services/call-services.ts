@@ -1,10 +1,10 @@
-import type { Egress } from "../../../egress/egress.ts";
-import type { KeyValueStores } from "../../../key-value/key-value-store.ts";
-import { MAX_WALL_TIME_MS } from "../../../policy/limits.ts";
-import type { Effect, ResourceUse, SandboxTask } from "../../contract/sandbox.ts";
-import type { GuestReply, GuestRequest } from "../host/guest-request.ts";
+import type { Egress } from "../../egress/egress.ts";
+import type { KeyValueStores } from "../../key-value/key-value-store.ts";
+import { MAX_WALL_TIME_MS } from "../../policy/limits.ts";
+import type { Effect, ResourceUse, SandboxTask } from "../contract/sandbox.ts";
 import { HttpService } from "./http-service.ts";
 import { KeyValueService } from "./key-value-service.ts";
+import type { GuestReply, GuestRequest } from "./service-request.ts";
 import { ToolService } from "./tool-service.ts";
 
 /** What the sandbox has that calls may be granted a part of. */

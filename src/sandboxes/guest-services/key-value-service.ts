@@ -1,4 +1,4 @@
-import { untilAborted } from "../../../base/race.ts";
+import { untilAborted } from "../../base/race.ts";
 import {
   KeyValueFullError,
   type KeyValueStore,
@@ -6,9 +6,9 @@ import {
   MAX_KEY_BYTES,
   MAX_LISTED_KEYS,
   MAX_VALUE_BYTES,
-} from "../../../key-value/key-value-store.ts";
-import type { Effect } from "../../contract/sandbox.ts";
-import type { GuestReply, KeyValueRequest, ServiceError } from "../host/guest-request.ts";
+} from "../../key-value/key-value-store.ts";
+import type { Effect } from "../contract/sandbox.ts";
+import type { GuestReply, KeyValueRequest, ServiceError } from "./service-request.ts";
 
 /** What a call may use of the stores. */
 export interface KeyValueScope {

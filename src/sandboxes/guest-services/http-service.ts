@@ -1,11 +1,11 @@
-import type { Egress } from "../../../egress/egress.ts";
-import { EgressError, type EgressErrorCode, type Traffic } from "../../../egress/egress-error.ts";
-import type { NetGrant } from "../../../policy/net-grant.ts";
-import type { Effect } from "../../contract/sandbox.ts";
-import { NetUse } from "../../net-use.ts";
-import { responseFields } from "../../response-fields.ts";
-import type { TaggedValue } from "../abi/value.ts";
-import type { GuestReply, HttpReply, HttpRequest } from "../host/guest-request.ts";
+import type { Egress } from "../../egress/egress.ts";
+import { EgressError, type EgressErrorCode, type Traffic } from "../../egress/egress-error.ts";
+import type { NetGrant } from "../../policy/net-grant.ts";
+import type { Effect } from "../contract/sandbox.ts";
+import type { TaggedValue } from "../wasm/abi/value.ts";
+import { NetUse } from "./network-use.ts";
+import { responseFields } from "./response-fields.ts";
+import type { GuestReply, HttpReply, HttpRequest } from "./service-request.ts";
 
 /** What a call may use of the network. */
 export interface HttpScope {
