@@ -1,5 +1,5 @@
+import type { MemoryCap } from "./core-module/memory-budget.ts";
 import type { LinkPlan } from "./linking/link-plan.ts";
-import type { MemoryCap } from "./memory-budget.ts";
 
 /** A component made ready for one memory cap: what a thread needs to run it. Modules cross by reference. */
 export interface WasmArtifact {

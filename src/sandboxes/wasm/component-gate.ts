@@ -1,7 +1,7 @@
 import { ToolPreparationError } from "../contract/sandbox.ts";
-import { BinaryReader, isComponent, isCoreModule, sections } from "./binary-reader.ts";
-import { readCoreModule, refuseTooManyDefinitions } from "./core-module.ts";
-import { checkCoreName } from "./core-name.ts";
+import { BinaryReader, isComponent, isCoreModule, sections } from "./core-module/binary-reader.ts";
+import { readCoreModule, refuseTooManyDefinitions } from "./core-module/core-module.ts";
+import { checkCoreName } from "./core-module/core-name.ts";
 import { checkImport } from "./wasi/interfaces.ts";
 
 /** The largest component, in bytes. */

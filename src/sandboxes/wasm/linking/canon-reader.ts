@@ -1,5 +1,5 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import type { BinaryReader } from "../binary-reader.ts";
+import type { BinaryReader } from "../core-module/binary-reader.ts";
 import type { CanonicalOptions } from "./link-plan.ts";
 import type { Scope } from "./scope.ts";
 

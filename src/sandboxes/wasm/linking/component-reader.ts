@@ -1,6 +1,6 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import { BinaryReader, sections } from "../binary-reader.ts";
-import { refuseTooManyDefinitions } from "../core-module.ts";
+import { BinaryReader, sections } from "../core-module/binary-reader.ts";
+import { refuseTooManyDefinitions } from "../core-module/core-module.ts";
 import { readAlias } from "./alias-reader.ts";
 import { readCanon } from "./canon-reader.ts";
 import { readDefinition, readExport } from "./definition-reader.ts";

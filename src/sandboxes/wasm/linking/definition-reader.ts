@@ -1,5 +1,5 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import type { BinaryReader } from "../binary-reader.ts";
+import type { BinaryReader } from "../core-module/binary-reader.ts";
 import { readExternalName, readExternalType } from "./external-type.ts";
 import type { Definition, Scope } from "./scope.ts";
 

@@ -1,5 +1,5 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import type { BinaryReader } from "../binary-reader.ts";
+import type { BinaryReader } from "../core-module/binary-reader.ts";
 import type { TypeDefinition } from "./scope.ts";
 import { Scope } from "./scope.ts";
 import { checkTypeSize } from "./type-size.ts";

@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
-import { BinaryReader } from "../../../src/sandboxes/wasm/binary-reader.ts";
-import { readCoreModule } from "../../../src/sandboxes/wasm/core-module.ts";
-import { INSTRUCTION, readInstruction } from "../../../src/sandboxes/wasm/instructions.ts";
-import { readComponent } from "../../../src/sandboxes/wasm/linking/component-reader.ts";
-import { contractComponent } from "../../fixtures/wasm/contract-component.ts";
-import { outsideComponent } from "../../fixtures/wasm/outside-component.ts";
+import { BinaryReader } from "../../../../src/sandboxes/wasm/core-module/binary-reader.ts";
+import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
+import { INSTRUCTION, readInstruction } from "../../../../src/sandboxes/wasm/core-module/instructions.ts";
+import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";
+import { contractComponent } from "../../../fixtures/wasm/contract-component.ts";
+import { outsideComponent } from "../../../fixtures/wasm/outside-component.ts";
 
 /** The instructions of every function of a core module; `undefined` for one that is not known. */
 function bodies(binary: Uint8Array): (number | undefined)[][] {

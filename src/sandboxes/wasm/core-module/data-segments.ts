@@ -1,4 +1,4 @@
-import { ToolPreparationError } from "../contract/sandbox.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { BinaryReader } from "./binary-reader.ts";
 import { INSTRUCTION, readInstruction } from "./instructions.ts";
 

@@ -1,7 +1,7 @@
-import { ToolPreparationError } from "../contract/sandbox.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { BinaryReader, isCoreModule, sections } from "./binary-reader.ts";
 import { checkCoreName, checkExportName } from "./core-name.ts";
-import { offsetBytes } from "./data-offsets.ts";
+import { offsetBytes } from "./data-segments.ts";
 
 /** How large a memory (in pages of 64 KiB) or a table (in elements) is at first, and may become. */
 export interface Limits {

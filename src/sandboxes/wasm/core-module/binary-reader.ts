@@ -1,4 +1,4 @@
-import { ToolPreparationError } from "../contract/sandbox.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 

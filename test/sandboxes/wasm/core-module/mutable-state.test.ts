@@ -1,7 +1,7 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
-import { readCoreModule } from "../../../src/sandboxes/wasm/core-module.ts";
-import { mutableGlobals } from "../../../src/sandboxes/wasm/mutable-state.ts";
+import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
+import { mutableGlobals } from "../../../../src/sandboxes/wasm/core-module/mutable-state.ts";
 
 async function globalsOf(fields: string): Promise<readonly number[] | undefined> {
   return mutableGlobals(readCoreModule(await parse(`(module ${fields})`)));

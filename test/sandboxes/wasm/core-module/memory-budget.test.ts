@@ -5,7 +5,7 @@ import {
   type InstantiatedModule,
   initialMemoryBytes,
   PAGE_BYTES,
-} from "../../../src/sandboxes/wasm/memory-budget.ts";
+} from "../../../../src/sandboxes/wasm/core-module/memory-budget.ts";
 
 function withMemories(...memories: { min: number; max: number | undefined }[]): InstantiatedModule {
   return { module: { memories, tables: [] }, instances: 1 };

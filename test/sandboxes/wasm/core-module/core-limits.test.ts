@@ -1,7 +1,7 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { limitCoreModule, memoryExportName } from "../../../src/sandboxes/wasm/core-limits.ts";
+import { limitCoreModule, memoryExportName } from "../../../../src/sandboxes/wasm/core-module/core-limits.ts";
 
 async function instantiate(
   wat: string,

@@ -1,4 +1,4 @@
-import { ToolPreparationError } from "../contract/sandbox.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 
 /**
  * What core-module names may be made of. jco writes them into JavaScript text, between single quotes and

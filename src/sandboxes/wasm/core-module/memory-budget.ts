@@ -1,4 +1,4 @@
-import { ToolPreparationError } from "../contract/sandbox.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { CoreModule } from "./core-module.ts";
 
 /** Bytes of a page of linear memory. */
