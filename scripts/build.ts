@@ -14,7 +14,7 @@ const ALONE = globSync(
   [
     "sandboxes/threads/thread-main.ts",
     "sandboxes/*/worker-entry.ts",
-    "sandboxes/wasm/{transpile-child,resource-watch}.ts",
+    "sandboxes/wasm/component/{transpile-child,resource-watch}.ts",
   ],
   { cwd: "src" },
 ).map((file) => file.replace(/\.ts$/, ""));

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { Component } from "../../src/sandboxes/wasm/component.ts";
+import { Component } from "../../src/sandboxes/wasm/component/component.ts";
 import { GUEST_CALL, guestArguments, readGuestResult } from "../../src/sandboxes/wasm/guest-interface.ts";
 import { ComponentInstance } from "../../src/sandboxes/wasm/instance.ts";
 import { LiftBudget } from "../../src/sandboxes/wasm/lift-budget.ts";

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { $init, generate } from "@bytecodealliance/jco-transpile/component";
 import { openSandboxes } from "sandgate";
-import { Component } from "../../src/sandboxes/wasm/component.ts";
-import { passComponentGate } from "../../src/sandboxes/wasm/component-gate.ts";
+import { Component } from "../../src/sandboxes/wasm/component/component.ts";
+import { passComponentGate } from "../../src/sandboxes/wasm/component/gate.ts";
+import { Validator } from "../../src/sandboxes/wasm/component/validator.ts";
 import { describedTools } from "../../src/sandboxes/wasm/exports/described-tools.ts";
 import { readComponent } from "../../src/sandboxes/wasm/linking/component-reader.ts";
-import { Validator } from "../../src/sandboxes/wasm/validator.ts";
 import { contractComponent } from "../../test/fixtures/wasm/contract-component.ts";
 import type { Case, OpenCase, Question } from "../harness/case.ts";
 

@@ -1,7 +1,7 @@
 import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
 import { ToolPreparationError } from "../../sandboxes/contract/sandbox.ts";
 import type { Sandboxes } from "../../sandboxes/router.ts";
-import { readComponentBytes } from "../../sandboxes/wasm/component-bytes.ts";
+import { readComponentBytes } from "../../sandboxes/wasm/component/bytes.ts";
 import { type ComponentTool, componentTools } from "../../sandboxes/wasm/exports/component-tools.ts";
 import { type InspectedImport, inspectComponent } from "../../sandboxes/wasm/exports/inspect-component.ts";
 import { GUEST_CALL } from "../../sandboxes/wasm/guest-interface.ts";

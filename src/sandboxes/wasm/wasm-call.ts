@@ -5,7 +5,7 @@ import type { SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
 import { CallServices, type Outside } from "../guest-services/call-services.ts";
 import type { PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
-import type { CappedComponent } from "./component.ts";
+import type { CappedComponent } from "./component/component.ts";
 import { type DoneOutside, readOutcome } from "./outcome.ts";
 import type { WasmAnswer, WasmTask } from "./thread-task.ts";
 import type { WasiGrant } from "./wasi/grant.ts";

@@ -15,8 +15,8 @@ import {
 } from "../contract/sandbox.ts";
 import type { Outside } from "../guest-services/call-services.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
-import { ComponentCache, defaultCacheDirectory } from "./component-cache.ts";
-import { ComponentLoader } from "./component-loader.ts";
+import { ComponentCache, defaultCacheDirectory } from "./component/cache.ts";
+import { ComponentLoader } from "./component/loader.ts";
 import { findExport } from "./exports/find-export.ts";
 import { memoryExceeded, unavailable } from "./outcome.ts";
 import { type ReadyTool, runWasmCall } from "./wasm-call.ts";

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../json/value.ts";
 import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
 import type { SandboxRouter } from "../../contract/sandbox.ts";
-import { readComponentBytes } from "../component-bytes.ts";
-import { passComponentGate } from "../component-gate.ts";
+import { readComponentBytes } from "../component/bytes.ts";
+import { passComponentGate } from "../component/gate.ts";
 import { GUEST_CALL, GUEST_DESCRIBE } from "../guest-interface.ts";
 import { readComponent } from "../linking/component-reader.ts";
 import type { ComponentFunction } from "../linking/link-plan.ts";

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../json/value.ts";
 import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
-import { readComponentBytes } from "../component-bytes.ts";
-import { passComponentGate } from "../component-gate.ts";
+import { readComponentBytes } from "../component/bytes.ts";
+import { passComponentGate } from "../component/gate.ts";
 import { readComponent } from "../linking/component-reader.ts";
 import { type FunctionType, functionText } from "../linking/value-type.ts";
 import { type Authority, WASI_INTERFACES } from "../wasi/interfaces.ts";

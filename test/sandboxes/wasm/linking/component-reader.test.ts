@@ -3,7 +3,7 @@ import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolPreparationError } from "../../../../src/sandboxes/contract/sandbox.ts";
-import { Component } from "../../../../src/sandboxes/wasm/component.ts";
+import { Component } from "../../../../src/sandboxes/wasm/component/component.ts";
 import { ComponentInstance } from "../../../../src/sandboxes/wasm/instance.ts";
 import { LiftBudget } from "../../../../src/sandboxes/wasm/lift-budget.ts";
 import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";

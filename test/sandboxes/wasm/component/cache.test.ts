@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { ComponentCache } from "../../../src/sandboxes/wasm/component-cache.ts";
+import { ComponentCache } from "../../../../src/sandboxes/wasm/component/cache.ts";
 
 const root = mkdtempSync(join(tmpdir(), "sandgate-cache-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

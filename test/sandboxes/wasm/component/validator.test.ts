@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { afterAll, describe, expect, test } from "vitest";
-import { wrap } from "../../../examples/quickstart/wasm/build.ts";
-import { ToolPreparationError } from "../../../src/sandboxes/contract/sandbox.ts";
-import { Validator } from "../../../src/sandboxes/wasm/validator.ts";
-import { contractComponent } from "../../fixtures/wasm/contract-component.ts";
+import { wrap } from "../../../../examples/quickstart/wasm/build.ts";
+import { ToolPreparationError } from "../../../../src/sandboxes/contract/sandbox.ts";
+import { Validator } from "../../../../src/sandboxes/wasm/component/validator.ts";
+import { contractComponent } from "../../../fixtures/wasm/contract-component.ts";
 
 const contract = readFileSync(await contractComponent());
 const validator = new Validator();

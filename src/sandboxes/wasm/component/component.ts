@@ -1,20 +1,20 @@
-import { LruMap } from "../../base/lru-map.ts";
-import { ToolPreparationError } from "../contract/sandbox.ts";
-import type { CompiledCore, WasmArtifact } from "./artifact.ts";
-import { limitCoreModule } from "./core-module/core-limits.ts";
-import { type CoreModule, readCoreModule } from "./core-module/core-module.ts";
-import { checkCoreName } from "./core-module/core-name.ts";
+import { LruMap } from "../../../base/lru-map.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
+import type { CompiledCore, WasmArtifact } from "../artifact.ts";
+import { limitCoreModule } from "../core-module/core-limits.ts";
+import { type CoreModule, readCoreModule } from "../core-module/core-module.ts";
+import { checkCoreName } from "../core-module/core-name.ts";
 import {
   divideMemory,
   type InstantiatedModule,
   initialMemoryBytes,
   MAX_TABLE_ELEMENTS,
   PAGE_BYTES,
-} from "./core-module/memory-budget.ts";
-import { mutableGlobals } from "./core-module/mutable-state.ts";
-import { startsAtOnce } from "./core-module/start-function.ts";
-import type { ReadComponent } from "./linking/component-reader.ts";
-import type { ComponentFunction, LinkPlan } from "./linking/link-plan.ts";
+} from "../core-module/memory-budget.ts";
+import { mutableGlobals } from "../core-module/mutable-state.ts";
+import { startsAtOnce } from "../core-module/start-function.ts";
+import type { ReadComponent } from "../linking/component-reader.ts";
+import type { ComponentFunction, LinkPlan } from "../linking/link-plan.ts";
 
 const MAX_CAPS = 8;
 

@@ -1,9 +1,9 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
-import { Component } from "../../../src/sandboxes/wasm/component.ts";
-import { ComponentInstance } from "../../../src/sandboxes/wasm/instance.ts";
-import { LiftBudget } from "../../../src/sandboxes/wasm/lift-budget.ts";
-import { readComponent } from "../../../src/sandboxes/wasm/linking/component-reader.ts";
+import { Component } from "../../../../src/sandboxes/wasm/component/component.ts";
+import { ComponentInstance } from "../../../../src/sandboxes/wasm/instance.ts";
+import { LiftBudget } from "../../../../src/sandboxes/wasm/lift-budget.ts";
+import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";
 
 /** A component that instantiates a module with one page of memory some times. */
 async function component(instantiations: number): Promise<Component> {

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { LruMap } from "../../base/lru-map.ts";
-import type { WasmImplementation } from "../../tool/wasm-implementation.ts";
+import { LruMap } from "../../../base/lru-map.ts";
+import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
+import { readComponent } from "../linking/component-reader.ts";
+import { readComponentBytes } from "./bytes.ts";
+import type { ComponentCache } from "./cache.ts";
 import { Component } from "./component.ts";
-import { readComponentBytes } from "./component-bytes.ts";
-import type { ComponentCache } from "./component-cache.ts";
-import { passComponentGate } from "./component-gate.ts";
-import { readComponent } from "./linking/component-reader.ts";
+import { passComponentGate } from "./gate.ts";
 import { TRANSPILE_OPTIONS } from "./transpile-options.ts";
 import { jcoVersion, Validator } from "./validator.ts";
 

@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
-import type { WasmImplementation } from "../../tool/wasm-implementation.ts";
-import { ToolPreparationError } from "../contract/sandbox.ts";
-import { MAX_COMPONENT_BYTES } from "./component-gate.ts";
+import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
+import { MAX_COMPONENT_BYTES } from "./gate.ts";
 
 /**
  * A component's bytes: a copy, so that nobody changes them after they were checked.

@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ToolPreparationError } from "../../../src/sandboxes/contract/sandbox.ts";
-import { passComponentGate } from "../../../src/sandboxes/wasm/component-gate.ts";
-import { contractComponent } from "../../fixtures/wasm/contract-component.ts";
-import { wasiComponent } from "../../fixtures/wasm/wasi-component.ts";
-import { watComponent } from "../../fixtures/wasm/wat-component.ts";
+import { ToolPreparationError } from "../../../../src/sandboxes/contract/sandbox.ts";
+import { passComponentGate } from "../../../../src/sandboxes/wasm/component/gate.ts";
+import { contractComponent } from "../../../fixtures/wasm/contract-component.ts";
+import { wasiComponent } from "../../../fixtures/wasm/wasi-component.ts";
+import { watComponent } from "../../../fixtures/wasm/wat-component.ts";
 
 const HOSTILE = "x'];globalThis.PWNED=1;//";
 const contract = readFileSync(await contractComponent());

@@ -2,12 +2,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { ComponentCache } from "../../../src/sandboxes/wasm/component-cache.ts";
-import { ComponentLoader } from "../../../src/sandboxes/wasm/component-loader.ts";
-import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
-import { contractComponent } from "../../fixtures/wasm/contract-component.ts";
-import { wasmTask } from "../../fixtures/wasm/task.ts";
-import { watComponent } from "../../fixtures/wasm/wat-component.ts";
+import { ComponentCache } from "../../../../src/sandboxes/wasm/component/cache.ts";
+import { ComponentLoader } from "../../../../src/sandboxes/wasm/component/loader.ts";
+import { WasmSandbox } from "../../../../src/sandboxes/wasm/wasm-sandbox.ts";
+import { contractComponent } from "../../../fixtures/wasm/contract-component.ts";
+import { wasmTask } from "../../../fixtures/wasm/task.ts";
+import { watComponent } from "../../../fixtures/wasm/wat-component.ts";
 
 const MIB = 1_024 * 1_024;
 const root = mkdtempSync(join(tmpdir(), "sandgate-prepare-"));

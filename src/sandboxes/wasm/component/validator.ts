@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, sep } from "node:path";
 import { pathToFileURL } from "node:url";
-import { entryFile } from "../../base/entry-file.ts";
-import { ToolPreparationError } from "../contract/sandbox.ts";
+import { entryFile } from "../../../base/entry-file.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { CompilationReport } from "./compilation-report.ts";
 import { VALID } from "./transpile-options.ts";
 
@@ -17,8 +17,8 @@ const WASM_PAGES = 16_384;
 const MAX_CHILDREN = 2;
 
 const jco = createRequire(import.meta.url).resolve("@bytecodealliance/jco-transpile/component");
-const CHILD = entryFile("sandboxes/wasm/transpile-child");
-const RESOURCE_WATCH = entryFile("sandboxes/wasm/resource-watch");
+const CHILD = entryFile("sandboxes/wasm/component/transpile-child");
+const RESOURCE_WATCH = entryFile("sandboxes/wasm/component/resource-watch");
 
 /** Node's permission model: the process may read jco and itself, and start the thread that jco's shim needs. */
 const CHILD_FLAGS: readonly string[] = [
