@@ -1,8 +1,8 @@
 import type { ExportResult } from "./exports/call-export.ts";
 import type { GuestResult } from "./guest-interface.ts";
+import type { WasiGrant } from "./host/wasi/grant.ts";
+import type { FileChanges } from "./host/wasi/host.ts";
 import type { Trap } from "./trap.ts";
-import type { WasiGrant } from "./wasi/grant.ts";
-import type { FileChanges } from "./wasi/host.ts";
 
 /** What a thread is told of a call. */
 export interface WasmTask {

@@ -6,9 +6,9 @@ import { CallServices, type Outside } from "../guest-services/call-services.ts";
 import type { PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
 import type { CappedComponent } from "./component/component.ts";
+import type { WasiGrant } from "./host/wasi/grant.ts";
 import { type DoneOutside, readOutcome } from "./outcome.ts";
 import type { WasmAnswer, WasmTask } from "./thread-task.ts";
-import type { WasiGrant } from "./wasi/grant.ts";
 import { WASM_DEFAULTS } from "./wasm-limits.ts";
 
 /** A component, and which of its functions is called. */

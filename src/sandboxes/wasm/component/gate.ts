@@ -2,7 +2,7 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { BinaryReader, isComponent, isCoreModule, sections } from "../core-module/binary-reader.ts";
 import { readCoreModule, refuseTooManyDefinitions } from "../core-module/core-module.ts";
 import { checkCoreName } from "../core-module/core-name.ts";
-import { checkImport } from "../wasi/interfaces.ts";
+import { checkImport } from "../interfaces.ts";
 
 /** The largest component, in bytes. */
 export const MAX_COMPONENT_BYTES: number = 64 * 1_024 * 1_024;

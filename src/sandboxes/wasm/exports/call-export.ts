@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../../json/value.ts";
 import type { ComponentValue, TaggedValue } from "../abi/value.ts";
+import { ExitError } from "../host/wasi/host.ts";
 import type { FunctionType } from "../linking/value-type.ts";
-import { ExitError } from "../wasi/host.ts";
 import { argumentsFromJson } from "./from-json.ts";
 import { toJson } from "./to-json.ts";
 

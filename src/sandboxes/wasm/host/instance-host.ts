@@ -1,14 +1,14 @@
-import { deniedInterface } from "../wasi/denied.ts";
-import type { WasiGrant } from "../wasi/grant.ts";
-import { type FileChanges, WasiHost } from "../wasi/host.ts";
-import { BodyBudget } from "../wasi/http/body-budget.ts";
-import { httpHandler } from "../wasi/http/handler.ts";
-import { httpTypes } from "../wasi/http/types.ts";
-import type { WasiMembers } from "../wasi/members.ts";
 import type { CurrentCall } from "./current-call.ts";
-import { keyValue } from "./key-value.ts";
-import { toolHost } from "./tool-host.ts";
-import { tools } from "./tools.ts";
+import { deniedInterface } from "./denied.ts";
+import type { WasiMembers } from "./interface-members.ts";
+import { keyValue } from "./sandgate/key-value.ts";
+import { toolHost } from "./sandgate/tool-host.ts";
+import { tools } from "./sandgate/tools.ts";
+import type { WasiGrant } from "./wasi/grant.ts";
+import { type FileChanges, WasiHost } from "./wasi/host.ts";
+import { BodyBudget } from "./wasi-http/body-budget.ts";
+import { httpHandler } from "./wasi-http/handler.ts";
+import { httpTypes } from "./wasi-http/types.ts";
 
 const NO_CHANGES: FileChanges = Object.freeze({ writtenBytes: 0, hasChangedFiles: false });
 

@@ -1,5 +1,5 @@
-import { WASI_INTERFACES } from "./interfaces.ts";
-import type { WasiMembers } from "./members.ts";
+import { WASI_INTERFACES } from "../interfaces.ts";
+import type { WasiMembers } from "./interface-members.ts";
 
 /** A component used an interface that was not granted. `message` is for the model. */
 export class CapabilityDeniedError extends Error {

@@ -2,16 +2,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
-import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { defineTool } from "../../../src/engine/tool.ts";
-import type { ResourceLimits } from "../../../src/policy/limits.ts";
-import { allow } from "../../../src/policy/policy.ts";
-import type { SandboxRouter } from "../../../src/sandboxes/contract/sandbox.ts";
-import { HostSandbox } from "../../../src/sandboxes/host/host-sandbox.ts";
-import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
-import { outsideComponent } from "../../fixtures/wasm/outside-component.ts";
+import { ToolDispatchEngine } from "../../../../../src/engine/engine.ts";
+import type { ToolExecution } from "../../../../../src/engine/execution.ts";
+import { ToolRegistry } from "../../../../../src/engine/registry.ts";
+import { defineTool } from "../../../../../src/engine/tool.ts";
+import type { ResourceLimits } from "../../../../../src/policy/limits.ts";
+import { allow } from "../../../../../src/policy/policy.ts";
+import type { SandboxRouter } from "../../../../../src/sandboxes/contract/sandbox.ts";
+import { HostSandbox } from "../../../../../src/sandboxes/host/host-sandbox.ts";
+import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
+import { outsideComponent } from "../../../../fixtures/wasm/outside-component.ts";
 
 const cacheDirectory = mkdtempSync(join(tmpdir(), "sandgate-call-tool-"));
 // One thread: a component that waits for another must not keep it from running.

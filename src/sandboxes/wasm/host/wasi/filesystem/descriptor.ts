@@ -1,14 +1,14 @@
-import type { DirectoryListing } from "../../../workspace/directory-listing.ts";
-import type { EntryKind, EntryStat } from "../../../workspace/entry-stat.ts";
-import { WorkspaceDirectory } from "../../../workspace/workspace-directory.ts";
-import { WorkspaceError } from "../../../workspace/workspace-error.ts";
-import { WorkspaceFile } from "../../../workspace/workspace-file.ts";
-import type { ComponentRecord, ComponentValue } from "../abi/value.ts";
-import { orErrorCode } from "./filesystem-error.ts";
-import { descriptorStat, metadataHash } from "./filesystem-stat.ts";
-import { appendStream, readStream, writeStream } from "./filesystem-streams.ts";
-import { requireBytes } from "./require-bytes.ts";
-import type { InputStream, OutputStream } from "./streams.ts";
+import type { DirectoryListing } from "../../../../../workspace/directory-listing.ts";
+import type { EntryKind, EntryStat } from "../../../../../workspace/entry-stat.ts";
+import { WorkspaceDirectory } from "../../../../../workspace/workspace-directory.ts";
+import { WorkspaceError } from "../../../../../workspace/workspace-error.ts";
+import { WorkspaceFile } from "../../../../../workspace/workspace-file.ts";
+import type { ComponentRecord, ComponentValue } from "../../../abi/value.ts";
+import { requireBytes } from "../../../wasi/require-bytes.ts";
+import type { InputStream, OutputStream } from "../streams.ts";
+import { orErrorCode } from "./error.ts";
+import { descriptorStat, metadataHash } from "./stat.ts";
+import { appendStream, readStream, writeStream } from "./streams.ts";
 
 type Flags = readonly string[];
 

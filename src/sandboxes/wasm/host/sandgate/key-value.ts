@@ -1,7 +1,7 @@
-import type { WasiMembers } from "../wasi/members.ts";
-import { requireBytes } from "../wasi/require-bytes.ts";
-import type { CurrentCall } from "./current-call.ts";
-import { okOrThrow } from "./ok-or-throw.ts";
+import { requireBytes } from "../../wasi/require-bytes.ts";
+import type { CurrentCall } from "../current-call.ts";
+import type { WasiMembers } from "../interface-members.ts";
+import { okOrThrow } from "../ok-or-throw.ts";
 
 /** `sandgate:tool/key-value` (`wit/tool.wit`). Which stores there are is decided outside. */
 export function keyValue(call: () => CurrentCall): WasiMembers {

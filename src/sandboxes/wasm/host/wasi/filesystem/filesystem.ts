@@ -1,7 +1,7 @@
-import type { Workspace } from "../../../workspace/workspace.ts";
-import { descriptorOf } from "./filesystem-descriptor.ts";
-import { filesystemErrorCode } from "./filesystem-error.ts";
-import type { WasiMembers } from "./members.ts";
+import type { Workspace } from "../../../../../workspace/workspace.ts";
+import type { WasiMembers } from "../../interface-members.ts";
+import { descriptorOf } from "./descriptor.ts";
+import { filesystemErrorCode } from "./error.ts";
 
 /** `wasi:filesystem/preopens`: the granted directories. Without a grant there are none. */
 export function preopens(workspace: Workspace | undefined): WasiMembers {

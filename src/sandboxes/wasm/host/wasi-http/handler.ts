@@ -1,7 +1,7 @@
 import type { HttpReply } from "../../../guest-services/service-request.ts";
 import type { TaggedValue } from "../../abi/value.ts";
-import type { CurrentCall } from "../../host/current-call.ts";
-import type { WasiMembers } from "../members.ts";
+import type { CurrentCall } from "../current-call.ts";
+import type { WasiMembers } from "../interface-members.ts";
 import { type BodyBudget, BodyBudgetError } from "./body-budget.ts";
 import { FutureIncomingResponse } from "./future-response.ts";
 import { IncomingResponse } from "./incoming-response.ts";

@@ -1,6 +1,6 @@
-import type { WorkspaceFile } from "../../../workspace/workspace-file.ts";
-import { orStreamError } from "./filesystem-error.ts";
-import { InputStream, OutputStream } from "./streams.ts";
+import type { WorkspaceFile } from "../../../../../workspace/workspace-file.ts";
+import { InputStream, OutputStream } from "../streams.ts";
+import { orStreamError } from "./error.ts";
 
 /** Reads a file from a place on. The stream holds the file, though its descriptor may be gone. */
 export function readStream(file: WorkspaceFile, from: number): InputStream {

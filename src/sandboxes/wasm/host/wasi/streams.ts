@@ -1,5 +1,5 @@
+import { requireBytes } from "../../wasi/require-bytes.ts";
 import { Pollable } from "./poll.ts";
-import { requireBytes } from "./require-bytes.ts";
 
 /** Bytes that a stream takes at once. */
 const MAX_WRITE_BYTES = 65_536;

@@ -11,16 +11,16 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { JsonValue } from "../../../src/json/value.ts";
-import type { DirectoryGrant } from "../../../src/policy/directory-grant.ts";
-import type { ResourceLimits } from "../../../src/policy/limits.ts";
-import type { SandboxOutcome } from "../../../src/sandboxes/contract/sandbox.ts";
-import { descriptorOf } from "../../../src/sandboxes/wasm/wasi/filesystem-descriptor.ts";
-import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
-import { workspaceIsSupported } from "../../../src/workspace/fd-path.ts";
-import { filesComponent } from "../../fixtures/wasm/files-component.ts";
-import { wasmTask } from "../../fixtures/wasm/task.ts";
-import { GrantedTree, openFile } from "../../workspace/granted-tree.ts";
+import type { JsonValue } from "../../../../../src/json/value.ts";
+import type { DirectoryGrant } from "../../../../../src/policy/directory-grant.ts";
+import type { ResourceLimits } from "../../../../../src/policy/limits.ts";
+import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/sandbox.ts";
+import { descriptorOf } from "../../../../../src/sandboxes/wasm/host/wasi/filesystem/descriptor.ts";
+import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
+import { workspaceIsSupported } from "../../../../../src/workspace/fd-path.ts";
+import { filesComponent } from "../../../../fixtures/wasm/files-component.ts";
+import { wasmTask } from "../../../../fixtures/wasm/task.ts";
+import { GrantedTree, openFile } from "../../../../workspace/granted-tree.ts";
 
 const isHere = workspaceIsSupported();
 if (!isHere) console.log("wasi:filesystem: not tested, directories can be granted on Linux only");

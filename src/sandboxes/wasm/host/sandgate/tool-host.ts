@@ -1,6 +1,6 @@
-import type { LogLevel } from "../../../tool/log-level.ts";
-import type { WasiMembers } from "../wasi/members.ts";
-import type { CurrentCall } from "./current-call.ts";
+import type { LogLevel } from "../../../../tool/log-level.ts";
+import type { CurrentCall } from "../current-call.ts";
+import type { WasiMembers } from "../interface-members.ts";
 
 /** `sandgate:tool/host` (`wit/tool.wit`). */
 export function toolHost(call: () => CurrentCall): WasiMembers {

@@ -1,5 +1,5 @@
-import type { ComponentRecord } from "../abi/value.ts";
-import type { WasiMembers } from "./members.ts";
+import type { ComponentRecord } from "../../abi/value.ts";
+import type { WasiMembers } from "../interface-members.ts";
 import { Pollable } from "./poll.ts";
 
 const NANOSECONDS_PER_SECOND = 1_000_000_000n;

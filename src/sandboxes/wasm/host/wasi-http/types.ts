@@ -1,4 +1,4 @@
-import type { WasiMembers } from "../members.ts";
+import type { WasiMembers } from "../interface-members.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { Fields } from "./fields.ts";
 import { IncomingBody } from "./incoming-response.ts";

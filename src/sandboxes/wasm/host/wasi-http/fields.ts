@@ -1,5 +1,5 @@
 import type { ComponentValue } from "../../abi/value.ts";
-import { requireBytes } from "../require-bytes.ts";
+import { requireBytes } from "../../wasi/require-bytes.ts";
 
 /** What is between the host and its peer: a component has no say in it. */
 const FORBIDDEN: ReadonlySet<string> = new Set([

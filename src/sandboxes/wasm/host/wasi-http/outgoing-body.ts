@@ -1,4 +1,4 @@
-import { IoError, OutputStream } from "../streams.ts";
+import { IoError, OutputStream } from "../wasi/streams.ts";
 import { type BodyBudget, BodyBudgetError } from "./body-budget.ts";
 import type { Fields } from "./fields.ts";
 

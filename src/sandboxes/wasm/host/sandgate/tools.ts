@@ -1,6 +1,6 @@
-import type { WasiMembers } from "../wasi/members.ts";
-import type { CurrentCall } from "./current-call.ts";
-import { okOrThrow } from "./ok-or-throw.ts";
+import type { CurrentCall } from "../current-call.ts";
+import type { WasiMembers } from "../interface-members.ts";
+import { okOrThrow } from "../ok-or-throw.ts";
 
 /** `sandgate:tool/tools` (`wit/tool.wit`). What may be called is decided outside. */
 export function tools(call: () => CurrentCall): WasiMembers {

@@ -1,5 +1,5 @@
-import type { CapabilityName } from "../../../policy/capabilities.ts";
-import { ToolPreparationError } from "../../contract/sandbox.ts";
+import type { CapabilityName } from "../../policy/capabilities.ts";
+import { ToolPreparationError } from "../contract/sandbox.ts";
 
 /** What it takes to use an interface: a capability, nothing, or something that no grant can give. */
 export type Authority = CapabilityName | "none" | "ungrantable";

@@ -1,5 +1,5 @@
-import { WorkspaceError, type WorkspaceErrorCode } from "../../../workspace/workspace-error.ts";
-import { IoError } from "./streams.ts";
+import { WorkspaceError, type WorkspaceErrorCode } from "../../../../../workspace/workspace-error.ts";
+import { IoError } from "../streams.ts";
 
 /** Why streams failed: `wasi:filesystem/types` tells it where `wasi:io` has only words. */
 const codes = new WeakMap<IoError, WorkspaceErrorCode>();

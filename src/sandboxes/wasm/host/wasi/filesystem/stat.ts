@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { EntryStat } from "../../../workspace/entry-stat.ts";
-import type { ComponentRecord } from "../abi/value.ts";
+import type { EntryStat } from "../../../../../workspace/entry-stat.ts";
+import type { ComponentRecord } from "../../../abi/value.ts";
 
 const NANOSECONDS_PER_SECOND = 1_000_000_000n;
 

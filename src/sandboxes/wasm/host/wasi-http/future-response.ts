@@ -1,5 +1,5 @@
 import type { TaggedValue } from "../../abi/value.ts";
-import { Pollable } from "../poll.ts";
+import { Pollable } from "../wasi/poll.ts";
 
 /**
  * `wasi:http/types`' resource for a response to come. The request is sent when the component first asks for the

@@ -1,5 +1,5 @@
 import { createCipheriv, createHash, randomBytes } from "node:crypto";
-import type { WasiMembers } from "./members.ts";
+import type { WasiMembers } from "../interface-members.ts";
 
 /** The most random bytes that one call of a function gives. */
 const MAX_BYTES = 65_536n;

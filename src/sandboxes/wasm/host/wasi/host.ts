@@ -1,12 +1,12 @@
-import type { LogLevel } from "../../../tool/log-level.ts";
-import { Workspace } from "../../../workspace/workspace.ts";
-import type { TaggedValue } from "../abi/value.ts";
+import type { LogLevel } from "../../../../tool/log-level.ts";
+import { Workspace } from "../../../../workspace/workspace.ts";
+import type { TaggedValue } from "../../abi/value.ts";
+import { deniedInterface } from "../denied.ts";
+import type { WasiMembers } from "../interface-members.ts";
 import { monotonicClock, wallClock } from "./clocks.ts";
-import { deniedInterface } from "./denied.ts";
-import { filesystemTypes, preopens } from "./filesystem.ts";
+import { filesystemTypes, preopens } from "./filesystem/filesystem.ts";
 import type { WasiGrant } from "./grant.ts";
 import { LineWriter } from "./line-writer.ts";
-import type { WasiMembers } from "./members.ts";
 import { Pollable } from "./poll.ts";
 import { type RandomInterfaces, randomInterfaces } from "./random.ts";
 import { InputStream, OutputStream } from "./streams.ts";
