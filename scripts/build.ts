@@ -13,7 +13,7 @@ import { build, type InputOptions, type OutputOptions } from "rolldown";
 const ALONE = globSync(
   [
     "sandboxes/threads/thread-main.ts",
-    "sandboxes/*/worker-entry.ts",
+    "sandboxes/**/worker-entry.ts",
     "sandboxes/wasm/component/{transpile-child,resource-watch}.ts",
   ],
   { cwd: "src" },

@@ -88,13 +88,13 @@ export type { ExecutorCredentials } from "./sandboxes/remote/executor-credential
 export type { SecretSource } from "./sandboxes/remote/secrets.ts";
 export { openSandboxes, type Sandboxes, type SandboxesOptions } from "./sandboxes/router.ts";
 export type { WorkerPoolOptions } from "./sandboxes/threads/worker-pool.ts";
-export type { ComponentTool, ComponentTools } from "./sandboxes/wasm/exports/component-tools.ts";
+export { componentTools, inspectComponent } from "./sandboxes/wasm/exports/load-on-use.ts";
+export type { ComponentTool, ComponentTools } from "./sandboxes/wasm/tools/component-tools.ts";
 export type {
   ComponentInspection,
   InspectedExport,
   InspectedImport,
-} from "./sandboxes/wasm/exports/inspect-component.ts";
-export { componentTools, inspectComponent } from "./sandboxes/wasm/exports/load-on-use.ts";
+} from "./sandboxes/wasm/tools/inspect-component.ts";
 export type { ArgumentRules } from "./schema/argument-rules.ts";
 export {
   type NormalizedSchema,

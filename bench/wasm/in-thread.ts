@@ -1,8 +1,12 @@
 import { readFile } from "node:fs/promises";
+import { LiftBudget } from "../../src/sandboxes/wasm/abi/lift-budget.ts";
 import { Component } from "../../src/sandboxes/wasm/component/component.ts";
-import { GUEST_CALL, guestArguments, readGuestResult } from "../../src/sandboxes/wasm/guest-interface.ts";
-import { ComponentInstance } from "../../src/sandboxes/wasm/instance.ts";
-import { LiftBudget } from "../../src/sandboxes/wasm/lift-budget.ts";
+import {
+  GUEST_CALL,
+  guestArguments,
+  readGuestResult,
+} from "../../src/sandboxes/wasm/exports/guest-interface.ts";
+import { ComponentInstance } from "../../src/sandboxes/wasm/instance/instance.ts";
 import { readComponent } from "../../src/sandboxes/wasm/linking/component-reader.ts";
 import { contractComponent } from "../../test/fixtures/wasm/contract-component.ts";
 import type { OpenCase } from "../harness/case.ts";

@@ -7,8 +7,8 @@ import { openSandboxes } from "sandgate";
 import { Component } from "../../src/sandboxes/wasm/component/component.ts";
 import { passComponentGate } from "../../src/sandboxes/wasm/component/gate.ts";
 import { Validator } from "../../src/sandboxes/wasm/component/validator.ts";
-import { describedTools } from "../../src/sandboxes/wasm/exports/described-tools.ts";
 import { readComponent } from "../../src/sandboxes/wasm/linking/component-reader.ts";
+import { describedTools } from "../../src/sandboxes/wasm/tools/described-tools.ts";
 import { contractComponent } from "../../test/fixtures/wasm/contract-component.ts";
 import type { Case, OpenCase, Question } from "../harness/case.ts";
 

@@ -5,7 +5,7 @@ import type { ToolExecution } from "../../src/engine/execution.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/router.ts";
-import { componentTools } from "../../src/sandboxes/wasm/exports/component-tools.ts";
+import { componentTools } from "../../src/sandboxes/wasm/tools/component-tools.ts";
 import { contractComponent } from "../fixtures/wasm/contract-component.ts";
 
 interface Hostile {

@@ -7,7 +7,7 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/router.ts";
-import { componentTools } from "../../src/sandboxes/wasm/exports/component-tools.ts";
+import { componentTools } from "../../src/sandboxes/wasm/tools/component-tools.ts";
 import { sandgate } from "../cli/sandgate.ts";
 import { builtProject } from "../examples/built-project.ts";
 import { contractComponent } from "../fixtures/wasm/contract-component.ts";

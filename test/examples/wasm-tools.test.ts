@@ -10,7 +10,7 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/router.ts";
-import { componentTools } from "../../src/sandboxes/wasm/exports/component-tools.ts";
+import { componentTools } from "../../src/sandboxes/wasm/tools/component-tools.ts";
 import { type BuiltProject, builtProject } from "./built-project.ts";
 
 const cacheDirectory = await mkdtemp(join(tmpdir(), "sandgate-examples-"));

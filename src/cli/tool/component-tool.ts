@@ -3,7 +3,7 @@ import {
   type ComponentTool,
   type ComponentTools,
   componentTools,
-} from "../../sandboxes/wasm/exports/component-tools.ts";
+} from "../../sandboxes/wasm/tools/component-tools.ts";
 import { UsageError } from "../command-line.ts";
 import { listNames, shorten } from "./bounded-text.ts";
 

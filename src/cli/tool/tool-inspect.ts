@@ -1,5 +1,5 @@
 import { ToolPreparationError } from "../../sandboxes/contract/sandbox.ts";
-import { type InspectedExport, inspectComponent } from "../../sandboxes/wasm/exports/inspect-component.ts";
+import { type InspectedExport, inspectComponent } from "../../sandboxes/wasm/tools/inspect-component.ts";
 import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode } from "../exit-code.ts";
 import { toPrintable, toPrintableJson } from "../printable.ts";
 import { print, type Terminal } from "../terminal.ts";

@@ -3,7 +3,7 @@ import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
 import type { Effect, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
-import type { WasmAnswer } from "./thread-task.ts";
+import type { WasmAnswer } from "./thread/thread-task.ts";
 
 /** What a call did outside its thread. */
 export interface DoneOutside {

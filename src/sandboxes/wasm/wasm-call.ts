@@ -8,7 +8,7 @@ import type { WorkerPool } from "../threads/worker-pool.ts";
 import type { CappedComponent } from "./component/component.ts";
 import type { WasiGrant } from "./host/wasi/grant.ts";
 import { type DoneOutside, readOutcome } from "./outcome.ts";
-import type { WasmAnswer, WasmTask } from "./thread-task.ts";
+import type { WasmAnswer, WasmTask } from "./thread/thread-task.ts";
 import { WASM_DEFAULTS } from "./wasm-limits.ts";
 
 /** A component, and which of its functions is called. */

@@ -124,7 +124,7 @@ export class WasmSandbox implements Sandbox {
   #openPool(): WorkerPool {
     this.#refuseIfClosed();
     this.#pool ??= new WorkerPool(
-      { entry: entryFile("sandboxes/wasm/worker-entry"), limits: THREAD_LIMITS },
+      { entry: entryFile("sandboxes/wasm/thread/worker-entry"), limits: THREAD_LIMITS },
       this.#workers,
     );
     return this.#pool;

@@ -1,8 +1,8 @@
 import type { FunctionType, ValueType } from "../linking/value-type.ts";
-import type { Crossing } from "./crossing.ts";
 import { type CoreValue, liftFlat, lowerFlat, takeFrom } from "./flat.ts";
 import { layoutOf, MAX_FLAT } from "./layout.ts";
 import { load, loadFields } from "./load.ts";
+import type { Crossing } from "./memory-access.ts";
 import { store, storeFields } from "./store.ts";
 import type { ComponentValue } from "./value.ts";
 

@@ -1,8 +1,8 @@
 import { fieldsOf, type ValueType } from "../linking/value-type.ts";
 import { AbiError } from "./abi-error.ts";
-import type { Crossing } from "./crossing.ts";
 import { type CoreType, layoutOf } from "./layout.ts";
 import { loadList } from "./load.ts";
+import type { Crossing } from "./memory-access.ts";
 import {
   liftCase,
   liftChar,

@@ -1,7 +1,7 @@
 import { fieldsOf, type ValueType } from "../linking/value-type.ts";
 import { AbiError } from "./abi-error.ts";
-import type { Crossing } from "./crossing.ts";
 import { alignUp, layoutOf } from "./layout.ts";
+import type { Crossing } from "./memory-access.ts";
 import { liftCase, liftChar, liftFlags, liftHandle, packFields } from "./shapes.ts";
 import { loadString } from "./strings.ts";
 import type { ComponentValue } from "./value.ts";

@@ -1,6 +1,6 @@
 import { casesOf, type ResourceType, type ValueType } from "../linking/value-type.ts";
 import { AbiError } from "./abi-error.ts";
-import type { Crossing } from "./crossing.ts";
+import type { Crossing } from "./memory-access.ts";
 import type { ComponentRecord, ComponentValue, TaggedValue } from "./value.ts";
 
 /** A type that holds one of several things. */

@@ -1,7 +1,7 @@
 import { fieldsOf, type ValueType } from "../linking/value-type.ts";
 import { AbiError } from "./abi-error.ts";
-import type { Crossing } from "./crossing.ts";
 import { alignUp, layoutOf } from "./layout.ts";
+import type { Crossing } from "./memory-access.ts";
 import { lowerCase, lowerChar, lowerFlags, lowerHandle, unpackFields } from "./shapes.ts";
 import { storeBytes, storeString } from "./strings.ts";
 import type { ComponentValue } from "./value.ts";

@@ -1,5 +1,5 @@
 import { AbiError } from "./abi-error.ts";
-import type { Crossing } from "./crossing.ts";
+import type { Crossing } from "./memory-access.ts";
 
 const ENCODER = new TextEncoder();
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -1,7 +1,7 @@
 import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import { GUEST_CALL, GUEST_INTERFACE, isGuestCall } from "../guest-interface.ts";
 import type { ComponentFunction } from "../linking/link-plan.ts";
+import { GUEST_CALL, GUEST_INTERFACE, isGuestCall } from "./guest-interface.ts";
 import { argumentsSchema, NoJsonError } from "./json-schema.ts";
 
 /** How many exports an error names. */

@@ -1,8 +1,8 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
+import { LiftBudget } from "../../../../src/sandboxes/wasm/abi/lift-budget.ts";
 import { Component } from "../../../../src/sandboxes/wasm/component/component.ts";
-import { ComponentInstance } from "../../../../src/sandboxes/wasm/instance.ts";
-import { LiftBudget } from "../../../../src/sandboxes/wasm/lift-budget.ts";
+import { ComponentInstance } from "../../../../src/sandboxes/wasm/instance/instance.ts";
 import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";
 
 /** A component that instantiates a module with one page of memory some times. */

@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from "../../../../src/json/value.ts";
 import { allow } from "../../../../src/policy/policy.ts";
 import { type SandboxOutcome, ToolPreparationError } from "../../../../src/sandboxes/contract/sandbox.ts";
 import { openSandboxes } from "../../../../src/sandboxes/router.ts";
-import { componentTools } from "../../../../src/sandboxes/wasm/exports/component-tools.ts";
+import { componentTools } from "../../../../src/sandboxes/wasm/tools/component-tools.ts";
 import { WasmSandbox } from "../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { contractComponent } from "../../../fixtures/wasm/contract-component.ts";
 import { wasmTask } from "../../../fixtures/wasm/task.ts";

@@ -1,10 +1,10 @@
-import type { WasmArtifact } from "./artifact.ts";
-import type { CurrentCall } from "./host/current-call.ts";
-import { InstanceHost } from "./host/instance-host.ts";
-import type { WasiGrant } from "./host/wasi/grant.ts";
-import type { FileChanges } from "./host/wasi/host.ts";
+import { LiftBudget } from "../abi/lift-budget.ts";
+import type { WasmArtifact } from "../artifact.ts";
+import type { CurrentCall } from "../host/current-call.ts";
+import { InstanceHost } from "../host/instance-host.ts";
+import type { WasiGrant } from "../host/wasi/grant.ts";
+import type { FileChanges } from "../host/wasi/host.ts";
 import { ComponentInstance } from "./instance.ts";
-import { LiftBudget } from "./lift-budget.ts";
 
 /** What an instance is given for a call. */
 export interface GuestGrant {

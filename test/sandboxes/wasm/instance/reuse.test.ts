@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import type { JsonValue } from "../../../src/json/value.ts";
-import type { ResourceUse, SandboxOutcome, SandboxTask } from "../../../src/sandboxes/contract/sandbox.ts";
-import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
-import { outsideComponent } from "../../fixtures/wasm/outside-component.ts";
-import { logKeeper, wasmTask } from "../../fixtures/wasm/task.ts";
+import type { JsonValue } from "../../../../src/json/value.ts";
+import type { ResourceUse, SandboxOutcome, SandboxTask } from "../../../../src/sandboxes/contract/sandbox.ts";
+import { WasmSandbox } from "../../../../src/sandboxes/wasm/wasm-sandbox.ts";
+import { outsideComponent } from "../../../fixtures/wasm/outside-component.ts";
+import { logKeeper, wasmTask } from "../../../fixtures/wasm/task.ts";
 
 const cacheDirectory = mkdtempSync(join(tmpdir(), "sandgate-reuse-"));
 const sandbox = new WasmSandbox({ cacheDirectory, workers: { threads: 1 } });

@@ -1,10 +1,10 @@
-import type { TaskThread } from "../threads/thread-message.ts";
-import type { WasmArtifact } from "./artifact.ts";
-import { callExport, type ExportResult } from "./exports/call-export.ts";
-import type { Guest } from "./guest.ts";
-import { GUEST_CALL, type GuestResult, guestArguments, readGuestResult } from "./guest-interface.ts";
-import { GuestShelf } from "./guest-shelf.ts";
-import { CurrentCall } from "./host/current-call.ts";
+import type { TaskThread } from "../../threads/thread-message.ts";
+import type { WasmArtifact } from "../artifact.ts";
+import { callExport, type ExportResult } from "../exports/call-export.ts";
+import { GUEST_CALL, type GuestResult, guestArguments, readGuestResult } from "../exports/guest-interface.ts";
+import { CurrentCall } from "../host/current-call.ts";
+import type { Guest } from "../instance/guest.ts";
+import { GuestShelf } from "../instance/guest-pool.ts";
 import type { WasmAnswer, WasmEnd, WasmTask } from "./thread-task.ts";
 import { readTrap } from "./trap.ts";
 

@@ -8,7 +8,7 @@ import {
   type TaskObserver,
   ToolPreparationError,
 } from "../../contract/sandbox.ts";
-import { GUEST_DESCRIBE } from "../guest-interface.ts";
+import { GUEST_DESCRIBE } from "../exports/guest-interface.ts";
 import { LastLines } from "./last-lines.ts";
 
 /** A component has this long to tell what its tools are. */

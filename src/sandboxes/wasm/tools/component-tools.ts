@@ -3,12 +3,12 @@ import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
 import type { SandboxRouter } from "../../contract/sandbox.ts";
 import { readComponentBytes } from "../component/bytes.ts";
 import { passComponentGate } from "../component/gate.ts";
-import { GUEST_CALL, GUEST_DESCRIBE } from "../guest-interface.ts";
+import { GUEST_CALL, GUEST_DESCRIBE } from "../exports/guest-interface.ts";
+import { argumentsSchema, NoJsonError } from "../exports/json-schema.ts";
 import { readComponent } from "../linking/component-reader.ts";
 import type { ComponentFunction } from "../linking/link-plan.ts";
 import { functionText } from "../linking/value-type.ts";
 import { describedTools } from "./described-tools.ts";
-import { argumentsSchema, NoJsonError } from "./json-schema.ts";
 
 /** A tool of a component: `registry.register` takes it as it is, and checks it. */
 export interface ComponentTool {

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { WasmSandbox } from "../../../src/sandboxes/wasm/wasm-sandbox.ts";
-import { wasmTask } from "../../fixtures/wasm/task.ts";
-import { type WatVariation, watComponent } from "../../fixtures/wasm/wat-component.ts";
+import { WasmSandbox } from "../../../../src/sandboxes/wasm/wasm-sandbox.ts";
+import { wasmTask } from "../../../fixtures/wasm/task.ts";
+import { type WatVariation, watComponent } from "../../../fixtures/wasm/wat-component.ts";
 
 const cacheDirectory = mkdtempSync(join(tmpdir(), "sandgate-fresh-"));
 const sandbox = new WasmSandbox({ cacheDirectory, workers: { threads: 1 } });

@@ -1,5 +1,5 @@
-import type { CompiledCore } from "./artifact.ts";
-import { globalExportName, memoryExportName } from "./core-module/core-limits.ts";
+import type { CompiledCore } from "../artifact.ts";
+import { globalExportName, memoryExportName } from "../core-module/core-limits.ts";
 
 /** Memory is looked at in parts of this many bytes. */
 const PART_BYTES = 4_096;

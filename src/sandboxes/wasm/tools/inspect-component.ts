@@ -2,10 +2,10 @@ import type { JsonObject } from "../../../json/value.ts";
 import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
 import { readComponentBytes } from "../component/bytes.ts";
 import { passComponentGate } from "../component/gate.ts";
+import { argumentsSchema, NoJsonError } from "../exports/json-schema.ts";
 import { type Authority, WASI_INTERFACES } from "../interfaces.ts";
 import { readComponent } from "../linking/component-reader.ts";
 import { type FunctionType, functionText } from "../linking/value-type.ts";
-import { argumentsSchema, NoJsonError } from "./json-schema.ts";
 
 /** What there is to know of a component before anything of it runs. */
 export interface ComponentInspection {

@@ -1,8 +1,8 @@
-import { AbiError } from "./abi/abi-error.ts";
-import { ArgumentError } from "./exports/argument-error.ts";
-import { CapabilityDeniedError } from "./host/denied.ts";
-import { ExitError } from "./host/wasi/host.ts";
-import { LiftBudgetError } from "./lift-budget.ts";
+import { AbiError } from "../abi/abi-error.ts";
+import { LiftBudgetError } from "../abi/lift-budget.ts";
+import { ArgumentError } from "../exports/argument-error.ts";
+import { CapabilityDeniedError } from "../host/denied.ts";
+import { ExitError } from "../host/wasi/host.ts";
 
 /** Why a component did not answer. */
 export type Trap =

@@ -1,6 +1,6 @@
-import type { ComponentValue } from "./abi/value.ts";
-import { CapabilityDeniedError } from "./host/denied.ts";
-import type { ComponentFunction } from "./linking/link-plan.ts";
+import type { ComponentValue } from "../abi/value.ts";
+import { CapabilityDeniedError } from "../host/denied.ts";
+import type { ComponentFunction } from "../linking/link-plan.ts";
 
 /** What the host has: an interface by its name without version. Functions in camel case, resources as classes. */
 export type HostInterfaces = (name: string) => object;

@@ -1,6 +1,6 @@
-import type { CompiledCore } from "./artifact.ts";
-import { memoryExportName } from "./core-module/core-limits.ts";
-import { PAGE_BYTES } from "./core-module/memory-budget.ts";
+import type { CompiledCore } from "../artifact.ts";
+import { memoryExportName } from "../core-module/core-limits.ts";
+import { PAGE_BYTES } from "../core-module/memory-budget.ts";
 
 /** A memory counts as full when less than this part of it is left: allocators ask for more than a page. */
 const SMALL_REST = 1 / 8;

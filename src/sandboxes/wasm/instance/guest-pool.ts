@@ -1,4 +1,4 @@
-import type { WasmArtifact } from "./artifact.ts";
+import type { WasmArtifact } from "../artifact.ts";
 import { Guest } from "./guest.ts";
 
 /** Components of which a spare instance is kept. */

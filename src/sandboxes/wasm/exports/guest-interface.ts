@@ -1,6 +1,6 @@
-import type { ComponentValue, TaggedValue } from "./abi/value.ts";
-import type { FunctionType } from "./linking/value-type.ts";
-import { functionText } from "./linking/value-type.ts";
+import type { ComponentValue, TaggedValue } from "../abi/value.ts";
+import type { FunctionType } from "../linking/value-type.ts";
+import { functionText } from "../linking/value-type.ts";
 
 /** The interface through which a component of the world `sandgate:tool` is called (`wit/tool.wit`). */
 export const GUEST_INTERFACE = "sandgate:tool/guest@0.1.0";

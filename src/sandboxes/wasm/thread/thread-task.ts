@@ -1,7 +1,7 @@
-import type { ExportResult } from "./exports/call-export.ts";
-import type { GuestResult } from "./guest-interface.ts";
-import type { WasiGrant } from "./host/wasi/grant.ts";
-import type { FileChanges } from "./host/wasi/host.ts";
+import type { ExportResult } from "../exports/call-export.ts";
+import type { GuestResult } from "../exports/guest-interface.ts";
+import type { WasiGrant } from "../host/wasi/grant.ts";
+import type { FileChanges } from "../host/wasi/host.ts";
 import type { Trap } from "./trap.ts";
 
 /** What a thread is told of a call. */

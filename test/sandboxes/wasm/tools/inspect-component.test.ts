@@ -1,6 +1,6 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
-import { inspectComponent } from "../../../../src/sandboxes/wasm/exports/inspect-component.ts";
+import { inspectComponent } from "../../../../src/sandboxes/wasm/tools/inspect-component.ts";
 import { typedComponent } from "../../../fixtures/wasm/typed-component.ts";
 import { wasiComponent } from "../../../fixtures/wasm/wasi-component.ts";
 

@@ -1,19 +1,19 @@
-import { AbiError } from "./abi/abi-error.ts";
-import { type CoreFunction, callLifted, lowerFunction } from "./abi/call.ts";
-import { Crossing } from "./abi/crossing.ts";
-import { dispose, Handles } from "./abi/handles.ts";
-import type { ComponentValue } from "./abi/value.ts";
-import type { CompiledCore, WasmArtifact } from "./artifact.ts";
-import { callHost, type HostInterfaces } from "./host-call.ts";
-import { InstanceImage } from "./instance-image.ts";
-import type { LiftBudget } from "./lift-budget.ts";
+import { AbiError } from "../abi/abi-error.ts";
+import { type CoreFunction, callLifted, lowerFunction } from "../abi/call.ts";
+import { dispose, Handles } from "../abi/handles.ts";
+import type { LiftBudget } from "../abi/lift-budget.ts";
+import { Crossing } from "../abi/memory-access.ts";
+import type { ComponentValue } from "../abi/value.ts";
+import type { CompiledCore, WasmArtifact } from "../artifact.ts";
 import type {
   CanonicalOptions,
   ComponentFunction,
   CoreInstantiation,
   CoreItem,
   CoreNamespace,
-} from "./linking/link-plan.ts";
+} from "../linking/link-plan.ts";
+import { callHost, type HostInterfaces } from "./host-call.ts";
+import { InstanceImage } from "./instance-image.ts";
 import { MemoryGauge } from "./memory-gauge.ts";
 
 /** Why nothing runs in an instance that was given up. An error for each one would cost as much as a small call. */
