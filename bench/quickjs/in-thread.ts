@@ -4,8 +4,8 @@ import {
   type QuickJSWASMModule,
   RELEASE_SYNC,
 } from "quickjs-emscripten";
-import { compileEngine, MIN_MEMORY_BYTES } from "../../src/sandboxes/quickjs/engine-build.ts";
-import { EngineInstance } from "../../src/sandboxes/quickjs/engine-instance.ts";
+import { compileEngine, MIN_MEMORY_BYTES } from "../../src/sandboxes/quickjs/engine/engine-binary.ts";
+import { EngineInstance } from "../../src/sandboxes/quickjs/engine/engine-instance.ts";
 import { loadGuest, startGuest } from "../../src/sandboxes/quickjs/guest.ts";
 import { INPUT_TEXT } from "../setting.ts";
 

@@ -1,4 +1,4 @@
-import { DRIVER_NAME } from "./driver.ts";
+import { DRIVER_NAME } from "./driver/driver.ts";
 
 /** A guest's failure as the driver wrote it. Hostile: the guest can make the driver write anything. */
 export interface GuestFailure {

@@ -1,4 +1,4 @@
-import type { EngineInstance } from "./engine-instance.ts";
+import type { EngineInstance } from "./engine/engine-instance.ts";
 import type { OutsideGrant } from "./outside-grant.ts";
 
 /** How a guest ended. */

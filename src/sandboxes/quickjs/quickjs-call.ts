@@ -10,7 +10,7 @@ import { notStarted, readOutcome } from "./outcome.ts";
 import { type FileUse, NO_FILE_USE, type OutsideGrant } from "./outside-grant.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
 import { decodeOutcome, encodeTask, type WireAnswer } from "./task-wire.ts";
-import type { Template } from "./template-store.ts";
+import type { Template } from "./template/template-store.ts";
 import type { QuickJsAnswer, QuickJsTask } from "./thread-task.ts";
 
 /** How long a guest may take to notice its deadline before its thread is ended. */

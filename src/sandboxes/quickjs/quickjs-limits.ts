@@ -1,5 +1,5 @@
 import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
-import { MIN_MEMORY_BYTES } from "./engine-build.ts";
+import { MIN_MEMORY_BYTES } from "./engine/engine-binary.ts";
 
 /** Limits of which none is left out: each is enforced on every guest. */
 export type QuickJsLimits = Required<ResourceLimits>;

@@ -15,15 +15,15 @@ import {
   ToolPreparationError,
 } from "../contract/sandbox.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
-import { compileEngine } from "./engine-build.ts";
+import { compileEngine } from "./engine/engine-binary.ts";
 import { describeLoadFailure } from "./failure.ts";
 import { notStarted } from "./outcome.ts";
 import { type CallHost, QuickJsCall } from "./quickjs-call.ts";
 import { completeLimits, DEFAULT_LIMITS, type QuickJsLimits, unenforceableLimit } from "./quickjs-limits.ts";
-import { loadTemplate } from "./template-loader.ts";
-import { isKindFor, type Template, TemplateStore, templateKind } from "./template-store.ts";
+import { loadTemplate } from "./template/template-loader.ts";
+import { isKindFor, type Template, TemplateStore, templateKind } from "./template/template-store.ts";
+import { ToolSource } from "./template/tool-source.ts";
 import type { QuickJsThreadData } from "./thread-task.ts";
-import { ToolSource } from "./tool-source.ts";
 
 /** Options of {@link QuickJsSandbox}. */
 export interface QuickJsSandboxOptions {

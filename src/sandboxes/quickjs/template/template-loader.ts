@@ -1,14 +1,14 @@
-import type { SandboxOutcome, TaskObserver } from "../contract/sandbox.ts";
-import { ToolPreparationError } from "../contract/sandbox.ts";
-import { DEFAULT_LOG_BUDGET } from "../threads/thread-log.ts";
-import type { WorkerPool } from "../threads/worker-pool.ts";
-import { readOutcome } from "./outcome.ts";
-import { INTERRUPT_GRACE_MS } from "./quickjs-call.ts";
-import type { QuickJsLimits } from "./quickjs-limits.ts";
-import type { Snapshot } from "./snapshot.ts";
-import { decodeOutcome, encodeTask, type WireAnswer } from "./task-wire.ts";
+import type { SandboxOutcome, TaskObserver } from "../../contract/sandbox.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
+import { DEFAULT_LOG_BUDGET } from "../../threads/thread-log.ts";
+import type { WorkerPool } from "../../threads/worker-pool.ts";
+import type { Snapshot } from "../engine/snapshot.ts";
+import { readOutcome } from "../outcome.ts";
+import { INTERRUPT_GRACE_MS } from "../quickjs-call.ts";
+import type { QuickJsLimits } from "../quickjs-limits.ts";
+import { decodeOutcome, encodeTask, type WireAnswer } from "../task-wire.ts";
+import type { QuickJsTask } from "../thread-task.ts";
 import type { TemplateKind } from "./template-store.ts";
-import type { QuickJsTask } from "./thread-task.ts";
 import type { ToolSource } from "./tool-source.ts";
 
 /**

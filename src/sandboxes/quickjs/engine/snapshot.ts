@@ -1,4 +1,4 @@
-import { DATA_END, HEAP_END_CELL, HEAP_START, STACK_TOP } from "./engine-build.ts";
+import { DATA_END, HEAP_END_CELL, HEAP_START, STACK_TOP } from "./engine-binary.ts";
 
 /**
  * Everything that a guest at rest is made of. No function of the engine is running, so its stack is empty, and

@@ -1,4 +1,4 @@
-import { PAGE_BYTES } from "./engine-build.ts";
+import { PAGE_BYTES } from "./engine-binary.ts";
 
 /** The most memory that a 32-bit engine can address. */
 const MAX_MEMORY_BYTES = 2_147_483_648;

@@ -1,5 +1,5 @@
 import type { QuickJSContext } from "quickjs-emscripten";
-import { RANDOM_STATE } from "./engine-build.ts";
+import { RANDOM_STATE } from "./engine-binary.ts";
 
 /**
  * Makes sure that the one address that no interface tells is right: a guest must not share random numbers.

@@ -1,10 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compileEngine, HEAP_START, MIN_MEMORY_BYTES } from "../../../src/sandboxes/quickjs/engine-build.ts";
-import { EngineInstance } from "../../../src/sandboxes/quickjs/engine-instance.ts";
-import { loadGuest, startGuest } from "../../../src/sandboxes/quickjs/guest.ts";
-import type { GuestHost } from "../../../src/sandboxes/quickjs/guest-host.ts";
-import { heapEnd, type Snapshot } from "../../../src/sandboxes/quickjs/snapshot.ts";
+import {
+  compileEngine,
+  HEAP_START,
+  MIN_MEMORY_BYTES,
+} from "../../../../src/sandboxes/quickjs/engine/engine-binary.ts";
+import { EngineInstance } from "../../../../src/sandboxes/quickjs/engine/engine-instance.ts";
+import type { GuestHost } from "../../../../src/sandboxes/quickjs/engine/guest-host.ts";
+import { heapEnd, type Snapshot } from "../../../../src/sandboxes/quickjs/engine/snapshot.ts";
+import { loadGuest, startGuest } from "../../../../src/sandboxes/quickjs/guest.ts";
 
 const engine = await compileEngine();
 const host: GuestHost = {

@@ -1,6 +1,6 @@
-import type { Capabilities } from "../../policy/capabilities.ts";
-import type { QuickJsLimits } from "./quickjs-limits.ts";
-import type { Snapshot } from "./snapshot.ts";
+import type { Capabilities } from "../../../policy/capabilities.ts";
+import type { Snapshot } from "../engine/snapshot.ts";
+import type { QuickJsLimits } from "../quickjs-limits.ts";
 
 /** How many bytes of templates are kept; the one that was used longest ago goes first. */
 const MAX_KEPT_BYTES = 256 * 1_024 * 1_024;

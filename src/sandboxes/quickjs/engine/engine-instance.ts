@@ -9,13 +9,13 @@ import {
   type QuickJSWASMModule,
   RELEASE_SYNC,
 } from "quickjs-emscripten";
+import { DRIVER_NAME, DRIVER_SOURCE, OUTSIDE_DRIVER_SOURCE } from "../driver/driver.ts";
 import { CappedMemory } from "./capped-memory.ts";
-import { DRIVER_NAME, DRIVER_SOURCE, OUTSIDE_DRIVER_SOURCE } from "./driver.ts";
 import { DriverCalls } from "./driver-calls.ts";
-import { FREE, MALLOC, RANDOM_STATE, STACK_RESTORE, STACK_TOP } from "./engine-build.ts";
+import { FREE, MALLOC, RANDOM_STATE, STACK_RESTORE, STACK_TOP } from "./engine-binary.ts";
 import { confineImports } from "./engine-imports.ts";
 import { type GuestHost, NOBODY } from "./guest-host.ts";
-import { checkRandomState } from "./random-state.ts";
+import { checkRandomState } from "./random.ts";
 import { heapEnd, restoreSnapshot, type Snapshot, takeSnapshot } from "./snapshot.ts";
 
 /** The functions of the driver that the host calls: each takes texts and gives one. */
