@@ -6,7 +6,7 @@ import {
 } from "quickjs-emscripten";
 import { compileEngine, MIN_MEMORY_BYTES } from "../../src/sandboxes/quickjs/engine/engine-binary.ts";
 import { EngineInstance } from "../../src/sandboxes/quickjs/engine/engine-instance.ts";
-import { loadGuest, startGuest } from "../../src/sandboxes/quickjs/guest.ts";
+import { loadGuest, startGuest } from "../../src/sandboxes/quickjs/thread/guest.ts";
 import { INPUT_TEXT } from "../setting.ts";
 
 /** What one of our threads does for a call, without the thread: restore the tool's snapshot, call it. */

@@ -7,10 +7,10 @@ import type { NetGrant } from "../../policy/net-grant.ts";
 import type { Effect } from "../contract/sandbox.ts";
 import { NetUse } from "../guest-services/network-use.ts";
 import { responseFields } from "../guest-services/response-fields.ts";
-import { fetchError } from "./fetch-error.ts";
 import { MAX_AT_ONCE, MAX_REDIRECTS, MAX_REQUESTS, MAX_TEXT_BYTES } from "./fetch-limits.ts";
+import { fetchError } from "./guest-error.ts";
 import type { FetchRequest, GuestResult } from "./guest-request.ts";
-import type { FetchAllowance } from "./outside-grant.ts";
+import type { FetchAllowance } from "./thread/external-access.ts";
 
 /** Safe methods: they ask for no change (RFC 9110, section 9.2.1). */
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "QUERY"]);

@@ -3,7 +3,7 @@ import { outcomeOf } from "../contract/output-outcome.ts";
 import type { Effect, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import { readFailure } from "./failure.ts";
-import type { QuickJsAnswer } from "./thread-task.ts";
+import type { QuickJsAnswer } from "./thread/thread-task.ts";
 
 const ENGINE_BROKE = "Tool broke the JavaScript engine that it ran in";
 

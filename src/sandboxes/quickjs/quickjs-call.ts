@@ -5,13 +5,13 @@ import type { Effect, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts
 import type { Artifact, PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
-import { GuestRequests } from "./guest-requests.ts";
 import { notStarted, readOutcome } from "./outcome.ts";
-import { type FileUse, NO_FILE_USE, type OutsideGrant } from "./outside-grant.ts";
+import { GuestRequests } from "./pending-requests.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
-import { decodeOutcome, encodeTask, type WireAnswer } from "./task-wire.ts";
 import type { Template } from "./template/template-store.ts";
-import type { QuickJsAnswer, QuickJsTask } from "./thread-task.ts";
+import { type FileUse, NO_FILE_USE, type OutsideGrant } from "./thread/external-access.ts";
+import { decodeOutcome, encodeTask, type WireAnswer } from "./thread/task-wire.ts";
+import type { QuickJsAnswer, QuickJsTask } from "./thread/thread-task.ts";
 
 /** How long a guest may take to notice its deadline before its thread is ended. */
 export const INTERRUPT_GRACE_MS = 50;

@@ -23,7 +23,7 @@ import { completeLimits, DEFAULT_LIMITS, type QuickJsLimits, unenforceableLimit 
 import { loadTemplate } from "./template/template-loader.ts";
 import { isKindFor, type Template, TemplateStore, templateKind } from "./template/template-store.ts";
 import { ToolSource } from "./template/tool-source.ts";
-import type { QuickJsThreadData } from "./thread-task.ts";
+import type { QuickJsThreadData } from "./thread/thread-task.ts";
 
 /** Options of {@link QuickJsSandbox}. */
 export interface QuickJsSandboxOptions {
@@ -151,7 +151,7 @@ export class QuickJsSandbox implements Sandbox {
     this.#pool ??= compileEngine().then((engine) => {
       if (this.#closing.signal.aborted) throw new ToolPreparationError("the sandbox is closed");
       const data: QuickJsThreadData = { engine };
-      const entry = entryFile("sandboxes/quickjs/worker-entry");
+      const entry = entryFile("sandboxes/quickjs/thread/worker-entry");
       this.#pool = new WorkerPool({ entry, limits: THREAD_LIMITS, data }, this.#workers);
       return this.#pool;
     });

@@ -6,8 +6,8 @@ import type { Snapshot } from "../engine/snapshot.ts";
 import { readOutcome } from "../outcome.ts";
 import { INTERRUPT_GRACE_MS } from "../quickjs-call.ts";
 import type { QuickJsLimits } from "../quickjs-limits.ts";
-import { decodeOutcome, encodeTask, type WireAnswer } from "../task-wire.ts";
-import type { QuickJsTask } from "../thread-task.ts";
+import { decodeOutcome, encodeTask, type WireAnswer } from "../thread/task-wire.ts";
+import type { QuickJsTask } from "../thread/thread-task.ts";
 import type { TemplateKind } from "./template-store.ts";
 import type { ToolSource } from "./tool-source.ts";
 

@@ -4,8 +4,8 @@ import { basename, dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { QuickJsImplementation } from "../../../tool/quickjs-implementation.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import type { GuestProgram } from "../guest.ts";
-import { isTypeScript, stripTypes } from "../typescript.ts";
+import type { GuestProgram } from "../thread/guest.ts";
+import { isTypeScript, stripTypes } from "../thread/type-stripper.ts";
 
 /** How many files a tool may have, and how many bytes each and all of them. */
 const MAX_FILES = 64;

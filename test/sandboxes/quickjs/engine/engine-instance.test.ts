@@ -8,7 +8,7 @@ import {
 import { EngineInstance } from "../../../../src/sandboxes/quickjs/engine/engine-instance.ts";
 import type { GuestHost } from "../../../../src/sandboxes/quickjs/engine/guest-host.ts";
 import { heapEnd, type Snapshot } from "../../../../src/sandboxes/quickjs/engine/snapshot.ts";
-import { loadGuest, startGuest } from "../../../../src/sandboxes/quickjs/guest.ts";
+import { loadGuest, startGuest } from "../../../../src/sandboxes/quickjs/thread/guest.ts";
 
 const engine = await compileEngine();
 const host: GuestHost = {

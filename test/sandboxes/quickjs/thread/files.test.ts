@@ -10,13 +10,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
-import type { DirectoryGrant } from "../../../src/policy/directory-grant.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
-import { workspaceIsSupported } from "../../../src/workspace/fd-path.ts";
-import { echo, serve } from "../../egress/servers.ts";
-import { GrantedTree } from "../../workspace/granted-tree.ts";
-import { type CallSetting, GrantedTool } from "./granted-tool.ts";
+import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import type { DirectoryGrant } from "../../../../src/policy/directory-grant.ts";
+import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { workspaceIsSupported } from "../../../../src/workspace/fd-path.ts";
+import { echo, serve } from "../../../egress/servers.ts";
+import { GrantedTree } from "../../../workspace/granted-tree.ts";
+import { type CallSetting, GrantedTool } from "../granted-tool.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
 afterAll(() => sandboxes.close());

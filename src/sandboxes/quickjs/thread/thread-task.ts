@@ -1,8 +1,8 @@
-import type { LogBudget } from "../threads/thread-log.ts";
-import type { Snapshot } from "./engine/snapshot.ts";
+import type { LogBudget } from "../../threads/thread-log.ts";
+import type { Snapshot } from "../engine/snapshot.ts";
+import type { GuestRequest } from "../guest-request.ts";
+import type { FileUse, OutsideGrant } from "./external-access.ts";
 import type { GuestProgram } from "./guest.ts";
-import type { GuestRequest } from "./guest-request.ts";
-import type { FileUse, OutsideGrant } from "./outside-grant.ts";
 
 /** What every thread is started with. */
 export interface QuickJsThreadData {

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
-import { defineTool } from "../../../src/engine/tool.ts";
-import { allow } from "../../../src/policy/policy.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
-import type { QuickJsImplementation } from "../../../src/tool/quickjs-implementation.ts";
-import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
+import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import { defineTool } from "../../../../src/engine/tool.ts";
+import { allow } from "../../../../src/policy/policy.ts";
+import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import type { QuickJsImplementation } from "../../../../src/tool/quickjs-implementation.ts";
+import { contextFor, dispatchTool, recordEvents } from "../../../engine/helpers.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
 afterAll(() => sandboxes.close());

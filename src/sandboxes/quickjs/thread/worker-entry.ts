@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { workerData } from "node:worker_threads";
-import { ThreadLog } from "../threads/thread-log.ts";
-import type { TaskThread, ThreadData } from "../threads/thread-message.ts";
-import type { EngineInstance } from "./engine/engine-instance.ts";
-import type { Snapshot } from "./engine/snapshot.ts";
+import { ThreadLog } from "../../threads/thread-log.ts";
+import type { TaskThread, ThreadData } from "../../threads/thread-message.ts";
+import type { EngineInstance } from "../engine/engine-instance.ts";
+import type { Snapshot } from "../engine/snapshot.ts";
+import { RandomSupply } from "../random-supply.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest } from "./guest.ts";
-import { HostSide } from "./host-side.ts";
-import { InstanceShelf } from "./instance-shelf.ts";
-import { RandomSupply } from "./random-supply.ts";
+import { HostSide } from "./guest-border.ts";
+import { InstanceShelf } from "./instance-pool.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
 import type { QuickJsEnd, QuickJsTask, QuickJsThreadData } from "./thread-task.ts";
 

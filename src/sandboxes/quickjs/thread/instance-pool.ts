@@ -1,6 +1,6 @@
-import { MIN_MEMORY_BYTES } from "./engine/engine-binary.ts";
-import { EngineInstance } from "./engine/engine-instance.ts";
-import type { Snapshot } from "./engine/snapshot.ts";
+import { MIN_MEMORY_BYTES } from "../engine/engine-binary.ts";
+import { EngineInstance } from "../engine/engine-instance.ts";
+import type { Snapshot } from "../engine/snapshot.ts";
 
 /** How many instances a thread keeps: one for each kind that it met lately. */
 const MAX_KEPT = 4;

@@ -3,7 +3,7 @@ import type { Effect, ResourceUse, SandboxTask } from "../contract/sandbox.ts";
 import { FetchRequests } from "./fetch-requests.ts";
 import type { GuestReply, GuestRequest, GuestResult } from "./guest-request.ts";
 import { NestedCalls } from "./nested-calls.ts";
-import type { FetchAllowance } from "./outside-grant.ts";
+import type { FetchAllowance } from "./thread/external-access.ts";
 
 /** Why a wait for replies ended without one. */
 export type WaitEnd = "timeout" | "cancelled";

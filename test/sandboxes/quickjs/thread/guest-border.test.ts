@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { HostSide } from "../../../src/sandboxes/quickjs/host-side.ts";
-import { NO_FILE_USE, type OutsideGrant } from "../../../src/sandboxes/quickjs/outside-grant.ts";
-import type { QuickJsTask } from "../../../src/sandboxes/quickjs/thread-task.ts";
-import { ThreadLog } from "../../../src/sandboxes/threads/thread-log.ts";
-import type { TaskThread } from "../../../src/sandboxes/threads/thread-message.ts";
-import { workspaceIsSupported } from "../../../src/workspace/fd-path.ts";
-import { GrantedTree } from "../../workspace/granted-tree.ts";
+import { NO_FILE_USE, type OutsideGrant } from "../../../../src/sandboxes/quickjs/thread/external-access.ts";
+import { HostSide } from "../../../../src/sandboxes/quickjs/thread/guest-border.ts";
+import type { QuickJsTask } from "../../../../src/sandboxes/quickjs/thread/thread-task.ts";
+import { ThreadLog } from "../../../../src/sandboxes/threads/thread-log.ts";
+import type { TaskThread } from "../../../../src/sandboxes/threads/thread-message.ts";
+import { workspaceIsSupported } from "../../../../src/workspace/fd-path.ts";
+import { GrantedTree } from "../../../workspace/granted-tree.ts";
 
 /** The host's side of a call that was granted something outside, or nothing. */
 function open(outside?: OutsideGrant, nestedCalls = 0): HostSide {

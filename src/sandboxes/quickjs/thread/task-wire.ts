@@ -1,5 +1,5 @@
-import type { PoolOutcome } from "../threads/pool-task.ts";
-import type { FileUse, OutsideGrant } from "./outside-grant.ts";
+import type { PoolOutcome } from "../../threads/pool-task.ts";
+import type { FileUse, OutsideGrant } from "./external-access.ts";
 import type { QuickJsAnswer, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 
 /**

@@ -1,5 +1,5 @@
-import type { EngineInstance } from "./engine/engine-instance.ts";
-import type { OutsideGrant } from "./outside-grant.ts";
+import type { EngineInstance } from "../engine/engine-instance.ts";
+import type { OutsideGrant } from "./external-access.ts";
 
 /** How a guest ended. */
 export type GuestEnd =

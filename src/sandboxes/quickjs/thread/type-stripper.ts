@@ -1,5 +1,5 @@
 import { stripTypeScriptTypes } from "node:module";
-import { ToolPreparationError } from "../contract/sandbox.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
 
 /** Whether a module of this name is TypeScript. */
 export function isTypeScript(name: string): boolean {

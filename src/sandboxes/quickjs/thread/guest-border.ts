@@ -1,11 +1,11 @@
-import type { LogLevel } from "../../tool/log-level.ts";
-import type { ThreadLog } from "../threads/thread-log.ts";
-import type { GuestHost } from "./engine/guest-host.ts";
+import type { LogLevel } from "../../../tool/log-level.ts";
+import type { ThreadLog } from "../../threads/thread-log.ts";
+import type { GuestHost } from "../engine/guest-host.ts";
+import type { FileUse } from "./external-access.ts";
 import type { GuestProgram } from "./guest.ts";
 import { GuestFiles } from "./guest-files.ts";
 import { ModuleNames } from "./module-names.ts";
-import type { FileUse } from "./outside-grant.ts";
-import { RequestIntake } from "./request-intake.ts";
+import { RequestIntake } from "./request-validator.ts";
 import type { MissingModule, QuickJsTask } from "./thread-task.ts";
 
 /**

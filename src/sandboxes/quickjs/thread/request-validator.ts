@@ -1,6 +1,6 @@
-import { MAX_REQUESTS } from "./fetch-limits.ts";
-import type { GuestError, GuestReply, GuestRequest } from "./guest-request.ts";
-import type { FetchAllowance } from "./outside-grant.ts";
+import { MAX_REQUESTS } from "../fetch-limits.ts";
+import type { GuestError, GuestReply, GuestRequest } from "../guest-request.ts";
+import type { FetchAllowance } from "./external-access.ts";
 import type { NestedAllowance } from "./thread-task.ts";
 
 /** Bytes of a nested call's arguments. */

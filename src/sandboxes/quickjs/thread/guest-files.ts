@@ -1,10 +1,10 @@
-import type { JsonValue } from "../../json/value.ts";
-import { type Location, locate } from "../../workspace/locate.ts";
-import { Workspace } from "../../workspace/workspace.ts";
-import { WorkspaceError } from "../../workspace/workspace-error.ts";
+import type { JsonValue } from "../../../json/value.ts";
+import { type Location, locate } from "../../../workspace/locate.ts";
+import { Workspace } from "../../../workspace/workspace.ts";
+import { WorkspaceError } from "../../../workspace/workspace-error.ts";
+import type { GuestError } from "../guest-request.ts";
+import type { FileAllowance, FileUse } from "./external-access.ts";
 import { FILE_OPERATIONS, type FileOperation, FileOperationError } from "./file-operations.ts";
-import type { GuestError } from "./guest-request.ts";
-import type { FileAllowance, FileUse } from "./outside-grant.ts";
 
 /** How many files and directories a call creates, at the most: each takes space that no byte of it shows. */
 const MAX_CREATED = 10_000;
