@@ -84,7 +84,7 @@ export {
   type TaskObserver,
   ToolPreparationError,
 } from "./sandboxes/contract/sandbox.ts";
-export type { ExecutorCredentials } from "./sandboxes/remote/executor-credentials.ts";
+export type { ExecutorCredentials } from "./sandboxes/remote/executor-client/credentials.ts";
 export type { SecretSource } from "./sandboxes/remote/secrets.ts";
 export { openSandboxes, type Sandboxes, type SandboxesOptions } from "./sandboxes/router.ts";
 export type { WorkerPoolOptions } from "./sandboxes/threads/worker-pool.ts";

@@ -4,7 +4,7 @@ import { get } from "node:http";
 import { afterAll, expect, test } from "vitest";
 import { openSandboxes } from "../../src/sandboxes/router.ts";
 import { recordEvents } from "../engine/helpers.ts";
-import { callOn } from "../sandboxes/remote/executor-setting.ts";
+import { callOn } from "../sandboxes/remote/executor-client/setting.ts";
 
 const DEADLINE_MS = 700;
 const GRACE_MS = 250;

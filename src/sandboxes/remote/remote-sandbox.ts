@@ -11,8 +11,8 @@ import {
   ToolPreparationError,
 } from "../contract/sandbox.ts";
 import { compileEndpoint, type Endpoint } from "./endpoint.ts";
-import type { ExecutorClient } from "./executor-client.ts";
-import type { CheckedCredentials } from "./executor-credentials.ts";
+import type { ExecutorClient } from "./executor-client/client.ts";
+import type { CheckedCredentials } from "./executor-client/credentials.ts";
 import {
   type EndpointCall,
   endedBeforeSending,
@@ -137,7 +137,7 @@ export class RemoteSandbox implements Sandbox {
   }
 
   #executorClient(): ExecutorClient | Promise<ExecutorClient> {
-    this.#executors ??= import("./executor-client.ts").then(({ ExecutorClient }) => {
+    this.#executors ??= import("./executor-client/client.ts").then(({ ExecutorClient }) => {
       this.#executors = new ExecutorClient(this.#options.credentials, this.#options.egress?.ca);
       if (this.#isClosed) void this.#executors.close();
       return this.#executors;

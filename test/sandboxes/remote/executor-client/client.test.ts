@@ -3,12 +3,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { Executor, type ExecutorOptions } from "../../../src/executor/executor.ts";
-import { allow, ask, deny } from "../../../src/policy/policy.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
-import { recordEvents } from "../../engine/helpers.ts";
-import { executorTools } from "../../fixtures/executor/tools.ts";
-import { callOn, type RemoteCall } from "./executor-setting.ts";
+import { Executor, type ExecutorOptions } from "../../../../src/executor/executor.ts";
+import { allow, ask, deny } from "../../../../src/policy/policy.ts";
+import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { recordEvents } from "../../../engine/helpers.ts";
+import { executorTools } from "../../../fixtures/executor/tools.ts";
+import { callOn, type RemoteCall } from "./setting.ts";
 
 const sandboxes = await openSandboxes();
 const folder = mkdtempSync(join(tmpdir(), "executor-"));

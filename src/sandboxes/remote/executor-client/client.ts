@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { shapeProblem } from "../../remote-protocol/shapes.ts";
-import { type ExecutorImplementation, parseExecutors } from "../../tool/executor-address.ts";
-import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../contract/sandbox.ts";
-import { ExecutorCall, type OwnLimits } from "./executor-call.ts";
-import { ExecutorClock } from "./executor-clock.ts";
-import { type CheckedCredentials, NO_CREDENTIALS } from "./executor-credentials.ts";
-import { ExecutorEndpoint } from "./executor-endpoint.ts";
-import { ExecutorFleet } from "./executor-fleet.ts";
+import { shapeProblem } from "../../../remote-protocol/shapes.ts";
+import { type ExecutorImplementation, parseExecutors } from "../../../tool/executor-address.ts";
+import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../../contract/sandbox.ts";
+import { ExecutorClock } from "../executor-clock.ts";
+import { ExecutorCall, type OwnLimits } from "./call.ts";
+import { type CheckedCredentials, NO_CREDENTIALS } from "./credentials.ts";
+import { ExecutorEndpoint } from "./endpoint.ts";
+import { ExecutorFleet } from "./fleet.ts";
 
 /** The longest part of a call's id that an executor is told. */
 const MAX_ID_LENGTH = 900;

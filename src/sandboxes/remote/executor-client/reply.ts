@@ -1,14 +1,14 @@
-import { isJsonObject, type JsonValue } from "../../json/value.ts";
-import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
-import { BodyError, readProblem, readResultOf, type WrittenCall } from "../../remote-protocol/bodies.ts";
-import type { RemoteError, RemoteResult } from "../../remote-protocol/messages.ts";
-import { PROBLEMS, type ProblemCode } from "../../remote-protocol/problems.ts";
-import { checkOutput } from "../contract/output.ts";
-import { outcomeOf } from "../contract/output-outcome.ts";
-import type { ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
-import type { ExecutorReply } from "./executor-exchange.ts";
-import { foreignAnswerText } from "./executor-failure.ts";
-import { failed, NOTHING_USED, refused, type Verdict } from "./executor-verdict.ts";
+import { isJsonObject, type JsonValue } from "../../../json/value.ts";
+import type { LimitName, ResourceLimits } from "../../../policy/limits.ts";
+import { BodyError, readProblem, readResultOf, type WrittenCall } from "../../../remote-protocol/bodies.ts";
+import type { RemoteError, RemoteResult } from "../../../remote-protocol/messages.ts";
+import { PROBLEMS, type ProblemCode } from "../../../remote-protocol/problems.ts";
+import { checkOutput } from "../../contract/output.ts";
+import { outcomeOf } from "../../contract/output-outcome.ts";
+import type { ResourceUse, SandboxOutcome } from "../../contract/sandbox.ts";
+import { foreignAnswerText } from "../executor-failure.ts";
+import type { ExecutorReply } from "./exchange.ts";
+import { failed, NOTHING_USED, refused, type Verdict } from "./verdict.ts";
 
 /** What an executor was asked for: its answer must be about that, and within it. */
 export interface AskedCall extends WrittenCall {

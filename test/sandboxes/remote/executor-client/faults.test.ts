@@ -1,18 +1,11 @@
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
-import { writeStreamEvent } from "../../../src/remote-protocol/event-stream.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
-import { recordEvents } from "../../engine/helpers.ts";
-import {
-  callOn,
-  execution,
-  RawPeer,
-  type RemoteCall,
-  response,
-  type SeenRequest,
-} from "./executor-setting.ts";
+import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import { writeStreamEvent } from "../../../../src/remote-protocol/event-stream.ts";
+import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { recordEvents } from "../../../engine/helpers.ts";
+import { callOn, execution, RawPeer, type RemoteCall, response, type SeenRequest } from "./setting.ts";
 
 const sandboxes = await openSandboxes();
 const peer = new RawPeer();

@@ -1,14 +1,14 @@
 import { createServer, type Server, type Socket } from "node:net";
-import type { DispatchContext } from "../../../src/engine/context.ts";
-import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
-import { ToolRegistry } from "../../../src/engine/registry.ts";
-import type { JsonObject } from "../../../src/json/value.ts";
-import type { Capabilities } from "../../../src/policy/capabilities.ts";
-import type { ResourceLimits } from "../../../src/policy/limits.ts";
-import { allow } from "../../../src/policy/policy.ts";
-import type { Sandboxes } from "../../../src/sandboxes/router.ts";
-import type { ExecutorImplementation } from "../../../src/tool/executor-address.ts";
+import type { DispatchContext } from "../../../../src/engine/context.ts";
+import { ToolDispatchEngine } from "../../../../src/engine/engine.ts";
+import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import { ToolRegistry } from "../../../../src/engine/registry.ts";
+import type { JsonObject } from "../../../../src/json/value.ts";
+import type { Capabilities } from "../../../../src/policy/capabilities.ts";
+import type { ResourceLimits } from "../../../../src/policy/limits.ts";
+import { allow } from "../../../../src/policy/policy.ts";
+import type { Sandboxes } from "../../../../src/sandboxes/router.ts";
+import type { ExecutorImplementation } from "../../../../src/tool/executor-address.ts";
 
 /** What one call may differ in. */
 export interface RemoteCall {

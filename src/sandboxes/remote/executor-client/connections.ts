@@ -1,9 +1,9 @@
 import { lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
 import { Pool } from "undici";
-import { openPool } from "../../egress/connection-pool.ts";
-import { EgressError } from "../../egress/egress-error.ts";
-import type { ExecutorAddress } from "../../tool/executor-address.ts";
+import { openPool } from "../../../egress/connection-pool.ts";
+import { EgressError } from "../../../egress/egress-error.ts";
+import type { ExecutorAddress } from "../../../tool/executor-address.ts";
 
 /** Milliseconds for opening a connection. */
 const CONNECT_TIMEOUT_MS = 5_000;

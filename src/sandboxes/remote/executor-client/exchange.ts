@@ -1,12 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import type { Dispatcher, Pool } from "undici";
-import type { ConnectionAware } from "../../egress/connection-pool.ts";
-import { EgressError, type Traffic } from "../../egress/egress-error.ts";
-import { egressErrorOf } from "../../egress/failure.ts";
-import type { ResponseHeaders } from "../../egress/request.ts";
-import { ResponseReader } from "../../egress/response-reader.ts";
-import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
-import type { AnswerStream } from "./executor-stream.ts";
+import type { ConnectionAware } from "../../../egress/connection-pool.ts";
+import { EgressError, type Traffic } from "../../../egress/egress-error.ts";
+import { egressErrorOf } from "../../../egress/failure.ts";
+import type { ResponseHeaders } from "../../../egress/request.ts";
+import { ResponseReader } from "../../../egress/response-reader.ts";
+import { STREAM_MEDIA_TYPE } from "../../../remote-protocol/http.ts";
+import type { AnswerStream } from "./stream.ts";
 
 /** A request as it is sent. */
 export interface ExecutorRequest {

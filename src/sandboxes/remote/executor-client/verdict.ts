@@ -1,6 +1,6 @@
-import type { EgressError } from "../../egress/egress-error.ts";
-import type { RefusalReason, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
-import { failureText } from "./executor-failure.ts";
+import type { EgressError } from "../../../egress/egress-error.ts";
+import type { RefusalReason, ResourceUse, SandboxOutcome } from "../../contract/sandbox.ts";
+import { failureText } from "../executor-failure.ts";
 
 /** What one request came to. */
 export interface Verdict {

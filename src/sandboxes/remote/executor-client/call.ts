@@ -1,15 +1,15 @@
-import type { Contact, Traffic } from "../../egress/egress-error.ts";
-import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../policy/limits.ts";
-import { writeDispatchRequest } from "../../remote-protocol/bodies.ts";
-import type { ResourceUse, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
-import type { ExecutorClock, TimedCall } from "./executor-clock.ts";
-import type { ExecutorEndpoint } from "./executor-endpoint.ts";
-import type { ExchangeEnd, ExecutorExchange } from "./executor-exchange.ts";
-import type { ExecutorFleet } from "./executor-fleet.ts";
-import { type AskedCall, readReply } from "./executor-reply.ts";
-import { type Attempt, RETRIES, waitMs } from "./executor-retry.ts";
-import { AnswerStream } from "./executor-stream.ts";
-import { readNoReply, refused, type Verdict } from "./executor-verdict.ts";
+import type { Contact, Traffic } from "../../../egress/egress-error.ts";
+import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../../policy/limits.ts";
+import { writeDispatchRequest } from "../../../remote-protocol/bodies.ts";
+import type { ResourceUse, SandboxOutcome, SandboxTask } from "../../contract/sandbox.ts";
+import type { ExecutorClock, TimedCall } from "../executor-clock.ts";
+import type { ExecutorEndpoint } from "./endpoint.ts";
+import type { ExchangeEnd, ExecutorExchange } from "./exchange.ts";
+import type { ExecutorFleet } from "./fleet.ts";
+import { type AskedCall, readReply } from "./reply.ts";
+import { type Attempt, RETRIES, waitMs } from "./retry.ts";
+import { AnswerStream } from "./stream.ts";
+import { readNoReply, refused, type Verdict } from "./verdict.ts";
 
 /** The limits that hold on this side, whatever the executor does. */
 export type OwnLimits = Required<Pick<ResourceLimits, "wallTimeMs" | "outputBytes">>;

@@ -1,4 +1,4 @@
-import type { ExecutorEndpoint } from "./executor-endpoint.ts";
+import type { ExecutorEndpoint } from "./endpoint.ts";
 
 /** The executors behind one tool. Others may share some of them. */
 export class ExecutorFleet {

@@ -7,15 +7,20 @@ import {
   handleWhenResult,
 } from "cockatiel";
 import type { Pool } from "undici";
-import { DISPATCH_PATH, JSON_MEDIA_TYPE, READY_PATH, STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
-import { signRequest } from "../../remote-protocol/sign-request.ts";
-import type { ExecutorAddress } from "../../tool/executor-address.ts";
-import { openConnections } from "./executor-connections.ts";
-import type { CheckedCredentials } from "./executor-credentials.ts";
-import { type ExchangeEnd, ExecutorExchange, type ExecutorRequest } from "./executor-exchange.ts";
-import { failureText } from "./executor-failure.ts";
-import type { AnswerStream } from "./executor-stream.ts";
-import type { Verdict } from "./executor-verdict.ts";
+import {
+  DISPATCH_PATH,
+  JSON_MEDIA_TYPE,
+  READY_PATH,
+  STREAM_MEDIA_TYPE,
+} from "../../../remote-protocol/http.ts";
+import { signRequest } from "../../../remote-protocol/sign-request.ts";
+import type { ExecutorAddress } from "../../../tool/executor-address.ts";
+import { failureText } from "../executor-failure.ts";
+import { openConnections } from "./connections.ts";
+import type { CheckedCredentials } from "./credentials.ts";
+import { type ExchangeEnd, ExecutorExchange, type ExecutorRequest } from "./exchange.ts";
+import type { AnswerStream } from "./stream.ts";
+import type { Verdict } from "./verdict.ts";
 
 /** So many faults in a row, and nothing is sent for a while. */
 const FAULTS_TO_BREAK = 5;

@@ -1,9 +1,9 @@
-import { EgressError } from "../../egress/egress-error.ts";
-import { readShaped } from "../../remote-protocol/bodies.ts";
-import { type StreamEvent, StreamReader } from "../../remote-protocol/event-stream.ts";
-import type { LogLevel } from "../../tool/log-level.ts";
-import type { TaskObserver } from "../contract/sandbox.ts";
-import { DEFAULT_LOG_BUDGET } from "../threads/thread-log.ts";
+import { EgressError } from "../../../egress/egress-error.ts";
+import { readShaped } from "../../../remote-protocol/bodies.ts";
+import { type StreamEvent, StreamReader } from "../../../remote-protocol/event-stream.ts";
+import type { LogLevel } from "../../../tool/log-level.ts";
+import type { TaskObserver } from "../../contract/sandbox.ts";
+import { DEFAULT_LOG_BUDGET } from "../../threads/thread-log.ts";
 
 /** What a stream may tell before its last event. */
 export interface StreamBudget {

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
-import { callOn } from "./executor-setting.ts";
+import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { callOn } from "./setting.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "executors-"));
 const children: ChildProcess[] = [];
@@ -27,7 +27,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** An executor in a process of its own. */
 async function startProcess(listen?: string): Promise<{ child: ChildProcess; url: string }> {
-  const main = new URL("../../fixtures/executor/main.ts", import.meta.url);
+  const main = new URL("../../../fixtures/executor/main.ts", import.meta.url);
   const child = fork(main, listen === undefined ? [] : [listen], { execArgv: [] });
   children.push(child);
   const [address] = (await once(child, "message")) as [string];

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
-import { Executor } from "../../../src/executor/executor.ts";
-import { HostPolicy } from "../../../src/policy/host-policy.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
-import { executorTools } from "../../fixtures/executor/tools.ts";
-import { callOn, execution, RawPeer, response } from "./executor-setting.ts";
+import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import { Executor } from "../../../../src/executor/executor.ts";
+import { HostPolicy } from "../../../../src/policy/host-policy.ts";
+import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { executorTools } from "../../../fixtures/executor/tools.ts";
+import { callOn, execution, RawPeer, response } from "./setting.ts";
 
 const sandboxes = await openSandboxes();
 afterAll(() => sandboxes.close());

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import {
   checkCredentials,
   type ExecutorCredentials,
-} from "../../../src/sandboxes/remote/executor-credentials.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
+} from "../../../../src/sandboxes/remote/executor-client/credentials.ts";
+import { openSandboxes } from "../../../../src/sandboxes/router.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const rsa = generateKeyPairSync("rsa", { modulusLength: 1_024 }).privateKey;

@@ -1,5 +1,5 @@
 import { DelegateBackoff, handleWhenResult, type RetryPolicy, retry } from "cockatiel";
-import type { Verdict } from "./executor-verdict.ts";
+import type { Verdict } from "./verdict.ts";
 
 /** How often a call may be asked for again where nothing happened. */
 const MAX_RETRIES = 5;
