@@ -4,8 +4,8 @@ import { sandboxesOf, type ToolImplementations } from "../tool/implementations.t
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./contract/sandbox.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
+import type { SecretSource } from "./remote/endpoint/secrets.ts";
 import { checkCredentials, type ExecutorCredentials } from "./remote/executor-client/credentials.ts";
-import type { SecretSource } from "./remote/secrets.ts";
 import type { WorkerPoolOptions } from "./threads/worker-pool.ts";
 
 /** How the sandboxes are opened. */

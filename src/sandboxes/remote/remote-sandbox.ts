@@ -10,9 +10,7 @@ import {
   type SandboxTask,
   ToolPreparationError,
 } from "../contract/sandbox.ts";
-import { compileEndpoint, type Endpoint } from "./endpoint.ts";
-import type { ExecutorClient } from "./executor-client/client.ts";
-import type { CheckedCredentials } from "./executor-client/credentials.ts";
+import { compileEndpoint, type Endpoint } from "./endpoint/endpoint.ts";
 import {
   type EndpointCall,
   endedBeforeSending,
@@ -20,8 +18,16 @@ import {
   responseOutcome,
   unavailable,
   unsentOutcome,
-} from "./outcome.ts";
-import { environmentSecrets, findSecrets, NO_SECRETS, type SecretSource, type Secrets } from "./secrets.ts";
+} from "./endpoint/outcome.ts";
+import {
+  environmentSecrets,
+  findSecrets,
+  NO_SECRETS,
+  type SecretSource,
+  type Secrets,
+} from "./endpoint/secrets.ts";
+import type { ExecutorClient } from "./executor-client/client.ts";
+import type { CheckedCredentials } from "./executor-client/credentials.ts";
 import { TemplateError } from "./template-error.ts";
 import { withDeadline } from "./with-deadline.ts";
 

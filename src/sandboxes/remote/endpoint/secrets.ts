@@ -1,4 +1,4 @@
-import { freezeJson, isJsonObject, type JsonValue } from "../../json/value.ts";
+import { freezeJson, isJsonObject, type JsonValue } from "../../../json/value.ts";
 
 /** Finds the value of a secret; nothing where there is none. */
 export type SecretSource = (name: string) => string | undefined | Promise<string | undefined>;

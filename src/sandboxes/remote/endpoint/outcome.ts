@@ -1,15 +1,15 @@
 import { isUtf8 } from "node:buffer";
-import { EgressError, type Traffic } from "../../egress/egress-error.ts";
-import type { EgressResponse } from "../../egress/request.ts";
-import type { JsonValue } from "../../json/value.ts";
-import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../policy/json-pointer.ts";
-import type { HttpResponseRules } from "../../tool/remote-problems.ts";
-import { checkOutput } from "../contract/output.ts";
-import type { Effect, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
+import { EgressError, type Traffic } from "../../../egress/egress-error.ts";
+import type { EgressResponse } from "../../../egress/request.ts";
+import type { JsonValue } from "../../../json/value.ts";
+import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../../policy/json-pointer.ts";
+import type { HttpResponseRules } from "../../../tool/remote-problems.ts";
+import { checkOutput } from "../../contract/output.ts";
+import type { Effect, ResourceUse, SandboxOutcome } from "../../contract/sandbox.ts";
+import { ArgumentPlaceError, TemplateError } from "../template-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { noResponseText, statusFailure } from "./failure.ts";
 import { redactBody, redactJson, SecretDeniedError, SecretError, type Secrets } from "./secrets.ts";
-import { ArgumentPlaceError, TemplateError } from "./template-error.ts";
 
 /** One call of an endpoint, as far as its outcome needs it. */
 export interface EndpointCall {

@@ -1,15 +1,15 @@
-import { fillBody, restOf } from "../../http-template/body-template.ts";
-import { compileHeaders } from "../../http-template/header-template.ts";
-import { parseEndpoint } from "../../http-template/http-url.ts";
-import { compileUrl } from "../../http-template/url-template.ts";
-import type { JsonObject } from "../../json/value.ts";
-import { isJsonObject } from "../../json/value.ts";
-import type { NetGrant } from "../../policy/net-grant.ts";
-import type { EndpointImplementation } from "../../tool/remote-implementation.ts";
-import type { HttpImplementation, HttpResponseRules } from "../../tool/remote-problems.ts";
-import type { SandboxTask } from "../contract/sandbox.ts";
+import { fillBody, restOf } from "../../../http-template/body-template.ts";
+import { compileHeaders } from "../../../http-template/header-template.ts";
+import { parseEndpoint } from "../../../http-template/http-url.ts";
+import { compileUrl } from "../../../http-template/url-template.ts";
+import type { JsonObject } from "../../../json/value.ts";
+import { isJsonObject } from "../../../json/value.ts";
+import type { NetGrant } from "../../../policy/net-grant.ts";
+import type { EndpointImplementation } from "../../../tool/remote-implementation.ts";
+import type { HttpImplementation, HttpResponseRules } from "../../../tool/remote-problems.ts";
+import type { SandboxTask } from "../../contract/sandbox.ts";
+import { TemplateError } from "../template-error.ts";
 import type { Secrets } from "./secrets.ts";
-import { TemplateError } from "./template-error.ts";
 
 /** A remote implementation, made ready for its calls. */
 export interface Endpoint {

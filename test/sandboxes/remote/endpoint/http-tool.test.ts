@@ -2,17 +2,17 @@ import { createServer, type IncomingHttpHeaders, type RequestListener } from "no
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
-import type { DispatchEvent } from "../../../src/engine/events.ts";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
-import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { defineTool } from "../../../src/engine/tool.ts";
-import type { JsonObject } from "../../../src/json/value.ts";
-import type { Capabilities } from "../../../src/policy/capabilities.ts";
-import type { ResourceLimits } from "../../../src/policy/limits.ts";
-import { allow } from "../../../src/policy/policy.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
-import type { HttpImplementation } from "../../../src/tool/remote-problems.ts";
-import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
+import type { DispatchEvent } from "../../../../src/engine/events.ts";
+import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import { ToolRegistry } from "../../../../src/engine/registry.ts";
+import { defineTool } from "../../../../src/engine/tool.ts";
+import type { JsonObject } from "../../../../src/json/value.ts";
+import type { Capabilities } from "../../../../src/policy/capabilities.ts";
+import type { ResourceLimits } from "../../../../src/policy/limits.ts";
+import { allow } from "../../../../src/policy/policy.ts";
+import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import type { HttpImplementation } from "../../../../src/tool/remote-problems.ts";
+import { contextFor, dispatchTool, recordEvents } from "../../../engine/helpers.ts";
 
 const SECRET = 'p"ss/wörd\\1'.replace("ö", "o");
 const secrets = async (name: string): Promise<string | undefined> =>
@@ -278,7 +278,7 @@ describe("a secret", () => {
   });
 
   test("comes from the environment where nothing else is said", async () => {
-    const { environmentSecrets } = await import("../../../src/sandboxes/remote/secrets.ts");
+    const { environmentSecrets } = await import("../../../../src/sandboxes/remote/endpoint/secrets.ts");
     expect(environmentSecrets("PATH")).toBe(process.env["PATH"]);
     expect(environmentSecrets("toString")).toBeUndefined();
   });

@@ -1,5 +1,5 @@
-import type { EgressErrorCode } from "../../egress/egress-error.ts";
-import { isJsonObject } from "../../json/value.ts";
+import type { EgressErrorCode } from "../../../egress/egress-error.ts";
+import { isJsonObject } from "../../../json/value.ts";
 
 /** What the model reads when there is no response: no host, no address. */
 const TEXTS: Readonly<Record<EgressErrorCode, string>> = {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { redactBody, redactText } from "../../../src/sandboxes/remote/secrets.ts";
+import { redactBody, redactText } from "../../../../src/sandboxes/remote/endpoint/secrets.ts";
 
 test("of a secret that begins with another one nothing is left", () => {
   const secrets = new Map([
