@@ -84,9 +84,9 @@ export {
   type TaskObserver,
   ToolPreparationError,
 } from "./sandboxes/contract/sandbox.ts";
+export { openSandboxes, type Sandboxes, type SandboxesOptions } from "./sandboxes/open-sandboxes.ts";
 export type { SecretSource } from "./sandboxes/remote/endpoint/secrets.ts";
 export type { ExecutorCredentials } from "./sandboxes/remote/executor-client/credentials.ts";
-export { openSandboxes, type Sandboxes, type SandboxesOptions } from "./sandboxes/router.ts";
 export type { WorkerPoolOptions } from "./sandboxes/threads/worker-pool.ts";
 export { componentTools, inspectComponent } from "./sandboxes/wasm/exports/load-on-use.ts";
 export type { ComponentTool, ComponentTools } from "./sandboxes/wasm/tools/component-tools.ts";

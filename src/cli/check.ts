@@ -1,5 +1,5 @@
 import { formatProblem, type Problem } from "../config/problem.ts";
-import { openSandboxes, type Sandboxes } from "../sandboxes/router.ts";
+import { openSandboxes, type Sandboxes } from "../sandboxes/open-sandboxes.ts";
 import type { WorkerImplementation } from "../tool/host-implementation.ts";
 import { sandboxesOf } from "../tool/implementations.ts";
 import type { Command } from "./command-line.ts";

@@ -4,7 +4,7 @@ import type { ConfigPath, ConfigSource } from "../config/source.ts";
 import { ToolRegistrationError, ToolRegistry } from "../engine/registry.ts";
 import type { Tool } from "../engine/tool.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
-import type { SandboxesOptions } from "../sandboxes/router.ts";
+import type { SandboxesOptions } from "../sandboxes/open-sandboxes.ts";
 import { CONFIG_SHAPE } from "./config-shape.ts";
 import { loadPolicy } from "./load-policy.ts";
 import { loadTool } from "./load-tool.ts";

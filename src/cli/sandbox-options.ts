@@ -4,11 +4,11 @@ import type { ConfigSource } from "../config/source.ts";
 import type { JsonObject } from "../json/value.ts";
 import { MemoryKeyValue, type MemoryKeyValueOptions } from "../key-value/memory-key-value.ts";
 import { MAX_WALL_TIME_MS } from "../policy/limits.ts";
+import type { SandboxesOptions } from "../sandboxes/open-sandboxes.ts";
 import {
   checkCredentials,
   type ExecutorCredentials,
 } from "../sandboxes/remote/executor-client/credentials.ts";
-import type { SandboxesOptions } from "../sandboxes/router.ts";
 import { absolutePathBeside } from "./beside.ts";
 import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
 

@@ -2,7 +2,7 @@ import { ConfigError, formatProblem } from "../config/problem.ts";
 import { Executor, type ExecutorOptions } from "../executor/executor.ts";
 import { LISTEN_FORM, parseListenAddress } from "../executor/listen-address.ts";
 import { ListenError } from "../executor/listen-error.ts";
-import { openSandboxes } from "../sandboxes/router.ts";
+import { openSandboxes } from "../sandboxes/open-sandboxes.ts";
 import { type Command, UsageError } from "./command-line.ts";
 import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
 import { EXIT_OK, type ExitCode } from "./exit-code.ts";

@@ -5,7 +5,7 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import type { ResourceLimits } from "../../src/policy/limits.ts";
 import { allow } from "../../src/policy/policy.ts";
-import { openSandboxes, type Sandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../src/tool/implementations.ts";
 import { type Behaviour, TARGETS, type Target } from "./targets.ts";
 

@@ -1,7 +1,7 @@
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { Executor } from "../../src/executor/executor.ts";
 import { allow } from "../../src/policy/policy.ts";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../src/tool/implementations.ts";
 import type { Target } from "./targets.ts";
 

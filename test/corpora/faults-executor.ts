@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { get } from "node:http";
 import { afterAll, expect, test } from "vitest";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { recordEvents } from "../engine/helpers.ts";
 import { callOn } from "../sandboxes/remote/executor-client/setting.ts";
 

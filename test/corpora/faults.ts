@@ -6,7 +6,7 @@ import type { ToolExecution } from "../../src/engine/execution.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import { allow } from "../../src/policy/policy.ts";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 
 const DEADLINE_MS = 700;
 const GRACE_MS = 250;

@@ -15,7 +15,7 @@ import { ERROR_CODES } from "../../src/engine/errors.ts";
 import type { ToolExecution } from "../../src/engine/execution.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { allow } from "../../src/policy/policy.ts";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { GrantedTool } from "../sandboxes/quickjs/granted-tool.ts";
 
 interface Snippet {

@@ -4,7 +4,7 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import type { ToolExecution } from "../../src/engine/execution.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { allow } from "../../src/policy/policy.ts";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { componentTools } from "../../src/sandboxes/wasm/tools/component-tools.ts";
 import { contractComponent } from "../fixtures/wasm/contract-component.ts";
 

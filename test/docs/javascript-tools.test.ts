@@ -6,7 +6,7 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import { allow, type PolicyRequest } from "../../src/policy/policy.ts";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { workspaceIsSupported } from "../../src/workspace/fd-path.ts";
 import { sandgate } from "../cli/sandgate.ts";
 import { serve } from "../egress/servers.ts";

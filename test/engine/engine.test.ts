@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { allow, ask, type Decision, deny } from "../../src/policy/policy.ts";
-import { openSandboxes, type Sandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";
 
 const engine = new ToolDispatchEngine();

@@ -6,7 +6,7 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { HostFunction } from "../../src/tool/host-implementation.ts";
 
 /** A host tool named `tool` that takes any object. */

@@ -12,7 +12,7 @@ import {
   type GrantOptions,
   type PolicyRequest,
 } from "../../src/policy/policy.ts";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../src/tool/implementations.ts";
 import { startExecutor } from "../executor/harness.ts";
 import { recordEvents } from "./helpers.ts";

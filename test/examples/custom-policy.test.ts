@@ -4,7 +4,7 @@ import { tools } from "../../examples/custom-policy/tools.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { EventStream } from "../../src/engine/events.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 
 test("a policy written by hand in ten lines decides where each call runs, and which does not", async () => {
   const registry = new ToolRegistry();

@@ -9,7 +9,7 @@ import { EventStream } from "../../src/engine/events.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { allow } from "../../src/policy/policy.ts";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { componentTools } from "../../src/sandboxes/wasm/tools/component-tools.ts";
 import { type BuiltProject, builtProject } from "./built-project.ts";
 

@@ -8,7 +8,7 @@ import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { readExecution, readProblem } from "../../src/remote-protocol/bodies.ts";
 import type { RemoteExecution } from "../../src/remote-protocol/messages.ts";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 
 /** A tool whose calls the test holds, and ends by hand. */
 export class HeldTool {

@@ -5,7 +5,7 @@ import type { DispatchContext } from "../../src/engine/context.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { aiSdkProtocol } from "../../src/protocols/ai-sdk.ts";
 import { aiSdkToolSet } from "../../src/protocols/ai-sdk-tool-set.ts";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { converse, PIXEL, registry } from "./converse.ts";
 import { refusal } from "./refusals.ts";
 import { readEvents, streamRefusal } from "./streams.ts";

@@ -5,7 +5,7 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
-import { openSandboxes } from "../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 
 /** A PNG of one pixel. */
 export const PIXEL =

@@ -1,6 +1,6 @@
 import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
 import { ToolPreparationError } from "../../sandboxes/contract/sandbox.ts";
-import type { Sandboxes } from "../../sandboxes/router.ts";
+import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { readComponentBytes } from "../../sandboxes/wasm/component/bytes.ts";
 import { GUEST_CALL } from "../../sandboxes/wasm/exports/guest-interface.ts";
 import { type ComponentTool, componentTools } from "../../sandboxes/wasm/tools/component-tools.ts";

@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { openSandboxes, type Sandboxes } from "../../sandboxes/router.ts";
+import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../exit-code.ts";
 import { toPrintable } from "../printable.ts";
 import { print, type Terminal } from "../terminal.ts";

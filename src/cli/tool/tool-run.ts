@@ -8,7 +8,7 @@ import type { JsonObject } from "../../json/value.ts";
 import { loadPolicyFile } from "../../policy/load-policy-file.ts";
 import { allow, type RuntimePolicy } from "../../policy/policy.ts";
 import { ToolPreparationError } from "../../sandboxes/contract/sandbox.ts";
-import { openSandboxes, type Sandboxes } from "../../sandboxes/router.ts";
+import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { readComponentBytes } from "../../sandboxes/wasm/component/bytes.ts";
 import { UsageError } from "../command-line.ts";
 import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXIT_TOOL_FAILED, type ExitCode } from "../exit-code.ts";

@@ -10,7 +10,7 @@ import {
 } from "../contract/sandbox.ts";
 import type { WorkerPoolOptions } from "../threads/worker-pool.ts";
 import { FunctionRunner } from "./function-runner.ts";
-import type { WorkerRunner } from "./worker-runner.ts";
+import type { WorkerRunner } from "./module-runner.ts";
 
 const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
 
@@ -66,7 +66,7 @@ export class HostSandbox implements Sandbox {
 
   /** Loaded on first use: most programs have no tool that needs a thread. */
   #workerRunner(): Promise<WorkerRunner> {
-    this.#workers ??= import("./worker-runner.ts").then(
+    this.#workers ??= import("./module-runner.ts").then(
       (module) => new module.WorkerRunner(this.#options.workers),
     );
     return this.#workers;

@@ -4,7 +4,7 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Capabilities } from "../../../src/policy/capabilities.ts";
 import type { ResourceLimits } from "../../../src/policy/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
-import type { Sandboxes } from "../../../src/sandboxes/router.ts";
+import type { Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { QuickJsImplementation } from "../../../src/tool/quickjs-implementation.ts";
 
 /** What a call of a {@link GrantedTool} is granted. */

@@ -4,7 +4,7 @@ import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import type { ToolExecution } from "../../../src/engine/execution.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { allow } from "../../../src/policy/policy.ts";
-import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/router.ts";
+import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 
 /** Every thread that was started, and has not ended. */
 const threads = new Set<Worker>();

@@ -4,7 +4,7 @@ import { defineTool } from "../../../src/engine/tool.ts";
 import type { Capabilities } from "../../../src/policy/capabilities.ts";
 import type { ResourceLimits } from "../../../src/policy/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });

@@ -8,7 +8,7 @@ import { defineTool } from "../../../src/engine/tool.ts";
 import type { ResourceLimits } from "../../../src/policy/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import { ToolPreparationError } from "../../../src/sandboxes/contract/sandbox.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { QuickJsImplementation } from "../../../src/tool/quickjs-implementation.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
 

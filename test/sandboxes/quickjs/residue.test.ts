@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { allow } from "../../../src/policy/policy.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 
 /** What the first of two calls leaves, in every corner that it can reach. */
 const LEAVE = `

@@ -5,7 +5,7 @@ import type { ToolExecution } from "../../../src/engine/execution.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
 import type { ResourceLimits } from "../../../src/policy/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { contextFor, dispatchTool } from "../../engine/helpers.ts";
 
 const sandboxes = await openSandboxes();

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ToolExecution } from "../../../../src/engine/execution.ts";
 import type { DirectoryGrant } from "../../../../src/policy/directory-grant.ts";
-import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { workspaceIsSupported } from "../../../../src/workspace/fd-path.ts";
 import { echo, serve } from "../../../egress/servers.ts";
 import { GrantedTree } from "../../../workspace/granted-tree.ts";

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../../src/engine/execution.ts";
 import { defineTool } from "../../../../src/engine/tool.ts";
 import { allow } from "../../../../src/policy/policy.ts";
-import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import type { QuickJsImplementation } from "../../../../src/tool/quickjs-implementation.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../../engine/helpers.ts";
 

@@ -10,7 +10,7 @@ import type { JsonObject } from "../../../../src/json/value.ts";
 import type { Capabilities } from "../../../../src/policy/capabilities.ts";
 import type { ResourceLimits } from "../../../../src/policy/limits.ts";
 import { allow } from "../../../../src/policy/policy.ts";
-import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import type { HttpImplementation } from "../../../../src/tool/remote-problems.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../../engine/helpers.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { Executor, type ExecutorOptions } from "../../../../src/executor/executor.ts";
 import { allow, ask, deny } from "../../../../src/policy/policy.ts";
-import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { recordEvents } from "../../../engine/helpers.ts";
 import { executorTools } from "../../../fixtures/executor/tools.ts";
 import { callOn, type RemoteCall } from "./setting.ts";

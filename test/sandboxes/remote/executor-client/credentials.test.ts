@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import {
   checkCredentials,
   type ExecutorCredentials,
 } from "../../../../src/sandboxes/remote/executor-client/credentials.ts";
-import { openSandboxes } from "../../../../src/sandboxes/router.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const rsa = generateKeyPairSync("rsa", { modulusLength: 1_024 }).privateKey;

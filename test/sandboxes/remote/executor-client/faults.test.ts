@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../../src/engine/execution.ts";
 import { writeStreamEvent } from "../../../../src/remote-protocol/event-stream.ts";
-import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { recordEvents } from "../../../engine/helpers.ts";
 import { callOn, execution, RawPeer, type RemoteCall, response, type SeenRequest } from "./setting.ts";
 

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../../src/engine/execution.ts";
 import { Executor } from "../../../../src/executor/executor.ts";
 import { HostPolicy } from "../../../../src/policy/host-policy.ts";
-import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { executorTools } from "../../../fixtures/executor/tools.ts";
 import { callOn, execution, RawPeer, response } from "./setting.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../../src/engine/execution.ts";
-import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { callOn } from "./setting.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "executors-"));

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../../../src/json/value.ts";
 import type { Capabilities } from "../../../../src/policy/capabilities.ts";
 import type { ResourceLimits } from "../../../../src/policy/limits.ts";
 import { allow } from "../../../../src/policy/policy.ts";
-import type { Sandboxes } from "../../../../src/sandboxes/router.ts";
+import type { Sandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import type { ExecutorImplementation } from "../../../../src/tool/executor-address.ts";
 
 /** What one call may differ in. */

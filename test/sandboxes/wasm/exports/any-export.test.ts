@@ -8,7 +8,7 @@ import { ToolRegistry } from "../../../../src/engine/registry.ts";
 import type { JsonObject, JsonValue } from "../../../../src/json/value.ts";
 import { allow } from "../../../../src/policy/policy.ts";
 import { type SandboxOutcome, ToolPreparationError } from "../../../../src/sandboxes/contract/sandbox.ts";
-import { openSandboxes } from "../../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { componentTools } from "../../../../src/sandboxes/wasm/tools/component-tools.ts";
 import { WasmSandbox } from "../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { contractComponent } from "../../../fixtures/wasm/contract-component.ts";

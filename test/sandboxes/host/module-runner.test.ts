@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { defineTool, type Tool } from "../../../src/engine/tool.ts";
-import { openSandboxes } from "../../../src/sandboxes/router.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
