@@ -26,12 +26,14 @@ export { CanonicalJson } from "./json/canonical.ts";
 export type { JsonObject, JsonValue } from "./json/value.ts";
 export { KeyValueFullError, type KeyValueStore, type KeyValueStores } from "./key-value/key-value-store.ts";
 export { MemoryKeyValue, type MemoryKeyValueOptions } from "./key-value/memory-key-value.ts";
-export type { Capabilities, CapabilityName } from "./policy/capabilities.ts";
-export type { DirectoryGrant } from "./policy/directory-grant.ts";
+export { loadPolicyFile } from "./policy/file/load.ts";
+export type { LoadedPolicy } from "./policy/file/read.ts";
+export type { PolicyTool } from "./policy/file/tool-checks.ts";
+export type { Capabilities, CapabilityName } from "./policy/grant/capabilities.ts";
+export type { DirectoryGrant } from "./policy/grant/directory-grant.ts";
+export type { LimitName, ResourceLimits } from "./policy/grant/limits.ts";
+export type { NetGrant } from "./policy/grant/net-grant.ts";
 export { HostPolicy } from "./policy/host-policy.ts";
-export type { LimitName, ResourceLimits } from "./policy/limits.ts";
-export { loadPolicyFile } from "./policy/load-policy-file.ts";
-export type { NetGrant } from "./policy/net-grant.ts";
 export {
   allow,
   ask,
@@ -43,8 +45,6 @@ export {
   type PolicySubject,
   type RuntimePolicy,
 } from "./policy/policy.ts";
-export type { PolicyTool } from "./policy/policy-checks.ts";
-export type { LoadedPolicy } from "./policy/policy-file.ts";
 export type {
   AllowedUse,
   AllowRule,
@@ -55,8 +55,8 @@ export type {
   Rule,
   RuleMatch,
   RulePolicyOptions,
-} from "./policy/rule.ts";
-export { RulePolicy } from "./policy/rule-policy.ts";
+} from "./policy/rule/rule.ts";
+export { RulePolicy } from "./policy/rule/rule-policy.ts";
 export { aiSdkProtocol } from "./protocols/ai-sdk.ts";
 export { AiSdkToolError, aiSdkToolSet } from "./protocols/ai-sdk-tool-set.ts";
 export { anthropicMessagesProtocol } from "./protocols/anthropic-messages.ts";

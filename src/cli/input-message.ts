@@ -5,7 +5,7 @@ import { ConfigError } from "../config/problem.ts";
 import { ConfigSource } from "../config/source.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { locateSyntaxError } from "../json/syntax-error.ts";
-import { formatBytes } from "../policy/limits.ts";
+import { formatBytes } from "../policy/grant/limits.ts";
 import type { AssistantTurn } from "../protocols/assistant-turn.ts";
 import { detectMessageFormats, detectStreamFormats } from "../protocols/detect-format.ts";
 import { EventParser } from "../protocols/event-parser.ts";

@@ -2,9 +2,9 @@ import { ConfigError, type Problem } from "../config/problem.ts";
 import type { ConfigSource } from "../config/source.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { isJsonObject } from "../json/value.ts";
-import { loadPolicyFile } from "../policy/load-policy-file.ts";
+import { loadPolicyFile } from "../policy/file/load.ts";
+import { readPolicy } from "../policy/file/read.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
-import { readPolicy } from "../policy/policy-file.ts";
 import { sandboxesOf } from "../tool/implementations.ts";
 import { pathBeside } from "./beside.ts";
 

@@ -3,7 +3,7 @@ import { compileShape, type Shape } from "../config/shape.ts";
 import type { ConfigSource } from "../config/source.ts";
 import type { JsonObject } from "../json/value.ts";
 import { MemoryKeyValue, type MemoryKeyValueOptions } from "../key-value/memory-key-value.ts";
-import { MAX_WALL_TIME_MS } from "../policy/limits.ts";
+import { MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
 import type { SandboxesOptions } from "../sandboxes/open-sandboxes.ts";
 import {
   checkCredentials,

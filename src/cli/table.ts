@@ -1,6 +1,6 @@
 import type { ToolExecution } from "../engine/execution.ts";
 import { toToolResult } from "../engine/messages.ts";
-import { formatDuration } from "../policy/limits.ts";
+import { formatDuration } from "../policy/grant/limits.ts";
 import { toText } from "../protocols/text.ts";
 import { toPrintable } from "./printable.ts";
 import { fitText, textWidth } from "./text-width.ts";

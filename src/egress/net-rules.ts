@@ -5,7 +5,7 @@ import {
   type OriginPattern,
   originOf,
   parseOrigin,
-} from "../policy/net-grant.ts";
+} from "../policy/grant/net-grant.ts";
 
 /** What a grant says of one origin. */
 export interface OriginRule {

@@ -1,4 +1,4 @@
-import type { NetGrant } from "../policy/net-grant.ts";
+import type { NetGrant } from "../policy/grant/net-grant.ts";
 import type { Traffic } from "./egress-error.ts";
 
 /** A request that a tool, or Sandgate for a tool, wants to send. */

@@ -1,8 +1,8 @@
 import { describeThrown } from "../base/thrown.ts";
 import type { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
-import type { CapabilityName } from "../policy/capabilities.ts";
-import type { ResourceLimits } from "../policy/limits.ts";
+import type { CapabilityName } from "../policy/grant/capabilities.ts";
+import type { ResourceLimits } from "../policy/grant/limits.ts";
 import { checkGrant, type Decision, type ExecutionGrant, type PolicyRequest } from "../policy/policy.ts";
 import type { Sandbox } from "../sandboxes/contract/sandbox.ts";
 import type { ToolCall } from "./call.ts";

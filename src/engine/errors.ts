@@ -1,4 +1,4 @@
-import { formatDuration, formatLimit, type LimitName, type ResourceLimits } from "../policy/limits.ts";
+import { formatDuration, formatLimit, type LimitName, type ResourceLimits } from "../policy/grant/limits.ts";
 import type { Effect } from "../sandboxes/contract/sandbox.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 

@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks";
 import type { JsonObject, JsonValue } from "../json/value.ts";
-import type { ResourceLimits } from "../policy/limits.ts";
+import type { ResourceLimits } from "../policy/grant/limits.ts";
 import type { ResourceUse } from "../sandboxes/contract/sandbox.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import type { ToolError } from "./errors.ts";

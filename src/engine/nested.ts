@@ -1,6 +1,6 @@
-import { commonCapabilities } from "../policy/capabilities.ts";
-import { LIMIT_NAMES, type LimitName, type ResourceLimits, strictestLimits } from "../policy/limits.ts";
-import { compileNamePattern } from "../policy/name-pattern.ts";
+import { commonCapabilities } from "../policy/grant/capabilities.ts";
+import { LIMIT_NAMES, type LimitName, type ResourceLimits, strictestLimits } from "../policy/grant/limits.ts";
+import { compileNamePattern } from "../policy/match/name-pattern.ts";
 import { checkGrant, type ExecutionGrant } from "../policy/policy.ts";
 import type { CallTool, NestedResult, Sandbox } from "../sandboxes/contract/sandbox.ts";
 import type { ToolCall } from "./call.ts";

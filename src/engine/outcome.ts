@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../json/value.ts";
-import type { ResourceLimits } from "../policy/limits.ts";
+import type { ResourceLimits } from "../policy/grant/limits.ts";
 import type { Effect, SandboxOutcome } from "../sandboxes/contract/sandbox.ts";
 import { contentText, isContentOutput } from "../tool/content.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";

@@ -2,7 +2,7 @@ import { performance } from "node:perf_hooks";
 import type { Later } from "../base/promises.ts";
 import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
-import type { ResourceLimits } from "../policy/limits.ts";
+import type { ResourceLimits } from "../policy/grant/limits.ts";
 import type { ExecutionGrant } from "../policy/policy.ts";
 import type { Sandbox, SandboxOutcome } from "../sandboxes/contract/sandbox.ts";
 import { readArguments } from "./arguments.ts";

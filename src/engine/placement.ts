@@ -1,4 +1,4 @@
-import type { ResourceLimits } from "../policy/limits.ts";
+import type { ResourceLimits } from "../policy/grant/limits.ts";
 import type { ExecutionGrant } from "../policy/policy.ts";
 import type { Sandbox } from "../sandboxes/contract/sandbox.ts";
 

@@ -1,5 +1,5 @@
-import { type Capabilities, commonCapabilities } from "../policy/capabilities.ts";
-import { type ResourceLimits, strictestLimits } from "../policy/limits.ts";
+import { type Capabilities, commonCapabilities } from "../policy/grant/capabilities.ts";
+import { type ResourceLimits, strictestLimits } from "../policy/grant/limits.ts";
 import type { ExecutionGrant } from "../policy/policy.ts";
 import type { Sandbox } from "../sandboxes/contract/sandbox.ts";
 

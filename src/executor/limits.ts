@@ -1,4 +1,4 @@
-import { MAX_WALL_TIME_MS } from "../policy/limits.ts";
+import { MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
 import { MAX_REQUEST_BYTES } from "../remote-protocol/http.ts";
 import type { WindowBounds } from "./call-window.ts";
 

@@ -2,8 +2,8 @@ import type { CanonicalJson } from "../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { isSandboxMode, type SandboxMode } from "../tool/sandbox-mode.ts";
 import type { SideEffects } from "../tool/side-effects.ts";
-import { type Capabilities, checkCapabilities } from "./capabilities.ts";
-import { checkLimits, type ResourceLimits } from "./limits.ts";
+import { type Capabilities, checkCapabilities } from "./grant/capabilities.ts";
+import { checkLimits, type ResourceLimits } from "./grant/limits.ts";
 
 /**
  * Decides who may run what, where and with what. One method, so that a team can write its own: see

@@ -1,8 +1,8 @@
 import { canonicalText } from "../json/canonical.ts";
 import { parseJson } from "../json/parse.ts";
 import { freezeJson, type JsonValue, JsonValueError } from "../json/value.ts";
-import { checkCapabilities } from "../policy/capabilities.ts";
-import { checkLimits } from "../policy/limits.ts";
+import { checkCapabilities } from "../policy/grant/capabilities.ts";
+import { checkLimits } from "../policy/grant/limits.ts";
 import type { DispatchRequest, RemoteExecution, RemoteGrant, RemoteResult, RemoteTools } from "./messages.ts";
 import type { ProblemBody } from "./problems.ts";
 import { type ShapeName, shapeProblem } from "./shapes.ts";

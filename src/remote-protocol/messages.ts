@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "../json/value.ts";
-import type { Capabilities } from "../policy/capabilities.ts";
-import type { LimitName, ResourceLimits } from "../policy/limits.ts";
+import type { Capabilities } from "../policy/grant/capabilities.ts";
+import type { LimitName, ResourceLimits } from "../policy/grant/limits.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 
 /** The body of `POST /v1/dispatch`: one call, and the most that it may have. */

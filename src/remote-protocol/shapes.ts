@@ -1,8 +1,8 @@
 import type { ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { JsonObject, JsonValue } from "../json/value.ts";
-import { CAPABILITY_NAMES } from "../policy/capabilities.ts";
-import { LIMIT_NAMES, MAX_WALL_TIME_MS } from "../policy/limits.ts";
+import { CAPABILITY_NAMES } from "../policy/grant/capabilities.ts";
+import { LIMIT_NAMES, MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
 import { SANDBOX_MODES } from "../tool/sandbox-mode.ts";
 import { PROBLEMS } from "./problems.ts";
 

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readlinkSync } from "node:fs";
-import type { DirectoryGrant } from "../policy/directory-grant.ts";
+import type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
 import type { ChangeBudget } from "./change-budget.ts";
 import { isOfKernel } from "./entry-stat.ts";
 import { DIRECTORY_FLAGS, fdPath } from "./fd-path.ts";

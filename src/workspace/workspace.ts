@@ -1,4 +1,4 @@
-import type { DirectoryGrant } from "../policy/directory-grant.ts";
+import type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
 import { ChangeBudget } from "./change-budget.ts";
 import { OpenHandles } from "./open-handles.ts";
 import { WorkspaceDirectory } from "./workspace-directory.ts";

@@ -3,7 +3,7 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import type { ToolExecution } from "../../src/engine/execution.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonValue } from "../../src/json/value.ts";
-import type { ResourceLimits } from "../../src/policy/limits.ts";
+import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
 import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../src/tool/implementations.ts";

@@ -5,7 +5,7 @@ import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { Egress } from "../../src/egress/egress.ts";
 import { EgressError } from "../../src/egress/egress-error.ts";
 import type { EgressResponse } from "../../src/egress/request.ts";
-import type { NetGrant } from "../../src/policy/net-grant.ts";
+import type { NetGrant } from "../../src/policy/grant/net-grant.ts";
 
 interface UrlRow {
   readonly id: string;

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test, vi } from "vitest";
 import { parseDocument } from "yaml";
 import { run } from "../../src/cli/run.ts";
 import { ConfigSource } from "../../src/config/source.ts";
-import { readPolicy } from "../../src/policy/policy-file.ts";
+import { readPolicy } from "../../src/policy/file/read.ts";
 
 const root = dirname(dirname(import.meta.dirname));
 const generated = `${import.meta.dirname}/.generated`;

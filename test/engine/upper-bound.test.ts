@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { boundGrant, boundLimits } from "../../src/engine/upper-bound.ts";
-import { checkCapabilities } from "../../src/policy/capabilities.ts";
-import { checkLimits, LIMIT_NAMES, type ResourceLimits } from "../../src/policy/limits.ts";
+import { checkCapabilities } from "../../src/policy/grant/capabilities.ts";
+import { checkLimits, LIMIT_NAMES, type ResourceLimits } from "../../src/policy/grant/limits.ts";
 import { checkGrant } from "../../src/policy/policy.ts";
 import type { Sandbox } from "../../src/sandboxes/contract/sandbox.ts";
 

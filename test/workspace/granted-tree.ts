@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { DirectoryGrant } from "../../src/policy/directory-grant.ts";
+import type { DirectoryGrant } from "../../src/policy/grant/directory-grant.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { WorkspaceDirectory } from "../../src/workspace/workspace-directory.ts";
 import { WorkspaceError } from "../../src/workspace/workspace-error.ts";

@@ -5,7 +5,7 @@ import type { ToolExecution } from "../../engine/execution.ts";
 import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
 import type { Tool } from "../../engine/tool.ts";
 import type { JsonObject } from "../../json/value.ts";
-import { loadPolicyFile } from "../../policy/load-policy-file.ts";
+import { loadPolicyFile } from "../../policy/file/load.ts";
 import { allow, type RuntimePolicy } from "../../policy/policy.ts";
 import { ToolPreparationError } from "../../sandboxes/contract/sandbox.ts";
 import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";

@@ -1,8 +1,8 @@
 import type { Later } from "../../base/promises.ts";
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { Capabilities, CapabilityName } from "../../policy/capabilities.ts";
-import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
+import type { Capabilities, CapabilityName } from "../../policy/grant/capabilities.ts";
+import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";

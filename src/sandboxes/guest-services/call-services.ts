@@ -1,6 +1,6 @@
 import type { Egress } from "../../egress/egress.ts";
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
-import { MAX_WALL_TIME_MS } from "../../policy/limits.ts";
+import { MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
 import type { Effect, ResourceUse, SandboxTask } from "../contract/sandbox.ts";
 import { HttpService } from "./http-service.ts";
 import { KeyValueService } from "./key-value-service.ts";

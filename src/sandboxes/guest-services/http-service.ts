@@ -1,6 +1,6 @@
 import type { Egress } from "../../egress/egress.ts";
 import { EgressError, type EgressErrorCode, type Traffic } from "../../egress/egress-error.ts";
-import type { NetGrant } from "../../policy/net-grant.ts";
+import type { NetGrant } from "../../policy/grant/net-grant.ts";
 import type { Effect } from "../contract/sandbox.ts";
 import type { TaggedValue } from "../wasm/abi/value.ts";
 import { NetUse } from "./network-use.ts";

@@ -1,6 +1,6 @@
 import type { Later } from "../../base/promises.ts";
-import type { CapabilityName } from "../../policy/capabilities.ts";
-import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
+import type { CapabilityName } from "../../policy/grant/capabilities.ts";
+import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import {
   type Sandbox,

@@ -3,7 +3,7 @@ import type { Egress } from "../../egress/egress.ts";
 import { EgressError, type Traffic } from "../../egress/egress-error.ts";
 import type { EgressResponse } from "../../egress/request.ts";
 import type { JsonObject } from "../../json/value.ts";
-import type { NetGrant } from "../../policy/net-grant.ts";
+import type { NetGrant } from "../../policy/grant/net-grant.ts";
 import type { Effect } from "../contract/sandbox.ts";
 import { NetUse } from "../guest-services/network-use.ts";
 import { responseFields } from "../guest-services/response-fields.ts";

@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks";
 import type { Egress } from "../../egress/egress.ts";
-import type { DirectoryGrant } from "../../policy/directory-grant.ts";
+import type { DirectoryGrant } from "../../policy/grant/directory-grant.ts";
 import type { Effect, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
 import type { Artifact, PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";

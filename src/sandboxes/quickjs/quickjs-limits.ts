@@ -1,4 +1,4 @@
-import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
+import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import { MIN_MEMORY_BYTES } from "./engine/engine-binary.ts";
 
 /** Limits of which none is left out: each is enforced on every guest. */

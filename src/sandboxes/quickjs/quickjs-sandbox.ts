@@ -1,8 +1,8 @@
 import { entryFile } from "../../base/entry-file.ts";
 import { untilAborted } from "../../base/race.ts";
 import { Egress, type EgressOptions } from "../../egress/egress.ts";
-import type { Capabilities, CapabilityName } from "../../policy/capabilities.ts";
-import type { LimitName, ResourceLimits } from "../../policy/limits.ts";
+import type { Capabilities, CapabilityName } from "../../policy/grant/capabilities.ts";
+import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { QuickJsImplementation } from "../../tool/quickjs-implementation.ts";
 import { workspaceIsSupported } from "../../workspace/fd-path.ts";

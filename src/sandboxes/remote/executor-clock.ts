@@ -1,4 +1,4 @@
-import { MAX_WALL_TIME_MS } from "../../policy/limits.ts";
+import { MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
 
 /** What has a deadline. */
 export interface TimedCall {

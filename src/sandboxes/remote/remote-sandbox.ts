@@ -1,6 +1,6 @@
 import { Egress, type EgressOptions } from "../../egress/egress.ts";
-import { CAPABILITY_NAMES, type CapabilityName } from "../../policy/capabilities.ts";
-import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
+import { CAPABILITY_NAMES, type CapabilityName } from "../../policy/grant/capabilities.ts";
+import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ExecutorImplementation } from "../../tool/executor-address.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { RemoteImplementation } from "../../tool/remote-implementation.ts";

@@ -1,4 +1,4 @@
-import type { CapabilityName } from "../../policy/capabilities.ts";
+import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { ToolPreparationError } from "../contract/sandbox.ts";
 
 /** What it takes to use an interface: a capability, nothing, or something that no grant can give. */

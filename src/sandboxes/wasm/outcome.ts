@@ -1,4 +1,4 @@
-import type { ResourceLimits } from "../../policy/limits.ts";
+import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
 import type { Effect, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";

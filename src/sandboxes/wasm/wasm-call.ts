@@ -1,5 +1,5 @@
-import type { Capabilities } from "../../policy/capabilities.ts";
-import type { DirectoryGrant } from "../../policy/directory-grant.ts";
+import type { Capabilities } from "../../policy/grant/capabilities.ts";
+import type { DirectoryGrant } from "../../policy/grant/directory-grant.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
 import type { SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
 import { CallServices, type Outside } from "../guest-services/call-services.ts";

@@ -1,4 +1,4 @@
-import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/limits.ts";
+import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 
 const MIB = 1_024 * 1_024;
 

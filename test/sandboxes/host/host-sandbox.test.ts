@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/execution.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
-import type { ResourceLimits } from "../../../src/policy/limits.ts";
+import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import type { SandboxOutcome, SandboxTask } from "../../../src/sandboxes/contract/sandbox.ts";
 import { HostSandbox } from "../../../src/sandboxes/host/host-sandbox.ts";

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/execution.ts";
-import type { NetGrant } from "../../../src/policy/net-grant.ts";
+import type { NetGrant } from "../../../src/policy/grant/net-grant.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { echo, serve, serveBytes } from "../../egress/servers.ts";
 import { type CallSetting, GrantedTool } from "./granted-tool.ts";

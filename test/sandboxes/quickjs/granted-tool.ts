@@ -1,8 +1,8 @@
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import type { ToolExecution } from "../../../src/engine/execution.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import type { Capabilities } from "../../../src/policy/capabilities.ts";
-import type { ResourceLimits } from "../../../src/policy/limits.ts";
+import type { Capabilities } from "../../../src/policy/grant/capabilities.ts";
+import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import type { Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { QuickJsImplementation } from "../../../src/tool/quickjs-implementation.ts";

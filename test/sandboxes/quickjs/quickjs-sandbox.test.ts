@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/execution.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
-import type { ResourceLimits } from "../../../src/policy/limits.ts";
+import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import { ToolPreparationError } from "../../../src/sandboxes/contract/sandbox.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/execution.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
-import type { ResourceLimits } from "../../../src/policy/limits.ts";
+import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { contextFor, dispatchTool } from "../../engine/helpers.ts";

@@ -1,4 +1,4 @@
-import type { Capabilities } from "../../../policy/capabilities.ts";
+import type { Capabilities } from "../../../policy/grant/capabilities.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
 import type { QuickJsLimits } from "../quickjs-limits.ts";
 

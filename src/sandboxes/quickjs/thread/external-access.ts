@@ -1,4 +1,4 @@
-import type { DirectoryGrant } from "../../../policy/directory-grant.ts";
+import type { DirectoryGrant } from "../../../policy/grant/directory-grant.ts";
 
 /** What the grant of a call gives its guest of the world, as far as it is left. Most calls have none of it. */
 export interface OutsideGrant {

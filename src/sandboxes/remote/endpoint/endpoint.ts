@@ -4,7 +4,7 @@ import { parseEndpoint } from "../../../http-template/http-url.ts";
 import { compileUrl } from "../../../http-template/url-template.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import { isJsonObject } from "../../../json/value.ts";
-import type { NetGrant } from "../../../policy/net-grant.ts";
+import type { NetGrant } from "../../../policy/grant/net-grant.ts";
 import type { EndpointImplementation } from "../../../tool/remote-implementation.ts";
 import type { HttpImplementation, HttpResponseRules } from "../../../tool/remote-problems.ts";
 import type { SandboxTask } from "../../contract/sandbox.ts";

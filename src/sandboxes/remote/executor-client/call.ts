@@ -1,5 +1,5 @@
 import type { Contact, Traffic } from "../../../egress/egress-error.ts";
-import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../../policy/limits.ts";
+import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../../policy/grant/limits.ts";
 import { writeDispatchRequest } from "../../../remote-protocol/bodies.ts";
 import type { ResourceUse, SandboxOutcome, SandboxTask } from "../../contract/sandbox.ts";
 import type { ExecutorClock, TimedCall } from "../executor-clock.ts";

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonValue } from "../../../json/value.ts";
-import type { LimitName, ResourceLimits } from "../../../policy/limits.ts";
+import type { LimitName, ResourceLimits } from "../../../policy/grant/limits.ts";
 import { BodyError, readProblem, readResultOf, type WrittenCall } from "../../../remote-protocol/bodies.ts";
 import type { RemoteError, RemoteResult } from "../../../remote-protocol/messages.ts";
 import { PROBLEMS, type ProblemCode } from "../../../remote-protocol/problems.ts";

@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { ToolExecution } from "../../../../src/engine/execution.ts";
-import type { DirectoryGrant } from "../../../../src/policy/directory-grant.ts";
+import type { DirectoryGrant } from "../../../../src/policy/grant/directory-grant.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { workspaceIsSupported } from "../../../../src/workspace/fd-path.ts";
 import { echo, serve } from "../../../egress/servers.ts";

@@ -1,4 +1,4 @@
-import type { DirectoryGrant } from "../../../../policy/directory-grant.ts";
+import type { DirectoryGrant } from "../../../../policy/grant/directory-grant.ts";
 
 /** What a call may reach through WASI. Everything else is empty or denied. */
 export interface WasiGrant {

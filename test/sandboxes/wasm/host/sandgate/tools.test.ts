@@ -6,7 +6,7 @@ import { ToolDispatchEngine } from "../../../../../src/engine/engine.ts";
 import type { ToolExecution } from "../../../../../src/engine/execution.ts";
 import { ToolRegistry } from "../../../../../src/engine/registry.ts";
 import { defineTool } from "../../../../../src/engine/tool.ts";
-import type { ResourceLimits } from "../../../../../src/policy/limits.ts";
+import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
 import { allow } from "../../../../../src/policy/policy.ts";
 import type { SandboxRouter } from "../../../../../src/sandboxes/contract/sandbox.ts";
 import { HostSandbox } from "../../../../../src/sandboxes/host/host-sandbox.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../../../src/json/value.ts";
-import type { Capabilities } from "../../../../../src/policy/capabilities.ts";
+import type { Capabilities } from "../../../../../src/policy/grant/capabilities.ts";
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/sandbox.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { logKeeper, wasmTask } from "../../../../fixtures/wasm/task.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compileGlob } from "../../src/policy/glob.ts";
+import { compileGlob } from "../../../src/policy/match/glob.ts";
 
 describe("a glob", () => {
   test.each([

@@ -1,6 +1,6 @@
-import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../base/units.ts";
-import type { Flaw } from "../config/shape.ts";
-import { formatDuration, type LimitName, MAX_WALL_TIME_MS, type ResourceLimits } from "./limits.ts";
+import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../../base/units.ts";
+import type { Flaw } from "../../config/shape.ts";
+import { formatDuration, type LimitName, MAX_WALL_TIME_MS, type ResourceLimits } from "../grant/limits.ts";
 
 /** Limits as a file has them: `wallTime: 5s`, `memory: 64MiB`; plain numbers are ms and bytes. */
 export interface WrittenLimits {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isAmbiguous } from "../../src/policy/ambiguous-text.ts";
+import { isAmbiguous } from "../../../src/policy/match/ambiguous-text.ts";
 
 const pathText = fc.string({
   unit: fc.constantFrom("a", "Z", "9", "_", "-", ".", "/", "%2e", ";", "?", " ", "\\", "\0", "é"),

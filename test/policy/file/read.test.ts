@@ -2,14 +2,14 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { ConfigError, formatProblem } from "../../src/config/problem.ts";
-import { ConfigSource } from "../../src/config/source.ts";
-import { CanonicalJson } from "../../src/json/canonical.ts";
-import type { JsonObject } from "../../src/json/value.ts";
-import { loadPolicyFile } from "../../src/policy/load-policy-file.ts";
-import type { PolicyRequest, PolicySubject } from "../../src/policy/policy.ts";
-import type { PolicyTool } from "../../src/policy/policy-checks.ts";
-import { type LoadedPolicy, readPolicy } from "../../src/policy/policy-file.ts";
+import { ConfigError, formatProblem } from "../../../src/config/problem.ts";
+import { ConfigSource } from "../../../src/config/source.ts";
+import { CanonicalJson } from "../../../src/json/canonical.ts";
+import type { JsonObject } from "../../../src/json/value.ts";
+import { loadPolicyFile } from "../../../src/policy/file/load.ts";
+import { type LoadedPolicy, readPolicy } from "../../../src/policy/file/read.ts";
+import type { PolicyTool } from "../../../src/policy/file/tool-checks.ts";
+import type { PolicyRequest, PolicySubject } from "../../../src/policy/policy.ts";
 
 const TOOLS: readonly PolicyTool[] = [
   {

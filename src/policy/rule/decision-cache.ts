@@ -1,5 +1,5 @@
+import type { Decision } from "../policy.ts";
 import type { Permission } from "./compiled-rule.ts";
-import type { Decision } from "./policy.ts";
 
 /** Some permissions that bind together. */
 export interface Binding {

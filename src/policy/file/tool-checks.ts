@@ -1,14 +1,14 @@
-import type { Problem } from "../config/problem.ts";
-import type { ConfigPath, ConfigSource } from "../config/source.ts";
-import { suggest } from "../config/suggest.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import type { SandboxMode } from "../tool/sandbox-mode.ts";
-import type { SideEffects } from "../tool/side-effects.ts";
-import { RuleMatcher } from "./compiled-rule.ts";
-import { parsePointer } from "./json-pointer.ts";
-import { compileNamePattern } from "./name-pattern.ts";
-import type { Condition, Rule } from "./rule.ts";
-import { ruleName } from "./rule-flaws.ts";
+import type { Problem } from "../../config/problem.ts";
+import type { ConfigPath, ConfigSource } from "../../config/source.ts";
+import { suggest } from "../../config/suggest.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
+import type { SideEffects } from "../../tool/side-effects.ts";
+import { parsePointer } from "../json-pointer.ts";
+import { compileNamePattern } from "../match/name-pattern.ts";
+import { RuleMatcher } from "../rule/compiled-rule.ts";
+import type { Condition, Rule } from "../rule/rule.ts";
+import { ruleName } from "../rule/rule-flaws.ts";
 import { findInSchema } from "./schema-path.ts";
 
 /** What the checks need to know of a registered tool. */

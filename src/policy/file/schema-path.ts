@@ -1,6 +1,6 @@
-import { LIST_INDEX } from "../json/pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import { lookUp, parsePointer } from "./json-pointer.ts";
+import { LIST_INDEX } from "../../json/pointer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { lookUp, parsePointer } from "../json-pointer.ts";
 
 /**
  * What a schema says of the place where a pointer leads: which values are there (`known`), nothing (`open`),

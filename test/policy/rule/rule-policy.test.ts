@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { CanonicalJson } from "../../src/json/canonical.ts";
-import type { JsonValue } from "../../src/json/value.ts";
-import { CAPABILITY_NAMES } from "../../src/policy/capabilities.ts";
-import { LIMIT_NAMES } from "../../src/policy/limits.ts";
-import type { Decision, PolicySubject } from "../../src/policy/policy.ts";
-import type { Rule, RulePolicyOptions } from "../../src/policy/rule.ts";
-import { RulePolicy } from "../../src/policy/rule-policy.ts";
+import { CanonicalJson } from "../../../src/json/canonical.ts";
+import type { JsonValue } from "../../../src/json/value.ts";
+import { CAPABILITY_NAMES } from "../../../src/policy/grant/capabilities.ts";
+import { LIMIT_NAMES } from "../../../src/policy/grant/limits.ts";
+import type { Decision, PolicySubject } from "../../../src/policy/policy.ts";
+import type { Rule, RulePolicyOptions } from "../../../src/policy/rule/rule.ts";
+import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 
 const READ_FILE: PolicySubject = {
   name: "read_file",

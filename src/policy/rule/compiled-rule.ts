@@ -1,8 +1,8 @@
-import type { JsonValue } from "../json/value.ts";
-import type { SideEffects } from "../tool/side-effects.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { SideEffects } from "../../tool/side-effects.ts";
+import { compileNamePattern, type NamePattern } from "../match/name-pattern.ts";
+import { ask, type Decision, deny, type PolicySubject } from "../policy.ts";
 import { compileCondition, type InputTest, type Match } from "./condition.ts";
-import { compileNamePattern, type NamePattern } from "./name-pattern.ts";
-import { ask, type Decision, deny, type PolicySubject } from "./policy.ts";
 import type { AllowedUse, Rule, RuleMatch } from "./rule.ts";
 
 /** Which calls a rule is about, ready to be asked. */

@@ -1,8 +1,8 @@
-import { equalJson } from "../json/equal.ts";
-import type { JsonValue } from "../json/value.ts";
-import { isAmbiguous } from "./ambiguous-text.ts";
-import { compileGlob } from "./glob.ts";
-import { lookUp, MISSING, parsePointer, UNREACHABLE } from "./json-pointer.ts";
+import { equalJson } from "../../json/equal.ts";
+import type { JsonValue } from "../../json/value.ts";
+import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../json-pointer.ts";
+import { isAmbiguous } from "../match/ambiguous-text.ts";
+import { compileGlob } from "../match/glob.ts";
 import type { Condition } from "./rule.ts";
 
 /** Whether something holds; `unclear` when that cannot be told. */

@@ -1,14 +1,14 @@
 import { dirname, resolve } from "node:path";
-import { ConfigError, type Problem } from "../config/problem.ts";
-import type { Flaw } from "../config/shape.ts";
-import type { ConfigPath, ConfigSource } from "../config/source.ts";
-import { isJsonObject, type JsonValue } from "../json/value.ts";
-import type { Capabilities } from "./capabilities.ts";
-import { checkAgainstTools, type PolicyTool } from "./policy-checks.ts";
-import type { AllowedUse, AllowRule, AskRule, DenyRule, Rule } from "./rule.ts";
-import { ruleFlaws } from "./rule-flaws.ts";
-import { RulePolicy } from "./rule-policy.ts";
-import { policyFileShape } from "./rule-shape.ts";
+import { ConfigError, type Problem } from "../../config/problem.ts";
+import type { Flaw } from "../../config/shape.ts";
+import type { ConfigPath, ConfigSource } from "../../config/source.ts";
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import type { Capabilities } from "../grant/capabilities.ts";
+import type { AllowedUse, AllowRule, AskRule, DenyRule, Rule } from "../rule/rule.ts";
+import { ruleFlaws } from "../rule/rule-flaws.ts";
+import { RulePolicy } from "../rule/rule-policy.ts";
+import { policyFileShape } from "../rule/rule-shape.ts";
+import { checkAgainstTools, type PolicyTool } from "./tool-checks.ts";
 import { readLimits, type WrittenLimits } from "./written-limits.ts";
 
 /** A policy from a file, and what its operator should look at. */

@@ -1,5 +1,5 @@
-import type { PolicyTool } from "./policy-checks.ts";
-import type { LoadedPolicy } from "./policy-file.ts";
+import type { LoadedPolicy } from "./read.ts";
+import type { PolicyTool } from "./tool-checks.ts";
 
 /**
  * Reads a policy file: YAML (or JSON) with the keys `rules` and `default`, as `RulePolicyOptions` has
@@ -12,7 +12,7 @@ import type { LoadedPolicy } from "./policy-file.ts";
  */
 export async function loadPolicyFile(path: string, tools?: readonly PolicyTool[]): Promise<LoadedPolicy> {
   // Many programs have their rules in code: what reads a file, and its parser, is loaded when one is read.
-  const { readConfigFile } = await import("../config/read-file.ts");
-  const { readPolicy } = await import("./policy-file.ts");
+  const { readConfigFile } = await import("../../config/read-file.ts");
+  const { readPolicy } = await import("./read.ts");
   return readPolicy(await readConfigFile(path), [], tools);
 }

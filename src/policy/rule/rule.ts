@@ -1,8 +1,8 @@
-import type { JsonValue } from "../json/value.ts";
-import type { SandboxMode } from "../tool/sandbox-mode.ts";
-import type { SideEffects } from "../tool/side-effects.ts";
-import type { Capabilities } from "./capabilities.ts";
-import type { ResourceLimits } from "./limits.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
+import type { SideEffects } from "../../tool/side-effects.ts";
+import type { Capabilities } from "../grant/capabilities.ts";
+import type { ResourceLimits } from "../grant/limits.ts";
 
 /** What is to be done with the calls that match, one of three ways. */
 export type Rule = AllowRule | DenyRule | AskRule;

@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { type Capabilities, checkCapabilities, commonCapabilities } from "../../src/policy/capabilities.ts";
+import {
+  type Capabilities,
+  checkCapabilities,
+  commonCapabilities,
+} from "../../../src/policy/grant/capabilities.ts";
 
 describe("what two sets of capabilities both give", () => {
   test.each<[string, Capabilities, Capabilities, Capabilities]>([

@@ -1,6 +1,6 @@
-import type { Flaw } from "../config/shape.ts";
-import { type Capabilities, checkCapabilities } from "./capabilities.ts";
-import { compileGlob } from "./glob.ts";
+import type { Flaw } from "../../config/shape.ts";
+import { type Capabilities, checkCapabilities } from "../grant/capabilities.ts";
+import { compileGlob } from "../match/glob.ts";
 import type { AllowedUse, Condition, Rule } from "./rule.ts";
 
 /** The name of a rule, given or by its place (from 0). */

@@ -1,13 +1,11 @@
-import type { Flaw } from "../config/shape.ts";
-import type { JsonBounds } from "../json/bounds.ts";
-import { copyJson } from "../json/copy.ts";
-import { escapePointer } from "../json/pointer.ts";
-import { type JsonValue, JsonValueError } from "../json/value.ts";
-import { Bindings } from "./bindings.ts";
-import { commonCapabilities } from "./capabilities.ts";
-import { compileRestriction, type Permission, type Restriction, RuleMatcher } from "./compiled-rule.ts";
-import { lookUp } from "./json-pointer.ts";
-import { strictestLimits } from "./limits.ts";
+import type { Flaw } from "../../config/shape.ts";
+import type { JsonBounds } from "../../json/bounds.ts";
+import { copyJson } from "../../json/copy.ts";
+import { escapePointer } from "../../json/pointer.ts";
+import { type JsonValue, JsonValueError } from "../../json/value.ts";
+import { commonCapabilities } from "../grant/capabilities.ts";
+import { strictestLimits } from "../grant/limits.ts";
+import { lookUp } from "../json-pointer.ts";
 import {
   allow,
   type Decision,
@@ -15,7 +13,9 @@ import {
   type PolicyRequest,
   type PolicySubject,
   type RuntimePolicy,
-} from "./policy.ts";
+} from "../policy.ts";
+import { compileRestriction, type Permission, type Restriction, RuleMatcher } from "./compiled-rule.ts";
+import { Bindings } from "./decision-cache.ts";
 import type { RulePolicyOptions } from "./rule.ts";
 import { ruleFlaws, ruleName } from "./rule-flaws.ts";
 import { policyShape } from "./rule-shape.ts";

@@ -1,5 +1,5 @@
+import { compileNamePattern } from "../match/name-pattern.ts";
 import { checkDirectoryGrants, commonDirectoryGrants, type DirectoryGrant } from "./directory-grant.ts";
-import { compileNamePattern } from "./name-pattern.ts";
 import { checkNetGrant, commonNetGrants, type NetGrant } from "./net-grant.ts";
 
 /**

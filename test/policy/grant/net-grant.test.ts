@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { describe, expect, test } from "vitest";
-import { checkNetGrant, isWithinOrigin, parseOrigin } from "../../src/policy/net-grant.ts";
+import { checkNetGrant, isWithinOrigin, parseOrigin } from "../../../src/policy/grant/net-grant.ts";
 
 describe("an origin lies within", () => {
   test.each([

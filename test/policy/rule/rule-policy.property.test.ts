@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CanonicalJson } from "../../src/json/canonical.ts";
-import type { JsonValue } from "../../src/json/value.ts";
-import { LIMIT_NAMES } from "../../src/policy/limits.ts";
-import type { Decision, PolicySubject } from "../../src/policy/policy.ts";
-import type { AllowedUse, Condition, Rule } from "../../src/policy/rule.ts";
-import { RulePolicy } from "../../src/policy/rule-policy.ts";
-import { SANDBOX_MODES } from "../../src/tool/sandbox-mode.ts";
-import { SIDE_EFFECTS } from "../../src/tool/side-effects.ts";
+import { CanonicalJson } from "../../../src/json/canonical.ts";
+import type { JsonValue } from "../../../src/json/value.ts";
+import { LIMIT_NAMES } from "../../../src/policy/grant/limits.ts";
+import type { Decision, PolicySubject } from "../../../src/policy/policy.ts";
+import type { AllowedUse, Condition, Rule } from "../../../src/policy/rule/rule.ts";
+import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
+import { SANDBOX_MODES } from "../../../src/tool/sandbox-mode.ts";
+import { SIDE_EFFECTS } from "../../../src/tool/side-effects.ts";
 
 // Few names, paths and values, so that rules and calls meet often.
 const subject: fc.Arbitrary<PolicySubject> = fc.record({
