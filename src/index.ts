@@ -101,9 +101,9 @@ export {
   type NormalizeOptions,
   normalizeSchema,
   type SchemaChange,
-} from "./schema/normalize.ts";
+} from "./schema/dialects/normalize.ts";
+export type { DialectName } from "./schema/dialects/type-names.ts";
 export { SchemaError, type SchemaProblem } from "./schema/schema-error.ts";
-export type { DialectName } from "./schema/type-names.ts";
 export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "./tool/content.ts";
 export type { ExecutorImplementation } from "./tool/executor-address.ts";
 export type {

@@ -4,7 +4,7 @@ import type { ConfigPath, ConfigSource } from "../config/source.ts";
 import type { Tool } from "../engine/tool.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
 import { parsePointer } from "../policy/json-pointer.ts";
-import { normalizeSchema } from "../schema/normalize.ts";
+import { normalizeSchema } from "../schema/dialects/normalize.ts";
 import { SchemaError } from "../schema/schema-error.ts";
 import type { HostImplementation } from "../tool/host-implementation.ts";
 import { absolutePathBeside, pathBeside } from "./beside.ts";

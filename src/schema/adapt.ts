@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import type { ArgumentRules } from "./argument-rules.ts";
-import type { LoweredNode } from "./lowered-schema.ts";
+import type { LoweredNode } from "./compile/lowered-schema.ts";
 import { meter } from "./work-meter.ts";
 
 /** An object schema, lowered. */

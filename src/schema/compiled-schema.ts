@@ -3,10 +3,10 @@ import type { JsonObject, JsonValue } from "../json/value.ts";
 import { adaptValue } from "./adapt.ts";
 import { type ArgumentRules, DEFAULT_ARGUMENT_RULES } from "./argument-rules.ts";
 import { MAX_EXPLAINED_KEYWORDS, MAX_EXPLAINED_WORK } from "./bounds.ts";
-import { compileLowered, type ErrorMode } from "./compiler.ts";
+import { compileLowered, type ErrorMode } from "./compile/compiler.ts";
+import { lowerSchema } from "./compile/lower.ts";
+import type { LoweredSchema } from "./compile/lowered-schema.ts";
 import { describeErrors } from "./describe-errors.ts";
-import { lowerSchema } from "./lower.ts";
-import type { LoweredSchema } from "./lowered-schema.ts";
 import { SchemaError } from "./schema-error.ts";
 import { meter, WorkExceededError } from "./work-meter.ts";
 

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { compileLinear } from "./pattern.ts";
+import { compileLinear } from "./patterns/pattern.ts";
 import { meter } from "./work-meter.ts";
 
 /** The longest string that has a format, in UTF-16 code units; longer ones are not looked at and refused. */

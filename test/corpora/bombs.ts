@@ -3,7 +3,7 @@ import { parseArguments } from "../../src/engine/call.ts";
 import { ToolRegistrationError, ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { compileSchema } from "../../src/schema/compiled-schema.ts";
-import { normalizeSchema } from "../../src/schema/normalize.ts";
+import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";
 
 /** The main thread may stall so long, in ms; a machine with other work to do gets some of it on top. */
 const STALL = 50;

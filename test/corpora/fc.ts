@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { parseArguments } from "../../src/engine/call.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
-import { normalizeSchema } from "../../src/schema/normalize.ts";
+import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";
 import { SchemaError } from "../../src/schema/schema-error.ts";
 
 interface Call {

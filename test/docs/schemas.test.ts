@@ -5,8 +5,8 @@ import type { JsonValue } from "../../src/json/value.ts";
 import { MAX_DEPTH } from "../../src/json/value.ts";
 import { DEFAULT_ARGUMENT_RULES } from "../../src/schema/argument-rules.ts";
 import * as bounds from "../../src/schema/bounds.ts";
+import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";
 import { MAX_FORMATTED_LENGTH } from "../../src/schema/formats.ts";
-import { normalizeSchema } from "../../src/schema/normalize.ts";
 
 const text = readFileSync(new URL("../../docs/schemas.md", import.meta.url), "utf8");
 const rows = text

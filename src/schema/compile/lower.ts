@@ -1,12 +1,15 @@
-import { escapePointer } from "../json/pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import { MAX_SCHEMA_DEPTH } from "./bounds.ts";
+import { escapePointer } from "../../json/pointer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { MAX_SCHEMA_DEPTH } from "../bounds.ts";
+import { DynamicScope } from "../dynamic-scope.ts";
+import { isKnownFormat } from "../formats.ts";
+import { type Draft, draftOf, KEYWORDS } from "../keywords.ts";
+import { compilePattern } from "../patterns/pattern.ts";
+import { PatternError } from "../patterns/pattern-syntax.ts";
+import { SchemaError, type SchemaProblem } from "../schema-error.ts";
 import { Definitions, ROOT } from "./definitions.ts";
-import { DynamicScope } from "./dynamic-scope.ts";
-import { isKnownFormat } from "./formats.ts";
 import { costOf, KeywordBudget, patternCost } from "./keyword-budget.ts";
 import { isSchema, unfitValue } from "./keyword-values.ts";
-import { type Draft, draftOf, KEYWORDS } from "./keywords.ts";
 import {
   addMember,
   type KeywordUse,
@@ -14,10 +17,7 @@ import {
   type LoweredSchema,
   withWork,
 } from "./lowered-schema.ts";
-import { compilePattern } from "./pattern.ts";
-import { PatternError } from "./pattern-syntax.ts";
 import { References } from "./references.ts";
-import { SchemaError, type SchemaProblem } from "./schema-error.ts";
 import { WorkGraph } from "./work-graph.ts";
 
 /** Schemas of items and members count their work if they have more keywords than this. */

@@ -1,8 +1,8 @@
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
-import { MAX_PATTERN_LENGTH, MAX_PATTERN_SIZE } from "./bounds.ts";
+import { MAX_PATTERN_LENGTH, MAX_PATTERN_SIZE } from "../bounds.ts";
+import { meter } from "../work-meter.ts";
 import { PatternError, translatePattern } from "./pattern-syntax.ts";
-import { meter } from "./work-meter.ts";
 
 /** A pattern that never takes more than linear time. */
 export interface Pattern {

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from "../json/value.ts";
-import type { Draft } from "./keywords.ts";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import type { Draft } from "../keywords.ts";
 import { type TypeExpression, TypeExpressionError } from "./type-expression.ts";
 import type { Meaning } from "./type-names.ts";
 

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonValue } from "../json/value.ts";
-import { JSON_TYPES, type KeywordShape } from "./keywords.ts";
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { JSON_TYPES, type KeywordShape } from "../keywords.ts";
 
 /** Says why a value is none that a keyword of this shape can have; the schemas in it are not looked at. */
 export function unfitValue(shape: KeywordShape, value: JsonValue): string | undefined {

@@ -1,9 +1,9 @@
-import { unescapePointer } from "../json/pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import { MAX_SCHEMA_DEPTH } from "./bounds.ts";
-import type { DynamicScope } from "./dynamic-scope.ts";
-import type { Draft } from "./keywords.ts";
-import { subschemas } from "./subschemas.ts";
+import { unescapePointer } from "../../json/pointer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { MAX_SCHEMA_DEPTH } from "../bounds.ts";
+import type { DynamicScope } from "../dynamic-scope.ts";
+import type { Draft } from "../keywords.ts";
+import { subschemas } from "../subschemas.ts";
 
 /** The base of a schema without an `$id`. */
 const NO_BASE = "schema:///";

@@ -1,4 +1,4 @@
-import { MAX_SCHEMA_DEPTH } from "./bounds.ts";
+import { MAX_SCHEMA_DEPTH } from "../bounds.ts";
 
 /** A type as a catalogue writes it: `list[str]`, `Map<String, Integer>`, `[]int`, `string | null`. */
 export type TypeExpression =

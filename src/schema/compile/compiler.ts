@@ -1,12 +1,12 @@
 import { createRequire } from "node:module";
 import type { Ajv, KeywordDefinition, Options, SchemaObject, ValidateFunction } from "ajv";
-import { canonicalText } from "../json/canonical.ts";
-import type { JsonValue } from "../json/value.ts";
-import { checkedFormats } from "./formats.ts";
-import type { Draft } from "./keywords.ts";
+import { canonicalText } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import { checkedFormats } from "../formats.ts";
+import type { Draft } from "../keywords.ts";
+import { compilePattern } from "../patterns/pattern.ts";
+import { meter } from "../work-meter.ts";
 import { type LoweredSchema, WORK_KEYWORD } from "./lowered-schema.ts";
-import { compilePattern } from "./pattern.ts";
-import { meter } from "./work-meter.ts";
 
 /** Whether a validator stops at the first error or looks for all of them. */
 export type ErrorMode = "first" | "all";

@@ -1,8 +1,8 @@
-import { escapePointer } from "../json/pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { escapePointer } from "../../json/pointer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { DEFINITIONS, KEYWORDS } from "../keywords.ts";
+import type { SchemaProblem } from "../schema-error.ts";
 import { asFlag, DIALECT_RULES, type OpenSchema } from "./dialect-rules.ts";
-import { DEFINITIONS, KEYWORDS } from "./keywords.ts";
-import type { SchemaProblem } from "./schema-error.ts";
 
 /** What becomes of a schema's `properties` and `required`. */
 interface PropertyChange {

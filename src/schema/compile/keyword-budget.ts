@@ -1,8 +1,8 @@
-import type { JsonObject, JsonValue } from "../json/value.ts";
-import { MAX_KEYWORDS } from "./bounds.ts";
-import type { KeywordShape } from "./keywords.ts";
-import type { Pattern } from "./pattern.ts";
-import { SchemaError } from "./schema-error.ts";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import { MAX_KEYWORDS } from "../bounds.ts";
+import type { KeywordShape } from "../keywords.ts";
+import type { Pattern } from "../patterns/pattern.ts";
+import { SchemaError } from "../schema-error.ts";
 
 /** Counts what of a schema has to be compiled. */
 export class KeywordBudget {

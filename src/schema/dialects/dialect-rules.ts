@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import { type Draft, KEYWORDS } from "./keywords.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { type Draft, KEYWORDS } from "../keywords.ts";
 
 /** A schema while it is rewritten. */
 export type OpenSchema = Record<string, JsonValue | undefined>;

@@ -1,6 +1,6 @@
-import type { JsonObject, JsonValue } from "../json/value.ts";
-import type { DynamicScope } from "./dynamic-scope.ts";
-import type { Draft, Keyword } from "./keywords.ts";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import type { DynamicScope } from "../dynamic-scope.ts";
+import type { Draft, Keyword } from "../keywords.ts";
 
 /** A schema as the compiler takes it. */
 export type LoweredNode = boolean | Readonly<Record<string, unknown>>;

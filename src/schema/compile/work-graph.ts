@@ -1,5 +1,5 @@
-import { MAX_KEYWORDS_PER_VALUE } from "./bounds.ts";
-import type { SchemaProblem } from "./schema-error.ts";
+import { MAX_KEYWORDS_PER_VALUE } from "../bounds.ts";
+import type { SchemaProblem } from "../schema-error.ts";
 
 interface Reference {
   readonly to: string;

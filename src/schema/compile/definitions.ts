@@ -1,4 +1,4 @@
-import type { DynamicScope } from "./dynamic-scope.ts";
+import type { DynamicScope } from "../dynamic-scope.ts";
 import type { References, Target } from "./references.ts";
 
 /** The name of the root among the definitions. */

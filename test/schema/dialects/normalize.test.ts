@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonValue } from "../../src/json/value.ts";
-import { compileSchema } from "../../src/schema/compiled-schema.ts";
-import { type NormalizedSchema, normalizeSchema } from "../../src/schema/normalize.ts";
-import { SchemaError, type SchemaProblem } from "../../src/schema/schema-error.ts";
+import type { JsonValue } from "../../../src/json/value.ts";
+import { compileSchema } from "../../../src/schema/compiled-schema.ts";
+import { type NormalizedSchema, normalizeSchema } from "../../../src/schema/dialects/normalize.ts";
+import { SchemaError, type SchemaProblem } from "../../../src/schema/schema-error.ts";
 
 const typeOf = (type: JsonValue): JsonValue | undefined =>
   normalizeSchema({ properties: { x: { type } } }).schema["properties"];
