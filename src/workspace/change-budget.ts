@@ -1,4 +1,4 @@
-import { WorkspaceError } from "./workspace-error.ts";
+import { WorkspaceError } from "./error.ts";
 
 /** How many files and directories a call creates, at the most: each takes space that no byte of it shows. */
 export const MAX_CREATED = 10_000;

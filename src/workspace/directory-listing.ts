@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { type Dir, type Dirent, opendirSync } from "node:fs";
 import { type EntryKind, kindOf } from "./entry-stat.ts";
-import { fdPath } from "./fd-path.ts";
+import { ask, WorkspaceError } from "./error.ts";
 import type { OpenHandles } from "./open-handles.ts";
-import { isReachable } from "./path-segments.ts";
-import { ask, WorkspaceError } from "./workspace-error.ts";
+import { fdPath } from "./paths/fd-path.ts";
+import { isReachable } from "./paths/segments.ts";
 
 /** One name in a directory. */
 export interface DirectoryEntry {

@@ -1,6 +1,6 @@
 import { type BigIntStats, type Dirent, fstatSync, type Stats, statfsSync } from "node:fs";
-import { fdPath } from "./fd-path.ts";
-import { WorkspaceError } from "./workspace-error.ts";
+import { WorkspaceError } from "./error.ts";
+import { fdPath } from "./paths/fd-path.ts";
 
 /** What an entry of a directory is. The names are WASI's (`descriptor-type`). */
 export type EntryKind =

@@ -1,6 +1,6 @@
 import { closeSync } from "node:fs";
+import { WorkspaceError } from "./error.ts";
 import type { OpenHandles } from "./open-handles.ts";
-import { WorkspaceError } from "./workspace-error.ts";
 
 /** An open descriptor that is closed once, when its last holder lets go: its number may be another's then. */
 export class HeldFd {

@@ -1,6 +1,6 @@
+import type { WorkspaceDirectory } from "./directory.ts";
+import { WorkspaceError } from "./error.ts";
 import type { MountedDirectory } from "./workspace.ts";
-import type { WorkspaceDirectory } from "./workspace-directory.ts";
-import { WorkspaceError } from "./workspace-error.ts";
 
 /** The longest path of a tool, in characters. */
 const MAX_PATH_CHARACTERS = 4_096;

@@ -1,4 +1,4 @@
-import { WorkspaceError } from "./workspace-error.ts";
+import { WorkspaceError } from "./error.ts";
 
 /** How many files and directories a call has open at once, at the most. */
 export const MAX_OPEN = 128;

@@ -1,11 +1,11 @@
 import { closeSync, constants, openSync } from "node:fs";
 import { isOfKernel, statFd } from "./entry-stat.ts";
-import { entryPath, fdPath, O_PATH } from "./fd-path.ts";
+import { ask, askUnless, WorkspaceError } from "./error.ts";
+import { type FileAccess, WorkspaceFile } from "./file.ts";
 import { HeldFd } from "./held-fd.ts";
-import { PathWalk } from "./path-walk.ts";
-import { ask, askUnless, WorkspaceError } from "./workspace-error.ts";
-import { type FileAccess, WorkspaceFile } from "./workspace-file.ts";
-import type { WorkspaceRoot } from "./workspace-root.ts";
+import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
+import { PathWalk } from "./paths/walk.ts";
+import type { WorkspaceRoot } from "./root.ts";
 
 /** How a path is opened. What is left out is `false`. */
 export interface OpenOptions extends Partial<FileAccess> {

@@ -1,8 +1,8 @@
 import type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
 import { ChangeBudget } from "./change-budget.ts";
+import { WorkspaceDirectory } from "./directory.ts";
 import { OpenHandles } from "./open-handles.ts";
-import { WorkspaceDirectory } from "./workspace-directory.ts";
-import { WorkspaceRoot } from "./workspace-root.ts";
+import { WorkspaceRoot } from "./root.ts";
 
 /** A granted directory, as a tool finds it. */
 export interface MountedDirectory {

@@ -15,9 +15,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { WorkspaceDirectory } from "../../src/workspace/directory.ts";
+import { MAX_READ_BYTES } from "../../src/workspace/file.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
-import type { WorkspaceDirectory } from "../../src/workspace/workspace-directory.ts";
-import { MAX_READ_BYTES } from "../../src/workspace/workspace-file.ts";
 import { codeOf, listNames, openFile, textOf, writeText } from "../workspace/granted-tree.ts";
 import { race } from "../workspace/race.ts";
 

@@ -7,7 +7,7 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import { allow, type PolicyRequest } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import { workspaceIsSupported } from "../../src/workspace/fd-path.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
 import { sandgate } from "../cli/sandgate.ts";
 import { serve } from "../egress/servers.ts";
 import { GrantedTool } from "../sandboxes/quickjs/granted-tool.ts";

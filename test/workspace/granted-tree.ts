@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { DirectoryGrant } from "../../src/policy/grant/directory-grant.ts";
+import { WorkspaceDirectory } from "../../src/workspace/directory.ts";
+import { WorkspaceError } from "../../src/workspace/error.ts";
+import { WorkspaceFile } from "../../src/workspace/file.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
-import { WorkspaceDirectory } from "../../src/workspace/workspace-directory.ts";
-import { WorkspaceError } from "../../src/workspace/workspace-error.ts";
-import { WorkspaceFile } from "../../src/workspace/workspace-file.ts";
 
 const MIB = 1_024 * 1_024;
 

@@ -3,7 +3,7 @@ import { linkSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { workspaceIsSupported } from "../../src/workspace/fd-path.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
 import { ATTEMPTS, codeOf, GrantedTree, openDirectory, readText, writeText } from "./granted-tree.ts";
 
 const isHere = workspaceIsSupported();

@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import type { WorkspaceDirectory } from "../../src/workspace/directory.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
-import type { WorkspaceDirectory } from "../../src/workspace/workspace-directory.ts";
 import {
   codeOf,
   GrantedTree,

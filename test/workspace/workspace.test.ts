@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { workspaceIsSupported } from "../../src/workspace/fd-path.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { DirectoryGrantError } from "../../src/workspace/root.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
-import { DirectoryGrantError } from "../../src/workspace/workspace-root.ts";
 import {
   ATTEMPTS,
   codeOf,

@@ -5,7 +5,7 @@ import type { Capabilities, CapabilityName } from "../../policy/grant/capabiliti
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { QuickJsImplementation } from "../../tool/quickjs-implementation.ts";
-import { workspaceIsSupported } from "../../workspace/fd-path.ts";
+import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
 import {
   type Sandbox,

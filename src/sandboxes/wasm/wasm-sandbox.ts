@@ -6,7 +6,7 @@ import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { WasmImplementation } from "../../tool/wasm-implementation.ts";
-import { workspaceIsSupported } from "../../workspace/fd-path.ts";
+import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import {
   type Sandbox,
   type SandboxOutcome,

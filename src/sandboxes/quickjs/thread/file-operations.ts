@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "../../../json/value.ts";
+import { WorkspaceDirectory } from "../../../workspace/directory.ts";
+import { WorkspaceError, type WorkspaceErrorCode } from "../../../workspace/error.ts";
+import { MAX_READ_BYTES, WorkspaceFile } from "../../../workspace/file.ts";
 import type { Location } from "../../../workspace/locate.ts";
-import { WorkspaceDirectory } from "../../../workspace/workspace-directory.ts";
-import { WorkspaceError, type WorkspaceErrorCode } from "../../../workspace/workspace-error.ts";
-import { MAX_READ_BYTES, WorkspaceFile } from "../../../workspace/workspace-file.ts";
 import { MAX_TEXT_BYTES } from "../fetch-limits.ts";
 
 /** What an operation has of its call. */

@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../../json/value.ts";
+import { WorkspaceError } from "../../../workspace/error.ts";
 import { type Location, locate } from "../../../workspace/locate.ts";
 import { Workspace } from "../../../workspace/workspace.ts";
-import { WorkspaceError } from "../../../workspace/workspace-error.ts";
 import type { GuestError } from "../guest-request.ts";
 import type { FileAllowance, FileUse } from "./external-access.ts";
 import { FILE_OPERATIONS, type FileOperation, FileOperationError } from "./file-operations.ts";

@@ -5,7 +5,7 @@ import { HostSide } from "../../../../src/sandboxes/quickjs/thread/guest-border.
 import type { QuickJsTask } from "../../../../src/sandboxes/quickjs/thread/thread-task.ts";
 import { ThreadLog } from "../../../../src/sandboxes/threads/thread-log.ts";
 import type { TaskThread } from "../../../../src/sandboxes/threads/thread-message.ts";
-import { workspaceIsSupported } from "../../../../src/workspace/fd-path.ts";
+import { workspaceIsSupported } from "../../../../src/workspace/paths/fd-path.ts";
 import { GrantedTree } from "../../../workspace/granted-tree.ts";
 
 /** The host's side of a call that was granted something outside, or nothing. */

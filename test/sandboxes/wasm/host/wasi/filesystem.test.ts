@@ -17,7 +17,7 @@ import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/sandbox.ts";
 import { descriptorOf } from "../../../../../src/sandboxes/wasm/host/wasi/filesystem/descriptor.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
-import { workspaceIsSupported } from "../../../../../src/workspace/fd-path.ts";
+import { workspaceIsSupported } from "../../../../../src/workspace/paths/fd-path.ts";
 import { filesComponent } from "../../../../fixtures/wasm/files-component.ts";
 import { wasmTask } from "../../../../fixtures/wasm/task.ts";
 import { GrantedTree, openFile } from "../../../../workspace/granted-tree.ts";

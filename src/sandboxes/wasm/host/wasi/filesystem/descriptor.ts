@@ -1,8 +1,8 @@
+import { WorkspaceDirectory } from "../../../../../workspace/directory.ts";
 import type { DirectoryListing } from "../../../../../workspace/directory-listing.ts";
 import type { EntryKind, EntryStat } from "../../../../../workspace/entry-stat.ts";
-import { WorkspaceDirectory } from "../../../../../workspace/workspace-directory.ts";
-import { WorkspaceError } from "../../../../../workspace/workspace-error.ts";
-import { WorkspaceFile } from "../../../../../workspace/workspace-file.ts";
+import { WorkspaceError } from "../../../../../workspace/error.ts";
+import { WorkspaceFile } from "../../../../../workspace/file.ts";
 import type { ComponentRecord, ComponentValue } from "../../../abi/value.ts";
 import { requireBytes } from "../../../wasi/require-bytes.ts";
 import type { InputStream, OutputStream } from "../streams.ts";

@@ -1,4 +1,4 @@
-import { WorkspaceError, type WorkspaceErrorCode } from "../../../../../workspace/workspace-error.ts";
+import { WorkspaceError, type WorkspaceErrorCode } from "../../../../../workspace/error.ts";
 import { IoError } from "../streams.ts";
 
 /** Why streams failed: `wasi:filesystem/types` tells it where `wasi:io` has only words. */

@@ -1,4 +1,4 @@
-import type { WorkspaceFile } from "../../../../../workspace/workspace-file.ts";
+import type { WorkspaceFile } from "../../../../../workspace/file.ts";
 import { InputStream, OutputStream } from "../streams.ts";
 import { orStreamError } from "./error.ts";
 

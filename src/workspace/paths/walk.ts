@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, openSync, readlinkSync } from "node:fs";
+import { ask, askUnless, WorkspaceError } from "../error.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath, O_PATH } from "./fd-path.ts";
-import { pathSegments } from "./path-segments.ts";
-import { ask, askUnless, WorkspaceError } from "./workspace-error.ts";
+import { pathSegments } from "./segments.ts";
 
 /** How far below its beginning a path may lead: each level holds a descriptor. */
 const MAX_DEPTH = 128;

@@ -1,4 +1,4 @@
-import { WorkspaceError } from "./workspace-error.ts";
+import { WorkspaceError } from "../error.ts";
 
 /** The longest path, in UTF-8 bytes (`PATH_MAX` without the last NUL). */
 const MAX_PATH_BYTES = 4_095;

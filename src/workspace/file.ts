@@ -9,10 +9,10 @@ import {
   writeSync,
 } from "node:fs";
 import { type EntryStat, statFd } from "./entry-stat.ts";
-import { fdPath } from "./fd-path.ts";
+import { ask, WorkspaceError } from "./error.ts";
 import { HeldFd } from "./held-fd.ts";
-import { ask, WorkspaceError } from "./workspace-error.ts";
-import type { WorkspaceRoot } from "./workspace-root.ts";
+import { fdPath } from "./paths/fd-path.ts";
+import type { WorkspaceRoot } from "./root.ts";
 
 /** The most bytes that one read gives. */
 export const MAX_READ_BYTES: number = 1_024 * 1_024;

@@ -2,9 +2,9 @@ import { chmodSync, existsSync, readdirSync, readFileSync, readlinkSync, truncat
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ChangeBudget, MAX_CREATED } from "../../src/workspace/change-budget.ts";
-import { workspaceIsSupported } from "../../src/workspace/fd-path.ts";
+import { MAX_READ_BYTES } from "../../src/workspace/file.ts";
 import { MAX_OPEN } from "../../src/workspace/open-handles.ts";
-import { MAX_READ_BYTES } from "../../src/workspace/workspace-file.ts";
+import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
 import { codeOf, GrantedTree, openFile, readText, textOf } from "./granted-tree.ts";
 
 const isHere = workspaceIsSupported();

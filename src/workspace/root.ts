@@ -2,10 +2,10 @@ import { closeSync, openSync, readlinkSync } from "node:fs";
 import type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
 import type { ChangeBudget } from "./change-budget.ts";
 import { isOfKernel } from "./entry-stat.ts";
-import { DIRECTORY_FLAGS, fdPath } from "./fd-path.ts";
+import { ask, WorkspaceError } from "./error.ts";
 import { HeldFd } from "./held-fd.ts";
 import type { OpenHandles } from "./open-handles.ts";
-import { ask, WorkspaceError } from "./workspace-error.ts";
+import { DIRECTORY_FLAGS, fdPath } from "./paths/fd-path.ts";
 
 /** A granted directory cannot be used. `message` is for the operator: it names the directory. */
 export class DirectoryGrantError extends Error {

@@ -1,13 +1,13 @@
 import { closeSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { DirectoryListing } from "./directory-listing.ts";
 import { type EntryStat, statFd } from "./entry-stat.ts";
-import { entryPath } from "./fd-path.ts";
+import { ask, WorkspaceError } from "./error.ts";
+import type { WorkspaceFile } from "./file.ts";
 import { HeldFd } from "./held-fd.ts";
 import { type OpenOptions, openPath } from "./open-path.ts";
-import { PathWalk, readLink } from "./path-walk.ts";
-import { ask, WorkspaceError } from "./workspace-error.ts";
-import type { WorkspaceFile } from "./workspace-file.ts";
-import type { WorkspaceRoot } from "./workspace-root.ts";
+import { entryPath } from "./paths/fd-path.ts";
+import { PathWalk, readLink } from "./paths/walk.ts";
+import type { WorkspaceRoot } from "./root.ts";
 
 /**
  * An open directory: a granted one, or one below it. Paths are relative to it, have `/` between their names, and
