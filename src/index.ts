@@ -1,5 +1,5 @@
 export { ConfigError, type Problem } from "./config/problem.ts";
-export type { Resolve } from "./egress/checked-lookup.ts";
+export type { Resolve } from "./egress/connections/checked-lookup.ts";
 export type { EgressOptions } from "./egress/egress.ts";
 export type { ToolCall } from "./engine/call.ts";
 export type { DispatchContext } from "./engine/context.ts";

@@ -1,6 +1,6 @@
 import { Deadlines } from "../base/deadline-timer.ts";
-import { type Resolve, systemResolve } from "./checked-lookup.ts";
-import { ConnectionPools } from "./connection-pools.ts";
+import { type Resolve, systemResolve } from "./connections/checked-lookup.ts";
+import { ConnectionPools } from "./connections/pools.ts";
 import { Exchange } from "./exchange.ts";
 import type { EgressRequest, EgressResponse } from "./request.ts";
 

@@ -1,5 +1,5 @@
 import type { Deadlines, Timed } from "../base/deadline-timer.ts";
-import type { ConnectionPools, SharedPool } from "./connection-pools.ts";
+import type { ConnectionPools, SharedPool } from "./connections/pools.ts";
 import { ContentCodingError, DecodedTooLargeError, decodeBody } from "./content-coding.ts";
 import { type Contact, EgressError, type Traffic } from "./egress-error.ts";
 import { egressErrorOf } from "./failure.ts";

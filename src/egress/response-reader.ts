@@ -1,6 +1,6 @@
 import type { Dispatcher } from "undici";
 import { BoundedBody } from "./bounded-body.ts";
-import type { ConnectionAware } from "./connection-pool.ts";
+import type { ConnectionAware } from "./connections/pool.ts";
 import { contentCodings } from "./content-coding.ts";
 import { type Contact, EgressError } from "./egress-error.ts";
 import type { EgressLimits, ResponseHeaders } from "./request.ts";

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
 import { Pool } from "undici";
-import { openPool } from "../../../egress/connection-pool.ts";
+import { openPool } from "../../../egress/connections/pool.ts";
 import { EgressError } from "../../../egress/egress-error.ts";
 import type { ExecutorAddress } from "../../../tool/executor-address.ts";
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { Dispatcher, Pool } from "undici";
-import type { ConnectionAware } from "../../../egress/connection-pool.ts";
+import type { ConnectionAware } from "../../../egress/connections/pool.ts";
 import { EgressError, type Traffic } from "../../../egress/egress-error.ts";
 import { egressErrorOf } from "../../../egress/failure.ts";
 import type { ResponseHeaders } from "../../../egress/request.ts";

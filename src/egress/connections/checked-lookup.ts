@@ -1,8 +1,8 @@
 import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
+import { EgressError } from "../egress-error.ts";
 import type { AddressRules } from "./address-rules.ts";
-import { EgressError } from "./egress-error.ts";
 
 /** Finds every address of a name. It settles in a time of its own, and rejects where there is none. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;

@@ -1,10 +1,10 @@
 import { isIP } from "node:net";
 import type { Pool } from "undici";
+import { EgressError } from "../egress-error.ts";
+import type { OriginRule } from "../net-rules.ts";
 import { AddressRules } from "./address-rules.ts";
 import { checkAddress, checkedLookup, type Resolve } from "./checked-lookup.ts";
-import { type ConnectionOptions, openPool } from "./connection-pool.ts";
-import { EgressError } from "./egress-error.ts";
-import type { OriginRule } from "./net-rules.ts";
+import { type ConnectionOptions, openPool } from "./pool.ts";
 
 /** Pools that are kept although nothing uses them. */
 const MAX_IDLE = 64;
