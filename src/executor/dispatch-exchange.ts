@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { BodyError, readDispatchRequest } from "../remote-protocol/bodies.ts";
-import { matchesContentDigest } from "../remote-protocol/content-digest.ts";
 import { REPLAYED_HEADER } from "../remote-protocol/http.ts";
 import type { DispatchRequest } from "../remote-protocol/messages.ts";
 import { RemoteProblem } from "../remote-protocol/problems.ts";
+import { matchesContentDigest } from "../remote-protocol/signatures/content-digest.ts";
 import { AnswerStream } from "./answer-stream.ts";
 import type { CallEvent, CallWaiter } from "./dispatched-call.ts";
 import type { Dispatcher } from "./dispatcher.ts";

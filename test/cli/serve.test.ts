@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { run } from "../../src/cli/run.ts";
 import { SERVER_SHAPE } from "../../src/cli/serve-shape.ts";
 import { ConfigSource } from "../../src/config/source.ts";
-import { signRequest } from "../../src/remote-protocol/sign-request.ts";
+import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
 import { dispatch, dispatchBody, executionOf, problemOf, send } from "../executor/harness.ts";
 import { createFolder, PROJECT, sandgate } from "./sandgate.ts";
 

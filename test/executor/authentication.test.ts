@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import type { Executor } from "../../src/executor/executor.ts";
-import { signRequest } from "../../src/remote-protocol/sign-request.ts";
+import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
 import {
   CountingTool,
   dispatch,

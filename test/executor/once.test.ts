@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { defineTool } from "../../src/engine/tool.ts";
-import { signRequest } from "../../src/remote-protocol/sign-request.ts";
+import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
 import {
   type Answer,
   CountingTool,

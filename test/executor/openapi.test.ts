@@ -8,7 +8,7 @@ import type { JsonObject } from "../../src/json/value.ts";
 import { StreamReader } from "../../src/remote-protocol/event-stream.ts";
 import { PROBLEMS } from "../../src/remote-protocol/problems.ts";
 import { SCHEMAS } from "../../src/remote-protocol/shapes.ts";
-import { signRequest } from "../../src/remote-protocol/sign-request.ts";
+import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
 import {
   type Answer,
   CountingTool,

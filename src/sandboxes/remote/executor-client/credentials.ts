@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import type { RequestKey } from "../../../remote-protocol/sign-request.ts";
+import type { RequestKey } from "../../../remote-protocol/signatures/sign-request.ts";
 
 /** How the executors know who calls. */
 export interface ExecutorCredentials {

@@ -13,7 +13,7 @@ import {
   READY_PATH,
   STREAM_MEDIA_TYPE,
 } from "../../../remote-protocol/http.ts";
-import { signRequest } from "../../../remote-protocol/sign-request.ts";
+import { signRequest } from "../../../remote-protocol/signatures/sign-request.ts";
 import type { ExecutorAddress } from "../../../tool/executor-address.ts";
 import { failureText } from "../executor-failure.ts";
 import { openConnections } from "./connections.ts";

@@ -2,12 +2,12 @@ import { createPublicKey, generateKeyPairSync, verify } from "node:crypto";
 import fc from "fast-check";
 import { createVerifier, httpbis } from "http-message-signatures";
 import { describe, expect, test } from "vitest";
-import { matchesContentDigest } from "../../src/remote-protocol/content-digest.ts";
-import { RemoteProblem } from "../../src/remote-protocol/problems.ts";
-import { signRequest, type UnsignedRequest } from "../../src/remote-protocol/sign-request.ts";
-import { type SignedMessage, signatureBase } from "../../src/remote-protocol/signature-base.ts";
-import { readSignatureInput } from "../../src/remote-protocol/signature-input.ts";
-import { SignatureVerifier } from "../../src/remote-protocol/signature-verifier.ts";
+import { RemoteProblem } from "../../../src/remote-protocol/problems.ts";
+import { type SignedMessage, signatureBase } from "../../../src/remote-protocol/signatures/base.ts";
+import { matchesContentDigest } from "../../../src/remote-protocol/signatures/content-digest.ts";
+import { readSignatureInput } from "../../../src/remote-protocol/signatures/input.ts";
+import { signRequest, type UnsignedRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
+import { SignatureVerifier } from "../../../src/remote-protocol/signatures/verifier.ts";
 
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");
 const KEY = { keyId: "agent-1", privateKey };

@@ -1,13 +1,13 @@
 import { type KeyObject, randomBytes, sign } from "node:crypto";
-import { contentDigest } from "./content-digest.ts";
-import { JSON_MEDIA_TYPE } from "./http.ts";
+import { JSON_MEDIA_TYPE } from "../http.ts";
 import {
   ALWAYS_COVERED,
   COVERED_WITH_BODY,
   SIGNATURE_ALGORITHM,
   SIGNATURE_TAG,
   signatureBase,
-} from "./signature-base.ts";
+} from "./base.ts";
+import { contentDigest } from "./content-digest.ts";
 
 /** With what a caller signs. */
 export interface RequestKey {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ReplayMemory } from "../../src/remote-protocol/replay-memory.ts";
+import { ReplayMemory } from "../../../src/remote-protocol/signatures/replay-memory.ts";
 
 describe("the memory of nonces", () => {
   test("takes each nonce of each key once, until its signature is over", () => {

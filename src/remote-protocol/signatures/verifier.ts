@@ -1,6 +1,5 @@
 import { type KeyObject, verify } from "node:crypto";
-import { RemoteProblem } from "./problems.ts";
-import { ReplayMemory } from "./replay-memory.ts";
+import { RemoteProblem } from "../problems.ts";
 import {
   ALWAYS_COVERED,
   COVERED_WITH_BODY,
@@ -8,8 +7,9 @@ import {
   SIGNATURE_TAG,
   type SignedMessage,
   signatureBase,
-} from "./signature-base.ts";
-import { type ClaimedSignature, readSignatureInput } from "./signature-input.ts";
+} from "./base.ts";
+import { type ClaimedSignature, readSignatureInput } from "./input.ts";
+import { ReplayMemory } from "./replay-memory.ts";
 
 /** The longest time that a signature may hold, in seconds: its nonce is remembered for as long. */
 export const MAX_SIGNATURE_LIFETIME_S = 300;
