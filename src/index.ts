@@ -1,14 +1,15 @@
 export { ConfigError, type Problem } from "./config/problem.ts";
 export type { Resolve } from "./egress/connections/checked-lookup.ts";
 export type { EgressOptions } from "./egress/egress.ts";
-export type { ToolCall } from "./engine/call.ts";
-export type { DispatchContext } from "./engine/context.ts";
+export type { ToolCall } from "./engine/call/call.ts";
+export type { DispatchContext } from "./engine/call/context.ts";
+export { ERROR_CODES, type ErrorCode, type ToolError } from "./engine/call/errors.ts";
+export { type DispatchEvent, type EventBody, type EventListener, EventStream } from "./engine/call/events.ts";
+export type { Receipt, ToolExecution } from "./engine/call/execution.ts";
+export type { AgentHooks, CallVerdict, StartVerdict, ToolStart } from "./engine/call/hooks.ts";
+export type { AssistantMessage, ToolMessage, ToolResult } from "./engine/call/messages.ts";
+export type { UpperBound } from "./engine/call/upper-bound.ts";
 export { ToolDispatchEngine } from "./engine/engine.ts";
-export { ERROR_CODES, type ErrorCode, type ToolError } from "./engine/errors.ts";
-export { type DispatchEvent, type EventBody, type EventListener, EventStream } from "./engine/events.ts";
-export type { Receipt, ToolExecution } from "./engine/execution.ts";
-export type { AgentHooks, CallVerdict, StartVerdict, ToolStart } from "./engine/hooks.ts";
-export type { AssistantMessage, ToolMessage, ToolResult } from "./engine/messages.ts";
 export {
   type ToolDefinition,
   ToolNotFoundError,
@@ -17,7 +18,6 @@ export {
   type ToolRegistryOptions,
 } from "./engine/registry.ts";
 export { defineTool, type Tool } from "./engine/tool.ts";
-export type { UpperBound } from "./engine/upper-bound.ts";
 export type { Executor, ExecutorOptions } from "./executor/executor.ts";
 export type { ExecutorLimits } from "./executor/limits.ts";
 export { ListenError } from "./executor/listen-error.ts";

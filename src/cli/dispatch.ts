@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { ConfigError, formatProblem } from "../config/problem.ts";
+import type { ToolExecution } from "../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../engine/engine.ts";
-import type { ToolExecution } from "../engine/execution.ts";
 import { openSandboxes } from "../sandboxes/open-sandboxes.ts";
 import type { Command } from "./command-line.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "./exit-code.ts";

@@ -1,5 +1,5 @@
-import type { ToolExecution } from "../engine/execution.ts";
-import { toToolResult } from "../engine/messages.ts";
+import type { ToolExecution } from "../engine/call/execution.ts";
+import { toToolResult } from "../engine/call/messages.ts";
 import { formatDuration } from "../policy/grant/limits.ts";
 import { toText } from "../protocols/text.ts";
 import { toPrintable } from "./printable.ts";

@@ -1,7 +1,7 @@
-import type { ToolCall } from "./call.ts";
-import type { DispatchContext } from "./context.ts";
-import type { ToolExecution } from "./execution.ts";
-import { type AssistantMessage, buildToolResultMessages, type ToolMessage } from "./messages.ts";
+import type { ToolCall } from "./call/call.ts";
+import type { DispatchContext } from "./call/context.ts";
+import type { ToolExecution } from "./call/execution.ts";
+import { type AssistantMessage, buildToolResultMessages, type ToolMessage } from "./call/messages.ts";
 import { Pipeline } from "./pipeline.ts";
 
 /**

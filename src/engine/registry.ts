@@ -9,7 +9,7 @@ import {
 import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
 import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
 import { sandboxesOf } from "../tool/implementations.ts";
-import type { Placement } from "./placement.ts";
+import type { Placement } from "./steps/place.ts";
 import { type Tool, toolProblems } from "./tool.ts";
 
 /** There is no tool of that name. */

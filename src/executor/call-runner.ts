@@ -1,8 +1,8 @@
-import type { DispatchContext } from "../engine/context.ts";
+import type { DispatchContext } from "../engine/call/context.ts";
+import { abortedByHookText, CANCELLED_TEXT } from "../engine/call/errors.ts";
+import { EventStream } from "../engine/call/events.ts";
+import { createExecution, NOTHING_RAN, type ToolExecution } from "../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../engine/engine.ts";
-import { abortedByHookText, CANCELLED_TEXT } from "../engine/errors.ts";
-import { EventStream } from "../engine/events.ts";
-import { createExecution, NOTHING_RAN, type ToolExecution } from "../engine/execution.ts";
 import type { DispatchRequest } from "../remote-protocol/messages.ts";
 import type { DispatchedCall } from "./dispatched-call.ts";
 import type { ExecutorMetrics } from "./metrics.ts";

@@ -1,4 +1,4 @@
-import type { EventBody } from "../engine/events.ts";
+import type { EventBody } from "../engine/call/events.ts";
 import type { DispatchRequest } from "../remote-protocol/messages.ts";
 import type { RemoteProblem } from "../remote-protocol/problems.ts";
 

@@ -1,8 +1,8 @@
-import type { ToolCall } from "../engine/call.ts";
-import type { DispatchContext } from "../engine/context.ts";
+import type { ToolCall } from "../engine/call/call.ts";
+import type { DispatchContext } from "../engine/call/context.ts";
+import type { ToolExecution } from "../engine/call/execution.ts";
+import { toToolResult } from "../engine/call/messages.ts";
 import { ToolDispatchEngine } from "../engine/engine.ts";
-import type { ToolExecution } from "../engine/execution.ts";
-import { toToolResult } from "../engine/messages.ts";
 import type { JsonValue } from "../json/value.ts";
 import { isContentOutput } from "../tool/content.ts";
 import { type AiSdkDefinition, aiSdkProtocol } from "./ai-sdk.ts";

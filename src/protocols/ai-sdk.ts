@@ -1,5 +1,5 @@
-import type { ToolCall } from "../engine/call.ts";
-import type { ToolResult } from "../engine/messages.ts";
+import type { ToolCall } from "../engine/call/call.ts";
+import type { ToolResult } from "../engine/call/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
 import { type AiSdkOutput, toAiSdkOutput } from "./ai-sdk-output.ts";

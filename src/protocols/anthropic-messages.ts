@@ -1,5 +1,5 @@
-import type { ToolCall } from "../engine/call.ts";
-import type { ToolResult } from "../engine/messages.ts";
+import type { ToolCall } from "../engine/call/call.ts";
+import type { ToolResult } from "../engine/call/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import type { JsonObject } from "../json/value.ts";
 import type { ContentBlock } from "../tool/content.ts";

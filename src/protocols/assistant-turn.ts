@@ -1,4 +1,4 @@
-import type { ToolCall } from "../engine/call.ts";
+import type { ToolCall } from "../engine/call/call.ts";
 
 /** What an assistant said and called in one message. */
 export interface AssistantTurn {

@@ -1,4 +1,4 @@
-import type { ToolCall } from "../engine/call.ts";
+import type { ToolCall } from "../engine/call/call.ts";
 import { isJsonObject } from "../json/value.ts";
 import { CallCollector } from "./call-collector.ts";
 import { isEventOf } from "./detect-format.ts";

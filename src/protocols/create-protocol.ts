@@ -1,4 +1,4 @@
-import { buildToolResultMessages } from "../engine/messages.ts";
+import { buildToolResultMessages } from "../engine/call/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";
 import { CallStream } from "./call-stream.ts";

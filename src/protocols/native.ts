@@ -1,5 +1,5 @@
-import type { ToolCall } from "../engine/call.ts";
-import type { AssistantMessage, ToolMessage } from "../engine/messages.ts";
+import type { ToolCall } from "../engine/call/call.ts";
+import type { AssistantMessage, ToolMessage } from "../engine/call/messages.ts";
 import type { ToolDefinition, ToolRegistry } from "../engine/registry.ts";
 import type { JsonObject } from "../json/value.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";

@@ -1,5 +1,5 @@
-import type { ToolCall } from "../engine/call.ts";
-import type { ToolExecution } from "../engine/execution.ts";
+import type { ToolCall } from "../engine/call/call.ts";
+import type { ToolExecution } from "../engine/call/execution.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";
 import type { CallStream } from "./call-stream.ts";
 import type { StrictProblem } from "./offer-tools.ts";

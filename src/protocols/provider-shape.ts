@@ -1,5 +1,5 @@
-import type { ToolCall } from "../engine/call.ts";
-import type { ToolResult } from "../engine/messages.ts";
+import type { ToolCall } from "../engine/call/call.ts";
+import type { ToolResult } from "../engine/call/messages.ts";
 import type { JsonObject } from "../json/value.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";
 import type { CallCollector } from "./call-collector.ts";

@@ -1,4 +1,4 @@
-import type { ToolCall } from "../engine/call.ts";
+import type { ToolCall } from "../engine/call/call.ts";
 import type { JsonObject } from "../json/value.ts";
 import { ProtocolError } from "./protocol-error.ts";
 import { expectString } from "./shape.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import type { ToolExecution } from "../../src/engine/execution.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import type { ResourceLimits } from "../../src/policy/grant/limits.ts";

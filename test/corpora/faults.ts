@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { afterAll, describe, expect, test } from "vitest";
+import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import type { ToolExecution } from "../../src/engine/execution.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import { allow } from "../../src/policy/policy.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolCall } from "../../src/engine/call.ts";
+import type { ToolCall } from "../../src/engine/call/call.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { detectMessageFormats, detectStreamFormats } from "../../src/protocols/detect-format.ts";
 import type { Format } from "../../src/protocols/format.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
+import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import type { ToolExecution } from "../../src/engine/execution.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";

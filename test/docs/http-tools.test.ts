@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import type { ToolExecution } from "../../src/engine/execution.ts";
+import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { compileUrl } from "../../src/http-template/url-template.ts";
 import { noResponseText } from "../../src/sandboxes/remote/endpoint/failure.ts";
 import { createFolder, sandgate } from "../cli/sandgate.ts";

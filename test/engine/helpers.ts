@@ -1,7 +1,7 @@
-import type { DispatchContext } from "../../src/engine/context.ts";
+import type { DispatchContext } from "../../src/engine/call/context.ts";
+import { type DispatchEvent, EventStream } from "../../src/engine/call/events.ts";
+import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { type DispatchEvent, EventStream } from "../../src/engine/events.ts";
-import type { ToolExecution } from "../../src/engine/execution.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { CarefulPolicy } from "../../examples/custom-policy/policy.ts";
 import { tools } from "../../examples/custom-policy/tools.ts";
+import { EventStream } from "../../src/engine/call/events.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { EventStream } from "../../src/engine/events.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { EventStream } from "../../src/engine/events.ts";
+import { EventStream } from "../../src/engine/call/events.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import { allow, deny, type RuntimePolicy } from "../../src/policy/policy.ts";
 import { readTools } from "../../src/remote-protocol/bodies.ts";

@@ -1,7 +1,7 @@
 import { generateText, type ModelMessage, stepCountIs, streamText } from "ai";
 import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
 import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
-import type { DispatchContext } from "../../src/engine/context.ts";
+import type { DispatchContext } from "../../src/engine/call/context.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { aiSdkProtocol } from "../../src/protocols/ai-sdk.ts";
 import { aiSdkToolSet } from "../../src/protocols/ai-sdk-tool-set.ts";

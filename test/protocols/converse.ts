@@ -1,6 +1,6 @@
-import type { ToolCall } from "../../src/engine/call.ts";
+import type { ToolCall } from "../../src/engine/call/call.ts";
+import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import type { ToolExecution } from "../../src/engine/execution.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ToolCall } from "../../src/engine/call.ts";
+import type { ToolCall } from "../../src/engine/call/call.ts";
 import { bedrockConverseProtocol } from "../../src/protocols/bedrock-converse.ts";
 import { cohereChatProtocol } from "../../src/protocols/cohere-chat.ts";
 import { googleGenerateProtocol } from "../../src/protocols/google-generate.ts";

@@ -1,7 +1,7 @@
 import { formatProblem } from "../../config/problem.ts";
+import { EventStream } from "../../engine/call/events.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
-import { EventStream } from "../../engine/events.ts";
-import type { ToolExecution } from "../../engine/execution.ts";
 import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
 import type { Tool } from "../../engine/tool.ts";
 import type { JsonObject } from "../../json/value.ts";

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { NetGrant } from "../../../src/policy/grant/net-grant.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { echo, serve, serveBytes } from "../../egress/servers.ts";

@@ -1,5 +1,5 @@
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { Capabilities } from "../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";

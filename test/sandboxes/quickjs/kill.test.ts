@@ -1,7 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";

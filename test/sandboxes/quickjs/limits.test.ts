@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
 import type { Capabilities } from "../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";

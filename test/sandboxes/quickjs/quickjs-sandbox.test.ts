@@ -3,7 +3,7 @@ import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";

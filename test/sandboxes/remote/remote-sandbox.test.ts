@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../src/engine/execution.ts";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { defineTool } from "../../../src/engine/tool.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import type { DirectoryGrant } from "../../../../src/policy/grant/directory-grant.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { workspaceIsSupported } from "../../../../src/workspace/paths/fd-path.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import { defineTool } from "../../../../src/engine/tool.ts";
 import { allow } from "../../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";

@@ -2,8 +2,8 @@ import { createServer, type IncomingHttpHeaders, type RequestListener } from "no
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
-import type { DispatchEvent } from "../../../../src/engine/events.ts";
-import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import type { DispatchEvent } from "../../../../src/engine/call/events.ts";
+import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import { ToolRegistry } from "../../../../src/engine/registry.ts";
 import { defineTool } from "../../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../../src/json/value.ts";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import { writeStreamEvent } from "../../../../src/remote-protocol/event-stream.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { recordEvents } from "../../../engine/helpers.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import { Executor } from "../../../../src/executor/executor.ts";
 import { HostPolicy } from "../../../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";

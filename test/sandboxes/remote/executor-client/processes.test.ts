@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../../../src/engine/execution.ts";
+import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { callOn } from "./setting.ts";
 

@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from "node:net";
-import type { DispatchContext } from "../../../../src/engine/context.ts";
+import type { DispatchContext } from "../../../../src/engine/call/context.ts";
+import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../../src/engine/engine.ts";
-import type { ToolExecution } from "../../../../src/engine/execution.ts";
 import { ToolRegistry } from "../../../../src/engine/registry.ts";
 import type { JsonObject } from "../../../../src/json/value.ts";
 import type { Capabilities } from "../../../../src/policy/grant/capabilities.ts";

@@ -1,21 +1,21 @@
 import { afterAll, describe, expect, test } from "vitest";
-import type { DispatchContext } from "../../src/engine/context.ts";
-import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import type { ToolExecution } from "../../src/engine/execution.ts";
-import { ToolRegistry } from "../../src/engine/registry.ts";
-import { defineTool } from "../../src/engine/tool.ts";
-import type { JsonObject } from "../../src/json/value.ts";
+import type { DispatchContext } from "../../../src/engine/call/context.ts";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
+import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import { defineTool } from "../../../src/engine/tool.ts";
+import type { JsonObject } from "../../../src/json/value.ts";
 import {
   allow,
   type Decision,
   deny,
   type GrantOptions,
   type PolicyRequest,
-} from "../../src/policy/policy.ts";
-import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { ToolImplementations } from "../../src/tool/implementations.ts";
-import { startExecutor } from "../executor/harness.ts";
-import { recordEvents } from "./helpers.ts";
+} from "../../../src/policy/policy.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import type { ToolImplementations } from "../../../src/tool/implementations.ts";
+import { startExecutor } from "../../executor/harness.ts";
+import { recordEvents } from "../helpers.ts";
 
 // One thread: a call that waited for another in a thread of its own would wait for ever.
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });

@@ -1,8 +1,8 @@
-import { adopt, isThenable } from "../base/promises.ts";
-import { describeThrown } from "../base/thrown.ts";
-import { DEFAULT_DECISION_TIMEOUT_MS, type DispatchContext } from "./context.ts";
-import type { MaybePromise } from "./maybe-promise.ts";
-import { cancelled, denial, Refusal } from "./refusal.ts";
+import { adopt, isThenable } from "../../base/promises.ts";
+import { describeThrown } from "../../base/thrown.ts";
+import { DEFAULT_DECISION_TIMEOUT_MS, type DispatchContext } from "../call/context.ts";
+import { cancelled, denial, Refusal } from "../call/refusal.ts";
+import type { MaybePromise } from "../maybe-promise.ts";
 
 /** A question to a hook or the policy: somebody else's code. Made once, and put about every call. */
 export interface Question<About, Answer> {

@@ -1,7 +1,7 @@
-import type { CanonicalJson } from "../json/canonical.ts";
-import type { ExecutionGrant } from "../policy/policy.ts";
-import type { TaskObserver } from "../sandboxes/contract/sandbox.ts";
-import type { LogLevel } from "../tool/log-level.ts";
+import type { CanonicalJson } from "../../json/canonical.ts";
+import type { ExecutionGrant } from "../../policy/policy.ts";
+import type { TaskObserver } from "../../sandboxes/contract/sandbox.ts";
+import type { LogLevel } from "../../tool/log-level.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import type { EventBody, EventStream } from "./events.ts";

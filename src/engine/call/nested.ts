@@ -1,13 +1,18 @@
-import { commonCapabilities } from "../policy/grant/capabilities.ts";
-import { LIMIT_NAMES, type LimitName, type ResourceLimits, strictestLimits } from "../policy/grant/limits.ts";
-import { compileNamePattern } from "../policy/match/name-pattern.ts";
-import { checkGrant, type ExecutionGrant } from "../policy/policy.ts";
-import type { CallTool, NestedResult, Sandbox } from "../sandboxes/contract/sandbox.ts";
+import { commonCapabilities } from "../../policy/grant/capabilities.ts";
+import {
+  LIMIT_NAMES,
+  type LimitName,
+  type ResourceLimits,
+  strictestLimits,
+} from "../../policy/grant/limits.ts";
+import { compileNamePattern } from "../../policy/match/name-pattern.ts";
+import { checkGrant, type ExecutionGrant } from "../../policy/policy.ts";
+import type { CallTool, NestedResult, Sandbox } from "../../sandboxes/contract/sandbox.ts";
+import type { RegisteredTool } from "../registry.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import { abortedByHookText } from "./errors.ts";
 import type { ToolExecution } from "./execution.ts";
-import type { RegisteredTool } from "./registry.ts";
 
 /** How deep tools may call tools: the model's call is 0, and a call of this depth calls nothing. */
 export const MAX_NESTING = 3;

@@ -1,4 +1,4 @@
-import { type ContentBlock, contentText, isContentOutput } from "../tool/content.ts";
+import { type ContentBlock, contentText, isContentOutput } from "../../tool/content.ts";
 import type { ToolCall } from "./call.ts";
 import type { ToolExecution } from "./execution.ts";
 

@@ -1,8 +1,8 @@
 import { performance } from "node:perf_hooks";
-import type { JsonObject, JsonValue } from "../json/value.ts";
-import type { ResourceLimits } from "../policy/grant/limits.ts";
-import type { ResourceUse } from "../sandboxes/contract/sandbox.ts";
-import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import type { ResourceUse } from "../../sandboxes/contract/sandbox.ts";
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ToolError } from "./errors.ts";
 
 /** Everything about one call that was dispatched. Deeply frozen; survives `JSON.stringify`. */

@@ -1,8 +1,8 @@
-import type { JsonValue } from "../json/value.ts";
-import { doubleEncodingHint, parseArguments } from "./call.ts";
-import { invalidArgumentsText } from "./errors.ts";
-import { Refusal } from "./refusal.ts";
-import type { RegisteredTool } from "./registry.ts";
+import type { JsonValue } from "../../json/value.ts";
+import { doubleEncodingHint, parseArguments } from "../call/call.ts";
+import { invalidArgumentsText } from "../call/errors.ts";
+import { Refusal } from "../call/refusal.ts";
+import type { RegisteredTool } from "../registry.ts";
 
 /**
  * Step 3: arguments that the tool's schema accepts, deeply frozen.

@@ -1,12 +1,12 @@
-import { describeThrown } from "../base/thrown.ts";
-import type { JsonValue } from "../json/value.ts";
-import type { ExecutionGrant } from "../policy/policy.ts";
-import type { ToolCall } from "./call.ts";
-import type { DispatchContext } from "./context.ts";
+import { describeThrown } from "../../base/thrown.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { ExecutionGrant } from "../../policy/policy.ts";
+import type { ToolCall } from "../call/call.ts";
+import type { DispatchContext } from "../call/context.ts";
+import type { AgentHooks, ToolStart } from "../call/hooks.ts";
+import { denial } from "../call/refusal.ts";
+import type { MaybePromise } from "../maybe-promise.ts";
 import { decide, type Question } from "./decide.ts";
-import type { AgentHooks, ToolStart } from "./hooks.ts";
-import type { MaybePromise } from "./maybe-promise.ts";
-import { denial } from "./refusal.ts";
 
 const CALL_QUESTION: Question<ToolCall, "continue" | "abort"> = {
   to: "hook",

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { boundGrant, boundLimits } from "../../src/engine/upper-bound.ts";
-import { checkCapabilities } from "../../src/policy/grant/capabilities.ts";
-import { checkLimits, LIMIT_NAMES, type ResourceLimits } from "../../src/policy/grant/limits.ts";
-import { checkGrant } from "../../src/policy/policy.ts";
-import type { Sandbox } from "../../src/sandboxes/contract/sandbox.ts";
+import { boundGrant, boundLimits } from "../../../src/engine/call/upper-bound.ts";
+import { checkCapabilities } from "../../../src/policy/grant/capabilities.ts";
+import { checkLimits, LIMIT_NAMES, type ResourceLimits } from "../../../src/policy/grant/limits.ts";
+import { checkGrant } from "../../../src/policy/policy.ts";
+import type { Sandbox } from "../../../src/sandboxes/contract/sandbox.ts";
 
 const limits: fc.Arbitrary<ResourceLimits> = fc
   .dictionary(fc.constantFrom(...LIMIT_NAMES), fc.integer({ min: 1, max: 9 }))

@@ -1,6 +1,6 @@
-import { describeThrown } from "../base/thrown.ts";
-import type { Effect } from "../sandboxes/contract/sandbox.ts";
-import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import { describeThrown } from "../../base/thrown.ts";
+import type { Effect } from "../../sandboxes/contract/sandbox.ts";
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import {
   CANCELLED_TEXT,
   type DenialCause,

@@ -1,8 +1,8 @@
-import type { RuntimePolicy } from "../policy/policy.ts";
-import type { SandboxRouter } from "../sandboxes/contract/sandbox.ts";
+import type { RuntimePolicy } from "../../policy/policy.ts";
+import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
+import type { ToolRegistry } from "../registry.ts";
 import type { EventStream } from "./events.ts";
 import type { AgentHooks } from "./hooks.ts";
-import type { ToolRegistry } from "./registry.ts";
 import type { UpperBound } from "./upper-bound.ts";
 
 /** Everything that a dispatch needs beside its call: an engine keeps nothing. */

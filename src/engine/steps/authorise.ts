@@ -1,18 +1,18 @@
-import { describeThrown } from "../base/thrown.ts";
-import type { CanonicalJson } from "../json/canonical.ts";
-import type { JsonValue } from "../json/value.ts";
-import type { CapabilityName } from "../policy/grant/capabilities.ts";
-import type { ResourceLimits } from "../policy/grant/limits.ts";
-import { checkGrant, type Decision, type ExecutionGrant, type PolicyRequest } from "../policy/policy.ts";
-import type { Sandbox } from "../sandboxes/contract/sandbox.ts";
-import type { ToolCall } from "./call.ts";
-import type { DispatchContext } from "./context.ts";
+import { describeThrown } from "../../base/thrown.ts";
+import type { CanonicalJson } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { CapabilityName } from "../../policy/grant/capabilities.ts";
+import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import { checkGrant, type Decision, type ExecutionGrant, type PolicyRequest } from "../../policy/policy.ts";
+import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
+import type { ToolCall } from "../call/call.ts";
+import type { DispatchContext } from "../call/context.ts";
+import { limitUnenforceableText } from "../call/errors.ts";
+import { denial, Refusal, unavailable } from "../call/refusal.ts";
+import type { MaybePromise } from "../maybe-promise.ts";
+import type { RegisteredTool } from "../registry.ts";
 import { decide, type Question } from "./decide.ts";
-import { limitUnenforceableText } from "./errors.ts";
-import type { MaybePromise } from "./maybe-promise.ts";
-import type { Placement } from "./placement.ts";
-import { denial, Refusal, unavailable } from "./refusal.ts";
-import type { RegisteredTool } from "./registry.ts";
+import type { Placement } from "./place.ts";
 
 /**
  * Step 4: has the policy decide on a call whose arguments were validated.

@@ -1,6 +1,6 @@
-import { copyJson } from "../json/copy.ts";
-import { parseJson } from "../json/parse.ts";
-import { isJsonObject, type JsonValue, JsonValueError } from "../json/value.ts";
+import { copyJson } from "../../json/copy.ts";
+import { parseJson } from "../../json/parse.ts";
+import { isJsonObject, type JsonValue, JsonValueError } from "../../json/value.ts";
 
 /** A call as a model makes it. */
 export interface ToolCall {

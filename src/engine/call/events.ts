@@ -1,7 +1,7 @@
-import { adopt, isThenable } from "../base/promises.ts";
-import type { CanonicalJson } from "../json/canonical.ts";
-import type { ExecutionGrant } from "../policy/policy.ts";
-import type { LogLevel } from "../tool/log-level.ts";
+import { adopt, isThenable } from "../../base/promises.ts";
+import type { CanonicalJson } from "../../json/canonical.ts";
+import type { ExecutionGrant } from "../../policy/policy.ts";
+import type { LogLevel } from "../../tool/log-level.ts";
 import type { ToolExecution } from "./execution.ts";
 
 /**

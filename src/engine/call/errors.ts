@@ -1,6 +1,11 @@
-import { formatDuration, formatLimit, type LimitName, type ResourceLimits } from "../policy/grant/limits.ts";
-import type { Effect } from "../sandboxes/contract/sandbox.ts";
-import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import {
+  formatDuration,
+  formatLimit,
+  type LimitName,
+  type ResourceLimits,
+} from "../../policy/grant/limits.ts";
+import type { Effect } from "../../sandboxes/contract/sandbox.ts";
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 
 /** The closed set of codes that a failed call can carry. */
 export type ErrorCode =

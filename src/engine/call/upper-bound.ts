@@ -1,7 +1,7 @@
-import { type Capabilities, commonCapabilities } from "../policy/grant/capabilities.ts";
-import { type ResourceLimits, strictestLimits } from "../policy/grant/limits.ts";
-import type { ExecutionGrant } from "../policy/policy.ts";
-import type { Sandbox } from "../sandboxes/contract/sandbox.ts";
+import { type Capabilities, commonCapabilities } from "../../policy/grant/capabilities.ts";
+import { type ResourceLimits, strictestLimits } from "../../policy/grant/limits.ts";
+import type { ExecutionGrant } from "../../policy/policy.ts";
+import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 
 /**
  * The most that a call may have, whatever the policy grants: what somebody else granted who asks for the call,

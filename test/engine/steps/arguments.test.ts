@@ -1,13 +1,13 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { ToolRegistry, type ToolRegistryOptions } from "../../src/engine/registry.ts";
-import type { Tool } from "../../src/engine/tool.ts";
-import type { CanonicalJson } from "../../src/json/canonical.ts";
-import type { JsonObject, JsonValue } from "../../src/json/value.ts";
-import { allow, type PolicyRequest } from "../../src/policy/policy.ts";
-import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
-import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";
+import { ToolRegistry, type ToolRegistryOptions } from "../../../src/engine/registry.ts";
+import type { Tool } from "../../../src/engine/tool.ts";
+import type { CanonicalJson } from "../../../src/json/canonical.ts";
+import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
+import { allow, type PolicyRequest } from "../../../src/policy/policy.ts";
+import type { SandboxMode } from "../../../src/tool/sandbox-mode.ts";
+import { contextFor, dispatchTool, hostTool, recordEvents } from "../helpers.ts";
 
 const inputSchema = {
   type: "object",

@@ -1,8 +1,8 @@
-import type { JsonObject, JsonValue } from "../json/value.ts";
-import type { ResourceLimits } from "../policy/grant/limits.ts";
-import type { Effect, SandboxOutcome } from "../sandboxes/contract/sandbox.ts";
-import { contentText, isContentOutput } from "../tool/content.ts";
-import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import type { Effect, SandboxOutcome } from "../../sandboxes/contract/sandbox.ts";
+import { contentText, isContentOutput } from "../../tool/content.ts";
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import {
   CANCELLED_TEXT,
   type DispatchFailure,
@@ -10,7 +10,7 @@ import {
   limitExceededText,
   timeoutText,
   unavailableText,
-} from "./errors.ts";
+} from "../call/errors.ts";
 
 /** A sandbox's outcome as the conversation sees it. */
 export interface ReadOutcome {
