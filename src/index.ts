@@ -57,20 +57,20 @@ export type {
   RulePolicyOptions,
 } from "./policy/rule/rule.ts";
 export { RulePolicy } from "./policy/rule/rule-policy.ts";
-export { aiSdkProtocol } from "./protocols/ai-sdk.ts";
-export { AiSdkToolError, aiSdkToolSet } from "./protocols/ai-sdk-tool-set.ts";
-export { anthropicMessagesProtocol } from "./protocols/anthropic-messages.ts";
 export type { AssistantTurn } from "./protocols/assistant-turn.ts";
-export { bedrockConverseProtocol } from "./protocols/bedrock-converse.ts";
 export type { CallStream } from "./protocols/call-stream.ts";
-export { cohereChatProtocol } from "./protocols/cohere-chat.ts";
-export { googleGenerateProtocol } from "./protocols/google-generate.ts";
-export { nativeProtocol } from "./protocols/native.ts";
 export type { StrictProblem } from "./protocols/offer-tools.ts";
-export { openAiChatProtocol } from "./protocols/openai-chat.ts";
-export { openAiResponsesProtocol } from "./protocols/openai-responses.ts";
 export type { Protocol, ToolOffer, ToToolsOptions } from "./protocols/protocol.ts";
 export { ProtocolError } from "./protocols/protocol-error.ts";
+export { aiSdkProtocol } from "./protocols/providers/ai-sdk/ai-sdk.ts";
+export { AiSdkToolError, aiSdkToolSet } from "./protocols/providers/ai-sdk/tool-set.ts";
+export { anthropicMessagesProtocol } from "./protocols/providers/anthropic/messages.ts";
+export { bedrockConverseProtocol } from "./protocols/providers/bedrock-converse.ts";
+export { cohereChatProtocol } from "./protocols/providers/cohere-chat.ts";
+export { googleGenerateProtocol } from "./protocols/providers/google/generate.ts";
+export { nativeProtocol } from "./protocols/providers/native.ts";
+export { openAiChatProtocol } from "./protocols/providers/openai/chat.ts";
+export { openAiResponsesProtocol } from "./protocols/providers/openai/responses.ts";
 export {
   type CallTool,
   type Effect,

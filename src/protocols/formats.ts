@@ -1,14 +1,14 @@
 import type { ToolRegistry } from "../engine/registry.ts";
-import { aiSdkProtocol } from "./ai-sdk.ts";
-import { anthropicMessagesProtocol } from "./anthropic-messages.ts";
-import { bedrockConverseProtocol } from "./bedrock-converse.ts";
-import { cohereChatProtocol } from "./cohere-chat.ts";
 import type { Format } from "./format.ts";
-import { googleGenerateProtocol } from "./google-generate.ts";
-import { nativeProtocol } from "./native.ts";
-import { openAiChatProtocol } from "./openai-chat.ts";
-import { openAiResponsesProtocol } from "./openai-responses.ts";
 import type { Protocol } from "./protocol.ts";
+import { aiSdkProtocol } from "./providers/ai-sdk/ai-sdk.ts";
+import { anthropicMessagesProtocol } from "./providers/anthropic/messages.ts";
+import { bedrockConverseProtocol } from "./providers/bedrock-converse.ts";
+import { cohereChatProtocol } from "./providers/cohere-chat.ts";
+import { googleGenerateProtocol } from "./providers/google/generate.ts";
+import { nativeProtocol } from "./providers/native.ts";
+import { openAiChatProtocol } from "./providers/openai/chat.ts";
+import { openAiResponsesProtocol } from "./providers/openai/responses.ts";
 
 /** The protocol of each format. */
 export const PROTOCOLS: Readonly<Record<Format, (registry: ToolRegistry) => Protocol>> = {

@@ -32,11 +32,11 @@ const registry = new ToolRegistry().register(
 
 /** What "sandgate" exports, as far as the snippets import it. */
 const exported: Record<string, () => Promise<object>> = {
-  openAiChatProtocol: () => import("../../src/protocols/openai-chat.ts"),
-  openAiResponsesProtocol: () => import("../../src/protocols/openai-responses.ts"),
-  anthropicMessagesProtocol: () => import("../../src/protocols/anthropic-messages.ts"),
-  aiSdkToolSet: () => import("../../src/protocols/ai-sdk-tool-set.ts"),
-  nativeProtocol: () => import("../../src/protocols/native.ts"),
+  openAiChatProtocol: () => import("../../src/protocols/providers/openai/chat.ts"),
+  openAiResponsesProtocol: () => import("../../src/protocols/providers/openai/responses.ts"),
+  anthropicMessagesProtocol: () => import("../../src/protocols/providers/anthropic/messages.ts"),
+  aiSdkToolSet: () => import("../../src/protocols/providers/ai-sdk/tool-set.ts"),
+  nativeProtocol: () => import("../../src/protocols/providers/native.ts"),
 };
 const sdks: Record<string, () => Promise<object>> = {
   openai: () => import("openai"),

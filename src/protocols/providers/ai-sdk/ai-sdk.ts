@@ -1,19 +1,19 @@
-import type { ToolCall } from "../engine/call/call.ts";
-import type { ToolResult } from "../engine/call/messages.ts";
-import type { ToolRegistry } from "../engine/registry.ts";
-import { isJsonObject, type JsonObject } from "../json/value.ts";
-import { type AiSdkOutput, toAiSdkOutput } from "./ai-sdk-output.ts";
-import { type AiSdkSchema, toAiSdkSchema } from "./ai-sdk-schema.ts";
-import { readAiSdkPart } from "./ai-sdk-stream.ts";
-import type { AssistantTurn } from "./assistant-turn.ts";
-import { createProtocol } from "./create-protocol.ts";
-import type { OfferedTool } from "./offer-tools.ts";
-import type { Protocol } from "./protocol.ts";
-import type { ProviderShape } from "./provider-shape.ts";
-import { readAiSdkCall } from "./read-ai-sdk-call.ts";
-import { expectAssistantMessage, expectObjects } from "./shape.ts";
-import { COMMON_STRICT } from "./strict-subsets.ts";
-import { toArgumentsObject } from "./text.ts";
+import type { ToolCall } from "../../../engine/call/call.ts";
+import type { ToolResult } from "../../../engine/call/messages.ts";
+import type { ToolRegistry } from "../../../engine/registry.ts";
+import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import type { AssistantTurn } from "../../assistant-turn.ts";
+import { createProtocol } from "../../create-protocol.ts";
+import type { OfferedTool } from "../../offer-tools.ts";
+import type { Protocol } from "../../protocol.ts";
+import type { ProviderShape } from "../../provider-shape.ts";
+import { readAiSdkCall } from "../../read-ai-sdk-call.ts";
+import { expectAssistantMessage, expectObjects } from "../../shape.ts";
+import { COMMON_STRICT } from "../../strict-subsets.ts";
+import { toArgumentsObject } from "../../text.ts";
+import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
+import { type AiSdkSchema, toAiSdkSchema } from "./schema.ts";
+import { readAiSdkPart } from "./stream.ts";
 
 /** A tool of a `ToolSet` that the SDK does not execute itself. */
 export interface AiSdkDefinition {

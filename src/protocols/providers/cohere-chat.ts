@@ -1,18 +1,18 @@
-import type { ToolRegistry } from "../engine/registry.ts";
-import { isJsonObject, type JsonObject } from "../json/value.ts";
-import type { AssistantTurn } from "./assistant-turn.ts";
-import type { CallCollector } from "./call-collector.ts";
-import { createProtocol } from "./create-protocol.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
+import { isJsonObject, type JsonObject } from "../../json/value.ts";
+import type { AssistantTurn } from "../assistant-turn.ts";
+import type { CallCollector } from "../call-collector.ts";
+import { createProtocol } from "../create-protocol.ts";
+import type { Protocol } from "../protocol.ts";
+import type { ProviderShape } from "../provider-shape.ts";
+import { expectAssistantMessage, expectNumber, expectObject, expectString } from "../shape.ts";
 import {
   type OpenAiToolCall,
   type OpenAiToolMessage,
   readChatCalls,
   writeCall,
   writeToolMessages,
-} from "./openai-chat.ts";
-import type { Protocol } from "./protocol.ts";
-import type { ProviderShape } from "./provider-shape.ts";
-import { expectAssistantMessage, expectNumber, expectObject, expectString } from "./shape.ts";
+} from "./openai/chat.ts";
 
 /** The definition of a tool (Cohere API reference, "Chat", version 2). Strictness is a setting of the request. */
 export interface CohereTool {

@@ -1,9 +1,9 @@
-import type { ToolCall } from "../engine/call/call.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import type { CallCollector } from "./call-collector.ts";
-import { applyPartialArgument } from "./google-partial-arguments.ts";
-import { ProtocolError } from "./protocol-error.ts";
-import { expectArray, expectObject, expectObjects, providerFailure } from "./shape.ts";
+import type { ToolCall } from "../../../engine/call/call.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import type { CallCollector } from "../../call-collector.ts";
+import { ProtocolError } from "../../protocol-error.ts";
+import { expectArray, expectObject, expectObjects, providerFailure } from "../../shape.ts";
+import { applyPartialArgument } from "./partial-arguments.ts";
 
 /**
  * Reads a chunk of `streamGenerateContent`; of several candidates, the first. A call comes whole, or, when the

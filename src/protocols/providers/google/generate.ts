@@ -1,15 +1,15 @@
-import type { ToolCall } from "../engine/call/call.ts";
-import type { ToolResult } from "../engine/call/messages.ts";
-import type { ToolRegistry } from "../engine/registry.ts";
-import { isJsonObject, type JsonObject } from "../json/value.ts";
-import type { AssistantTurn } from "./assistant-turn.ts";
-import { createProtocol } from "./create-protocol.ts";
-import { readGoogleChunk } from "./google-stream.ts";
-import type { Protocol } from "./protocol.ts";
-import { ProtocolError } from "./protocol-error.ts";
-import type { ProviderShape } from "./provider-shape.ts";
-import { expectArray, expectObject, expectObjects, expectString } from "./shape.ts";
-import { toArgumentsObject, toText } from "./text.ts";
+import type { ToolCall } from "../../../engine/call/call.ts";
+import type { ToolResult } from "../../../engine/call/messages.ts";
+import type { ToolRegistry } from "../../../engine/registry.ts";
+import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import type { AssistantTurn } from "../../assistant-turn.ts";
+import { createProtocol } from "../../create-protocol.ts";
+import type { Protocol } from "../../protocol.ts";
+import { ProtocolError } from "../../protocol-error.ts";
+import type { ProviderShape } from "../../provider-shape.ts";
+import { expectArray, expectObject, expectObjects, expectString } from "../../shape.ts";
+import { toArgumentsObject, toText } from "../../text.ts";
+import { readGoogleChunk } from "./stream.ts";
 
 /** The definitions of all tools: an entry of `tools` (Gemini API reference, "generateContent"). */
 export interface GoogleTool {

@@ -1,14 +1,14 @@
 import { generateText, type ModelMessage, stepCountIs, streamText } from "ai";
 import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
 import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
-import type { DispatchContext } from "../../src/engine/call/context.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
-import { aiSdkProtocol } from "../../src/protocols/ai-sdk.ts";
-import { aiSdkToolSet } from "../../src/protocols/ai-sdk-tool-set.ts";
-import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import { converse, PIXEL, registry } from "./converse.ts";
-import { refusal } from "./refusals.ts";
-import { readEvents, streamRefusal } from "./streams.ts";
+import type { DispatchContext } from "../../../src/engine/call/context.ts";
+import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import { aiSdkProtocol } from "../../../src/protocols/providers/ai-sdk/ai-sdk.ts";
+import { aiSdkToolSet } from "../../../src/protocols/providers/ai-sdk/tool-set.ts";
+import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
+import { converse, PIXEL, registry } from "../converse.ts";
+import { refusal } from "../refusals.ts";
+import { readEvents, streamRefusal } from "../streams.ts";
 
 const protocol = aiSdkProtocol(registry);
 const part = (toolCallId: string, toolName: string, input: unknown) =>

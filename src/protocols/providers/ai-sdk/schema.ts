@@ -1,4 +1,4 @@
-import type { JsonObject } from "../json/value.ts";
+import type { JsonObject } from "../../../json/value.ts";
 
 /** By this AI SDK tells its own schemas, whichever copy of it made them. */
 const AI_SDK_SCHEMA = Symbol.for("vercel.ai.schema");

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import OpenAI from "openai";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { ToolRegistry } from "../../src/engine/registry.ts";
-import { defineTool } from "../../src/engine/tool.ts";
-import { openAiChatProtocol } from "../../src/protocols/openai-chat.ts";
-import { converse, registry } from "./converse.ts";
-import { refusal } from "./refusals.ts";
-import { fetchStream } from "./sdk-fetch.ts";
-import { readAll, readEvents, toServerSentEvents } from "./streams.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import { defineTool } from "../../../src/engine/tool.ts";
+import { openAiChatProtocol } from "../../../src/protocols/providers/openai/chat.ts";
+import { converse, registry } from "../converse.ts";
+import { refusal } from "../refusals.ts";
+import { fetchStream } from "../sdk-fetch.ts";
+import { readAll, readEvents, toServerSentEvents } from "../streams.ts";
 
 const openai = openAiChatProtocol(registry);
 

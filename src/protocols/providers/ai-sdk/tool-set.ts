@@ -1,14 +1,14 @@
-import type { ToolCall } from "../engine/call/call.ts";
-import type { DispatchContext } from "../engine/call/context.ts";
-import type { ToolExecution } from "../engine/call/execution.ts";
-import { toToolResult } from "../engine/call/messages.ts";
-import { ToolDispatchEngine } from "../engine/engine.ts";
-import type { JsonValue } from "../json/value.ts";
-import { isContentOutput } from "../tool/content.ts";
+import type { ToolCall } from "../../../engine/call/call.ts";
+import type { DispatchContext } from "../../../engine/call/context.ts";
+import type { ToolExecution } from "../../../engine/call/execution.ts";
+import { toToolResult } from "../../../engine/call/messages.ts";
+import { ToolDispatchEngine } from "../../../engine/engine.ts";
+import type { JsonValue } from "../../../json/value.ts";
+import { isContentOutput } from "../../../tool/content.ts";
+import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
+import { toText } from "../../text.ts";
 import { type AiSdkDefinition, aiSdkProtocol } from "./ai-sdk.ts";
-import { type AiSdkOutput, toAiSdkOutput } from "./ai-sdk-output.ts";
-import type { ToolOffer, ToToolsOptions } from "./protocol.ts";
-import { toText } from "./text.ts";
+import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
 
 /** A tool that AI SDK 7 executes, through the engine. */
 export interface AiSdkTool extends AiSdkDefinition {

@@ -1,16 +1,16 @@
-import type { ToolCall } from "../engine/call/call.ts";
-import type { ToolResult } from "../engine/call/messages.ts";
-import type { ToolRegistry } from "../engine/registry.ts";
-import type { JsonObject } from "../json/value.ts";
-import type { ContentBlock } from "../tool/content.ts";
-import { readMessagesEvent } from "./anthropic-stream.ts";
-import type { AssistantTurn } from "./assistant-turn.ts";
-import { createProtocol } from "./create-protocol.ts";
-import type { Protocol } from "./protocol.ts";
-import type { ProviderShape } from "./provider-shape.ts";
-import { expectAssistantMessage, expectObject, expectObjects, expectString } from "./shape.ts";
-import { ANTHROPIC_STRICT } from "./strict-subsets.ts";
-import { describeImage, isShowable, toArgumentsObject } from "./text.ts";
+import type { ToolCall } from "../../../engine/call/call.ts";
+import type { ToolResult } from "../../../engine/call/messages.ts";
+import type { ToolRegistry } from "../../../engine/registry.ts";
+import type { JsonObject } from "../../../json/value.ts";
+import type { ContentBlock } from "../../../tool/content.ts";
+import type { AssistantTurn } from "../../assistant-turn.ts";
+import { createProtocol } from "../../create-protocol.ts";
+import type { Protocol } from "../../protocol.ts";
+import type { ProviderShape } from "../../provider-shape.ts";
+import { expectAssistantMessage, expectObject, expectObjects, expectString } from "../../shape.ts";
+import { ANTHROPIC_STRICT } from "../../strict-subsets.ts";
+import { describeImage, isShowable, toArgumentsObject } from "../../text.ts";
+import { readMessagesEvent } from "./stream.ts";
 
 /** The definition of a tool (Anthropic API reference, "Messages"). */
 export interface AnthropicTool {

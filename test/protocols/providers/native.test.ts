@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { nativeProtocol } from "../../src/protocols/native.ts";
-import { converse, registry } from "./converse.ts";
-import { refusal } from "./refusals.ts";
-import { readEvents } from "./streams.ts";
+import { nativeProtocol } from "../../../src/protocols/providers/native.ts";
+import { converse, registry } from "../converse.ts";
+import { refusal } from "../refusals.ts";
+import { readEvents } from "../streams.ts";
 
 const native = nativeProtocol(registry);
 

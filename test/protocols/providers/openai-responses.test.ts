@@ -1,10 +1,10 @@
 import OpenAI from "openai";
 import { describe, expect, expectTypeOf, test } from "vitest";
-import { openAiResponsesProtocol } from "../../src/protocols/openai-responses.ts";
-import { converse, PIXEL, registry } from "./converse.ts";
-import { refusal } from "./refusals.ts";
-import { fetchStream } from "./sdk-fetch.ts";
-import { readAll, readEvents, streamRefusal, toServerSentEvents } from "./streams.ts";
+import { openAiResponsesProtocol } from "../../../src/protocols/providers/openai/responses.ts";
+import { converse, PIXEL, registry } from "../converse.ts";
+import { refusal } from "../refusals.ts";
+import { fetchStream } from "../sdk-fetch.ts";
+import { readAll, readEvents, streamRefusal, toServerSentEvents } from "../streams.ts";
 
 const responses = openAiResponsesProtocol(registry);
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { ToolCall } from "../../src/engine/call/call.ts";
-import { bedrockConverseProtocol } from "../../src/protocols/bedrock-converse.ts";
-import { cohereChatProtocol } from "../../src/protocols/cohere-chat.ts";
-import { googleGenerateProtocol } from "../../src/protocols/google-generate.ts";
-import { converse, registry } from "./converse.ts";
-import { refusal } from "./refusals.ts";
-import { readEvents, streamRefusal } from "./streams.ts";
+import type { ToolCall } from "../../../src/engine/call/call.ts";
+import { bedrockConverseProtocol } from "../../../src/protocols/providers/bedrock-converse.ts";
+import { cohereChatProtocol } from "../../../src/protocols/providers/cohere-chat.ts";
+import { googleGenerateProtocol } from "../../../src/protocols/providers/google/generate.ts";
+import { converse, registry } from "../converse.ts";
+import { refusal } from "../refusals.ts";
+import { readEvents, streamRefusal } from "../streams.ts";
 
 const weather = { id: "1", name: "weather", arguments: { city: "Rome" } };
 const broken = { id: "2", name: "broken", arguments: {} };
