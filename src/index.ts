@@ -58,10 +58,8 @@ export type {
 } from "./policy/rule/rule.ts";
 export { RulePolicy } from "./policy/rule/rule-policy.ts";
 export type { AssistantTurn } from "./protocols/assistant-turn.ts";
-export type { CallStream } from "./protocols/call-stream.ts";
-export type { StrictProblem } from "./protocols/offer-tools.ts";
+export { ProtocolError } from "./protocols/parsing/protocol-error.ts";
 export type { Protocol, ToolOffer, ToToolsOptions } from "./protocols/protocol.ts";
-export { ProtocolError } from "./protocols/protocol-error.ts";
 export { aiSdkProtocol } from "./protocols/providers/ai-sdk/ai-sdk.ts";
 export { AiSdkToolError, aiSdkToolSet } from "./protocols/providers/ai-sdk/tool-set.ts";
 export { anthropicMessagesProtocol } from "./protocols/providers/anthropic/messages.ts";
@@ -71,6 +69,8 @@ export { googleGenerateProtocol } from "./protocols/providers/google/generate.ts
 export { nativeProtocol } from "./protocols/providers/native.ts";
 export { openAiChatProtocol } from "./protocols/providers/openai/chat.ts";
 export { openAiResponsesProtocol } from "./protocols/providers/openai/responses.ts";
+export type { CallStream } from "./protocols/streaming/call-stream.ts";
+export type { StrictProblem } from "./protocols/strict/offer-tools.ts";
 export {
   type CallTool,
   type Effect,

@@ -7,13 +7,13 @@ import type { ToolRegistry } from "../engine/registry.ts";
 import { locateSyntaxError } from "../json/syntax-error.ts";
 import { formatBytes } from "../policy/grant/limits.ts";
 import type { AssistantTurn } from "../protocols/assistant-turn.ts";
-import { detectMessageFormats, detectStreamFormats } from "../protocols/detect-format.ts";
-import { EventParser } from "../protocols/event-parser.ts";
 import type { Format } from "../protocols/format.ts";
 import { FORMATS, PROTOCOLS } from "../protocols/formats.ts";
 import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../protocols/json-depth.ts";
+import { detectMessageFormats, detectStreamFormats } from "../protocols/parsing/detect-format.ts";
+import { ProtocolError } from "../protocols/parsing/protocol-error.ts";
 import type { Protocol } from "../protocols/protocol.ts";
-import { ProtocolError } from "../protocols/protocol-error.ts";
+import { EventParser } from "../protocols/streaming/event-parser.ts";
 import { InputError } from "./input-error.ts";
 import type { Terminal } from "./terminal.ts";
 

@@ -1,11 +1,11 @@
 import { buildToolResultMessages } from "../engine/call/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";
-import { CallStream } from "./call-stream.ts";
-import { checkCallCount } from "./limits.ts";
-import { offerStrictTools, offerTools } from "./offer-tools.ts";
+import { checkCallCount } from "./parsing/limits.ts";
 import type { Protocol, ToolOffer, ToToolsOptions } from "./protocol.ts";
 import type { ProviderShape } from "./provider-shape.ts";
+import { CallStream } from "./streaming/call-stream.ts";
+import { offerStrictTools, offerTools } from "./strict/offer-tools.ts";
 import { ToolNames } from "./tool-names.ts";
 
 /** Joins a provider's shape with the names of a registry. */

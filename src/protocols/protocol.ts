@@ -1,8 +1,8 @@
 import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";
-import type { CallStream } from "./call-stream.ts";
-import type { StrictProblem } from "./offer-tools.ts";
+import type { CallStream } from "./streaming/call-stream.ts";
+import type { StrictProblem } from "./strict/offer-tools.ts";
 
 /**
  * One provider's side of a conversation about the tools of a registry: definitions out, calls in, results back.

@@ -2,10 +2,10 @@ import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolResult } from "../engine/call/messages.ts";
 import type { JsonObject } from "../json/value.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";
-import type { CallCollector } from "./call-collector.ts";
 import type { Format } from "./format.ts";
-import type { OfferedTool } from "./offer-tools.ts";
-import type { StrictSubset } from "./strict-schema.ts";
+import type { CallCollector } from "./parsing/call-collector.ts";
+import type { OfferedTool } from "./strict/offer-tools.ts";
+import type { StrictSubset } from "./strict/schema.ts";
 
 /** What is particular to a provider: how it writes tools, calls and results. Names are aliases throughout. */
 export interface ProviderShape<Tools, Message> {

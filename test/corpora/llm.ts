@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolCall } from "../../src/engine/call/call.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { detectMessageFormats, detectStreamFormats } from "../../src/protocols/detect-format.ts";
 import type { Format } from "../../src/protocols/format.ts";
 import { PROTOCOLS } from "../../src/protocols/formats.ts";
-import { ProtocolError } from "../../src/protocols/protocol-error.ts";
+import { detectMessageFormats, detectStreamFormats } from "../../src/protocols/parsing/detect-format.ts";
+import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
 
 /** A recorded response, and the calls that are known to be in it. */
 interface Recording {

@@ -7,8 +7,8 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { FORMATS } from "../../src/protocols/formats.ts";
-import { MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_STREAM_BYTES } from "../../src/protocols/limits.ts";
-import { ANTHROPIC_STRICT, OPENAI_STRICT } from "../../src/protocols/strict-subsets.ts";
+import { MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_STREAM_BYTES } from "../../src/protocols/parsing/limits.ts";
+import { ANTHROPIC_STRICT, OPENAI_STRICT } from "../../src/protocols/strict/subsets.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { toServerSentEvents } from "./streams.ts";
 

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
+import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
 import type { Protocol } from "../../src/protocols/protocol.ts";
-import { ProtocolError } from "../../src/protocols/protocol-error.ts";
 
 /** What a protocol says against a message: `pointer reason`. */
 export function refusal(protocol: Protocol, message: unknown): string {

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import type { ToolCall } from "../../src/engine/call/call.ts";
-import type { CallStream } from "../../src/protocols/call-stream.ts";
+import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
 import type { Protocol } from "../../src/protocols/protocol.ts";
-import { ProtocolError } from "../../src/protocols/protocol-error.ts";
+import type { CallStream } from "../../src/protocols/streaming/call-stream.ts";
 
 /** Server-sent events; an event with a `type` gets its name, as Anthropic and OpenAI Responses send it. */
 export function toServerSentEvents(events: readonly object[], lineEnd = "\n"): string {

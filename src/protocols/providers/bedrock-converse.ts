@@ -2,12 +2,18 @@ import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import type { AssistantTurn } from "../assistant-turn.ts";
-import type { CallCollector } from "../call-collector.ts";
 import { createProtocol } from "../create-protocol.ts";
+import type { CallCollector } from "../parsing/call-collector.ts";
+import {
+  expectAssistantMessage,
+  expectNumber,
+  expectObject,
+  expectObjects,
+  expectString,
+} from "../parsing/shape.ts";
+import { toArgumentsObject, toText } from "../parsing/text.ts";
 import type { Protocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
-import { expectAssistantMessage, expectNumber, expectObject, expectObjects, expectString } from "../shape.ts";
-import { toArgumentsObject, toText } from "../text.ts";
 
 /** The definition of a tool: an entry of `toolConfig.tools` (Amazon Bedrock API reference, "Converse"). */
 export interface BedrockTool {

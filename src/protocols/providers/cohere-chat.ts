@@ -1,11 +1,11 @@
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import type { AssistantTurn } from "../assistant-turn.ts";
-import type { CallCollector } from "../call-collector.ts";
 import { createProtocol } from "../create-protocol.ts";
+import type { CallCollector } from "../parsing/call-collector.ts";
+import { expectAssistantMessage, expectNumber, expectObject, expectString } from "../parsing/shape.ts";
 import type { Protocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
-import { expectAssistantMessage, expectNumber, expectObject, expectString } from "../shape.ts";
 import {
   type OpenAiToolCall,
   type OpenAiToolMessage,

@@ -3,12 +3,12 @@ import type { AssistantMessage, ToolMessage } from "../../engine/call/messages.t
 import type { ToolDefinition, ToolRegistry } from "../../engine/registry.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { AssistantTurn } from "../assistant-turn.ts";
-import type { CallCollector } from "../call-collector.ts";
 import { createProtocol } from "../create-protocol.ts";
+import type { CallCollector } from "../parsing/call-collector.ts";
+import { ProtocolError } from "../parsing/protocol-error.ts";
+import { expectArray, expectAssistantMessage, expectObject, expectString } from "../parsing/shape.ts";
 import type { Protocol } from "../protocol.ts";
-import { ProtocolError } from "../protocol-error.ts";
 import type { ProviderShape } from "../provider-shape.ts";
-import { expectArray, expectAssistantMessage, expectObject, expectString } from "../shape.ts";
 
 /** An assistant's calls, and its text. */
 export interface NativeAssistantMessage extends AssistantMessage {

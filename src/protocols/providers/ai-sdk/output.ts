@@ -1,5 +1,5 @@
 import type { ContentBlock } from "../../../tool/content.ts";
-import { describeImage, isShowable, toText } from "../../text.ts";
+import { describeImage, isShowable, toText } from "../../parsing/text.ts";
 
 /** The output of a call as AI SDK 7 has it (`ToolResultOutput`). */
 export type AiSdkOutput =

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../json/value.ts";
-import type { CallCollector } from "../../call-collector.ts";
+import type { CallCollector } from "../../parsing/call-collector.ts";
+import { expectString, providerFailure } from "../../parsing/shape.ts";
 import { readAiSdkCall } from "../../read-ai-sdk-call.ts";
-import { expectString, providerFailure } from "../../shape.ts";
 
 /**
  * Reads a part of a stream of AI SDK 7: of a language model's (`LanguageModelV4StreamPart`), of `streamText`'s

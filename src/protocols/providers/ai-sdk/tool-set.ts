@@ -5,8 +5,8 @@ import { toToolResult } from "../../../engine/call/messages.ts";
 import { ToolDispatchEngine } from "../../../engine/engine.ts";
 import type { JsonValue } from "../../../json/value.ts";
 import { isContentOutput } from "../../../tool/content.ts";
+import { toText } from "../../parsing/text.ts";
 import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
-import { toText } from "../../text.ts";
 import { type AiSdkDefinition, aiSdkProtocol } from "./ai-sdk.ts";
 import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
 

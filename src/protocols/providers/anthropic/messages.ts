@@ -5,11 +5,11 @@ import type { JsonObject } from "../../../json/value.ts";
 import type { ContentBlock } from "../../../tool/content.ts";
 import type { AssistantTurn } from "../../assistant-turn.ts";
 import { createProtocol } from "../../create-protocol.ts";
+import { expectAssistantMessage, expectObject, expectObjects, expectString } from "../../parsing/shape.ts";
+import { describeImage, isShowable, toArgumentsObject } from "../../parsing/text.ts";
 import type { Protocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
-import { expectAssistantMessage, expectObject, expectObjects, expectString } from "../../shape.ts";
-import { ANTHROPIC_STRICT } from "../../strict-subsets.ts";
-import { describeImage, isShowable, toArgumentsObject } from "../../text.ts";
+import { ANTHROPIC_STRICT } from "../../strict/subsets.ts";
 import { readMessagesEvent } from "./stream.ts";
 
 /** The definition of a tool (Anthropic API reference, "Messages"). */

@@ -4,11 +4,11 @@ import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { AssistantTurn } from "../../assistant-turn.ts";
 import { createProtocol } from "../../create-protocol.ts";
+import { ProtocolError } from "../../parsing/protocol-error.ts";
+import { expectArray, expectObject, expectObjects, expectString } from "../../parsing/shape.ts";
+import { toArgumentsObject, toText } from "../../parsing/text.ts";
 import type { Protocol } from "../../protocol.ts";
-import { ProtocolError } from "../../protocol-error.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
-import { expectArray, expectObject, expectObjects, expectString } from "../../shape.ts";
-import { toArgumentsObject, toText } from "../../text.ts";
 import { readGoogleChunk } from "./stream.ts";
 
 /** The definitions of all tools: an entry of `tools` (Gemini API reference, "generateContent"). */

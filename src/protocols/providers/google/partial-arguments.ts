@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue, MAX_DEPTH } from "../../../json/value.ts";
-import { ProtocolError } from "../../protocol-error.ts";
-import { expectString } from "../../shape.ts";
+import { ProtocolError } from "../../parsing/protocol-error.ts";
+import { expectString } from "../../parsing/shape.ts";
 
 type Tree = Record<string, JsonValue> | JsonValue[];
 

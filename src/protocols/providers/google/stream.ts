@@ -1,8 +1,8 @@
 import type { ToolCall } from "../../../engine/call/call.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import type { CallCollector } from "../../call-collector.ts";
-import { ProtocolError } from "../../protocol-error.ts";
-import { expectArray, expectObject, expectObjects, providerFailure } from "../../shape.ts";
+import type { CallCollector } from "../../parsing/call-collector.ts";
+import { ProtocolError } from "../../parsing/protocol-error.ts";
+import { expectArray, expectObject, expectObjects, providerFailure } from "../../parsing/shape.ts";
 import { applyPartialArgument } from "./partial-arguments.ts";
 
 /**

@@ -1,7 +1,13 @@
 import type { JsonObject } from "../../../json/value.ts";
-import type { CallCollector } from "../../call-collector.ts";
-import { ProtocolError } from "../../protocol-error.ts";
-import { expectNumber, expectObject, expectObjects, expectString, providerFailure } from "../../shape.ts";
+import type { CallCollector } from "../../parsing/call-collector.ts";
+import { ProtocolError } from "../../parsing/protocol-error.ts";
+import {
+  expectNumber,
+  expectObject,
+  expectObjects,
+  expectString,
+  providerFailure,
+} from "../../parsing/shape.ts";
 
 /**
  * Reads a chunk of a streamed chat completion (OpenAI API reference, "The chat completion chunk object"); of

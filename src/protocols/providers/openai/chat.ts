@@ -4,12 +4,12 @@ import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { AssistantTurn } from "../../assistant-turn.ts";
 import { createProtocol } from "../../create-protocol.ts";
+import { ProtocolError } from "../../parsing/protocol-error.ts";
+import { expectArray, expectAssistantMessage, expectObject, expectString } from "../../parsing/shape.ts";
+import { toArgumentsText, toText } from "../../parsing/text.ts";
 import type { Protocol } from "../../protocol.ts";
-import { ProtocolError } from "../../protocol-error.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
-import { expectArray, expectAssistantMessage, expectObject, expectString } from "../../shape.ts";
-import { OPENAI_STRICT } from "../../strict-subsets.ts";
-import { toArgumentsText, toText } from "../../text.ts";
+import { OPENAI_STRICT } from "../../strict/subsets.ts";
 import { readChatChunk } from "./chat-stream.ts";
 
 /** The definition of a tool (OpenAI API reference, "Create chat completion"). */

@@ -3,13 +3,13 @@ import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { ContentBlock } from "../../../tool/content.ts";
 import type { AssistantTurn } from "../../assistant-turn.ts";
-import type { CallCollector } from "../../call-collector.ts";
 import { createProtocol } from "../../create-protocol.ts";
+import type { CallCollector } from "../../parsing/call-collector.ts";
+import { expectObject, expectObjects, expectString, providerFailure } from "../../parsing/shape.ts";
+import { describeImage, isShowable, toArgumentsText, toText } from "../../parsing/text.ts";
 import type { Protocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
-import { expectObject, expectObjects, expectString, providerFailure } from "../../shape.ts";
-import { OPENAI_STRICT } from "../../strict-subsets.ts";
-import { describeImage, isShowable, toArgumentsText, toText } from "../../text.ts";
+import { OPENAI_STRICT } from "../../strict/subsets.ts";
 
 /** The definition of a tool (OpenAI API reference, "Create a model response"). */
 export interface ResponsesTool {

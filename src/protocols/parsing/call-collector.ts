@@ -1,5 +1,5 @@
-import type { ToolCall } from "../engine/call/call.ts";
-import type { JsonValue } from "../json/value.ts";
+import type { ToolCall } from "../../engine/call/call.ts";
+import type { JsonValue } from "../../json/value.ts";
 import { checkArgumentsLength, checkCallCount } from "./limits.ts";
 import { ProtocolError } from "./protocol-error.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { CallStream } from "../../src/protocols/call-stream.ts";
-import { MAX_ARGUMENTS_LENGTH, MAX_CALLS } from "../../src/protocols/limits.ts";
-import { openAiChatProtocol } from "../../src/protocols/providers/openai/chat.ts";
-import { registry } from "./converse.ts";
-import { streamRefusal } from "./streams.ts";
+import { MAX_ARGUMENTS_LENGTH, MAX_CALLS } from "../../../src/protocols/parsing/limits.ts";
+import { openAiChatProtocol } from "../../../src/protocols/providers/openai/chat.ts";
+import type { CallStream } from "../../../src/protocols/streaming/call-stream.ts";
+import { registry } from "../converse.ts";
+import { streamRefusal } from "../streams.ts";
 
 const openai = openAiChatProtocol(registry);
 const piece = (index: number, id: string | undefined, args: string): object => ({

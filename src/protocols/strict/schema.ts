@@ -1,9 +1,9 @@
-import { escapePointer } from "../json/pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import { isRecursive } from "./schema-references.ts";
-import { BOUNDS, COMBINING, STRUCTURE, UNSUPPORTED } from "./strict-keywords.ts";
-import { annotate, isOfType, literalsOf, nullable, typesOf } from "./strict-parts.ts";
-import { findExcess, measureSchema, type SchemaSize } from "./strict-size.ts";
+import { escapePointer } from "../../json/pointer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { BOUNDS, COMBINING, STRUCTURE, UNSUPPORTED } from "../strict-keywords.ts";
+import { annotate, isOfType, literalsOf, nullable, typesOf } from "./parts.ts";
+import { isRecursive } from "./references.ts";
+import { findExcess, measureSchema, type SchemaSize } from "./size.ts";
 
 /** What a provider's strict mode takes of JSON Schema. */
 export interface StrictSubset {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { detectMessageFormats, detectStreamFormats } from "../../src/protocols/detect-format.ts";
+import { detectMessageFormats, detectStreamFormats } from "../../../src/protocols/parsing/detect-format.ts";
 
 const call = { id: "1", function: { name: "add", arguments: "{}" } };
 

@@ -1,5 +1,5 @@
-import type { StrictSubset } from "./strict-schema.ts";
-import { UNLIMITED } from "./strict-size.ts";
+import type { StrictSubset } from "./schema.ts";
+import { UNLIMITED } from "./size.ts";
 
 const FORMATS: ReadonlySet<string> = new Set([
   ...["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],

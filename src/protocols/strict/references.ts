@@ -1,5 +1,5 @@
-import { escapePointer } from "../json/pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { escapePointer } from "../../json/pointer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 
 /** Whether a schema refers to itself, directly or through its definitions. */
 export function isRecursive(schema: JsonObject): boolean {

@@ -1,6 +1,6 @@
-import type { ToolDefinition } from "../engine/registry.ts";
-import { type StrictSubset, toStrictSchema } from "./strict-schema.ts";
-import { addSizes, findExcess, type SchemaSize } from "./strict-size.ts";
+import type { ToolDefinition } from "../../engine/registry.ts";
+import { type StrictSubset, toStrictSchema } from "./schema.ts";
+import { addSizes, findExcess, type SchemaSize } from "./size.ts";
 
 /** A reason why a tool's schema has no strict form. Its definition went out as it is, and not strict. */
 export interface StrictProblem {

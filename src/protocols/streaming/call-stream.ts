@@ -1,12 +1,12 @@
-import type { ToolCall } from "../engine/call/call.ts";
-import { isJsonObject } from "../json/value.ts";
-import { CallCollector } from "./call-collector.ts";
-import { isEventOf } from "./detect-format.ts";
+import type { ToolCall } from "../../engine/call/call.ts";
+import { isJsonObject } from "../../json/value.ts";
+import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../json-depth.ts";
+import { CallCollector } from "../parsing/call-collector.ts";
+import { isEventOf } from "../parsing/detect-format.ts";
+import { ProtocolError } from "../parsing/protocol-error.ts";
+import type { ProviderShape } from "../provider-shape.ts";
+import type { ToolNames } from "../tool-names.ts";
 import { EventParser } from "./event-parser.ts";
-import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "./json-depth.ts";
-import { ProtocolError } from "./protocol-error.ts";
-import type { ProviderShape } from "./provider-shape.ts";
-import type { ToolNames } from "./tool-names.ts";
 
 /**
  * Reads the calls of a message while it arrives. A call is given out when it is complete, and no sooner. Memory

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { ProtocolError } from "./protocol-error.ts";
 
 /** @throws {ProtocolError} unless the value at `pointer` is an object. */

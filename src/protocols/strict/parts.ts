@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from "../json/value.ts";
-import { BOUNDS } from "./strict-keywords.ts";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import { BOUNDS } from "../strict-keywords.ts";
 
 /** The types of a schema: what it says, or what its other keywords can only mean. */
 export function typesOf(schema: JsonObject): readonly JsonValue[] {

@@ -1,4 +1,4 @@
-import { formatBytes } from "../policy/grant/limits.ts";
+import { formatBytes } from "../../policy/grant/limits.ts";
 import { ProtocolError } from "./protocol-error.ts";
 
 /** The most calls in one message. */

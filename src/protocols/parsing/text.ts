@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import type { ContentBlock, ImageBlock } from "../tool/content.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import type { ContentBlock, ImageBlock } from "../../tool/content.ts";
 
 /** The types of images that providers take: any other makes them refuse the conversation. */
 const MEDIA_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);

@@ -1,6 +1,6 @@
-import { formatBytes } from "../policy/grant/limits.ts";
-import { MAX_STREAM_BYTES } from "./limits.ts";
-import { ProtocolError } from "./protocol-error.ts";
+import { formatBytes } from "../../policy/grant/limits.ts";
+import { MAX_STREAM_BYTES } from "../parsing/limits.ts";
+import { ProtocolError } from "../parsing/protocol-error.ts";
 
 const LINE_END = /\r\n?|\n/g;
 
