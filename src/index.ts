@@ -19,8 +19,8 @@ export {
 } from "./engine/registry.ts";
 export { defineTool, type Tool } from "./engine/tool.ts";
 export type { Executor, ExecutorOptions } from "./executor/executor.ts";
-export type { ExecutorLimits } from "./executor/limits.ts";
 export { ListenError } from "./executor/listen-error.ts";
+export type { ExecutorLimits } from "./executor/load/limits.ts";
 export { startExecutor } from "./executor/start-executor.ts";
 export { CanonicalJson } from "./json/canonical.ts";
 export type { JsonObject, JsonValue } from "./json/value.ts";

@@ -1,6 +1,6 @@
 import { ConfigError, formatProblem } from "../config/problem.ts";
 import { Executor, type ExecutorOptions } from "../executor/executor.ts";
-import { LISTEN_FORM, parseListenAddress } from "../executor/listen-address.ts";
+import { LISTEN_FORM, parseListenAddress } from "../executor/http/listen-address.ts";
 import { ListenError } from "../executor/listen-error.ts";
 import { openSandboxes } from "../sandboxes/open-sandboxes.ts";
 import { type Command, UsageError } from "./command-line.ts";

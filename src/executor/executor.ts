@@ -1,15 +1,15 @@
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, Server as NetServer } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { Authentication, type Credentials } from "./authentication.ts";
-import type { ExecutorContext } from "./call-runner.ts";
-import { Dispatcher } from "./dispatcher.ts";
-import { HostCheck, loopbackNames } from "./host-check.ts";
-import { completeLimits, type ExecutorLimits } from "./limits.ts";
-import { listen } from "./listen.ts";
-import { isLocal, LISTEN_FORM, parseListenAddress, writeAuthority } from "./listen-address.ts";
+import { Authentication, type Credentials } from "./http/authentication.ts";
+import { HostCheck, loopbackNames } from "./http/host-check.ts";
+import { listen } from "./http/listen.ts";
+import { isLocal, LISTEN_FORM, parseListenAddress, writeAuthority } from "./http/listen-address.ts";
+import { Routes } from "./http/routes.ts";
 import { ListenError } from "./listen-error.ts";
-import { Routes } from "./routes.ts";
+import { completeLimits, type ExecutorLimits } from "./load/limits.ts";
+import type { ExecutorContext } from "./once/call-runner.ts";
+import { Dispatcher } from "./once/dispatcher.ts";
 
 /** What an executor is made of. Whoever opened the sandboxes closes them, after the executor. */
 export interface ExecutorOptions extends ExecutorContext, Credentials {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { JSON_MEDIA_TYPE, REPLAYED_HEADER } from "../remote-protocol/http.ts";
-import type { RemoteProblem } from "../remote-protocol/problems.ts";
+import { JSON_MEDIA_TYPE, REPLAYED_HEADER } from "../../remote-protocol/http.ts";
+import type { RemoteProblem } from "../../remote-protocol/problems.ts";
 
 /** So much of a body that nobody wants is read, so that the connection can be used again. */
 const MAX_DROPPED_BYTES = 65_536;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { RemoteProblem } from "../remote-protocol/problems.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
 
 /** What can be a host and a port, and nothing that a URL would read otherwise. */
 const AUTHORITY = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/;

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { defineTool } from "../../src/engine/tool.ts";
-import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
+import { defineTool } from "../../../src/engine/tool.ts";
+import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
 import {
   type Answer,
   CountingTool,
@@ -13,8 +13,8 @@ import {
   send,
   startExecutor,
   until,
-} from "./harness.ts";
-import { SlowlyEnding } from "./slowly-ending.ts";
+} from "../harness.ts";
+import { SlowlyEnding } from "../slowly-ending.ts";
 
 describe("a call that arrives again", () => {
   test("gets the first execution, and does not run", async () => {

@@ -1,13 +1,19 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { DISPATCH_PATH, HEALTH_PATH, METRICS_PATH, READY_PATH, TOOLS_PATH } from "../remote-protocol/http.ts";
-import { RemoteProblem } from "../remote-protocol/problems.ts";
+import {
+  DISPATCH_PATH,
+  HEALTH_PATH,
+  METRICS_PATH,
+  READY_PATH,
+  TOOLS_PATH,
+} from "../../remote-protocol/http.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import type { ExecutorLimits } from "../load/limits.ts";
+import type { Dispatcher } from "../once/dispatcher.ts";
+import { limitReadingTime } from "../reading-time.ts";
 import type { Authentication } from "./authentication.ts";
 import type { Sender } from "./dispatch-exchange.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
-import type { Dispatcher } from "./dispatcher.ts";
 import { HostCheck, refuseSeveralHosts } from "./host-check.ts";
-import type { ExecutorLimits } from "./limits.ts";
-import { limitReadingTime } from "./reading-time.ts";
 import { respond, respondJson, respondProblem } from "./respond.ts";
 
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };

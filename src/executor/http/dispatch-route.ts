@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { JSON_MEDIA_TYPE, STREAM_MEDIA_TYPE } from "../remote-protocol/http.ts";
-import { RemoteProblem } from "../remote-protocol/problems.ts";
+import { JSON_MEDIA_TYPE, STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { type ExecutorLimits, HELD_BODIES } from "../load/limits.ts";
+import { overloaded } from "../load-problems.ts";
+import type { Dispatcher } from "../once/dispatcher.ts";
 import { DispatchExchange, type Sender } from "./dispatch-exchange.ts";
-import type { Dispatcher } from "./dispatcher.ts";
-import { type ExecutorLimits, HELD_BODIES } from "./limits.ts";
-import { overloaded } from "./load-problems.ts";
 import { ByteBudget, bodyLength, readBody } from "./request-body.ts";
 
 /** `POST /v1/dispatch`. */

@@ -1,8 +1,8 @@
 import { hash, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { RemoteProblem } from "../remote-protocol/problems.ts";
-import type { SignedMessage } from "../remote-protocol/signatures/base.ts";
-import { SignatureVerifier } from "../remote-protocol/signatures/verifier.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import type { SignedMessage } from "../../remote-protocol/signatures/base.ts";
+import { SignatureVerifier } from "../../remote-protocol/signatures/verifier.ts";
 
 /** How callers prove who they are; any one of it will do. */
 export interface Credentials {

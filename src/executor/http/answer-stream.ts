@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
-import { writeStreamEvent } from "../remote-protocol/event-stream.ts";
-import { STREAM_MEDIA_TYPE } from "../remote-protocol/http.ts";
-import type { RemoteProblem } from "../remote-protocol/problems.ts";
-import type { CallEvent } from "./dispatched-call.ts";
+import { writeStreamEvent } from "../../remote-protocol/event-stream.ts";
+import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
+import type { RemoteProblem } from "../../remote-protocol/problems.ts";
+import type { CallEvent } from "../once/dispatched-call.ts";
 
 /** What may wait for a slow reader: chunks and log lines beyond it are left out, the execution never. */
 const MAX_WAITING_BYTES = 1_024 * 1_024;

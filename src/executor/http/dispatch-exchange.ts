@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { BodyError, readDispatchRequest } from "../remote-protocol/bodies.ts";
-import { REPLAYED_HEADER } from "../remote-protocol/http.ts";
-import type { DispatchRequest } from "../remote-protocol/messages.ts";
-import { RemoteProblem } from "../remote-protocol/problems.ts";
-import { matchesContentDigest } from "../remote-protocol/signatures/content-digest.ts";
+import { BodyError, readDispatchRequest } from "../../remote-protocol/bodies.ts";
+import { REPLAYED_HEADER } from "../../remote-protocol/http.ts";
+import type { DispatchRequest } from "../../remote-protocol/messages.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { matchesContentDigest } from "../../remote-protocol/signatures/content-digest.ts";
+import type { CallEvent, CallWaiter } from "../once/dispatched-call.ts";
+import type { Dispatcher } from "../once/dispatcher.ts";
 import { AnswerStream } from "./answer-stream.ts";
-import type { CallEvent, CallWaiter } from "./dispatched-call.ts";
-import type { Dispatcher } from "./dispatcher.ts";
 import { decodeBody } from "./request-body.ts";
 import { respondExecution } from "./respond.ts";
 

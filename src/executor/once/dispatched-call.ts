@@ -1,6 +1,6 @@
-import type { EventBody } from "../engine/call/events.ts";
-import type { DispatchRequest } from "../remote-protocol/messages.ts";
-import type { RemoteProblem } from "../remote-protocol/problems.ts";
+import type { EventBody } from "../../engine/call/events.ts";
+import type { DispatchRequest } from "../../remote-protocol/messages.ts";
+import type { RemoteProblem } from "../../remote-protocol/problems.ts";
 
 /** What a call tells while it runs. */
 export type CallEvent = Extract<EventBody, { readonly type: "tool.output" | "tool.log" }>;

@@ -1,13 +1,13 @@
-import type { DispatchRequest } from "../remote-protocol/messages.ts";
-import { RemoteProblem } from "../remote-protocol/problems.ts";
-import { Admission } from "./admission.ts";
-import { type CallIdentity, identityOf } from "./call-identity.ts";
+import type { DispatchRequest } from "../../remote-protocol/messages.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { type CallIdentity, identityOf } from "../call-identity.ts";
+import { Admission } from "../load/admission.ts";
+import type { ExecutorLimits } from "../load/limits.ts";
+import { ExecutorMetrics } from "../load/metrics.ts";
+import { draining, overloaded } from "../load-problems.ts";
 import { CallRunner, type ExecutorContext } from "./call-runner.ts";
 import { CallWindow } from "./call-window.ts";
 import { type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
-import type { ExecutorLimits } from "./limits.ts";
-import { draining, overloaded } from "./load-problems.ts";
-import { ExecutorMetrics } from "./metrics.ts";
 
 /** Somebody's request to run a call. */
 interface Submission extends CallIdentity {

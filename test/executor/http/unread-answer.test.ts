@@ -2,10 +2,10 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { EventStream } from "../../src/engine/call/events.ts";
-import { defineTool } from "../../src/engine/tool.ts";
-import type { Executor } from "../../src/executor/executor.ts";
-import { dispatch, dispatchBody, executionOf, HeldTool, startExecutor, until } from "./harness.ts";
+import { EventStream } from "../../../src/engine/call/events.ts";
+import { defineTool } from "../../../src/engine/tool.ts";
+import type { Executor } from "../../../src/executor/executor.ts";
+import { dispatch, dispatchBody, executionOf, HeldTool, startExecutor, until } from "../harness.ts";
 
 /** More than the kernel takes for somebody who does not read. */
 const LONG = "x".repeat(16 * 1_024 * 1_024);

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { RemoteProblem } from "../remote-protocol/problems.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
 
 /** How many bytes of bodies are held at once. */
 export class ByteBudget {

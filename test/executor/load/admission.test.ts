@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Admission } from "../../src/executor/admission.ts";
+import { Admission } from "../../../src/executor/load/admission.ts";
 
 /** Enters calls by the names of their sessions; tells what became of each, in order. */
 function entering(admission: Admission): {

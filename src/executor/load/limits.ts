@@ -1,6 +1,6 @@
-import { MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
-import { MAX_REQUEST_BYTES } from "../remote-protocol/http.ts";
-import type { WindowBounds } from "./call-window.ts";
+import { MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
+import { MAX_REQUEST_BYTES } from "../../remote-protocol/http.ts";
+import type { WindowBounds } from "../once/call-window.ts";
 
 /** How much an executor takes on. */
 export interface ExecutorLimits {

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { lstatSync, unlinkSync } from "node:fs";
 import type { Server } from "node:http";
 import { connect } from "node:net";
+import { ListenError } from "../listen-error.ts";
 import type { ListenAddress } from "./listen-address.ts";
-import { ListenError } from "./listen-error.ts";
 
 /**
  * Makes a server listen. A unix socket gets the mode 0600 from its start; one that nobody listens on any more is

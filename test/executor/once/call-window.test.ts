@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CallWindow } from "../../src/executor/call-window.ts";
+import { CallWindow } from "../../../src/executor/once/call-window.ts";
 
 describe("the window of calls", () => {
   test("knows a call while it runs and after it ended, until it is too old", () => {

@@ -1,11 +1,11 @@
-import type { DispatchContext } from "../engine/call/context.ts";
-import { abortedByHookText, CANCELLED_TEXT } from "../engine/call/errors.ts";
-import { EventStream } from "../engine/call/events.ts";
-import { createExecution, NOTHING_RAN, type ToolExecution } from "../engine/call/execution.ts";
-import { ToolDispatchEngine } from "../engine/engine.ts";
-import type { DispatchRequest } from "../remote-protocol/messages.ts";
+import type { DispatchContext } from "../../engine/call/context.ts";
+import { abortedByHookText, CANCELLED_TEXT } from "../../engine/call/errors.ts";
+import { EventStream } from "../../engine/call/events.ts";
+import { createExecution, NOTHING_RAN, type ToolExecution } from "../../engine/call/execution.ts";
+import { ToolDispatchEngine } from "../../engine/engine.ts";
+import type { DispatchRequest } from "../../remote-protocol/messages.ts";
+import type { ExecutorMetrics } from "../load/metrics.ts";
 import type { DispatchedCall } from "./dispatched-call.ts";
-import type { ExecutorMetrics } from "./metrics.ts";
 
 /** What an executor dispatches with: its own tools, policy, sandboxes and hooks. */
 export type ExecutorContext = Pick<

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { ToolRegistry } from "../../src/engine/registry.ts";
-import { defineTool } from "../../src/engine/tool.ts";
-import type { CallWaiter } from "../../src/executor/dispatched-call.ts";
-import { Dispatcher } from "../../src/executor/dispatcher.ts";
-import { completeLimits, type ExecutorLimits } from "../../src/executor/limits.ts";
-import { HostPolicy } from "../../src/policy/host-policy.ts";
-import type { DispatchRequest } from "../../src/remote-protocol/messages.ts";
-import type { SandboxOutcome } from "../../src/sandboxes/contract/sandbox.ts";
-import { until } from "./harness.ts";
-import { SlowlyEnding } from "./slowly-ending.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import { defineTool } from "../../../src/engine/tool.ts";
+import { completeLimits, type ExecutorLimits } from "../../../src/executor/load/limits.ts";
+import type { CallWaiter } from "../../../src/executor/once/dispatched-call.ts";
+import { Dispatcher } from "../../../src/executor/once/dispatcher.ts";
+import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import type { DispatchRequest } from "../../../src/remote-protocol/messages.ts";
+import type { SandboxOutcome } from "../../../src/sandboxes/contract/sandbox.ts";
+import { until } from "../harness.ts";
+import { SlowlyEnding } from "../slowly-ending.ts";
 
 const tool = defineTool({ name: "t", description: "", inputSchema: { type: "object" }, host: () => 1 });
 const used = { wallTimeMs: 0 };
