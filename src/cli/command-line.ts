@@ -1,6 +1,6 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import type { Format } from "../protocols/format.ts";
-import { LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool/tool-command.ts";
+import { LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool-command.ts";
 
 // A record, so that the compiler holds it and the formats together, and no protocol is loaded for their names.
 const FORMATS: Record<Format, true> = {

@@ -43,18 +43,18 @@ async function runCommand(command: Command, terminal: Terminal): Promise<ExitCod
       await print(terminal.stdout, await readVersion());
       return EXIT_OK;
     case "check":
-      return (await import("./check.ts")).check(command, terminal);
+      return (await import("./commands/check.ts")).check(command, terminal);
     case "dispatch":
-      return (await import("./dispatch.ts")).dispatch(command, terminal);
+      return (await import("./commands/dispatch.ts")).dispatch(command, terminal);
     case "serve":
-      return (await import("./serve.ts")).serve(command, terminal);
+      return (await import("./commands/serve.ts")).serve(command, terminal);
     case "tool run":
-      return (await import("./tool/tool-run.ts")).runTool(command, terminal);
+      return (await import("./commands/tool/run.ts")).runTool(command, terminal);
     case "tool check":
-      return (await import("./tool/tool-check.ts")).checkTools(command, terminal);
+      return (await import("./commands/tool/check.ts")).checkTools(command, terminal);
     case "tool inspect":
-      return (await import("./tool/tool-inspect.ts")).inspectTool(command, terminal);
+      return (await import("./commands/tool/inspect.ts")).inspectTool(command, terminal);
     case "tool new":
-      return (await import("./tool/tool-new.ts")).newTool(command, terminal);
+      return (await import("./commands/tool/new.ts")).newTool(command, terminal);
   }
 }

@@ -39,10 +39,10 @@ describe("the command loads", () => {
 
   test("no server for a dispatch, and no protocols for a check", async () => {
     const dispatch = await modulesOf("dispatch", "--config", "/nowhere.yaml");
-    expect(dispatch).toContain("cli/dispatch.ts");
+    expect(dispatch).toContain("cli/commands/dispatch.ts");
     expect(dispatch.filter((path) => path.startsWith("executor/"))).toEqual([]);
     const check = await modulesOf("check", "--config", "/nowhere.yaml");
-    expect(check).toContain("cli/check.ts");
+    expect(check).toContain("cli/commands/check.ts");
     expect(check.filter((path) => path.startsWith("protocols/"))).toEqual([]);
   });
 });

@@ -5,8 +5,8 @@ import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { promisify } from "node:util";
-import type { Language } from "../../src/cli/tool/tool-command.ts";
-import { newTool } from "../../src/cli/tool/tool-new.ts";
+import { newTool } from "../../src/cli/commands/tool/new.ts";
+import type { Language } from "../../src/cli/tool-command.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const CACHE = join(ROOT, "node_modules/.cache/sandgate-projects");

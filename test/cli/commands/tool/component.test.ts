@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { afterAll, describe, expect, test, vi } from "vitest";
-import { contractComponent } from "../../fixtures/wasm/contract-component.ts";
-import { typedComponent } from "../../fixtures/wasm/typed-component.ts";
-import { wasiComponent } from "../../fixtures/wasm/wasi-component.ts";
-import { createFolder, sandgate } from "../sandgate.ts";
+import { contractComponent } from "../../../fixtures/wasm/contract-component.ts";
+import { typedComponent } from "../../../fixtures/wasm/typed-component.ts";
+import { wasiComponent } from "../../../fixtures/wasm/wasi-component.ts";
+import { createFolder, sandgate } from "../../sandgate.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "sandgate-components-"));
 vi.stubEnv("XDG_CACHE_HOME", join(folder, "cache"));

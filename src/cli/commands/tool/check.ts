@@ -1,11 +1,11 @@
 import { dirname, join } from "node:path";
-import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
-import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../exit-code.ts";
-import { toPrintable } from "../printable.ts";
-import { print, type Terminal } from "../terminal.ts";
+import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
+import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../../exit-code.ts";
+import { toPrintable } from "../../printable.ts";
+import { print, type Terminal } from "../../terminal.ts";
+import { isComponentFile } from "../../tool/is-component-file.ts";
+import type { ToolCommand } from "../../tool-command.ts";
 import { checkComponent } from "./check-component.ts";
-import { isComponentFile } from "./is-component-file.ts";
-import type { ToolCommand } from "./tool-command.ts";
 import { toolOfFile } from "./tool-file.ts";
 
 /** Loads each tool as a call would, without calling it, and tells what is wrong with it. */

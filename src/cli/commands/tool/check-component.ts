@@ -1,12 +1,12 @@
-import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
-import { ToolPreparationError } from "../../sandboxes/contract/sandbox.ts";
-import type { Sandboxes } from "../../sandboxes/open-sandboxes.ts";
-import { readComponentBytes } from "../../sandboxes/wasm/component/bytes.ts";
-import { GUEST_CALL } from "../../sandboxes/wasm/exports/guest-interface.ts";
-import { type ComponentTool, componentTools } from "../../sandboxes/wasm/tools/component-tools.ts";
-import { type InspectedImport, inspectComponent } from "../../sandboxes/wasm/tools/inspect-component.ts";
-import type { WasmImplementation } from "../../tool/wasm-implementation.ts";
-import { listNames, shorten } from "./bounded-text.ts";
+import { ToolRegistrationError, ToolRegistry } from "../../../engine/registry.ts";
+import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
+import type { Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
+import { readComponentBytes } from "../../../sandboxes/wasm/component/bytes.ts";
+import { GUEST_CALL } from "../../../sandboxes/wasm/exports/guest-interface.ts";
+import { type ComponentTool, componentTools } from "../../../sandboxes/wasm/tools/component-tools.ts";
+import { type InspectedImport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
+import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
+import { listNames, shorten } from "../../tool/bounded-text.ts";
 import { isChosen, whyNone } from "./component-tool.ts";
 
 /** What there is to say of a tool's file. */

@@ -1,7 +1,7 @@
 import { readdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createFolder, sandgate } from "../sandgate.ts";
+import { createFolder, sandgate } from "../../sandgate.ts";
 
 describe("sandgate tool new", () => {
   test.each([

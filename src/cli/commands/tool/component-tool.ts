@@ -1,11 +1,11 @@
-import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
+import type { SandboxRouter } from "../../../sandboxes/contract/sandbox.ts";
 import {
   type ComponentTool,
   type ComponentTools,
   componentTools,
-} from "../../sandboxes/wasm/tools/component-tools.ts";
-import { UsageError } from "../command-line.ts";
-import { listNames, shorten } from "./bounded-text.ts";
+} from "../../../sandboxes/wasm/tools/component-tools.ts";
+import { UsageError } from "../../command-line.ts";
+import { listNames, shorten } from "../../tool/bounded-text.ts";
 
 /** How the user names a tool of a component. */
 export interface ToolChoice {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createFolder, type Outcome, PROJECT, sandgate } from "./sandgate.ts";
+import { createFolder, type Outcome, PROJECT, sandgate } from "../sandgate.ts";
 
 /** Checks a config; paths in what it prints are relative to its folder. */
 async function check(files: Record<string, string>): Promise<Outcome> {

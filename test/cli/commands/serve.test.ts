@@ -5,14 +5,14 @@ import { readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { run } from "../../src/cli/run.ts";
-import { SERVER_SHAPE } from "../../src/cli/serve-shape.ts";
-import { ConfigSource } from "../../src/config/source.ts";
-import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
-import { dispatch, dispatchBody, executionOf, problemOf, send } from "../executor/harness.ts";
-import { createFolder, PROJECT, sandgate } from "./sandgate.ts";
+import { run } from "../../../src/cli/run.ts";
+import { SERVER_SHAPE } from "../../../src/cli/serve-shape.ts";
+import { ConfigSource } from "../../../src/config/source.ts";
+import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
+import { dispatch, dispatchBody, executionOf, problemOf, send } from "../../executor/harness.ts";
+import { createFolder, PROJECT, sandgate } from "../sandgate.ts";
 
-const MAIN = resolve(import.meta.dirname, "../../src/cli/main.ts");
+const MAIN = resolve(import.meta.dirname, "../../../src/cli/main.ts");
 const TOKEN = "correct-horse-battery-staple";
 
 /** Serves a project in this process; returns where, and how to end it. */
@@ -91,7 +91,7 @@ describe("sandgate serve", () => {
   });
 
   test("can be configured as the documentation shows", async () => {
-    const document = await readFile(resolve(import.meta.dirname, "../../docs/remote-protocol.md"), "utf8");
+    const document = await readFile(resolve(import.meta.dirname, "../../../docs/remote-protocol.md"), "utf8");
     const [, yaml = ""] = /```yaml\n(.*?)```/s.exec(document) ?? [];
     expect(ConfigSource.parse(yaml, "docs").check(SERVER_SHAPE, ["server"])).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createFolder, sandgate } from "../sandgate.ts";
+import { createFolder, sandgate } from "../../sandgate.ts";
 
 const FILES: Record<string, string> = {
   "add.js": "export default ({ a, b }, { log }) => { log('adding'); return a + b; };",

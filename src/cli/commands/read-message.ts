@@ -1,21 +1,21 @@
 import { createReadStream } from "node:fs";
 import { addAbortSignal } from "node:stream";
 import { getSystemErrorMessage } from "node:util";
-import { ConfigError } from "../config/problem.ts";
-import { ConfigSource } from "../config/source.ts";
-import type { ToolRegistry } from "../engine/registry.ts";
-import { locateSyntaxError } from "../json/syntax-error.ts";
-import { formatBytes } from "../policy/grant/limits.ts";
-import type { AssistantTurn } from "../protocols/assistant-turn.ts";
-import type { Format } from "../protocols/format.ts";
-import { FORMATS, PROTOCOLS } from "../protocols/formats.ts";
-import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../protocols/json-depth.ts";
-import { detectMessageFormats, detectStreamFormats } from "../protocols/parsing/detect-format.ts";
-import { ProtocolError } from "../protocols/parsing/protocol-error.ts";
-import type { Protocol } from "../protocols/protocol.ts";
-import { EventParser } from "../protocols/streaming/event-parser.ts";
-import { InputError } from "./input-error.ts";
-import type { Terminal } from "./terminal.ts";
+import { ConfigError } from "../../config/problem.ts";
+import { ConfigSource } from "../../config/source.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
+import { locateSyntaxError } from "../../json/syntax-error.ts";
+import { formatBytes } from "../../policy/grant/limits.ts";
+import type { AssistantTurn } from "../../protocols/assistant-turn.ts";
+import type { Format } from "../../protocols/format.ts";
+import { FORMATS, PROTOCOLS } from "../../protocols/formats.ts";
+import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../../protocols/json-depth.ts";
+import { detectMessageFormats, detectStreamFormats } from "../../protocols/parsing/detect-format.ts";
+import { ProtocolError } from "../../protocols/parsing/protocol-error.ts";
+import type { Protocol } from "../../protocols/protocol.ts";
+import { EventParser } from "../../protocols/streaming/event-parser.ts";
+import { InputError } from "../input-error.ts";
+import type { Terminal } from "../terminal.ts";
 
 const MAX_BYTES = 64 * 1_024 * 1_024;
 

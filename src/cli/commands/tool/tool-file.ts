@@ -1,5 +1,5 @@
 import { basename, resolve } from "node:path";
-import { defineTool, type Tool } from "../../engine/tool.ts";
+import { defineTool, type Tool } from "../../../engine/tool.ts";
 
 /** A file as a tool of its own, named after it, that takes any input. */
 export function toolOfFile(file: string, exportName: string): Tool {

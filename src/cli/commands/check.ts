@@ -1,14 +1,14 @@
-import { formatProblem, type Problem } from "../config/problem.ts";
-import { openSandboxes, type Sandboxes } from "../sandboxes/open-sandboxes.ts";
-import type { WorkerImplementation } from "../tool/host-implementation.ts";
-import { sandboxesOf } from "../tool/implementations.ts";
-import type { Command } from "./command-line.ts";
-import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "./exit-code.ts";
-import { type Config, type ConfiguredTool, loadConfig } from "./load-config.ts";
-import { loadExport } from "./load-export.ts";
-import { toPrintable } from "./printable.ts";
-import { loadServer } from "./serve-config.ts";
-import { print, type Terminal } from "./terminal.ts";
+import { formatProblem, type Problem } from "../../config/problem.ts";
+import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
+import type { WorkerImplementation } from "../../tool/host-implementation.ts";
+import { sandboxesOf } from "../../tool/implementations.ts";
+import type { Command } from "../command-line.ts";
+import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../exit-code.ts";
+import { type Config, type ConfiguredTool, loadConfig } from "../load-config.ts";
+import { loadExport } from "../load-export.ts";
+import { toPrintable } from "../printable.ts";
+import { loadServer } from "../serve-config.ts";
+import { print, type Terminal } from "../terminal.ts";
 
 /**
  * Loads everything that a config names, makes each tool ready in each of its sandboxes, and prints every

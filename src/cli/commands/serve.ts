@@ -1,14 +1,14 @@
-import { ConfigError, formatProblem } from "../config/problem.ts";
-import { Executor, type ExecutorOptions } from "../executor/executor.ts";
-import { LISTEN_FORM, parseListenAddress } from "../executor/http/listen-address.ts";
-import { ListenError } from "../executor/listen-error.ts";
-import { openSandboxes } from "../sandboxes/open-sandboxes.ts";
-import { type Command, UsageError } from "./command-line.ts";
+import { ConfigError, formatProblem } from "../../config/problem.ts";
+import { Executor, type ExecutorOptions } from "../../executor/executor.ts";
+import { LISTEN_FORM, parseListenAddress } from "../../executor/http/listen-address.ts";
+import { ListenError } from "../../executor/listen-error.ts";
+import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
+import { type Command, UsageError } from "../command-line.ts";
+import { EXIT_OK, type ExitCode } from "../exit-code.ts";
+import { loadConfig } from "../load-config.ts";
+import { loadServer } from "../serve-config.ts";
+import { print, type Terminal } from "../terminal.ts";
 import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
-import { EXIT_OK, type ExitCode } from "./exit-code.ts";
-import { loadConfig } from "./load-config.ts";
-import { loadServer } from "./serve-config.ts";
-import { print, type Terminal } from "./terminal.ts";
 
 /**
  * Serves the tools of a config until it is told to end, by SIGTERM or by the user; then it answers what it has

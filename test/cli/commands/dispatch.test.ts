@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createFolder, PROJECT, sandgate, type TerminalOptions } from "./sandgate.ts";
+import { createFolder, PROJECT, sandgate, type TerminalOptions } from "../sandgate.ts";
 
 const CALLS = [
   { id: "1", name: "add", arguments: { a: 1, b: 2 } },

@@ -1,23 +1,29 @@
-import { formatProblem } from "../../config/problem.ts";
-import { EventStream } from "../../engine/call/events.ts";
-import type { ToolExecution } from "../../engine/call/execution.ts";
-import { ToolDispatchEngine } from "../../engine/engine.ts";
-import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
-import type { Tool } from "../../engine/tool.ts";
-import type { JsonObject } from "../../json/value.ts";
-import { loadPolicyFile } from "../../policy/file/load.ts";
-import { allow, type RuntimePolicy } from "../../policy/policy.ts";
-import { ToolPreparationError } from "../../sandboxes/contract/sandbox.ts";
-import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
-import { readComponentBytes } from "../../sandboxes/wasm/component/bytes.ts";
-import { UsageError } from "../command-line.ts";
-import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, EXIT_TOOL_FAILED, type ExitCode } from "../exit-code.ts";
-import { toPrintable, toPrintableJson } from "../printable.ts";
-import { print, type Terminal } from "../terminal.ts";
-import { shorten } from "./bounded-text.ts";
+import { formatProblem } from "../../../config/problem.ts";
+import { EventStream } from "../../../engine/call/events.ts";
+import type { ToolExecution } from "../../../engine/call/execution.ts";
+import { ToolDispatchEngine } from "../../../engine/engine.ts";
+import { ToolRegistrationError, ToolRegistry } from "../../../engine/registry.ts";
+import type { Tool } from "../../../engine/tool.ts";
+import type { JsonObject } from "../../../json/value.ts";
+import { loadPolicyFile } from "../../../policy/file/load.ts";
+import { allow, type RuntimePolicy } from "../../../policy/policy.ts";
+import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
+import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
+import { readComponentBytes } from "../../../sandboxes/wasm/component/bytes.ts";
+import { UsageError } from "../../command-line.ts";
+import {
+  EXIT_BAD_INPUT,
+  EXIT_INTERRUPTED,
+  EXIT_OK,
+  EXIT_TOOL_FAILED,
+  type ExitCode,
+} from "../../exit-code.ts";
+import { toPrintable, toPrintableJson } from "../../printable.ts";
+import { print, type Terminal } from "../../terminal.ts";
+import { shorten } from "../../tool/bounded-text.ts";
+import { isComponentFile } from "../../tool/is-component-file.ts";
+import type { ToolCommand } from "../../tool-command.ts";
 import { componentTool } from "./component-tool.ts";
-import { isComponentFile } from "./is-component-file.ts";
-import type { ToolCommand } from "./tool-command.ts";
 import { toolOfFile } from "./tool-file.ts";
 
 type RunCommand = Extract<ToolCommand, { name: "tool run" }>;

@@ -1,10 +1,10 @@
 import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode } from "../exit-code.ts";
-import { PACKAGE_FOLDER } from "../package-folder.ts";
-import { toPrintable } from "../printable.ts";
-import { print, type Terminal } from "../terminal.ts";
-import type { Language, ToolCommand } from "./tool-command.ts";
+import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode } from "../../exit-code.ts";
+import { PACKAGE_FOLDER } from "../../package-folder.ts";
+import { toPrintable } from "../../printable.ts";
+import { print, type Terminal } from "../../terminal.ts";
+import type { Language, ToolCommand } from "../../tool-command.ts";
 
 /** The examples that new projects are copies of, and their files. */
 const TEMPLATES: Record<Language, { readonly folder: string; readonly files: readonly string[] }> = {
