@@ -1,8 +1,8 @@
 import { type Command, parseCommandLine, UsageError } from "./command-line.ts";
 import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "./exit-code.ts";
 import { HELP_TEXT, readVersion } from "./help.ts";
-import { toPrintable } from "./printable.ts";
-import { print, type Terminal } from "./terminal.ts";
+import { toPrintable } from "./terminal/printable.ts";
+import { print, type Terminal } from "./terminal/terminal.ts";
 
 /**
  * Runs the command line `sandgate`.
@@ -29,7 +29,7 @@ async function problemText(error: unknown): Promise<string | undefined> {
   if (error instanceof UsageError) return `sandgate: ${toPrintable(error.message)}. See sandgate --help`;
   // Whoever threw one of these has loaded them.
   const { ConfigError } = await import("../config/problem.ts");
-  const { InputError } = await import("./input-error.ts");
+  const { InputError } = await import("./errors.ts");
   return error instanceof ConfigError || error instanceof InputError ? error.message : undefined;
 }
 

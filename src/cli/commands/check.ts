@@ -3,12 +3,12 @@ import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts
 import type { WorkerImplementation } from "../../tool/host-implementation.ts";
 import { sandboxesOf } from "../../tool/implementations.ts";
 import type { Command } from "../command-line.ts";
+import { type Config, type ConfiguredTool, loadConfig } from "../config/load-config.ts";
+import { loadExport } from "../config/load-export.ts";
+import { loadServer } from "../config/load-server.ts";
 import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../exit-code.ts";
-import { type Config, type ConfiguredTool, loadConfig } from "../load-config.ts";
-import { loadExport } from "../load-export.ts";
-import { toPrintable } from "../printable.ts";
-import { loadServer } from "../serve-config.ts";
-import { print, type Terminal } from "../terminal.ts";
+import { toPrintable } from "../terminal/printable.ts";
+import { print, type Terminal } from "../terminal/terminal.ts";
 
 /**
  * Loads everything that a config names, makes each tool ready in each of its sandboxes, and prints every

@@ -4,11 +4,11 @@ import type { ToolExecution } from "../../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { Command } from "../command-line.ts";
+import { loadConfig } from "../config/load-config.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../exit-code.ts";
-import { loadConfig } from "../load-config.ts";
-import { toPrintableJson } from "../printable.ts";
-import { formatTable } from "../table.ts";
-import { print, type Terminal } from "../terminal.ts";
+import { toPrintableJson } from "../terminal/printable.ts";
+import { formatTable } from "../terminal/table.ts";
+import { print, type Terminal } from "../terminal/terminal.ts";
 import { type Input, readInput } from "./read-message.ts";
 
 type DispatchCommand = Extract<Command, { name: "dispatch" }>;

@@ -14,8 +14,8 @@ import { detectMessageFormats, detectStreamFormats } from "../../protocols/parsi
 import { ProtocolError } from "../../protocols/parsing/protocol-error.ts";
 import type { Protocol } from "../../protocols/protocol.ts";
 import { EventParser } from "../../protocols/streaming/event-parser.ts";
-import { InputError } from "../input-error.ts";
-import type { Terminal } from "../terminal.ts";
+import { InputError } from "../errors.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 const MAX_BYTES = 64 * 1_024 * 1_024;
 

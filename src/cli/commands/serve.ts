@@ -4,10 +4,10 @@ import { LISTEN_FORM, parseListenAddress } from "../../executor/http/listen-addr
 import { ListenError } from "../../executor/listen-error.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { type Command, UsageError } from "../command-line.ts";
+import { loadConfig } from "../config/load-config.ts";
+import { loadServer } from "../config/load-server.ts";
 import { EXIT_OK, type ExitCode } from "../exit-code.ts";
-import { loadConfig } from "../load-config.ts";
-import { loadServer } from "../serve-config.ts";
-import { print, type Terminal } from "../terminal.ts";
+import { print, type Terminal } from "../terminal/terminal.ts";
 import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
 
 /**

@@ -6,7 +6,7 @@ import { GUEST_CALL } from "../../../sandboxes/wasm/exports/guest-interface.ts";
 import { type ComponentTool, componentTools } from "../../../sandboxes/wasm/tools/component-tools.ts";
 import { type InspectedImport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
 import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
-import { listNames, shorten } from "../../tool/bounded-text.ts";
+import { listNames, shorten } from "../../terminal/bounded-text.ts";
 import { isChosen, whyNone } from "./component-tool.ts";
 
 /** What there is to say of a tool's file. */

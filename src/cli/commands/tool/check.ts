@@ -1,8 +1,8 @@
 import { dirname, join } from "node:path";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../../exit-code.ts";
-import { toPrintable } from "../../printable.ts";
-import { print, type Terminal } from "../../terminal.ts";
+import { toPrintable } from "../../terminal/printable.ts";
+import { print, type Terminal } from "../../terminal/terminal.ts";
 import { isComponentFile } from "../../tool/is-component-file.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 import { checkComponent } from "./check-component.ts";

@@ -5,7 +5,7 @@ import {
   componentTools,
 } from "../../../sandboxes/wasm/tools/component-tools.ts";
 import { UsageError } from "../../command-line.ts";
-import { listNames, shorten } from "../../tool/bounded-text.ts";
+import { listNames, shorten } from "../../terminal/bounded-text.ts";
 
 /** How the user names a tool of a component. */
 export interface ToolChoice {

@@ -1,9 +1,9 @@
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import { type InspectedExport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
 import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode } from "../../exit-code.ts";
-import { toPrintable, toPrintableJson } from "../../printable.ts";
-import { print, type Terminal } from "../../terminal.ts";
-import { shorten } from "../../tool/bounded-text.ts";
+import { shorten } from "../../terminal/bounded-text.ts";
+import { toPrintable, toPrintableJson } from "../../terminal/printable.ts";
+import { print, type Terminal } from "../../terminal/terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 
 /** Characters of JSON text: of one export, and of all together. */

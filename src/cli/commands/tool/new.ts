@@ -2,8 +2,8 @@ import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode } from "../../exit-code.ts";
 import { PACKAGE_FOLDER } from "../../package-folder.ts";
-import { toPrintable } from "../../printable.ts";
-import { print, type Terminal } from "../../terminal.ts";
+import { toPrintable } from "../../terminal/printable.ts";
+import { print, type Terminal } from "../../terminal/terminal.ts";
 import type { Language, ToolCommand } from "../../tool-command.ts";
 
 /** The examples that new projects are copies of, and their files. */

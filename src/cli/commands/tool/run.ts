@@ -18,9 +18,9 @@ import {
   EXIT_TOOL_FAILED,
   type ExitCode,
 } from "../../exit-code.ts";
-import { toPrintable, toPrintableJson } from "../../printable.ts";
-import { print, type Terminal } from "../../terminal.ts";
-import { shorten } from "../../tool/bounded-text.ts";
+import { shorten } from "../../terminal/bounded-text.ts";
+import { toPrintable, toPrintableJson } from "../../terminal/printable.ts";
+import { print, type Terminal } from "../../terminal/terminal.ts";
 import { isComponentFile } from "../../tool/is-component-file.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 import { componentTool } from "./component-tool.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { formatTable } from "../../src/cli/table.ts";
-import { textWidth } from "../../src/cli/text-width.ts";
-import { createExecution, NOTHING_RAN, type ToolExecution } from "../../src/engine/call/execution.ts";
+import { formatTable } from "../../../src/cli/terminal/table.ts";
+import { textWidth } from "../../../src/cli/terminal/text-width.ts";
+import { createExecution, NOTHING_RAN, type ToolExecution } from "../../../src/engine/call/execution.ts";
 
 function execution(callId: string, toolName: string, output: string, failed = false): ToolExecution {
   return createExecution(

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
-import type { Problem } from "../config/problem.ts";
-import type { ConfigPath, ConfigSource } from "../config/source.ts";
-import type { JsonObject } from "../json/value.ts";
-import { pathBeside } from "./beside.ts";
+import type { Problem } from "../../config/problem.ts";
+import type { ConfigPath, ConfigSource } from "../../config/source.ts";
+import type { JsonObject } from "../../json/value.ts";
+import { pathBeside } from "./config-path.ts";
 
 /** Where a token is: a file, or the name of an environment variable. It never stands in a config itself. */
 export interface TokenEntry {

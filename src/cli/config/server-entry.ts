@@ -1,8 +1,8 @@
-import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../base/units.ts";
-import { compileShape, type Flaw, type Shape } from "../config/shape.ts";
-import { DEFAULT_LIMITS, type ExecutorLimits } from "../executor/load/limits.ts";
-import type { JsonObject } from "../json/value.ts";
-import { formatDuration, MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
+import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../../base/units.ts";
+import { compileShape, type Flaw, type Shape } from "../../config/shape.ts";
+import { DEFAULT_LIMITS, type ExecutorLimits } from "../../executor/load/limits.ts";
+import type { JsonObject } from "../../json/value.ts";
+import { formatDuration, MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
 import { TOKEN, type TokenEntry } from "./token.ts";
 
 const TEXT: JsonObject = { type: "string", minLength: 1 };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { fitText, textWidth } from "../../src/cli/text-width.ts";
+import { fitText, textWidth } from "../../../src/cli/terminal/text-width.ts";
 
 test.each([
   ["plain", 5],

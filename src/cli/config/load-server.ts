@@ -1,12 +1,12 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import type { Problem } from "../config/problem.ts";
-import type { Flaw } from "../config/shape.ts";
-import type { ConfigPath, ConfigSource } from "../config/source.ts";
-import type { ExecutorOptions } from "../executor/executor.ts";
-import { MIN_TOKEN_LENGTH } from "../executor/http/authentication.ts";
-import { LISTEN_FORM, parseListenAddress } from "../executor/http/listen-address.ts";
-import { absolutePathBeside } from "./beside.ts";
-import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./serve-shape.ts";
+import type { Problem } from "../../config/problem.ts";
+import type { Flaw } from "../../config/shape.ts";
+import type { ConfigPath, ConfigSource } from "../../config/source.ts";
+import type { ExecutorOptions } from "../../executor/executor.ts";
+import { MIN_TOKEN_LENGTH } from "../../executor/http/authentication.ts";
+import { LISTEN_FORM, parseListenAddress } from "../../executor/http/listen-address.ts";
+import { absolutePathBeside } from "./config-path.ts";
+import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./server-entry.ts";
 import { readTextBeside, readToken } from "./token.ts";
 
 /** What a config says of its server. */

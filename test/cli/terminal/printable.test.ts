@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { toPrintable, toPrintableJson } from "../../src/cli/printable.ts";
+import { toPrintable, toPrintableJson } from "../../../src/cli/terminal/printable.ts";
 
 test.each([
   ["escape sequences", "\u001b[2J", "\\u001b[2J"],

@@ -1,14 +1,14 @@
-import { ConfigError, type Problem } from "../config/problem.ts";
-import { readConfigFile } from "../config/read-file.ts";
-import type { ConfigPath, ConfigSource } from "../config/source.ts";
-import { ToolRegistrationError, ToolRegistry } from "../engine/registry.ts";
-import type { Tool } from "../engine/tool.ts";
-import type { RuntimePolicy } from "../policy/policy.ts";
-import type { SandboxesOptions } from "../sandboxes/open-sandboxes.ts";
-import { CONFIG_SHAPE } from "./config-shape.ts";
+import { ConfigError, type Problem } from "../../config/problem.ts";
+import { readConfigFile } from "../../config/read-file.ts";
+import type { ConfigPath, ConfigSource } from "../../config/source.ts";
+import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
+import type { Tool } from "../../engine/tool.ts";
+import type { RuntimePolicy } from "../../policy/policy.ts";
+import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { loadPolicy } from "./load-policy.ts";
+import { loadSandboxOptions } from "./load-sandboxes.ts";
 import { loadTool } from "./load-tool.ts";
-import { loadSandboxOptions } from "./sandbox-options.ts";
+import { CONFIG_SHAPE } from "./tool-entry.ts";
 
 /** What `sandgate.yaml` says, as far as it could be loaded. */
 export interface Config {

@@ -1,12 +1,12 @@
-import { ConfigError, type Problem } from "../config/problem.ts";
-import type { ConfigSource } from "../config/source.ts";
-import type { ToolRegistry } from "../engine/registry.ts";
-import { isJsonObject } from "../json/value.ts";
-import { loadPolicyFile } from "../policy/file/load.ts";
-import { readPolicy } from "../policy/file/read.ts";
-import type { RuntimePolicy } from "../policy/policy.ts";
-import { sandboxesOf } from "../tool/implementations.ts";
-import { pathBeside } from "./beside.ts";
+import { ConfigError, type Problem } from "../../config/problem.ts";
+import type { ConfigSource } from "../../config/source.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
+import { isJsonObject } from "../../json/value.ts";
+import { loadPolicyFile } from "../../policy/file/load.ts";
+import { readPolicy } from "../../policy/file/read.ts";
+import type { RuntimePolicy } from "../../policy/policy.ts";
+import { sandboxesOf } from "../../tool/implementations.ts";
+import { pathBeside } from "./config-path.ts";
 
 /** A policy, unless it has errors, and what there is to say of it. */
 export interface PolicyResult {

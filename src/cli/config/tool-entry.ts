@@ -1,8 +1,8 @@
-import { compileShape, type Shape } from "../config/shape.ts";
-import type { JsonObject } from "../json/value.ts";
-import { DIALECTS, type DialectName } from "../schema/dialects/type-names.ts";
-import type { RemoteImplementation } from "../tool/remote-implementation.ts";
-import { SIDE_EFFECTS } from "../tool/side-effects.ts";
+import { compileShape, type Shape } from "../../config/shape.ts";
+import type { JsonObject } from "../../json/value.ts";
+import { DIALECTS, type DialectName } from "../../schema/dialects/type-names.ts";
+import type { RemoteImplementation } from "../../tool/remote-implementation.ts";
+import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 
 const TEXT: JsonObject = { type: "string", minLength: 1 };
 

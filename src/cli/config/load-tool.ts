@@ -1,15 +1,15 @@
-import { ConfigError, type Problem } from "../config/problem.ts";
-import { readConfigFile } from "../config/read-file.ts";
-import type { ConfigPath, ConfigSource } from "../config/source.ts";
-import type { Tool } from "../engine/tool.ts";
-import { isJsonObject, type JsonObject } from "../json/value.ts";
-import { parsePointer } from "../policy/json-pointer.ts";
-import { normalizeSchema } from "../schema/dialects/normalize.ts";
-import { SchemaError } from "../schema/schema-error.ts";
-import type { HostImplementation } from "../tool/host-implementation.ts";
-import { absolutePathBeside, pathBeside } from "./beside.ts";
-import { TOOL_SHAPE, type ToolEntry } from "./config-shape.ts";
+import { ConfigError, type Problem } from "../../config/problem.ts";
+import { readConfigFile } from "../../config/read-file.ts";
+import type { ConfigPath, ConfigSource } from "../../config/source.ts";
+import type { Tool } from "../../engine/tool.ts";
+import { isJsonObject, type JsonObject } from "../../json/value.ts";
+import { parsePointer } from "../../policy/json-pointer.ts";
+import { normalizeSchema } from "../../schema/dialects/normalize.ts";
+import { SchemaError } from "../../schema/schema-error.ts";
+import type { HostImplementation } from "../../tool/host-implementation.ts";
+import { absolutePathBeside, pathBeside } from "./config-path.ts";
 import { loadExport } from "./load-export.ts";
+import { TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
 
 /**
  * Makes a tool of an entry of the config: reads its schema, loads its host function. Nothing else runs.

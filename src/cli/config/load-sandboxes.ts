@@ -1,15 +1,15 @@
-import type { Problem } from "../config/problem.ts";
-import { compileShape, type Shape } from "../config/shape.ts";
-import type { ConfigSource } from "../config/source.ts";
-import type { JsonObject } from "../json/value.ts";
-import { MemoryKeyValue, type MemoryKeyValueOptions } from "../key-value/memory-key-value.ts";
-import { MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
-import type { SandboxesOptions } from "../sandboxes/open-sandboxes.ts";
+import type { Problem } from "../../config/problem.ts";
+import { compileShape, type Shape } from "../../config/shape.ts";
+import type { ConfigSource } from "../../config/source.ts";
+import type { JsonObject } from "../../json/value.ts";
+import { MemoryKeyValue, type MemoryKeyValueOptions } from "../../key-value/memory-key-value.ts";
+import { MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
+import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import {
   checkCredentials,
   type ExecutorCredentials,
-} from "../sandboxes/remote/executor-client/credentials.ts";
-import { absolutePathBeside } from "./beside.ts";
+} from "../../sandboxes/remote/executor-client/credentials.ts";
+import { absolutePathBeside } from "./config-path.ts";
 import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
 
 const TEXT: JsonObject = { type: "string", minLength: 1 };
