@@ -2,7 +2,7 @@ import type { ViteUserConfig } from "vitest/config";
 
 const config: ViteUserConfig = {
   // Examples and documents import the package by its name; the tests test the sources.
-  resolve: { alias: { sandgate: `${import.meta.dirname}/src/index.ts` } },
+  resolve: { alias: { sandgate: `${import.meta.dirname}/src/entry/index.ts` } },
   test: {
     include: ["test/**/*.test.ts"],
     testTimeout: 20_000,

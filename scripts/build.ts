@@ -39,9 +39,9 @@ const output: OutputOptions = {
 rmSync("dist", { recursive: true, force: true });
 await build({
   ...input,
-  input: { index: "src/index.ts", "cli/main": "src/cli/main.ts" },
+  input: { "entry/index": "src/entry/index.ts", "cli/main": "src/cli/main.ts" },
   // With all that it imports.
-  output: { ...output, codeSplitting: { groups: [{ name: "core", test: /\/src\/index\.ts$/ }] } },
+  output: { ...output, codeSplitting: { groups: [{ name: "core", test: /\/src\/entry\/index\.ts$/ }] } },
 });
 for (const name of ALONE) {
   await build({ ...input, input: { [name]: `src/${name}.ts` }, output: { ...output, codeSplitting: false } });

@@ -5,8 +5,8 @@ const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
 /** Why what is built is not what the sources say; `undefined` when it is. */
 export function whyNotBuilt(): string | undefined {
-  if (!existsSync(`${ROOT}dist/index.js`)) return "the package is not built: npm run build";
-  const builtAt = statSync(`${ROOT}dist/index.js`).mtimeMs;
+  if (!existsSync(`${ROOT}dist/entry/index.js`)) return "the package is not built: npm run build";
+  const builtAt = statSync(`${ROOT}dist/entry/index.js`).mtimeMs;
   const sources = globSync("src/**/*.ts", { cwd: ROOT });
   const newer = sources.find((path) => statSync(`${ROOT}${path}`).mtimeMs > builtAt);
   return newer === undefined ? undefined : `dist is older than ${newer}: npm run build`;

@@ -15,7 +15,7 @@ const hooks = registerHooks({
 });
 const { allow, defineTool, openSandboxes, ToolDispatchEngine, ToolRegistry } = await import("sandgate");
 hooks.deregister();
-assert.deepEqual(loaded, ["index.js", "chunks/core.js"]);
+assert.deepEqual(loaded, ["entry/index.js", "chunks/core.js"]);
 
 const endpoint = createServer((_request, response) => response.end('"endpoint"'));
 await new Promise((listening) => endpoint.listen(0, "127.0.0.1", listening));

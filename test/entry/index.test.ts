@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
-const INDEX = resolve(import.meta.dirname, "../src/index.ts");
+const INDEX = resolve(import.meta.dirname, "../../src/entry/index.ts");
 
 /** The packages that a fresh process has loaded after it ran some code. */
 async function packagesLoadedBy(code: string): Promise<readonly string[]> {
