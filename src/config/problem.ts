@@ -1,5 +1,5 @@
 /** Something in a configuration file that the operator should know of, and where it stands. */
-export interface Problem {
+export interface ConfigProblem {
   /** The file as the operator named it. */
   readonly file: string;
   /** Counted from 1. */
@@ -16,9 +16,9 @@ export interface Problem {
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   /** Every problem that was found, warnings included. */
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ConfigProblem[];
 
-  constructor(problems: readonly Problem[]) {
+  constructor(problems: readonly ConfigProblem[]) {
     super(problems.map(formatProblem).join("\n"));
     this.problems = Object.freeze([...problems]);
   }
@@ -29,7 +29,7 @@ const MAX_MESSAGE_LENGTH = 500;
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 /** Writes a problem as `file:line:column: message`, in one printable line; a warning says that it is one. */
-export function formatProblem({ file, line, column, severity, message }: Problem): string {
+export function formatProblem({ file, line, column, severity, message }: ConfigProblem): string {
   const text = severity === "warning" ? `warning: ${message}` : message;
   const cut = text.length <= MAX_MESSAGE_LENGTH ? text : `${text.slice(0, MAX_MESSAGE_LENGTH)}…`;
   return `${file}:${line}:${column}: ${cut}`.replace(UNPRINTABLE, "\ufffd");

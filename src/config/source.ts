@@ -1,6 +1,6 @@
 import { LineCounter, parseDocument } from "yaml";
 import type { JsonValue } from "../json/value.ts";
-import { ConfigError, type Problem } from "./problem.ts";
+import { ConfigError, type ConfigProblem } from "./problem.ts";
 import type { Shape } from "./shape.ts";
 import { type LocatedValue, TreeReader } from "./tree.ts";
 
@@ -83,16 +83,16 @@ export class ConfigSource {
   problem(
     path: ConfigPath,
     message: string,
-    severity: Problem["severity"] = "error",
+    severity: ConfigProblem["severity"] = "error",
     at: "key" | "value" = "value",
-  ): Problem {
+  ): ConfigProblem {
     const { found, node } = this.#find(path);
     const offset = found && at === "key" ? node.keyOffset : node.offset;
     return locate(this.file, this.#lines, offset, message, severity);
   }
 
   /** Holds the value at a path (default: the whole) against a shape; returns every problem. */
-  check(shape: Shape, path: ConfigPath = []): Problem[] {
+  check(shape: Shape, path: ConfigPath = []): ConfigProblem[] {
     const value = this.at(path);
     if (value === undefined) return [this.problem(path, `'${path.join(".")}' is missing`)];
     return shape(value).map((flaw) => this.problem([...path, ...flaw.path], flaw.message, "error", flaw.at));
@@ -114,8 +114,8 @@ function locate(
   lines: LineCounter,
   offset: number,
   message: string,
-  severity: Problem["severity"],
-): Problem {
+  severity: ConfigProblem["severity"],
+): ConfigProblem {
   const { line, col } = lines.linePos(offset);
   return Object.freeze({ file, line: Math.max(line, 1), column: Math.max(col, 1), severity, message });
 }

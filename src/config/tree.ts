@@ -10,7 +10,7 @@ import {
   type YAMLSeq,
 } from "yaml";
 import { type JsonValue, MAX_DEPTH } from "../json/value.ts";
-import { ConfigError, type Problem } from "./problem.ts";
+import { ConfigError, type ConfigProblem } from "./problem.ts";
 
 /** A value of a file, and where it stands. Offsets are UTF-16 code units from the start of the text. */
 export interface LocatedValue {
@@ -33,15 +33,15 @@ const NO_MEMBERS: ReadonlyMap<string, LocatedValue> = new Map();
  */
 export class TreeReader {
   /** What could not be read so far. */
-  readonly problems: Problem[] = [];
-  readonly #problemAt: (offset: number, message: string) => Problem;
+  readonly problems: ConfigProblem[] = [];
+  readonly #problemAt: (offset: number, message: string) => ConfigProblem;
   readonly #anchors = new Map<string, Node>();
   /** Nodes that set their anchor: one that is read again through an alias does not set it again. */
   readonly #anchored = new Set<Node>();
   readonly #targets = new Map<Alias, Node>();
   #values = 0;
 
-  constructor(problemAt: (offset: number, message: string) => Problem) {
+  constructor(problemAt: (offset: number, message: string) => ConfigProblem) {
     this.#problemAt = problemAt;
   }
 

@@ -1,4 +1,4 @@
-export { ConfigError, type Problem } from "../config/problem.ts";
+export { ConfigError, type ConfigProblem } from "../config/problem.ts";
 export type { Resolve } from "../egress/connections/checked-lookup.ts";
 export type { EgressOptions } from "../egress/egress.ts";
 export type { ToolCall } from "../engine/call/call.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { ConfigError, formatProblem, type Problem } from "../../src/config/problem.ts";
+import { ConfigError, type ConfigProblem, formatProblem } from "../../src/config/problem.ts";
 
-const PROBLEM: Problem = { file: "a.yaml", line: 2, column: 3, severity: "error", message: "is wrong" };
+const PROBLEM: ConfigProblem = { file: "a.yaml", line: 2, column: 3, severity: "error", message: "is wrong" };
 
 test("a problem reads as file, line, column and message", () => {
   expect(formatProblem(PROBLEM)).toBe("a.yaml:2:3: is wrong");

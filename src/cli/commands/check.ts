@@ -1,4 +1,4 @@
-import { formatProblem, type Problem } from "../../config/problem.ts";
+import { type ConfigProblem, formatProblem } from "../../config/problem.ts";
 import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { WorkerImplementation } from "../../tool/host-implementation.ts";
 import { sandboxesOf } from "../../tool/implementations.ts";
@@ -36,9 +36,9 @@ export async function check(
   return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
 }
 
-async function prepareTools(config: Config, { signal }: Terminal): Promise<readonly Problem[]> {
+async function prepareTools(config: Config, { signal }: Terminal): Promise<readonly ConfigProblem[]> {
   await using sandboxes = await openSandboxes(config.sandboxOptions);
-  const problems: Problem[] = [];
+  const problems: ConfigProblem[] = [];
   for (const configured of config.tools) {
     if (signal?.aborted) break;
     problems.push(...(await prepareTool(configured, config, sandboxes)));
@@ -51,8 +51,8 @@ async function prepareTool(
   { tool, path }: ConfiguredTool,
   { source }: Config,
   sandboxes: Sandboxes,
-): Promise<readonly Problem[]> {
-  const problems: Problem[] = [];
+): Promise<readonly ConfigProblem[]> {
+  const problems: ConfigProblem[] = [];
   for (const mode of sandboxesOf(tool)) {
     try {
       const sandbox = await sandboxes.route(mode);
@@ -77,7 +77,7 @@ function messageOf(thrown: unknown): string {
 }
 
 /** By file and position, so that the operator can go through a file from its top. */
-function byPosition(a: Problem, b: Problem): number {
+function byPosition(a: ConfigProblem, b: ConfigProblem): number {
   return a.file.localeCompare(b.file) || a.line - b.line || a.column - b.column;
 }
 

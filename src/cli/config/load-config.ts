@@ -1,4 +1,4 @@
-import { ConfigError, type Problem } from "../../config/problem.ts";
+import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import { readConfigFile } from "../../config/read-file.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
@@ -14,7 +14,7 @@ import { CONFIG_SHAPE } from "./tool-entry.ts";
 export interface Config {
   readonly source: ConfigSource;
   /** Errors keep the config from being used; warnings do not. */
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ConfigProblem[];
   /** How many tools the file names. */
   readonly toolCount: number;
   /** Those that are registered. */
@@ -60,7 +60,7 @@ export async function loadConfig(file: string): Promise<Config> {
   return { source, problems, toolCount, tools, registry, policy, sandboxOptions };
 }
 
-function problemsOf(error: unknown, source: ConfigSource, path: ConfigPath): readonly Problem[] {
+function problemsOf(error: unknown, source: ConfigSource, path: ConfigPath): readonly ConfigProblem[] {
   if (error instanceof ConfigError) return error.problems;
   if (!(error instanceof ToolRegistrationError)) throw error;
   return error.reasons.map((reason) => source.problem(path, reason));

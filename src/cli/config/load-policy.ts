@@ -1,4 +1,4 @@
-import { ConfigError, type Problem } from "../../config/problem.ts";
+import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { isJsonObject } from "../../json/value.ts";
@@ -11,7 +11,7 @@ import { pathBeside } from "./config-path.ts";
 /** A policy, unless it has errors, and what there is to say of it. */
 export interface PolicyResult {
   readonly policy: RuntimePolicy | undefined;
-  readonly problems: readonly Problem[];
+  readonly problems: readonly ConfigProblem[];
 }
 
 /** Loads the `policy` of a config, which stands there or in a file of its own, and holds it against the tools. */

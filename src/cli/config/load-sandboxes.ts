@@ -1,4 +1,4 @@
-import type { Problem } from "../../config/problem.ts";
+import type { ConfigProblem } from "../../config/problem.ts";
 import { compileShape, type Shape } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
@@ -61,7 +61,7 @@ interface RemoteEntry {
  */
 export async function loadSandboxOptions(
   source: ConfigSource,
-  problems: Problem[],
+  problems: ConfigProblem[],
 ): Promise<SandboxesOptions> {
   if (source.at(["sandboxes"]) === undefined) return {};
   const flaws = source.check(SANDBOXES_SHAPE, ["sandboxes"]);
@@ -80,7 +80,7 @@ export async function loadSandboxOptions(
 async function loadCredentials(
   { signingKey: file, keyId, token: tokenEntry }: RemoteEntry,
   source: ConfigSource,
-  problems: Problem[],
+  problems: ConfigProblem[],
 ): Promise<ExecutorCredentials> {
   const path = ["sandboxes", "remote"];
   const signingKey = file && (await readTextBeside(file, source, [...path, "signingKey"], problems));

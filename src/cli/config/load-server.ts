@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import type { Problem } from "../../config/problem.ts";
+import type { ConfigProblem } from "../../config/problem.ts";
 import type { Flaw } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { ExecutorOptions } from "../../executor/executor.ts";
@@ -24,7 +24,7 @@ const DEFAULT_LISTEN = "127.0.0.1:7420";
  *
  * @param problems Gets what is wrong with it.
  */
-export async function loadServer(source: ConfigSource, problems: Problem[]): Promise<ServerConfig> {
+export async function loadServer(source: ConfigSource, problems: ConfigProblem[]): Promise<ServerConfig> {
   const byDefault = { options: { listen: DEFAULT_LISTEN }, dropsNetwork: false };
   if (source.at(["server"]) === undefined) return byDefault;
   const flaws = source.check(SERVER_SHAPE, ["server"]);
@@ -47,9 +47,9 @@ export async function loadServer(source: ConfigSource, problems: Problem[]): Pro
 class ServerReader {
   readonly #source: ConfigSource;
   readonly #entry: ServerEntry;
-  readonly #problems: Problem[];
+  readonly #problems: ConfigProblem[];
 
-  constructor(source: ConfigSource, entry: ServerEntry, problems: Problem[]) {
+  constructor(source: ConfigSource, entry: ServerEntry, problems: ConfigProblem[]) {
     this.#source = source;
     this.#entry = entry;
     this.#problems = problems;

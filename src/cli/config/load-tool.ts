@@ -1,4 +1,4 @@
-import { ConfigError, type Problem } from "../../config/problem.ts";
+import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import { readConfigFile } from "../../config/read-file.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { Tool } from "../../engine/tool.ts";
@@ -17,7 +17,7 @@ import { TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
  * @throws {ConfigError} with every problem of the entry.
  */
 export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<Tool> {
-  const problems: Problem[] = source.check(TOOL_SHAPE, path);
+  const problems: ConfigProblem[] = source.check(TOOL_SHAPE, path);
   if (problems.length > 0) throw new ConfigError(problems);
   const entry = source.at(path) as unknown as ToolEntry;
   const absolute = (relative: string): string => absolutePathBeside(source.file, relative);
@@ -95,7 +95,7 @@ async function loadHost(
 }
 
 /** The result of a step; its problems join the others. */
-async function collect<T>(problems: Problem[], step: () => Promise<T>): Promise<T | undefined> {
+async function collect<T>(problems: ConfigProblem[], step: () => Promise<T>): Promise<T | undefined> {
   try {
     return await step();
   } catch (error) {

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { Problem } from "../../config/problem.ts";
+import type { ConfigProblem } from "../../config/problem.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { pathBeside } from "./config-path.ts";
@@ -29,7 +29,7 @@ export async function readToken(
   { file, env }: TokenEntry,
   source: ConfigSource,
   path: ConfigPath,
-  problems: Problem[],
+  problems: ConfigProblem[],
 ): Promise<string | undefined> {
   if (file !== undefined) return (await readTextBeside(file, source, [...path, "file"], problems))?.trim();
   const token = process.env[env ?? ""];
@@ -44,7 +44,7 @@ export async function readTextBeside(
   file: string,
   source: ConfigSource,
   path: ConfigPath,
-  problems: Problem[],
+  problems: ConfigProblem[],
 ): Promise<string | undefined> {
   try {
     return await readFile(pathBeside(source.file, file), "utf8");

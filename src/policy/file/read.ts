@@ -1,5 +1,5 @@
 import { dirname, resolve } from "node:path";
-import { ConfigError, type Problem } from "../../config/problem.ts";
+import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import type { Flaw } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
@@ -15,7 +15,7 @@ import { readLimits, type WrittenLimits } from "./written-limits.ts";
 export interface LoadedPolicy {
   readonly policy: RulePolicy;
   /** In the order of the file. */
-  readonly warnings: readonly Problem[];
+  readonly warnings: readonly ConfigProblem[];
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Problem } from "../../config/problem.ts";
+import type { ConfigProblem } from "../../config/problem.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { suggest } from "../../config/suggest.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
@@ -32,14 +32,14 @@ export function checkAgainstTools(
   tools: readonly PolicyTool[],
   source: ConfigSource,
   path: ConfigPath,
-): readonly Problem[] {
+): readonly ConfigProblem[] {
   const checks = new PolicyChecks(source, path, tools);
   checks.check(rules);
   return checks.problems;
 }
 
 class PolicyChecks {
-  readonly problems: Problem[] = [];
+  readonly problems: ConfigProblem[] = [];
   readonly #source: ConfigSource;
   readonly #path: ConfigPath;
   readonly #tools: readonly PolicyTool[];
