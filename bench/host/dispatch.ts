@@ -7,7 +7,7 @@ import {
   type GrantOptions,
   type JsonObject,
   openSandboxes,
-  type Rule,
+  type PolicyRule,
   RulePolicy,
   type RuntimePolicy,
   ToolDispatchEngine,
@@ -56,7 +56,7 @@ export function listened(listener: Parameters<EventStream["on"]>[0]): EventStrea
 
 /** As many rules as asked, as a team would write them; four concern the tool, two of those look at arguments. */
 export function rulePolicy(count = 20, limits: GrantOptions["limits"] = {}): RulePolicy {
-  const own: readonly Rule[] = [
+  const own: readonly PolicyRule[] = [
     { tools: ["*"], effect: "allow", sandboxes: ["host", "quickjs"], limits },
     { tools: ["read"], effect: "allow", when: { "/follow": { equals: false } }, sandboxes: ["host"] },
     { tools: ["read*"], effect: "deny", when: { "/path": { prefix: "/etc/" } } },
@@ -64,7 +64,7 @@ export function rulePolicy(count = 20, limits: GrantOptions["limits"] = {}): Rul
   ];
   const others = Array.from(
     { length: Math.max(0, count - own.length) },
-    (_, i): Rule => ({ tools: [`other_${i}`, `team_${i}_*`], effect: "allow", sandboxes: ["host"] }),
+    (_, i): PolicyRule => ({ tools: [`other_${i}`, `team_${i}_*`], effect: "allow", sandboxes: ["host"] }),
   );
   return new RulePolicy({ rules: count < own.length ? own.slice(0, count) : [...others, ...own] });
 }

@@ -1,9 +1,9 @@
 import {
   allow,
-  type Decision,
   type DispatchContext,
   defineTool,
   openSandboxes,
+  type PolicyDecision,
   type Sandboxes,
   ToolRegistry,
 } from "sandgate";
@@ -39,7 +39,7 @@ export async function openMixedTools(): Promise<MixedTools> {
       remote: { http: { method: "POST", url: `${server.origin}/arguments` } },
     }),
   ];
-  const decisions: Record<string, Decision> = {
+  const decisions: Record<string, PolicyDecision> = {
     host: allow({ sandbox: "host", limits }),
     worker: allow({ sandbox: "host", limits }),
     quickjs: allow({ sandbox: "quickjs", limits }),

@@ -1,8 +1,8 @@
-import type { Decision, PolicyRequest, RuntimePolicy } from "sandgate";
+import type { PolicyDecision, PolicyRequest, RuntimePolicy } from "sandgate";
 
 /** Runs what has no side effects where its author prefers, the rest only isolated, and destroys nothing. */
 export class CarefulPolicy implements RuntimePolicy {
-  check({ tool }: PolicyRequest): Decision {
+  check({ tool }: PolicyRequest): PolicyDecision {
     if (tool.sideEffects === "destructive") return { decision: "deny", reason: "nothing is destroyed here" };
     const accepted = tool.sandboxes.filter((mode) => tool.sideEffects === "none" || mode !== "host");
     const [sandbox] = accepted;

@@ -1,4 +1,4 @@
-import { allow, type Decision, type RuntimePolicy } from "./policy.ts";
+import { allow, type PolicyDecision, type RuntimePolicy } from "./policy.ts";
 
 const ON_THE_HOST = allow({ sandbox: "host" });
 
@@ -7,7 +7,7 @@ const ON_THE_HOST = allow({ sandbox: "host" });
  * has no host implementation fails with `sandbox_unavailable`.
  */
 export class HostPolicy implements RuntimePolicy {
-  check(): Decision {
+  check(): PolicyDecision {
     return ON_THE_HOST;
   }
 }

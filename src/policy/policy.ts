@@ -12,7 +12,7 @@ import { checkLimits, type ResourceLimits } from "./grant/limits.ts";
  */
 export interface RuntimePolicy {
   /** Decides on one call, after its arguments were validated and before anything runs. */
-  check(request: PolicyRequest): Decision | Promise<Decision>;
+  check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision>;
 }
 
 /** What a policy knows of a call. Frozen. */
@@ -41,7 +41,7 @@ export interface PolicySubject {
  * A policy's answer. `reason` and `question` are for the operator: they go to events, never to the model.
  * An `ask` is a denial where there is nobody to ask.
  */
-export type Decision =
+export type PolicyDecision =
   | { readonly decision: "allow"; readonly grant: ExecutionGrant }
   | { readonly decision: "deny"; readonly reason: string }
   | { readonly decision: "ask"; readonly question: string };
@@ -90,16 +90,16 @@ export function checkGrant(grant: GrantOptions): ExecutionGrant {
  *
  * @throws {TypeError} as {@link checkGrant}.
  */
-export function allow(grant: GrantOptions): Decision {
+export function allow(grant: GrantOptions): PolicyDecision {
   return Object.freeze({ decision: "allow", grant: checkGrant(grant) });
 }
 
 /** The decision to refuse a call. Frozen. The reason goes to events, never to the model. */
-export function deny(reason: string): Decision {
+export function deny(reason: string): PolicyDecision {
   return Object.freeze({ decision: "deny", reason });
 }
 
 /** The decision, frozen, to have a person confirm a call first. */
-export function ask(question: string): Decision {
+export function ask(question: string): PolicyDecision {
   return Object.freeze({ decision: "ask", question });
 }

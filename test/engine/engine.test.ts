@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { allow, ask, type Decision, deny } from "../../src/policy/policy.ts";
+import { allow, ask, deny, type PolicyDecision } from "../../src/policy/policy.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";
 
@@ -148,7 +148,7 @@ describe("policies", () => {
     const tool = hostTool(() => {
       ran = true;
     });
-    const policy = { check: check as () => Decision };
+    const policy = { check: check as () => PolicyDecision };
     const { error } = await dispatchTool(await contextFor([tool], { policy, decisionTimeoutMs: 20 }));
     expect(error).toMatchObject({ code: "permission_denied", effect: "none" });
     expect(error?.message).toBe("Permission denied: the policy could not decide on tool 'tool'");
@@ -353,7 +353,7 @@ describe("calls", () => {
 
   test("that are cancelled while the policy thinks run nothing", async () => {
     const cancel = new AbortController();
-    const policy = { check: () => new Promise<Decision>(() => {}) };
+    const policy = { check: () => new Promise<PolicyDecision>(() => {}) };
     const running = dispatchTool(await contextFor([echo], { policy, signal: cancel.signal }));
     cancel.abort();
     expect((await running).error).toMatchObject({ code: "cancelled", effect: "none" });

@@ -3,7 +3,12 @@ import type { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
-import { checkGrant, type Decision, type ExecutionGrant, type PolicyRequest } from "../../policy/policy.ts";
+import {
+  checkGrant,
+  type ExecutionGrant,
+  type PolicyDecision,
+  type PolicyRequest,
+} from "../../policy/policy.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { ToolCall } from "../call/call.ts";
 import type { DispatchContext } from "../call/context.ts";
@@ -39,11 +44,11 @@ export function authorise(
 const QUESTION: Question<PolicyRequest, ExecutionGrant> = {
   to: "policy",
   ask: (request, { policy }) => policy.check(request),
-  read: (answer, tool) => readDecision(answer as Decision, tool),
+  read: (answer, tool) => readDecision(answer as PolicyDecision, tool),
 };
 
 /** @throws {Refusal} or {TypeError} unless the decision is a grant that is well-formed. */
-function readDecision(decision: Decision, tool: string): ExecutionGrant {
+function readDecision(decision: PolicyDecision, tool: string): ExecutionGrant {
   switch (decision?.decision) {
     case "allow":
       return checkGrant(decision.grant);

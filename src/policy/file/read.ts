@@ -4,7 +4,7 @@ import type { Flaw } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import type { Capabilities } from "../grant/capabilities.ts";
-import type { AllowedUse, AllowRule, AskRule, DenyRule, Rule } from "../rule/rule.ts";
+import type { AllowedUse, AllowRule, AskRule, DenyRule, PolicyRule } from "../rule/rule.ts";
 import { ruleFlaws } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
 import { policyFileShape } from "../rule/rule-shape.ts";
@@ -33,7 +33,7 @@ export function readPolicy(
   const flaws = [...policyFileShape(value)];
   // What is wrong with one rule does not keep the others from being checked.
   const written = soundPart(value, flaws);
-  const rules = written.rules.map(([index, rule]): [number, Rule] => [
+  const rules = written.rules.map(([index, rule]): [number, PolicyRule] => [
     index,
     rule.effect === "allow" ? readUse(rule, source.file, ["rules", String(index)], flaws) : rule,
   ]);

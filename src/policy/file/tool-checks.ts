@@ -7,7 +7,7 @@ import type { SideEffects } from "../../tool/side-effects.ts";
 import { parsePointer } from "../json-pointer.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
 import { RuleMatcher } from "../rule/compiled-rule.ts";
-import type { Condition, Rule } from "../rule/rule.ts";
+import type { PolicyRule, RuleCondition } from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
 import { findInSchema } from "./schema-path.ts";
 
@@ -28,7 +28,7 @@ export interface PolicyTool {
  * @param path Where the policy stands in the source.
  */
 export function checkAgainstTools(
-  rules: readonly (readonly [index: number, rule: Rule])[],
+  rules: readonly (readonly [index: number, rule: PolicyRule])[],
   tools: readonly PolicyTool[],
   source: ConfigSource,
   path: ConfigPath,
@@ -50,7 +50,7 @@ class PolicyChecks {
     this.#tools = tools;
   }
 
-  check(rules: readonly (readonly [index: number, rule: Rule])[]): void {
+  check(rules: readonly (readonly [index: number, rule: PolicyRule])[]): void {
     const denied = new Map<PolicyTool, string>();
     for (const [index, rule] of rules) {
       if (rule.effect !== "deny" || rule.when !== undefined) continue;
@@ -61,7 +61,7 @@ class PolicyChecks {
     for (const [index, rule] of rules) this.#checkRule(rule, index, denied);
   }
 
-  #checkRule(rule: Rule, index: number, denied: ReadonlyMap<PolicyTool, string>): void {
+  #checkRule(rule: PolicyRule, index: number, denied: ReadonlyMap<PolicyTool, string>): void {
     const path = ["rules", index];
     this.#checkNames(rule, path);
     const tools = this.#concerned(rule);
@@ -81,7 +81,7 @@ class PolicyChecks {
     }
   }
 
-  #checkNames(rule: Rule, path: ConfigPath): void {
+  #checkNames(rule: PolicyRule, path: ConfigPath): void {
     for (const [index, pattern] of rule.tools.entries()) {
       if (this.#tools.some(({ name }) => covers(pattern, name))) continue;
       const meant = suggest(
@@ -94,11 +94,11 @@ class PolicyChecks {
   }
 
   #checkCondition(
-    rule: Rule,
+    rule: PolicyRule,
     tools: readonly PolicyTool[],
     path: ConfigPath,
     pointer: string,
-    condition: Condition,
+    condition: RuleCondition,
   ): void {
     const places = tools.map((tool) => ({
       tool,
@@ -142,7 +142,7 @@ class PolicyChecks {
     }
   }
 
-  #concerned(rule: Rule): readonly PolicyTool[] {
+  #concerned(rule: PolicyRule): readonly PolicyTool[] {
     const matcher = new RuleMatcher({ ...rule, when: {} });
     return this.#tools.filter(({ name, sideEffects = "destructive" }) =>
       matcher.concerns({ name, sideEffects }),
@@ -163,7 +163,7 @@ function covers(pattern: string, name: string): boolean {
 }
 
 /** Says why a condition cannot be told of values of a schema, when the schema rules its type out. */
-function unfitType(condition: Condition, schema: JsonValue): string | undefined {
+function unfitType(condition: RuleCondition, schema: JsonValue): string | undefined {
   const type = isJsonObject(schema) ? schema["type"] : undefined;
   if (type === undefined) return undefined;
   const types = [type].flat();

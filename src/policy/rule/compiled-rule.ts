@@ -1,9 +1,9 @@
 import type { JsonValue } from "../../json/value.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import { compileNamePattern, type NamePattern } from "../match/name-pattern.ts";
-import { ask, type Decision, deny, type PolicySubject } from "../policy.ts";
+import { ask, deny, type PolicyDecision, type PolicySubject } from "../policy.ts";
 import { compileCondition, type InputTest, type Match } from "./condition.ts";
-import type { AllowedUse, Rule, RuleMatch } from "./rule.ts";
+import type { AllowedUse, PolicyRule, RuleMatch } from "./rule.ts";
 
 /** Which calls a rule is about, ready to be asked. */
 export class RuleMatcher {
@@ -47,8 +47,8 @@ export class RuleMatcher {
 /** A rule that denies or asks, and its answers. */
 export interface Restriction {
   readonly matcher: RuleMatcher;
-  readonly whenMatched: Decision;
-  readonly whenUnclear: Decision;
+  readonly whenMatched: PolicyDecision;
+  readonly whenUnclear: PolicyDecision;
 }
 
 /** A rule that allows. */
@@ -59,7 +59,7 @@ export interface Permission {
 }
 
 /** Compiles a rule that denies or asks. */
-export function compileRestriction(rule: Rule, name: string): Restriction {
+export function compileRestriction(rule: PolicyRule, name: string): Restriction {
   const [decide, verb] = rule.effect === "deny" ? [deny, "denies"] : [ask, "asks to confirm"];
   return {
     matcher: new RuleMatcher(rule),

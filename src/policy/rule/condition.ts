@@ -3,7 +3,7 @@ import type { JsonValue } from "../../json/value.ts";
 import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../json-pointer.ts";
 import { isAmbiguous } from "../match/ambiguous-text.ts";
 import { compileGlob } from "../match/glob.ts";
-import type { Condition } from "./rule.ts";
+import type { RuleCondition } from "./rule.ts";
 
 /** Whether something holds; `unclear` when that cannot be told. */
 export type Match = "yes" | "no" | "unclear";
@@ -24,7 +24,7 @@ export type InputTest = (input: JsonValue) => Match;
  *
  * @throws {SyntaxError} as `compileGlob`.
  */
-export function compileCondition(pointer: string, condition: Condition): InputTest {
+export function compileCondition(pointer: string, condition: RuleCondition): InputTest {
   const steps = parsePointer(pointer);
   const test = compileTest(condition);
   return (input) => {
@@ -34,7 +34,7 @@ export function compileCondition(pointer: string, condition: Condition): InputTe
   };
 }
 
-function compileTest(condition: Condition): (value: JsonValue) => Match {
+function compileTest(condition: RuleCondition): (value: JsonValue) => Match {
   if ("equals" in condition) {
     const { equals } = condition;
     return (value) => yesOrNo(equalJson(equals, value));

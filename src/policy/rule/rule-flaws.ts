@@ -1,10 +1,10 @@
 import type { Flaw } from "../../config/shape.ts";
 import { type Capabilities, checkCapabilities } from "../grant/capabilities.ts";
 import { compileGlob } from "../match/glob.ts";
-import type { AllowedUse, Condition, Rule } from "./rule.ts";
+import type { AllowedUse, PolicyRule, RuleCondition } from "./rule.ts";
 
 /** The name of a rule, given or by its place (from 0). */
-export function ruleName({ name }: Pick<Rule, "name">, index: number): string {
+export function ruleName({ name }: Pick<PolicyRule, "name">, index: number): string {
   return name ?? `rule ${index + 1}`;
 }
 
@@ -13,7 +13,7 @@ export function ruleName({ name }: Pick<Rule, "name">, index: number): string {
  * that contradict themselves.
  */
 export function ruleFlaws(
-  rules: Iterable<readonly [index: number, rule: Rule]>,
+  rules: Iterable<readonly [index: number, rule: PolicyRule]>,
   otherwise: "deny" | AllowedUse = "deny",
 ): Flaw[] {
   const names = new Map<string, number>();
@@ -42,7 +42,7 @@ function capabilityFlaws(path: readonly string[], capabilities: Capabilities = {
   }
 }
 
-function conditionFlaws(path: readonly string[], condition: Condition): Flaw[] {
+function conditionFlaws(path: readonly string[], condition: RuleCondition): Flaw[] {
   if ("range" in condition) {
     const { min, max } = condition.range;
     if (min === undefined || max === undefined || min <= max) return [];

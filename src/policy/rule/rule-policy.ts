@@ -8,14 +8,14 @@ import { strictestLimits } from "../grant/limits.ts";
 import { lookUp } from "../json-pointer.ts";
 import {
   allow,
-  type Decision,
   deny,
+  type PolicyDecision,
   type PolicyRequest,
   type PolicySubject,
   type RuntimePolicy,
 } from "../policy.ts";
 import { compileRestriction, type Permission, type Restriction, RuleMatcher } from "./compiled-rule.ts";
-import { Bindings } from "./decision-cache.ts";
+import { DecisionCache } from "./decision-cache.ts";
 import type { RulePolicyOptions } from "./rule.ts";
 import { ruleFlaws, ruleName } from "./rule-flaws.ts";
 import { policyShape } from "./rule-shape.ts";
@@ -37,7 +37,7 @@ interface ToolRules {
   /** Those of the permissions that look at the arguments; the others always match. */
   readonly conditional: readonly Permission[];
   /** What was decided before, by the conditional permissions that bind. */
-  readonly bindings: Bindings;
+  readonly bindings: DecisionCache;
 }
 
 /**
@@ -76,7 +76,7 @@ export class RulePolicy implements RuntimePolicy {
     }
   }
 
-  check({ tool, input }: PolicyRequest): Decision {
+  check({ tool, input }: PolicyRequest): PolicyDecision {
     const rules = this.#rulesOf(tool);
     const denial = findRestriction(rules.denials, input);
     if (denial !== undefined) return denial;
@@ -88,7 +88,7 @@ export class RulePolicy implements RuntimePolicy {
   }
 
   /** What the permissions that match come to; `undefined` when nothing allows the call. */
-  #permit(rules: ToolRules, tool: PolicySubject, input: JsonValue): Decision | undefined {
+  #permit(rules: ToolRules, tool: PolicySubject, input: JsonValue): PolicyDecision | undefined {
     const { permissions, conditional } = rules;
     let isAllowed = permissions.length > conditional.length;
     let binding = rules.bindings.none;
@@ -120,14 +120,14 @@ export class RulePolicy implements RuntimePolicy {
       questions: this.#questions.filter(concerns),
       permissions,
       conditional: permissions.filter(({ matcher }) => matcher.isConditional),
-      bindings: new Bindings(),
+      bindings: new DecisionCache(),
     };
     this.#toolRules.set(tool, rules);
     return rules;
   }
 }
 
-function findRestriction(restrictions: readonly Restriction[], input: JsonValue): Decision | undefined {
+function findRestriction(restrictions: readonly Restriction[], input: JsonValue): PolicyDecision | undefined {
   for (const { matcher, whenMatched, whenUnclear } of restrictions) {
     const match = matcher.match(input);
     if (match !== "no") return match === "yes" ? whenMatched : whenUnclear;
@@ -136,7 +136,7 @@ function findRestriction(restrictions: readonly Restriction[], input: JsonValue)
 }
 
 /** What permissions that all bind come to. */
-function combine(permissions: readonly Permission[], tool: PolicySubject): Decision {
+function combine(permissions: readonly Permission[], tool: PolicySubject): PolicyDecision {
   const names = permissions.map(({ name }) => `'${name}'`).join(", ");
   const [first, ...others] = permissions.map(({ use }) => use);
   const sandbox = first?.sandboxes.find(

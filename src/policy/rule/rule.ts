@@ -5,7 +5,7 @@ import type { Capabilities } from "../grant/capabilities.ts";
 import type { ResourceLimits } from "../grant/limits.ts";
 
 /** What is to be done with the calls that match, one of three ways. */
-export type Rule = AllowRule | DenyRule | AskRule;
+export type PolicyRule = AllowRule | DenyRule | AskRule;
 
 /** Which calls a rule is about. What is left out does not matter. */
 export interface RuleMatch {
@@ -16,7 +16,7 @@ export interface RuleMatch {
   /** The tool must be of one of these classes. */
   readonly sideEffects?: readonly SideEffects[];
   /** What must hold of the arguments, by JSON pointer (RFC 6901). All of it must hold. */
-  readonly when?: { readonly [pointer: string]: Condition };
+  readonly when?: { readonly [pointer: string]: RuleCondition };
 }
 
 /** Lets calls run. Where several of these match, all of them bind. */
@@ -48,7 +48,7 @@ export interface AllowedUse {
  * What must hold of one argument: exactly one of these. A condition that cannot tell, because the argument is
  * of another type or could be read in two ways, counts against the call: see `compileCondition`.
  */
-export type Condition =
+export type RuleCondition =
   | { /** The same JSON value. */ readonly equals: JsonValue }
   | { /** The same as one of these. */ readonly oneOf: readonly JsonValue[] }
   | {
@@ -69,7 +69,7 @@ export interface NumberRange {
 
 /** What a `RulePolicy` is made of. */
 export interface RulePolicyOptions {
-  readonly rules: readonly Rule[];
+  readonly rules: readonly PolicyRule[];
   /** What happens to a call that no rule matches. Default: `"deny"`. */
   readonly default?: "deny" | AllowedUse;
 }

@@ -7,9 +7,9 @@ import { defineTool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import {
   allow,
-  type Decision,
   deny,
   type GrantOptions,
+  type PolicyDecision,
   type PolicyRequest,
 } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
@@ -24,7 +24,7 @@ afterAll(() => sandboxes.close());
 interface Setting {
   readonly tools: Record<string, ToolImplementations | string>;
   /** By tool; default: all tools may be called. */
-  readonly grants?: Record<string, Partial<GrantOptions> | Decision>;
+  readonly grants?: Record<string, Partial<GrantOptions> | PolicyDecision>;
   readonly more?: Partial<DispatchContext>;
 }
 
@@ -42,7 +42,7 @@ async function run(
     );
   }
   const policy = {
-    check: ({ tool }: PolicyRequest): Decision => {
+    check: ({ tool }: PolicyRequest): PolicyDecision => {
       const grant = grants[tool.name] ?? {};
       if ("decision" in grant) return grant;
       return allow({

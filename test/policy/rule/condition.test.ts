@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { equalJson } from "../../../src/json/equal.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
 import { compileCondition, type Match } from "../../../src/policy/rule/condition.ts";
-import type { Condition } from "../../../src/policy/rule/rule.ts";
+import type { RuleCondition } from "../../../src/policy/rule/rule.ts";
 
-function match(condition: Condition, value: JsonValue): Match {
+function match(condition: RuleCondition, value: JsonValue): Match {
   return compileCondition("/a", condition)({ a: value });
 }
 

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
 import { LIMIT_NAMES } from "../../../src/policy/grant/limits.ts";
-import type { Decision, PolicySubject } from "../../../src/policy/policy.ts";
-import type { AllowedUse, Condition, Rule } from "../../../src/policy/rule/rule.ts";
+import type { PolicyDecision, PolicySubject } from "../../../src/policy/policy.ts";
+import type { AllowedUse, PolicyRule, RuleCondition } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { SANDBOX_MODES } from "../../../src/tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../../../src/tool/side-effects.ts";
@@ -27,7 +27,7 @@ const input: fc.Arbitrary<JsonValue> = fc.oneof(
   { weight: 9, arbitrary: fc.record({ a: argument, b: argument }, { requiredKeys: [] }) },
   { weight: 1, arbitrary: argument },
 );
-const condition: fc.Arbitrary<Condition> = fc.oneof(
+const condition: fc.Arbitrary<RuleCondition> = fc.oneof(
   fc.record({ equals: argument }),
   fc.record({ oneOf: fc.array(argument, { minLength: 1, maxLength: 3 }) }),
   fc.record({ glob: fc.constantFrom("/data/**", "**", "/*", "/{secret,data/*}") }),
@@ -50,7 +50,7 @@ const use = {
     { requiredKeys: [] },
   ),
 };
-const rule: fc.Arbitrary<Rule> = fc.oneof(
+const rule: fc.Arbitrary<PolicyRule> = fc.oneof(
   fc.record(
     { effect: fc.constant("allow" as const), ...match, ...use },
     { requiredKeys: ["effect", "tools", "sandboxes"] },
@@ -67,11 +67,11 @@ const byDefault: fc.Arbitrary<"deny" | AllowedUse> = fc.oneof(
 );
 
 function decide(
-  all: readonly Rule[],
+  all: readonly PolicyRule[],
   tool: PolicySubject,
   args: JsonValue,
   otherwise: "deny" | AllowedUse = "deny",
-): Decision {
+): PolicyDecision {
   return new RulePolicy({ rules: all, default: otherwise }).check({
     callId: "c",
     sessionId: "s",
@@ -82,7 +82,7 @@ function decide(
 }
 
 /** Whether what `after` permits, `before` permitted too. */
-function isNoWider(after: Decision, before: Decision): boolean {
+function isNoWider(after: PolicyDecision, before: PolicyDecision): boolean {
   if (after.decision !== "allow") return true;
   if (before.decision !== "allow") return false;
   const [now, then] = [after.grant, before.grant];
@@ -155,7 +155,7 @@ describe("for any rules and any call", () => {
             });
             expect(decision).toEqual(
               decide(
-                structuredClone(all) as Rule[],
+                structuredClone(all) as PolicyRule[],
                 structuredClone(tool),
                 structuredClone(args) as JsonValue,
                 otherwise,

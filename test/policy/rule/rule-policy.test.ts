@@ -3,8 +3,8 @@ import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
 import { CAPABILITY_NAMES } from "../../../src/policy/grant/capabilities.ts";
 import { LIMIT_NAMES } from "../../../src/policy/grant/limits.ts";
-import type { Decision, PolicySubject } from "../../../src/policy/policy.ts";
-import type { Rule, RulePolicyOptions } from "../../../src/policy/rule/rule.ts";
+import type { PolicyDecision, PolicySubject } from "../../../src/policy/policy.ts";
+import type { PolicyRule, RulePolicyOptions } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 
 const READ_FILE: PolicySubject = {
@@ -14,16 +14,20 @@ const READ_FILE: PolicySubject = {
   inputSchema: {},
 };
 
-function check(policy: RulePolicy, input: JsonValue = {}, tool: PolicySubject = READ_FILE): Decision {
+function check(policy: RulePolicy, input: JsonValue = {}, tool: PolicySubject = READ_FILE): PolicyDecision {
   return policy.check({ callId: "c", sessionId: "s", input, canonical: new CanonicalJson(input), tool });
 }
 
-function decide(rules: readonly Rule[], input: JsonValue = {}, tool: PolicySubject = READ_FILE): Decision {
+function decide(
+  rules: readonly PolicyRule[],
+  input: JsonValue = {},
+  tool: PolicySubject = READ_FILE,
+): PolicyDecision {
   return check(new RulePolicy({ rules }), input, tool);
 }
 
-const ALLOW: Rule = { effect: "allow", tools: ["read_*"], sandboxes: ["quickjs"] };
-const DENY_SECRETS: Rule = {
+const ALLOW: PolicyRule = { effect: "allow", tools: ["read_*"], sandboxes: ["quickjs"] };
+const DENY_SECRETS: PolicyRule = {
   name: "no secrets",
   effect: "deny",
   tools: ["*"],
@@ -66,7 +70,7 @@ describe("a rule policy", () => {
   });
 
   test("lets the strictest matching rule win, in whatever order they stand", () => {
-    const asking: Rule = { name: "careful", effect: "ask", tools: ["read_file"] };
+    const asking: PolicyRule = { name: "careful", effect: "ask", tools: ["read_file"] };
     const input = { path: "/secret/a" };
     expect(decide([ALLOW, asking])).toEqual({
       decision: "ask",
@@ -81,18 +85,18 @@ describe("a rule policy", () => {
   });
 
   test("keeps denying what its permissions rule out together, though a rule asks", () => {
-    const rules: Rule[] = [ALLOW, { ...ALLOW, sandboxes: ["wasm"] }, { effect: "ask", tools: ["*"] }];
+    const rules: PolicyRule[] = [ALLOW, { ...ALLOW, sandboxes: ["wasm"] }, { effect: "ask", tools: ["*"] }];
     expect(decide(rules)).toMatchObject({ decision: "deny" });
   });
 
   test("holds a call to every permission that matches it", () => {
-    const first: Rule = {
+    const first: PolicyRule = {
       ...ALLOW,
       sandboxes: ["host", "quickjs"],
       limits: { wallTimeMs: 1_000, memoryBytes: 2_000_000 },
       capabilities: { env: ["A", "B"], clock: true },
     };
-    const second: Rule = {
+    const second: PolicyRule = {
       ...ALLOW,
       sandboxes: ["quickjs", "host"],
       limits: { wallTimeMs: 5_000, outputBytes: 10 },
@@ -114,7 +118,7 @@ describe("a rule policy", () => {
 
   test("fails closed when it is unclear whether a rule matches", () => {
     const unclear = { path: "/data/../secret/a" };
-    const everything: Rule = { ...ALLOW, limits: { wallTimeMs: 5_000 } };
+    const everything: PolicyRule = { ...ALLOW, limits: { wallTimeMs: 5_000 } };
     expect(decide([everything, DENY_SECRETS], unclear)).toEqual({
       decision: "deny",
       reason: "'no secrets' denies this call, because whether it matches is unclear",
@@ -129,8 +133,12 @@ describe("a rule policy", () => {
   });
 
   test("does not let a call shake off a permission's limits by making its match unclear", () => {
-    const narrow: Rule = { ...ALLOW, when: { "/path": { glob: "/slow/**" } }, limits: { wallTimeMs: 10 } };
-    const wide: Rule = { ...ALLOW, limits: { wallTimeMs: 9_000 } };
+    const narrow: PolicyRule = {
+      ...ALLOW,
+      when: { "/path": { glob: "/slow/**" } },
+      limits: { wallTimeMs: 10 },
+    };
+    const wide: PolicyRule = { ...ALLOW, limits: { wallTimeMs: 9_000 } };
     const held = { decision: "allow", grant: { limits: { wallTimeMs: 10 } } };
     expect(decide([wide, narrow], { path: "/slow/./a" })).toMatchObject(held);
     const policy = new RulePolicy({ rules: [narrow], default: { sandboxes: ["quickjs"] } });
@@ -150,8 +158,12 @@ describe("a rule policy", () => {
   });
 
   test("keeps what it decides for one combination of rules apart from another", () => {
-    const narrow: Rule = { ...ALLOW, when: { "/path": { glob: "/slow/**" } }, limits: { wallTimeMs: 10 } };
-    const wide: Rule = { ...ALLOW, limits: { wallTimeMs: 9_000 } };
+    const narrow: PolicyRule = {
+      ...ALLOW,
+      when: { "/path": { glob: "/slow/**" } },
+      limits: { wallTimeMs: 10 },
+    };
+    const wide: PolicyRule = { ...ALLOW, limits: { wallTimeMs: 9_000 } };
     for (const rules of [
       [narrow, wide],
       [wide, narrow],
@@ -177,7 +189,7 @@ describe("a rule policy", () => {
 
   test("is not changed by who changes the rules that it was built from", () => {
     const rules: { tools: string[] }[] = [{ ...ALLOW, tools: ["read_file"] }];
-    const policy = new RulePolicy({ rules: rules as unknown as Rule[] });
+    const policy = new RulePolicy({ rules: rules as unknown as PolicyRule[] });
     rules[0]?.tools.splice(0, 1, "nothing");
     rules.length = 0;
     expect(check(policy)).toMatchObject({ decision: "allow" });
