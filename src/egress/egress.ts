@@ -1,5 +1,5 @@
 import { Deadlines } from "../base/deadline-timer.ts";
-import { type Resolve, systemResolve } from "./connections/checked-lookup.ts";
+import { type ResolveHost, systemResolve } from "./connections/checked-lookup.ts";
 import { ConnectionPools } from "./connections/pools.ts";
 import { Exchange } from "./exchange.ts";
 import type { EgressRequest, EgressResponse } from "./request.ts";
@@ -7,7 +7,7 @@ import type { EgressRequest, EgressResponse } from "./request.ts";
 /** How an {@link Egress} is opened. */
 export interface EgressOptions {
   /** Finds the addresses of names; they are checked whoever finds them. Default: the system's. */
-  readonly resolve?: Resolve;
+  readonly resolve?: ResolveHost;
   /** Milliseconds for opening a connection. Default: 10 seconds. */
   readonly connectTimeoutMs?: number;
   /** Bytes of a response's headers. Default: 32 KiB. */

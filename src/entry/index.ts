@@ -1,5 +1,5 @@
 export { ConfigError, type ConfigProblem } from "../config/problem.ts";
-export type { Resolve } from "../egress/connections/checked-lookup.ts";
+export type { ResolveHost } from "../egress/connections/checked-lookup.ts";
 export type { EgressOptions } from "../egress/egress.ts";
 export type { ToolCall } from "../engine/call/call.ts";
 export type { DispatchContext } from "../engine/call/context.ts";

@@ -5,10 +5,10 @@ import { EgressError } from "../egress-error.ts";
 import type { AddressRules } from "./address-rules.ts";
 
 /** Finds every address of a name. It settles in a time of its own, and rejects where there is none. */
-export type Resolve = (hostname: string) => Promise<readonly string[]>;
+export type ResolveHost = (hostname: string) => Promise<readonly string[]>;
 
 /** Asks the system, as every program does: hosts file, then DNS. */
-export const systemResolve: Resolve = async (hostname) => {
+export const systemResolve: ResolveHost = async (hostname) => {
   const answers = await lookup(hostname, { all: true });
   return answers.map(({ address }) => address);
 };
@@ -19,7 +19,7 @@ export const systemResolve: Resolve = async (hostname) => {
  * refuses all: whoever owns the name chose it. Connections that open at the same time share one answer;
  * it is not kept any longer.
  */
-export function checkedLookup(rules: AddressRules, resolve: Resolve): LookupFunction {
+export function checkedLookup(rules: AddressRules, resolve: ResolveHost): LookupFunction {
   let pending: Promise<LookupAddress[]> | undefined;
   return (hostname, options, callback) => {
     pending ??= resolveChecked(hostname, rules, resolve).finally(() => {
@@ -39,7 +39,7 @@ export function checkedLookup(rules: AddressRules, resolve: Resolve): LookupFunc
 async function resolveChecked(
   hostname: string,
   rules: AddressRules,
-  resolve: Resolve,
+  resolve: ResolveHost,
 ): Promise<LookupAddress[]> {
   let addresses: readonly string[];
   try {

@@ -3,7 +3,7 @@ import type { Pool } from "undici";
 import { EgressError } from "../egress-error.ts";
 import type { OriginRule } from "../net-rules.ts";
 import { AddressRules } from "./address-rules.ts";
-import { checkAddress, checkedLookup, type Resolve } from "./checked-lookup.ts";
+import { checkAddress, checkedLookup, type ResolveHost } from "./checked-lookup.ts";
 import { type ConnectionOptions, openPool } from "./pool.ts";
 
 /** Pools that are kept although nothing uses them. */
@@ -27,13 +27,13 @@ export interface SharedPool {
  * another grant for the same one, opens its own.
  */
 export class ConnectionPools {
-  readonly #resolve: Resolve;
+  readonly #resolve: ResolveHost;
   readonly #options: ConnectionOptions;
   readonly #pools = new Map<string, SharedPool>();
   #sweeper: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(resolve: Resolve, options: ConnectionOptions) {
+  constructor(resolve: ResolveHost, options: ConnectionOptions) {
     this.#resolve = resolve;
     this.#options = options;
   }
