@@ -8,7 +8,7 @@ import type { Sandbox, SandboxOutcome } from "../sandboxes/contract/sandbox.ts";
 import { type ReceivedCall, receiveCall, type ToolCall } from "./call/call.ts";
 import type { DispatchContext } from "./call/context.ts";
 import { type DispatchFailure, notFoundText } from "./call/errors.ts";
-import { createExecution, NOTHING_RAN, type Receipt, type ToolExecution } from "./call/execution.ts";
+import { type ExecutionReceipt, NOTHING_RAN, sealExecution, type ToolExecution } from "./call/execution.ts";
 import { type Caller, mayCall, narrowGrant, narrowLimits, toolCaller } from "./call/nested.ts";
 import { cancelled, denial, failureOf, Refusal } from "./call/refusal.ts";
 import { Reporter } from "./call/reporter.ts";
@@ -188,7 +188,7 @@ export class Pipeline {
   }
 
   #seal(
-    receipt: Receipt,
+    receipt: ExecutionReceipt,
     output: ToolExecution["output"],
     failure: DispatchFailure | undefined,
     metadata: ToolExecution["metadata"],
@@ -197,7 +197,7 @@ export class Pipeline {
     const { id: callId, name: toolName } = this.#call;
     const sandbox = this.#grant?.sandbox ?? null;
     const result = { callId, toolName, arguments: this.#arguments, output, sandbox, receipt };
-    const execution = createExecution(result, this.#startedAt, failure, metadata, endedAt);
+    const execution = sealExecution(result, this.#startedAt, failure, metadata, endedAt);
     this.#reporter.ended(execution, failure?.detail);
     return execution;
   }

@@ -6,11 +6,11 @@ export type { DispatchContext } from "../engine/call/context.ts";
 export { ERROR_CODES, type ErrorCode, type ToolError } from "../engine/call/errors.ts";
 export {
   type DispatchEvent,
-  type EventBody,
-  type EventListener,
+  type DispatchEventBody,
+  type DispatchEventListener,
   EventStream,
 } from "../engine/call/events.ts";
-export type { Receipt, ToolExecution } from "../engine/call/execution.ts";
+export type { ExecutionReceipt, ToolExecution } from "../engine/call/execution.ts";
 export type { AgentHooks, CallVerdict, StartVerdict, ToolStart } from "../engine/call/hooks.ts";
 export type { AssistantMessage, ToolMessage, ToolResult } from "../engine/call/messages.ts";
 export type { UpperBound } from "../engine/call/upper-bound.ts";
@@ -77,8 +77,8 @@ export { openAiResponsesProtocol } from "../protocols/providers/openai/responses
 export type { CallStream } from "../protocols/streaming/call-stream.ts";
 export type { StrictProblem } from "../protocols/strict/offer-tools.ts";
 export {
+  type CallEffect,
   type CallTool,
-  type Effect,
   type NestedCall,
   type NestedResult,
   type ResourceUse,

@@ -4,7 +4,7 @@ import {
   type LimitName,
   type ResourceLimits,
 } from "../../policy/grant/limits.ts";
-import type { Effect } from "../../sandboxes/contract/sandbox.ts";
+import type { CallEffect } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 
 /** The closed set of codes that a failed call can carry. */
@@ -43,7 +43,7 @@ export const ERROR_CODES: readonly ErrorCode[] = Object.freeze(Object.keys(CODES
 export interface ToolError {
   readonly code: ErrorCode;
   readonly message: string;
-  readonly effect: Effect;
+  readonly effect: CallEffect;
   /** With `limit_exceeded`: which one. */
   readonly limit?: LimitName;
 }

@@ -9,9 +9,9 @@ import type { ToolExecution } from "./execution.ts";
  * Each dispatched call ends in exactly one of `tool.completed`, `tool.failed` and `tool.aborted`; only a call
  * that reached its sandbox has a `tool.started` before it.
  */
-export type DispatchEvent = EventSource & EventBody;
+export type DispatchEvent = DispatchEventBase & DispatchEventBody;
 
-interface EventSource {
+interface DispatchEventBase {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
@@ -20,7 +20,7 @@ interface EventSource {
 }
 
 /** What is particular to each kind of event. */
-export type EventBody =
+export type DispatchEventBody =
   | { readonly type: "tool.aborted" }
   | {
       readonly type: "tool.started";
@@ -34,12 +34,12 @@ export type EventBody =
   | { readonly type: "tool.failed"; readonly execution: ToolExecution; readonly detail?: string };
 
 /** Gets each event, frozen. What it throws or rejects with disturbs nobody. */
-export type EventListener = (event: DispatchEvent) => unknown;
+export type DispatchEventListener = (event: DispatchEvent) => unknown;
 
 /** Where events go. Without a listener none is built. */
 export class EventStream {
   /** Never changed, only replaced: a listener that adds or removes one disturbs no event under way. */
-  #listeners: readonly EventListener[] = [];
+  #listeners: readonly DispatchEventListener[] = [];
 
   /** Whether anybody listens. */
   get listening(): boolean {
@@ -47,7 +47,7 @@ export class EventStream {
   }
 
   /** Adds a listener for every event; returns what removes it. */
-  on(listener: EventListener): () => void {
+  on(listener: DispatchEventListener): () => void {
     if (!this.#listeners.includes(listener)) this.#listeners = [...this.#listeners, listener];
     return () => {
       this.#listeners = this.#listeners.filter((other) => other !== listener);

@@ -25,18 +25,18 @@ export interface ToolExecution {
   readonly error?: ToolError;
   /** What the tool said to the embedder alone. */
   readonly metadata?: JsonObject;
-  readonly receipt: Receipt;
+  readonly receipt: ExecutionReceipt;
 }
 
 /** What was enforced on a call, and what it used. */
-export interface Receipt {
+export interface ExecutionReceipt {
   /** The limits that held. Empty where nothing ran. */
   readonly enforced: ResourceLimits;
   readonly used: ResourceUse;
 }
 
 /** The receipt of a call that never ran. */
-export const NOTHING_RAN: Receipt = Object.freeze({
+export const NOTHING_RAN: ExecutionReceipt = Object.freeze({
   enforced: Object.freeze({}),
   used: Object.freeze({ wallTimeMs: 0 }),
 });
@@ -46,7 +46,7 @@ export const NOTHING_RAN: Receipt = Object.freeze({
  *
  * @param endedAt As `performance.now` tells it. Default: now.
  */
-export function createExecution(
+export function sealExecution(
   result: Omit<ToolExecution, "success" | "durationMs" | "error" | "metadata">,
   startedAt: number,
   error: ToolError | undefined,

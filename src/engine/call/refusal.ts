@@ -1,5 +1,5 @@
 import { describeThrown } from "../../base/thrown.ts";
-import type { Effect } from "../../sandboxes/contract/sandbox.ts";
+import type { CallEffect } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import {
   CANCELLED_TEXT,
@@ -43,7 +43,7 @@ export function cancelled(): Refusal {
 }
 
 /** Why a call failed, whatever ended it; `effect` is what anything but a refusal left behind. */
-export function failureOf(thrown: unknown, effect: Effect): DispatchFailure {
+export function failureOf(thrown: unknown, effect: CallEffect): DispatchFailure {
   if (Refusal.is(thrown)) return thrown.failure;
   const { detail } = describeThrown(thrown);
   return { code: "execution_error", message: UNKNOWN_FAILURE_TEXT, effect, detail };

@@ -4,7 +4,7 @@ import type { TaskObserver } from "../../sandboxes/contract/sandbox.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
-import type { EventBody, EventStream } from "./events.ts";
+import type { DispatchEventBody, EventStream } from "./events.ts";
 import type { ToolExecution } from "./execution.ts";
 
 /**
@@ -89,7 +89,7 @@ export class Reporter implements TaskObserver {
   }
 
   /** The events of every call that succeeds are written out above: a spread costs more than all else here. */
-  #emit(body: EventBody): void {
+  #emit(body: DispatchEventBody): void {
     const { sessionId } = this.#ctx;
     this.#heard()?.emit({
       callId: this.#callId,

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
-import type { Effect, SandboxOutcome } from "../../sandboxes/contract/sandbox.ts";
+import type { CallEffect, SandboxOutcome } from "../../sandboxes/contract/sandbox.ts";
 import { contentText, isContentOutput } from "../../tool/content.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import {
@@ -56,7 +56,7 @@ export function readOutcome(
 }
 
 /** An output with content is split: blocks for the model, metadata for the embedder, and whether it failed. */
-function readOutput(output: JsonValue, effect: Effect): ReadOutcome {
+function readOutput(output: JsonValue, effect: CallEffect): ReadOutcome {
   if (!isContentOutput(output)) return { output };
   const { content, success = true, metadata } = output;
   return {

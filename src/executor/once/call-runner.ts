@@ -1,7 +1,7 @@
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { abortedByHookText, CANCELLED_TEXT } from "../../engine/call/errors.ts";
 import { EventStream } from "../../engine/call/events.ts";
-import { createExecution, NOTHING_RAN, type ToolExecution } from "../../engine/call/execution.ts";
+import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import type { ExecutorMetrics } from "../load/metrics.ts";
@@ -76,7 +76,7 @@ export class CallRunner {
 /** A hook's abort has no execution, but a caller has one result for each call. */
 function abortedExecution({ call }: DispatchRequest, startedAt: number): ToolExecution {
   const { id: callId, name: toolName, arguments: args } = call;
-  return createExecution(
+  return sealExecution(
     { callId, toolName, arguments: args, output: null, sandbox: null, receipt: NOTHING_RAN },
     startedAt,
     { code: "permission_denied", message: abortedByHookText(), effect: "none" },

@@ -1,9 +1,9 @@
-import type { EventBody } from "../../engine/call/events.ts";
+import type { DispatchEventBody } from "../../engine/call/events.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import type { RemoteProblem } from "../../remote-protocol/problems.ts";
 
 /** What a call tells while it runs. */
-export type CallEvent = Extract<EventBody, { readonly type: "tool.output" | "tool.log" }>;
+export type CallEvent = Extract<DispatchEventBody, { readonly type: "tool.output" | "tool.log" }>;
 
 /** Somebody who waits for what becomes of a call. None of it throws. */
 export interface CallWaiter {

@@ -1,8 +1,8 @@
 import type { CheckedOutput } from "./output.ts";
-import type { Effect, ResourceUse, SandboxOutcome } from "./sandbox.ts";
+import type { CallEffect, ResourceUse, SandboxOutcome } from "./sandbox.ts";
 
 /** The outcome of a task whose output was checked. Its size is among what was used. */
-export function outcomeOf(checked: CheckedOutput, effect: Effect, before: ResourceUse): SandboxOutcome {
+export function outcomeOf(checked: CheckedOutput, effect: CallEffect, before: ResourceUse): SandboxOutcome {
   const used: ResourceUse = { ...before, outputBytes: checked.outputBytes };
   switch (checked.status) {
     case "completed":

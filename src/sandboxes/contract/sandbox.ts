@@ -104,7 +104,7 @@ export type NestedResult =
       readonly error: {
         readonly code: string;
         readonly message: string;
-        readonly effect: Effect;
+        readonly effect: CallEffect;
       };
     };
 
@@ -146,14 +146,14 @@ export interface ResourceUse {
  * What a failure left behind: `none`, nothing can have changed (the tool did not start, or could reach
  * nothing outside its sandbox); `committed`, the effect took place all the same; `unknown`.
  */
-export type Effect = "none" | "committed" | "unknown";
+export type CallEffect = "none" | "committed" | "unknown";
 
 /**
  * What became of a task. `effect` is what it left behind, should it count as a failure. `detail` is for the
  * operator (stacks, paths); it never reaches the model.
  */
 export type SandboxOutcome = {
-  readonly effect: Effect;
+  readonly effect: CallEffect;
   readonly used: ResourceUse;
   readonly detail?: string;
   /** The limits that held, where they are not those of the task. Frozen. */

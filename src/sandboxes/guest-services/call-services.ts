@@ -1,7 +1,7 @@
 import type { Egress } from "../../egress/egress.ts";
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import { MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
-import type { Effect, ResourceUse, SandboxTask } from "../contract/sandbox.ts";
+import type { CallEffect, ResourceUse, SandboxTask } from "../contract/sandbox.ts";
 import { HttpService } from "./http-service.ts";
 import { KeyValueService } from "./key-value-service.ts";
 import type { GuestReply, GuestRequest } from "./service-request.ts";
@@ -41,7 +41,7 @@ export class CallServices {
   }
 
   /** What the component's requests may have left behind. */
-  get effect(): Effect {
+  get effect(): CallEffect {
     const effects = [this.#tools.effect, this.#keyValue.effect, this.#http.effect];
     return effects.every((effect) => effect === "none") ? "none" : "unknown";
   }

@@ -1,7 +1,7 @@
 import type { Egress } from "../../egress/egress.ts";
 import { EgressError, type EgressErrorCode, type Traffic } from "../../egress/egress-error.ts";
 import type { NetGrant } from "../../policy/grant/net-grant.ts";
-import type { Effect } from "../contract/sandbox.ts";
+import type { CallEffect } from "../contract/sandbox.ts";
 import type { TaggedValue } from "../wasm/abi/value.ts";
 import { NetUse } from "./network-use.ts";
 import { responseFields } from "./response-fields.ts";
@@ -30,7 +30,7 @@ export class HttpService {
   }
 
   /** Every request that left may have changed something. */
-  get effect(): Effect {
+  get effect(): CallEffect {
     return this.#isSending || this.traffic !== undefined ? "unknown" : "none";
   }
 

@@ -7,7 +7,7 @@ import {
   MAX_LISTED_KEYS,
   MAX_VALUE_BYTES,
 } from "../../key-value/key-value-store.ts";
-import type { Effect } from "../contract/sandbox.ts";
+import type { CallEffect } from "../contract/sandbox.ts";
 import type { GuestReply, KeyValueRequest, ServiceError } from "./service-request.ts";
 
 /** What a call may use of the stores. */
@@ -22,7 +22,7 @@ export class KeyValueService {
   readonly #stores: KeyValueStores | undefined;
   readonly #scope: KeyValueScope;
   readonly #opened = new Map<string, KeyValueStore>();
-  #effect: Effect = "none";
+  #effect: CallEffect = "none";
 
   /** @param stores Absent where the embedder gave none. */
   constructor(stores: KeyValueStores | undefined, scope: KeyValueScope) {
@@ -31,7 +31,7 @@ export class KeyValueService {
   }
 
   /** What was asked for may have been written, whatever the store said. */
-  get effect(): Effect {
+  get effect(): CallEffect {
     return this.#effect;
   }
 

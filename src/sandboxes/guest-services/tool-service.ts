@@ -1,4 +1,4 @@
-import type { CallTool, Effect } from "../contract/sandbox.ts";
+import type { CallEffect, CallTool } from "../contract/sandbox.ts";
 import type { GuestReply, ServiceError, ToolRequest } from "./service-request.ts";
 
 /** The error codes of `sandgate:tool/tools` (`wit/tool.wit`), by the engine's. */
@@ -22,7 +22,7 @@ const CODES: ReadonlyMap<string, string> = new Map(
 export class ToolService {
   readonly #callTool: CallTool | undefined;
   readonly #maxCalls: number;
-  #effect: Effect = "none";
+  #effect: CallEffect = "none";
   #count = 0;
   #isRunning = false;
 
@@ -38,7 +38,7 @@ export class ToolService {
   }
 
   /** What they may have left behind: a call that succeeded may have changed anything. */
-  get effect(): Effect {
+  get effect(): CallEffect {
     return this.#isRunning ? "unknown" : this.#effect;
   }
 

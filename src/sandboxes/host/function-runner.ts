@@ -3,7 +3,7 @@ import { isThenable, type Later, toPromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type { HostImplementation, HostInstance } from "../../tool/host-implementation.ts";
 import { checkReturned } from "../contract/output.ts";
-import type { Effect, ResourceUse, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
+import type { CallEffect, ResourceUse, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
 import { type CallRunner, FunctionCall } from "./function-call.ts";
 
 /** How long a tool that was told to stop may take, before the call ends without it. */
@@ -225,7 +225,7 @@ class FunctionRun implements CallRunner, Later<SandboxOutcome> {
     return { status: "unavailable", effect: "none", used: this.#used(), detail };
   }
 
-  #stopped(effect: Effect): SandboxOutcome {
+  #stopped(effect: CallEffect): SandboxOutcome {
     const used = this.#used();
     if (this.#cause !== "limit_exceeded") return { status: this.#cause ?? "cancelled", effect, used };
     return { status: "limit_exceeded", limit: "outputBytes", effect, used };

@@ -4,7 +4,7 @@ import { EgressError, type Traffic } from "../../egress/egress-error.ts";
 import type { EgressResponse } from "../../egress/request.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { NetGrant } from "../../policy/grant/net-grant.ts";
-import type { Effect } from "../contract/sandbox.ts";
+import type { CallEffect } from "../contract/sandbox.ts";
 import { NetUse } from "../guest-services/network-use.ts";
 import { responseFields } from "../guest-services/response-fields.ts";
 import { MAX_AT_ONCE, MAX_REDIRECTS, MAX_REQUESTS, MAX_TEXT_BYTES } from "./fetch-limits.ts";
@@ -39,7 +39,7 @@ export class FetchRequests {
   /** Bytes that those on their way may use. */
   #reserved = 0;
   #count = 0;
-  #effect: Effect = "none";
+  #effect: CallEffect = "none";
   #unsafe = 0;
 
   /** @param openEgress Called when a request is sent. */
@@ -55,7 +55,7 @@ export class FetchRequests {
   }
 
   /** What they may have left behind: a request that asks for a change may have changed something once it left. */
-  get effect(): Effect {
+  get effect(): CallEffect {
     return this.#unsafe > 0 ? "unknown" : this.#effect;
   }
 

@@ -1,10 +1,10 @@
-import type { CallTool, Effect, NestedResult } from "../contract/sandbox.ts";
+import type { CallEffect, CallTool, NestedResult } from "../contract/sandbox.ts";
 import type { ToolRequest } from "./guest-request.ts";
 
 /** The calls that one guest makes to other tools. */
 export class NestedCalls {
   readonly #callTool: CallTool | undefined;
-  #effect: Effect = "none";
+  #effect: CallEffect = "none";
   #count = 0;
   #running = 0;
 
@@ -19,7 +19,7 @@ export class NestedCalls {
   }
 
   /** What they may have left behind: a call that succeeded may have changed anything. */
-  get effect(): Effect {
+  get effect(): CallEffect {
     return this.#running > 0 ? "unknown" : this.#effect;
   }
 

@@ -1,6 +1,6 @@
 import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
-import type { Effect, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
+import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import { readFailure } from "./failure.ts";
 import type { QuickJsAnswer } from "./thread/thread-task.ts";
@@ -16,7 +16,7 @@ export function notStarted(error: unknown): SandboxOutcome {
 export function readOutcome(
   outcome: PoolOutcome<QuickJsAnswer>,
   used: ResourceUse,
-  effect: Effect,
+  effect: CallEffect,
   maxOutputBytes: number,
 ): SandboxOutcome {
   switch (outcome.status) {
@@ -36,7 +36,7 @@ export function readOutcome(
 function readAnswer(
   answer: QuickJsAnswer,
   used: ResourceUse,
-  effect: Effect,
+  effect: CallEffect,
   maxOutputBytes: number,
 ): SandboxOutcome {
   if (answer.status === "timeout") return { status: "timeout", effect, used };

@@ -1,5 +1,5 @@
 import type { Egress } from "../../egress/egress.ts";
-import type { Effect, ResourceUse, SandboxTask } from "../contract/sandbox.ts";
+import type { CallEffect, ResourceUse, SandboxTask } from "../contract/sandbox.ts";
 import { FetchRequests } from "./fetch-requests.ts";
 import type { GuestReply, GuestRequest, GuestResult } from "./guest-request.ts";
 import { NestedCalls } from "./nested-calls.ts";
@@ -45,7 +45,7 @@ export class GuestRequests {
   }
 
   /** What they may have left behind. */
-  get effect(): Effect {
+  get effect(): CallEffect {
     return this.#tools.effect === "none" && (this.#fetches?.effect ?? "none") === "none" ? "none" : "unknown";
   }
 

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { Egress } from "../../egress/egress.ts";
 import type { DirectoryGrant } from "../../policy/grant/directory-grant.ts";
-import type { Effect, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
+import type { CallEffect, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
 import type { Artifact, PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
@@ -114,7 +114,7 @@ export class QuickJsCall {
     return fileBytes > 0 ? { ...used, fileBytes } : used;
   }
 
-  get #effect(): Effect {
+  get #effect(): CallEffect {
     return this.#files.hasChanged ? "unknown" : this.#requests.effect;
   }
 

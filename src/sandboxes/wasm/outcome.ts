@@ -1,14 +1,14 @@
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
-import type { Effect, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
+import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import type { WasmAnswer } from "./thread/thread-task.ts";
 
 /** What a call did outside its thread. */
 export interface DoneOutside {
   /** A component reaches the world only through what it asks for. */
-  readonly effect: Effect;
+  readonly effect: CallEffect;
   readonly used: Omit<ResourceUse, "wallTimeMs">;
 }
 
@@ -54,7 +54,7 @@ export function unavailable(detail: string): SandboxOutcome {
 /** A call that was not started because it could not stay within a limit. */
 export function memoryExceeded(
   used: ResourceUse = { wallTimeMs: 0 },
-  effect: Effect = "none",
+  effect: CallEffect = "none",
 ): SandboxOutcome {
   return { status: "limit_exceeded", limit: "memoryBytes", effect, used };
 }
@@ -62,7 +62,7 @@ export function memoryExceeded(
 function readAnswer(
   answer: WasmAnswer,
   used: ResourceUse,
-  effect: Effect,
+  effect: CallEffect,
   { outputBytes: maxOutputBytes }: ResourceLimits,
 ): SandboxOutcome {
   switch (answer.status) {
@@ -90,7 +90,7 @@ function readAnswer(
 }
 
 /** V8 ends a thread whose heap is full: what fills it is what the component made the border hold. */
-function readCrash(error: Error, used: ResourceUse, effect: Effect): SandboxOutcome {
+function readCrash(error: Error, used: ResourceUse, effect: CallEffect): SandboxOutcome {
   const detail = String(error.stack);
   if ("code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY") {
     return { ...memoryExceeded(used, effect), detail };

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { formatTable } from "../../../src/cli/terminal/table.ts";
 import { textWidth } from "../../../src/cli/terminal/text-width.ts";
-import { createExecution, NOTHING_RAN, type ToolExecution } from "../../../src/engine/call/execution.ts";
+import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../../src/engine/call/execution.ts";
 
 function execution(callId: string, toolName: string, output: string, failed = false): ToolExecution {
-  return createExecution(
+  return sealExecution(
     {
       callId,
       toolName,

@@ -5,7 +5,7 @@ import type { JsonValue } from "../../../json/value.ts";
 import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../../policy/json-pointer.ts";
 import type { HttpResponseRules } from "../../../tool/remote-problems.ts";
 import { checkOutput } from "../../contract/output.ts";
-import type { Effect, ResourceUse, SandboxOutcome } from "../../contract/sandbox.ts";
+import type { CallEffect, ResourceUse, SandboxOutcome } from "../../contract/sandbox.ts";
 import { ArgumentPlaceError, TemplateError } from "../template-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { noResponseText, statusFailure } from "./failure.ts";
@@ -72,7 +72,7 @@ export function failureOutcome({ endpoint, startedAt }: EndpointCall, error: unk
   if (!(error instanceof EgressError)) throw error;
   const { code, sent, traffic, message: detail } = error;
   const used = useOf(startedAt, traffic);
-  const effect: Effect = sent && !endpoint.isSafe ? "unknown" : "none";
+  const effect: CallEffect = sent && !endpoint.isSafe ? "unknown" : "none";
   switch (code) {
     case "timeout":
       return { status: "timeout", effect, used };
