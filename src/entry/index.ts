@@ -64,7 +64,7 @@ export type {
 export { RulePolicy } from "../policy/rule/rule-policy.ts";
 export type { AssistantTurn } from "../protocols/assistant-turn.ts";
 export { ProtocolError } from "../protocols/parsing/protocol-error.ts";
-export type { Protocol, ToolOffer, ToToolsOptions } from "../protocols/protocol.ts";
+export type { ProviderProtocol, ToolOffer, ToToolsOptions } from "../protocols/protocol.ts";
 export { aiSdkProtocol } from "../protocols/providers/ai-sdk/ai-sdk.ts";
 export { AiSdkToolError, aiSdkToolSet } from "../protocols/providers/ai-sdk/tool-set.ts";
 export { anthropicMessagesProtocol } from "../protocols/providers/anthropic/messages.ts";
@@ -75,7 +75,7 @@ export { nativeProtocol } from "../protocols/providers/native.ts";
 export { openAiChatProtocol } from "../protocols/providers/openai/chat.ts";
 export { openAiResponsesProtocol } from "../protocols/providers/openai/responses.ts";
 export type { CallStream } from "../protocols/streaming/call-stream.ts";
-export type { StrictProblem } from "../protocols/strict/offer-tools.ts";
+export type { StrictSchemaProblem } from "../protocols/strict/offer-tools.ts";
 export {
   type CallEffect,
   type CallTool,

@@ -2,7 +2,7 @@ import { buildToolResultMessages } from "../engine/call/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";
 import { checkCallCount } from "./parsing/limits.ts";
-import type { Protocol, ToolOffer, ToToolsOptions } from "./protocol.ts";
+import type { ProviderProtocol, ToolOffer, ToToolsOptions } from "./protocol.ts";
 import type { ProviderShape } from "./provider-shape.ts";
 import { CallStream } from "./streaming/call-stream.ts";
 import { offerStrictTools, offerTools } from "./strict/offer-tools.ts";
@@ -12,13 +12,13 @@ import { ToolNames } from "./tool-names.ts";
 export function createProtocol<Tools, Message>(
   shape: ProviderShape<Tools, Message>,
   registry: ToolRegistry,
-): Protocol<Tools, Message> {
+): ProviderProtocol<Tools, Message> {
   const names = new ToolNames(registry, shape.takesAnyName ? /^/ : undefined);
   const toAlias = <Named extends { readonly name: string }>(named: Named): Named => ({
     ...named,
     name: names.toAlias(named.name),
   });
-  const toResults: Protocol<Tools, Message>["toResults"] = (calls, executions) => {
+  const toResults: ProviderProtocol<Tools, Message>["toResults"] = (calls, executions) => {
     const [, { results }] = buildToolResultMessages(calls, executions);
     // Providers refuse empty lists.
     if (results.length === 0) return [];
@@ -53,5 +53,5 @@ export function createProtocol<Tools, Message>(
     },
 
     toResults,
-  } satisfies Protocol<Tools, Message>);
+  } satisfies ProviderProtocol<Tools, Message>);
 }

@@ -1,6 +1,6 @@
 import type { ToolRegistry } from "../engine/registry.ts";
 import type { Format } from "./format.ts";
-import type { Protocol } from "./protocol.ts";
+import type { ProviderProtocol } from "./protocol.ts";
 import { aiSdkProtocol } from "./providers/ai-sdk/ai-sdk.ts";
 import { anthropicMessagesProtocol } from "./providers/anthropic/messages.ts";
 import { bedrockConverseProtocol } from "./providers/bedrock-converse.ts";
@@ -11,7 +11,7 @@ import { openAiChatProtocol } from "./providers/openai/chat.ts";
 import { openAiResponsesProtocol } from "./providers/openai/responses.ts";
 
 /** The protocol of each format. */
-export const PROTOCOLS: Readonly<Record<Format, (registry: ToolRegistry) => Protocol>> = {
+export const PROTOCOLS: Readonly<Record<Format, (registry: ToolRegistry) => ProviderProtocol>> = {
   native: nativeProtocol,
   openai: openAiChatProtocol,
   "openai-responses": openAiResponsesProtocol,

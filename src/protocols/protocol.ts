@@ -2,13 +2,13 @@ import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { AssistantTurn } from "./assistant-turn.ts";
 import type { CallStream } from "./streaming/call-stream.ts";
-import type { StrictProblem } from "./strict/offer-tools.ts";
+import type { StrictSchemaProblem } from "./strict/offer-tools.ts";
 
 /**
  * One provider's side of a conversation about the tools of a registry: definitions out, calls in, results back.
  * A name that providers refuse goes out as an alias, and comes back as itself.
  */
-export interface Protocol<Tools = unknown, Message = unknown> {
+export interface ProviderProtocol<Tools = unknown, Message = unknown> {
   /** Writes what a model is told of the tools that are registered now, in order of registration. */
   toTools(options?: ToToolsOptions): ToolOffer<Tools>;
 
@@ -60,5 +60,5 @@ export interface ToolOffer<Tools> {
   /** What the provider's request takes as `tools`. */
   readonly tools: Tools;
   /** Why tools are not offered as strict though that was asked for. Empty otherwise. */
-  readonly problems: readonly StrictProblem[];
+  readonly problems: readonly StrictSchemaProblem[];
 }

@@ -1,9 +1,9 @@
 import { expect } from "vitest";
 import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
-import type { Protocol } from "../../src/protocols/protocol.ts";
+import type { ProviderProtocol } from "../../src/protocols/protocol.ts";
 
 /** What a protocol says against a message: `pointer reason`. */
-export function refusal(protocol: Protocol, message: unknown): string {
+export function refusal(protocol: ProviderProtocol, message: unknown): string {
   try {
     protocol.read(message);
   } catch (error) {

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { ToolCall } from "../../src/engine/call/call.ts";
 import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
-import type { Protocol } from "../../src/protocols/protocol.ts";
+import type { ProviderProtocol } from "../../src/protocols/protocol.ts";
 import type { CallStream } from "../../src/protocols/streaming/call-stream.ts";
 
 /** Server-sent events; an event with a `type` gets its name, as Anthropic and OpenAI Responses send it. */
@@ -16,7 +16,7 @@ export function toServerSentEvents(events: readonly object[], lineEnd = "\n"): s
 
 /** Everything that a stream gives for these pieces. */
 export function readAll(
-  protocol: Protocol,
+  protocol: ProviderProtocol,
   pieces: readonly (Uint8Array | string)[],
 ): { readonly calls: readonly ToolCall[]; readonly text: string } {
   const stream = protocol.stream();
@@ -26,7 +26,10 @@ export function readAll(
 }
 
 /** What is read from the events, however they are written and wherever they are cut. */
-export function readEvents(protocol: Protocol, events: readonly object[]): ReturnType<typeof readAll> {
+export function readEvents(
+  protocol: ProviderProtocol,
+  events: readonly object[],
+): ReturnType<typeof readAll> {
   const read = readAll(protocol, [toServerSentEvents(events)]);
   const bytes = new TextEncoder().encode(toServerSentEvents(events, "\r\n"));
   for (let at = 1; at < bytes.length; at++) {

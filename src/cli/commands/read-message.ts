@@ -12,7 +12,7 @@ import { FORMATS, PROTOCOLS } from "../../protocols/formats.ts";
 import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../../protocols/json-depth.ts";
 import { detectMessageFormats, detectStreamFormats } from "../../protocols/parsing/detect-format.ts";
 import { ProtocolError } from "../../protocols/parsing/protocol-error.ts";
-import type { Protocol } from "../../protocols/protocol.ts";
+import type { ProviderProtocol } from "../../protocols/protocol.ts";
 import { EventParser } from "../../protocols/streaming/event-parser.ts";
 import { InputError } from "../errors.ts";
 import type { Terminal } from "../terminal/terminal.ts";
@@ -21,7 +21,7 @@ const MAX_BYTES = 64 * 1_024 * 1_024;
 
 /** What was read, and the protocol that answers it. */
 export interface Input extends AssistantTurn {
-  readonly protocol: Protocol;
+  readonly protocol: ProviderProtocol;
 }
 
 /**

@@ -12,7 +12,7 @@ import {
   expectString,
 } from "../parsing/shape.ts";
 import { toArgumentsObject, toText } from "../parsing/text.ts";
-import type { Protocol } from "../protocol.ts";
+import type { ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
 
 /** The definition of a tool: an entry of `toolConfig.tools` (Amazon Bedrock API reference, "Converse"). */
@@ -46,7 +46,9 @@ export type BedrockBlock =
  * Amazon Bedrock Converse. Reads an assistant message, the response around it, or the events of its stream as the
  * AWS SDK gives them. Results are text: of an image the model learns that there is one.
  */
-export function bedrockConverseProtocol(registry: ToolRegistry): Protocol<BedrockTool[], BedrockMessage> {
+export function bedrockConverseProtocol(
+  registry: ToolRegistry,
+): ProviderProtocol<BedrockTool[], BedrockMessage> {
   return createProtocol(SHAPE, registry);
 }
 

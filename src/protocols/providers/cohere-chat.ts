@@ -4,7 +4,7 @@ import type { AssistantTurn } from "../assistant-turn.ts";
 import { createProtocol } from "../create-protocol.ts";
 import type { CallCollector } from "../parsing/call-collector.ts";
 import { expectAssistantMessage, expectNumber, expectObject, expectString } from "../parsing/shape.ts";
-import type { Protocol } from "../protocol.ts";
+import type { ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
 import {
   type OpenAiToolCall,
@@ -34,7 +34,7 @@ export interface CohereAssistantMessage {
 /** Cohere Chat, version 2. Reads an assistant message, the response around it, or its events. */
 export function cohereChatProtocol(
   registry: ToolRegistry,
-): Protocol<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> {
+): ProviderProtocol<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> {
   return createProtocol(SHAPE, registry);
 }
 

@@ -7,7 +7,7 @@ import { createProtocol } from "../create-protocol.ts";
 import type { CallCollector } from "../parsing/call-collector.ts";
 import { ProtocolError } from "../parsing/protocol-error.ts";
 import { expectArray, expectAssistantMessage, expectObject, expectString } from "../parsing/shape.ts";
-import type { Protocol } from "../protocol.ts";
+import type { ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
 
 /** An assistant's calls, and its text. */
@@ -22,7 +22,7 @@ export interface NativeAssistantMessage extends AssistantMessage {
  */
 export function nativeProtocol(
   registry: ToolRegistry,
-): Protocol<ToolDefinition[], NativeAssistantMessage | ToolMessage> {
+): ProviderProtocol<ToolDefinition[], NativeAssistantMessage | ToolMessage> {
   return createProtocol(SHAPE, registry);
 }
 

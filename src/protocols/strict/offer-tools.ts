@@ -3,7 +3,7 @@ import { type StrictSubset, toStrictSchema } from "./schema.ts";
 import { addSizes, findExcess, type SchemaSize } from "./size.ts";
 
 /** A reason why a tool's schema has no strict form. Its definition went out as it is, and not strict. */
-export interface StrictProblem {
+export interface StrictSchemaProblem {
   readonly tool: string;
   /** The JSON pointer (RFC 6901) of the part in the tool's schema. */
   readonly path: string;
@@ -18,7 +18,7 @@ export interface OfferedTool extends ToolDefinition {
 /** Definitions as they go out, and why some are not strict. */
 export interface Offer {
   readonly tools: readonly OfferedTool[];
-  readonly problems: readonly StrictProblem[];
+  readonly problems: readonly StrictSchemaProblem[];
 }
 
 /** Offers tools without strictness. Models send nothing but objects, and providers want to read that. */
@@ -28,7 +28,7 @@ export function offerTools(tools: readonly ToolDefinition[]): Offer {
 
 /** Offers tools in strict form, in order and as far as the provider's limits for a request go. */
 export function offerStrictTools(tools: readonly ToolDefinition[], subset: StrictSubset): Offer {
-  const problems: StrictProblem[] = [];
+  const problems: StrictSchemaProblem[] = [];
   let used: SchemaSize = { properties: 0, enumValues: 0, text: 0, optional: 0, unions: 0 };
   let count = 0;
   const offered = tools.map(withType).map((tool): OfferedTool => {

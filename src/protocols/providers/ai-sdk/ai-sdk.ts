@@ -6,7 +6,7 @@ import type { AssistantTurn } from "../../assistant-turn.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { expectAssistantMessage, expectObjects } from "../../parsing/shape.ts";
 import { toArgumentsObject } from "../../parsing/text.ts";
-import type { Protocol } from "../../protocol.ts";
+import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { readAiSdkCall } from "../../read-ai-sdk-call.ts";
 import type { OfferedTool } from "../../strict/offer-tools.ts";
@@ -16,7 +16,7 @@ import { type AiSdkSchema, toAiSdkSchema } from "./schema.ts";
 import { readAiSdkPart } from "./stream.ts";
 
 /** A tool of a `ToolSet` that the SDK does not execute itself. */
-export interface AiSdkDefinition {
+export interface AiSdkToolDefinition {
   readonly description: string;
   readonly inputSchema: AiSdkSchema;
   readonly strict?: true;
@@ -59,11 +59,11 @@ type AiSdkMessage = AiSdkAssistantMessage | AiSdkToolMessage;
  */
 export function aiSdkProtocol(
   registry: ToolRegistry,
-): Protocol<Record<string, AiSdkDefinition>, AiSdkMessage> {
+): ProviderProtocol<Record<string, AiSdkToolDefinition>, AiSdkMessage> {
   return createProtocol(SHAPE, registry);
 }
 
-const SHAPE: ProviderShape<Record<string, AiSdkDefinition>, AiSdkMessage> = {
+const SHAPE: ProviderShape<Record<string, AiSdkToolDefinition>, AiSdkMessage> = {
   format: "ai-sdk",
   strict: COMMON_STRICT,
   writeTools: (tools) => Object.fromEntries(tools.map((tool) => [tool.name, writeDefinition(tool)])),
@@ -86,7 +86,7 @@ const SHAPE: ProviderShape<Record<string, AiSdkDefinition>, AiSdkMessage> = {
 };
 
 /** A tool without anything that executes it. */
-function writeDefinition({ description, inputSchema, strict }: OfferedTool): AiSdkDefinition {
+function writeDefinition({ description, inputSchema, strict }: OfferedTool): AiSdkToolDefinition {
   return { description, inputSchema: toAiSdkSchema(inputSchema), ...(strict && { strict }) };
 }
 

@@ -7,11 +7,11 @@ import type { JsonValue } from "../../../json/value.ts";
 import { isContentOutput } from "../../../tool/content.ts";
 import { toText } from "../../parsing/text.ts";
 import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
-import { type AiSdkDefinition, aiSdkProtocol } from "./ai-sdk.ts";
+import { type AiSdkToolDefinition, aiSdkProtocol } from "./ai-sdk.ts";
 import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
 
 /** A tool that AI SDK 7 executes, through the engine. */
-export interface AiSdkTool extends AiSdkDefinition {
+export interface AiSdkTool extends AiSdkToolDefinition {
   readonly execute: (
     input: JsonValue,
     options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal },

@@ -7,7 +7,7 @@ import type { AssistantTurn } from "../../assistant-turn.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { expectAssistantMessage, expectObject, expectObjects, expectString } from "../../parsing/shape.ts";
 import { describeImage, isShowable, toArgumentsObject } from "../../parsing/text.ts";
-import type { Protocol } from "../../protocol.ts";
+import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { ANTHROPIC_STRICT } from "../../strict/subsets.ts";
 import { readMessagesEvent } from "./stream.ts";
@@ -72,7 +72,7 @@ type AnthropicMessage = AnthropicAssistantMessage | AnthropicUserMessage;
  */
 export function anthropicMessagesProtocol(
   registry: ToolRegistry,
-): Protocol<AnthropicTool[], AnthropicMessage> {
+): ProviderProtocol<AnthropicTool[], AnthropicMessage> {
   return createProtocol(SHAPE, registry);
 }
 

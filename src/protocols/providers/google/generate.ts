@@ -7,7 +7,7 @@ import { createProtocol } from "../../create-protocol.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
 import { expectArray, expectObject, expectObjects, expectString } from "../../parsing/shape.ts";
 import { toArgumentsObject, toText } from "../../parsing/text.ts";
-import type { Protocol } from "../../protocol.ts";
+import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { readGoogleChunk } from "./stream.ts";
 
@@ -45,7 +45,9 @@ const MADE_UP = "sandgate-";
  * Google's `generateContent`. Reads the content of a model's turn, a whole response, of which it takes the first
  * candidate, or its chunks. Results are text: of an image the model learns that there is one.
  */
-export function googleGenerateProtocol(registry: ToolRegistry): Protocol<GoogleTool[], GoogleContent> {
+export function googleGenerateProtocol(
+  registry: ToolRegistry,
+): ProviderProtocol<GoogleTool[], GoogleContent> {
   return createProtocol(SHAPE, registry);
 }
 

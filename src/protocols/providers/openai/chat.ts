@@ -7,7 +7,7 @@ import { createProtocol } from "../../create-protocol.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
 import { expectArray, expectAssistantMessage, expectObject, expectString } from "../../parsing/shape.ts";
 import { toArgumentsText, toText } from "../../parsing/text.ts";
-import type { Protocol } from "../../protocol.ts";
+import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { OPENAI_STRICT } from "../../strict/subsets.ts";
 import { readChatChunk } from "./chat-stream.ts";
@@ -50,7 +50,7 @@ export interface OpenAiToolMessage {
  */
 export function openAiChatProtocol(
   registry: ToolRegistry,
-): Protocol<OpenAiTool[], OpenAiAssistantMessage | OpenAiToolMessage> {
+): ProviderProtocol<OpenAiTool[], OpenAiAssistantMessage | OpenAiToolMessage> {
   return createProtocol(SHAPE, registry);
 }
 

@@ -7,12 +7,12 @@ import { createProtocol } from "../../create-protocol.ts";
 import type { CallCollector } from "../../parsing/call-collector.ts";
 import { expectObject, expectObjects, expectString, providerFailure } from "../../parsing/shape.ts";
 import { describeImage, isShowable, toArgumentsText, toText } from "../../parsing/text.ts";
-import type { Protocol } from "../../protocol.ts";
+import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { OPENAI_STRICT } from "../../strict/subsets.ts";
 
 /** The definition of a tool (OpenAI API reference, "Create a model response"). */
-export interface ResponsesTool {
+export interface OpenAiResponsesTool {
   readonly type: "function";
   readonly name: string;
   readonly description: string;
@@ -22,7 +22,7 @@ export interface ResponsesTool {
 }
 
 /** What goes back as `input`: text and calls of the assistant, and the results of the calls. */
-export type ResponsesItem =
+export type OpenAiResponsesItem =
   | { readonly role: "assistant"; readonly content: string }
   | {
       readonly type: "function_call";
@@ -33,11 +33,11 @@ export type ResponsesItem =
   | {
       readonly type: "function_call_output";
       readonly call_id: string;
-      readonly output: string | ResponsesContent[];
+      readonly output: string | OpenAiResponsesContent[];
     };
 
 /** What a result can show. The format marks no errors: the text has to tell. */
-export type ResponsesContent =
+export type OpenAiResponsesContent =
   | { readonly type: "input_text"; readonly text: string }
   | { readonly type: "input_image"; readonly image_url: string; readonly detail: "auto" };
 
@@ -45,11 +45,13 @@ export type ResponsesContent =
  * OpenAI Responses. Reads a whole response, its list of output items, or its events. Only items of type
  * `function_call` are calls of tools: the others are run by the provider, or were never offered here.
  */
-export function openAiResponsesProtocol(registry: ToolRegistry): Protocol<ResponsesTool[], ResponsesItem> {
+export function openAiResponsesProtocol(
+  registry: ToolRegistry,
+): ProviderProtocol<OpenAiResponsesTool[], OpenAiResponsesItem> {
   return createProtocol(SHAPE, registry);
 }
 
-const SHAPE: ProviderShape<ResponsesTool[], ResponsesItem> = {
+const SHAPE: ProviderShape<OpenAiResponsesTool[], OpenAiResponsesItem> = {
   format: "openai-responses",
   strict: OPENAI_STRICT,
   writeTools: (tools) =>
@@ -135,7 +137,7 @@ function readItemEvent(event: JsonObject, calls: CallCollector): void {
 }
 
 /** Text alone goes as text, which older models take too. */
-function writeContent(content: readonly ContentBlock[]): string | ResponsesContent[] {
+function writeContent(content: readonly ContentBlock[]): string | OpenAiResponsesContent[] {
   if (!content.some((block) => block.type === "image" && isShowable(block))) return toText(content);
   return content.map((block) => {
     if (block.type === "text") return { type: "input_text", text: block.text };
