@@ -103,11 +103,11 @@ export type {
 export type { ArgumentRules } from "../schema/argument-rules.ts";
 export {
   type NormalizedSchema,
-  type NormalizeOptions,
+  type NormalizeSchemaOptions,
   normalizeSchema,
   type SchemaChange,
 } from "../schema/dialects/normalize.ts";
-export type { DialectName } from "../schema/dialects/type-names.ts";
+export type { SchemaDialect } from "../schema/dialects/type-names.ts";
 export { SchemaError, type SchemaProblem } from "../schema/schema-error.ts";
 export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "../tool/content.ts";
 export type { ExecutorImplementation } from "../tool/executor-address.ts";

@@ -1,6 +1,6 @@
 import { compileShape, type Shape } from "../../config/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
-import { DIALECTS, type DialectName } from "../../schema/dialects/type-names.ts";
+import { DIALECTS, type SchemaDialect } from "../../schema/dialects/type-names.ts";
 import type { RemoteImplementation } from "../../tool/remote-implementation.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 
@@ -73,7 +73,7 @@ export interface ToolEntry {
   /** The schema, or the path of its file. */
   readonly inputSchema: JsonObject | string;
   /** The dialect of the schema, to be mapped to JSON Schema. Default: it is JSON Schema. */
-  readonly dialect?: DialectName | "auto";
+  readonly dialect?: SchemaDialect | "auto";
   readonly nullForOptional?: "absent" | "reject";
   readonly coerce?: boolean;
   readonly sideEffects?: (typeof SIDE_EFFECTS)[number];

@@ -9,13 +9,13 @@ import { mapSubschemas } from "../subschemas.ts";
 import { DIALECT_RULES, type OpenSchema } from "./dialect-rules.ts";
 import { propertiesOf, rootObject, saysNothing } from "./property-lists.ts";
 import { parseTypeExpression, TypeExpressionError } from "./type-expression.ts";
-import { DIALECTS, type DialectName, typeNames } from "./type-names.ts";
+import { DIALECTS, type SchemaDialect, typeNames } from "./type-names.ts";
 import { type TypeContext, typeSchema, unionSchema } from "./type-schema.ts";
 
 /** How to read a schema that may not be JSON Schema. */
-export interface NormalizeOptions {
+export interface NormalizeSchemaOptions {
   /** The dialect whose type names are mapped, or all of them. Default: `"auto"`. */
-  readonly dialect?: DialectName | "auto";
+  readonly dialect?: SchemaDialect | "auto";
 }
 
 /** Something that was rewritten. */
@@ -42,12 +42,12 @@ export interface NormalizedSchema {
  *
  * @throws {SchemaError} for what cannot be mapped, with path and reason; nothing is guessed.
  */
-export function normalizeSchema(schema: unknown, options: NormalizeOptions = {}): NormalizedSchema {
+export function normalizeSchema(schema: unknown, options: NormalizeSchemaOptions = {}): NormalizedSchema {
   const { dialect = "auto" } = options;
   if (dialect !== "auto" && !Object.hasOwn(DIALECTS, dialect))
     throw new TypeError(`unknown dialect '${dialect}'`);
   const dialects =
-    dialect === "auto" ? (Object.keys(DIALECTS) as DialectName[]) : (["json", dialect] as const);
+    dialect === "auto" ? (Object.keys(DIALECTS) as SchemaDialect[]) : (["json", dialect] as const);
   let copy: JsonValue;
   try {
     copy = copyJson(schema, SCHEMA_BOUNDS);
@@ -69,7 +69,7 @@ class Normalizer {
   readonly #changes: SchemaChange[] = [];
   readonly #problems: SchemaProblem[] = [];
 
-  constructor(dialects: readonly DialectName[], draft: Draft) {
+  constructor(dialects: readonly SchemaDialect[], draft: Draft) {
     this.#context = { names: typeNames(dialects), draft };
     this.#draft = draft;
   }

@@ -16,14 +16,14 @@ export type Meaning =
   | "wrapper";
 
 /** Where type names come from that are not JSON Schema's. */
-export type DialectName = "json" | "python" | "java" | "javascript" | "systems" | "sql" | "gemini";
+export type SchemaDialect = "json" | "python" | "java" | "javascript" | "systems" | "sql" | "gemini";
 
 /**
  * The types of each dialect, by what they mean. A name is looked up without case and package; where two
  * dialects disagree, the first one here has it. A type becomes the JSON type and nothing more: no format, no
  * range.
  */
-export const DIALECTS: Readonly<Record<DialectName, Readonly<Partial<Record<Meaning, string>>>>> = {
+export const DIALECTS: Readonly<Record<SchemaDialect, Readonly<Partial<Record<Meaning, string>>>>> = {
   json: {
     string: "string strings text",
     integer: "integer integers",
@@ -113,7 +113,7 @@ const PHRASES: Readonly<Partial<Record<Meaning, readonly string[]>>> = {
 };
 
 /** What the names of some dialects mean. */
-export function typeNames(dialects: readonly DialectName[]): ReadonlyMap<string, Meaning> {
+export function typeNames(dialects: readonly SchemaDialect[]): ReadonlyMap<string, Meaning> {
   const names = new Map<string, Meaning>();
   const add = (meaning: string, list: readonly string[]): void => {
     for (const name of list) if (!names.has(name)) names.set(name, meaning as Meaning);
