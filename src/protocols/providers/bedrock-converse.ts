@@ -49,10 +49,10 @@ export type BedrockBlock =
 export function bedrockConverseProtocol(
   registry: ToolRegistry,
 ): ProviderProtocol<BedrockTool[], BedrockMessage> {
-  return createProtocol(SHAPE, registry);
+  return createProtocol(BEDROCK_SHAPE, registry);
 }
 
-const SHAPE: ProviderShape<BedrockTool[], BedrockMessage> = {
+const BEDROCK_SHAPE: ProviderShape<BedrockTool[], BedrockMessage> = {
   format: "bedrock",
   writeTools: (tools) =>
     tools.map(({ name, description, inputSchema }) => ({

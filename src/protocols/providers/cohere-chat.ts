@@ -35,10 +35,10 @@ export interface CohereAssistantMessage {
 export function cohereChatProtocol(
   registry: ToolRegistry,
 ): ProviderProtocol<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> {
-  return createProtocol(SHAPE, registry);
+  return createProtocol(COHERE_SHAPE, registry);
 }
 
-const SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> = {
+const COHERE_SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> = {
   format: "cohere",
   writeTools: (tools) =>
     tools.map(({ name, description, inputSchema }) => ({

@@ -23,10 +23,10 @@ export interface NativeAssistantMessage extends AssistantMessage {
 export function nativeProtocol(
   registry: ToolRegistry,
 ): ProviderProtocol<ToolDefinition[], NativeAssistantMessage | ToolMessage> {
-  return createProtocol(SHAPE, registry);
+  return createProtocol(NATIVE_SHAPE, registry);
 }
 
-const SHAPE: ProviderShape<ToolDefinition[], NativeAssistantMessage | ToolMessage> = {
+const NATIVE_SHAPE: ProviderShape<ToolDefinition[], NativeAssistantMessage | ToolMessage> = {
   format: "native",
   takesAnyName: true,
   writeTools: (tools) =>

@@ -60,10 +60,10 @@ type AiSdkMessage = AiSdkAssistantMessage | AiSdkToolMessage;
 export function aiSdkProtocol(
   registry: ToolRegistry,
 ): ProviderProtocol<Record<string, AiSdkToolDefinition>, AiSdkMessage> {
-  return createProtocol(SHAPE, registry);
+  return createProtocol(AI_SDK_SHAPE, registry);
 }
 
-const SHAPE: ProviderShape<Record<string, AiSdkToolDefinition>, AiSdkMessage> = {
+const AI_SDK_SHAPE: ProviderShape<Record<string, AiSdkToolDefinition>, AiSdkMessage> = {
   format: "ai-sdk",
   strict: COMMON_STRICT,
   writeTools: (tools) => Object.fromEntries(tools.map((tool) => [tool.name, writeDefinition(tool)])),

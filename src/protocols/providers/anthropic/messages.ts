@@ -73,10 +73,10 @@ type AnthropicMessage = AnthropicAssistantMessage | AnthropicUserMessage;
 export function anthropicMessagesProtocol(
   registry: ToolRegistry,
 ): ProviderProtocol<AnthropicTool[], AnthropicMessage> {
-  return createProtocol(SHAPE, registry);
+  return createProtocol(ANTHROPIC_SHAPE, registry);
 }
 
-const SHAPE: ProviderShape<AnthropicTool[], AnthropicMessage> = {
+const ANTHROPIC_SHAPE: ProviderShape<AnthropicTool[], AnthropicMessage> = {
   format: "anthropic",
   strict: ANTHROPIC_STRICT,
   writeTools: (tools) =>

@@ -48,10 +48,10 @@ const MADE_UP = "sandgate-";
 export function googleGenerateProtocol(
   registry: ToolRegistry,
 ): ProviderProtocol<GoogleTool[], GoogleContent> {
-  return createProtocol(SHAPE, registry);
+  return createProtocol(GOOGLE_SHAPE, registry);
 }
 
-const SHAPE: ProviderShape<GoogleTool[], GoogleContent> = {
+const GOOGLE_SHAPE: ProviderShape<GoogleTool[], GoogleContent> = {
   format: "google",
   writeTools: (tools) => [
     {

@@ -51,10 +51,10 @@ export interface OpenAiToolMessage {
 export function openAiChatProtocol(
   registry: ToolRegistry,
 ): ProviderProtocol<OpenAiTool[], OpenAiAssistantMessage | OpenAiToolMessage> {
-  return createProtocol(SHAPE, registry);
+  return createProtocol(OPENAI_CHAT_SHAPE, registry);
 }
 
-const SHAPE: ProviderShape<OpenAiTool[], OpenAiAssistantMessage | OpenAiToolMessage> = {
+const OPENAI_CHAT_SHAPE: ProviderShape<OpenAiTool[], OpenAiAssistantMessage | OpenAiToolMessage> = {
   format: "openai",
   strict: OPENAI_STRICT,
   writeTools: (tools) =>

@@ -48,10 +48,10 @@ export type OpenAiResponsesContent =
 export function openAiResponsesProtocol(
   registry: ToolRegistry,
 ): ProviderProtocol<OpenAiResponsesTool[], OpenAiResponsesItem> {
-  return createProtocol(SHAPE, registry);
+  return createProtocol(OPENAI_RESPONSES_SHAPE, registry);
 }
 
-const SHAPE: ProviderShape<OpenAiResponsesTool[], OpenAiResponsesItem> = {
+const OPENAI_RESPONSES_SHAPE: ProviderShape<OpenAiResponsesTool[], OpenAiResponsesItem> = {
   format: "openai-responses",
   strict: OPENAI_STRICT,
   writeTools: (tools) =>
