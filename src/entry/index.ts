@@ -118,9 +118,9 @@ export type {
   HostImplementation,
   HostInstance,
   HostLogger,
-  WorkerContext,
-  WorkerFunction,
-  WorkerImplementation,
+  HostModule,
+  HostModuleContext,
+  HostModuleFunction,
 } from "../tool/host-implementation.ts";
 export type { ToolImplementations } from "../tool/implementations.ts";
 export type { LogLevel } from "../tool/log-level.ts";

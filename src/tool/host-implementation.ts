@@ -45,7 +45,7 @@ export type HostImplementation<Input = never> = HostFunction<Input> | HostFactor
  * A tool that runs in a thread of the pool, for work that keeps a CPU busy. It is trusted with everything
  * that this process may do; the thread is there so that a deadline can end it.
  */
-export interface WorkerImplementation {
+export interface HostModule {
   /** The ES module: an absolute path or a `file:` URL. */
   readonly module: string | URL;
   /** The name of the exported `(input, context) => output`. Default: `"default"`. */
@@ -53,7 +53,7 @@ export interface WorkerImplementation {
 }
 
 /** What a function in a worker thread gets beside its input. The deadline ends its thread: no signal. */
-export type WorkerContext = Omit<HostContext, "signal" | "embedder">;
+export type HostModuleContext = Omit<HostContext, "signal" | "embedder">;
 
 /** A tool's function in a worker thread. */
-export type WorkerFunction = (input: JsonValue, context: WorkerContext) => unknown;
+export type HostModuleFunction = (input: JsonValue, context: HostModuleContext) => unknown;

@@ -1,4 +1,4 @@
-import type { HostImplementation, WorkerImplementation } from "./host-implementation.ts";
+import type { HostImplementation, HostModule } from "./host-implementation.ts";
 import type { QuickJsImplementation } from "./quickjs-implementation.ts";
 import type { RemoteImplementation } from "./remote-implementation.ts";
 import type { SandboxMode } from "./sandbox-mode.ts";
@@ -7,7 +7,7 @@ import type { WasmImplementation } from "./wasm-implementation.ts";
 /** A tool's implementations: one for each sandbox in which it can run. `worker` is the host's thread. */
 export interface ToolImplementations<Input = never> {
   readonly host?: HostImplementation<Input>;
-  readonly worker?: WorkerImplementation;
+  readonly worker?: HostModule;
   readonly wasm?: WasmImplementation;
   readonly quickjs?: QuickJsImplementation;
   readonly remote?: RemoteImplementation;

@@ -1,6 +1,6 @@
 import { type ConfigProblem, formatProblem } from "../../config/problem.ts";
 import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
-import type { WorkerImplementation } from "../../tool/host-implementation.ts";
+import type { HostModule } from "../../tool/host-implementation.ts";
 import { sandboxesOf } from "../../tool/implementations.ts";
 import type { Command } from "../command-line.ts";
 import { type Config, type ConfiguredTool, loadConfig } from "../config/load-config.ts";
@@ -67,7 +67,7 @@ async function prepareTool(
 }
 
 /** A worker's module is loaded by the first call only, in its thread; whoever checks wants to know before. */
-async function checkWorkerExport(worker: WorkerImplementation): Promise<void> {
+async function checkWorkerExport(worker: HostModule): Promise<void> {
   const exported = await loadExport(String(worker.module), worker.export);
   if (typeof exported !== "function") throw new Error("the worker's export is no function");
 }

@@ -10,7 +10,7 @@ import {
 } from "../contract/sandbox.ts";
 import type { WorkerPoolOptions } from "../threads/worker-pool.ts";
 import { FunctionRunner } from "./function-runner.ts";
-import type { WorkerRunner } from "./module-runner.ts";
+import type { ModuleRunner } from "./module-runner.ts";
 
 const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
 
@@ -31,7 +31,7 @@ export class HostSandbox implements Sandbox {
   readonly defaults: ResourceLimits = Object.freeze({});
   readonly #options: HostSandboxOptions;
   readonly #functions = new FunctionRunner();
-  #workers: Promise<WorkerRunner> | undefined;
+  #workers: Promise<ModuleRunner> | undefined;
   #closed = false;
 
   constructor(options: HostSandboxOptions = {}) {
@@ -46,7 +46,7 @@ export class HostSandbox implements Sandbox {
   async prepare({ worker }: ToolImplementations): Promise<void> {
     if (worker === undefined) return;
     if (this.#closed) throw new ToolPreparationError("the sandbox is closed");
-    await (await this.#workerRunner()).prepare(worker);
+    await (await this.#moduleRunner()).prepare(worker);
   }
 
   run(task: SandboxTask): SandboxOutcome | Later<SandboxOutcome> {
@@ -56,7 +56,7 @@ export class HostSandbox implements Sandbox {
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
     }
     if (host !== undefined) return this.#functions.run(host, task);
-    return this.#workerRunner().then((runner) => runner.run(task));
+    return this.#moduleRunner().then((runner) => runner.run(task));
   }
 
   async close(): Promise<void> {
@@ -65,9 +65,9 @@ export class HostSandbox implements Sandbox {
   }
 
   /** Loaded on first use: most programs have no tool that needs a thread. */
-  #workerRunner(): Promise<WorkerRunner> {
+  #moduleRunner(): Promise<ModuleRunner> {
     this.#workers ??= import("./module-runner.ts").then(
-      (module) => new module.WorkerRunner(this.#options.workers),
+      (module) => new module.ModuleRunner(this.#options.workers),
     );
     return this.#workers;
   }

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { entryFile } from "../../base/entry-file.ts";
-import type { WorkerImplementation } from "../../tool/host-implementation.ts";
+import type { HostModule } from "../../tool/host-implementation.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
 import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../contract/sandbox.ts";
@@ -9,7 +9,7 @@ import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
 import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";
 
 /** Runs trusted tools in threads, where a deadline can end them. */
-export class WorkerRunner {
+export class ModuleRunner {
   readonly #pool: WorkerPool;
 
   constructor(options: WorkerPoolOptions = {}) {
@@ -17,7 +17,7 @@ export class WorkerRunner {
   }
 
   /** @throws {ToolPreparationError} when the module is not there. Its export is looked up by the first call. */
-  async prepare({ module }: WorkerImplementation): Promise<void> {
+  async prepare({ module }: HostModule): Promise<void> {
     try {
       await stat(module instanceof URL || module.startsWith("file:") ? new URL(module) : module);
     } catch {

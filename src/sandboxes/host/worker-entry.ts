@@ -1,6 +1,6 @@
 import { describeThrown, type ThrownText } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
-import type { WorkerContext, WorkerFunction } from "../../tool/host-implementation.ts";
+import type { HostModuleContext, HostModuleFunction } from "../../tool/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import { encodeOutput } from "../contract/output.ts";
 import type { TaskThread } from "../threads/thread-message.ts";
@@ -27,7 +27,7 @@ export type WorkerAnswer =
 
 /** Runs one call of a worker tool. */
 export default async function runWorkerTask(task: WorkerTask, thread: TaskThread): Promise<WorkerAnswer> {
-  let run: WorkerFunction;
+  let run: HostModuleFunction;
   try {
     run = await loadOnce(task.module, task.export);
   } catch (thrown) {
@@ -48,27 +48,27 @@ export default async function runWorkerTask(task: WorkerTask, thread: TaskThread
   }
 }
 
-const loaded = new Map<string, WorkerFunction>();
+const loaded = new Map<string, HostModuleFunction>();
 
 /** Importing again what is there costs as much as a small call. A function that did not load is tried again. */
-async function loadOnce(module: string, name: string): Promise<WorkerFunction> {
+async function loadOnce(module: string, name: string): Promise<HostModuleFunction> {
   const key = `${name}\0${module}`;
   let run = loaded.get(key);
   if (run === undefined) {
-    run = (await loadFunction(module, name)) as WorkerFunction;
+    run = (await loadFunction(module, name)) as HostModuleFunction;
     loaded.set(key, run);
   }
   return run;
 }
 
 /** The context of a call in a thread: what it tells goes to the pool as messages. */
-class ThreadContext implements WorkerContext {
+class ThreadContext implements HostModuleContext {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
-  readonly logger: WorkerContext["logger"];
+  readonly logger: HostModuleContext["logger"];
   /** Bound, as a tool may take it out of its context. */
-  readonly onOutput: WorkerContext["onOutput"];
+  readonly onOutput: HostModuleContext["onOutput"];
   streamedBytes = 0;
 
   constructor({ callId, sessionId, toolName, maxOutputBytes }: WorkerTask, thread: TaskThread) {

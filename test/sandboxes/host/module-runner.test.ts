@@ -7,12 +7,12 @@ const sandboxes = await openSandboxes({ workers: { threads: 1 } });
 afterAll(() => sandboxes.close());
 
 const module = new URL("../../fixtures/worker/contract.ts", import.meta.url);
-const workerTool = (name: string, from: URL | string = module): Tool =>
+const moduleTool = (name: string, from: URL | string = module): Tool =>
   defineTool({ name: "tool", description: "", inputSchema: {}, worker: { module: from, export: name } });
 
 test("a worker streams output and log lines from its thread", async () => {
   const { events, seen } = recordEvents();
-  const ctx = await contextFor([workerTool("stream")], { sandboxes, events });
+  const ctx = await contextFor([moduleTool("stream")], { sandboxes, events });
   const { output } = await dispatchTool(ctx, { chunks: ["a", "b"] });
   expect(output).toBe(2);
   expect(seen).toMatchObject([
@@ -26,7 +26,7 @@ test("a worker streams output and log lines from its thread", async () => {
 
 test("a worker may take everything out of its context before it uses it", async () => {
   const { events, seen } = recordEvents();
-  const ctx = await contextFor([workerTool("takenApart")], { sandboxes, events });
+  const ctx = await contextFor([moduleTool("takenApart")], { sandboxes, events });
   const { output, receipt } = await dispatchTool(ctx);
   expect(output).toEqual(["call", "session", "tool"]);
   expect(receipt.used.outputBytes).toBe("firstsecond".length + '["call","session","tool"]'.length);
@@ -37,19 +37,19 @@ test("a worker may take everything out of its context before it uses it", async 
 });
 
 test("a worker that ends its thread fails its own call, and no other", async () => {
-  const { error } = await dispatchTool(await contextFor([workerTool("exit")], { sandboxes }));
+  const { error } = await dispatchTool(await contextFor([moduleTool("exit")], { sandboxes }));
   expect(error).toEqual({
     code: "execution_error",
     message: "Tool ended the thread that it ran in",
     effect: "unknown",
   });
-  const next = await dispatchTool(await contextFor([workerTool("echo")], { sandboxes }), { n: 1 });
+  const next = await dispatchTool(await contextFor([moduleTool("echo")], { sandboxes }), { n: 1 });
   expect(next.output).toEqual({ n: 1 });
 });
 
 test.each<[string, Tool]>([
-  ["is not there", workerTool("echo", "/no/such/module.js")],
-  ["exports no such function", workerTool("nothing")],
+  ["is not there", moduleTool("echo", "/no/such/module.js")],
+  ["exports no such function", moduleTool("nothing")],
 ])("a worker whose module %s is unavailable, and the model reads no path", async (_case, tool) => {
   const { events, seen } = recordEvents();
   const { error } = await dispatchTool(await contextFor([tool], { sandboxes, events }));
@@ -63,11 +63,11 @@ test.each<[string, Tool]>([
 
 test("a call that finds no free thread in time is refused, and was not run", async () => {
   await using small = await openSandboxes({ workers: { threads: 1, maxWaitMs: 300 } });
-  const echo = await contextFor([workerTool("echo")], { sandboxes: small });
+  const echo = await contextFor([moduleTool("echo")], { sandboxes: small });
   await expect.poll(async () => (await dispatchTool(echo)).success).toBe(true);
   const cancel = new AbortController();
   const busy = dispatchTool(
-    await contextFor([workerTool("loop")], { sandboxes: small, signal: cancel.signal }),
+    await contextFor([moduleTool("loop")], { sandboxes: small, signal: cancel.signal }),
   );
   const waiting = await dispatchTool(echo);
   expect(waiting.error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
@@ -81,9 +81,9 @@ test("waiting for a thread does not count against the wall time", async () => {
   };
   const tools = { policy: policy as never, sandboxes };
   const loops = Array.from({ length: 2 }, async () =>
-    dispatchTool(await contextFor([workerTool("loop")], tools)),
+    dispatchTool(await contextFor([moduleTool("loop")], tools)),
   );
-  const echo = dispatchTool(await contextFor([workerTool("echo")], tools), { n: 1 });
+  const echo = dispatchTool(await contextFor([moduleTool("echo")], tools), { n: 1 });
   for (const loop of await Promise.all(loops)) expect(loop.error?.code).toBe("timeout");
   expect((await echo).success).toBe(true);
 });
