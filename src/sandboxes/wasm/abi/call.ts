@@ -2,7 +2,7 @@ import type { FunctionType, ValueType } from "../linking/value-type.ts";
 import { type CoreValue, liftFlat, lowerFlat, takeFrom } from "./flat.ts";
 import { layoutOf, MAX_FLAT } from "./layout.ts";
 import { load, loadFields } from "./load.ts";
-import type { Crossing } from "./memory-access.ts";
+import type { MemoryAccess } from "./memory-access.ts";
 import { store, storeFields } from "./store.ts";
 import type { ComponentValue } from "./value.ts";
 
@@ -15,7 +15,7 @@ export type CoreFunction = (...values: CoreValue[]) => CoreValue | undefined;
  * @param postReturn Called after the result was read: it frees what the result lies in.
  */
 export function callLifted(
-  crossing: Crossing,
+  access: MemoryAccess,
   { params, result }: FunctionType,
   core: CoreFunction,
   postReturn: CoreFunction | undefined,
@@ -25,17 +25,17 @@ export function callLifted(
   const values: CoreValue[] = [];
   const { flat, alignment, size } = layoutOfParams(params);
   if (flat.length > MAX_FLAT) {
-    const at = crossing.allocate(alignment, size);
-    storeFields(crossing, args, at, types);
+    const at = access.allocate(alignment, size);
+    storeFields(access, args, at, types);
     values.push(at);
   } else {
-    for (const [index, type] of types.entries()) lowerFlat(crossing, args[index], type, values);
+    for (const [index, type] of types.entries()) lowerFlat(access, args[index], type, values);
   }
   const returned = core(...values);
-  crossing.budget.refill();
-  const value = result === undefined ? undefined : liftResult(crossing, returned ?? 0, result);
+  access.budget.refill();
+  const value = result === undefined ? undefined : liftResult(access, returned ?? 0, result);
   if (postReturn !== undefined) {
-    crossing.handles.withoutLeaving(() => (returned === undefined ? postReturn() : postReturn(returned)));
+    access.handles.withoutLeaving(() => (returned === undefined ? postReturn() : postReturn(returned)));
   }
   return value;
 }
@@ -46,7 +46,7 @@ export function callLifted(
  * @param getCrossing The caller's side. Asked for when it is called: its memory may be there only then.
  */
 export function lowerFunction(
-  getCrossing: () => Crossing,
+  getAccess: () => MemoryAccess,
   { params, result }: FunctionType,
   callee: (args: readonly ComponentValue[]) => ComponentValue,
 ): CoreFunction {
@@ -54,28 +54,28 @@ export function lowerFunction(
   const isInMemory = layoutOfParams(params).flat.length > MAX_FLAT;
   const returnsInMemory = result !== undefined && layoutOf(result).flat.length > 1;
   return (...values) => {
-    const crossing = getCrossing();
-    crossing.handles.checkMayLeave();
-    crossing.budget.refill();
+    const access = getAccess();
+    access.handles.checkMayLeave();
+    access.budget.refill();
     const take = takeFrom(values);
     const args = isInMemory
-      ? loadFields(crossing, Number(take("i32")) >>> 0, types)
-      : types.map((type) => liftFlat(crossing, take, type));
+      ? loadFields(access, Number(take("i32")) >>> 0, types)
+      : types.map((type) => liftFlat(access, take, type));
     const value = callee(args);
     if (result === undefined) return undefined;
     if (returnsInMemory) {
-      store(crossing, value, Number(values.at(-1) ?? 0) >>> 0, result);
+      store(access, value, Number(values.at(-1) ?? 0) >>> 0, result);
       return undefined;
     }
     const lowered: CoreValue[] = [];
-    lowerFlat(crossing, value, result, lowered);
+    lowerFlat(access, value, result, lowered);
     return lowered[0];
   };
 }
 
-function liftResult(crossing: Crossing, returned: CoreValue, type: ValueType): ComponentValue {
-  if (layoutOf(type).flat.length > 1) return load(crossing, Number(returned) >>> 0, type);
-  return liftFlat(crossing, takeFrom([returned]), type);
+function liftResult(access: MemoryAccess, returned: CoreValue, type: ValueType): ComponentValue {
+  if (layoutOf(type).flat.length > 1) return load(access, Number(returned) >>> 0, type);
+  return liftFlat(access, takeFrom([returned]), type);
 }
 
 const tuples = new WeakMap<FunctionType["params"], ValueType>();

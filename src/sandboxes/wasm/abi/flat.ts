@@ -2,7 +2,7 @@ import { fieldsOf, type ValueType } from "../linking/value-type.ts";
 import { AbiError } from "./abi-error.ts";
 import { type CoreType, layoutOf } from "./layout.ts";
 import { loadList } from "./load.ts";
-import type { Crossing } from "./memory-access.ts";
+import type { MemoryAccess } from "./memory-access.ts";
 import {
   liftCase,
   liftChar,
@@ -32,7 +32,7 @@ export function takeFrom(values: readonly CoreValue[]): CoreValues {
 }
 
 /** Reads a value out of core values (`CanonicalABI.md`, `lift_flat`). */
-export function liftFlat(crossing: Crossing, take: CoreValues, type: ValueType): ComponentValue {
+export function liftFlat(access: MemoryAccess, take: CoreValues, type: ValueType): ComponentValue {
   switch (type.kind) {
     case "bool":
       return take("i32") !== 0;
@@ -59,17 +59,17 @@ export function liftFlat(crossing: Crossing, take: CoreValues, type: ValueType):
       return liftChar(Number(take("i32")) >>> 0);
     case "string": {
       const at = Number(take("i32")) >>> 0;
-      return loadString(crossing, at, Number(take("i32")) >>> 0);
+      return loadString(access, at, Number(take("i32")) >>> 0);
     }
     case "list": {
       const at = Number(take("i32")) >>> 0;
-      return loadList(crossing, at, Number(take("i32")) >>> 0, type.element);
+      return loadList(access, at, Number(take("i32")) >>> 0, type.element);
     }
     case "record":
     case "tuple":
       return packFields(
         type,
-        (fieldsOf(type) ?? []).map((field) => liftFlat(crossing, take, field)),
+        (fieldsOf(type) ?? []).map((field) => liftFlat(access, take, field)),
       );
     case "flags":
       return liftFlags(Number(take("i32")), type.names);
@@ -77,10 +77,10 @@ export function liftFlat(crossing: Crossing, take: CoreValues, type: ValueType):
     case "enum":
     case "option":
     case "result":
-      return liftFlatCase(crossing, take, type);
+      return liftFlatCase(access, take, type);
     case "own":
     case "borrow":
-      return liftHandle(crossing, Number(take("i32")) >>> 0, type.kind, type.resource);
+      return liftHandle(access, Number(take("i32")) >>> 0, type.kind, type.resource);
     case "unsupported":
       throw new AbiError(`a ${type.what} cannot cross`);
   }
@@ -89,13 +89,13 @@ export function liftFlat(crossing: Crossing, take: CoreValues, type: ValueType):
 type CaseType = Parameters<typeof lowerCase>[0];
 
 /** All cases share the same core values, each wide enough for every case. */
-function liftFlatCase(crossing: Crossing, take: CoreValues, type: CaseType): ComponentValue {
+function liftFlatCase(access: MemoryAccess, take: CoreValues, type: CaseType): ComponentValue {
   const [, ...shared] = layoutOf(type).flat;
   const index = Number(take("i32")) >>> 0;
   const values = shared.map((core) => take(core));
   return liftCase(type, index, (payload) => {
     let next = 0;
-    return liftFlat(crossing, (want) => narrow(values[next] ?? 0, shared[next++] ?? "i32", want), payload);
+    return liftFlat(access, (want) => narrow(values[next] ?? 0, shared[next++] ?? "i32", want), payload);
   });
 }
 
@@ -114,7 +114,7 @@ function narrow(value: CoreValue, have: CoreType, want: CoreType): CoreValue {
 
 /** Writes a value as core values (`CanonicalABI.md`, `lower_flat`), onto the end of `values`. */
 export function lowerFlat(
-  crossing: Crossing,
+  access: MemoryAccess,
   value: ComponentValue,
   type: ValueType,
   values: CoreValue[],
@@ -131,16 +131,16 @@ export function lowerFlat(
       values.push(lowerChar(value as string));
       return;
     case "string":
-      values.push(...storeString(crossing, value as string));
+      values.push(...storeString(access, value as string));
       return;
     case "list":
-      values.push(...storeList(crossing, value, type.element));
+      values.push(...storeList(access, value, type.element));
       return;
     case "record":
     case "tuple":
       for (const [index, part] of unpackFields(type, value).entries()) {
         const field = fieldsOf(type)?.[index];
-        if (field !== undefined) lowerFlat(crossing, part, field, values);
+        if (field !== undefined) lowerFlat(access, part, field, values);
       }
       return;
     case "flags":
@@ -150,11 +150,11 @@ export function lowerFlat(
     case "enum":
     case "option":
     case "result":
-      lowerFlatCase(crossing, value, type, values);
+      lowerFlatCase(access, value, type, values);
       return;
     case "own":
     case "borrow":
-      values.push(lowerHandle(crossing, value, type.kind, type.resource));
+      values.push(lowerHandle(access, value, type.kind, type.resource));
       return;
     case "unsupported":
       throw new AbiError(`a ${type.what} cannot cross`);
@@ -163,12 +163,17 @@ export function lowerFlat(
   }
 }
 
-function lowerFlatCase(crossing: Crossing, value: ComponentValue, type: CaseType, values: CoreValue[]): void {
+function lowerFlatCase(
+  access: MemoryAccess,
+  value: ComponentValue,
+  type: CaseType,
+  values: CoreValue[],
+): void {
   const [, ...shared] = layoutOf(type).flat;
   const { index, payload, type: of } = lowerCase(type, value);
   values.push(index);
   const own: CoreValue[] = [];
-  if (of !== undefined) lowerFlat(crossing, payload, of, own);
+  if (of !== undefined) lowerFlat(access, payload, of, own);
   const have = of === undefined ? [] : layoutOf(of).flat;
   for (const [at, want] of shared.entries()) {
     const core = own[at];

@@ -1,7 +1,7 @@
 import { fieldsOf, type ValueType } from "../linking/value-type.ts";
 import { AbiError } from "./abi-error.ts";
 import { alignUp, layoutOf } from "./layout.ts";
-import type { Crossing } from "./memory-access.ts";
+import type { MemoryAccess } from "./memory-access.ts";
 import { liftCase, liftChar, liftFlags, liftHandle, packFields } from "./shapes.ts";
 import { loadString } from "./strings.ts";
 import type { ComponentValue } from "./value.ts";
@@ -10,8 +10,8 @@ import type { ComponentValue } from "./value.ts";
 const LEAST_ITEM_BYTES = 2;
 
 /** Reads a value out of a component's memory (`CanonicalABI.md`, `load`). */
-export function load(crossing: Crossing, at: number, type: ValueType): ComponentValue {
-  const { view } = crossing;
+export function load(access: MemoryAccess, at: number, type: ValueType): ComponentValue {
+  const { view } = access;
   if (at % layoutOf(type).alignment !== 0) throw new AbiError("a value is not aligned");
   switch (type.kind) {
     case "bool":
@@ -39,12 +39,12 @@ export function load(crossing: Crossing, at: number, type: ValueType): Component
     case "char":
       return liftChar(view.getUint32(at, true));
     case "string":
-      return loadString(crossing, view.getUint32(at, true), view.getUint32(at + 4, true));
+      return loadString(access, view.getUint32(at, true), view.getUint32(at + 4, true));
     case "list":
-      return loadList(crossing, view.getUint32(at, true), view.getUint32(at + 4, true), type.element);
+      return loadList(access, view.getUint32(at, true), view.getUint32(at + 4, true), type.element);
     case "record":
     case "tuple":
-      return packFields(type, loadFields(crossing, at, fieldsOf(type) ?? []));
+      return packFields(type, loadFields(access, at, fieldsOf(type) ?? []));
     case "flags":
       return liftFlags(readUint(view, at, layoutOf(type).size), type.names);
     case "variant":
@@ -53,40 +53,45 @@ export function load(crossing: Crossing, at: number, type: ValueType): Component
     case "result": {
       const { discriminantBytes, payloadOffset } = layoutOf(type);
       return liftCase(type, readUint(view, at, discriminantBytes), (payload) =>
-        load(crossing, at + payloadOffset, payload),
+        load(access, at + payloadOffset, payload),
       );
     }
     case "own":
     case "borrow":
-      return liftHandle(crossing, view.getUint32(at, true), type.kind, type.resource);
+      return liftHandle(access, view.getUint32(at, true), type.kind, type.resource);
     case "unsupported":
       throw new AbiError(`a ${type.what} cannot cross`);
   }
 }
 
 /** Reads values that lie one after another. */
-export function loadFields(crossing: Crossing, at: number, types: readonly ValueType[]): ComponentValue[] {
+export function loadFields(access: MemoryAccess, at: number, types: readonly ValueType[]): ComponentValue[] {
   let next = at;
   return types.map((type) => {
     const { alignment, size } = layoutOf(type);
     const start = alignUp(next, alignment);
     next = start + size;
-    return load(crossing, start, type);
+    return load(access, start, type);
   });
 }
 
 /** Reads a list, given where its items lie and how many there are. */
-export function loadList(crossing: Crossing, at: number, length: number, element: ValueType): ComponentValue {
+export function loadList(
+  access: MemoryAccess,
+  at: number,
+  length: number,
+  element: ValueType,
+): ComponentValue {
   if (element.kind === "u8") {
-    const bytes = crossing.bytes(at, length);
-    crossing.budget.charge(length);
+    const bytes = access.bytes(at, length);
+    access.budget.charge(length);
     return bytes.slice();
   }
   const { alignment, size } = layoutOf(element);
   if (at % alignment !== 0) throw new AbiError("a list is not aligned");
-  crossing.bytes(at, length * size);
-  crossing.budget.charge(length * LEAST_ITEM_BYTES);
-  return Array.from({ length }, (_, index) => load(crossing, at + index * size, element));
+  access.bytes(at, length * size);
+  access.budget.charge(length * LEAST_ITEM_BYTES);
+  return Array.from({ length }, (_, index) => load(access, at + index * size, element));
 }
 
 function readUint(view: DataView, at: number, bytes: number): number {

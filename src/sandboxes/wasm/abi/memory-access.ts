@@ -5,7 +5,7 @@ import type { LiftBudget } from "./lift-budget.ts";
 type Realloc = (old: number, oldSize: number, alignment: number, size: number) => number;
 
 /** One side of a border: the memory behind it, and how strings and handles are kept there. */
-export interface CrossingOptions {
+export interface MemoryAccessOptions {
   /** Which component instance it is. */
   readonly component: number;
   readonly memory: WebAssembly.Memory | undefined;
@@ -16,16 +16,16 @@ export interface CrossingOptions {
 }
 
 /** Reads and writes the memory of a component while values cross its border. */
-export class Crossing {
+export class MemoryAccess {
   readonly component: number;
-  readonly encoding: CrossingOptions["encoding"];
+  readonly encoding: MemoryAccessOptions["encoding"];
   readonly handles: Handles;
   readonly budget: LiftBudget;
   readonly #memory: WebAssembly.Memory | undefined;
   readonly #realloc: Realloc | undefined;
   #view: DataView | undefined;
 
-  constructor({ component, memory, realloc, encoding, handles, budget }: CrossingOptions) {
+  constructor({ component, memory, realloc, encoding, handles, budget }: MemoryAccessOptions) {
     this.component = component;
     this.encoding = encoding;
     this.handles = handles;

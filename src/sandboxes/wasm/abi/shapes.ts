@@ -1,6 +1,6 @@
 import { casesOf, type ResourceType, type ValueType } from "../linking/value-type.ts";
 import { AbiError } from "./abi-error.ts";
-import type { Crossing } from "./memory-access.ts";
+import type { MemoryAccess } from "./memory-access.ts";
 import type { ComponentRecord, ComponentValue, TaggedValue } from "./value.ts";
 
 /** A type that holds one of several things. */
@@ -111,7 +111,7 @@ function knownCase(index: number): number {
 
 /** What a handle stands for. One that owns is taken from the component. */
 export function liftHandle(
-  { handles }: Crossing,
+  { handles }: MemoryAccess,
   index: number,
   kind: "own" | "borrow",
   resource: ResourceType,
@@ -124,7 +124,7 @@ export function liftHandle(
 
 /** A handle for the component, of what a resource stands for. */
 export function lowerHandle(
-  { handles, component }: Crossing,
+  { handles, component }: MemoryAccess,
   representation: ComponentValue,
   kind: "own" | "borrow",
   resource: ResourceType,

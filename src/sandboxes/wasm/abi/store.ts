@@ -1,14 +1,14 @@
 import { fieldsOf, type ValueType } from "../linking/value-type.ts";
 import { AbiError } from "./abi-error.ts";
 import { alignUp, layoutOf } from "./layout.ts";
-import type { Crossing } from "./memory-access.ts";
+import type { MemoryAccess } from "./memory-access.ts";
 import { lowerCase, lowerChar, lowerFlags, lowerHandle, unpackFields } from "./shapes.ts";
 import { storeBytes, storeString } from "./strings.ts";
 import type { ComponentValue } from "./value.ts";
 
 /** Writes a value of the type into a component's memory (`CanonicalABI.md`, `store`). */
-export function store(crossing: Crossing, value: ComponentValue, at: number, type: ValueType): void {
-  const { view } = crossing;
+export function store(access: MemoryAccess, value: ComponentValue, at: number, type: ValueType): void {
+  const { view } = access;
   if (at % layoutOf(type).alignment !== 0) throw new AbiError("a value would not be aligned");
   switch (type.kind) {
     case "bool":
@@ -40,14 +40,14 @@ export function store(crossing: Crossing, value: ComponentValue, at: number, typ
       view.setUint32(at, lowerChar(value as string), true);
       return;
     case "string":
-      storePair(crossing, at, storeString(crossing, value as string));
+      storePair(access, at, storeString(access, value as string));
       return;
     case "list":
-      storePair(crossing, at, storeList(crossing, value, type.element));
+      storePair(access, at, storeList(access, value, type.element));
       return;
     case "record":
     case "tuple":
-      storeFields(crossing, unpackFields(type, value), at, fieldsOf(type) ?? []);
+      storeFields(access, unpackFields(type, value), at, fieldsOf(type) ?? []);
       return;
     case "flags":
       writeUint(view, at, layoutOf(type).size, lowerFlags(value as readonly string[], type.names));
@@ -59,12 +59,12 @@ export function store(crossing: Crossing, value: ComponentValue, at: number, typ
       const { discriminantBytes, payloadOffset } = layoutOf(type);
       const { index, payload, type: of } = lowerCase(type, value);
       writeUint(view, at, discriminantBytes, index);
-      if (of !== undefined) store(crossing, payload, at + payloadOffset, of);
+      if (of !== undefined) store(access, payload, at + payloadOffset, of);
       return;
     }
     case "own":
     case "borrow":
-      view.setUint32(at, lowerHandle(crossing, value, type.kind, type.resource), true);
+      view.setUint32(at, lowerHandle(access, value, type.kind, type.resource), true);
       return;
     case "unsupported":
       throw new AbiError(`a ${type.what} cannot cross`);
@@ -73,7 +73,7 @@ export function store(crossing: Crossing, value: ComponentValue, at: number, typ
 
 /** Writes values one after another. */
 export function storeFields(
-  crossing: Crossing,
+  access: MemoryAccess,
   values: readonly ComponentValue[],
   at: number,
   types: readonly ValueType[],
@@ -83,28 +83,28 @@ export function storeFields(
     const { alignment, size } = layoutOf(type);
     const start = alignUp(next, alignment);
     next = start + size;
-    store(crossing, values[index], start, type);
+    store(access, values[index], start, type);
   }
 }
 
 /** Writes a list to memory that the component sets aside; returns where, and how many items it has. */
 export function storeList(
-  crossing: Crossing,
+  access: MemoryAccess,
   value: ComponentValue,
   element: ValueType,
 ): readonly [at: number, length: number] {
-  if (value instanceof Uint8Array) return [storeBytes(crossing, value, 1), value.length];
+  if (value instanceof Uint8Array) return [storeBytes(access, value, 1), value.length];
   const items = value as readonly ComponentValue[];
   const { alignment, size } = layoutOf(element);
-  const at = crossing.allocate(alignment, items.length * size);
-  for (const [index, item] of items.entries()) store(crossing, item, at + index * size, element);
+  const at = access.allocate(alignment, items.length * size);
+  for (const [index, item] of items.entries()) store(access, item, at + index * size, element);
   return [at, items.length];
 }
 
-function storePair(crossing: Crossing, at: number, [first, second]: readonly [number, number]): void {
+function storePair(access: MemoryAccess, at: number, [first, second]: readonly [number, number]): void {
   // The view of before may be gone: the component set memory aside.
-  crossing.view.setUint32(at, first, true);
-  crossing.view.setUint32(at + 4, second, true);
+  access.view.setUint32(at, first, true);
+  access.view.setUint32(at + 4, second, true);
 }
 
 function writeUint(view: DataView, at: number, bytes: number, value: number): void {

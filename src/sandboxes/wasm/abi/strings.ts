@@ -1,5 +1,5 @@
 import { AbiError } from "./abi-error.ts";
-import type { Crossing } from "./memory-access.ts";
+import type { MemoryAccess } from "./memory-access.ts";
 
 const ENCODER = new TextEncoder();
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -10,14 +10,14 @@ const LATIN1_ONLY = /^[\u0000-\u00ff]*$/;
 const UTF16_TAG = 0x8000_0000;
 
 /** Reads a string (`CanonicalABI.md`, `load_string`). Text that is none ends the call. */
-export function loadString(crossing: Crossing, at: number, taggedLength: number): string {
-  const isTagged = crossing.encoding === "latin1+utf16";
-  const isUtf16 = crossing.encoding === "utf16" || (isTagged && taggedLength >= UTF16_TAG);
+export function loadString(access: MemoryAccess, at: number, taggedLength: number): string {
+  const isTagged = access.encoding === "latin1+utf16";
+  const isUtf16 = access.encoding === "utf16" || (isTagged && taggedLength >= UTF16_TAG);
   const units = isTagged && isUtf16 ? taggedLength - UTF16_TAG : taggedLength;
-  if (crossing.encoding !== "utf8" && at % 2 !== 0) throw new AbiError("a string is not aligned");
-  const bytes = crossing.bytes(at, isUtf16 ? units * 2 : units);
+  if (access.encoding !== "utf8" && at % 2 !== 0) throw new AbiError("a string is not aligned");
+  const bytes = access.bytes(at, isUtf16 ? units * 2 : units);
   // JSON needs a byte for each unit, at the least.
-  crossing.budget.charge(units);
+  access.budget.charge(units);
   if (isTagged && !isUtf16) return Buffer.from(bytes).toString("latin1");
   try {
     return (isUtf16 ? UTF16 : UTF8).decode(bytes);
@@ -27,21 +27,21 @@ export function loadString(crossing: Crossing, at: number, taggedLength: number)
 }
 
 /** Writes a string of valid Unicode to the component's memory; returns where, and its length as it counts it. */
-export function storeString(crossing: Crossing, text: string): readonly [at: number, taggedLength: number] {
-  if (crossing.encoding === "utf8") {
+export function storeString(access: MemoryAccess, text: string): readonly [at: number, taggedLength: number] {
+  if (access.encoding === "utf8") {
     const bytes = ENCODER.encode(text);
-    return [storeBytes(crossing, bytes, 1), bytes.length];
+    return [storeBytes(access, bytes, 1), bytes.length];
   }
-  if (crossing.encoding === "latin1+utf16" && LATIN1_ONLY.test(text)) {
-    return [storeBytes(crossing, Buffer.from(text, "latin1"), 2), text.length];
+  if (access.encoding === "latin1+utf16" && LATIN1_ONLY.test(text)) {
+    return [storeBytes(access, Buffer.from(text, "latin1"), 2), text.length];
   }
-  const tag = crossing.encoding === "utf16" ? 0 : UTF16_TAG;
-  return [storeBytes(crossing, Buffer.from(text, "utf16le"), 2), text.length + tag];
+  const tag = access.encoding === "utf16" ? 0 : UTF16_TAG;
+  return [storeBytes(access, Buffer.from(text, "utf16le"), 2), text.length + tag];
 }
 
 /** Writes bytes to memory that the component sets aside; returns where. */
-export function storeBytes(crossing: Crossing, bytes: Uint8Array, alignment: number): number {
-  const at = crossing.allocate(alignment, bytes.length);
-  crossing.bytes(at, bytes.length).set(bytes);
+export function storeBytes(access: MemoryAccess, bytes: Uint8Array, alignment: number): number {
+  const at = access.allocate(alignment, bytes.length);
+  access.bytes(at, bytes.length).set(bytes);
   return at;
 }

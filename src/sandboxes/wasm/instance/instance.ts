@@ -2,7 +2,7 @@ import { AbiError } from "../abi/abi-error.ts";
 import { type CoreFunction, callLifted, lowerFunction } from "../abi/call.ts";
 import { dispose, Handles } from "../abi/handles.ts";
 import type { LiftBudget } from "../abi/lift-budget.ts";
-import { Crossing } from "../abi/memory-access.ts";
+import { MemoryAccess } from "../abi/memory-access.ts";
 import type { ComponentValue } from "../abi/value.ts";
 import type { CompiledCore, WasmArtifact } from "../artifact.ts";
 import type {
@@ -29,7 +29,7 @@ export class ComponentInstance {
   readonly #artifact: WasmArtifact;
   readonly #instances: WebAssembly.Instance[] = [];
   readonly #handles: readonly Handles[];
-  readonly #crossings = new Map<CanonicalOptions, Crossing>();
+  readonly #accesses = new Map<CanonicalOptions, MemoryAccess>();
   readonly #memories = new MemoryGauge();
   #isMade = false;
   #image: InstanceImage | undefined;
@@ -138,8 +138,8 @@ export class ComponentInstance {
       }
       case "lower": {
         const { function: callee, options } = item;
-        const getCrossing = (): Crossing => this.#crossing(options);
-        return this.#guarded(lowerFunction(getCrossing, callee.type, (args) => this.#call(callee, args)));
+        const getAccess = (): MemoryAccess => this.#access(options);
+        return this.#guarded(lowerFunction(getAccess, callee.type, (args) => this.#call(callee, args)));
       }
       default:
         return this.#guarded(this.#resourceFunction(item));
@@ -184,14 +184,14 @@ export class ComponentInstance {
     const { type, core, options } = callee;
     const postReturn =
       options.postReturn === undefined ? undefined : (this.#item(options.postReturn) as CoreFunction);
-    return callLifted(this.#crossing(options), type, this.#item(core) as CoreFunction, postReturn, args);
+    return callLifted(this.#access(options), type, this.#item(core) as CoreFunction, postReturn, args);
   }
 
-  #crossing(options: CanonicalOptions): Crossing {
-    const known = this.#crossings.get(options);
+  #access(options: CanonicalOptions): MemoryAccess {
+    const known = this.#accesses.get(options);
     if (known !== undefined) return known;
     const { component, encoding, memory, realloc } = options;
-    const crossing = new Crossing({
+    const access = new MemoryAccess({
       component,
       encoding,
       memory: memory === undefined ? undefined : (this.#item(memory) as WebAssembly.Memory),
@@ -199,8 +199,8 @@ export class ComponentInstance {
       handles: this.#handlesOf(component),
       budget: this.#budget,
     });
-    this.#crossings.set(options, crossing);
-    return crossing;
+    this.#accesses.set(options, access);
+    return access;
   }
 
   #handlesOf(component: number): Handles {

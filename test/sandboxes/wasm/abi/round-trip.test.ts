@@ -7,7 +7,7 @@ import { Handles } from "../../../../src/sandboxes/wasm/abi/handles.ts";
 import { layoutOf, MAX_FLAT } from "../../../../src/sandboxes/wasm/abi/layout.ts";
 import { LiftBudget } from "../../../../src/sandboxes/wasm/abi/lift-budget.ts";
 import { load } from "../../../../src/sandboxes/wasm/abi/load.ts";
-import { Crossing, type CrossingOptions } from "../../../../src/sandboxes/wasm/abi/memory-access.ts";
+import { MemoryAccess, type MemoryAccessOptions } from "../../../../src/sandboxes/wasm/abi/memory-access.ts";
 import { store } from "../../../../src/sandboxes/wasm/abi/store.ts";
 import type { ComponentValue } from "../../../../src/sandboxes/wasm/abi/value.ts";
 import { argumentsFromJson } from "../../../../src/sandboxes/wasm/exports/from-json.ts";
@@ -17,10 +17,10 @@ import type { ValueType } from "../../../../src/sandboxes/wasm/linking/value-typ
 import { typesWithJson } from "../../../fixtures/wasm/types.ts";
 
 /** One side of a border whose allocator only goes on. */
-function crossing(options: Partial<CrossingOptions> = {}): Crossing {
+function access(options: Partial<MemoryAccessOptions> = {}): MemoryAccess {
   const memory = new WebAssembly.Memory({ initial: 16 });
   let next = 64;
-  return new Crossing({
+  return new MemoryAccess({
     component: 0,
     memory,
     realloc: (_old, _oldSize, alignment, size) => {
@@ -43,7 +43,7 @@ describe("any value that JSON can give", () => {
     fc.assert(
       fc.property(samples, encodings, ({ type, json }, encoding) => {
         const [value] = argumentsFromJson([{ name: "a", type }], json === undefined ? {} : { a: json });
-        const side = crossing({ encoding });
+        const side = access({ encoding });
         const at = side.allocate(layoutOf(type).alignment, layoutOf(type).size);
         store(side, value, at, type);
         const expected = json ?? null;
@@ -119,37 +119,37 @@ describe("the layout of", () => {
 
 describe("what breaks the canonical ABI ends the call", () => {
   const string = { kind: "string" } as const;
-  const bytesAt = (at: number, bytes: number[], options: Partial<CrossingOptions> = {}): Crossing => {
-    const side = crossing(options);
+  const bytesAt = (at: number, bytes: number[], options: Partial<MemoryAccessOptions> = {}): MemoryAccess => {
+    const side = access(options);
     side.bytes(at, bytes.length).set(bytes);
     return side;
   };
 
-  test.each<[string, Crossing, ValueType, CoreValue[]]>([
-    ["a string outside of memory", crossing(), string, [16 * 65_536 - 1, 2]],
+  test.each<[string, MemoryAccess, ValueType, CoreValue[]]>([
+    ["a string outside of memory", access(), string, [16 * 65_536 - 1, 2]],
     ["a string of bytes that are no UTF-8", bytesAt(8, [0xff, 0xfe]), string, [8, 2]],
     ["half a character of UTF-16", bytesAt(8, [0x00, 0xd8], { encoding: "utf16" }), string, [8, 1]],
-    ["UTF-16 at an odd place", crossing({ encoding: "utf16" }), string, [9, 1]],
-    ["a char that is a surrogate", crossing(), { kind: "char" }, [0xd800]],
-    ["a char beyond Unicode", crossing(), { kind: "char" }, [0x11_0000]],
-    ["a list outside of memory", crossing(), { kind: "list", element: u32 }, [16 * 65_536 - 4, 2]],
-    ["a list at an odd place", crossing(), { kind: "list", element: u32 }, [2, 1]],
-    ["a case that there is not", crossing(), variant(undefined, u8), [2, 0]],
-    ["a name that there is not", crossing(), named("enum", 3), [3]],
+    ["UTF-16 at an odd place", access({ encoding: "utf16" }), string, [9, 1]],
+    ["a char that is a surrogate", access(), { kind: "char" }, [0xd800]],
+    ["a char beyond Unicode", access(), { kind: "char" }, [0x11_0000]],
+    ["a list outside of memory", access(), { kind: "list", element: u32 }, [16 * 65_536 - 4, 2]],
+    ["a list at an odd place", access(), { kind: "list", element: u32 }, [2, 1]],
+    ["a case that there is not", access(), variant(undefined, u8), [2, 0]],
+    ["a name that there is not", access(), named("enum", 3), [3]],
   ])("%s", (_what, side, type, flat) => {
     expect(() => liftFlat(side, takeFrom(flat), type)).toThrow(AbiError);
   });
 
   test("an allocator that answers with what is outside of memory, or not aligned", () => {
     for (const at of [16 * 65_536, 4, -1]) {
-      const side = crossing({ realloc: () => at });
+      const side = access({ realloc: () => at });
       expect(() => side.allocate(8, 8)).toThrow(AbiError);
     }
   });
 
   test("bits without a name are ignored, and a bool is true whatever its bits", () => {
     const lift = (type: ValueType, value: CoreValue): ComponentValue =>
-      liftFlat(crossing(), takeFrom([value]), type);
+      liftFlat(access(), takeFrom([value]), type);
     expect(lift(named("flags", 2), 0xff)).toEqual(["n0", "n1"]);
     expect(lift({ kind: "bool" }, 7)).toBe(true);
     expect(lift({ kind: "u8" }, 0x1ff)).toBe(255);
