@@ -9,7 +9,7 @@ import { notStarted, readOutcome } from "./outcome.ts";
 import { GuestRequests } from "./pending-requests.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
 import type { Template } from "./template/template-store.ts";
-import { type FileUse, NO_FILE_USE, type OutsideGrant } from "./thread/external-access.ts";
+import { type ExternalAccess, type FileUse, NO_FILE_USE } from "./thread/external-access.ts";
 import { decodeOutcome, encodeTask, type WireAnswer } from "./thread/task-wire.ts";
 import type { QuickJsAnswer, QuickJsTask } from "./thread/thread-task.ts";
 
@@ -118,7 +118,7 @@ export class QuickJsCall {
     return this.#files.hasChanged ? "unknown" : this.#requests.effect;
   }
 
-  get #outside(): OutsideGrant | undefined {
+  get #outside(): ExternalAccess | undefined {
     const { fs = NO_DIRECTORIES } = this.#task.capabilities;
     const net = this.#requests.fetchAllowance;
     if (net === undefined && fs.length === 0) return undefined;

@@ -20,7 +20,7 @@ export const DRIVER_NAME = "sandgate:driver";
 export const DRIVER_SOURCE: string = driverSource("undefined", "undefined");
 
 /** The same with what the grant of a call can give of the world outside; others need not carry it along. */
-export const OUTSIDE_DRIVER_SOURCE: string = driverSource(
+export const EXTERNAL_DRIVER_SOURCE: string = driverSource(
   `(${FETCH_SOURCE})(ask, failure)`,
   `(${FILES_SOURCE})(send, failure)`,
 );

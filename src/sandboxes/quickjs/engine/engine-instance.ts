@@ -9,7 +9,7 @@ import {
   type QuickJSWASMModule,
   RELEASE_SYNC,
 } from "quickjs-emscripten";
-import { DRIVER_NAME, DRIVER_SOURCE, OUTSIDE_DRIVER_SOURCE } from "../driver/driver.ts";
+import { DRIVER_NAME, DRIVER_SOURCE, EXTERNAL_DRIVER_SOURCE } from "../driver/driver.ts";
 import { CappedMemory } from "./capped-memory.ts";
 import { DriverCalls } from "./driver-calls.ts";
 import { FREE, MALLOC, RANDOM_STATE, STACK_RESTORE, STACK_TOP } from "./engine-binary.ts";
@@ -29,7 +29,7 @@ export type DriverMethod = "load" | "start" | "settle" | "poll";
 export class EngineInstance {
   readonly memory: CappedMemory;
   readonly maxBytes: number;
-  readonly hasOutside: boolean;
+  readonly hasExternalAccess: boolean;
   /** Who runs; set before anything else is asked of the instance. */
   host: GuestHost = NOBODY;
   readonly #runtime: QuickJSRuntime;
@@ -51,7 +51,7 @@ export class EngineInstance {
     engine: WebAssembly.Module,
     initialBytes: number,
     maxBytes: number,
-    hasOutside = false,
+    hasExternalAccess = false,
   ): Promise<EngineInstance> {
     const memory = new CappedMemory(initialBytes, maxBytes);
     const clock = { now: (): number => instance?.host.now() ?? Date.now() };
@@ -71,7 +71,7 @@ export class EngineInstance {
       },
     });
     const library = await newQuickJSWASMModuleFromVariant(variant);
-    instance = new EngineInstance(library, exports, memory, maxBytes, hasOutside);
+    instance = new EngineInstance(library, exports, memory, maxBytes, hasExternalAccess);
     return instance;
   }
 
@@ -80,10 +80,10 @@ export class EngineInstance {
     exports: WebAssembly.Exports,
     memory: CappedMemory,
     maxBytes: number,
-    hasOutside: boolean,
+    hasExternalAccess: boolean,
   ) {
     this.memory = memory;
-    this.hasOutside = hasOutside;
+    this.hasExternalAccess = hasExternalAccess;
     this.#malloc = exports[MALLOC] as (bytes: number) => number;
     this.#free = exports[FREE] as (address: number) => void;
     this.maxBytes = maxBytes;
@@ -99,7 +99,7 @@ export class EngineInstance {
     const send = context.newFunction("send", (text) =>
       this.#reply(this.host.receive(context.getString(text))),
     );
-    const driverSource = hasOutside ? OUTSIDE_DRIVER_SOURCE : DRIVER_SOURCE;
+    const driverSource = hasExternalAccess ? EXTERNAL_DRIVER_SOURCE : DRIVER_SOURCE;
     const make = context.unwrapResult(context.evalCode(driverSource, DRIVER_NAME));
     const driver = context.unwrapResult(context.callFunction(make, context.undefined, send));
     const method = (name: DriverMethod): QuickJSHandle => context.getProp(driver, name);
@@ -156,7 +156,7 @@ export class EngineInstance {
 
   /** Takes a snapshot of the guest, which must be at rest. */
   snapshot(): Snapshot {
-    return takeSnapshot(this.memory, this.#anchor, this.hasOutside);
+    return takeSnapshot(this.memory, this.#anchor, this.hasExternalAccess);
   }
 
   /**
@@ -166,8 +166,8 @@ export class EngineInstance {
    * @param seed 8 bytes for the state of `Math.random`; `undefined` leaves the snapshot's.
    */
   restore(snapshot: Snapshot, owner: string, seed: Uint8Array | undefined): void {
-    const { anchor, memoryBytes, hasOutside } = snapshot;
-    const isOfOurs = anchor === this.#anchor && hasOutside === this.hasOutside;
+    const { anchor, memoryBytes, hasExternalAccess } = snapshot;
+    const isOfOurs = anchor === this.#anchor && hasExternalAccess === this.hasExternalAccess;
     if (!isOfOurs || memoryBytes !== this.memory.bytes) {
       throw new Error("the snapshot was not taken in such an instance");
     }

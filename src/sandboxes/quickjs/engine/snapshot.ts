@@ -12,7 +12,7 @@ export interface Snapshot {
   /** Where an instance holds what its host refers to: the same in every instance that can go on from this. */
   readonly anchor: string;
   /** Whether the guest can be granted something of the world outside. What it is granted, each call tells. */
-  readonly hasOutside: boolean;
+  readonly hasExternalAccess: boolean;
 }
 
 /** Where the heap in a memory ends: everything above has never been touched. */
@@ -24,14 +24,18 @@ export function heapEnd(memory: Uint8Array): number {
 }
 
 /** Takes a snapshot of a memory in which no function of the engine is running. */
-export function takeSnapshot(memory: WebAssembly.Memory, anchor: string, hasOutside: boolean): Snapshot {
+export function takeSnapshot(
+  memory: WebAssembly.Memory,
+  anchor: string,
+  hasExternalAccess: boolean,
+): Snapshot {
   const all = new Uint8Array(memory.buffer);
   const heap = all.subarray(HEAP_START, heapEnd(all));
   const bytes = new SharedArrayBuffer(DATA_END + heap.length);
   const copy = new Uint8Array(bytes);
   copy.set(all.subarray(0, DATA_END), 0);
   copy.set(heap, DATA_END);
-  return { bytes, memoryBytes: memory.buffer.byteLength, anchor, hasOutside };
+  return { bytes, memoryBytes: memory.buffer.byteLength, anchor, hasExternalAccess };
 }
 
 /**

@@ -18,14 +18,14 @@ import type { ToolSource } from "./tool-source.ts";
 export async function loadTemplate(
   pool: WorkerPool,
   source: ToolSource,
-  { key: owner, hasOutside }: TemplateKind,
+  { key: owner, hasExternalAccess }: TemplateKind,
   { wallTimeMs, memoryBytes, outputBytes, stackBytes, logLines }: QuickJsLimits,
   observer: TaskObserver,
 ): Promise<Snapshot | SandboxOutcome> {
   const options = { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal: undefined, observer };
   for (;;) {
     const task: QuickJsTask = {
-      step: { kind: "load", program: source.program, stackBytes, hasOutside },
+      step: { kind: "load", program: source.program, stackBytes, hasExternalAccess },
       ...{ owner, wallTimeMs, memoryBytes, outputBytes },
       log: { lines: logLines, bytes: DEFAULT_LOG_BUDGET.bytes },
       nested: { left: 0, granted: 0 },

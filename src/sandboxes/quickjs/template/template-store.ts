@@ -12,7 +12,7 @@ export interface TemplateKind {
   readonly memoryBytes: number;
   readonly stackBytes: number;
   /** Whether the call is granted something of the world outside. */
-  readonly hasOutside: boolean;
+  readonly hasExternalAccess: boolean;
 }
 
 /** A tool that was loaded. */
@@ -21,7 +21,7 @@ export interface Template extends TemplateKind {
 }
 
 /** Whether a call is granted something of the world outside. */
-function isGrantedOutside({ net = NOTHING, fs = NOTHING }: Capabilities): boolean {
+function grantsExternalAccess({ net = NOTHING, fs = NOTHING }: Capabilities): boolean {
   return net.length > 0 || fs.length > 0;
 }
 
@@ -33,21 +33,21 @@ export function templateKind(
   { memoryBytes, stackBytes }: QuickJsLimits,
   capabilities: Capabilities,
 ): TemplateKind {
-  const hasOutside = isGrantedOutside(capabilities);
-  const key = `${source} ${memoryBytes} ${stackBytes}${hasOutside ? " outside" : ""}`;
-  return { key, memoryBytes, stackBytes, hasOutside };
+  const hasExternalAccess = grantsExternalAccess(capabilities);
+  const key = `${source} ${memoryBytes} ${stackBytes}${hasExternalAccess ? " outside" : ""}`;
+  return { key, memoryBytes, stackBytes, hasExternalAccess };
 }
 
 /** Whether a call of the same program starts from a template, too. */
 export function isKindFor(
-  { memoryBytes, stackBytes, hasOutside }: TemplateKind,
+  { memoryBytes, stackBytes, hasExternalAccess }: TemplateKind,
   limits: QuickJsLimits,
   capabilities: Capabilities,
 ): boolean {
   return (
     memoryBytes === limits.memoryBytes &&
     stackBytes === limits.stackBytes &&
-    hasOutside === isGrantedOutside(capabilities)
+    hasExternalAccess === grantsExternalAccess(capabilities)
   );
 }
 

@@ -1,7 +1,7 @@
 import type { DirectoryGrant } from "../../../policy/grant/directory-grant.ts";
 
 /** What the grant of a call gives its guest of the world, as far as it is left. Most calls have none of it. */
-export interface OutsideGrant {
+export interface ExternalAccess {
   readonly net: FetchAllowance | undefined;
   readonly fs: FileAllowance | undefined;
 }

@@ -1,5 +1,5 @@
 import type { EngineInstance } from "../engine/engine-instance.ts";
-import type { OutsideGrant } from "./external-access.ts";
+import type { ExternalAccess } from "./external-access.ts";
 
 /** How a guest ended. */
 export type GuestEnd =
@@ -32,7 +32,7 @@ export function loadGuest(instance: EngineInstance, program: GuestProgram, stack
 }
 
 /** Calls the tool of a guest that was loaded. What it finds beside the language depends on what was granted. */
-export function startGuest(instance: EngineInstance, input: string, outside?: OutsideGrant): GuestEnd {
+export function startGuest(instance: EngineInstance, input: string, outside?: ExternalAccess): GuestEnd {
   const texts = outside === undefined ? [] : [outside.net ? "net" : "", outside.fs ? "fs" : ""];
   return settle(instance, instance.call("start", input, ...texts));
 }

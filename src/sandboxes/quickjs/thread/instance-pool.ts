@@ -16,31 +16,36 @@ export class InstanceShelf {
   }
 
   /** An instance in which nothing ran yet. */
-  create(maxBytes: number, hasOutside: boolean): Promise<EngineInstance> {
-    return EngineInstance.create(this.#engine, MIN_MEMORY_BYTES, maxBytes, hasOutside);
+  create(maxBytes: number, hasExternalAccess: boolean): Promise<EngineInstance> {
+    return EngineInstance.create(this.#engine, MIN_MEMORY_BYTES, maxBytes, hasExternalAccess);
   }
 
   /** An instance for a snapshot, used or new. It belongs to the caller. */
-  take({ memoryBytes, hasOutside }: Snapshot, maxBytes: number): EngineInstance | Promise<EngineInstance> {
-    const index = this.#indexOf(memoryBytes, maxBytes, hasOutside);
+  take(
+    { memoryBytes, hasExternalAccess }: Snapshot,
+    maxBytes: number,
+  ): EngineInstance | Promise<EngineInstance> {
+    const index = this.#indexOf(memoryBytes, maxBytes, hasExternalAccess);
     const kept = index < 0 ? undefined : this.#kept.splice(index, 1)[0];
-    return kept ?? EngineInstance.create(this.#engine, memoryBytes, maxBytes, hasOutside);
+    return kept ?? EngineInstance.create(this.#engine, memoryBytes, maxBytes, hasExternalAccess);
   }
 
   /** Keeps an instance for later calls, unless it ran out of memory or grew. */
   put(instance: EngineInstance): void {
-    const { memory, maxBytes, hasOutside } = instance;
+    const { memory, maxBytes, hasExternalAccess } = instance;
     if (!memory.isPristine) return;
-    const index = this.#indexOf(memory.bytes, maxBytes, hasOutside);
+    const index = this.#indexOf(memory.bytes, maxBytes, hasExternalAccess);
     if (index >= 0) this.#kept.splice(index, 1);
     this.#kept.push(instance);
     if (this.#kept.length > MAX_KEPT) this.#kept.shift();
   }
 
-  #indexOf(memoryBytes: number, maxBytes: number, hasOutside: boolean): number {
+  #indexOf(memoryBytes: number, maxBytes: number, hasExternalAccess: boolean): number {
     return this.#kept.findIndex(
       (each) =>
-        each.maxBytes === maxBytes && each.hasOutside === hasOutside && each.memory.bytes === memoryBytes,
+        each.maxBytes === maxBytes &&
+        each.hasExternalAccess === hasExternalAccess &&
+        each.memory.bytes === memoryBytes,
     );
   }
 }

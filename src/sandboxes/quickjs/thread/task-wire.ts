@@ -1,12 +1,12 @@
 import type { PoolOutcome } from "../../threads/pool-task.ts";
-import type { FileUse, OutsideGrant } from "./external-access.ts";
+import type { ExternalAccess, FileUse } from "./external-access.ts";
 import type { QuickJsAnswer, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 
 /**
  * A step on its way to a thread. Arrays, as the keys of objects would take longer to cross than all that they
  * name: a first step is its input alone.
  */
-export type WireTask = readonly [...BareTask, outside?: OutsideGrant];
+export type WireTask = readonly [...BareTask, outside?: ExternalAccess];
 
 /** The step of a call to which nothing outside was granted. */
 type BareTask = readonly [

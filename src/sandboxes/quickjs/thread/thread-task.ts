@@ -1,7 +1,7 @@
 import type { LogBudget } from "../../threads/thread-log.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
 import type { GuestRequest } from "../guest-request.ts";
-import type { FileUse, OutsideGrant } from "./external-access.ts";
+import type { ExternalAccess, FileUse } from "./external-access.ts";
 import type { GuestProgram } from "./guest.ts";
 
 /** What every thread is started with. */
@@ -21,7 +21,7 @@ export interface QuickJsTask {
   readonly log: LogBudget;
   readonly nested: NestedAllowance;
   /** `undefined` for most calls, and for every template. */
-  readonly outside: OutsideGrant | undefined;
+  readonly outside: ExternalAccess | undefined;
   /** The one time that the guest's clock shows; `undefined` for the true time. */
   readonly frozenClock: number | undefined;
 }
@@ -32,7 +32,7 @@ export interface LoadStep {
   readonly program: GuestProgram;
   readonly stackBytes: number;
   /** Whether calls are to start from it that are granted something of the world outside. */
-  readonly hasOutside: boolean;
+  readonly hasExternalAccess: boolean;
 }
 
 /** Begins a call, from the tool's template: the task's artifact. */

@@ -29,7 +29,7 @@ function takeInstance(
 ): EngineInstance | Promise<EngineInstance> {
   switch (step.kind) {
     case "load":
-      return shelf.create(memoryBytes, step.hasOutside);
+      return shelf.create(memoryBytes, step.hasExternalAccess);
     case "start":
       return shelf.take(artifact as Snapshot, memoryBytes);
     case "resume":

@@ -1,6 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { NO_FILE_USE, type OutsideGrant } from "../../../../src/sandboxes/quickjs/thread/external-access.ts";
+import {
+  type ExternalAccess,
+  NO_FILE_USE,
+} from "../../../../src/sandboxes/quickjs/thread/external-access.ts";
 import { HostSide } from "../../../../src/sandboxes/quickjs/thread/guest-border.ts";
 import type { QuickJsTask } from "../../../../src/sandboxes/quickjs/thread/thread-task.ts";
 import { ThreadLog } from "../../../../src/sandboxes/threads/thread-log.ts";
@@ -9,7 +12,7 @@ import { workspaceIsSupported } from "../../../../src/workspace/paths/fd-path.ts
 import { GrantedTree } from "../../../workspace/granted-tree.ts";
 
 /** The host's side of a call that was granted something outside, or nothing. */
-function open(outside?: OutsideGrant, nestedCalls = 0): HostSide {
+function open(outside?: ExternalAccess, nestedCalls = 0): HostSide {
   const task: QuickJsTask = {
     step: { kind: "start", input: "{}", randomSeed: undefined },
     ...{ owner: "", wallTimeMs: 60_000, memoryBytes: 2 ** 24, outputBytes: 1_000 },
