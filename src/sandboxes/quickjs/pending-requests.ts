@@ -9,7 +9,7 @@ import type { FetchAllowance } from "./thread/external-access.ts";
 export type WaitEnd = "timeout" | "cancelled";
 
 /** What one guest asks for and waits for. While it waits it is a snapshot, in no thread. */
-export class GuestRequests {
+export class PendingRequests {
   readonly #tools: NestedCalls;
   /** Absent where the grant gives no network. */
   readonly #fetches: FetchRequests | undefined;

@@ -6,7 +6,7 @@ import type { Artifact, PoolOutcome, PoolTaskOptions } from "../threads/pool-tas
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
 import { notStarted, readOutcome } from "./outcome.ts";
-import { GuestRequests } from "./pending-requests.ts";
+import { PendingRequests } from "./pending-requests.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
 import type { Template } from "./template/template-store.ts";
 import { type ExternalAccess, type FileUse, NO_FILE_USE } from "./thread/external-access.ts";
@@ -38,7 +38,7 @@ export class QuickJsCall {
   readonly #task: SandboxTask;
   readonly #limits: QuickJsLimits;
   readonly #closing: AbortSignal;
-  readonly #requests: GuestRequests;
+  readonly #requests: PendingRequests;
   #elapsedMs = 0;
   #log: LogBudget;
   #files: FileUse = NO_FILE_USE;
@@ -70,7 +70,7 @@ export class QuickJsCall {
     this.#task = task;
     this.#limits = limits;
     this.#closing = closing;
-    this.#requests = new GuestRequests(task, limits.netBytes, openEgress);
+    this.#requests = new PendingRequests(task, limits.netBytes, openEgress);
     this.#log = { lines: limits.logLines, bytes: DEFAULT_LOG_BUDGET.bytes };
   }
 

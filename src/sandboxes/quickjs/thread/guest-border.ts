@@ -5,15 +5,15 @@ import type { FileUse } from "./external-access.ts";
 import type { GuestProgram } from "./guest.ts";
 import { GuestFiles } from "./guest-files.ts";
 import { ModuleNames } from "./module-names.ts";
-import { RequestIntake } from "./request-validator.ts";
+import { RequestValidator } from "./request-validator.ts";
 import type { MissingModule, QuickJsTask } from "./thread-task.ts";
 
 /**
  * The host's side of the border, for one step: the clock, the one import, and the modules. Everything that
  * comes from the guest is hostile; the driver's form is what is expected of it, and nothing is granted by it.
  */
-export class HostSide implements GuestHost {
-  readonly intake: RequestIntake;
+export class GuestBorder implements GuestHost {
+  readonly validator: RequestValidator;
   /** The first module that was imported and is not there. */
   missingModule: MissingModule | undefined;
   readonly #deadline: number;
@@ -28,7 +28,7 @@ export class HostSide implements GuestHost {
   constructor({ wallTimeMs, frozenClock, nested, outside, step }: QuickJsTask, log: ThreadLog) {
     this.#deadline = performance.now() + wallTimeMs;
     this.#frozenClock = frozenClock;
-    this.intake = new RequestIntake(nested, outside?.net);
+    this.validator = new RequestValidator(nested, outside?.net);
     this.#files = outside?.fs && new GuestFiles(outside.fs);
     this.#log = log;
     this.#sources = step.kind === "load" ? step.program.sources : {};
@@ -56,10 +56,10 @@ export class HostSide implements GuestHost {
         this.#receiveLine(message);
         return undefined;
       case "c":
-        this.intake.receiveCall(message);
+        this.validator.receiveCall(message);
         return undefined;
       case "f":
-        this.intake.receiveFetch(message);
+        this.validator.receiveFetch(message);
         return undefined;
       case "s":
         // A guest whose time is up does not notice while it is in here.

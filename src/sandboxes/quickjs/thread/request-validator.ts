@@ -7,7 +7,7 @@ import type { NestedAllowance } from "./thread-task.ts";
 const MAX_INPUT_BYTES = 1_024 * 1_024;
 
 /** Takes what the guest asks for in one step, as far as the grant of its call reaches, and refuses the rest. */
-export class RequestIntake {
+export class RequestValidator {
   readonly requests: GuestRequest[] = [];
   readonly #nested: NestedAllowance;
   readonly #fetch: FetchAllowance | undefined;

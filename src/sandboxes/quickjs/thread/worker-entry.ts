@@ -6,7 +6,7 @@ import type { EngineInstance } from "../engine/engine-instance.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
 import { RandomSupply } from "../random-supply.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest } from "./guest.ts";
-import { HostSide } from "./guest-border.ts";
+import { GuestBorder } from "./guest-border.ts";
 import { InstanceShelf } from "./instance-pool.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
 import type { QuickJsEnd, QuickJsTask, QuickJsThreadData } from "./thread-task.ts";
@@ -40,7 +40,7 @@ function takeInstance(
 function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread): WireAnswer {
   const log = new ThreadLog(thread, task.log);
   thread.markStarted();
-  const host = new HostSide(task, log);
+  const host = new GuestBorder(task, log);
   instance.host = host;
   let end: QuickJsEnd;
   try {
@@ -55,7 +55,7 @@ function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread):
 
 function runStep(
   instance: EngineInstance,
-  host: HostSide,
+  host: GuestBorder,
   { step, owner, outside }: QuickJsTask,
   { artifact }: TaskThread,
 ): GuestEnd {
@@ -73,20 +73,20 @@ function runStep(
   }
   // What the host refuses is refused at once; a guest that goes on asking meets its deadline.
   for (;;) {
-    const refusals = host.intake.takeRefusals();
+    const refusals = host.validator.takeRefusals();
     if (end.status !== "pending" || refusals === undefined) return end;
     end = resumeGuest(instance, refusals);
   }
 }
 
-function finish(end: GuestEnd, instance: EngineInstance, host: HostSide, task: QuickJsTask): QuickJsEnd {
+function finish(end: GuestEnd, instance: EngineInstance, host: GuestBorder, task: QuickJsTask): QuickJsEnd {
   const { step, outputBytes: maxBytes } = task;
   if (step.kind === "load" && end.status === "text") {
     if (host.missingModule !== undefined) return { status: "needs_module", ...host.missingModule };
     if (end.text.startsWith("+")) return { status: "loaded", template: instance.snapshot() };
   }
   if (end.status === "pending") {
-    const { requests } = host.intake;
+    const { requests } = host.validator;
     if (requests.length === 0 && (step.kind !== "resume" || step.outstanding === 0)) {
       return { status: "stalled" };
     }

@@ -4,7 +4,7 @@ import {
   type ExternalAccess,
   NO_FILE_USE,
 } from "../../../../src/sandboxes/quickjs/thread/external-access.ts";
-import { HostSide } from "../../../../src/sandboxes/quickjs/thread/guest-border.ts";
+import { GuestBorder } from "../../../../src/sandboxes/quickjs/thread/guest-border.ts";
 import type { QuickJsTask } from "../../../../src/sandboxes/quickjs/thread/thread-task.ts";
 import { ThreadLog } from "../../../../src/sandboxes/threads/thread-log.ts";
 import type { TaskThread } from "../../../../src/sandboxes/threads/thread-message.ts";
@@ -12,7 +12,7 @@ import { workspaceIsSupported } from "../../../../src/workspace/paths/fd-path.ts
 import { GrantedTree } from "../../../workspace/granted-tree.ts";
 
 /** The host's side of a call that was granted something outside, or nothing. */
-function open(outside?: ExternalAccess, nestedCalls = 0): HostSide {
+function open(outside?: ExternalAccess, nestedCalls = 0): GuestBorder {
   const task: QuickJsTask = {
     step: { kind: "start", input: "{}", randomSeed: undefined },
     ...{ owner: "", wallTimeMs: 60_000, memoryBytes: 2 ** 24, outputBytes: 1_000 },
@@ -26,7 +26,7 @@ function open(outside?: ExternalAccess, nestedCalls = 0): HostSide {
     ...{ artifact: undefined, markStarted: nothing, tell: nothing, afterwards: nothing },
     request: () => "",
   };
-  return new HostSide(task, new ThreadLog(nowhere, task.log));
+  return new GuestBorder(task, new ThreadLog(nowhere, task.log));
 }
 
 const CALL = 'c[1,"tool","{}"]';
@@ -36,8 +36,8 @@ const STAT = 's["stat","/",""]';
 test("what a guest sends is not done where nothing was granted, whatever form it has", () => {
   const host = open();
   expect([CALL, FETCH, STAT].map((text) => host.receive(text))).toEqual([undefined, undefined, undefined]);
-  expect(host.intake.requests).toEqual([]);
-  expect(JSON.parse(host.intake.takeRefusals() ?? "")).toEqual([
+  expect(host.validator.requests).toEqual([]);
+  expect(JSON.parse(host.validator.takeRefusals() ?? "")).toEqual([
     { id: 1, error: { code: "permission_denied", message: "this call may not call other tools" } },
     {
       id: 2,
@@ -56,19 +56,19 @@ test.skipIf(!workspaceIsSupported())("the same is done, or passed on, where it w
   const host = open({ net: { requests: 1, bytes: 1_000 }, fs }, 1);
   expect([CALL, FETCH].map((text) => host.receive(text))).toEqual([undefined, undefined]);
   expect(JSON.parse(host.receive(STAT) ?? "")).toMatchObject({ ok: { kind: "directory" } });
-  expect(host.intake.requests).toEqual([
+  expect(host.validator.requests).toEqual([
     { kind: "call", id: 1, name: "tool", input: "{}" },
     {
       ...{ kind: "fetch", id: 2, method: "GET", url: "http://api.test/", headers: [["a", "b"]] },
       ...{ body: undefined, follow: false },
     },
   ]);
-  expect(host.intake.takeRefusals()).toBeUndefined();
+  expect(host.validator.takeRefusals()).toBeUndefined();
   // There is no more of either.
   host.receive(CALL);
   host.receive(FETCH);
-  expect(host.intake.requests).toHaveLength(2);
-  expect(host.intake.takeRefusals()).toMatch(/limit_exceeded.*too_many_requests/);
+  expect(host.validator.requests).toHaveLength(2);
+  expect(host.validator.takeRefusals()).toMatch(/limit_exceeded.*too_many_requests/);
   expect(host.closeFiles()).toEqual(NO_FILE_USE);
 });
 
