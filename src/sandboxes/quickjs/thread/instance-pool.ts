@@ -6,7 +6,7 @@ import type { Snapshot } from "../engine/snapshot.ts";
 const MAX_KEPT = 4;
 
 /** A thread's instances between two calls. */
-export class InstanceShelf {
+export class InstancePool {
   readonly #engine: WebAssembly.Module;
   /** The one that was used last comes last. */
   readonly #kept: EngineInstance[] = [];

@@ -7,12 +7,12 @@ import type { Snapshot } from "../engine/snapshot.ts";
 import { RandomSupply } from "../random-supply.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest } from "./guest.ts";
 import { GuestBorder } from "./guest-border.ts";
-import { InstanceShelf } from "./instance-pool.ts";
+import { InstancePool } from "./instance-pool.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
 import type { QuickJsEnd, QuickJsTask, QuickJsThreadData } from "./thread-task.ts";
 
 const chance = new RandomSupply();
-const shelf = new InstanceShelf((workerData as ThreadData<QuickJsThreadData>).data.engine);
+const shelf = new InstancePool((workerData as ThreadData<QuickJsThreadData>).data.engine);
 
 /** Runs one step of one call. */
 export default function runQuickJsTask(wire: WireTask, thread: TaskThread): WireAnswer | Promise<WireAnswer> {

@@ -22,7 +22,7 @@ interface Kept {
 }
 
 /** The instances that a thread has ready. */
-export class GuestShelf {
+export class GuestPool {
   readonly #spares = new Map<WasmArtifact, Guest>();
   readonly #kept = new Map<string, Kept>();
   /** How many instances in a row could not be restored, as their memory had grown. */

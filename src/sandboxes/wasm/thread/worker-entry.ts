@@ -4,7 +4,7 @@ import { callExport, type ExportResult } from "../exports/call-export.ts";
 import { GUEST_CALL, type GuestResult, guestArguments, readGuestResult } from "../exports/guest-interface.ts";
 import { CurrentCall } from "../host/current-call.ts";
 import type { Guest } from "../instance/guest.ts";
-import { GuestShelf } from "../instance/guest-pool.ts";
+import { GuestPool } from "../instance/guest-pool.ts";
 import type { WasmAnswer, WasmEnd, WasmTask } from "./thread-task.ts";
 import { readTrap } from "./trap.ts";
 
@@ -13,7 +13,7 @@ import { readTrap } from "./trap.ts";
  */
 const MIN_LIFTED_BYTES = 2 * 1_024 * 1_024;
 
-const shelf = new GuestShelf();
+const shelf = new GuestPool();
 
 /**
  * Runs one call: in a fresh instance, unless it has an owner. When the answer is on its way, and before the thread
