@@ -13,7 +13,7 @@ export function notStarted(error: unknown): SandboxOutcome {
 }
 
 /** Reads how a step ended that is the call's last. */
-export function readOutcome(
+export function readQuickJsOutcome(
   outcome: PoolOutcome<QuickJsAnswer>,
   used: ResourceUse,
   effect: CallEffect,

@@ -5,7 +5,7 @@ import type { CallEffect, SandboxOutcome, SandboxTask } from "../contract/sandbo
 import type { Artifact, PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
-import { notStarted, readOutcome } from "./outcome.ts";
+import { notStarted, readQuickJsOutcome } from "./outcome.ts";
 import { PendingRequests } from "./pending-requests.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
 import type { Template } from "./template/template-store.ts";
@@ -175,7 +175,7 @@ export class QuickJsCall {
       const message = "Tool could not go on after it had waited: no thread was free";
       return { status: "failed", effect, used: this.#used, message, detail: outcome.reason };
     }
-    return readOutcome(outcome, this.#used, effect, this.#limits.outputBytes);
+    return readQuickJsOutcome(outcome, this.#used, effect, this.#limits.outputBytes);
   }
 
   /** What became of them is known only then. */

@@ -17,7 +17,7 @@ export interface DoneOutside {
  *
  * @param mayReuse Whether it was granted that the call shares its instance with others.
  */
-export function readOutcome(
+export function readWasmOutcome(
   outcome: PoolOutcome<WasmAnswer>,
   outside: DoneOutside,
   limits: ResourceLimits,

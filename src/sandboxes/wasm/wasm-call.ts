@@ -7,7 +7,7 @@ import type { PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
 import type { CappedComponent } from "./component/component.ts";
 import type { WasiGrant } from "./host/wasi/grant.ts";
-import { type DoneOutside, readOutcome } from "./outcome.ts";
+import { type DoneOutside, readWasmOutcome } from "./outcome.ts";
 import type { WasmAnswer, WasmTask } from "./thread/thread-task.ts";
 import { WASM_DEFAULTS } from "./wasm-limits.ts";
 
@@ -64,7 +64,7 @@ export async function runWasmCall(
   const isUnknown = services?.effect === "unknown" || mayHaveChangedFiles(outcome, fs);
   if (services !== undefined) await services.end();
   const outsideUse: DoneOutside = { effect: isUnknown ? "unknown" : "none", used: services?.used ?? {} };
-  return readOutcome(outcome, outsideUse, task.limits, capabilities.reuse !== undefined);
+  return readWasmOutcome(outcome, outsideUse, task.limits, capabilities.reuse !== undefined);
 }
 
 /**

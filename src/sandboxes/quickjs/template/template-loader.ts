@@ -3,7 +3,7 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { DEFAULT_LOG_BUDGET } from "../../threads/thread-log.ts";
 import type { WorkerPool } from "../../threads/worker-pool.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
-import { readOutcome } from "../outcome.ts";
+import { readQuickJsOutcome } from "../outcome.ts";
 import { INTERRUPT_GRACE_MS } from "../quickjs-call.ts";
 import type { QuickJsLimits } from "../quickjs-limits.ts";
 import { decodeOutcome, encodeTask, type WireAnswer } from "../thread/task-wire.ts";
@@ -36,7 +36,7 @@ export async function loadTemplate(
     const answer = outcome.status === "returned" ? outcome.result : undefined;
     if (answer?.status === "loaded") return answer.template;
     if (answer?.status !== "needs_module") {
-      return readOutcome(outcome, { wallTimeMs: outcome.wallTimeMs }, "none", outputBytes);
+      return readQuickJsOutcome(outcome, { wallTimeMs: outcome.wallTimeMs }, "none", outputBytes);
     }
     try {
       await source.read(answer.name);

@@ -59,7 +59,7 @@ const REFUSALS: { readonly [Code in ProblemCode]?: string } = {
 function readAnswer(result: RemoteResult, asked: AskedCall, streamedBytes: number): Verdict {
   const { error, receipt } = result;
   const { enforced } = receipt;
-  const outcome = readOutcome(result, asked, streamedBytes);
+  const outcome = readRemoteOutcome(result, asked, streamedBytes);
   const loose = error === undefined ? firstLooseLimit(enforced, asked.limits) : undefined;
   if (loose !== undefined) {
     return failed("The tool's executor did not hold the call to its limits", true, `not held: ${loose}`);
@@ -84,7 +84,7 @@ function firstLooseLimit(enforced: ResourceLimits, asked: ResourceLimits): Limit
   return undefined;
 }
 
-function readOutcome(result: RemoteResult, asked: AskedCall, streamedBytes: number): SandboxOutcome {
+function readRemoteOutcome(result: RemoteResult, asked: AskedCall, streamedBytes: number): SandboxOutcome {
   const { error, output } = result;
   // A failure that the tool returned with content goes the way of every output: the engine tells it again.
   const isReturned =
