@@ -2,10 +2,10 @@ import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { ToolPreparationError } from "../contract/sandbox.ts";
 
 /** What it takes to use an interface: a capability, nothing, or something that no grant can give. */
-export type Authority = CapabilityName | "none" | "ungrantable";
+export type ImportAuthority = CapabilityName | "none" | "ungrantable";
 
 /** Every interface that a component may import. Without the authority a use fails, not the start. */
-export const WASI_INTERFACES: ReadonlyMap<string, Authority> = new Map<string, Authority>([
+export const WASI_INTERFACES: ReadonlyMap<string, ImportAuthority> = new Map<string, ImportAuthority>([
   // Without a grant, the environment is there and empty.
   ["wasi:cli/environment", "none"],
   ["wasi:cli/exit", "none"],

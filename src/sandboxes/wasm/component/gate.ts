@@ -14,7 +14,7 @@ const MAX_DEPTH = 8;
 const MAX_IMPORTS = 256;
 
 /** Sections of a component (component model, `Binary.md`). */
-const SECTION = Object.freeze({
+const COMPONENT_SECTION = Object.freeze({
   coreModule: 1,
   coreInstance: 2,
   component: 4,
@@ -56,11 +56,12 @@ class Gate {
     bound("levels of components", ++this.#depth, MAX_DEPTH);
     for (const { id, body } of sections(binary)) {
       const reader = new BinaryReader(body);
-      if (id === SECTION.coreModule) this.#passCoreModule(body);
-      else if (id === SECTION.coreInstance) reader.vector(() => this.#passCoreInstance(reader));
-      else if (id === SECTION.component) this.pass(body);
-      else if (id === SECTION.alias) reader.vector(() => passAlias(reader));
-      else if (id === SECTION.import && this.#depth === 1) reader.vector(() => this.#readImport(reader));
+      if (id === COMPONENT_SECTION.coreModule) this.#passCoreModule(body);
+      else if (id === COMPONENT_SECTION.coreInstance) reader.vector(() => this.#passCoreInstance(reader));
+      else if (id === COMPONENT_SECTION.component) this.pass(body);
+      else if (id === COMPONENT_SECTION.alias) reader.vector(() => passAlias(reader));
+      else if (id === COMPONENT_SECTION.import && this.#depth === 1)
+        reader.vector(() => this.#readImport(reader));
     }
     this.#depth--;
   }

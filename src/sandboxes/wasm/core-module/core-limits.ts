@@ -1,5 +1,5 @@
 import { BinaryReader, PREAMBLE_BYTES, sections } from "./binary-reader.ts";
-import { type Limits, readCoreModule, readLimits, readTable, SECTION } from "./core-module.ts";
+import { CORE_SECTION, type Limits, readCoreModule, readLimits, readTable } from "./core-module.ts";
 import { OWN_NAMES } from "./core-name.ts";
 
 /** Under which names {@link limitCoreModule} exports a module's memories: one for each, counted from 0. */
@@ -49,19 +49,19 @@ export function limitCoreModule(
   for (const { id, body, whole } of sections(binary)) {
     const reader = new BinaryReader(body);
     if (!exported && AFTER_EXPORTS.includes(id)) {
-      parts.push(section(SECTION.export, [...u32Bytes(exportCount), ...exports]));
+      parts.push(section(CORE_SECTION.export, [...u32Bytes(exportCount), ...exports]));
       exported = true;
     }
-    if (id === SECTION.memory) {
+    if (id === CORE_SECTION.memory) {
       parts.push(rewritten(id, reader, (index) => limitsBytes(readLimits(reader), memoryPages[index] ?? 0)));
-    } else if (id === SECTION.table) {
+    } else if (id === CORE_SECTION.table) {
       parts.push(
         rewritten(id, reader, () => {
           const { type, limits } = readTable(reader);
           return [...type, ...limitsBytes(limits, tableElements)];
         }),
       );
-    } else if (id === SECTION.export) {
+    } else if (id === CORE_SECTION.export) {
       const count = reader.u32();
       const others = body.subarray(reader.at);
       // Sections can be as large as the component: they are joined as bytes, and not as lists of numbers.
@@ -72,7 +72,7 @@ export function limitCoreModule(
       parts.push(whole);
     }
   }
-  if (!exported) parts.push(section(SECTION.export, [...u32Bytes(exportCount), ...exports]));
+  if (!exported) parts.push(section(CORE_SECTION.export, [...u32Bytes(exportCount), ...exports]));
   return Buffer.concat(parts);
 }
 

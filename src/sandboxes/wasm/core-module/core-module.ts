@@ -33,7 +33,7 @@ export interface CoreModule {
 }
 
 /** Sections of a core module (core specification, section 5.5.2). */
-export const SECTION = {
+export const CORE_SECTION = {
   type: 1,
   import: 2,
   table: 4,
@@ -79,16 +79,16 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
       definitionBytes += body.length;
       refuseTooManyDefinitions(definitionBytes);
     }
-    if (id === SECTION.global || id === SECTION.element) initialiserBytes += body.length;
-    else if (id === SECTION.data) initialiserBytes += offsetBytes(reader);
-    else if (id === SECTION.type) reader.vector(() => readFunctionType(reader));
-    else if (id === SECTION.import) reader.vector(() => countImport(reader));
-    else if (id === SECTION.table) reader.vector(() => tables.push(readTable(reader).limits));
-    else if (id === SECTION.memory) reader.vector(() => memories.push(readLimits(reader)));
-    else if (id === SECTION.export) reader.vector(() => readExport(reader));
-    else if (id === SECTION.start) start = reader.u32();
-    else if (id === SECTION.code) code = body;
-    if (id === SECTION.global) globals = body;
+    if (id === CORE_SECTION.global || id === CORE_SECTION.element) initialiserBytes += body.length;
+    else if (id === CORE_SECTION.data) initialiserBytes += offsetBytes(reader);
+    else if (id === CORE_SECTION.type) reader.vector(() => readFunctionType(reader));
+    else if (id === CORE_SECTION.import) reader.vector(() => countImport(reader));
+    else if (id === CORE_SECTION.table) reader.vector(() => tables.push(readTable(reader).limits));
+    else if (id === CORE_SECTION.memory) reader.vector(() => memories.push(readLimits(reader)));
+    else if (id === CORE_SECTION.export) reader.vector(() => readExport(reader));
+    else if (id === CORE_SECTION.start) start = reader.u32();
+    else if (id === CORE_SECTION.code) code = body;
+    if (id === CORE_SECTION.global) globals = body;
   }
   return {
     ...{ importedMemories, memories, tables, importedFunctions, importedGlobals, globals, start, code },
@@ -98,11 +98,11 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
 
 /** The sections that are read item by item. */
 const DEFINITIONS: readonly number[] = [
-  SECTION.type,
-  SECTION.import,
-  SECTION.table,
-  SECTION.memory,
-  SECTION.export,
+  CORE_SECTION.type,
+  CORE_SECTION.import,
+  CORE_SECTION.table,
+  CORE_SECTION.memory,
+  CORE_SECTION.export,
 ];
 
 const MAX_DEFINITION_BYTES = 2 * 1_024 * 1_024;

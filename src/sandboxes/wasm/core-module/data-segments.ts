@@ -9,13 +9,13 @@ export function offsetBytes(reader: BinaryReader): number {
   reader.vector(() => {
     const flags = reader.u32();
     if (flags === 2) reader.u32();
-    if (flags !== 1) skipConstant(reader);
+    if (flags !== 1) skipOffset(reader);
     dataBytes += reader.bytes(reader.u32()).length;
   });
   return reader.at - from - dataBytes;
 }
 
-function skipConstant(reader: BinaryReader): void {
+function skipOffset(reader: BinaryReader): void {
   for (;;) {
     const instruction = readInstruction(reader);
     if (instruction === INSTRUCTION.end) return;

@@ -1,5 +1,5 @@
 import { WASI_INTERFACES } from "../interfaces.ts";
-import type { WasiMembers } from "./interface-members.ts";
+import type { InterfaceMembers } from "./interface-members.ts";
 
 /** A component used an interface that was not granted. `message` is for the model. */
 export class CapabilityDeniedError extends Error {
@@ -21,7 +21,7 @@ export class CapabilityDeniedError extends Error {
  *
  * @param known Members that work all the same.
  */
-export function deniedInterface(interfaceName: string, known: WasiMembers = {}): object {
+export function deniedInterface(interfaceName: string, known: InterfaceMembers = {}): object {
   return new Proxy(known, {
     get(target, member): unknown {
       if (typeof member === "symbol" || Object.hasOwn(target, member)) return Reflect.get(target, member);

@@ -1,6 +1,6 @@
 import type { CurrentCall } from "./current-call.ts";
 import { deniedInterface } from "./denied.ts";
-import type { WasiMembers } from "./interface-members.ts";
+import type { InterfaceMembers } from "./interface-members.ts";
 import { keyValue } from "./sandgate/key-value.ts";
 import { toolHost } from "./sandgate/tool-host.ts";
 import { tools } from "./sandgate/tools.ts";
@@ -50,7 +50,7 @@ export class InstanceHost implements Disposable {
     return made;
   }
 
-  #members(name: string): WasiMembers | undefined {
+  #members(name: string): InterfaceMembers | undefined {
     const call = (): CurrentCall => this.#call;
     switch (name) {
       case "sandgate:tool/host":

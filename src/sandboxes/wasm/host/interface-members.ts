@@ -1,2 +1,2 @@
 /** What an interface has: functions in camel case, resources as classes. */
-export type WasiMembers = Readonly<Record<string, unknown>>;
+export type InterfaceMembers = Readonly<Record<string, unknown>>;

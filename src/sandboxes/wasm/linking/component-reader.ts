@@ -18,7 +18,7 @@ const MAX_COMPONENT_INSTANCES = 64;
 const MAX_READ_BYTES = 512 * 1_024;
 
 /** Sections of a component (`Binary.md`). */
-const SECTION = {
+const COMPONENT_SECTION = {
   coreModule: 1,
   coreInstance: 2,
   component: 4,
@@ -76,7 +76,8 @@ class ComponentReader {
     const scope = new Scope(outer, this.componentInstances++);
     for (const { id, body } of sections(binary)) {
       // A component inside that is instantiated often is read as often.
-      if (id !== SECTION.coreModule && id !== SECTION.component) this.#readBytes += body.length;
+      if (id !== COMPONENT_SECTION.coreModule && id !== COMPONENT_SECTION.component)
+        this.#readBytes += body.length;
       refuseTooManyDefinitions(this.#readBytes, MAX_READ_BYTES);
       this.#readSection(id, body, scope, given);
     }
@@ -86,35 +87,35 @@ class ComponentReader {
   #readSection(id: number, body: Uint8Array, scope: Scope, given: Exports | undefined): void {
     const reader = new BinaryReader(body);
     switch (id) {
-      case SECTION.coreModule:
+      case COMPONENT_SECTION.coreModule:
         scope.modules.add(this.#moduleIndex(body));
         return;
-      case SECTION.coreInstance:
+      case COMPONENT_SECTION.coreInstance:
         reader.vector(() => scope.coreInstances.add(this.#readCoreInstance(reader, scope)));
         return;
-      case SECTION.component:
+      case COMPONENT_SECTION.component:
         scope.components.add({ binary: body, outer: scope });
         return;
-      case SECTION.instance:
+      case COMPONENT_SECTION.instance:
         reader.vector(() => scope.instances.add(this.#readInstance(reader, scope)));
         return;
-      case SECTION.alias:
+      case COMPONENT_SECTION.alias:
         reader.vector(() => readAlias(reader, scope));
         return;
-      case SECTION.type:
+      case COMPONENT_SECTION.type:
         reader.vector(() => this.#readType(reader, scope));
         return;
-      case SECTION.canon:
+      case COMPONENT_SECTION.canon:
         reader.vector(() => readCanon(reader, scope));
         return;
-      case SECTION.import:
+      case COMPONENT_SECTION.import:
         reader.vector(() => this.#readImport(reader, scope, given));
         return;
-      case SECTION.export:
+      case COMPONENT_SECTION.export:
         reader.vector(() => readExport(reader, scope));
         return;
-      case SECTION.start:
-      case SECTION.value:
+      case COMPONENT_SECTION.start:
+      case COMPONENT_SECTION.value:
         throw new ToolPreparationError("it runs a function when it starts, or uses values: not supported");
     }
   }

@@ -3,7 +3,7 @@ import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
 import { readComponentBytes } from "../component/bytes.ts";
 import { passComponentGate } from "../component/gate.ts";
 import { argumentsSchema, NoJsonError } from "../exports/json-schema.ts";
-import { type Authority, WASI_INTERFACES } from "../interfaces.ts";
+import { type ImportAuthority, WASI_INTERFACES } from "../interfaces.ts";
 import { readComponent } from "../linking/component-reader.ts";
 import { type FunctionType, functionText } from "../linking/value-type.ts";
 
@@ -26,7 +26,7 @@ export interface InspectedImport {
   /** Without version. */
   readonly name: string;
   /** The capability that a grant must give for it to work; `none`, or `ungrantable` where no grant can. */
-  readonly needs: Authority;
+  readonly needs: ImportAuthority;
 }
 
 /**

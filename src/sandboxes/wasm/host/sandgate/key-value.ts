@@ -1,10 +1,10 @@
 import { requireBytes } from "../../wasi/require-bytes.ts";
 import type { CurrentCall } from "../current-call.ts";
-import type { WasiMembers } from "../interface-members.ts";
+import type { InterfaceMembers } from "../interface-members.ts";
 import { okOrThrow } from "../ok-or-throw.ts";
 
 /** `sandgate:tool/key-value` (`wit/tool.wit`). Which stores there are is decided outside. */
-export function keyValue(call: () => CurrentCall): WasiMembers {
+export function keyValue(call: () => CurrentCall): InterfaceMembers {
   return {
     get(store: unknown, key: unknown): Uint8Array | undefined {
       const value = okOrThrow(

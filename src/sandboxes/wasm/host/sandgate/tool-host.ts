@@ -1,9 +1,9 @@
 import type { LogLevel } from "../../../../tool/log-level.ts";
 import type { CurrentCall } from "../current-call.ts";
-import type { WasiMembers } from "../interface-members.ts";
+import type { InterfaceMembers } from "../interface-members.ts";
 
 /** `sandgate:tool/host` (`wit/tool.wit`). */
-export function toolHost(call: () => CurrentCall): WasiMembers {
+export function toolHost(call: () => CurrentCall): InterfaceMembers {
   const log = (level: LogLevel, line: string): void => call().log.write(level, line);
   return {
     // A component declares by itself of what types the arguments are.

@@ -1,7 +1,7 @@
 import type { HttpReply } from "../../../guest-services/service-request.ts";
 import type { TaggedValue } from "../../abi/value.ts";
 import type { CurrentCall } from "../current-call.ts";
-import type { WasiMembers } from "../interface-members.ts";
+import type { InterfaceMembers } from "../interface-members.ts";
 import { type BodyBudget, BodyBudgetError } from "./body-budget.ts";
 import { FutureIncomingResponse } from "./future-response.ts";
 import { IncomingResponse } from "./incoming-response.ts";
@@ -11,7 +11,7 @@ import { RequestOptions } from "./request-options.ts";
 const NANOSECONDS_PER_MS = 1e6;
 
 /** `wasi:http/outgoing-handler`. Whether a request may be sent is decided outside the thread. */
-export function httpHandler(call: () => CurrentCall, budget: BodyBudget): WasiMembers {
+export function httpHandler(call: () => CurrentCall, budget: BodyBudget): InterfaceMembers {
   return {
     handle(request: OutgoingRequest, options: RequestOptions | undefined): FutureIncomingResponse {
       if (options !== undefined && !(options instanceof RequestOptions)) {

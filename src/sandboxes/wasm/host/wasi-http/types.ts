@@ -1,4 +1,4 @@
-import type { WasiMembers } from "../interface-members.ts";
+import type { InterfaceMembers } from "../interface-members.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { Fields } from "./fields.ts";
 import { IncomingBody } from "./incoming-response.ts";
@@ -10,7 +10,7 @@ import { RequestOptions } from "./request-options.ts";
  * `wasi:http/types` for who sends requests. Nothing in it reaches out, so it works without a grant; what serves
  * requests is denied. Of resources that only the host makes, a component has no constructor.
  */
-export function httpTypes(budget: BodyBudget): WasiMembers {
+export function httpTypes(budget: BodyBudget): InterfaceMembers {
   return {
     Fields,
     OutgoingRequest: OutgoingRequest.bind(undefined, budget),

@@ -1,5 +1,5 @@
 import type { ComponentRecord } from "../../abi/value.ts";
-import type { WasiMembers } from "../interface-members.ts";
+import type { InterfaceMembers } from "../interface-members.ts";
 import { Pollable } from "./poll.ts";
 
 const NANOSECONDS_PER_SECOND = 1_000_000_000n;
@@ -10,7 +10,7 @@ const NANOSECONDS_PER_MS = 1_000_000n;
  *
  * @param frozenMs The one time that it shows, in ms since the epoch; `undefined` for the true time.
  */
-export function wallClock(frozenMs: number | undefined): WasiMembers {
+export function wallClock(frozenMs: number | undefined): InterfaceMembers {
   return {
     now: () => datetime(BigInt(frozenMs ?? Date.now()) * NANOSECONDS_PER_MS),
     resolution: () => datetime(NANOSECONDS_PER_MS),
@@ -32,7 +32,7 @@ function datetime(ns: bigint): ComponentRecord {
  *
  * @param isFrozen Whether time stands still.
  */
-export function monotonicClock(isFrozen: boolean): WasiMembers {
+export function monotonicClock(isFrozen: boolean): InterfaceMembers {
   const now = (): bigint => (isFrozen ? 0n : process.hrtime.bigint());
   return {
     now,

@@ -2,7 +2,7 @@ import type { LogLevel } from "../../../../tool/log-level.ts";
 import { Workspace } from "../../../../workspace/workspace.ts";
 import type { TaggedValue } from "../../abi/value.ts";
 import { deniedInterface } from "../denied.ts";
-import type { WasiMembers } from "../interface-members.ts";
+import type { InterfaceMembers } from "../interface-members.ts";
 import { monotonicClock, wallClock } from "./clocks.ts";
 import { filesystemTypes, preopens } from "./filesystem/filesystem.ts";
 import type { WasiGrant } from "./grant.ts";
@@ -58,7 +58,7 @@ export class WasiHost implements Disposable {
   }
 
   /** What of an interface works for this call; the rest of it is denied. */
-  #members(name: string): WasiMembers | undefined {
+  #members(name: string): InterfaceMembers | undefined {
     const { clock, random, frozenClock } = this.#grant;
     switch (name) {
       case "wasi:cli/environment":

@@ -1,14 +1,14 @@
 import { createCipheriv, createHash, randomBytes } from "node:crypto";
-import type { WasiMembers } from "../interface-members.ts";
+import type { InterfaceMembers } from "../interface-members.ts";
 
 /** The most random bytes that one call of a function gives. */
 const MAX_BYTES = 65_536n;
 
 /** The functions of `wasi:random`, granted. All draw from one source: insecure numbers are as good. */
 export interface RandomInterfaces {
-  readonly random: WasiMembers;
-  readonly insecure: WasiMembers;
-  readonly insecureSeed: WasiMembers;
+  readonly random: InterfaceMembers;
+  readonly insecure: InterfaceMembers;
+  readonly insecureSeed: InterfaceMembers;
 }
 
 /**

@@ -1,10 +1,10 @@
 import type { Workspace } from "../../../../../workspace/workspace.ts";
-import type { WasiMembers } from "../../interface-members.ts";
+import type { InterfaceMembers } from "../../interface-members.ts";
 import { descriptorOf } from "./descriptor.ts";
 import { filesystemErrorCode } from "./error.ts";
 
 /** `wasi:filesystem/preopens`: the granted directories. Without a grant there are none. */
-export function preopens(workspace: Workspace | undefined): WasiMembers {
+export function preopens(workspace: Workspace | undefined): InterfaceMembers {
   return {
     getDirectories: () =>
       workspace?.directories.map(({ at, directory }) => [descriptorOf(directory.share()), at]) ?? [],
@@ -12,4 +12,4 @@ export function preopens(workspace: Workspace | undefined): WasiMembers {
 }
 
 /** `wasi:filesystem/types`. Its resources come from the granted directories, and from nowhere else. */
-export const filesystemTypes: WasiMembers = Object.freeze({ filesystemErrorCode });
+export const filesystemTypes: InterfaceMembers = Object.freeze({ filesystemErrorCode });
