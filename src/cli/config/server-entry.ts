@@ -1,6 +1,6 @@
 import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../../base/units.ts";
 import { compileShape, type Flaw, type Shape } from "../../config/shape.ts";
-import { DEFAULT_LIMITS, type ExecutorLimits } from "../../executor/load/limits.ts";
+import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../executor/load/limits.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { formatDuration, MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
 import { TOKEN, type TokenEntry } from "./token.ts";
@@ -70,8 +70,12 @@ export interface WrittenExecutorLimits {
 
 /** Reads limits, and adds what is wrong with them to `flaws`. */
 export function readExecutorLimits(written: WrittenExecutorLimits, flaws: Flaw[]): ExecutorLimits {
-  const { inFlight = DEFAULT_LIMITS.inFlight, queued = DEFAULT_LIMITS.queued, remember = {} } = written;
-  const { window } = DEFAULT_LIMITS;
+  const {
+    inFlight = EXECUTOR_DEFAULT_LIMITS.inFlight,
+    queued = EXECUTOR_DEFAULT_LIMITS.queued,
+    remember = {},
+  } = written;
+  const { window } = EXECUTOR_DEFAULT_LIMITS;
   const refuse = (path: readonly string[], form: string): void => {
     flaws.push({ path, at: "value", message: `must be ${form}` });
   };
@@ -91,10 +95,10 @@ export function readExecutorLimits(written: WrittenExecutorLimits, flaws: Flaw[]
   return {
     inFlight,
     queued,
-    bodyBytes: size(["body"], written.body, DEFAULT_LIMITS.bodyBytes),
-    requestMs: time(["requestTime"], written.requestTime, DEFAULT_LIMITS.requestMs),
-    callMs: time(["callTime"], written.callTime, DEFAULT_LIMITS.callMs),
-    drainMs: time(["drainTime"], written.drainTime, DEFAULT_LIMITS.drainMs),
+    bodyBytes: size(["body"], written.body, EXECUTOR_DEFAULT_LIMITS.bodyBytes),
+    requestMs: time(["requestTime"], written.requestTime, EXECUTOR_DEFAULT_LIMITS.requestMs),
+    callMs: time(["callTime"], written.callTime, EXECUTOR_DEFAULT_LIMITS.callMs),
+    drainMs: time(["drainTime"], written.drainTime, EXECUTOR_DEFAULT_LIMITS.drainMs),
     window: {
       calls: remember.calls ?? window.calls,
       bytes: size(["remember", "size"], remember.size, window.bytes),

@@ -24,7 +24,7 @@ export interface ExecutorLimits {
 }
 
 /** The limits of an executor that is told nothing else. */
-export const DEFAULT_LIMITS: ExecutorLimits = Object.freeze({
+export const EXECUTOR_DEFAULT_LIMITS: ExecutorLimits = Object.freeze({
   inFlight: 512,
   queued: 4_096,
   bodyBytes: MAX_REQUEST_BYTES,
@@ -43,7 +43,7 @@ export const HELD_BODIES = 64;
  * @throws {TypeError} when one is not a positive integer, or a time is longer than a timer can be.
  */
 export function completeLimits(given: Partial<ExecutorLimits> = {}): ExecutorLimits {
-  const limits = { ...DEFAULT_LIMITS, ...given };
+  const limits = { ...EXECUTOR_DEFAULT_LIMITS, ...given };
   const { window, ...others } = limits;
   for (const [name, value] of Object.entries({ ...others, ...window })) {
     const max = name.endsWith("Ms") ? MAX_WALL_TIME_MS : Number.MAX_SAFE_INTEGER;

@@ -11,7 +11,7 @@ const MAX_STACK_BYTES = 256 * 1_024;
 const MIN_STACK_BYTES = 32 * 1_024;
 
 /** The limits of a call whose grant names none. */
-export const DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
+export const QUICKJS_DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
   wallTimeMs: 30_000,
   memoryBytes: 64 * 1_024 * 1_024,
   outputBytes: 1_024 * 1_024,
@@ -25,8 +25,8 @@ export const DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
 /** Limits with the defaults for those that are left out. */
 export function completeLimits(limits: ResourceLimits): QuickJsLimits {
   // The engine's are complete: nothing is made for each call.
-  for (const name in DEFAULT_LIMITS) {
-    if (limits[name as LimitName] === undefined) return { ...DEFAULT_LIMITS, ...limits };
+  for (const name in QUICKJS_DEFAULT_LIMITS) {
+    if (limits[name as LimitName] === undefined) return { ...QUICKJS_DEFAULT_LIMITS, ...limits };
   }
   return limits as QuickJsLimits;
 }

@@ -19,7 +19,12 @@ import { compileEngine } from "./engine/engine-binary.ts";
 import { describeLoadFailure } from "./failure.ts";
 import { notStarted } from "./outcome.ts";
 import { type CallHost, QuickJsCall } from "./quickjs-call.ts";
-import { completeLimits, DEFAULT_LIMITS, type QuickJsLimits, unenforceableLimit } from "./quickjs-limits.ts";
+import {
+  completeLimits,
+  QUICKJS_DEFAULT_LIMITS,
+  type QuickJsLimits,
+  unenforceableLimit,
+} from "./quickjs-limits.ts";
 import { loadTemplate } from "./template/template-loader.ts";
 import { isKindFor, type Template, TemplateStore, templateKind } from "./template/template-store.ts";
 import { ToolSource } from "./template/tool-source.ts";
@@ -54,7 +59,7 @@ const THREAD_LIMITS = Object.freeze({ stackSizeMb: 16 });
 export class QuickJsSandbox implements Sandbox {
   readonly mode = "quickjs";
   readonly capabilities: ReadonlySet<CapabilityName> = new Set(CAPABILITIES);
-  readonly defaults: ResourceLimits = DEFAULT_LIMITS;
+  readonly defaults: ResourceLimits = QUICKJS_DEFAULT_LIMITS;
   readonly #workers: WorkerPoolOptions | undefined;
   readonly #egressOptions: EgressOptions | undefined;
   readonly #sources = new WeakMap<QuickJsImplementation, ToolSource | Promise<ToolSource>>();
@@ -78,7 +83,7 @@ export class QuickJsSandbox implements Sandbox {
 
   async prepare({ quickjs }: ToolImplementations): Promise<void> {
     if (quickjs === undefined) return;
-    const loaded = await this.#load(quickjs, DEFAULT_LIMITS, {}, SILENT);
+    const loaded = await this.#load(quickjs, QUICKJS_DEFAULT_LIMITS, {}, SILENT);
     if (!("status" in loaded)) return;
     if (loaded.status !== "failed") throw new ToolPreparationError(`it ended with ${loaded.status}`);
     const { detail, message } = loaded;
