@@ -1,6 +1,6 @@
 import { MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
 import { MAX_REQUEST_BYTES } from "../../remote-protocol/http.ts";
-import type { WindowBounds } from "../once/call-window.ts";
+import type { CallWindowBounds } from "../once/call-window.ts";
 
 /** How much an executor takes on. */
 export interface ExecutorLimits {
@@ -20,7 +20,7 @@ export interface ExecutorLimits {
   /** How long calls may go on once the executor was told to end, in ms. Default: 10,000. */
   readonly drainMs: number;
   /** What is remembered, so that no call runs twice. Default: 100,000 calls, 64 MiB, 10 minutes. */
-  readonly window: WindowBounds;
+  readonly window: CallWindowBounds;
 }
 
 /** The limits of an executor that is told nothing else. */

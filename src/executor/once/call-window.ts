@@ -1,5 +1,5 @@
 /** How much is remembered of calls that ended. */
-export interface WindowBounds {
+export interface CallWindowBounds {
   /** The most calls. */
   readonly calls: number;
   /** The most bytes of their answers. */
@@ -30,7 +30,7 @@ interface Entry<Running> {
 
 /** Remembers calls by their names, so that none runs twice. What is beyond the bounds is forgotten, oldest first. */
 export class CallWindow<Running> {
-  readonly #bounds: WindowBounds;
+  readonly #bounds: CallWindowBounds;
   readonly #entries = new Map<string, Entry<Running>>();
   #running = 0;
   #oldest: Entry<Running> | undefined;
@@ -40,7 +40,7 @@ export class CallWindow<Running> {
   #bytes = 0;
   #forgotAt = 0;
 
-  constructor(bounds: WindowBounds) {
+  constructor(bounds: CallWindowBounds) {
     this.#bounds = bounds;
   }
 

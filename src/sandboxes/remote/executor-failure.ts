@@ -18,7 +18,7 @@ const SENT: { readonly [Code in EgressErrorCode]?: string } = {
 };
 
 /** Why an executor gave no answer, in words for the model. */
-export function failureText({ code, sent }: EgressError): string {
+export function noReplyText({ code, sent }: EgressError): string {
   if (sent) return SENT[code] ?? "The connection to the tool's executor broke before its answer came";
   return `Cannot reach the tool's executor: ${NOT_SENT[code] ?? "no connection"}`;
 }

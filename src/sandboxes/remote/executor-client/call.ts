@@ -67,12 +67,12 @@ export class ExecutorCall implements TimedCall {
       };
       this.#attempt((first) => {
         if (first.againInMs === undefined) this.#finish(first.outcome);
-        else void this.#askAgain(first);
+        else void this.#retry(first);
       });
     });
   }
 
-  async #askAgain(first: Attempt): Promise<void> {
+  async #retry(first: Attempt): Promise<void> {
     const { outcome } = await RETRIES.execute(({ attempt }) =>
       attempt === 0 ? first : new Promise<Attempt>((resolve) => this.#attempt(resolve)),
     );

@@ -15,7 +15,7 @@ import {
 } from "../../../remote-protocol/http.ts";
 import { signRequest } from "../../../remote-protocol/signatures/sign-request.ts";
 import type { ExecutorAddress } from "../../../tool/executor-address.ts";
-import { failureText } from "../executor-failure.ts";
+import { noReplyText } from "../executor-failure.ts";
 import { openConnections } from "./connections.ts";
 import type { CheckedCredentials } from "./credentials.ts";
 import { type ExchangeEnd, ExecutorExchange, type ExecutorRequest } from "./exchange.ts";
@@ -168,7 +168,7 @@ export class ExecutorEndpoint {
       }, CHECK_TIMEOUT_MS).unref();
       const exchange = this.#send(request, CHECK_BYTES, undefined, (end) => {
         clearTimeout(timer);
-        if ("failure" in end) resolve({ isReady: false, fault: failureText(end.failure) });
+        if ("failure" in end) resolve({ isReady: false, fault: noReplyText(end.failure) });
         // Whatever else answers is no reason to believe that it takes no calls.
         else resolve({ isReady: end.reply.status !== 503, fault: undefined });
       });

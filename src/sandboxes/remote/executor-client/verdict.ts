@@ -1,6 +1,6 @@
 import type { EgressError } from "../../../egress/egress-error.ts";
 import type { RefusalReason, ResourceUse, SandboxOutcome } from "../../contract/sandbox.ts";
-import { failureText } from "../executor-failure.ts";
+import { noReplyText } from "../executor-failure.ts";
 
 /** What one request came to. */
 export interface Verdict {
@@ -14,7 +14,7 @@ export interface Verdict {
 
 /** What it means that there is no answer: only if no byte was sent, nothing can have happened. */
 export function readNoReply(failure: EgressError): Verdict {
-  const message = failureText(failure);
+  const message = noReplyText(failure);
   const { code, sent, message: detail } = failure;
   if (!sent) {
     return { outcome: refused("sandbox_unavailable", message, detail), isFault: true, retryAfterMs: 0 };
