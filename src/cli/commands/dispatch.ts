@@ -9,7 +9,7 @@ import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../exit-code.ts";
 import { toPrintableJson } from "../terminal/printable.ts";
 import { formatTable } from "../terminal/table.ts";
 import { print, type Terminal } from "../terminal/terminal.ts";
-import { type Input, readInput } from "./read-message.ts";
+import { type Input, readMessage } from "./read-message.ts";
 
 type DispatchCommand = Extract<Command, { name: "dispatch" }>;
 
@@ -29,7 +29,7 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
     throw new ConfigError(problems);
   }
   await print(terminal.stderr, problems.map(formatProblem).join("\n"));
-  const input = await readInput(command.file, command.format, registry, terminal);
+  const input = await readMessage(command.file, command.format, registry, terminal);
   await using sandboxes = await openSandboxes(sandboxOptions);
   const { signal } = terminal;
   const context = { registry, policy, sandboxes, sessionId: randomUUID(), ...(signal && { signal }) };

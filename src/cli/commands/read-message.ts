@@ -31,7 +31,7 @@ export interface Input extends AssistantTurn {
  * @throws {InputError} when the file cannot be read, is no JSON, has not the format's shape, or may be of several.
  * @throws an `AbortError` when the user interrupts.
  */
-export async function readInput(
+export async function readMessage(
   file: string,
   format: Format | "auto",
   registry: ToolRegistry,

@@ -32,18 +32,18 @@ export async function serve(
   if (listen !== undefined && parseListenAddress(listen) === undefined) {
     throw new UsageError(`--listen must be ${LISTEN_FORM}`);
   }
-  if (dropsNetwork) giveUp(checkDropNetwork);
+  if (dropsNetwork) orUsageError(checkDropNetwork);
   await using sandboxes = await openSandboxes(sandboxOptions);
   const where = listen ?? options.listen;
   await using executor = await start({ ...options, listen: where, registry, policy, sandboxes });
-  if (dropsNetwork) giveUp(dropNetwork);
+  if (dropsNetwork) orUsageError(dropNetwork);
   await print(terminal.stdout, `listening on ${executor.address}`);
   await termination.asked;
   await executor.close();
   return EXIT_OK;
 }
 
-function giveUp(step: () => void): void {
+function orUsageError(step: () => void): void {
   try {
     step();
   } catch (error) {
