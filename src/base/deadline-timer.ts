@@ -13,7 +13,7 @@ export interface Timed {
  * Watches over any number of deadlines with one timer, since one for each would cost as much as all the rest of
  * a small request. It does not keep the process alive: what is timed has a socket or a look-up that does.
  */
-export class Deadlines {
+export class DeadlineTimer {
   readonly #timed = new Set<Timed>();
   #timer: NodeJS.Timeout | undefined;
   /** When the timer looks next; it may find that nothing is due. */

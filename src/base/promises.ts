@@ -2,7 +2,7 @@
  * A value that comes later: a promise, or what takes its place where each promise counts. That never rejects, and
  * the first `next` must not throw.
  */
-export interface Later<T> extends PromiseLike<T> {
+export interface OneShotThenable<T> extends PromiseLike<T> {
   then<U = T, V = never>(
     next?: ((value: T) => U | PromiseLike<U>) | null,
     failed?: ((thrown: unknown) => V | PromiseLike<V>) | null,

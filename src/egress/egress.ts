@@ -1,4 +1,4 @@
-import { Deadlines } from "../base/deadline-timer.ts";
+import { DeadlineTimer } from "../base/deadline-timer.ts";
 import { type ResolveHost, systemResolve } from "./connections/checked-lookup.ts";
 import { ConnectionPools } from "./connections/pools.ts";
 import { Exchange } from "./exchange.ts";
@@ -23,7 +23,7 @@ export interface EgressOptions {
  */
 export class Egress {
   readonly #pools: ConnectionPools;
-  readonly #deadlines = new Deadlines();
+  readonly #deadlines = new DeadlineTimer();
 
   constructor(options: EgressOptions = {}) {
     const { resolve = systemResolve, connectTimeoutMs = 10_000, headerBytes = 32_768, ca } = options;

@@ -1,4 +1,4 @@
-import type { Deadlines, Timed } from "../base/deadline-timer.ts";
+import type { DeadlineTimer, Timed } from "../base/deadline-timer.ts";
 import type { ConnectionPools, SharedPool } from "./connections/pools.ts";
 import { ContentCodingError, DecodedTooLargeError, decodeBody } from "./content-coding.ts";
 import { type Contact, EgressError, type Traffic } from "./egress-error.ts";
@@ -21,7 +21,7 @@ export class Exchange implements Timed {
   #bytesUp = 0;
   #bytesDown = 0;
   #redirects = 0;
-  readonly #deadlines: Deadlines;
+  readonly #deadlines: DeadlineTimer;
   readonly deadline: number;
   #reader: ResponseReader | undefined;
   #shared: SharedPool | undefined;
@@ -31,7 +31,7 @@ export class Exchange implements Timed {
 
   constructor(
     pools: ConnectionPools,
-    deadlines: Deadlines,
+    deadlines: DeadlineTimer,
     request: EgressRequest,
     resolve: (response: EgressResponse) => void,
     reject: (error: EgressError) => void,

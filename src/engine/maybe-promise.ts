@@ -1,4 +1,4 @@
-import type { Later } from "../base/promises.ts";
+import type { OneShotThenable } from "../base/promises.ts";
 
 /** A value that is there at once, or later: whoever needs no waiting shall pay for none. */
 export type MaybePromise<T> = T | Promise<T>;
@@ -7,7 +7,7 @@ export type MaybePromise<T> = T | Promise<T>;
 export function chain<Self, T, U>(
   value: MaybePromise<T>,
   self: Self,
-  next: (this: Self, value: T) => U | Later<U>,
-): U | Later<U> {
+  next: (this: Self, value: T) => U | OneShotThenable<U>,
+): U | OneShotThenable<U> {
   return value instanceof Promise ? value.then(next.bind(self)) : next.call(self, value);
 }

@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import type { Later } from "../base/promises.ts";
+import type { OneShotThenable } from "../base/promises.ts";
 import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
 import type { ResourceLimits } from "../policy/grant/limits.ts";
@@ -67,12 +67,12 @@ export class Pipeline {
     }
   }
 
-  #pass(): Ran | Later<Ran> {
+  #pass(): Ran | OneShotThenable<Ran> {
     this.#refuseIfCancelled();
     return chain(passGate(this.#call, this.#ctx), this, this.#admit);
   }
 
-  #admit(verdict: "continue" | "abort"): Ran | Later<Ran> {
+  #admit(verdict: "continue" | "abort"): Ran | OneShotThenable<Ran> {
     if (verdict === "abort") return "aborted";
     this.#registered = this.#lookUp();
     this.#arguments = readArguments(this.#arguments, this.#registered);
@@ -81,14 +81,14 @@ export class Pipeline {
     return chain(decided, this, this.#place);
   }
 
-  #place(granted: ExecutionGrant): Ran | Later<Ran> {
+  #place(granted: ExecutionGrant): Ran | OneShotThenable<Ran> {
     const grant = this.#narrow(granted);
     this.#granted = granted;
     this.#grant = grant;
     return chain(place(this.#registered, grant, this.#ctx), this, this.#limit);
   }
 
-  #limit({ grant, sandbox, limits }: Placement): Ran | Later<Ran> {
+  #limit({ grant, sandbox, limits }: Placement): Ran | OneShotThenable<Ran> {
     this.#sandbox = sandbox;
     this.#limits = this.#narrowLimits(limits, grant, sandbox);
     return chain(passStart(this.#call, this.#arguments, grant, this.#ctx), this, this.#runTask);
@@ -126,7 +126,7 @@ export class Pipeline {
   }
 
   /** Step 6: the sandbox of the grant. */
-  #runTask(): SandboxOutcome | Later<SandboxOutcome> {
+  #runTask(): SandboxOutcome | OneShotThenable<SandboxOutcome> {
     this.#refuseIfCancelled();
     this.#started = true;
     const { id: callId, name: toolName } = this.#call;

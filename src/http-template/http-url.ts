@@ -1,5 +1,5 @@
 /** The URL of an endpoint, or what is wrong with it. */
-export function parseEndpoint(url: unknown): URL | string {
+export function parseHttpUrl(url: unknown): URL | string {
   if (typeof url !== "string" && !(url instanceof URL)) return "url must be a string or a URL";
   if (!URL.canParse(String(url))) return "url is no absolute URL";
   const endpoint = new URL(url);

@@ -1,7 +1,7 @@
 import { type PrimitiveValue, parseTemplate } from "url-template";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { ArgumentPlaceError, TemplateError } from "../sandboxes/remote/template-error.ts";
-import { parseEndpoint } from "./http-url.ts";
+import { parseHttpUrl } from "./http-url.ts";
 
 /** What a URI template takes: values, lists of values, maps of values. */
 type Expandable = PrimitiveValue | PrimitiveValue[] | Record<string, PrimitiveValue>;
@@ -36,7 +36,7 @@ export function compileUrl(text: unknown): UrlTemplate {
   if (authority === undefined) {
     throw new TemplateError("url must begin with http:// or https:// and a host, both without expressions");
   }
-  const origin = parseEndpoint(authority);
+  const origin = parseHttpUrl(authority);
   if (typeof origin === "string") throw new TemplateError(origin);
   if (text.includes("#")) throw new TemplateError("url must have no fragment: it would not be sent");
   const expressions = readExpressions(text);

@@ -93,7 +93,7 @@ function refuseString(
   isMemberName: boolean,
 ): JsonRefusal | undefined {
   const inside = text.slice(start + 1, end);
-  const half = locateHalfPair(inside);
+  const half = locateUnpaired(inside);
   if (half !== undefined) return { reason: "half of a surrogate pair", position: start + 1 + half };
   if (isMemberName && inside.length <= MAX_ESCAPED_PROTO && JSON.parse(`"${inside}"`) === "__proto__") {
     return { reason: "a member named '__proto__' is not allowed", position: start };
@@ -102,7 +102,7 @@ function refuseString(
 }
 
 /** The index of a surrogate, raw or escaped, that has no other half beside it. */
-function locateHalfPair(inside: string): number | undefined {
+function locateUnpaired(inside: string): number | undefined {
   if (inside.isWellFormed() && !inside.includes("\\u")) return undefined;
   for (let at = 0; at < inside.length; ) {
     const [unit, length] = unitAt(inside, at);

@@ -1,4 +1,4 @@
-import { parseEndpoint } from "../http-template/http-url.ts";
+import { parseHttpUrl } from "../http-template/http-url.ts";
 import { isJsonObject } from "../json/value.ts";
 import { type ExecutorImplementation, parseExecutors } from "./executor-address.ts";
 import { type HttpImplementation, httpProblem } from "./remote-problems.ts";
@@ -31,6 +31,6 @@ export function remoteProblem(given: unknown): string | undefined {
     const addresses = parseExecutors(executor);
     return typeof addresses === "string" ? `remote.${addresses}` : undefined;
   }
-  const endpoint = parseEndpoint(url);
+  const endpoint = parseHttpUrl(url);
   return typeof endpoint === "string" ? `remote.${endpoint}` : undefined;
 }

@@ -101,7 +101,7 @@ export function ask<Answer>(system: () => Answer): Answer {
 }
 
 /** Does the same, but gives `undefined` where the system refuses with one of the codes. */
-export function askUnless<Answer>(
+export function syscallUnless<Answer>(
   codes: readonly WorkspaceErrorCode[],
   system: () => Answer,
 ): Answer | undefined {

@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync } from "node:fs";
 import { isOfKernel, statFd } from "./entry-stat.ts";
-import { ask, askUnless, WorkspaceError } from "./error.ts";
+import { ask, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FileAccess, WorkspaceFile } from "./file.ts";
 import { HeldFd } from "./held-fd.ts";
 import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
@@ -73,7 +73,7 @@ function createFile(root: WorkspaceRoot, path: string, options: OpenOptions): Wo
   root.handles.checkRoom();
   root.budget.create();
   const flags = constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW | accessFlags(options);
-  const fd = askUnless(options.exclusive ? [] : ["exist"], () => openSync(path, flags, 0o666));
+  const fd = syscallUnless(options.exclusive ? [] : ["exist"], () => openSync(path, flags, 0o666));
   return fd === undefined ? undefined : fileOf(root, () => fd, options);
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Deadlines } from "../../src/base/deadline-timer.ts";
+import { DeadlineTimer } from "../../src/base/deadline-timer.ts";
 
 const expired: string[] = [];
 const timed = (name: string, inMs: number) => ({
@@ -14,7 +14,7 @@ beforeEach(() => {
 afterEach(() => vi.useRealTimers());
 
 test("each is told when its time is up, in whatever order they came", () => {
-  const deadlines = new Deadlines();
+  const deadlines = new DeadlineTimer();
   for (const [name, inMs] of [
     ["c", 300],
     ["a", 100],
@@ -30,7 +30,7 @@ test("each is told when its time is up, in whatever order they came", () => {
 });
 
 test("what is over in time is not told, and one that comes while others expire is not forgotten", () => {
-  const deadlines = new Deadlines();
+  const deadlines = new DeadlineTimer();
   const over = timed("over", 100);
   deadlines.add(over);
   deadlines.add({ deadline: performance.now() + 100, expire: () => deadlines.add(timed("next", 50)) });
@@ -43,7 +43,7 @@ test("what is over in time is not told, and one that comes while others expire i
 });
 
 test("nothing is told after a stop", () => {
-  const deadlines = new Deadlines();
+  const deadlines = new DeadlineTimer();
   deadlines.add(timed("a", 100));
   deadlines.stop();
   vi.advanceTimersByTime(1_000);

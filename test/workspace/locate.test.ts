@@ -8,7 +8,7 @@ afterAll(() => tree[Symbol.dispose]());
 const [directory] = tree.open();
 
 /** The same directory, seen in several places. */
-function seenAt(...places: readonly string[]): readonly MountedDirectory[] {
+function mountedAt(...places: readonly string[]): readonly MountedDirectory[] {
   return places.map((at) => ({ at, directory }));
 }
 
@@ -25,12 +25,12 @@ describe("a tool's path", () => {
     ["/data", "/data/../etc", "../etc"],
     ["/data", "/data/a/../../etc", "a/../../etc"],
   ])("below %s: %s is %s", (at, path, relative) => {
-    expect(locate(seenAt(at), path)).toEqual({ directory, path: relative });
+    expect(locate(mountedAt(at), path)).toEqual({ directory, path: relative });
   });
 
   test("begins in the directory that is seen deepest", () => {
     const other: MountedDirectory = { at: "/data/out", directory: tree.open()[0] };
-    const directories = [other, ...seenAt("/", "/data")];
+    const directories = [other, ...mountedAt("/", "/data")];
     expect(locate(directories, "/data/out/a").directory).toBe(other.directory);
     expect(locate(directories, "/data/out/../a")).toEqual({ directory: other.directory, path: "../a" });
     expect(locate(directories, "/data/outer")).toEqual({ directory, path: "outer" });
@@ -47,6 +47,6 @@ describe("a tool's path", () => {
     ["/x/../data/a", "not-permitted"],
     [`/data/${"x".repeat(5_000)}`, "name-too-long"],
   ])("in no granted directory is refused: %s", (path, code) => {
-    expect(codeOf(() => locate(seenAt("/data"), path))).toBe(code);
+    expect(codeOf(() => locate(mountedAt("/data"), path))).toBe(code);
   });
 });

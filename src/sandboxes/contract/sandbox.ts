@@ -1,4 +1,4 @@
-import type { Later } from "../../base/promises.ts";
+import type { OneShotThenable } from "../../base/promises.ts";
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { Capabilities, CapabilityName } from "../../policy/grant/capabilities.ts";
@@ -48,7 +48,7 @@ export interface Sandbox {
    * Runs one task. It never rejects, and settles only when the work has ended or can no longer reach anything.
    * It may answer at once, without a promise.
    */
-  run(task: SandboxTask): SandboxOutcome | Later<SandboxOutcome>;
+  run(task: SandboxTask): SandboxOutcome | OneShotThenable<SandboxOutcome>;
 
   /** Ends what runs (`cancelled`), frees everything, and refuses later tasks (`unavailable`). Idempotent. */
   close(): Promise<void>;

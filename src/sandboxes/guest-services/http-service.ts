@@ -3,7 +3,7 @@ import { EgressError, type EgressErrorCode, type Traffic } from "../../egress/eg
 import type { NetGrant } from "../../policy/grant/net-grant.ts";
 import type { CallEffect } from "../contract/sandbox.ts";
 import type { TaggedValue } from "../wasm/abi/value.ts";
-import { NetUse } from "./network-use.ts";
+import { NetworkUse } from "./network-use.ts";
 import { responseFields } from "./response-fields.ts";
 import type { GuestReply, HttpReply, HttpRequest } from "./service-request.ts";
 
@@ -20,7 +20,7 @@ export interface HttpScope {
 export class HttpService {
   readonly #openEgress: () => Egress;
   readonly #scope: HttpScope;
-  readonly #use = new NetUse();
+  readonly #use = new NetworkUse();
   #isSending = false;
 
   /** @param openEgress Called when a request is sent. */

@@ -1,7 +1,7 @@
 import type { Contact, Traffic } from "../../egress/egress-error.ts";
 
 /** What the requests of one call sent and received over the network. */
-export class NetUse {
+export class NetworkUse {
   readonly #contacted: Contact[] = [];
   #bytesUp = 0;
   #bytesDown = 0;

@@ -1,12 +1,12 @@
 import type { EgressResponse } from "../../egress/request.ts";
 
 /** What no longer fits once a body is decoded (RFC 9110, section 8.4). */
-const OF_THE_CODING: readonly string[] = ["content-encoding", "content-length"];
+const CODING_FIELDS: readonly string[] = ["content-encoding", "content-length"];
 
 /** The header fields of a response as its tool sees them: names in lower case, one pair for each field. */
 export function responseFields({ headers, body }: EgressResponse): readonly (readonly [string, string])[] {
   const isCoded = headers["content-encoding"] !== undefined && body.length > 0;
   return Object.entries(headers).flatMap(([name, value = []]) =>
-    isCoded && OF_THE_CODING.includes(name) ? [] : [value].flat().map((one): [string, string] => [name, one]),
+    isCoded && CODING_FIELDS.includes(name) ? [] : [value].flat().map((one): [string, string] => [name, one]),
   );
 }

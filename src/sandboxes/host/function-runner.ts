@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { isThenable, type Later, toPromise } from "../../base/promises.ts";
+import { isThenable, type OneShotThenable, toPromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type { HostImplementation, HostInstance } from "../../tool/host-implementation.ts";
 import { checkReturned } from "../contract/output.ts";
@@ -20,7 +20,10 @@ export class FunctionRunner {
   readonly #usedInstances = new WeakSet<object>();
   readonly #running = new RunningCalls();
 
-  run(implementation: HostImplementation, task: SandboxTask): SandboxOutcome | Later<SandboxOutcome> {
+  run(
+    implementation: HostImplementation,
+    task: SandboxTask,
+  ): SandboxOutcome | OneShotThenable<SandboxOutcome> {
     const run = new FunctionRun(task, this.#running);
     let result: unknown;
     try {
@@ -82,7 +85,7 @@ class RunningCalls {
  * One call of a host function, until it has an outcome. Whoever waits for it is told at once: a promise between
  * would cost as much as half of the engine.
  */
-class FunctionRun implements CallRunner, Later<SandboxOutcome> {
+class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
   readonly call: FunctionCall;
   instance: HostInstance | undefined;
   /** Where it is in the list of those that wait; -1 where it did not wait yet. */

@@ -1,4 +1,4 @@
-import type { Later } from "../../base/promises.ts";
+import type { OneShotThenable } from "../../base/promises.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
@@ -49,7 +49,7 @@ export class HostSandbox implements Sandbox {
     await (await this.#moduleRunner()).prepare(worker);
   }
 
-  run(task: SandboxTask): SandboxOutcome | Later<SandboxOutcome> {
+  run(task: SandboxTask): SandboxOutcome | OneShotThenable<SandboxOutcome> {
     const { host, worker } = task.implementations;
     if (this.#closed || (host === undefined && worker === undefined)) {
       const detail = this.#closed ? "the sandbox is closed" : "the tool has no implementation for the host";

@@ -5,7 +5,7 @@ import type { EgressResponse } from "../../egress/request.ts";
 import type { JsonObject } from "../../json/value.ts";
 import type { NetGrant } from "../../policy/grant/net-grant.ts";
 import type { CallEffect } from "../contract/sandbox.ts";
-import { NetUse } from "../guest-services/network-use.ts";
+import { NetworkUse } from "../guest-services/network-use.ts";
 import { responseFields } from "../guest-services/response-fields.ts";
 import { MAX_AT_ONCE, MAX_REDIRECTS, MAX_REQUESTS, MAX_TEXT_BYTES } from "./fetch-limits.ts";
 import { fetchError } from "./guest-error.ts";
@@ -33,7 +33,7 @@ export class FetchRequests {
   readonly #openEgress: () => Egress;
   readonly #grants: readonly NetGrant[];
   readonly #netBytes: number;
-  readonly #use = new NetUse();
+  readonly #use = new NetworkUse();
   readonly #queue: Queued[] = [];
   #running = 0;
   /** Bytes that those on their way may use. */

@@ -87,11 +87,11 @@ class Lowering {
     if (schema["$async"] !== undefined) this.#refuse(path, "$async schemas are not supported");
     const lowered: Record<string, unknown> = {};
     // In draft 7, a reference makes its siblings void.
-    const isVoid = this.#draft === "draft-07" && Object.hasOwn(schema, "$ref");
+    const ignoresSiblings = this.#draft === "draft-07" && Object.hasOwn(schema, "$ref");
     for (const name of Object.keys(schema)) {
       const keyword = KEYWORDS.get(name);
       const value = schema[name];
-      if (keyword === undefined || value === undefined || (isVoid && name !== "$ref")) continue;
+      if (keyword === undefined || value === undefined || (ignoresSiblings && name !== "$ref")) continue;
       if (keyword.draft !== undefined && keyword.draft !== this.#draft) continue;
       const at = `${path}/${escapePointer(name)}`;
       this.#budget.spend(at);

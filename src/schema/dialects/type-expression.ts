@@ -162,9 +162,9 @@ class Parser {
     this.#at++;
     const args = this.#list(closer);
     // Go writes the type of a map's values behind the brackets.
-    const hasValueBehind =
+    const hasValueType =
       name.toLowerCase() === "map" && opener === "[" && args.length === 1 && this.#startsType();
-    return hasValueBehind ? { kind: "map", value: this.#prefix() } : { kind: "name", name, args };
+    return hasValueType ? { kind: "map", value: this.#prefix() } : { kind: "name", name, args };
   }
 
   /** Whether brackets follow that belong to a list, and not to the name's arguments. */

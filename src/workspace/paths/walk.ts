@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, openSync, readlinkSync } from "node:fs";
-import { ask, askUnless, WorkspaceError } from "../error.ts";
+import { ask, syscallUnless, WorkspaceError } from "../error.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath, O_PATH } from "./fd-path.ts";
 import { pathSegments } from "./segments.ts";
 
@@ -64,7 +64,7 @@ export class PathWalk implements Disposable {
       const name = this.toLastName();
       if (name === undefined) return ask(() => openSync(fdPath(this.directory), O_PATH));
       const path = entryPath(this.directory, name);
-      const fd = askUnless(["no-entry"], () => openSync(path, ENTRY_FLAGS));
+      const fd = syscallUnless(["no-entry"], () => openSync(path, ENTRY_FLAGS));
       if (fd === undefined) return { missing: name };
       if (!follow || !isLink(fd)) return fd;
       closeSync(fd);
@@ -83,7 +83,7 @@ export class PathWalk implements Disposable {
     if (this.#held.length >= MAX_DEPTH) throw new WorkspaceError("name-too-long");
     const path = entryPath(this.directory, name);
     // A link is no directory, nor is a file.
-    const fd = askUnless(["not-directory", "loop"], () => openSync(path, DIRECTORY_FLAGS));
+    const fd = syscallUnless(["not-directory", "loop"], () => openSync(path, DIRECTORY_FLAGS));
     if (fd !== undefined) this.#held.push(fd);
     else if (!this.#follow(name)) throw new WorkspaceError("not-directory");
   }
@@ -108,7 +108,7 @@ function isLink(fd: number): boolean {
 
 /** What a link says; `undefined` when it is none. */
 export function readLink(directory: number, name: string): string | undefined {
-  const target = askUnless(["invalid"], () =>
+  const target = syscallUnless(["invalid"], () =>
     readlinkSync(entryPath(directory, name), { encoding: "buffer" }),
   );
   if (target === undefined) return undefined;

@@ -167,8 +167,8 @@ export class EngineInstance {
    */
   restore(snapshot: Snapshot, owner: string, seed: Uint8Array | undefined): void {
     const { anchor, memoryBytes, hasExternalAccess } = snapshot;
-    const isOfOurs = anchor === this.#anchor && hasExternalAccess === this.hasExternalAccess;
-    if (!isOfOurs || memoryBytes !== this.memory.bytes) {
+    const isSameKind = anchor === this.#anchor && hasExternalAccess === this.hasExternalAccess;
+    if (!isSameKind || memoryBytes !== this.memory.bytes) {
       throw new Error("the snapshot was not taken in such an instance");
     }
     const all = new Uint8Array(this.memory.buffer);

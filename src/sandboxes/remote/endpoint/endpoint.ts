@@ -1,6 +1,6 @@
 import { fillBody, restOf } from "../../../http-template/body-template.ts";
 import { compileHeaders } from "../../../http-template/header-template.ts";
-import { parseEndpoint } from "../../../http-template/http-url.ts";
+import { parseHttpUrl } from "../../../http-template/http-url.ts";
 import { compileUrl } from "../../../http-template/url-template.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import { isJsonObject } from "../../../json/value.ts";
@@ -57,7 +57,7 @@ export function compileEndpoint(
 
 /** An endpoint of the embedder's: whoever registered it may name any address. */
 function compileOwn(implementation: EndpointImplementation): Endpoint {
-  const url = parseEndpoint(implementation.url);
+  const url = parseHttpUrl(implementation.url);
   if (typeof url === "string") throw new TemplateError(url);
   const grants = Object.freeze([{ origin: url.origin, addresses: ["0.0.0.0/0", "::/0"] }]);
   return {
