@@ -1,6 +1,6 @@
 /**
- * A value that comes later: a promise, or what takes its place where each promise counts. That never rejects, and
- * the first `next` must not throw.
+ * A value that is available later: a promise, or a cheaper object for hot paths. Such an object never rejects, and
+ * the first `next` passed to `then` must not throw.
  */
 export interface OneShotThenable<T> extends PromiseLike<T> {
   then<U = T, V = never>(
@@ -10,9 +10,9 @@ export interface OneShotThenable<T> extends PromiseLike<T> {
 }
 
 /**
- * Tells whether somebody else's value is to be waited for.
+ * Returns whether a value of unknown origin is a thenable, and must be awaited.
  *
- * @throws whatever a getter or trap of the value throws.
+ * @throws anything that a getter or proxy trap of the value throws.
  */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
@@ -23,9 +23,10 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /**
- * {@link adopt}, but a promise that nobody changed as it is: that saves two turns of the queue.
+ * Like {@link adopt}, but returns an unmodified native promise as it is, which saves two turns of the microtask
+ * queue.
  *
- * @throws whatever a getter or trap of the value throws.
+ * @throws anything that a getter or proxy trap of the value throws.
  */
 export function toPromise(value: PromiseLike<unknown>): Promise<unknown> {
   return value instanceof Promise && value.constructor === Promise && value.then === Promise.prototype.then
@@ -34,8 +35,8 @@ export function toPromise(value: PromiseLike<unknown>): Promise<unknown> {
 }
 
 /**
- * A true promise for somebody else's value. Its `then`, even a native promise's own, runs where whatever it
- * throws becomes a rejection; `Promise.resolve` would hand such a promise back as it is.
+ * Converts a value of unknown origin to a native promise. Errors that its `then` throws become rejections, even if it
+ * is a native promise with an overridden `then`, which `Promise.resolve` would return as it is.
  */
 export function adopt(value: unknown): Promise<unknown> {
   return new Promise((resolve) => resolve(value));

@@ -12,17 +12,17 @@ const BYTES = new Map([
 ]);
 const AMOUNT = /^([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([A-Za-z]+)$/;
 
-/** What a duration looks like, for messages. */
+/** Describes a valid duration, for messages. */
 export const DURATION_FORM = "a duration such as 250ms, 5s or 2m, or a number of milliseconds";
-/** What a size looks like, for messages. */
+/** Describes a valid size, for messages. */
 export const SIZE_FORM = "a size such as 512KiB, 64MiB or 1GiB, or a number of bytes";
 
-/** Reads a duration as {@link DURATION_FORM} has it, in ms; `undefined` unless it is a whole number above 0. */
+/** Parses {@link DURATION_FORM}. Returns milliseconds, or `undefined` unless they are a whole number above 0. */
 export function parseDuration(text: string | number): number | undefined {
   return parseAmount(text, MILLISECONDS);
 }
 
-/** Reads a size as {@link SIZE_FORM} has it, in bytes; `undefined` unless it is a whole number above 0. */
+/** Parses {@link SIZE_FORM}. Returns bytes, or `undefined` unless they are a whole number above 0. */
 export function parseSize(text: string | number): number | undefined {
   return parseAmount(text, BYTES);
 }
@@ -30,7 +30,7 @@ export function parseSize(text: string | number): number | undefined {
 function parseAmount(text: string | number, units: ReadonlyMap<string, number>): number | undefined {
   const [, digits = "", unit = ""] = typeof text === "string" ? (AMOUNT.exec(text) ?? []) : [];
   const factor = units.get(unit) ?? Number.NaN;
-  // A decimal fraction such as 1.1 has no exact double; a whole number of units below a billionth is one.
+  // A fraction such as 1.1 is not an exact double: rounding removes the error of the product.
   const amount = typeof text === "number" ? text : Number((Number(digits) * factor).toFixed(6));
   return Number.isSafeInteger(amount) && amount > 0 ? amount : undefined;
 }

@@ -3,8 +3,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts"
 const PLACE = /^\{([\w.-]+)\}$/;
 
 /**
- * Fills a body: a string that is `{name}` stands for that argument, whatever its type. A member or an item
- * whose argument is missing is left out. Every other string stays as it is.
+ * Fills a body template: a string `{name}` is replaced by that argument, of any type. A member or an item whose
+ * argument is missing is left out. Other strings are not changed.
  */
 export function fillBody(template: JsonValue, input: JsonObject): JsonValue | undefined {
   if (typeof template === "string") {
@@ -26,7 +26,7 @@ export function fillBody(template: JsonValue, input: JsonObject): JsonValue | un
   return filled;
 }
 
-/** The arguments that nothing else uses. */
+/** The arguments whose names are not in `used`. */
 export function restOf(input: JsonObject, used: ReadonlySet<string>): JsonObject {
   if (used.size === 0) return input;
   return Object.fromEntries(Object.entries(input).filter(([name]) => !used.has(name)));

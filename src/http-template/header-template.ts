@@ -2,18 +2,18 @@ import { headerProblem } from "../egress/request-check.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
 import { ArgumentPlaceError, TemplateError } from "../sandboxes/remote/template-error.ts";
 
-/** Headers in which arguments and secrets have their places. */
+/** The header templates of a tool. */
 export interface HeaderTemplates {
-  /** Names of the arguments that they use. */
+  /** The names of the arguments that they use. */
   readonly variables: ReadonlySet<string>;
-  /** Names of the secrets that they use. */
+  /** The names of the secrets that they use. */
   readonly secrets: readonly string[];
-  /** Names, in lower case, of the headers that hold a secret. */
+  /** The names, in lower case, of the headers that contain a secret. */
   readonly credentialHeaders: readonly string[];
   /**
-   * The headers for some arguments. One whose argument is null or missing is left out.
+   * Returns the headers of a call. A header whose argument is null or missing is left out.
    *
-   * @throws {ArgumentPlaceError} when an argument cannot be in a header.
+   * @throws {ArgumentPlaceError} if an argument cannot be sent in a header.
    */
   expand(input: JsonObject, secrets: ReadonlyMap<string, string>): Record<string, string>;
 }
@@ -31,7 +31,7 @@ const PLACE = /\{(?:secret:([\w.-]+)|([\w.-]+))\}/;
 /**
  * Compiles the templates of headers.
  *
- * @throws {TemplateError}
+ * @throws {TemplateError} if one of them is not valid.
  */
 export function compileHeaders(headers: unknown): HeaderTemplates {
   if (!isJsonObject(headers)) throw new TemplateError("headers must be a map of strings");
@@ -59,7 +59,7 @@ function compileHeader(name: string, value: unknown): HeaderTemplate {
   const problem = headerProblem(name, value);
   if (problem !== undefined) throw new TemplateError(`headers: ${problem}`);
   const pieces: Piece[] = [];
-  // Every third part is a secret's name, and the one after it an argument's.
+  // `split` returns triples: a literal, the name of a secret, the name of an argument.
   const parts = value.split(PLACE);
   for (let i = 0; i < parts.length; i += 3) {
     const [literal = "", secret, argument] = parts.slice(i, i + 3);

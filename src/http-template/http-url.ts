@@ -1,4 +1,4 @@
-/** The URL of an endpoint, or what is wrong with it. */
+/** Parses the `url` of an endpoint: an absolute `http:` or `https:` URL. Returns the problem if it is not one. */
 export function parseHttpUrl(url: unknown): URL | string {
   if (typeof url !== "string" && !(url instanceof URL)) return "url must be a string or a URL";
   if (!URL.canParse(String(url))) return "url is no absolute URL";

@@ -6,29 +6,30 @@ import { parseHttpUrl } from "./http-url.ts";
 /** What a URI template takes: values, lists of values, maps of values. */
 type Expandable = PrimitiveValue | PrimitiveValue[] | Record<string, PrimitiveValue>;
 
-/** A URL in which arguments have their places. */
+/** A URL template. */
 export interface UrlTemplate {
-  /** Names of the arguments that it uses. */
+  /** The names of the arguments that it uses. */
   readonly variables: ReadonlySet<string>;
   /**
-   * The URL for some arguments.
+   * Returns the URL for the arguments of a call.
    *
-   * @throws {ArgumentPlaceError} when one is missing where it must not be, or would leave its place.
+   * @throws {ArgumentPlaceError} if a required argument is missing, or one would change the rest of the URL.
    */
   expand(input: JsonObject): string | URL;
 }
 
-/** Scheme and authority, and then the end, a path, a query, or an expression that begins one of them. */
+/** Scheme and authority, followed by the end, a path, a query, or an expression that starts one of them. */
 const AUTHORITY = /^https?:\/\/[^/?#{}\\\s]+(?=$|\/|\?|\{\/|\{\?)/i;
 
-/** One expression (RFC 6570, section 2.2): an operator, and variables with modifiers. */
+/** One expression (RFC 6570, section 2.2): an operator, then variables with modifiers. */
 const EXPRESSION = /^\{([./;?&]?)([\w.-]+(?:\*|:[1-9]\d{0,3})?(?:,[\w.-]+(?:\*|:[1-9]\d{0,3})?)*)\}$/;
 
 /**
- * Compiles the template of a URL. What an argument expands to never leaves its place: the operators `+` and `#`,
- * which would let it, are refused, and so is an expression in the scheme, the host or the port.
+ * Compiles the template of a URL (RFC 6570). The value of an argument cannot change the rest of the URL: the
+ * operators `+` and `#`, which insert reserved characters as they are, and expressions in the scheme, the host or
+ * the port are refused.
  *
- * @throws {TemplateError}
+ * @throws {TemplateError} if the template is not valid.
  */
 export function compileUrl(text: unknown): UrlTemplate {
   if (typeof text !== "string") throw new TemplateError("url must be a string");
@@ -80,7 +81,7 @@ function readExpressions(text: string): { readonly operator: string; readonly na
   });
 }
 
-/** The arguments that a template uses: own members only, without those that are null or missing. */
+/** The arguments that a template uses: own members that are not null. */
 function valuesOf(
   variables: ReadonlySet<string>,
   needed: readonly string[],
@@ -110,7 +111,7 @@ function isExpandable(value: JsonValue): value is Expandable {
   return Object.values(value).every((one) => typeof one !== "object" || one === null);
 }
 
-/** Whether nothing of a value would be in the URL. */
+/** Whether a value expands to nothing. */
 function isEmpty(value: Expandable | undefined): boolean {
   if (typeof value !== "object" || value === null) return value === undefined || value === "";
   return Object.values(value).every((one) => one === null || one === "");
@@ -125,7 +126,7 @@ function expand(template: ReturnType<typeof parseTemplate>, values: Record<strin
   }
 }
 
-/** Whether a path has a segment that leads elsewhere, as any server on the way might read it. */
+/** Whether a path has a `.` or `..` segment, in any spelling that a proxy or server may decode. */
 function hasDotSegment(path: string): boolean {
   if (!path.includes(".") && !/%2e/i.test(path)) return false;
   return path

@@ -1,10 +1,10 @@
-/** How much of a document is taken. What is beyond is refused before it costs more than a moment. */
+/** How large a document may be. Larger ones are refused before they cost much. */
 export interface JsonBounds {
-  /** The longest text, and the most that all strings of a tree may have together, in UTF-16 code units. */
+  /** The maximum length of a text, and of all strings of a tree together, in UTF-16 code units. */
   readonly length: number;
-  /** Values of every kind: items, members and the root. */
+  /** The maximum number of values of every kind: items, members and the root. */
   readonly values: number;
-  /** Members of all objects together: they cost most of all to read. */
+  /** The maximum number of members of all objects together. Members cost the most to read. */
   readonly members: number;
 }
 

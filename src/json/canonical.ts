@@ -1,20 +1,20 @@
 import { isJsonObject, type JsonValue } from "./value.ts";
 
 /**
- * A value's one canonical form and its digest, each made when it is first asked for and never otherwise.
- * Whoever has to agree on what a call says – policy, approver, record, sandbox – shares one of these.
+ * The canonical form of a value and its digest, each computed on first use. The policy, the approver, the record and
+ * the sandbox of a call share one instance, so that they agree on its arguments.
  */
 export class CanonicalJson {
   readonly #value: JsonValue;
   #text: string | undefined;
   #digest: string | undefined;
 
-  /** @param value Deeply frozen: a form that was made once must stay true. */
+  /** @param value Must be deeply frozen, as the form is computed only once. */
   constructor(value: JsonValue) {
     this.#value = value;
   }
 
-  /** The value as RFC 8785 (JCS) writes it. */
+  /** The value as canonical JSON (RFC 8785, JCS). */
   get text(): string {
     this.#text ??= canonicalText(this.#value);
     return this.#text;
@@ -26,13 +26,13 @@ export class CanonicalJson {
     return this.#digest;
   }
 
-  /** In JSON, the digest stands for the value. */
+  /** Serialises the digest instead of the value. */
   toJSON(): { readonly digest: string } {
     return { digest: this.digest };
   }
 }
 
-/** Loading `node:crypto` takes half as long as all of this package, and most programs need no digest. */
+/** Loads `node:crypto` on first use: that takes half as long as loading this whole package. */
 function sha256(text: string): string {
   hash ??= process.getBuiltinModule("node:crypto").hash;
   return hash("sha256", text);
@@ -41,9 +41,9 @@ function sha256(text: string): string {
 let hash: typeof import("node:crypto").hash | undefined;
 
 /**
- * Writes a value as RFC 8785 has it: no white space, members in the order of their names' UTF-16 code units,
- * numbers and strings as ECMAScript writes them. The value must be a tree as `parseJson` and `copyJson` make
- * them: finite numbers, no half surrogate pairs.
+ * Serialises a value as canonical JSON (RFC 8785): no white space, members sorted by the UTF-16 code units of their
+ * names, numbers and strings as ECMAScript serialises them. The value must come from `parseJson` or `copyJson`: its
+ * numbers are finite, and its strings have no unpaired surrogates.
  */
 export function canonicalText(value: JsonValue): string {
   const copy = inOrder(value);
@@ -60,10 +60,10 @@ function write(value: JsonValue): string {
 }
 
 /**
- * A copy that `JSON.stringify` writes in the canonical order: that takes a third of the time of writing it member by
- * member, and so does what is not frozen.
+ * Copies a value so that `JSON.stringify` writes its members in canonical order. That takes a third of the time of
+ * writing member by member. The copy is not frozen, as frozen objects are slower to serialise.
  *
- * @returns `undefined` where an object cannot have its members in that order.
+ * @returns `undefined` if an object cannot have its members in that order.
  */
 function inOrder(value: JsonValue): JsonValue | undefined {
   if (typeof value !== "object" || value === null) return value;
@@ -85,13 +85,13 @@ function inOrder(value: JsonValue): JsonValue | undefined {
   return members;
 }
 
-/** Numbers come first in every object, in their own order; and this name cannot be assigned to. */
+/** Objects list integer keys first, in numeric order, and `__proto__` cannot be assigned. */
 function cannotBeInOrder(key: string): boolean {
   const first = key.charCodeAt(0);
   return (first >= 0x30 && first <= 0x39) || key === "__proto__";
 }
 
-/** Above that many, the engine's own way of sorting is faster. */
+/** Up to this many names, insertion sort is faster than `Array.prototype.sort`. */
 const FEW = 16;
 
 /** Sorts names by their UTF-16 code units, in place. */

@@ -3,13 +3,13 @@ import { escapePointer } from "./pointer.ts";
 import { type JsonValue, JsonValueError, MAX_DEPTH } from "./value.ts";
 
 /**
- * Copies a value from a caller, reading every member exactly once, and freezes the copy: what was validated
- * is what runs, even if the caller changes the original meanwhile. Members that are `undefined` are left out,
- * as JSON does; `-0` is `0`.
+ * Copies a caller's value and freezes the copy. Every member is read exactly once, so the arguments that were
+ * validated are the ones that run, even if the caller changes the original. Members that are `undefined` are omitted,
+ * as in JSON; `-0` becomes `0`.
  *
- * @throws {JsonValueError} for functions, symbols, bigints, numbers that are not finite, strings with half of a
- *   surrogate pair, cycles, trees deeper than {@link MAX_DEPTH} or beyond the bounds, objects that are neither
- *   plain nor arrays, and a member named `__proto__`.
+ * @throws {JsonValueError} for functions, symbols, bigints, numbers that are not finite, strings with unpaired
+ *   surrogates, cycles, trees deeper than {@link MAX_DEPTH} or beyond the bounds, objects that are neither plain nor
+ *   arrays, and a member named `__proto__`.
  */
 export function copyJson(value: unknown, bounds: JsonBounds = ARGUMENT_BOUNDS): JsonValue {
   return new Copier(bounds).copy(value, "", 1);
@@ -44,10 +44,10 @@ class Copier {
   }
 
   #copyNode(value: object, path: string, depth: number): JsonValue {
-    // A cycle ends here too: it is deeper than any limit.
+    // A cycle ends here too, as it is deeper than any limit.
     if (depth > MAX_DEPTH) throw new JsonValueError(`nested deeper than ${MAX_DEPTH} levels`);
     if (Array.isArray(value)) {
-      // A length can be claimed without a single item.
+      // A sparse array can have any length without a single item.
       if (value.length > this.#bounds.values) throw beyond(`${this.#bounds.values} values`);
       return Object.freeze(
         Array.from(value, (item, index) => this.copy(item, `${path}/${index}`, depth + 1)),

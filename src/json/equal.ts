@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from "./value.ts";
 
-/** Tells whether two JSON values are the same: members in any order, items in theirs, `1` as `1.0`. */
+/** Returns whether two JSON values are equal. The order of members does not matter, that of items does. */
 export function equalJson(a: JsonValue, b: JsonValue): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {

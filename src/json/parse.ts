@@ -3,7 +3,7 @@ import { locateRefusal } from "./refusal.ts";
 import { locateSyntaxError } from "./syntax-error.ts";
 import { type JsonObject, type JsonValue, MAX_DEPTH } from "./value.ts";
 
-/** A tree that nobody can change, or where and why the text was refused. */
+/** A frozen tree, or where and why the text was refused. */
 export type ParsedJson =
   | { readonly value: JsonValue }
   | {
@@ -13,20 +13,20 @@ export type ParsedJson =
       readonly position: number;
     };
 
-/** A text up to this length cannot hold enough to matter: its structure is not looked at before parsing. */
+/** Texts up to this length are too small to be dangerous: their structure is not checked before parsing. */
 const MAX_UNSCANNED_LENGTH = 4_096;
 
-/** A number that is too small for a double has a negative exponent, or as many zeros as this. */
+/** A number that is too small for a double has a negative exponent or at least this many zeros. */
 const MANY_ZEROS = "0".repeat(300);
 
-/** Escaped halves of surrogate pairs; whole pairs too, which a closer look tells apart. */
+/** Matches escaped surrogates, paired or not: a closer look follows. */
 const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/;
 
 /**
- * Parses JSON (RFC 8259) from someone who is not trusted. Depth, length and count are bounded before
- * `JSON.parse` sees the text. Refused are, with their position: members named `__proto__`, halves of surrogate
- * pairs, numbers too large or too small for a double, and integers that a double cannot hold exactly. Of
- * members with the same name the last one counts, as in ECMAScript; `-0` is `0`.
+ * Parses untrusted JSON (RFC 8259). Depth, length and counts are checked before `JSON.parse` sees the text. It also
+ * refuses members named `__proto__`, unpaired surrogates, numbers that are too large or too small for a double, and
+ * integers that a double cannot hold exactly, and reports their position. If names repeat, the last member wins, as
+ * in ECMAScript; `-0` becomes `0`.
  */
 export function parseJson(text: string, bounds: JsonBounds = ARGUMENT_BOUNDS): ParsedJson {
   if (text.length > MAX_UNSCANNED_LENGTH) {
@@ -39,7 +39,7 @@ export function parseJson(text: string, bounds: JsonBounds = ARGUMENT_BOUNDS): P
   } catch {
     return { kind: "syntax", ...(locateSyntaxError(text) ?? { reason: "it cannot be read", position: 0 }) };
   }
-  // What `JSON.parse` made of some texts no longer tells them from honest ones: only the text does.
+  // Some texts parse to the same value as harmless ones. Only their text tells them apart.
   const sights = typeof value === "object" && value !== null ? seal(value, 1) : sightsOf(value);
   const looksUnsafe =
     sights >= ODD ||
@@ -51,12 +51,12 @@ export function parseJson(text: string, bounds: JsonBounds = ARGUMENT_BOUNDS): P
   return { value: value === 0 ? 0 : value };
 }
 
-/** What a tree has in it: a zero, which may have been written as another number, or what is odder still. */
+/** What a parsed tree contains: a zero, which may have been another number, or something more suspicious. */
 type Sights = number;
 const ZERO = 1;
 const ODD = 2;
 
-/** Freezes a tree from `JSON.parse`, turns `-0` into `0`, and tells what it saw. */
+/** Freezes a tree from `JSON.parse`, turns `-0` into `0`, and returns what it contains. */
 function seal(node: JsonObject | readonly JsonValue[], depth: number): Sights {
   if (depth > MAX_DEPTH) return ODD;
   let sights = 0;
@@ -72,7 +72,7 @@ function seal(node: JsonObject | readonly JsonValue[], depth: number): Sights {
   } else {
     const members = node as Record<string, JsonValue>;
     for (const key in members) {
-      // What somebody gave to all objects is no member of this one.
+      // Skips enumerable properties that were added to `Object.prototype`.
       if (!Object.hasOwn(members, key)) continue;
       const member = members[key] as JsonValue;
       if (key === "__proto__") sights |= ODD;
@@ -87,7 +87,7 @@ function seal(node: JsonObject | readonly JsonValue[], depth: number): Sights {
   return sights;
 }
 
-/** Integers beyond 2⁵³ may have been written as their neighbours; zero, as a number that is almost zero. */
+/** An integer beyond 2⁵³ may be a rounded neighbour, and a zero may be a number that was too small. */
 function sightsOf(value: JsonValue): Sights {
   if (typeof value !== "number") return 0;
   if (value === 0) return ZERO;

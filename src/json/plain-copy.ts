@@ -1,35 +1,34 @@
 import { type JsonValue, MAX_DEPTH } from "./value.ts";
 
-/** A frozen copy of a value, and how long the value is as JSON text. */
+/** A frozen copy of a value, and the length of the value as JSON text. */
 export interface PlainCopy {
   readonly value: JsonValue;
-  /** Bytes of `JSON.stringify(value)` as UTF-8. */
+  /** Bytes of `JSON.stringify(value)` in UTF-8. */
   readonly bytes: number;
 }
 
-/** A text beyond this many bytes is quicker to write and to parse than to copy. */
+/** Beyond this many bytes, serialising and parsing is faster than copying. */
 const MAX_BYTES = 64 * 1_024;
 
-/** The longest string whose characters are looked at one by one. */
+/** The longest string whose characters are examined one by one. */
 const MAX_COUNTED_LENGTH = 64;
 
 const NO_MEMBERS: object = {};
 
 const ODD: unique symbol = Symbol("odd");
 
-/** Bytes of the copy under way: copying is synchronous, and starts again where a getter copies something. */
+/** Bytes of the current copy. Copying is synchronous; a nested copy, started by a getter, counts for itself. */
 let bytes = 0;
 
 /**
- * Copies a value as `JSON.parse(JSON.stringify(value))` would, and freezes the copy, without writing the text.
+ * Copies a value like `JSON.parse(JSON.stringify(value))`, without serialising it, and freezes the copy.
  *
- * @returns `undefined` for a value that is not worth it or that only `JSON.stringify` can tell the text of:
- *   large, nested deeper than {@link MAX_DEPTH}, with `toJSON` methods, functions, or other objects than plain
- *   ones and arrays.
- * @throws whatever a getter or trap of the value throws.
+ * @returns `undefined` if the value has to be left to `JSON.stringify`: it is large, nested deeper than
+ *   {@link MAX_DEPTH}, has `toJSON` methods or functions, or objects that are neither plain nor arrays.
+ * @throws the errors of the value's getters and proxy traps.
  */
 export function copyPlain(value: unknown): PlainCopy | undefined {
-  // A member that somebody gave to all objects would look like one of the value's own.
+  // Enumerable properties of `Object.prototype` would look like the value's own.
   for (const _ in NO_MEMBERS) return undefined;
   const outer = bytes;
   bytes = 0;

@@ -2,15 +2,15 @@ import type { JsonBounds } from "./bounds.ts";
 import { closingQuote } from "./skip-string.ts";
 import { MAX_DEPTH } from "./value.ts";
 
-/** Where and why a text is refused although it may be JSON. */
+/** Where and why a text is refused even if it is valid JSON. */
 export interface JsonRefusal {
   /** Such as "nested deeper than 256 levels". */
   readonly reason: string;
-  /** Index of the UTF-16 code unit where it goes wrong. */
+  /** Index of the offending UTF-16 code unit. */
   readonly position: number;
 }
 
-/** What to look for beside the bounds: of a text that is no JSON, only its structure can be told. */
+/** What to check: only the bounds, which works for any text, or everything, which needs valid JSON. */
 export type RefusalScope = "structure" | "everything";
 
 const NUMBER = /[-\d][\d.eE+-]*/y;
@@ -24,9 +24,8 @@ const LAST_LOW = 0xdfff;
 const MAX_ESCAPED_PROTO = 9 * 6;
 
 /**
- * Finds the first thing for which a JSON text is refused: a bound that it exceeds and, in a text that
- * `JSON.parse` took, a number that a double cannot hold, half of a surrogate pair or a member named
- * `__proto__`. One pass, no recursion.
+ * Finds the first reason to refuse a JSON text: an exceeded bound or, in a text that `JSON.parse` accepted, a number
+ * that a double cannot hold, an unpaired surrogate or a member named `__proto__`. One pass, no recursion.
  */
 export function locateRefusal(
   text: string,
@@ -43,7 +42,7 @@ export function locateRefusal(
     switch (text[position]) {
       case '"': {
         const end = closingQuote(text, position);
-        // A string without an end is a syntax error, which is somebody else's to locate.
+        // An unterminated string is a syntax error, which `locateSyntaxError` reports.
         if (end === -1) return undefined;
         const refusal = scope === "everything" ? refuseString(text, position, end, isMemberName) : undefined;
         if (refusal !== undefined) return refusal;
@@ -58,7 +57,7 @@ export function locateRefusal(
         }
         isMemberName = text[position] === "{";
         isOpenObject.push(isMemberName);
-        // The first item or member; what is empty counts as one too, which only tightens the bound a little.
+        // Counts the first item or member. Empty ones count too, which tightens the bound only a little.
         if (++values > bounds.values) return { reason: `more than ${bounds.values} values`, position };
         break;
       case "}":
@@ -101,7 +100,7 @@ function refuseString(
   return undefined;
 }
 
-/** The index of a surrogate, raw or escaped, that has no other half beside it. */
+/** Returns the index of the first unpaired surrogate, raw or escaped. */
 function locateUnpaired(inside: string): number | undefined {
   if (inside.isWellFormed() && !inside.includes("\\u")) return undefined;
   for (let at = 0; at < inside.length; ) {
@@ -117,7 +116,7 @@ function locateUnpaired(inside: string): number | undefined {
   return undefined;
 }
 
-/** The code unit that a string has at an index, and how many characters write it. */
+/** Returns the code unit at an index of a JSON string, and how many characters it takes there. */
 function unitAt(inside: string, at: number): readonly [unit: number, length: number] {
   const unit = inside.charCodeAt(at);
   if (unit !== BACKSLASH) return [unit, 1];
@@ -126,8 +125,8 @@ function unitAt(inside: string, at: number): readonly [unit: number, length: num
 }
 
 /**
- * Integers must be kept to the last digit, as they are often names of things; fractions are rounded to the
- * nearest double, as everywhere in JSON. What ECMAScript itself writes for a double is taken back.
+ * Integers must be kept to the last digit, as they are often identifiers. Fractions are rounded to the nearest double,
+ * as usual in JSON. Integers in the form in which ECMAScript serialises a double are accepted.
  */
 function refuseNumber(literal: string): string | undefined {
   const value = Number(literal);

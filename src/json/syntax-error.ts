@@ -1,4 +1,4 @@
-/** Where and why a text is no JSON (RFC 8259). */
+/** Where and why a text is not JSON (RFC 8259). */
 export interface JsonSyntaxError {
   readonly reason: "unexpected token" | "unexpected end";
   /** Index of the first UTF-16 code unit that cannot continue a JSON text. */
@@ -8,18 +8,18 @@ export interface JsonSyntaxError {
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const LITERAL = /true|false|null/y;
 const WHITESPACE = /[ \t\n\r]*/y;
-/** Plain characters and escapes; no more at once than the engine remembers without effort. */
+/** Plain characters and escapes. The repetition is bounded, as V8 keeps a backtracking state for each one. */
 const CHARACTERS = /(?:[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[\da-fA-F]{4})){1,512}/y;
 
 /**
- * Finds the first error of a text that `JSON.parse` refused; `undefined` when there is none. V8's own message
- * names no position for most errors, and quotes the text.
+ * Finds the first syntax error of a text; `undefined` if there is none. V8's own message has no position for most
+ * errors, and quotes the text.
  */
 export function locateSyntaxError(text: string): JsonSyntaxError | undefined {
   return new Scanner(text).scan();
 }
 
-/** Walks a text with an explicit stack: depth is the sender's choice. */
+/** Scans a text with an explicit stack, as the sender chooses the depth. */
 class Scanner {
   readonly #text: string;
   #at = 0;
@@ -44,7 +44,7 @@ class Scanner {
         }
         this.#at++;
       } else if (!this.#scalar(opener)) return this.#scalarError();
-      // A value has ended: close what it closes, until a comma opens the next one.
+      // After a value: closes lists and objects until a comma starts the next value.
       for (;;) {
         this.#take(WHITESPACE);
         const closer = closers.at(-1);
@@ -62,7 +62,7 @@ class Scanner {
     }
   }
 
-  /** Takes what matches here; tells whether that was anything. */
+  /** Consumes what the pattern matches here. Returns whether that was anything. */
   #take(pattern: RegExp): boolean {
     pattern.lastIndex = this.#at;
     if (!pattern.test(this.#text)) return false;
@@ -94,7 +94,7 @@ class Scanner {
     return true;
   }
 
-  /** A broken escape is wrong at its first wrong character, not at its backslash. */
+  /** Moves to the first wrong character of a broken escape: the error is there, not at the backslash. */
   #insideEscape(): false {
     if (this.#text[this.#at] === "\\") {
       this.#at++;
@@ -106,7 +106,7 @@ class Scanner {
     return false;
   }
 
-  /** A number; false where it breaks off in its fraction or exponent, as `1.` and `1e+` do. */
+  /** Consumes a number. Returns false if it breaks off in its fraction or exponent, like `1.` and `1e+`. */
   #number(): boolean {
     const start = this.#at;
     if (!this.#take(NUMBER)) return false;
@@ -119,7 +119,7 @@ class Scanner {
     return false;
   }
 
-  /** The same for a literal or number that began well: `tru`, `-`. */
+  /** The error of a literal or number that breaks off, like `tru` or `-`. */
   #scalarError(): JsonSyntaxError {
     if (this.#at > 0 && /[.eE+-]/.test(this.#text[this.#at - 1] ?? "")) return this.#error();
     const rest = this.#text.slice(this.#at, this.#at + 5);

@@ -1,29 +1,29 @@
-/** Any value that JSON (RFC 8259) can express. */
+/** Any JSON value (RFC 8259). */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 
-/** A JSON object. A member that is `undefined` does not exist. */
+/** A JSON object. A member that is `undefined` counts as missing. */
 export interface JsonObject {
   readonly [member: string]: JsonValue | undefined;
 }
 
-/** Tells an object from arrays, `null` and primitives. */
+/** Returns whether a value is an object, and neither an array nor `null`. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** How deep a tree may be; a deeper one is refused before it can exhaust a stack. */
+/** The maximum depth of a tree. Deeper ones are refused before they can overflow a stack. */
 export const MAX_DEPTH = 256;
 
-/** A value is none that may cross a border. `message` says where and why; it repeats no value. */
+/** A value cannot be represented as JSON, or is too deep. `message` says where and why, and repeats no value. */
 export class JsonValueError extends Error {
   override readonly name = "JsonValueError";
 }
 
 /**
- * Freezes a tree fresh from `JSON.parse`, so that nobody who sees it later can change what was checked.
+ * Freezes a tree that `JSON.parse` returned, so that it cannot change after it was checked.
  *
- * @throws {JsonValueError} when the tree is deeper than {@link MAX_DEPTH}, has a number that overflowed (`1e999`),
- *   or has a member named `__proto__`, which no honest sender has and which changes prototypes in careless code.
+ * @throws {JsonValueError} if the tree is deeper than {@link MAX_DEPTH}, has a number that overflowed (`1e999`), or has
+ *   a member named `__proto__`, which could change prototypes in careless code.
  */
 export function freezeJson<T extends JsonValue>(value: T): T {
   freezeValue(value, 0);
@@ -32,7 +32,7 @@ export function freezeJson<T extends JsonValue>(value: T): T {
 
 function freezeValue(value: JsonValue | undefined, depth: number): void {
   if (typeof value === "object" && value !== null) freezeTree(value, depth + 1);
-  // ECMAScript reads what a double cannot hold as infinity, which is no JSON, and `null` when it is written again.
+  // ECMAScript parses an overflowing number as infinity, which would be serialised as `null`.
   else if (typeof value === "number" && !Number.isFinite(value)) {
     throw new JsonValueError("a number that is too large for a double");
   }

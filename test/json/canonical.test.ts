@@ -6,7 +6,7 @@ import { copyJson } from "../../src/json/copy.ts";
 import { parseJson } from "../../src/json/parse.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 
-/** RFC 8785, section 3.2.3, to the letter. */
+/** A direct implementation of RFC 8785, section 3.2.3. */
 function memberByMember(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(memberByMember).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);

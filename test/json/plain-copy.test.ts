@@ -18,7 +18,7 @@ const plainTree = fc.letrec((tree) => ({
   ),
 })).node;
 
-/** Values of all kinds: dates, maps, boxed and big numbers, holes, symbols, objects without a prototype. */
+/** Values of all kinds: dates, maps, boxed numbers, bigints, sparse arrays, objects without a prototype. */
 const anything = fc.anything({
   withBigInt: true,
   withBoxedValues: true,

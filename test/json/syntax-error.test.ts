@@ -59,7 +59,7 @@ test("finds an error exactly where JSON.parse does find one, whatever is done to
       if (error?.reason === "unexpected end") expect(error.position).toBe(text.length);
       if (error?.reason === "unexpected token") {
         expect(error.position).toBeLessThan(text.length);
-        // What stands before the error can still become JSON: cut there, only the end is unexpected.
+        // The text before the error is a prefix of some JSON text: cut there, only the end is unexpected.
         const before = locateSyntaxError(text.slice(0, error.position));
         expect(before?.reason ?? "unexpected end").toBe("unexpected end");
       }
