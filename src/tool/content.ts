@@ -11,7 +11,7 @@ export interface ImageBlock {
   readonly type: "image";
   /** The image, in base64 (RFC 4648, section 4). */
   readonly data: string;
-  /** Such as `image/png`. */
+  /** The media type, such as `image/png`. */
   readonly mimeType: string;
 }
 
@@ -21,15 +21,15 @@ export type ContentBlock = TextBlock | ImageBlock;
 /** What a tool can return instead of a plain JSON value. */
 export interface ContentOutput {
   readonly content: readonly ContentBlock[];
-  /** `false` makes the call a failure whose text is the content's. Default: `true`. */
+  /** Whether the call succeeded. If not, the text of the content is the text of the failure. Default: `true`. */
   readonly success?: boolean;
-  /** For the embedder, on `ToolExecution.metadata`; the model never sees it. */
+  /** Becomes `ToolExecution.metadata`. The model never sees it. */
   readonly metadata?: JsonObject;
 }
 
 const MEMBERS = new Set(["content", "success", "metadata"]);
 
-/** Tells a {@link ContentOutput} from a JSON value that merely resembles one: any other member makes it plain. */
+/** Whether an output is a {@link ContentOutput}. An object with any other member is a plain JSON value. */
 export function isContentOutput(output: JsonValue): output is ContentOutput & JsonObject {
   if (!isJsonObject(output) || !Array.isArray(output["content"])) return false;
   const { content, success, metadata } = output;
@@ -49,7 +49,7 @@ function isContentBlock(block: unknown): block is ContentBlock {
   );
 }
 
-/** The text blocks, one below the other. */
+/** The text of all text blocks, joined by line breaks. */
 export function contentText(content: readonly ContentBlock[]): string {
   return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }

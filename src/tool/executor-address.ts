@@ -1,15 +1,15 @@
-/** Where an executor listens, taken apart. */
+/** The parsed address of an executor. */
 export interface ExecutorAddress {
-  /** As receipts have it: `https://executor.example:7420`, `unix:/run/sandgate.sock`. */
+  /** The address in receipts: `https://executor.example:7420`, `unix:/run/sandgate.sock`. */
   readonly url: string;
-  /** What HTTP knows it by. */
+  /** The origin of the requests; `http://localhost` for a unix socket. */
   readonly origin: string;
-  /** What is sent as the header `host`. */
+  /** The value of the header `host`. */
   readonly authority: string;
-  /** What comes before the paths of the protocol; mostly nothing. */
+  /** The prefix of the protocol's paths, without a slash at the end; empty by default. */
   readonly basePath: string;
   readonly socketPath?: string;
-  /** Whether nobody on the way can read what is sent: TLS, this machine's loopback, or a unix socket. */
+  /** Whether no other machine can read the traffic: TLS, loopback or a unix socket. */
   readonly isPrivate: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface ExecutorImplementation {
 /** So many executors can stand behind one tool; more stand behind a load balancer. */
 const MAX_EXECUTORS = 64;
 
-/** The addresses of an implementation's executors, without repetitions, or what is wrong with them. */
+/** Parses the `executor` of an implementation into unique addresses. Returns the problem if it is not valid. */
 export function parseExecutors(executor: unknown): readonly ExecutorAddress[] | string {
   const urls: readonly unknown[] = Array.isArray(executor) ? executor : [executor];
   if (urls.length === 0 || urls.length > MAX_EXECUTORS) {

@@ -6,22 +6,22 @@ export interface HostContext {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
-  /** Aborted when the call is cancelled or its deadline passes. Whoever waits should listen to it. */
+  /** Aborted if the call is cancelled or exceeds its wall time. Pass it to whatever the function waits for. */
   readonly signal: AbortSignal;
-  /** Writes to the event stream (`tool.log`); the model never sees it. */
+  /** Writes to the event stream (`tool.log`). The model never sees it. */
   readonly logger: HostLogger;
-  /** Streams a piece of output to the event stream (`tool.output`). It counts against the output budget. */
+  /** Writes a piece of output to the event stream (`tool.output`). It counts towards the limit `outputBytes`. */
   readonly onOutput: (chunk: string) => void;
   /** Whatever the embedder put into `DispatchContext.embedder`, untouched. */
   readonly embedder: unknown;
 }
 
-/** The logger of a host tool: one method for each level. */
+/** The logger of a host tool, with one method for each level. */
 export type HostLogger = { readonly [Level in LogLevel]: (message: string) => void };
 
 /**
- * A tool as a function in this process. It returns (or resolves to) any JSON value or a
- * {@link ContentOutput}; what it throws becomes the failure that the model reads.
+ * A tool as a function in this process. It returns or resolves to any JSON value or a {@link ContentOutput}. The
+ * message of an error that it throws becomes the text of the failure.
  */
 export type HostFunction<Input = never> = (input: Input, context: HostContext) => unknown;
 
@@ -42,18 +42,19 @@ export interface HostFactory<Input = never> {
 export type HostImplementation<Input = never> = HostFunction<Input> | HostFactory<Input>;
 
 /**
- * A tool that runs in a thread of the pool, for work that keeps a CPU busy. It is trusted with everything
- * that this process may do; the thread is there so that a deadline can end it.
+ * A function of an ES module that runs in a worker thread of the pool: for work that keeps a CPU busy, which a deadline
+ * can end only in a thread. Each thread imports the module once, so module state is neither fresh for each call nor
+ * shared by all calls.
  */
 export interface HostModule {
   /** The ES module: an absolute path or a `file:` URL. */
   readonly module: string | URL;
-  /** The name of the exported `(input, context) => output`. Default: `"default"`. */
+  /** The name of the exported {@link HostModuleFunction}. Default: `"default"`. */
   readonly export?: string;
 }
 
-/** What a function in a worker thread gets beside its input. The deadline ends its thread: no signal. */
+/** The second argument of the function of a {@link HostModule}. There is no `signal`: its deadline ends the thread. */
 export type HostModuleContext = Omit<HostContext, "signal" | "embedder">;
 
-/** A tool's function in a worker thread. */
+/** The function of a {@link HostModule}. Its output is the same as that of a {@link HostFunction}. */
 export type HostModuleFunction = (input: JsonValue, context: HostModuleContext) => unknown;

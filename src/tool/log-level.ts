@@ -1,2 +1,2 @@
-/** How urgent a log line is. */
+/** The level of a log line. */
 export type LogLevel = "debug" | "info" | "warn" | "error";

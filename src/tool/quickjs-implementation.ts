@@ -1,17 +1,17 @@
 /**
- * A tool that is an ES module of JavaScript without imports, run in QuickJS. Not trusted. Its function gets
- * the input and returns (or resolves to) any JSON value.
+ * A tool as an ES module of JavaScript or TypeScript that runs in QuickJS. It is not trusted. The exported function gets
+ * the input and returns or resolves to any JSON value. See docs/javascript-tools.md.
  */
 export type QuickJsImplementation = QuickJsSource | QuickJsFile;
 
-/** The module's text. */
+/** A tool given as the text of its module, which cannot import other modules. */
 export interface QuickJsSource {
   readonly source: string;
   /** The name of the exported function. Default: `"default"`. */
   readonly export?: string;
 }
 
-/** The module's file, read when the tool is first prepared. */
+/** A tool given as the file of its module, which is read when the tool is first prepared. */
 export interface QuickJsFile {
   /** An absolute path or a `file:` URL. */
   readonly file: string | URL;

@@ -3,16 +3,16 @@ import { isJsonObject } from "../json/value.ts";
 import { type ExecutorImplementation, parseExecutors } from "./executor-address.ts";
 import { type HttpImplementation, httpProblem } from "./remote-problems.ts";
 
-/** A tool that runs elsewhere: on executors, behind the embedder's own endpoint, or behind any other one. */
+/** A tool that runs in another process: behind an endpoint of your own, behind any HTTP endpoint, or on executors. */
 export type RemoteImplementation =
   | EndpointImplementation
   | { readonly http: HttpImplementation }
   | ExecutorImplementation;
 
 /**
- * A tool behind an endpoint of the embedder's. Each call is one `POST` of the JSON
- * `{ id, name, session, arguments }`; the answer's body, with a status of 200 to 299, is the output as JSON.
- * Redirects are not followed. It needs no `net` grant: the URL is the embedder's.
+ * A tool behind an endpoint of your own. Each call is a `POST` of the JSON `{ id, name, session, arguments }`. The body
+ * of a response with a status from 200 to 299 is the output as JSON. Redirects are not followed. The call needs no `net`
+ * grant, since the URL is part of your program.
  */
 export interface EndpointImplementation {
   /** An `http:` or `https:` URL without credentials. */
