@@ -1,14 +1,14 @@
 /** Something in a configuration file that the operator should know of, and where it stands. */
 export interface ConfigProblem {
-  /** The file as the operator named it. */
+  /** The path of the file as it was given. */
   readonly file: string;
   /** Counted from 1. */
   readonly line: number;
   /** Counted from 1, in UTF-16 code units. */
   readonly column: number;
-  /** An error keeps the file from being used; a warning does not. */
+  /** A file with errors cannot be used. Warnings are only reported. */
   readonly severity: "error" | "warning";
-  /** One line that says what to do, without the position. */
+  /** One line that says what to change, without the position. */
   readonly message: string;
 }
 
@@ -28,7 +28,9 @@ const MAX_MESSAGE_LENGTH = 500;
 /** Control characters, and those that change the order in which a terminal shows the others. */
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
-/** Writes a problem as `file:line:column: message`, in one printable line; a warning says that it is one. */
+/**
+ * Formats a problem as one printable line: `file:line:column: message`, with `warning: ` before a warning's message.
+ */
 export function formatProblem({ file, line, column, severity, message }: ConfigProblem): string {
   const text = severity === "warning" ? `warning: ${message}` : message;
   const cut = text.length <= MAX_MESSAGE_LENGTH ? text : `${text.slice(0, MAX_MESSAGE_LENGTH)}…`;

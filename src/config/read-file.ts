@@ -6,8 +6,8 @@ import { ConfigSource, MAX_CONFIG_LENGTH } from "./source.ts";
 /**
  * Reads a configuration file.
  *
- * @param shownAs The file's name as the problems show it. Default: `path`.
- * @throws {ConfigError} when the file cannot be read, is no UTF-8, or as {@link ConfigSource.parse}.
+ * @param shownAs The file's name in problems. Default: `path`.
+ * @throws {ConfigError} if the file cannot be read or is not UTF-8, and like {@link ConfigSource.parse}.
  */
 export async function readConfigFile(path: string, shownAs: string = path): Promise<ConfigSource> {
   return ConfigSource.parse(await readText(path, shownAs), shownAs);
@@ -19,7 +19,7 @@ async function readText(path: string, file: string): Promise<string> {
   };
   try {
     await using handle = await open(path);
-    // One byte more than is allowed tells a file that is too long, whatever its size claims to be.
+    // One more byte than allowed detects a file that is too long. The size in its metadata may be wrong.
     const buffer = new Uint8Array(MAX_CONFIG_LENGTH + 1);
     let length = 0;
     for (;;) {

@@ -5,30 +5,30 @@ import { unescapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { suggest } from "./suggest.ts";
 
-/** What is wrong with a part of a value, in plain words. */
+/** A mismatch between a value and its shape. */
 export interface Flaw {
-  /** From the value that was checked. */
+  /** The path from the checked value. */
   readonly path: readonly string[];
-  /** Whether the key is wrong, or what stands under it. */
+  /** Whether the key or its value is wrong. */
   readonly at: "key" | "value";
   readonly message: string;
 }
 
-/** The shape that a configuration must have. Returns every flaw of a value. */
+/** Checks the shape of a configuration. Returns every flaw of a value. */
 export type Shape = (value: JsonValue) => readonly Flaw[];
 
-// Loaded when a shape is first compiled, which is synchronous.
+// Loaded synchronously with the first shape.
 const require = createRequire(import.meta.url);
 const loadAjv = (): typeof import("ajv/dist/2020.js") => require("ajv/dist/2020.js");
 
 let compiler: Ajv2020 | undefined;
 
 /**
- * Compiles a JSON schema (draft 2020-12) of a configuration. The additional keyword `message` replaces the
- * words for whatever is wrong with the value of its schema, apart from a wrong type; an `anyOf` or `oneOf`
- * should have one, since the flaws of its alternatives are not told.
+ * Compiles a JSON Schema (draft 2020-12) for configurations. The additional keyword `message` replaces the text of any
+ * flaw of the schema's value, except for a wrong type, a missing key and an unknown key. An `anyOf` or `oneOf` should
+ * have a `message`, as the flaws of its alternatives are not reported.
  *
- * @throws {Error} when the schema does not compile.
+ * @throws {Error} if the schema does not compile.
  */
 export function compileShape(schema: JsonObject): Shape {
   compiler ??= newCompiler();
@@ -47,8 +47,8 @@ function newCompiler(): Ajv2020 {
     allowUnionTypes: true,
     addUsedSchema: false,
     keywords: ["message"],
-    // Compiling checks the keywords of our schemas and the kinds of their values: the meta-schema would check them
-    // again, and that and the optimizer take longer than all the rest.
+    // Compiling checks the keywords of our schemas and the types of their values. The meta-schema would check them
+    // again, and both it and the optimiser take longer than everything else.
     validateSchema: false,
     meta: false,
     code: { optimize: false },
@@ -61,10 +61,10 @@ function describeAll(errors: readonly ErrorObject[]): Flaw[] {
     choices.some(({ schemaPath }) => error.schemaPath.startsWith(`${schemaPath}/`));
   const flaws = new Map<string, Flaw>();
   for (const error of errors) {
-    // Both only repeat that something below them is wrong.
+    // These only repeat the errors of their subschemas.
     if (error.keyword === "if" || error.keyword === "propertyNames" || isPartOfChoice(error)) continue;
     const flaw = describe(error);
-    // One value can break several keywords that say the same.
+    // One value can violate several keywords with the same text.
     flaws.set(JSON.stringify(flaw), flaw);
   }
   return [...flaws.values()];
@@ -83,7 +83,7 @@ function describe(error: ErrorObject): Flaw {
   return { path, at: keyword === "not" || keyword === "false schema" ? "key" : "value", message };
 }
 
-/** What the schema itself says, unless the flaw is one that its words are not about. */
+/** Returns the schema's own `message`, unless it does not apply to this kind of error. */
 function wordsOfSchema({ keyword, parentSchema }: ErrorObject): string | undefined {
   const words: unknown = parentSchema?.["message"];
   const isOther = keyword === "type" || keyword === "required" || keyword === "additionalProperties";

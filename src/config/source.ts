@@ -4,18 +4,18 @@ import { ConfigError, type ConfigProblem } from "./problem.ts";
 import type { Shape } from "./shape.ts";
 import { type LocatedValue, TreeReader } from "./tree.ts";
 
-/** Keys and list indices that lead from a file's root to a value. */
+/** The keys and list indices from a file's root to a value. */
 export type ConfigPath = readonly (string | number)[];
 
-/** The longest text of a configuration, in UTF-16 code units: 1 MiB of ASCII. */
+/** The maximum length of a configuration, in UTF-16 code units: 1 MiB of ASCII. */
 export const MAX_CONFIG_LENGTH = 1_048_576;
 
-/** One error tends to make more of them: these are enough to mend a text. */
+/** One syntax error tends to cause more of them, so only the first ones are reported. */
 const MAX_SYNTAX_PROBLEMS = 10;
 
 /** A configuration as an operator wrote it: a JSON value, and the position of everything in it. */
 export class ConfigSource {
-  /** The file's name as the problems show it. */
+  /** The file's name in problems. */
   readonly file: string;
   readonly #lines: LineCounter;
   readonly #root: LocatedValue;
@@ -27,11 +27,11 @@ export class ConfigSource {
   }
 
   /**
-   * Reads a text of YAML 1.2, of which JSON is a part: one document, without tags.
+   * Parses a YAML 1.2 text, which can also be JSON. It must be a single document without tags.
    *
-   * @param file The file's name, for the problems.
-   * @throws {ConfigError} when the text is no YAML, is longer than {@link MAX_CONFIG_LENGTH}, repeats a key,
-   *   or holds what JSON cannot express.
+   * @param file The file's name for problems.
+   * @throws {ConfigError} if the text is not valid YAML, is longer than {@link MAX_CONFIG_LENGTH}, repeats a key or has
+   *   values that JSON cannot represent.
    */
   static parse(text: string, file: string): ConfigSource {
     if (text.length > MAX_CONFIG_LENGTH) {
@@ -43,7 +43,7 @@ export class ConfigSource {
       lineCounter: lines,
       prettyErrors: false,
       stringKeys: true,
-      // The tree reader looks for repeated keys; the parser would compare each with each.
+      // The tree reader finds duplicate keys. The parser would compare each key with each other.
       uniqueKeys: false,
       resolveKnownTags: false,
       logLevel: "error",
@@ -68,17 +68,18 @@ export class ConfigSource {
     return this.#root.value;
   }
 
-  /** The value at a path; `undefined` where there is none. */
+  /** Returns the value at a path; `undefined` if there is none. */
   at(path: ConfigPath): JsonValue | undefined {
     const { found, node } = this.#find(path);
     return found ? node.value : undefined;
   }
 
   /**
-   * A problem with what stands at a path; where nothing stands, with the nearest thing around it.
+   * Returns a problem with the position of the value at a path. If there is none, the position is that of the closest
+   * existing parent.
    *
    * @param severity Default: `"error"`.
-   * @param at Whether to point at the value or at its key. Default: `"value"`.
+   * @param at Whether the position is that of the value or of its key. Default: `"value"`.
    */
   problem(
     path: ConfigPath,
@@ -91,7 +92,7 @@ export class ConfigSource {
     return locate(this.file, this.#lines, offset, message, severity);
   }
 
-  /** Holds the value at a path (default: the whole) against a shape; returns every problem. */
+  /** Checks the value at a path (default: the whole) against a shape. Returns every problem. */
   check(shape: Shape, path: ConfigPath = []): ConfigProblem[] {
     const value = this.at(path);
     if (value === undefined) return [this.problem(path, `'${path.join(".")}' is missing`)];

@@ -1,4 +1,4 @@
-/** The name that someone most likely meant by a misspelt one; `undefined` unless that is obvious. */
+/** Returns the name that a misspelt one most likely stands for; `undefined` unless that is obvious. */
 export function suggest(misspelt: string, names: readonly string[]): string | undefined {
   const wanted = misspelt.toLowerCase();
   if (wanted.length > 64) return undefined;
@@ -11,7 +11,7 @@ export function suggest(misspelt: string, names: readonly string[]): string | un
   return best;
 }
 
-/** How many insertions, deletions, replacements and swaps of neighbours lead from one word to the other. */
+/** Returns the number of insertions, deletions, replacements and swaps of neighbours between two words. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -12,31 +12,31 @@ import {
 import { type JsonValue, MAX_DEPTH } from "../json/value.ts";
 import { ConfigError, type ConfigProblem } from "./problem.ts";
 
-/** A value of a file, and where it stands. Offsets are UTF-16 code units from the start of the text. */
+/** A value in a file, and its position. Offsets are UTF-16 code units from the start of the text. */
 export interface LocatedValue {
   /** Deeply frozen. */
   readonly value: JsonValue;
   readonly offset: number;
-  /** Where the key stands under which the value was found; for list items and the root, the value's own. */
+  /** The offset of the value's key; for list items and the root, that of the value. */
   readonly keyOffset: number;
-  /** The members of a map, or the items of a list by their index. */
+  /** The members of a map by key, or the items of a list by index. */
   readonly members: ReadonlyMap<string, LocatedValue>;
 }
 
-/** Aliases can make a short text endless: this many values are enough for any configuration. */
+/** Aliases can make a short text expand endlessly. This many values are enough for any configuration. */
 const MAX_VALUES = 100_000;
 const NO_MEMBERS: ReadonlyMap<string, LocatedValue> = new Map();
 
 /**
- * Turns a parsed YAML document into a JSON value with positions. Keys are strings and stand once in a map;
- * aliases are followed as far as {@link MAX_VALUES} allows.
+ * Turns a parsed YAML document into a JSON value with positions. Keys must be strings and unique within a map. Aliases
+ * are expanded as long as there are at most {@link MAX_VALUES} values.
  */
 export class TreeReader {
-  /** What could not be read so far. */
+  /** The problems found so far. */
   readonly problems: ConfigProblem[] = [];
   readonly #problemAt: (offset: number, message: string) => ConfigProblem;
   readonly #anchors = new Map<string, Node>();
-  /** Nodes that set their anchor: one that is read again through an alias does not set it again. */
+  /** The nodes that have set their anchor. A node that is read again through an alias does not set it again. */
   readonly #anchored = new Set<Node>();
   readonly #targets = new Map<Alias, Node>();
   #values = 0;
@@ -48,7 +48,7 @@ export class TreeReader {
   /**
    * Reads a node and everything below it.
    *
-   * @throws {ConfigError} when the tree is too deep or too large to go on.
+   * @throws {ConfigError} if the tree is too deep or too large.
    */
   read(node: Node | null | undefined, offset: number, keyOffset: number = offset, depth = 1): LocatedValue {
     const at = startOf(node) ?? offset;
@@ -60,7 +60,7 @@ export class TreeReader {
     if (isMap(node)) ({ value, members } = this.#map(node, at, depth));
     else if (isSeq(node)) ({ value, members } = this.#list(node, at, depth));
     else if (isScalar(node)) value = this.#scalar(node.value, at);
-    // Known only now, so that an anchor cannot hold an alias of itself.
+    // Set only after the node was read, so that an anchor cannot contain an alias of itself.
     if (node?.anchor !== undefined && !this.#anchored.has(node)) {
       this.#anchored.add(node);
       this.#anchors.set(node.anchor, node);
@@ -108,7 +108,7 @@ export class TreeReader {
       this.#report(offset, `the alias '*${alias.source}' names nothing that ends before it`);
       return { value: null, offset, keyOffset: offset, members: NO_MEMBERS };
     }
-    // An anchor can be set anew further down: what the alias meant here is what it means.
+    // The anchor can be redefined further down. Later reads of this alias must still find the same node.
     this.#targets.set(alias, target);
     return this.read(target, offset, offset, depth);
   }
