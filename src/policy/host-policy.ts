@@ -3,8 +3,8 @@ import { allow, type PolicyDecision, type RuntimePolicy } from "./policy.ts";
 const ON_THE_HOST = allow({ sandbox: "host" });
 
 /**
- * Lets every call run on the host, without limits: for tools that the embedder wrote and trusts. A tool that
- * has no host implementation fails with `sandbox_unavailable`.
+ * Allows every call to run on the host, without limits. Use it for tools that you wrote and trust. Calls of a
+ * tool without a host implementation fail with `sandbox_unavailable`.
  */
 export class HostPolicy implements RuntimePolicy {
   check(): PolicyDecision {

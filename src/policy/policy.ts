@@ -6,70 +6,71 @@ import { type Capabilities, checkCapabilities } from "./grant/capabilities.ts";
 import { checkLimits, type ResourceLimits } from "./grant/limits.ts";
 
 /**
- * Decides who may run what, where and with what. One method, so that a team can write its own: see
- * `examples/custom-policy`. A policy that throws, answers nonsense or takes longer than the context's
- * `decisionTimeoutMs` denies.
+ * Decides which calls may run, in which sandbox, and with which limits and capabilities.
+ * `examples/custom-policy` shows how to implement it. If a policy throws, returns an invalid decision or
+ * takes longer than the context's `decisionTimeoutMs`, the call is denied.
  */
 export interface RuntimePolicy {
-  /** Decides on one call, after its arguments were validated and before anything runs. */
+  /** Decides on a call, after its arguments have been validated and before anything runs. */
   check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision>;
 }
 
-/** What a policy knows of a call. Frozen. */
+/** A call, as a policy sees it. Frozen. */
 export interface PolicyRequest {
   readonly callId: string;
   readonly sessionId: string;
-  /** The validated arguments: the very tree that the sandbox gets. Deeply frozen. */
+  /** The validated arguments: the same object that the sandbox gets. Deeply frozen. */
   readonly input: JsonValue;
-  /** The same as canonical text and digest: the very bytes that the sandbox gets. */
+  /** The arguments as canonical JSON text, with its digest: the same bytes that the sandbox gets. */
   readonly canonical: CanonicalJson;
   readonly tool: PolicySubject;
 }
 
-/** What a policy knows of a tool. */
+/** A tool, as a policy sees it. */
 export interface PolicySubject {
   readonly name: string;
-  /** What the embedder declared the tool to do at worst. */
+  /** The tool's most serious side effects, as declared at its registration. */
   readonly sideEffects: SideEffects;
   /** The sandboxes in which the tool has an implementation. */
   readonly sandboxes: readonly SandboxMode[];
-  /** JSON Schema of the input. */
+  /** The JSON Schema of the tool's input. */
   readonly inputSchema: JsonObject;
 }
 
 /**
- * A policy's answer. `reason` and `question` are for the operator: they go to events, never to the model.
- * An `ask` is a denial where there is nobody to ask.
+ * The decision of a policy. `reason` and `question` are for operators: they appear in events, and the model
+ * never sees them. `ask` denies the call if no approver is available.
  */
 export type PolicyDecision =
   | { readonly decision: "allow"; readonly grant: ExecutionGrant }
   | { readonly decision: "deny"; readonly reason: string }
   | { readonly decision: "ask"; readonly question: string };
 
-/** In which sandbox a call runs, under which limits, with which capabilities. Frozen; made for one call. */
+/** The sandbox, limits and capabilities for a call. Frozen. */
 export interface ExecutionGrant {
   readonly sandbox: SandboxMode;
   readonly limits: ResourceLimits;
   readonly capabilities: Capabilities;
 }
 
-/** What {@link allow} takes: limits and capabilities may be left out. */
+/** The options of {@link allow}. */
 export interface GrantOptions {
-  /** The sandbox to run in. The tool must have an implementation for it. */
+  /** The sandbox to run the call in. The tool must have an implementation for it. */
   readonly sandbox: SandboxMode;
-  /** Required limits. Default: the sandbox's own. */
+  /** Limits to enforce. Default: those of the sandbox. */
   readonly limits?: ResourceLimits;
   /** Default: none. */
   readonly capabilities?: Capabilities;
 }
 
-/** Grants that this module checked and froze: nobody else can have made or changed them. */
+/** Grants that this module checked and froze, and that therefore need no further check. */
 const checkedGrants = new WeakSet<object>();
 
 /**
- * Checks a grant and freezes a copy of it. A grant that was made here is returned as it is.
+ * Checks a grant, and returns a frozen copy. A grant that this function returned earlier is returned
+ * unchanged.
  *
- * @throws {TypeError} when the sandbox, a limit or a capability is unknown or of the wrong shape.
+ * @throws {TypeError} if the sandbox, a limit or a capability is unknown or invalid.
  */
 export function checkGrant(grant: GrantOptions): ExecutionGrant {
   if (checkedGrants.has(grant)) return grant as ExecutionGrant;
@@ -86,20 +87,20 @@ export function checkGrant(grant: GrantOptions): ExecutionGrant {
 }
 
 /**
- * The decision to let a call run. Frozen.
+ * Returns the decision to run a call, frozen.
  *
- * @throws {TypeError} as {@link checkGrant}.
+ * @throws {TypeError} if the sandbox, a limit or a capability is unknown or invalid.
  */
 export function allow(grant: GrantOptions): PolicyDecision {
   return Object.freeze({ decision: "allow", grant: checkGrant(grant) });
 }
 
-/** The decision to refuse a call. Frozen. The reason goes to events, never to the model. */
+/** Returns the decision to deny a call, frozen. The reason appears in events; the model never sees it. */
 export function deny(reason: string): PolicyDecision {
   return Object.freeze({ decision: "deny", reason });
 }
 
-/** The decision, frozen, to have a person confirm a call first. */
+/** Returns the decision to have a person confirm a call first, frozen. */
 export function ask(question: string): PolicyDecision {
   return Object.freeze({ decision: "ask", question });
 }

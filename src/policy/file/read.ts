@@ -11,15 +11,15 @@ import { policyFileShape } from "../rule/rule-shape.ts";
 import { checkAgainstTools, type PolicyTool } from "./tool-checks.ts";
 import { readLimits, type WrittenLimits } from "./written-limits.ts";
 
-/** A policy from a file, and what its operator should look at. */
+/** A policy that was read from a file, and problems that do not prevent its use. */
 export interface LoadedPolicy {
   readonly policy: RulePolicy;
-  /** In the order of the file. */
+  /** Sorted by their positions in the file. */
   readonly warnings: readonly ConfigProblem[];
 }
 
 /**
- * Reads the policy that stands at a path of a configuration: see `loadPolicyFile`.
+ * Reads the policy at a path of a configuration. See `loadPolicyFile` for its format.
  *
  * @throws {ConfigError} with every problem.
  */
@@ -31,7 +31,7 @@ export function readPolicy(
   const value = source.at(path);
   if (value === undefined) throw new ConfigError(source.check(policyFileShape, path));
   const flaws = [...policyFileShape(value)];
-  // What is wrong with one rule does not keep the others from being checked.
+  // The valid rules are checked further even if others are invalid.
   const written = soundPart(value, flaws);
   const rules = written.rules.map(([index, rule]): [number, PolicyRule] => [
     index,
@@ -50,11 +50,11 @@ export function readPolicy(
   return { policy, warnings: problems };
 }
 
-/** What differs in a file: the limits. */
+/** The types of rules in a file, which differ from those in code in their limits. */
 type Written<Use extends AllowedUse> = Omit<Use, "limits"> & { readonly limits?: WrittenLimits };
 type WrittenRule = Written<AllowRule> | DenyRule | AskRule;
 
-/** What of a policy has its shape; each rule with its place. */
+/** The parts of a policy that have the right shape; each rule with its index. */
 interface WrittenPolicy {
   readonly rules: readonly (readonly [index: number, rule: WrittenRule])[];
   readonly default?: "deny" | Written<AllowedUse>;

@@ -3,20 +3,23 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.
 import { lookUp, parsePointer } from "../json-pointer.ts";
 
 /**
- * What a schema says of the place where a pointer leads: which values are there (`known`), nothing (`open`),
- * or that no valid value has anything there (`impossible`). `names` are the members that the schema knows at
- * the step where the pointer leaves it.
+ * What a schema says about the location of a pointer: which values are valid there (`known`), nothing
+ * (`open`), or that no valid value has anything there (`impossible`). `names` are the members that the schema
+ * lists at the step that it does not describe.
  */
 export type SchemaPlace =
   | { readonly kind: "known"; readonly schema: JsonValue }
   | { readonly kind: "open" | "impossible"; readonly names: readonly string[] };
 
-/** Keywords that decide on members in ways that are not followed here: with them, nothing is impossible. */
+/**
+ * Keywords that affect members in ways that are not evaluated here: in a schema with one, no member is
+ * impossible.
+ */
 const UNDECIDED = [
   ...["$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas"],
   ...["dependencies", "patternProperties", "unevaluatedProperties", "unevaluatedItems", "enum", "const"],
 ];
-/** Keywords beside a `$ref` that say nothing of values. */
+/** Keywords beside a `$ref` that do not restrict values. */
 const ANNOTATIONS = [
   "$ref",
   "$schema",
@@ -31,8 +34,9 @@ const ANNOTATIONS = [
 const MAX_REFERENCES = 32;
 
 /**
- * Finds what a JSON schema says of the value at a pointer: by `properties`, `items`, `prefixItems`,
- * `additionalProperties` and references within the schema. Where that cannot tell, the place is open.
+ * Finds what a JSON schema says about the value at a pointer, by `properties`, `items`, `prefixItems`,
+ * `additionalProperties` and references within the schema. If these keywords do not decide it, the location
+ * is open.
  */
 export function findInSchema(root: JsonObject, steps: readonly string[]): SchemaPlace {
   let schema = follow(root, root);
@@ -47,7 +51,10 @@ export function findInSchema(root: JsonObject, steps: readonly string[]): Schema
   return schema === undefined ? { kind: "open", names: [] } : { kind: "known", schema };
 }
 
-/** The schema of a member or item; `false` when there can be none, `undefined` when that is left open. */
+/**
+ * Returns the schema of a member or item; `false` if there can be none, `undefined` if the schema does not
+ * say.
+ */
 function memberSchema(schema: JsonObject, step: string): JsonValue | undefined {
   const { properties, additionalProperties, type } = schema;
   if (isJsonObject(properties) && Object.hasOwn(properties, step)) return properties[step];
@@ -58,7 +65,7 @@ function memberSchema(schema: JsonObject, step: string): JsonValue | undefined {
   return canBeList ? undefined : additionalProperties;
 }
 
-/** In draft 7, `items` can be the list that is `prefixItems` today. */
+/** In draft 7, `items` can be a list, with the meaning that `prefixItems` has since draft 2020-12. */
 function itemSchema(
   { prefixItems, items, additionalItems }: JsonObject,
   index: number,
@@ -67,7 +74,9 @@ function itemSchema(
   return Array.isArray(first) && index < first.length ? first[index] : rest;
 }
 
-/** What the `$ref` of a schema leads to; `undefined` when it leads out of the root, in circles or to nothing. */
+/**
+ * Resolves the `$ref` of a schema; `undefined` if it leaves the root schema, is circular or has no target.
+ */
 function follow(root: JsonObject, schema: JsonValue | undefined): JsonValue | undefined {
   let current = schema;
   for (let i = 0; i < MAX_REFERENCES; i++) {

@@ -11,21 +11,21 @@ import type { PolicyRule, RuleCondition } from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
 import { findInSchema } from "./schema-path.ts";
 
-/** What the checks need to know of a registered tool. */
+/** A registered tool, as far as rules are checked against it. */
 export interface PolicyTool {
   readonly name: string;
   readonly inputSchema: JsonObject;
   /** The sandboxes in which the tool has an implementation. */
   readonly sandboxes: readonly SandboxMode[];
-  /** Default: `"destructive"`, as for a tool that is registered without. */
+  /** Default: `"destructive"`, as in a registry. */
   readonly sideEffects?: SideEffects;
 }
 
 /**
- * Holds rules, each with its place in the policy (from 0), against the tools that are registered: what no tool
- * can ever meet is most likely a mistake.
+ * Checks rules, each with its index in the policy, against the registered tools: a rule that cannot apply to
+ * any tool is most likely a mistake.
  *
- * @param path Where the policy stands in the source.
+ * @param path The path of the policy in the source.
  */
 export function checkAgainstTools(
   rules: readonly (readonly [index: number, rule: PolicyRule])[],
@@ -104,7 +104,7 @@ class PolicyChecks {
       tool,
       place: findInSchema(tool.inputSchema, parsePointer(pointer)),
     }));
-    // A wildcard may take in tools without the argument, as long as it takes in one that has it.
+    // A wildcard may match tools without the argument if it matches one that has it.
     const isPossible = places.some(({ place }) => place.kind !== "impossible");
     for (const { tool, place } of places) {
       const isNamed = rule.tools.includes(tool.name);
@@ -118,7 +118,8 @@ class PolicyChecks {
       const hint = meant === undefined ? "" : `: did you mean '${meant}'?`;
       const message = `the input of tool '${tool.name}' has no '${pointer}'${hint}`;
       if (place.kind === "impossible" && (isNamed || !isPossible)) this.#fail(path, message, "key");
-      // A schema that lists members but leaves others open hardly means this one: a deny would never match.
+      // A schema that lists members but allows others is unlikely to mean this one: a denial would never
+      // match.
       else if (isNamed ? place.names.length > 0 : meant !== undefined) this.#warn(path, message, "key");
     }
   }
@@ -162,7 +163,9 @@ function covers(pattern: string, name: string): boolean {
   return compileNamePattern(pattern).matches(name);
 }
 
-/** Says why a condition cannot be told of values of a schema, when the schema rules its type out. */
+/**
+ * Returns why a condition cannot match any value of a schema, or `undefined` if the schema allows its type.
+ */
 function unfitType(condition: RuleCondition, schema: JsonValue): string | undefined {
   const type = isJsonObject(schema) ? schema["type"] : undefined;
   if (type === undefined) return undefined;

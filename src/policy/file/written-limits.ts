@@ -2,7 +2,7 @@ import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../../base/u
 import type { Flaw } from "../../config/shape.ts";
 import { formatDuration, type LimitName, MAX_WALL_TIME_MS, type ResourceLimits } from "../grant/limits.ts";
 
-/** Limits as a file has them: `wallTime: 5s`, `memory: 64MiB`; plain numbers are ms and bytes. */
+/** Limits as written in a file: `wallTime: 5s`, `memory: 64MiB`. Numbers without a unit are ms or bytes. */
 export interface WrittenLimits {
   readonly wallTime?: string | number;
   readonly memory?: string | number;
@@ -14,7 +14,7 @@ export interface WrittenLimits {
   readonly net?: string | number;
 }
 
-/** Reads limits, and adds what is wrong with them to `flaws`. */
+/** Converts limits that were written in a file, and adds the invalid ones to `flaws`. */
 export function readLimits(written: WrittenLimits, path: readonly string[], flaws: Flaw[]): ResourceLimits {
   const { logLines, nestedCalls } = written;
   const limits: { -readonly [Name in LimitName]?: number } = {

@@ -3,8 +3,9 @@ import { checkDirectoryGrants, commonDirectoryGrants, type DirectoryGrant } from
 import { checkNetGrant, commonNetGrants, type NetGrant } from "./net-grant.ts";
 
 /**
- * What a call may reach beyond its input. Everything is absent unless granted. A capability that the
- * sandbox cannot give makes the call fail (`sandbox_unavailable`); it is never silently left out.
+ * What a call may access besides its input. A call has only the capabilities that are granted. If the sandbox
+ * does not support one of them, the call fails with `sandbox_unavailable`; a capability is never silently
+ * left out.
  */
 export interface Capabilities {
   /** Names of the environment variables of this process that the tool may read. */
@@ -13,25 +14,25 @@ export interface Capabilities {
   readonly clock?: boolean;
   /** Whether the tool may draw random bytes. */
   readonly random?: boolean;
-  /** Names of the tools that the tool may call, in which `*` stands for any run of characters. */
+  /** Names of the tools that the tool may call, in which `*` matches any number of characters. */
   readonly tools?: readonly string[];
-  /** Directories that the tool may use. */
+  /** Directories that the tool may access. */
   readonly fs?: readonly DirectoryGrant[];
-  /** Where the tool may send HTTP requests. */
+  /** Origins to which the tool may send HTTP requests. */
   readonly net?: readonly NetGrant[];
   /** Names of the secrets that the tool's requests may carry. The tool itself never sees their values. */
   readonly secrets?: readonly string[];
   /** Names of the key-value stores that the tool may read and write. */
   readonly keyValue?: readonly string[];
-  /** Calls of a session share one instance of the tool, and whatever an earlier one left in it. */
+  /** Calls of a session share one instance of the tool, including state that earlier calls left in it. */
   readonly reuse?: "instance";
-  /** The one time that every clock shows, in ms since the epoch: for replays. It restricts. */
+  /** Constant time of all clocks, in ms since the epoch, for replays. A restriction: it grants nothing. */
   readonly frozenClock?: number;
-  /** What the tool's random numbers are made of, instead of chance: for replays. It restricts. */
+  /** Seed of the tool's random numbers, for replays. A restriction: it grants nothing. */
   readonly randomSeed?: string;
 }
 
-/** The name of one capability. */
+/** The name of a capability. */
 export type CapabilityName = keyof Capabilities;
 
 /** Every {@link CapabilityName}. */
@@ -50,9 +51,9 @@ export const CAPABILITY_NAMES: readonly CapabilityName[] = Object.freeze([
 ]);
 
 /**
- * Checks capabilities that came from outside and returns a frozen copy that holds only what is granted.
+ * Checks capabilities, and returns a frozen copy without those that grant nothing.
  *
- * @throws {TypeError} when a capability is unknown or of the wrong shape.
+ * @throws {TypeError} if a capability is unknown or has an invalid value.
  */
 export function checkCapabilities(capabilities: Capabilities): Capabilities {
   const checked: { -readonly [Name in CapabilityName]?: Capabilities[Name] } = {};
@@ -105,7 +106,10 @@ export function checkCapabilities(capabilities: Capabilities): Capabilities {
   return Object.freeze(checked);
 }
 
-/** What both sets give, under the restrictions of both; of two frozen clocks or seeds, the first one's. */
+/**
+ * Returns the capabilities that both sets grant, with the restrictions of both. If both have a frozen clock
+ * or a seed, that of `a` is used.
+ */
 export function commonCapabilities(a: Capabilities, b: Capabilities): Capabilities {
   const env = inBoth(a.env, b.env);
   const secrets = inBoth(a.secrets, b.secrets);
@@ -134,14 +138,20 @@ function inBoth(a: readonly string[] = [], b: readonly string[] = []): readonly 
   return a.filter((name) => b.includes(name));
 }
 
-/** The patterns of each list that lie within the other's. Two that merely overlap give nothing. */
+/**
+ * Returns the patterns of each list that are covered by a pattern of the other. Patterns that only overlap
+ * are not.
+ */
 function commonNames(a: readonly string[], b: readonly string[]): readonly string[] {
   const within = (names: readonly string[], others: readonly string[]): string[] =>
     names.filter((name) => others.some((other) => isWithin(name, other)));
   return [...new Set([...within(a, b), ...within(b, a)])];
 }
 
-/** Whether every name of one pattern is a name of the other: `*` in the one is a character like others. */
+/**
+ * Whether `other` matches every name that `name` matches. A `*` in `name` is compared like any other
+ * character.
+ */
 function isWithin(name: string, other: string): boolean {
   return compileNamePattern(other).matches(name);
 }

@@ -1,19 +1,19 @@
 import { isAbsolute, posix, resolve } from "node:path";
 
-/** A directory that a tool may use, with everything below it. */
+/** A directory that a tool may access, with everything below it. */
 export interface DirectoryGrant {
-  /** The absolute path on this machine. The tool never sees it. */
+  /** Absolute path on this machine. The tool never sees it. */
   readonly directory: string;
-  /** Where the tool sees it: an absolute path with `/` between its parts. Default: `/`. */
+  /** Path at which the tool sees the directory: absolute, with `/` between its segments. Default: `/`. */
   readonly at?: string;
-  /** Whether the tool may also change what is in it. Default: false. */
+  /** Whether the tool may also change the directory's contents. Default: false. */
   readonly write?: boolean;
 }
 
 /**
- * Checks grants that came from outside, and completes them.
+ * Checks directory grants, and returns frozen copies with defaults filled in.
  *
- * @throws {TypeError} when one is of the wrong shape, or two are seen in the same place.
+ * @throws {TypeError} if a grant is invalid, or two grants have the same path for the tool.
  */
 export function checkDirectoryGrants(grants: unknown): readonly DirectoryGrant[] {
   if (!Array.isArray(grants)) {
@@ -42,8 +42,8 @@ function checkDirectoryGrant(grant: unknown): DirectoryGrant {
 }
 
 /**
- * What both sets of grants give: the directories in both, seen where the second one says, writable where both
- * are. A directory below another one is not in it: what lies between them may be a link.
+ * Returns the directories that both sets grant, at the paths of `b`, and writable if both are. A directory
+ * below another one does not count as granted by it, since a link may lie between them.
  */
 export function commonDirectoryGrants(
   a: readonly DirectoryGrant[],

@@ -1,28 +1,28 @@
 /**
- * What a call may use. Every limit that a grant names is required: a sandbox that cannot enforce it refuses
- * the call (`limit_unenforceable`) before anything runs. A limit that a grant leaves out takes the sandbox's
- * own default, which the receipt shows.
+ * The most that a call may use. Every limit that a grant sets is enforced: if the sandbox cannot enforce it,
+ * the call fails with `limit_unenforceable` before anything runs. Limits that are not set default to those of
+ * the sandbox, which the receipt reports.
  */
 export interface ResourceLimits {
-  /** Milliseconds from the start of the work to its end; waiting for a free worker does not count. */
+  /** Milliseconds from the start of the work to its end. Waiting for a free worker does not count. */
   readonly wallTimeMs?: number;
   /** Bytes of memory that the tool can allocate. */
   readonly memoryBytes?: number;
   /** Bytes of the output, as UTF-8 JSON text. */
   readonly outputBytes?: number;
-  /** Bytes of stack: how deep the tool can recurse. */
+  /** Bytes of stack, which bounds the depth of recursion. */
   readonly stackBytes?: number;
-  /** Lines that the tool can log; what comes after is left out. */
+  /** Lines that the tool can log. Further lines are dropped. */
   readonly logLines?: number;
-  /** Calls that the tool can make to other tools; later ones are refused. */
+  /** Calls that the tool can make to other tools. Further calls are refused. */
   readonly nestedCalls?: number;
-  /** Bytes that the tool can write to files; what would go beyond is refused. */
+  /** Bytes that the tool can write to files. Writes beyond it are refused. */
   readonly fileBytes?: number;
-  /** Bytes that the tool can send and receive over the network; what would go beyond is refused. */
+  /** Bytes that the tool can send and receive over the network. Traffic beyond it is refused. */
   readonly netBytes?: number;
 }
 
-/** The name of one limit. */
+/** The name of a limit. */
 export type LimitName = keyof ResourceLimits;
 
 /** Every {@link LimitName}. */
@@ -41,9 +41,9 @@ export const LIMIT_NAMES: readonly LimitName[] = Object.freeze([
 export const MAX_WALL_TIME_MS = 2_147_483_647;
 
 /**
- * Checks limits that came from outside and returns a frozen copy.
+ * Checks limits, and returns a frozen copy.
  *
- * @throws {TypeError} when a limit is unknown, not a positive integer, or longer than {@link MAX_WALL_TIME_MS}.
+ * @throws {TypeError} if a limit is unknown, is not a positive integer, or exceeds {@link MAX_WALL_TIME_MS}.
  */
 export function checkLimits(limits: ResourceLimits): ResourceLimits {
   const checked: { -readonly [Name in LimitName]?: number } = {};
@@ -61,7 +61,7 @@ export function checkLimits(limits: ResourceLimits): ResourceLimits {
   return Object.freeze(checked);
 }
 
-/** The stricter of two sets of limits, limit by limit. */
+/** Returns the lower value of each limit. */
 export function strictestLimits(a: ResourceLimits, b: ResourceLimits): ResourceLimits {
   const strictest: { -readonly [Name in LimitName]?: number } = {};
   for (const name of LIMIT_NAMES) {
@@ -71,12 +71,12 @@ export function strictestLimits(a: ResourceLimits, b: ResourceLimits): ResourceL
   return strictest;
 }
 
-/** The first of the limits that are set and not among those that can be enforced. */
+/** Returns the first limit that is set but cannot be enforced. */
 export function firstLimitBesides(
   limits: ResourceLimits,
   enforceable: readonly LimitName[],
 ): LimitName | undefined {
-  // Most grants name none or one.
+  // Most grants set no limit or one.
   for (const name in limits) {
     const limit = name as LimitName;
     if (limits[limit] !== undefined && !enforceable.includes(limit)) return limit;
@@ -84,7 +84,7 @@ export function firstLimitBesides(
   return undefined;
 }
 
-/** Writes a limit's value with its unit: `30s`, `64 MiB`, `100`. */
+/** Formats a limit's value with its unit: `30s`, `64 MiB`, `100`. */
 export function formatLimit(name: LimitName, value: number): string {
   if (name === "wallTimeMs") return formatDuration(value);
   return name === "logLines" || name === "nestedCalls" ? String(value) : formatBytes(value);

@@ -1,40 +1,46 @@
 import { isIP } from "node:net";
 
 /**
- * Where a tool may send requests: an origin, or one whose names may also have addresses that are not public.
- * An origin is `https://api.example.com`, with the port where it is not the scheme's own. `*.` in front of a
- * host stands for every name below it, `*` as the host for every host, and `*` as the port for every port.
+ * Where a tool may send requests: an origin, alone or with ranges of addresses that are not public. An origin
+ * is written `https://api.example.com`, with a port unless it is the default port of the scheme. `*.` before
+ * a host matches all its subdomains, `*` as the host matches every host, and `*` as the port every port.
  */
 export type NetGrant =
   | string
   | {
       readonly origin: string;
-      /** CIDR ranges, such as `10.1.0.0/16` or `127.0.0.1/32`. Default: none, so that only public addresses pass. */
+      /**
+       * CIDR ranges, such as `10.1.0.0/16` or `127.0.0.1/32`. Default: none, which permits only public
+       * addresses.
+       */
       readonly addresses?: readonly string[];
     };
 
-/** What an origin must look like, as a pattern of JSON Schema. */
+/** The syntax of an origin, as a `pattern` of JSON Schema. */
 export const ORIGIN_PATTERN: string = String.raw`^https?://(\*|(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(:(\*|[0-9]{1,5}))?$`;
 
-/** What a range of addresses must look like, as a pattern of JSON Schema: not every text that does is one. */
+/**
+ * The syntax of a CIDR range, as a `pattern` of JSON Schema. It also matches some texts that are not valid
+ * ranges.
+ */
 export const CIDR_PATTERN = "^([0-9]{1,3}(\\.[0-9]{1,3}){3}/[0-9]{1,2}|[0-9a-f:.]*:[0-9a-f:.]*/[0-9]{1,3})$";
 
 const ORIGIN = new RegExp(ORIGIN_PATTERN);
 const CIDR = new RegExp(CIDR_PATTERN);
 
-/** A grant taken apart, so that a request can be held against it. */
+/** The parsed origin of a grant, which requests are compared with. */
 export interface OriginPattern {
   readonly scheme: "http" | "https";
-  /** `*`, `*.example.com`, or the one host. */
+  /** `*`, `*.example.com`, or a single host. */
   readonly host: string;
-  /** The scheme's own where the grant names none. */
+  /** Default: the default port of the scheme. */
   readonly port: number | "*";
 }
 
 /**
- * Takes the origin of a grant apart.
+ * Parses the origin of a grant.
  *
- * @throws {TypeError} when it is none.
+ * @throws {TypeError} if it is not a valid origin.
  */
 export function parseOrigin(origin: string): OriginPattern {
   if (!ORIGIN.test(origin)) {
@@ -54,7 +60,10 @@ export function parseOrigin(origin: string): OriginPattern {
   return { scheme, host, port };
 }
 
-/** Whether every origin of the one lies in the other. An origin of a URL is a pattern without wildcards. */
+/**
+ * Whether `outer` matches every origin that `inner` matches. The origin of a URL is a pattern without
+ * wildcards.
+ */
 export function isWithinOrigin(inner: OriginPattern, outer: OriginPattern): boolean {
   return (
     inner.scheme === outer.scheme &&
@@ -69,9 +78,9 @@ function isWithinHost(inner: string, outer: string): boolean {
 }
 
 /**
- * Checks a grant that came from outside.
+ * Checks a grant, and returns a frozen copy of it.
  *
- * @throws {TypeError} when it is no origin, or its addresses are no CIDR ranges.
+ * @throws {TypeError} unless it has a valid origin and valid CIDR ranges.
  */
 export function checkNetGrant(grant: unknown): NetGrant {
   if (typeof grant === "string") {
@@ -91,7 +100,10 @@ export function checkNetGrant(grant: unknown): NetGrant {
   return Object.freeze({ origin, addresses: Object.freeze([...addresses]) });
 }
 
-/** An address and the length of a prefix that an address of its version has (RFC 4632, RFC 4291 section 2.3). */
+/**
+ * Whether it is a valid address with a prefix length that its version allows (RFC 4632, RFC 4291 section
+ * 2.3).
+ */
 function isRange(range: unknown): range is string {
   if (typeof range !== "string" || !CIDR.test(range)) return false;
   const [address = "", prefix] = range.split("/");
@@ -99,7 +111,7 @@ function isRange(range: unknown): range is string {
   return version !== 0 && Number(prefix) <= (version === 4 ? 32 : 128);
 }
 
-/** What both sets of grants give: the narrower origin, with the addresses that both name. */
+/** Returns what both sets grant: the narrower of two origins, with the address ranges that both have. */
 export function commonNetGrants(a: readonly NetGrant[], b: readonly NetGrant[]): readonly NetGrant[] {
   const common = new Map<string, NetGrant>();
   for (const one of a) {
@@ -115,12 +127,12 @@ export function commonNetGrants(a: readonly NetGrant[], b: readonly NetGrant[]):
   return [...common.values()];
 }
 
-/** The origin of a grant, as it is written. */
+/** Returns the origin of a grant as it is written. */
 export function originOf(grant: NetGrant): string {
   return typeof grant === "string" ? grant : grant.origin;
 }
 
-/** The ranges of a grant. */
+/** Returns the address ranges of a grant. */
 export function addressesOf(grant: NetGrant): readonly string[] {
   return typeof grant === "string" ? [] : (grant.addresses ?? []);
 }

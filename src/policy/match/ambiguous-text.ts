@@ -1,22 +1,26 @@
-/** The longest text that globs and prefixes look at, in UTF-16 code units. */
+/** The longest text that globs and prefixes are compared with, in UTF-16 code units. */
 export const MAX_MATCHED_LENGTH = 4_096;
 
-/** What URL parsers leave out (WHATWG URL, section 4.4), so that it can hide any of the following. */
+/** Characters that URL parsers remove (WHATWG URL, section 4.4), and that can hide the following patterns. */
 const SKIPPED = /[\t\n\r]/g;
-/** `.` and `..`, which URLs can also write `%2e`; some readers leave out blanks and what follows a `;`. */
+/** `.` and `..`, which URLs can also encode as `%2e`. Some parsers remove blanks and text after a `;`. */
 const DOT_SEGMENT = /(?:^|\/)(?:\.|%2e){1,2}\s*(?:[/?#;]|$)/i;
-/** What stands before the first slash of a URL is its host only without these. */
+/** A URL in which the text before the first slash is more than a host and port. */
 const ODD_HOST = /^[a-z][a-z0-9+.-]*:\/\/[^/]*[?#@]/i;
-/** The path of a URL with its host: the slashes behind the scheme are none of a path. */
+/** Host and path of a URL, without the slashes after the scheme, which are not part of a path. */
 const URL_PATH = /^[a-z][a-z0-9+.-]*:\/\/([^?#]*)/i;
-/** An empty segment; slash, backslash and NUL as URLs write them, and a percent sign that hides one more. */
+/**
+ * An empty segment, or an encoded slash, backslash, NUL or percent sign (which can hide another encoding).
+ */
 const DOUBLE_OR_ENCODED = /\/\/|%(?:2f|5c|00|25)/i;
 
 /**
- * Tells whether a text could name something else than it seems to, so that comparing it decides nothing: when
- * it is empty or longer than {@link MAX_MATCHED_LENGTH}, holds NUL or a backslash, a `.` or `..` segment or an
- * empty one, or a slash, backslash, NUL or percent sign in percent-encoding; or when it is a URL with a user, or
- * without a path, before its query.
+ * Whether a path or URL may refer to something other than it appears to, which makes comparing it
+ * meaningless. A text is ambiguous if
+ * - it is empty, or longer than {@link MAX_MATCHED_LENGTH};
+ * - it contains NUL, a backslash, or an empty, `.` or `..` segment;
+ * - it contains a percent-encoded slash, backslash, NUL or percent sign;
+ * - it is a URL with a user, or with a query or fragment directly after the host.
  */
 export function isAmbiguous(text: string): boolean {
   if (text === "" || text.length > MAX_MATCHED_LENGTH) return true;
@@ -31,7 +35,7 @@ export function isAmbiguous(text: string): boolean {
 const WORD = 1;
 const DOT = 2;
 const SLASH = 3;
-/** What each ASCII character is in a plain path; 0 for those that are in none. */
+/** The class of each ASCII character in a plain path; 0 for characters that no plain path has. */
 const CHARACTERS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code);
   if (character === ".") return DOT;
@@ -40,9 +44,9 @@ const CHARACTERS: Uint8Array = Uint8Array.from({ length: 128 }, (_, code) => {
 });
 
 /**
- * Whether a text is so plain a path that nothing odd can be in it, as most are: segments of letters, digits, `_`,
- * `-` and `.`, none of which is empty or begins with a dot. One look at each character, for the ten that the
- * expressions above take.
+ * Whether a text is a plain path, as most are, which cannot be ambiguous: segments of letters, digits, `_`,
+ * `-` and `.`, of which none is empty or begins with a dot. This reads each character once; the expressions
+ * above read it about ten times.
  */
 function isPlainPath(text: string): boolean {
   let before = WORD;

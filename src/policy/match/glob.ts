@@ -7,24 +7,24 @@ import {
   type Wildcard,
 } from "./wildcard.ts";
 
-/** Any number of path segments, none too. */
+/** Any number of path segments, including none. */
 const GLOBSTAR: unique symbol = Symbol("**");
 type Segment = Wildcard | typeof GLOBSTAR;
 
-/** All alternatives of one pattern together, in characters: bounds the time that a match can take. */
+/** Total length of all alternatives of a pattern, in characters. Bounds the time of a match. */
 const MAX_EXPANDED_LENGTH = 4_096;
 
 /**
- * Compiles a glob for paths: `*` and `?` stand for characters of one segment, dots too, `[a-z]` and `[!a-z]`
- * for one character, `{a,b}` for alternatives, and a segment `**` for any number of segments, so that
- * `/data/**` is `/data` and everything below. One slash at the end does not matter; upper and lower case do.
+ * Compiles a glob for paths. `*` and `?` match characters within a segment, including dots; `[a-z]` and
+ * `[!a-z]` match one character, `{a,b}` matches either alternative, and a segment `**` matches any number of
+ * segments: `/data/**` matches `/data` and everything below it. A trailing slash is ignored. Matching is
+ * case-sensitive. A special character in brackets matches itself: `[(]`.
  *
- * It is written here because what goes by regular expressions does not hold against a hostile text: picomatch
- * takes half a minute for `*a*a*a*b` on a thousand characters, and its `**` stops at a newline.
+ * Implementations that use regular expressions do not withstand hostile texts: picomatch takes half a minute
+ * for `*a*a*a*b` on a thousand characters, and its `**` does not match newlines.
  *
- * @throws {SyntaxError} for what is left out or broken: `( ) | \`, a `!` at the start, a `**` beside other
- *   characters, brackets and braces that do not close, and patterns longer than 4,096 characters. A character
- *   that means something stands for itself in brackets: `[(]`.
+ * @throws {SyntaxError} for unsupported or malformed patterns: with `( ) | \`, with a leading `!`, with `**`
+ *   beside other characters, with unclosed brackets or braces, or longer than 4,096 characters.
  */
 export function compileGlob(pattern: string): (text: string) => boolean {
   if (pattern === "") throw new SyntaxError("a glob must not be empty");
@@ -47,12 +47,12 @@ function isGlobstar(segment: Segment): boolean {
 }
 
 function matchesSegment(segment: Segment, text: string): boolean {
-  // The segment before the slash of an absolute path is empty, and no star stands for it.
+  // The segment before the first slash of an absolute path is empty, and no wildcard matches it.
   if (text === "" && segment !== "") return false;
   return matchesWildcard(segment as Wildcard, text);
 }
 
-/** Writes `a{b,c}` as `ab`, `ac`: outermost braces first, then those within. */
+/** Expands `a{b,c}` to `ab` and `ac`, outermost braces first. */
 function expandBraces(pattern: string): string[] {
   const done: string[] = [];
   const waiting = [pattern];
@@ -74,7 +74,7 @@ interface Braces {
   readonly after: string;
 }
 
-/** The first pair of braces outside brackets, or `undefined` when there is none. */
+/** Returns the first pair of braces outside brackets, or `undefined` if there is none. */
 function splitBraces(pattern: string): Braces | undefined {
   const choices: string[] = [];
   let start = -1;
@@ -130,7 +130,7 @@ function compileSegment(segment: string): Wildcard {
 
 const ANY: CharacterClass = { matches: () => true };
 
-/** Where the bracket closes that opens at an index. The first character of a class cannot close it. */
+/** Returns the index of the bracket that closes a class. The first character of a class cannot close it. */
 function endOfClass(pattern: string, start: number): number {
   const first = start + (pattern[start + 1] === "!" || pattern[start + 1] === "^" ? 2 : 1);
   const end = pattern.indexOf("]", first + 1);

@@ -1,6 +1,9 @@
 import { matchesWildcard, STAR, type Wildcard } from "./wildcard.ts";
 
-/** What a pattern of tool names may be made of: what tool names are made of, and `*` for any run of it. */
+/**
+ * The syntax of a pattern of tool names: the characters of tool names, and `*`, which matches any number of
+ * them.
+ */
 export const NAME_PATTERN = "^[A-Za-z0-9_*-]{1,128}$";
 
 /** A pattern of tool names. */
@@ -10,7 +13,7 @@ export interface NamePattern {
   matches(name: string): boolean;
 }
 
-/** Compiles a pattern of tool names; upper and lower case differ. */
+/** Compiles a pattern of tool names. Matching is case-sensitive. */
 export function compileNamePattern(pattern: string): NamePattern {
   const isLiteral = !pattern.includes("*");
   const wildcard: Wildcard = isLiteral ? pattern : Array.from(pattern, (c) => (c === "*" ? STAR : c));

@@ -1,10 +1,10 @@
-/** A compiled piece of a pattern: the text itself, or what a list of tokens stands for. */
+/** A compiled part of a pattern: a literal text, or a list of tokens. */
 export type Wildcard = string | readonly Token[];
 
-/** One character, any run of characters, or the characters that `matches` takes. Characters are code points. */
+/** One character, any number of characters, or a set of characters. Characters are code points. */
 export type Token = string | typeof STAR | CharacterClass;
 
-/** Any run of characters, the empty one too. */
+/** Any number of characters, including none. */
 export const STAR: unique symbol = Symbol("*");
 
 /** A set of characters. */
@@ -13,9 +13,9 @@ export interface CharacterClass {
 }
 
 /**
- * Tells whether a text is what a wildcard stands for. It goes back to the last star only, so that its time is
- * bounded by the product of both lengths; a regular expression takes the power of the number of stars, and
- * the text is the model's choice.
+ * Whether a wildcard matches a text. It backtracks to the last star only, so its time is at most proportional
+ * to the product of both lengths. The time of a regular expression is exponential in the number of stars, and
+ * the model chooses the text.
  */
 export function matchesWildcard(wildcard: Wildcard, text: string): boolean {
   if (typeof wildcard === "string") return wildcard === text;
@@ -29,7 +29,7 @@ export function matchesWildcard(wildcard: Wildcard, text: string): boolean {
   );
 }
 
-/** Matches patterns against items, one to one, where a star stands for any number of items. */
+/** Whether patterns match items, one to one, where a star matches any number of items. */
 export function matchesSequence<P, T>(
   patterns: readonly P[],
   items: readonly T[],
@@ -49,7 +49,8 @@ export function matchesSequence<P, T>(
       p++;
       i++;
     } else if (star >= 0) {
-      // Let the last star take one item more; an earlier star could not do better.
+      // Let the last star match one more item. Backtracking to an earlier star could not succeed where this
+      // fails.
       p = star + 1;
       i = ++resumeAt;
     } else {

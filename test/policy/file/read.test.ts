@@ -37,7 +37,7 @@ function read(text: string, tools: readonly PolicyTool[] | undefined = TOOLS): L
   return readPolicy(ConfigSource.parse(text, "p.yaml"), [], tools);
 }
 
-/** Every problem of a policy, refused or not, as the operator reads it. */
+/** Returns every problem of a policy, whether or not it is refused, as operators read it. */
 function problemsOf(text: string): string[] {
   try {
     return read(text).warnings.map(formatProblem);

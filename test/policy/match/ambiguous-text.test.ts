@@ -11,7 +11,7 @@ test("a path that is plain is seen at a glance, and the glance misses nothing", 
   fc.assert(
     fc.property(pathText, (text) => {
       fc.pre(text !== "");
-      // A letter that is not ASCII is in no plain path: this one is looked at in full, and is as ambiguous.
+      // A letter outside ASCII makes a path not plain, which leads to the full check, but not ambiguous.
       const inFull = `${text}${text.endsWith("/") ? "" : "/"}é`;
       expect(isAmbiguous(text)).toBe(isAmbiguous(inFull));
     }),
