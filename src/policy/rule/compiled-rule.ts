@@ -5,7 +5,7 @@ import { ask, deny, type PolicyDecision, type PolicySubject } from "../policy.ts
 import { compileCondition, type InputTest, type Match } from "./condition.ts";
 import type { AllowedUse, PolicyRule, RuleMatch } from "./rule.ts";
 
-/** Which calls a rule is about, ready to be asked. */
+/** Decides which calls a rule matches. */
 export class RuleMatcher {
   readonly #patterns: readonly NamePattern[];
   readonly #sideEffects: readonly SideEffects[] | undefined;
@@ -19,12 +19,12 @@ export class RuleMatcher {
     );
   }
 
-  /** Whether it matters what a call's arguments are. */
+  /** Whether the match depends on the arguments of the call. */
   get isConditional(): boolean {
     return this.#conditions.length > 0;
   }
 
-  /** Whether the rule can match calls of a tool at all. */
+  /** Whether the rule can match calls of a tool. */
   concerns({ name, sideEffects }: Pick<PolicySubject, "name" | "sideEffects">): boolean {
     return (
       (this.#sideEffects?.includes(sideEffects) ?? true) &&
@@ -32,7 +32,10 @@ export class RuleMatcher {
     );
   }
 
-  /** Whether the rule's conditions hold of a call's arguments. One that does not hold decides. */
+  /**
+   * Whether the arguments of a call meet all conditions of the rule: `"no"` if they fail one, even if others
+   * are unclear.
+   */
   match(input: JsonValue): Match {
     let match: Match = "yes";
     for (const holds of this.#conditions) {
@@ -44,7 +47,7 @@ export class RuleMatcher {
   }
 }
 
-/** A rule that denies or asks, and its answers. */
+/** A rule that denies or asks, with its decisions. */
 export interface Restriction {
   readonly matcher: RuleMatcher;
   readonly whenMatched: PolicyDecision;

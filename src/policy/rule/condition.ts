@@ -5,24 +5,25 @@ import { isAmbiguous } from "../match/ambiguous-text.ts";
 import { compileGlob } from "../match/glob.ts";
 import type { RuleCondition } from "./rule.ts";
 
-/** Whether something holds; `unclear` when that cannot be told. */
+/** Whether a condition or rule matches; `unclear` if that cannot be decided. */
 export type Match = "yes" | "no" | "unclear";
 
-/** Tells whether a condition holds of a call's arguments. */
+/** Decides whether the arguments of a call meet a condition. */
 export type InputTest = (input: JsonValue) => Match;
 
 /**
  * Compiles one entry of a rule's `when`.
  *
- * An argument that is missing does not match. It is unclear whether it matches
- * - when the pointer leads through a value that has no such members, as a string, or by name into a list;
- * - for `glob` and `prefix`, when it is no string, or one that could be read in two ways: see `isAmbiguous`;
- * - for `range`, when it is no number.
+ * A missing argument does not match. Whether an argument matches is unclear
+ * - if the pointer leads through a value that cannot have such a member, for example a string, or a list by
+ *   name;
+ * - for `glob` and `prefix`, if the argument is not a string, or is ambiguous (see `isAmbiguous`);
+ * - for `range`, if it is not a number.
  *
- * Texts are compared as they are: a relative path, another spelling of a host or a link in the file system is
- * beyond what any rule can see. Allow what is known rather than deny what is feared.
+ * Strings are compared as they are. Rules cannot recognise relative paths, other spellings of a host, or
+ * links in the file system: it is safer to allow known values than to deny unwanted ones.
  *
- * @throws {SyntaxError} as `compileGlob`.
+ * @throws {SyntaxError} if a glob is invalid: see `compileGlob`.
  */
 export function compileCondition(pointer: string, condition: RuleCondition): InputTest {
   const steps = parsePointer(pointer);

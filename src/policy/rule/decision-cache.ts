@@ -1,18 +1,21 @@
 import type { PolicyDecision } from "../policy.ts";
 import type { Permission } from "./compiled-rule.ts";
 
-/** Some permissions that bind together. */
+/** The decision for one set of matching permissions. */
 export interface CachedDecision {
-  /** What they come to; made when a call first asks. */
+  /** `undefined` until it is first needed. */
   decision: PolicyDecision | undefined;
   /** The same permissions and one more. */
   readonly further: Map<Permission, CachedDecision>;
 }
 
-/** A tool has more combinations of rules than are worth keeping only if its arguments are made for it. */
+/** Maximum number of entries for one tool. Only arguments chosen to fill the cache lead to more. */
 const MAX_ENTRIES = 256;
 
-/** What was decided about one tool, by the permissions that bind: a tree, since a text as key would cost more. */
+/**
+ * The decisions on calls of one tool, by the set of matching permissions. It is a tree with one level for
+ * each permission, which costs less than building a text key for each call.
+ */
 export class DecisionCache {
   #none = unbound();
   #count = 0;

@@ -3,14 +3,14 @@ import { type Capabilities, checkCapabilities } from "../grant/capabilities.ts";
 import { compileGlob } from "../match/glob.ts";
 import type { AllowedUse, PolicyRule, RuleCondition } from "./rule.ts";
 
-/** The name of a rule, given or by its place (from 0). */
+/** Returns the name of a rule, which defaults to its number. */
 export function ruleName({ name }: Pick<PolicyRule, "name">, index: number): string {
   return name ?? `rule ${index + 1}`;
 }
 
 /**
- * What no shape can tell of rules that have theirs: names used twice, broken globs, empty ranges, capabilities
- * that contradict themselves.
+ * Finds flaws that the shape of rules does not cover: duplicate names, invalid globs, empty ranges, and
+ * capabilities that contradict each other.
  */
 export function ruleFlaws(
   rules: Iterable<readonly [index: number, rule: PolicyRule]>,

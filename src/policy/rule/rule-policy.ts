@@ -20,7 +20,7 @@ import type { RulePolicyOptions } from "./rule.ts";
 import { ruleFlaws, ruleName } from "./rule-flaws.ts";
 import { policyShape } from "./rule-shape.ts";
 
-/** Far beyond any policy that somebody maintains: an embedder's rules are no model's arguments. */
+/** Far above any realistic policy. Rules are trusted, so the bounds for a model's arguments do not apply. */
 const POLICY_BOUNDS: JsonBounds = Object.freeze({
   length: 64 * 1_024 * 1_024,
   values: 5_000_000,
@@ -29,25 +29,27 @@ const POLICY_BOUNDS: JsonBounds = Object.freeze({
 
 const NO_RULE = Object.freeze(deny("no rule allows this call"));
 
-/** The rules that can match one tool's calls, and the grants that were made for it. */
+/** The rules that can match calls of one tool, and the decisions that were made for it. */
 interface ToolRules {
   readonly denials: readonly Restriction[];
   readonly questions: readonly Restriction[];
   readonly permissions: readonly Permission[];
-  /** Those of the permissions that look at the arguments; the others always match. */
+  /** The permissions that depend on the arguments. The others always match. */
   readonly conditional: readonly Permission[];
   /** What was decided before, by the conditional permissions that bind. */
   readonly bindings: DecisionCache;
 }
 
 /**
- * Decides by rules. The strictest rule that matches wins: a denial over a question over a permission. Of the
- * permissions that match, all bind: the limits are the least of each, the capabilities those that all give,
- * the sandboxes those that all list, in the order of the first. So a further rule never loosens what a call
- * that matched was held to. A call that no rule matches is denied, unless `default` allows it.
+ * Decides by rules. The strictest matching rule wins: `deny` over `ask` over `allow`. If several `allow`
+ * rules match, all of them apply: the grant has the lowest value of each limit, the capabilities that all
+ * rules grant, and the first sandbox of the first rule that all rules list. Adding a rule therefore never
+ * loosens the decision on a call that already matched a rule. A call that no rule matches is denied, unless
+ * `default` allows it.
  *
- * Where it is unclear whether a rule matches (see `compileCondition`), a denial and a question hold as if it
- * did; a permission does not let the call run, but binds it when another one, or the default, does.
+ * If it is unclear whether a rule matches (see `compileCondition`), a `deny` or `ask` rule applies as if it
+ * matched. An `allow` rule does not allow the call, but restricts it if another rule or the default allows
+ * it.
  *
  * Deciding is pure: the same policy and call give the same decision.
  */
@@ -56,10 +58,12 @@ export class RulePolicy implements RuntimePolicy {
   readonly #questions: readonly Restriction[];
   readonly #permissions: readonly Permission[];
   readonly #default: Permission | undefined;
-  /** What a registry holds of a tool is one object as long as the tool is registered. */
+  /** Keyed by the tool's object, which a registry does not replace while the tool is registered. */
   readonly #toolRules = new WeakMap<PolicySubject, ToolRules>();
 
-  /** @throws {TypeError} for a malformed rule, by name, with everything that is wrong. */
+  /**
+   * @throws {TypeError} if the options are invalid. The message lists every problem, with the rule's name.
+   */
   constructor(options: RulePolicyOptions) {
     const { rules, default: otherwise = "deny" } = checkOptions(options);
     const compiled = rules.map((rule, index) => ({ rule, name: ruleName(rule, index) }));
@@ -82,12 +86,12 @@ export class RulePolicy implements RuntimePolicy {
     if (denial !== undefined) return denial;
     const question = findRestriction(rules.questions, input);
     const permitted = this.#permit(rules, tool, input);
-    // Permissions that rule each other out deny, and a question does not make that less of a denial.
+    // Permissions without a common sandbox deny the call, even if another rule asks.
     if (question !== undefined && permitted?.decision !== "deny") return question;
     return permitted ?? NO_RULE;
   }
 
-  /** What the permissions that match come to; `undefined` when nothing allows the call. */
+  /** Combines the permissions that match; `undefined` if nothing allows the call. */
   #permit(rules: ToolRules, tool: PolicySubject, input: JsonValue): PolicyDecision | undefined {
     const { permissions, conditional } = rules;
     let isAllowed = permissions.length > conditional.length;
@@ -135,7 +139,7 @@ function findRestriction(restrictions: readonly Restriction[], input: JsonValue)
   return undefined;
 }
 
-/** What permissions that all bind come to. */
+/** Decides on a call to which all the given permissions apply. */
 function combine(permissions: readonly Permission[], tool: PolicySubject): PolicyDecision {
   const names = permissions.map(({ name }) => `'${name}'`).join(", ");
   const [first, ...others] = permissions.map(({ use }) => use);
@@ -153,7 +157,7 @@ function combine(permissions: readonly Permission[], tool: PolicySubject): Polic
   return Object.freeze(allow({ sandbox, limits, capabilities }));
 }
 
-/** A frozen copy that nobody can change, of the shape that the types promise. */
+/** Checks the options, and returns a deeply frozen copy. */
 function checkOptions(options: RulePolicyOptions): RulePolicyOptions {
   const copy = copyOptions(options);
   const flaws = policyShape(copy);

@@ -10,7 +10,7 @@ import { NAME_PATTERN } from "../match/name-pattern.ts";
 const AMOUNT = { type: ["integer", "string"] };
 const LIMIT = { type: "integer", minimum: 1 };
 
-/** Limits as code has them. */
+/** Limits in code. */
 const LIMITS = {
   wallTimeMs: { ...LIMIT, maximum: MAX_WALL_TIME_MS },
   memoryBytes: LIMIT,
@@ -22,7 +22,7 @@ const LIMITS = {
   netBytes: LIMIT,
 };
 
-/** Limits as a file has them; what the texts mean is checked where they are read. */
+/** Limits in a file. The units are checked when they are parsed. */
 const WRITTEN_LIMITS = {
   wallTime: AMOUNT,
   memory: AMOUNT,
@@ -50,7 +50,7 @@ const ORIGIN = {
 
 const NET_GRANT = {
   if: { type: "object" },
-  // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON schema.
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
   then: {
     type: "object",
     additionalProperties: false,
@@ -122,7 +122,7 @@ const CONDITION = {
   },
 };
 
-/** The members of what allows, for one way of writing limits. */
+/** The schemas of the members of `AllowedUse`, for limits in code or in a file. */
 function allowedUse(limits: JsonObject): JsonObject {
   return {
     sandboxes: { type: "array", minItems: 1, uniqueItems: true, items: { enum: SANDBOX_MODES } },
@@ -168,7 +168,7 @@ function ruleSchema(limits: JsonObject): JsonObject {
 }
 
 function whenEffectIs(effects: readonly string[], schema: JsonObject): JsonObject {
-  // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON schema.
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
   return { if: { required: ["effect"], properties: { effect: { enum: effects } } }, then: schema };
 }
 
@@ -181,7 +181,7 @@ function policySchema(limits: JsonObject): JsonObject {
       rules: { type: "array", items: ruleSchema(limits) },
       default: {
         if: { type: "object" },
-        // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON schema.
+        // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
         then: {
           type: "object",
           additionalProperties: false,
@@ -203,7 +203,7 @@ export const policyShape: Shape = (value) => {
   return ofOptions(value);
 };
 
-/** The shape of a policy in a file, where limits have units. */
+/** The shape of a policy in a file, in which limits have units. */
 export const policyFileShape: Shape = (value) => {
   ofFile ??= compileShape(policySchema(WRITTEN_LIMITS));
   return ofFile(value);

@@ -4,72 +4,72 @@ import type { SideEffects } from "../../tool/side-effects.ts";
 import type { Capabilities } from "../grant/capabilities.ts";
 import type { ResourceLimits } from "../grant/limits.ts";
 
-/** What is to be done with the calls that match, one of three ways. */
+/** Allows or denies the calls that it matches, or has a person confirm them. */
 export type PolicyRule = AllowRule | DenyRule | AskRule;
 
-/** Which calls a rule is about. What is left out does not matter. */
+/** The calls that a rule matches: those that meet every member that is set. */
 export interface RuleMatch {
-  /** For operators: reasons name it. Default: `rule 3` for the third. No two rules have the same. */
+  /** A unique name, which appears in reasons for operators. Default: `rule 3` for the third rule. */
   readonly name?: string;
-  /** Names of tools, in which `*` stands for any run of characters. One of them must match. */
+  /** Names of tools, in which `*` matches any number of characters. One of them must match. */
   readonly tools: readonly string[];
-  /** The tool must be of one of these classes. */
+  /** The tool's side effects must be one of these. */
   readonly sideEffects?: readonly SideEffects[];
-  /** What must hold of the arguments, by JSON pointer (RFC 6901). All of it must hold. */
+  /** Conditions on arguments, by JSON pointer (RFC 6901). All must be met. */
   readonly when?: { readonly [pointer: string]: RuleCondition };
 }
 
-/** Lets calls run. Where several of these match, all of them bind. */
+/** Allows calls. If several such rules match, the grant stays within all of them. */
 export interface AllowRule extends RuleMatch, AllowedUse {
   readonly effect: "allow";
 }
 
-/** Refuses calls, whatever other rules say. */
+/** Denies calls, even if other rules allow them. */
 export interface DenyRule extends RuleMatch {
   readonly effect: "deny";
 }
 
-/** Has a person confirm calls, unless a rule denies them. */
+/** Requires that a person confirms calls, unless another rule denies them. */
 export interface AskRule extends RuleMatch {
   readonly effect: "ask";
 }
 
-/** Where calls may run, and with what. */
+/** The sandboxes, limits and capabilities for calls that are allowed. */
 export interface AllowedUse {
-  /** The sandboxes that are accepted, best first; the first in which the tool can run is taken. */
+  /** Accepted sandboxes, in order of preference. The first in which the tool can run is used. */
   readonly sandboxes: readonly SandboxMode[];
-  /** Default: the sandbox's own. */
+  /** Default: those of the sandbox. */
   readonly limits?: ResourceLimits;
   /** Default: none. */
   readonly capabilities?: Capabilities;
 }
 
 /**
- * What must hold of one argument: exactly one of these. A condition that cannot tell, because the argument is
- * of another type or could be read in two ways, counts against the call: see `compileCondition`.
+ * A condition on one argument, with exactly one of these members. If a condition cannot be decided, because
+ * the argument has another type or is ambiguous, the stricter decision applies: see `RulePolicy`.
  */
 export type RuleCondition =
-  | { /** The same JSON value. */ readonly equals: JsonValue }
-  | { /** The same as one of these. */ readonly oneOf: readonly JsonValue[] }
+  | { /** The argument equals this JSON value. */ readonly equals: JsonValue }
+  | { /** The argument equals one of these JSON values. */ readonly oneOf: readonly JsonValue[] }
   | {
-      /** A path that one of these globs takes: see `compileGlob`. */ readonly glob:
+      /** The argument is a path that one of these globs matches: see `compileGlob`. */ readonly glob:
         | string
         | readonly string[];
     }
-  | { /** A string that begins so. */ readonly prefix: string }
+  | { /** The argument is a string that starts with this one. */ readonly prefix: string }
   | {
-      /** A number within these bounds, both inclusive; at least one of them. */ readonly range: NumberRange;
+      /** The argument is a number in this range. */ readonly range: NumberRange;
     };
 
-/** Bounds of a number, both inclusive. */
+/** Inclusive bounds of a number. At least one must be set. */
 export interface NumberRange {
   readonly min?: number;
   readonly max?: number;
 }
 
-/** What a `RulePolicy` is made of. */
+/** The options of a `RulePolicy`. */
 export interface RulePolicyOptions {
   readonly rules: readonly PolicyRule[];
-  /** What happens to a call that no rule matches. Default: `"deny"`. */
+  /** Applies to calls that no rule allows, denies or asks about. Default: `"deny"`. */
   readonly default?: "deny" | AllowedUse;
 }

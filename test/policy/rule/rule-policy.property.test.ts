@@ -9,7 +9,7 @@ import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { SANDBOX_MODES } from "../../../src/tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../../../src/tool/side-effects.ts";
 
-// Few names, paths and values, so that rules and calls meet often.
+// Few names, paths and values, which makes rules match often.
 const subject: fc.Arbitrary<PolicySubject> = fc.record({
   name: fc.constantFrom("read_file", "write_file", "fetch"),
   sideEffects: fc.constantFrom(...SIDE_EFFECTS),
@@ -81,7 +81,7 @@ function decide(
   });
 }
 
-/** Whether what `after` permits, `before` permitted too. */
+/** Whether `before` permits everything that `after` permits. */
 function isNoWider(after: PolicyDecision, before: PolicyDecision): boolean {
   if (after.decision !== "allow") return true;
   if (before.decision !== "allow") return false;
