@@ -1,14 +1,14 @@
-/** Bytes of the pieces into which small chunks are gathered. */
+/** Bytes of the buffers into which small chunks are copied. */
 const PIECE_BYTES = 16_384;
 
 /**
- * A body that arrives in chunks. It never holds more than its budget, and of what arrives around it or in small
- * chunks, no more than a piece.
+ * A body that arrives in chunks. It holds at most its budget, and little more memory than the body: small chunks are
+ * copied, since each would keep the whole buffer alive that it was read into.
  */
 export class BoundedBody {
   readonly #maxBytes: number;
   readonly #pieces: Buffer[] = [];
-  /** The piece that is being filled, and how far it is. */
+  /** The buffer that is being filled, and how many bytes of it are used. */
   #filling: Buffer | undefined;
   #filled = 0;
   #length = 0;
@@ -18,11 +18,11 @@ export class BoundedBody {
     this.#maxBytes = maxBytes;
   }
 
-  /** Takes a chunk; tells whether it still fits. What does not fit is cut. */
+  /** Adds a chunk, and returns whether it fits. A chunk that exceeds the budget is truncated. */
   add(chunk: Buffer): boolean {
     const isFitting = chunk.length <= this.#maxBytes - this.#length;
     const fitting = isFitting ? chunk : chunk.subarray(0, this.#maxBytes - this.#length);
-    // A chunk holds all that was read with it: it is kept if it is most of that. Most bodies are one chunk.
+    // A chunk is kept as it is if it is most of the buffer that it was read into. Most bodies are one chunk.
     if (this.#length === 0 || fitting.length * 2 >= fitting.buffer.byteLength) {
       this.#endPiece();
       this.#pieces.push(fitting);
@@ -49,7 +49,7 @@ export class BoundedBody {
     this.#filled = 0;
   }
 
-  /** What arrived so far. */
+  /** The bytes received so far. */
   get bytes(): Buffer {
     this.#endPiece();
     if (this.#pieces.length !== 1)

@@ -3,7 +3,7 @@ import { brotliDecompress, gunzip, inflate, inflateRaw, zstdDecompress } from "n
 
 type Decode = (bytes: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
 
-/** The content codings (RFC 9110, section 8.4.1; RFC 7932; RFC 8878) that are understood. */
+/** The supported content codings (RFC 9110, section 8.4.1; RFC 7932; RFC 8878). */
 const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ["gzip", promisify(gunzip)],
   ["x-gzip", promisify(gunzip)],
@@ -15,20 +15,20 @@ const DECODERS: ReadonlyMap<string, Decode> = new Map<string, Decode>([
 const INFLATE: Decode = promisify(inflate);
 const INFLATE_RAW: Decode = promisify(inflateRaw);
 
-/** Codings on top of each other; no honest server uses more. */
+/** The most codings of one body. Each could multiply its size, and ordinary servers use one. */
 const MAX_CODINGS = 2;
 
-/** A body is not encoded as its header says, or in a way that is not understood. */
+/** A body does not match its `content-encoding` header, or its coding is unsupported. */
 export class ContentCodingError extends Error {
   override readonly name = "ContentCodingError";
 }
 
-/** A body is larger than its budget once it is decoded. */
+/** A decoded body exceeds its budget. */
 export class DecodedTooLargeError extends Error {
   override readonly name = "DecodedTooLargeError";
 }
 
-/** The codings of a `content-encoding` header, the outermost one first; none for `identity`. */
+/** Returns the codings of a `content-encoding` header, the outermost one first, without `identity`. */
 export function contentCodings(header: string | readonly string[] | undefined): readonly string[] {
   if (header === undefined) return [];
   return String(header)
@@ -40,11 +40,11 @@ export function contentCodings(header: string | readonly string[] | undefined): 
 }
 
 /**
- * Undoes content codings in the thread pool, and ends as soon as the budget is exceeded.
+ * Decodes a body in libuv's thread pool, and stops as soon as the budget is exceeded.
  *
- * @param codings As {@link contentCodings} gives them.
- * @throws {ContentCodingError}
- * @throws {DecodedTooLargeError}
+ * @param codings The result of {@link contentCodings}.
+ * @throws {ContentCodingError} if the body cannot be decoded.
+ * @throws {DecodedTooLargeError} if the decoded body is larger than `maxBytes`.
  */
 export async function decodeBody(
   body: Buffer,
@@ -67,7 +67,7 @@ export async function decodeBody(
   return decoded;
 }
 
-/** Whether `deflate` is what it should be (RFC 1950); some servers leave the zlib wrapper out. */
+/** Whether a `deflate` body has the zlib wrapper (RFC 1950) that it should have; some servers omit it. */
 function isZlib(bytes: Buffer): boolean {
   return ((bytes[0] ?? 0) & 0x0f) === 8 && bytes.length > 1 && bytes.readUInt16BE(0) % 31 === 0;
 }

@@ -1,12 +1,12 @@
-/** The closed set of causes for which a request has no response. */
+/** Why a request has no response: a closed set. */
 export type EgressErrorCode =
-  /** The URL, the method, a header or the body cannot be sent as they are. */
+  /** The URL, the method or a header is invalid. */
   | "request_invalid"
-  /** The request is larger than what is left of the network budget. */
+  /** The request exceeds the rest of the network budget. */
   | "request_too_large"
   /** The grant does not name the origin. */
   | "origin_denied"
-  /** The host has an address that the grant does not give. */
+  /** The host has an address that the grant does not allow. */
   | "address_denied"
   | "name_not_resolved"
   | "connection_refused"
@@ -14,21 +14,21 @@ export type EgressErrorCode =
   | "connect_timeout"
   | "certificate_invalid"
   | "tls_failed"
-  /** No connection, for another reason. */
+  /** The connection failed for another reason. */
   | "connect_failed"
-  /** The connection ended before the response did. */
+  /** The connection ended before the response was complete. */
   | "connection_lost"
   | "headers_timeout"
   | "body_timeout"
   | "headers_too_large"
   | "body_too_large"
-  /** The response is larger than what is left of the network budget. */
+  /** The response exceeds the rest of the network budget. */
   | "budget_exceeded"
-  /** The response breaks the rules of HTTP. */
+  /** The response is not valid HTTP. */
   | "response_invalid"
-  /** The body is not encoded as its header says. */
+  /** The body does not match its `content-encoding` header, or its coding is unsupported. */
   | "encoding_invalid"
-  /** A redirect leads from https: to http:, or names no URL. */
+  /** A redirect leads from https: to http:, to a URL with credentials, or has no valid location. */
   | "redirect_refused"
   | "too_many_redirects"
   /** The whole exchange took too long. */
@@ -44,7 +44,7 @@ export interface Contact {
   readonly address: string;
 }
 
-/** What went over the network for one request, redirects included. */
+/** The network traffic of one request, redirects included. */
 export interface Traffic {
   /** Every connection that a request was written to, in order. */
   readonly contacted: readonly Contact[];
@@ -54,17 +54,17 @@ export interface Traffic {
   readonly bytesDown: number;
 }
 
-/** The traffic of a request that never left. */
+/** The traffic of a request that was not sent. */
 export const NO_TRAFFIC: Traffic = Object.freeze({ contacted: Object.freeze([]), bytesUp: 0, bytesDown: 0 });
 
 /**
- * A request has no response. `message` is for the operator: it may name hosts and addresses, never headers or
- * bodies.
+ * A request failed without a response. `message` is for the operator: it may name hosts and addresses, but never
+ * headers or bodies.
  */
 export class EgressError extends Error {
   override readonly name = "EgressError";
   readonly code: EgressErrorCode;
-  /** Whether a byte of the request may have been sent, to whichever host. */
+  /** Whether a byte of the request may have been sent, to any host. */
   readonly sent: boolean;
   readonly traffic: Traffic;
 

@@ -4,22 +4,22 @@ import { ConnectionPools } from "./connections/pools.ts";
 import { Exchange } from "./exchange.ts";
 import type { EgressRequest, EgressResponse } from "./request.ts";
 
-/** How an {@link Egress} is opened. */
+/** How requests of tools are sent. */
 export interface EgressOptions {
-  /** Finds the addresses of names; they are checked whoever finds them. Default: the system's. */
+  /** Resolves host names. The addresses that it returns are checked too. Default: the system's resolver. */
   readonly resolve?: ResolveHost;
-  /** Milliseconds for opening a connection. Default: 10 seconds. */
+  /** Milliseconds that opening a connection may take. Default: 10,000. */
   readonly connectTimeoutMs?: number;
-  /** Bytes of a response's headers. Default: 32 KiB. */
+  /** The most bytes of a response's headers. Default: 32 KiB. */
   readonly headerBytes?: number;
-  /** Certificates of authorities to trust instead of the usual ones, in PEM. */
+  /** Certificate authorities to trust in place of the default ones, in PEM. */
   readonly ca?: string;
 }
 
 /**
- * The one way out: every byte that leaves for a tool leaves here. A request goes to an origin that its grant
- * names, at a public address or one that the grant names, and nowhere else: names are resolved once, checked,
- * and the connection goes to what was checked. There is no proxy, whatever the environment says, and no retry.
+ * Sends all HTTP requests of tools. A request can reach only origins that its grant names, at public addresses or at
+ * addresses that the grant names. A host name is resolved once for each connection, which goes to the address that
+ * was checked. Proxies of the environment are ignored, and requests are never retried.
  */
 export class Egress {
   readonly #pools: ConnectionPools;
@@ -31,9 +31,9 @@ export class Egress {
   }
 
   /**
-   * Sends a request and collects its response.
+   * Sends a request and returns its whole response.
    *
-   * @throws {EgressError} when there is no response; `sent` tells whether a byte may have left.
+   * @throws {EgressError} if there is no response; `sent` tells whether a byte may have been sent.
    */
   send(request: EgressRequest): Promise<EgressResponse> {
     return new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ export class Egress {
     });
   }
 
-  /** Ends every exchange (`closed`) and closes every connection. Idempotent. */
+  /** Fails every running exchange with `closed`, and closes every connection. Idempotent. */
   async close(): Promise<void> {
     await this.#pools.close();
     this.#deadlines.stop();

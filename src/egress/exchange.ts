@@ -25,7 +25,7 @@ export class Exchange implements Timed {
   readonly deadline: number;
   #reader: ResponseReader | undefined;
   #shared: SharedPool | undefined;
-  /** Bytes of the request on its way; counted once they may have been sent. */
+  /** Bytes of the current request; counted once they may have been sent. */
   #upNow = 0;
   #isOver = false;
 
@@ -72,7 +72,7 @@ export class Exchange implements Timed {
     this.#fail(error);
   }
 
-  /** @throws {EgressError} when the request may not be sent. */
+  /** @throws {EgressError} if the request may not be sent. */
   #send(hop: Hop): void {
     const { method, url, headers, body } = hop;
     const { grants, limits } = this.#request;
@@ -106,7 +106,7 @@ export class Exchange implements Timed {
     );
   }
 
-  /** Counts what the request on its way has used, once. */
+  /** Leaves the current request, if there is one, and counts its traffic. */
   #leave(): void {
     const reader = this.#reader;
     if (reader === undefined) return;
@@ -191,7 +191,7 @@ function bufferOf(body: string | Uint8Array | undefined): Buffer | undefined {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength);
 }
 
-/** Bytes of a request's head: its first line, `host`, the connection's own fields, and these. */
+/** Bytes of a request's head: the request line, `host`, the connection's fields, and `fields` bytes of others. */
 function headSize(method: string, path: string, host: string, fields: number): number {
   return method.length + path.length + host.length + 70 + fields;
 }

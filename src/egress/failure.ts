@@ -1,7 +1,7 @@
 import { errors } from "undici";
 import { EgressError, type EgressErrorCode, type Traffic } from "./egress-error.ts";
 
-/** What errors of Node.js and undici mean wherever they occur, by their codes. */
+/** Maps error codes of Node.js and undici that have one meaning, before and after the request was sent. */
 const CODES: Readonly<Record<string, EgressErrorCode>> = {
   ECONNREFUSED: "connection_refused",
   EHOSTUNREACH: "unreachable",
@@ -18,14 +18,14 @@ const CODES: Readonly<Record<string, EgressErrorCode>> = {
   UND_ERR_CLOSED: "closed",
 };
 
-/** Codes of OpenSSL and Node.js for certificates that are not to be trusted. */
+/** Error codes of OpenSSL and Node.js for untrusted certificates. */
 const CERTIFICATE = /CERT|SIGNATURE|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|CRL/;
 const TLS = /^(?:ERR_SSL|ERR_TLS|EPROTO)/;
 
-/** Tells in the words of the egress why there is no response. */
+/** Converts the error of a request to an {@link EgressError}. */
 export function egressErrorOf(error: unknown, traffic: Traffic): EgressError {
   if (error instanceof EgressError) return new EgressError(error.code, error.message, traffic, error.cause);
-  // It carries what the peer sent: that goes into no log.
+  // Not kept as the cause: it contains bytes that the peer sent, which must not be logged.
   if (error instanceof errors.HTTPParserError) {
     return new EgressError("response_invalid", error.message, traffic);
   }
@@ -42,7 +42,7 @@ function codeOf(code: string, isSent: boolean): EgressErrorCode {
   return TLS.test(code) ? "tls_failed" : "connect_failed";
 }
 
-/** With several addresses tried, the first one's failure speaks for all. */
+/** If several addresses were tried, the failure of the first one counts. */
 function systemCode(error: unknown): string {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   const code: unknown = first instanceof Error && "code" in first ? first.code : undefined;

@@ -7,22 +7,22 @@ import {
   parseOrigin,
 } from "../policy/grant/net-grant.ts";
 
-/** What a grant says of one origin. */
+/** What a list of grants allows for one origin. */
 export interface OriginRule {
-  /** The origin, as URLs have it. */
+  /** The origin, as in `URL.origin`. */
   readonly origin: string;
-  /** The ranges of addresses that it may have beyond the public ones. */
+  /** The address ranges that are allowed in addition to public addresses. */
   readonly addresses: readonly string[];
-  /** The same for two rules exactly if they allow the same connections. */
+  /** Equal for two rules if, and only if, they allow the same connections. */
   readonly key: string;
 }
 
-/** Origins of which the rule is kept; a grant with wildcards has no end of them. */
+/** How many origins' rules are cached for a list of grants, which can allow any number of origins by wildcards. */
 const MAX_KEPT = 256;
 
 const compiled = new WeakMap<readonly NetGrant[], NetRules>();
 
-/** A grant's rules, taken apart once for each list of grants. */
+/** Returns the rules of a list of grants, parsed once for each list. */
 export function netRulesOf(grants: readonly NetGrant[]): NetRules {
   let rules = compiled.get(grants);
   if (rules === undefined) {
@@ -32,7 +32,7 @@ export function netRulesOf(grants: readonly NetGrant[]): NetRules {
   return rules;
 }
 
-/** The origins that a list of grants gives. */
+/** The origins that a list of grants allows. */
 class NetRules {
   readonly #grants: readonly { readonly pattern: OriginPattern; readonly addresses: readonly string[] }[];
   readonly #kept = new Map<string, OriginRule | undefined>();
@@ -44,7 +44,7 @@ class NetRules {
     }));
   }
 
-  /** The rule for a URL's origin; `undefined` where the grants do not give it. */
+  /** Returns the rule for a URL's origin, or `undefined` if the grants do not allow it. */
   ruleFor(url: URL): OriginRule | undefined {
     const { origin } = url;
     if (this.#kept.has(origin)) return this.#kept.get(origin);
@@ -59,7 +59,7 @@ class NetRules {
     const scheme = protocol === "https:" ? "https" : "http";
     const own = scheme === "https" ? 443 : 80;
     const asked: OriginPattern = { scheme, host: hostname, port: port === "" ? own : Number(port) };
-    // Port 0 is no port: it stands for any one where sockets are made.
+    // Port 0 cannot be connected to: for sockets, it means any port.
     const matching = this.#grants.filter(({ pattern }) => asked.port !== 0 && isWithinOrigin(asked, pattern));
     if (matching.length === 0) return undefined;
     const addresses = [...new Set(matching.flatMap((grant) => grant.addresses))].sort();

@@ -1,7 +1,7 @@
 import { EgressError } from "./egress-error.ts";
 import type { ResponseHeaders } from "./request.ts";
 
-/** A request as one hop of an exchange sends it. */
+/** One request of an exchange: the first one, or one that follows a redirect. */
 export interface Hop {
   readonly method: string;
   readonly url: URL;
@@ -11,10 +11,10 @@ export interface Hop {
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** What no redirect takes to another origin. */
+/** Headers that are not sent to another origin after a redirect. */
 const CREDENTIALS: readonly string[] = ["authorization", "cookie", "proxy-authorization"];
 
-/** What describes a body that is no longer sent. */
+/** Headers that describe the body, dropped if it is no longer sent. */
 const OF_THE_BODY: readonly string[] = [
   "content-encoding",
   "content-language",
@@ -22,17 +22,17 @@ const OF_THE_BODY: readonly string[] = [
   "content-type",
 ];
 
-/** Whether a response sends its client elsewhere (RFC 9110, section 15.4). */
+/** Whether a response is a redirect (RFC 9110, section 15.4). */
 export function isRedirect(status: number, headers: ResponseHeaders): boolean {
   return REDIRECTS.has(status) && headers["location"] !== undefined;
 }
 
 /**
- * The request that follows a redirect (RFC 9110, section 15.4; the fetch standard where it is more exact).
- * Whether it may be sent is for the grant to say.
+ * Returns the request that follows a redirect (RFC 9110, section 15.4; the Fetch standard where it is more precise).
+ * The caller checks whether the grant allows it.
  *
- * @param credentials Names of further headers, in lower case, that stay with the origin.
- * @throws {EgressError} when it names no URL or more than one, has credentials, or leads away from TLS.
+ * @param credentials The names, in lower case, of other headers that are not sent to another origin.
+ * @throws {EgressError} if the location is not exactly one URL, has credentials, or leads away from TLS.
  */
 export function redirectedHop(
   hop: Hop,

@@ -37,9 +37,9 @@ export function methodProblem(method: string): string | undefined {
 }
 
 /**
- * Reads a URL that a request may have.
+ * Parses the URL of a request.
  *
- * @throws {EgressError} when it is none.
+ * @throws {EgressError} if it is invalid or has credentials.
  */
 export function readUrl(text: string | URL): URL {
   const url = typeof text === "string" ? URL.parse(text) : text;
@@ -50,19 +50,19 @@ export function readUrl(text: string | URL): URL {
   return url;
 }
 
-/** @throws {EgressError} when a method cannot be used. */
+/** @throws {EgressError} if the method is not allowed. */
 export function checkMethod(method: string): void {
   const problem = methodProblem(method);
   if (problem !== undefined) throw new EgressError("request_invalid", problem);
 }
 
-/** The sizes of headers that were checked and that nobody can change: most tools send the same with each call. */
+/** The sizes of checked headers that are frozen: most tools send the same object with each call. */
 const checkedSizes = new WeakMap<object, number>();
 
 /**
- * Checks headers, and tells how many bytes they are, as HTTP/1.1 writes them.
+ * Checks headers, and returns their size in bytes as HTTP/1.1 writes them.
  *
- * @throws {EgressError} when one of them cannot be sent.
+ * @throws {EgressError} if a header cannot be sent.
  */
 export function headersSize(headers: Readonly<Record<string, string>>): number {
   let bytes = checkedSizes.get(headers);

@@ -5,28 +5,28 @@ import { contentCodings } from "./content-coding.ts";
 import { type Contact, EgressError } from "./egress-error.ts";
 import type { EgressLimits, ResponseHeaders } from "./request.ts";
 
-/** A compressed body of a few bytes can be longer than what is in it. */
+/** How many bytes a compressed body may be longer than its limit: a short body can grow when compressed. */
 const CODING_OVERHEAD = 1_024;
 
-/** Tells undici that nobody waits any longer; it reaches nobody. */
+/** The reason given to undici when a response is aborted. It is never reported. */
 const UNWANTED = new Error("the response is no longer wanted");
 
-/** Reads the response to one request as it arrives: no streams, no more memory than its limits. */
+/** Reads the response to one request as it arrives, without streams and within its limits. */
 export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAware {
   connection: ConnectionAware["connection"];
   status = 0;
   headers: ResponseHeaders = {};
   /** The content codings of the body, the outermost one first. */
   codings: readonly string[] = [];
-  /** Over which connection the request went, once a byte of it may have been sent. */
+  /** The connection of the request; set as soon as a byte may have been sent. */
   contact: Contact | undefined;
-  /** Bytes that were received. */
+  /** Bytes received so far. */
   bytesDown = 0;
-  /** Whether the body is only the beginning of what was sent. */
+  /** Whether the body was truncated. */
   isCut = false;
   readonly #origin: string;
   readonly #limits: EgressLimits;
-  /** Bytes that may yet be received. */
+  /** Bytes that may be received. */
   readonly #budget: number;
   readonly #settle: (error: unknown) => void;
   #body: BoundedBody | undefined;
@@ -34,8 +34,8 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
   #isOver = false;
 
   /**
-   * @param budget Bytes that may yet be received.
-   * @param settle Called once, with `undefined` when the response is whole. Not called after {@link cancel}.
+   * @param budget Bytes that may be received.
+   * @param settle Called once, with `undefined` if the response is complete. Not called after {@link cancel}.
    */
   constructor(origin: string, limits: EgressLimits, budget: number, settle: (error: unknown) => void) {
     this.#origin = origin;
@@ -44,12 +44,12 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     this.#settle = settle;
   }
 
-  /** The body as it was sent. */
+  /** The body as it was received, not decoded. */
   get body(): Buffer {
     return this.#body?.bytes ?? Buffer.alloc(0);
   }
 
-  /** Ends the exchange: its connection at once, or its request before a byte of it is sent. */
+  /** Aborts the request: closes its connection, or drops the request if it was not sent yet. */
   cancel(): void {
     this.#isOver = true;
     this.#controller?.abort(UNWANTED);
@@ -60,8 +60,8 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
       controller.abort(UNWANTED);
       return;
     }
-    // An HTTP/2 server that refuses a request lets it be sent anew (RFC 9113, section 8.7): whether it did nothing
-    // with the first one, it alone knows.
+    // undici sends a request again if an HTTP/2 server refuses it (RFC 9113, section 8.7). The server's claim that it
+    // did not process the first one cannot be verified, so the request fails.
     if (this.contact !== undefined) {
       this.#finish(new EgressError("connection_lost", "the server refused the request"));
       controller.abort(UNWANTED);
@@ -113,7 +113,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     return this.#isFailure ? failureBodyBytes : bodyBytes;
   }
 
-  /** Counts what was received; tells whether the exchange goes on. */
+  /** Counts received bytes, and returns whether they are within the budget. */
   #count(bytes: number): boolean {
     this.bytesDown += bytes;
     if (this.bytesDown <= this.#budget) return true;
@@ -121,7 +121,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     return false;
   }
 
-  /** Settles before the response is whole: the connection has to go. */
+  /** Settles before the response is complete, and closes the connection. */
   #end(error: EgressError | undefined): void {
     if (this.#isOver) return;
     this.#finish(error);
@@ -137,7 +137,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
 
 /** Bytes of a response's head. */
 function headSize(headers: ResponseHeaders): number {
-  // The status line, and the empty line after the fields.
+  // 17 bytes for the status line and the empty line after the fields.
   let bytes = 17;
   for (const name of Object.keys(headers)) {
     const value = headers[name] ?? "";

@@ -142,7 +142,7 @@ describe("a connection", () => {
       grants: [{ origin: `http://api.test:${port}`, addresses }],
     });
     await egress.send(request(url, grantOf("127.0.0.0/8")));
-    // A connection is free again after a turn of the event loop, in which its peer could have closed it.
+    // A connection is reused only after a turn of the event loop, in which its peer could have closed it.
     await new Promise((resolve) => setTimeout(resolve, 10));
     await egress.send(request(url, grantOf("127.0.0.0/8")));
     expect(ports.size).toBe(1);

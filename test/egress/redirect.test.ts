@@ -2,7 +2,7 @@ import type { RequestListener } from "node:http";
 import { describe, expect, test } from "vitest";
 import { echo, failureOf, openEgress, request, serve, serveBytes } from "./servers.ts";
 
-/** Sends whoever asks for `/` elsewhere, and echoes everything else. */
+/** Redirects requests for `/`, and echoes all others. */
 const redirecting =
   (status: number, location: string): RequestListener =>
   (asked, response) => {

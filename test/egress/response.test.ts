@@ -9,7 +9,7 @@ import { failureOf, openEgress, request, serve, serveBytes } from "./servers.ts"
 const encoded = (encoding: string, body: Buffer): Promise<number> =>
   serve((_request, response) => response.setHeader("content-encoding", encoding).end(body));
 
-/** Writes for as long as somebody reads. */
+/** Writes until the connection closes. */
 const flood =
   (head: string, chunk: string) =>
   (socket: Socket): void => {

@@ -6,13 +6,13 @@ import { Egress, type EgressOptions } from "../../src/egress/egress.ts";
 import { EgressError } from "../../src/egress/egress-error.ts";
 import type { EgressRequest, EgressResponse } from "../../src/egress/request.ts";
 
-/** A certificate of `secure.test` that signed itself, and its key: for tests alone. */
+/** A self-signed certificate of `secure.test`, and its key: for tests only. */
 export const SECURE_TEST: { readonly cert: string; readonly key: string } = {
   cert: readFileSync(new URL("fixtures/secure.test.pem", import.meta.url), "utf8"),
   key: readFileSync(new URL("fixtures/secure.test.key.pem", import.meta.url), "utf8"),
 };
 
-/** A server of this test, on a free port of 127.0.0.1 unless another address is named. */
+/** Starts a server for this test, on a free port of 127.0.0.1 unless another address is given. */
 export async function listen(server: Server, address = "127.0.0.1"): Promise<number> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
@@ -27,30 +27,30 @@ export async function listen(server: Server, address = "127.0.0.1"): Promise<num
   return (server.address() as AddressInfo).port;
 }
 
-/** An HTTP server of this test. */
+/** Starts an HTTP server for this test. */
 export function serve(answer: RequestListener): Promise<number> {
   return listen(createServer(answer));
 }
 
-/** A server that answers whatever it reads, once for each connection, with these bytes. */
+/** Starts a server that responds with these bytes to the first data of each connection. */
 export function serveBytes(answer: (socket: Socket) => void): Promise<number> {
   return listen(createTcpServer((socket) => socket.once("data", () => answer(socket))));
 }
 
-/** The body of a request. */
+/** Reads the body of a request. */
 export async function bodyOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString();
 }
 
-/** Answers with what was asked. */
+/** Responds with a description of the request. */
 export async function echo(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { method, url, headers } = request;
   response.end(JSON.stringify({ method, url, headers, body: await bodyOf(request) }));
 }
 
-/** An egress of this test, to which every name that ends in `.test` is at 127.0.0.1. */
+/** Opens an egress for this test, which resolves every name that ends in `.test` to 127.0.0.1. */
 export function openEgress(options: EgressOptions = {}): Egress {
   const resolve = async (name: string): Promise<readonly string[]> => {
     if (!name.endsWith(".test")) throw new Error("no such name");
@@ -75,7 +75,7 @@ export function request(url: string, more: Partial<EgressRequest> = {}): EgressR
   };
 }
 
-/** Why there was no response. */
+/** Returns the error of a request that must fail. */
 export async function failureOf(sending: Promise<EgressResponse>): Promise<EgressError> {
   const outcome = await sending.catch((error: unknown) => error);
   if (outcome instanceof EgressError) return outcome;

@@ -71,7 +71,7 @@ describe("over TLS, a request", () => {
 
   test("is not sent to a host whose certificate nobody vouches for", async () => {
     const port = await listen(createServer(SECURE_TEST, echo));
-    // Whatever the environment says.
+    // The environment must not matter.
     vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
     const error = await failureOf(openEgress().send(request(`https://secure.test:${port}/`)));
     vi.unstubAllEnvs();

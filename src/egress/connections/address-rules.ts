@@ -4,26 +4,25 @@ import ipaddr from "ipaddr.js";
 /** A range of addresses: its first address and the length of its prefix. */
 type Range = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** All that IANA has given out for the public internet; what lies in it and is not public, ipaddr.js knows. */
+/** The range that IANA assigns global unicast addresses from. ipaddr.js excludes the special ranges in it. */
 const GLOBAL_UNICAST: Range = ipaddr.parseCIDR("2000::/3");
 
 /**
- * Which addresses may be contacted: those of the public internet, and what lies in the ranges that are named.
- * Addresses that carry another one (mapped, compatible, 6to4, Teredo, NAT64) are never public: where they lead
- * is decided elsewhere.
+ * Which addresses may be contacted: public ones, and those in the given ranges. Addresses that embed another address
+ * (mapped, compatible, 6to4, Teredo, NAT64) are never public, because a gateway decides where they lead.
  */
 export class AddressRules {
   readonly #ranges: readonly Range[];
 
   /**
-   * @param ranges CIDR ranges. One of IPv4 holds no IPv6 address, however it is written.
-   * @throws {Error} when one of them is none.
+   * @param ranges CIDR ranges. An IPv4 range does not match IPv6 addresses, not even mapped ones.
+   * @throws {Error} if a range is invalid.
    */
   constructor(ranges: readonly string[]) {
     this.#ranges = ranges.map((range) => ipaddr.parseCIDR(range));
   }
 
-  /** Whether an address, as a resolver writes it, may be contacted. What is no address may not. */
+  /** Whether an address that a resolver returned may be contacted; `false` if it is not a valid address. */
   allows(text: string): boolean {
     if (isIP(text) === 0) return false;
     const address = ipaddr.parse(text);

@@ -4,20 +4,20 @@ import { isIP, type LookupFunction } from "node:net";
 import { EgressError } from "../egress-error.ts";
 import type { AddressRules } from "./address-rules.ts";
 
-/** Finds every address of a name. It settles in a time of its own, and rejects where there is none. */
+/** Resolves a host name to all its addresses. Rejects if it has none. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>;
 
-/** Asks the system, as every program does: hosts file, then DNS. */
+/** Uses the system's resolver: the hosts file, then DNS. */
 export const systemResolve: ResolveHost = async (hostname) => {
   const answers = await lookup(hostname, { all: true });
   return answers.map(({ address }) => address);
 };
 
 /**
- * A lookup for `net.connect` that answers with checked addresses only. Node.js connects to what its lookup
- * answers and asks nobody else, so what was checked is what is contacted. One bad address among several
- * refuses all: whoever owns the name chose it. Connections that open at the same time share one answer;
- * it is not kept any longer.
+ * A lookup for `net.connect` that returns checked addresses only. Node.js connects to the addresses that its lookup
+ * returns and does not resolve the name again, so only checked addresses are contacted. If one of several addresses
+ * is denied, all are: the owner of the name chose it. Connections that open at the same time share one result, which
+ * is not cached.
  */
 export function checkedLookup(rules: AddressRules, resolve: ResolveHost): LookupFunction {
   let pending: Promise<LookupAddress[]> | undefined;
@@ -52,7 +52,7 @@ async function resolveChecked(
   return addresses.map((address) => ({ address, family: isIP(address) }));
 }
 
-/** @throws {EgressError} when a host's address may not be contacted. */
+/** @throws {EgressError} if a host's address may not be contacted. */
 export function checkAddress(host: string, address: string, rules: AddressRules): void {
   if (rules.allows(address)) return;
   throw new EgressError(

@@ -1,28 +1,28 @@
 import type { LookupFunction } from "node:net";
 import { buildConnector, Client, type Dispatcher, Pool } from "undici";
 
-/** A handler that wants to know over which connection its request goes. */
+/** A request handler that learns which connection its request uses. */
 export interface ConnectionAware {
   connection: { readonly address: string } | undefined;
 }
 
 /** How connections are opened. */
 export interface ConnectionOptions {
-  /** Milliseconds for finding the address, connecting and the TLS handshake. */
+  /** Milliseconds for name resolution, connecting and the TLS handshake. */
   readonly connectTimeoutMs: number;
-  /** Bytes of a response's headers. */
+  /** The maximum size of a response's headers, in bytes. */
   readonly headerBytes: number;
-  /** Certificates of authorities to trust instead of the usual ones, in PEM. */
+  /** The certificate authorities to trust instead of the default ones, in PEM. */
   readonly ca?: string | undefined;
 }
 
 /**
- * The connections to one origin, at the addresses that a lookup answers with: HTTP/1.1, over TLS also HTTP/2,
- * and never a proxy. Who dispatches bounds the time of a request.
+ * Opens a pool of connections to one origin, at the addresses that the lookup returns: HTTP/1.1, over TLS also HTTP/2,
+ * never through a proxy. Requests have no timeout here: callers must set one.
  */
 export function openPool(origin: string, lookup: LookupFunction, options: ConnectionOptions): Pool {
   const { connectTimeoutMs: timeout, headerBytes: maxHeaderSize, ca } = options;
-  // Said here, so that no environment variable says otherwise.
+  // Explicit, since NODE_TLS_REJECT_UNAUTHORIZED would otherwise apply.
   const tls = { allowH2: true, rejectUnauthorized: true, ...(ca !== undefined && { ca }) };
   const connector = buildConnector({ lookup, timeout, ...tls });
   return new Pool(origin, {
@@ -37,7 +37,7 @@ export function openPool(origin: string, lookup: LookupFunction, options: Connec
   });
 }
 
-/** One connection, which tells the handlers of its requests its address. */
+/** One connection. It sets the `connection` of its requests' handlers, which holds its address. */
 class AddressedClient extends Client {
   readonly #connection: { address: string };
 

@@ -6,25 +6,24 @@ import { AddressRules } from "./address-rules.ts";
 import { checkAddress, checkedLookup, type ResolveHost } from "./checked-lookup.ts";
 import { type ConnectionOptions, openPool } from "./pool.ts";
 
-/** Pools that are kept although nothing uses them. */
+/** How many idle pools are kept. */
 const MAX_IDLE = 64;
 
-/** Milliseconds between two looks at which pools are idle; one is closed at the second look. */
+/** Milliseconds between two sweeps. A pool is closed if it was not used since the previous sweep. */
 const SWEEP_MS = 30_000;
 
-/** The connections of one rule for one origin, and who uses them. */
+/** The connections of one rule for one origin, and how they are used. */
 export interface SharedPool {
   readonly pool: Pool;
   /** Exchanges that run over it. */
   inFlight: number;
-  /** Whether it was used since the last look. */
+  /** Whether it was used since the last sweep. */
   isFresh: boolean;
 }
 
 /**
- * Every open connection. A connection is shared by requests to the same origin whose grants give it the same
- * addresses, for as long as it lives; each new one is checked anew. Nothing else is shared: another origin, or
- * another grant for the same one, opens its own.
+ * All open connections. Requests share a connection if they go to the same origin and their grants allow the same
+ * addresses for it. Each new connection resolves and checks the address again.
  */
 export class ConnectionPools {
   readonly #resolve: ResolveHost;
@@ -38,7 +37,7 @@ export class ConnectionPools {
     this.#options = options;
   }
 
-  /** @throws {EgressError} when the host is an address that may not be contacted, or all is closed. */
+  /** @throws {EgressError} if the host is an address that may not be contacted, or the pools are closed. */
   get(rule: OriginRule): SharedPool {
     const known = this.#pools.get(rule.key);
     if (known !== undefined) {
@@ -55,14 +54,14 @@ export class ConnectionPools {
 
   #open({ origin, addresses }: OriginRule): Pool {
     const rules = new AddressRules(addresses);
-    // A host that is an address is never looked up.
+    // Node.js does not call the lookup for a host that is an address.
     const { hostname } = new URL(origin);
     const literal = hostname.replace(/^\[|\]$/g, "");
     if (isIP(literal) !== 0) checkAddress(hostname, literal, rules);
     return openPool(origin, checkedLookup(rules, this.#resolve), this.#options);
   }
 
-  /** The oldest of too many idle pools go. */
+  /** Closes the oldest idle pools if there are too many. */
   #makeRoom(): void {
     const idle = [...this.#pools].filter(([, { inFlight }]) => inFlight === 0);
     for (const [key, shared] of idle.slice(0, Math.max(0, idle.length - MAX_IDLE + 1))) {
