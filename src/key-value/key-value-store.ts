@@ -1,29 +1,34 @@
 /** Where tools keep values: what an embedder gives to `openSandboxes({ keyValue })`. */
 export interface KeyValueStores {
   /**
-   * Opens the store of a name for a session. Whether sessions share it is decided here. It may throw or reject:
-   * then the tool is told that the store is not available.
+   * Opens a store for a session. The implementation decides whether sessions share a store. If it throws or
+   * rejects, the tool gets an error that the store is not available.
    *
-   * @param name As the grant names it.
+   * @param name The store's name in the grant.
    */
   open(name: string, sessionId: string): KeyValueStore | Promise<KeyValueStore>;
 }
 
 /**
- * One store. Keys are 1 to {@link MAX_KEY_BYTES} bytes of UTF-8, values at most {@link MAX_VALUE_BYTES} bytes; who
- * calls has checked that. What is thrown never reaches the tool, but for {@link KeyValueFullError}.
+ * A store. Keys have 1 to {@link MAX_KEY_BYTES} bytes as UTF-8, and values at most {@link MAX_VALUE_BYTES}
+ * bytes; callers check this. The tool does not see errors of a store, except that it is full: see
+ * {@link KeyValueFullError}.
  */
 export interface KeyValueStore {
   get(key: string, signal: AbortSignal): MaybePromise<Uint8Array | undefined>;
-  /** @throws {KeyValueFullError} when there is no room. */
+  /**
+   * Sets the value of a key.
+   *
+   * @throws {KeyValueFullError} if the store is full.
+   */
   set(key: string, value: Uint8Array, signal: AbortSignal): MaybePromise<void>;
-  /** A key that is not there is no error. */
+  /** Deletes a key. Does nothing if it does not exist. */
   delete(key: string, signal: AbortSignal): MaybePromise<void>;
   /**
-   * The first keys, in ascending order of their UTF-16 code units.
+   * Lists keys in ascending order of their UTF-16 code units.
    *
-   * @param after Only those that come after this one.
-   * @param count At most so many.
+   * @param after Lists only keys after this one.
+   * @param count Maximum number of keys to list.
    */
   listKeys(after: string | undefined, count: number, signal: AbortSignal): MaybePromise<readonly string[]>;
 }
@@ -35,11 +40,11 @@ export class KeyValueFullError extends Error {
   override readonly name = "KeyValueFullError";
 }
 
-/** Bytes of a key as UTF-8. */
+/** Maximum bytes of a key as UTF-8. */
 export const MAX_KEY_BYTES = 1_024;
 
-/** Bytes of a value. */
+/** Maximum bytes of a value. */
 export const MAX_VALUE_BYTES: number = 1_024 * 1_024;
 
-/** Keys that are listed at once. */
+/** Maximum number of keys that are listed at once. */
 export const MAX_LISTED_KEYS = 1_000;

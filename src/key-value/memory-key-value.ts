@@ -1,18 +1,18 @@
 import { KeyValueFullError, type KeyValueStore, type KeyValueStores } from "./key-value-store.ts";
 
-/** Options of {@link MemoryKeyValue}. */
+/** The options of {@link MemoryKeyValue}. */
 export interface MemoryKeyValueOptions {
-  /** Keys of one store. Default: 1,000. */
+  /** Maximum number of keys in a store. Default: 1,000. */
   readonly maxKeys?: number;
-  /** Bytes of one store, keys included. Default: 4 MiB. */
+  /** Maximum bytes of a store, including keys. Default: 4 MiB. */
   readonly maxBytes?: number;
-  /** Stores of all sessions; the one that was opened longest ago is forgotten first. Default: 256. */
+  /** Maximum number of stores of all sessions. The least recently opened are deleted first. Default: 256. */
   readonly maxStores?: number;
 }
 
 /**
- * Stores in this process's memory, one of each name for each session: what one conversation leaves is nothing to
- * another. They end with the process.
+ * Keeps stores in the memory of this process. Sessions do not share stores: each has its own store for each
+ * name.
  */
 export class MemoryKeyValue implements KeyValueStores {
   readonly #stores = new Map<string, MemoryStore>();

@@ -1,35 +1,37 @@
 import { WorkspaceError } from "./error.ts";
 
-/** How many files and directories a call creates, at the most: each takes space that no byte of it shows. */
+/**
+ * Maximum number of files and directories that a call can create, since even empty ones take up disk space.
+ */
 export const MAX_CREATED = 10_000;
 
-/** What a call may still change, and whether it has changed anything. */
+/** Counts the changes of a call against its limits. */
 export class ChangeBudget {
   readonly #fileBytes: number;
   #writtenBytes = 0;
   #created = 0;
   #hasChanged = false;
 
-  /** @param fileBytes The limit of that name. */
+  /** @param fileBytes The limit `fileBytes` of the call. */
   constructor(fileBytes: number) {
     this.#fileBytes = fileBytes;
   }
 
-  /** Bytes by which files grew or were written over. */
+  /** Bytes that were written, including zeros by which files grew. */
   get writtenBytes(): number {
     return this.#writtenBytes;
   }
 
-  /** Whether anything may have changed: what is about to be tried counts. */
+  /** Whether anything may have changed. Attempted changes count, even if they fail. */
   get hasChanged(): boolean {
     return this.#hasChanged;
   }
 
   /**
-   * Something is about to change.
+   * Counts a change that is about to be made.
    *
-   * @param bytes How many are written, or by how many a file grows. Default: 0.
-   * @throws {WorkspaceError} `insufficient-space` when that is more than is left; then nothing is counted.
+   * @param bytes Bytes to write, or by which a file grows. Default: 0.
+   * @throws {WorkspaceError} `insufficient-space` if that exceeds the limit. Nothing is counted then.
    */
   change(bytes = 0): void {
     if (bytes > this.#fileBytes - this.#writtenBytes) throw new WorkspaceError("insufficient-space");
@@ -37,14 +39,14 @@ export class ChangeBudget {
     this.#hasChanged = true;
   }
 
-  /** A file or a directory is about to be created. */
+  /** Counts a file or directory that is about to be created. */
   create(): void {
     if (this.#created >= MAX_CREATED) throw new WorkspaceError("insufficient-space");
     this.#created++;
     this.#hasChanged = true;
   }
 
-  /** Forgets what was used and changed. */
+  /** Resets all counts. */
   refill(): void {
     this.#writtenBytes = 0;
     this.#created = 0;

@@ -6,15 +6,15 @@ import type { OpenHandles } from "./open-handles.ts";
 import { fdPath } from "./paths/fd-path.ts";
 import { isReachable } from "./paths/segments.ts";
 
-/** One name in a directory. */
+/** A name in a directory. */
 export interface DirectoryEntry {
   readonly name: string;
   readonly kind: EntryKind;
 }
 
 /**
- * The names in a directory, read as they are asked for, in no order, without `.` and `..`. Those that no path can
- * hold (no UTF-8, a backslash) are left out.
+ * Lists the names in a directory, in no particular order, without `.` and `..`. They are read on demand.
+ * Names that no path can contain (with invalid UTF-8 or a backslash) are skipped.
  */
 export class DirectoryListing {
   readonly #handles: OpenHandles;
@@ -29,7 +29,7 @@ export class DirectoryListing {
     handles.add(this);
   }
 
-  /** The next one; `undefined` at the end. */
+  /** Returns the next entry; `undefined` at the end. */
   next(): DirectoryEntry | undefined {
     const dir = this.#dir;
     if (dir === undefined) throw new WorkspaceError("bad-descriptor");

@@ -10,8 +10,9 @@ import { PathWalk, readLink } from "./paths/walk.ts";
 import type { WorkspaceRoot } from "./root.ts";
 
 /**
- * An open directory: a granted one, or one below it. Paths are relative to it, have `/` between their names, and
- * never lead out of it, neither by `..` nor through links. Every method throws {@link WorkspaceError}.
+ * An open directory: a granted one, or one below it. Paths are relative to it, have `/` between their names,
+ * and cannot leave it, neither by `..` nor through links. All methods throw {@link WorkspaceError} on
+ * failure.
  */
 export class WorkspaceDirectory {
   readonly #root: WorkspaceRoot;
@@ -27,15 +28,18 @@ export class WorkspaceDirectory {
   }
 
   /**
-   * Opens a regular file or a directory. Anything else is not opened, not even for a moment, and neither is a file
-   * that has a second name.
+   * Opens a regular file or a directory. Anything else is never opened, not even temporarily, and neither is
+   * a file with more than one hard link.
    */
   open(path: string, options: OpenOptions = {}): WorkspaceFile | WorkspaceDirectory {
     const opened = openPath(this.#root, this.#here(), path, options);
     return opened instanceof HeldFd ? new WorkspaceDirectory(this.#root, opened) : opened;
   }
 
-  /** What the path leads to is; of a link that is not followed, the link. */
+  /**
+   * Returns the status of the entry at a path; of the link itself if the path ends in a link and `follow` is
+   * not set.
+   */
   stat(path: string, { follow = false }: Pick<OpenOptions, "follow"> = {}): EntryStat {
     using walk = this.#walk(path);
     const place = walk.open(follow);
@@ -47,12 +51,15 @@ export class WorkspaceDirectory {
     }
   }
 
-  /** What this directory is. */
+  /** Returns the status of this directory. */
   statSelf(): EntryStat {
     return ask(() => statFd(this.#here()));
   }
 
-  /** What a link says, if that is a relative path: an absolute one would show where things are on this machine. */
+  /**
+   * Returns the target of a link. Absolute targets are refused, since they would reveal paths of this
+   * machine.
+   */
   readLink(path: string): string {
     using walk = this.#walk(path);
     const name = walk.toLastName();
@@ -62,7 +69,7 @@ export class WorkspaceDirectory {
     return target;
   }
 
-  /** The names in this directory. */
+  /** Lists the names in this directory. */
   list(): DirectoryListing {
     return new DirectoryListing(this.#root.handles, this.#here());
   }
@@ -73,21 +80,21 @@ export class WorkspaceDirectory {
     this.#onEntry(withoutEndSlash(path), "exist", (entry) => mkdirSync(entry, 0o777));
   }
 
-  /** Removes a directory that is empty. */
+  /** Removes an empty directory. */
   removeDirectory(path: string): void {
     this.#root.checkWritable();
     this.#root.budget.change();
     this.#onEntry(withoutEndSlash(path), "invalid", rmdirSync);
   }
 
-  /** Removes a file; of a link, the link itself. */
+  /** Removes a file, or a link itself. */
   removeFile(path: string): void {
     this.#root.checkWritable();
     this.#root.budget.change();
     this.#onEntry(path, "is-directory", unlinkSync);
   }
 
-  /** Gives a file, a directory or a link another name, perhaps in another directory of the same workspace. */
+  /** Renames or moves a file, directory or link, within the same workspace. */
   rename(path: string, to: WorkspaceDirectory, toPath: string): void {
     this.#root.checkWritable();
     to.#root.checkWritable();
@@ -98,9 +105,9 @@ export class WorkspaceDirectory {
   }
 
   /**
-   * Does something to the last name of a path; none of what is done follows a link there.
+   * Calls `act` with the entry at a path. If that is a link, `act` must not follow it.
    *
-   * @param otherwise Why it fails where the path ends in no name.
+   * @param otherwise The error code for paths that do not end in a name, such as `a/..`.
    */
   #onEntry(
     path: string,
@@ -123,19 +130,19 @@ export class WorkspaceDirectory {
     return fd;
   }
 
-  /** One more holder, who closes it too. */
+  /** Adds a holder, which must close the directory as well. */
   share(): this {
     this.#fd.share();
     return this;
   }
 
-  /** Closes it when every holder did. */
+  /** Releases one holder, and closes the directory when the last one is released. */
   close(): void {
     this.#fd.release();
   }
 }
 
-/** Directories may be named with a `/` at the end, before there is one. */
+/** Removes trailing slashes, which a path to a directory may have even before the directory exists. */
 function withoutEndSlash(path: string): string {
   let end = path.length;
   while (end > 1 && path[end - 1] === "/") end--;

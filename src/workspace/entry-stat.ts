@@ -2,7 +2,7 @@ import { type BigIntStats, type Dirent, fstatSync, type Stats, statfsSync } from
 import { WorkspaceError } from "./error.ts";
 import { fdPath } from "./paths/fd-path.ts";
 
-/** What an entry of a directory is. The names are WASI's (`descriptor-type`). */
+/** The kind of a directory entry, with the names of WASI's `descriptor-type`. */
 export type EntryKind =
   | "block-device"
   | "character-device"
@@ -13,20 +13,20 @@ export type EntryKind =
   | "symbolic-link"
   | "unknown";
 
-/** What is known of a file or a directory. Times are in nanoseconds since the epoch. */
+/** The status of a file or directory. Times are in nanoseconds since the epoch. */
 export interface EntryStat {
   readonly kind: EntryKind;
-  /** In bytes. */
+  /** Size in bytes. */
   readonly size: bigint;
   readonly links: bigint;
   readonly accessedAt: bigint;
   readonly modifiedAt: bigint;
   readonly changedAt: bigint;
-  /** The same for two descriptors of one file. It shows numbers of this machine: not for the tool. */
+  /** Identifies the file. It contains device and inode numbers of this machine, so tools must not see it. */
   readonly identity: string;
 }
 
-/** File systems that hold no files but show the kernel, by their numbers in `statfs(2)`. */
+/** File systems that expose the kernel instead of storing files, by their magic numbers in `statfs(2)`. */
 const KERNEL_FILE_SYSTEMS: readonly number[] = [
   0x9fa0, // proc
   0x62656572, // sysfs
@@ -37,10 +37,10 @@ const KERNEL_FILE_SYSTEMS: readonly number[] = [
 ];
 
 /**
- * What an open descriptor stands for.
+ * Returns the status of an open descriptor.
  *
- * @throws {WorkspaceError} `not-permitted` for a file that has a second name: it may lie outside of the granted
- *   directories.
+ * @throws {WorkspaceError} `not-permitted` for a file with more than one hard link, since another may be
+ *   outside the granted directories.
  */
 export function statFd(fd: number): EntryStat {
   const stats: BigIntStats = fstatSync(fd, { bigint: true });
@@ -57,7 +57,7 @@ export function statFd(fd: number): EntryStat {
   };
 }
 
-/** What an entry is, by what the system tells of it. */
+/** Returns the kind of an entry. */
 export function kindOf(entry: Stats | BigIntStats | Dirent<Buffer>): EntryKind {
   if (entry.isFile()) return "regular-file";
   if (entry.isDirectory()) return "directory";
@@ -68,7 +68,7 @@ export function kindOf(entry: Stats | BigIntStats | Dirent<Buffer>): EntryKind {
   return entry.isBlockDevice() ? "block-device" : "unknown";
 }
 
-/** Whether a descriptor's file system shows the kernel. */
+/** Whether a descriptor belongs to a file system that exposes the kernel. */
 export function isOfKernel(fd: number): boolean {
   return KERNEL_FILE_SYSTEMS.includes(statfsSync(fdPath(fd)).type);
 }

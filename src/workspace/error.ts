@@ -1,4 +1,4 @@
-/** Why something cannot be done to a file. The names are WASI's (`wasi:filesystem/types`, `error-code`). */
+/** Why a file operation failed, with the names of WASI's `error-code` (`wasi:filesystem/types`). */
 export type WorkspaceErrorCode =
   | "access"
   | "bad-descriptor"
@@ -53,7 +53,7 @@ export const WORKSPACE_ERROR_CODES: readonly WorkspaceErrorCode[] = Object.freez
   Object.keys(TEXTS) as WorkspaceErrorCode[],
 );
 
-/** Something cannot be done to a file. `message` is for the tool: it holds no path. */
+/** A file operation failed. `message` is for the tool: it contains no paths of this machine. */
 export class WorkspaceError extends Error {
   override readonly name = "WorkspaceError";
   readonly code: WorkspaceErrorCode;

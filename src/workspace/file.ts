@@ -14,21 +14,21 @@ import { HeldFd } from "./held-fd.ts";
 import { fdPath } from "./paths/fd-path.ts";
 import type { WorkspaceRoot } from "./root.ts";
 
-/** The most bytes that one read gives. */
+/** Maximum bytes that one read returns. */
 export const MAX_READ_BYTES: number = 1_024 * 1_024;
 
-/** What a file is opened for. */
+/** The access that a file is opened for. */
 export interface FileAccess {
   readonly read: boolean;
   readonly write: boolean;
 }
 
-/** An open regular file below a granted directory. Every method throws {@link WorkspaceError}. */
+/** An open regular file below a granted directory. All methods throw {@link WorkspaceError} on failure. */
 export class WorkspaceFile {
   readonly access: FileAccess;
   readonly #root: WorkspaceRoot;
   readonly #fd: HeldFd;
-  /** The file reaches at least so far, in bytes. */
+  /** A lower bound of the file's size in bytes. */
   #end = 0;
 
   constructor(root: WorkspaceRoot, fd: HeldFd, access: FileAccess) {
@@ -38,10 +38,11 @@ export class WorkspaceFile {
   }
 
   /**
-   * Reads from a place on.
+   * Reads at an offset.
    *
-   * @param offset In bytes.
-   * @returns at most `length` bytes, and at most {@link MAX_READ_BYTES}; none at the end of the file.
+   * @param offset Offset in bytes.
+   * @returns at most `length` bytes, and at most {@link MAX_READ_BYTES}; an empty array at the end of the
+   *   file.
    */
   read(offset: number, length: number): Uint8Array {
     const bytes = new Uint8Array(Math.min(length, MAX_READ_BYTES));
@@ -52,7 +53,7 @@ export class WorkspaceFile {
     );
   }
 
-  /** Writes all the bytes to a place. What lies between it and the end of the file counts as written. */
+  /** Writes all bytes at an offset. A gap between the end of the file and the offset counts as written. */
   write(offset: number, bytes: Uint8Array): void {
     const fd = this.#writable();
     const end = checkOffset(checkOffset(offset) + bytes.length);
@@ -62,7 +63,7 @@ export class WorkspaceFile {
     this.#end = Math.max(this.#end, end);
   }
 
-  /** Opens the same file so that it can only be appended to, whoever else does at the same time. */
+  /** Opens the same file for appending, which is safe even if others append at the same time. */
   openForAppending(): WorkspaceAppender {
     const flags = constants.O_WRONLY | constants.O_APPEND;
     const path = fdPath(this.#writable());
@@ -74,7 +75,7 @@ export class WorkspaceFile {
     return ask(() => statFd(this.#fd.number));
   }
 
-  /** Cuts the file off, or lets it grow by zeros, which count as written. */
+  /** Truncates the file, or extends it with zeros, which count as written. */
   resize(size: number): void {
     const fd = this.#writable();
     const grows = checkOffset(size) - ask(() => fstatSync(fd)).size;
@@ -83,23 +84,23 @@ export class WorkspaceFile {
     this.#end = size;
   }
 
-  /** Waits until what was written is on the disk. */
+  /** Flushes data and metadata to the disk. */
   sync(): void {
     ask(() => fsyncSync(this.#fd.number));
   }
 
-  /** Waits until the bytes that were written are on the disk, whatever else is known of the file. */
+  /** Flushes data to the disk. */
   syncData(): void {
     ask(() => fdatasyncSync(this.#fd.number));
   }
 
-  /** One more holder, who closes it too. */
+  /** Adds a holder, which must close the file as well. */
   share(): this {
     this.#fd.share();
     return this;
   }
 
-  /** Closes it when every holder did. */
+  /** Releases one holder, and closes the file when the last one is released. */
   close(): void {
     this.#fd.release();
   }
@@ -125,7 +126,7 @@ export class WorkspaceAppender {
     this.#fd = fd;
   }
 
-  /** Writes all the bytes to where the file ends at that moment. */
+  /** Appends all bytes to the file. */
   write(bytes: Uint8Array): void {
     const fd = this.#fd.number;
     this.#root.budget.change(bytes.length);
@@ -137,7 +138,7 @@ export class WorkspaceAppender {
   }
 }
 
-/** @param offset `null` for a file that is appended to. */
+/** @param offset `null` to append. */
 function writeAll(fd: number, bytes: Uint8Array, offset: number | null): void {
   for (let done = 0; done < bytes.length; ) {
     const at = offset === null ? null : offset + done;

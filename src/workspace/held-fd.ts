@@ -2,15 +2,18 @@ import { closeSync } from "node:fs";
 import { WorkspaceError } from "./error.ts";
 import type { OpenHandles } from "./open-handles.ts";
 
-/** An open descriptor that is closed once, when its last holder lets go: its number may be another's then. */
+/**
+ * An open descriptor that is closed exactly once, when its last holder releases it: its number may be reused
+ * then.
+ */
 export class HeldFd {
   readonly #handles: OpenHandles;
   readonly #number: number;
   #holders = 1;
 
   /**
-   * @param open Opens it.
-   * @throws {WorkspaceError} `insufficient-memory` when too much is open; then `open` is not called.
+   * @param open Opens the descriptor.
+   * @throws {WorkspaceError} `insufficient-memory`, without calling `open`, if too many handles are open.
    */
   constructor(handles: OpenHandles, open: () => number) {
     handles.checkRoom();
@@ -19,25 +22,25 @@ export class HeldFd {
     handles.add(this);
   }
 
-  /** @throws {WorkspaceError} `bad-descriptor` when it is closed. */
+  /** @throws {WorkspaceError} `bad-descriptor` if the descriptor is closed. */
   get number(): number {
     if (this.#holders === 0) throw new WorkspaceError("bad-descriptor");
     return this.#number;
   }
 
-  /** Gives it one more holder. */
+  /** Adds a holder. */
   share(): void {
     if (this.#holders === 0) throw new WorkspaceError("bad-descriptor");
     this.#holders++;
   }
 
-  /** One holder lets go. */
+  /** Releases one holder, and closes the descriptor when the last one is released. */
   release(): void {
     if (this.#holders === 1) this.close();
     else if (this.#holders > 0) this.#holders--;
   }
 
-  /** Closes it under all its holders. */
+  /** Closes the descriptor, even if it has holders. */
   close(): void {
     if (this.#holders === 0) return;
     this.#holders = 0;

@@ -2,22 +2,23 @@ import type { WorkspaceDirectory } from "./directory.ts";
 import { WorkspaceError } from "./error.ts";
 import type { MountedDirectory } from "./workspace.ts";
 
-/** The longest path of a tool, in characters. */
+/** Maximum length of a tool's path in characters. */
 const MAX_PATH_CHARACTERS = 4_096;
 
-/** Where a tool's path begins. */
+/** A tool's path, resolved to a granted directory. */
 export interface Location {
   readonly directory: WorkspaceDirectory;
-  /** Relative to it, and still hostile: the walk along it decides where it leads. */
+  /** Relative to the directory, and still untrusted: it can contain `..` and lead through links. */
   readonly path: string;
 }
 
 /**
- * Finds the granted directory in which an absolute path of a tool lies: of several, the one that is seen deepest.
- * `..` is not resolved here, so that it never leads from one granted directory to another.
+ * Finds the granted directory for an absolute path of a tool; the most deeply mounted one if several match.
+ * `..` is not resolved, so it cannot lead from one granted directory to another.
  *
- * @param path Hostile.
- * @throws {WorkspaceError} when it is not absolute (`invalid`), too long, or in none of them (`not-permitted`).
+ * @param path An untrusted path.
+ * @throws {WorkspaceError} if the path is not absolute (`invalid`), too long (`name-too-long`), or outside
+ *   the granted directories (`not-permitted`).
  */
 export function locate(directories: readonly MountedDirectory[], path: string): Location {
   if (!path.startsWith("/")) throw new WorkspaceError("invalid");

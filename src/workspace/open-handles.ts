@@ -1,13 +1,15 @@
 import { WorkspaceError } from "./error.ts";
 
-/** How many files and directories a call has open at once, at the most. */
+/** Maximum number of files and directories that a call can have open at once. */
 export const MAX_OPEN = 128;
 
-/** What a call has open: a bounded number of files and directories, none of which outlives it. */
+/**
+ * The open files and directories of a call. Their number is bounded, and all are closed when the call ends.
+ */
 export class OpenHandles {
   readonly #open = new Set<{ close(): void }>();
 
-  /** @throws {WorkspaceError} `insufficient-memory` when {@link MAX_OPEN} are open. */
+  /** @throws {WorkspaceError} `insufficient-memory` if {@link MAX_OPEN} handles are open. */
   checkRoom(): void {
     if (this.#open.size >= MAX_OPEN) throw new WorkspaceError("insufficient-memory");
   }
@@ -20,7 +22,7 @@ export class OpenHandles {
     this.#open.delete(handle);
   }
 
-  /** Closes whatever is still open. */
+  /** Closes all open handles. */
   close(): void {
     for (const handle of this.#open) handle.close();
   }

@@ -7,29 +7,30 @@ import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
 import { PathWalk } from "./paths/walk.ts";
 import type { WorkspaceRoot } from "./root.ts";
 
-/** How a path is opened. What is left out is `false`. */
+/** How a path is opened. All options default to `false`. */
 export interface OpenOptions extends Partial<FileAccess> {
-  /** Creates a file where nothing is. */
+  /** Creates the file if it does not exist. */
   readonly create?: boolean;
-  /** With `create`: fails where something is. */
+  /** With `create`, fails if the path exists. */
   readonly exclusive?: boolean;
-  /** Cuts a file off at its beginning. Needs `write`. */
+  /** Truncates the file to zero bytes. Requires `write`. */
   readonly truncate?: boolean;
-  /** Fails where the path leads to anything but a directory. */
+  /** Fails unless the path leads to a directory. */
   readonly directory?: boolean;
-  /** Goes on where the path ends in a link; otherwise such a link cannot be opened. */
+  /** Follows a link at the end of the path. Otherwise, opening such a link fails. */
   readonly follow?: boolean;
 }
 
-/** How often something is tried anew that somebody else keeps creating and removing at the same time. */
+/** Maximum number of attempts to open a file that others keep creating and removing at the same time. */
 const MAX_TRIES = 8;
 
 /**
- * Opens what a path leads to: first as a place, which is looked at, then the contents of that place. So a FIFO or a
- * device is never opened, and a file is never cut off before it is known to be a plain one.
+ * Opens the file or directory at a path. It is first opened without its contents (`O_PATH`) and checked, and
+ * only then with its contents. FIFOs and devices are therefore never opened, and a file is not truncated
+ * before it is known to be a regular one.
  *
- * @param from The open directory in which the path begins.
- * @returns the file; of a directory, its descriptor.
+ * @param from The open directory that the path is relative to.
+ * @returns the file, or the descriptor of a directory.
  */
 export function openPath(
   root: WorkspaceRoot,
@@ -47,7 +48,7 @@ export function openPath(
   throw new WorkspaceError("busy");
 }
 
-/** @returns `undefined` when the file that was to be created is there by now. */
+/** @returns `undefined` if another process has created the file in the meantime. */
 function tryOpen(
   root: WorkspaceRoot,
   from: number,
@@ -77,7 +78,7 @@ function createFile(root: WorkspaceRoot, path: string, options: OpenOptions): Wo
   return fd === undefined ? undefined : fileOf(root, () => fd, options);
 }
 
-/** Opens the contents of a place: the very file or directory that was looked at, whatever has its name now. */
+/** Checks and opens an entry that was opened with `O_PATH`, regardless of what has its name now. */
 function openPlace(root: WorkspaceRoot, place: number, options: OpenOptions): WorkspaceFile | HeldFd {
   const { kind } = ask(() => statFd(place));
   if (kind === "directory") {
@@ -101,7 +102,10 @@ function fileOf(
   return new WorkspaceFile(root, new HeldFd(root.handles, () => ask(open)), { read, write });
 }
 
-/** Files that are opened never become this process's terminal, and opening them never waits. */
+/**
+ * Returns flags with which an opened file never becomes the controlling terminal, and opening it never
+ * blocks.
+ */
 function accessFlags({ read = false, write = false }: OpenOptions): number {
   const { O_RDONLY, O_WRONLY, O_RDWR, O_NONBLOCK, O_NOCTTY } = constants;
   return (write ? (read ? O_RDWR : O_WRONLY) : O_RDONLY) | O_NONBLOCK | O_NOCTTY;

@@ -7,19 +7,19 @@ import { HeldFd } from "./held-fd.ts";
 import type { OpenHandles } from "./open-handles.ts";
 import { DIRECTORY_FLAGS, fdPath } from "./paths/fd-path.ts";
 
-/** A granted directory cannot be used. `message` is for the operator: it names the directory. */
+/** A granted directory cannot be used. `message` is for operators, as it contains the directory's path. */
 export class DirectoryGrantError extends Error {
   override readonly name = "DirectoryGrantError";
 }
 
-/** A granted directory, open, and what the whole call may still do. */
+/** An open granted directory, with the handles and the budget of the whole call. */
 export class WorkspaceRoot {
   readonly isWritable: boolean;
   readonly fd: HeldFd;
   readonly handles: OpenHandles;
   readonly budget: ChangeBudget;
 
-  /** @throws {DirectoryGrantError} when it is not there, or not what the grant says. */
+  /** @throws {DirectoryGrantError} if the directory does not exist or cannot be granted. */
   constructor({ directory, write = false }: DirectoryGrant, handles: OpenHandles, budget: ChangeBudget) {
     this.isWritable = write;
     this.handles = handles;
@@ -27,15 +27,15 @@ export class WorkspaceRoot {
     this.fd = new HeldFd(handles, () => openGranted(directory));
   }
 
-  /** @throws {WorkspaceError} `read-only` when nothing in it may be changed. */
+  /** @throws {WorkspaceError} `read-only` if the grant does not allow writing. */
   checkWritable(): void {
     if (!this.isWritable) throw new WorkspaceError("read-only");
   }
 
   /**
-   * Checks that an open directory still is where it was found: somebody may have moved it out of the granted one.
+   * Checks that an open directory has not been moved out of the granted one.
    *
-   * @throws {WorkspaceError} `not-permitted` when it is elsewhere.
+   * @throws {WorkspaceError} `not-permitted` if it has been.
    */
   checkHolds(fd: number): void {
     if (fd === this.fd.number) return;
@@ -60,14 +60,17 @@ function openGranted(directory: string): number {
   throw new DirectoryGrantError(`the granted directory '${directory}' ${problem}`);
 }
 
-/** A link on the way could have been put there by whoever may write above: a grant names the directory itself. */
+/**
+ * Paths through links are refused, since anyone who can write to a parent directory may have created the
+ * link.
+ */
 function problemWith(fd: number, directory: string): string | undefined {
   const path = ask(() => readlinkSync(fdPath(fd)));
   if (path !== directory) return `is reached through a link: grant '${path}' instead`;
   return isOfKernel(fd) ? "shows the kernel, not files" : undefined;
 }
 
-/** Where an open directory is now, each byte as a character. */
+/** Returns the current path of an open directory, with each byte as a character. */
 function realPath(fd: number): string {
   return ask(() => readlinkSync(fdPath(fd), { encoding: "latin1" }));
 }

@@ -4,17 +4,17 @@ import { WorkspaceDirectory } from "./directory.ts";
 import { OpenHandles } from "./open-handles.ts";
 import { WorkspaceRoot } from "./root.ts";
 
-/** A granted directory, as a tool finds it. */
+/** A granted directory, as a tool sees it. */
 export interface MountedDirectory {
-  /** Where the tool sees it: an absolute path. */
+  /** Absolute path at which the tool sees the directory. */
   readonly at: string;
-  /** Open as long as the workspace is. */
+  /** Open until the workspace is disposed. */
   readonly directory: WorkspaceDirectory;
 }
 
 /**
- * The directories of one call's grant, and whatever the call has open in them. Everything is synchronous: it is
- * for a thread whose guest waits.
+ * The granted directories of a call, with its open files. All operations are synchronous, for use in a thread
+ * in which the guest waits for them.
  */
 export class Workspace implements Disposable {
   readonly directories: readonly MountedDirectory[];
@@ -22,8 +22,8 @@ export class Workspace implements Disposable {
   readonly #budget: ChangeBudget;
 
   /**
-   * @param fileBytes The limit of that name.
-   * @throws {DirectoryGrantError} when a granted directory cannot be used.
+   * @param fileBytes The limit `fileBytes` of the call.
+   * @throws {DirectoryGrantError} if a granted directory cannot be used.
    */
   constructor(grants: readonly DirectoryGrant[], fileBytes: number) {
     this.#budget = new ChangeBudget(fileBytes);
@@ -38,7 +38,7 @@ export class Workspace implements Disposable {
     }
   }
 
-  /** Bytes by which files grew or were written over. */
+  /** Bytes that were written, including zeros by which files grew. */
   get writtenBytes(): number {
     return this.#budget.writtenBytes;
   }
@@ -48,12 +48,12 @@ export class Workspace implements Disposable {
     return this.#budget.hasChanged;
   }
 
-  /** Another call begins, which may change as much again. What is open stays open. */
+  /** Resets the counts of changes for the next call. Open handles stay open. */
   refill(): void {
     this.#budget.refill();
   }
 
-  /** Closes whatever is open. */
+  /** Closes all open handles. */
   [Symbol.dispose](): void {
     this.#handles.close();
   }
@@ -62,7 +62,7 @@ export class Workspace implements Disposable {
 /**
  * Checks that granted directories can be used, before anything runs.
  *
- * @throws {DirectoryGrantError} when one cannot.
+ * @throws {DirectoryGrantError} if one of them cannot be used.
  */
 export function checkDirectories(grants: readonly DirectoryGrant[]): void {
   if (grants.length > 0) new Workspace(grants, 0)[Symbol.dispose]();

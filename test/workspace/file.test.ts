@@ -119,7 +119,7 @@ describe.runIf(isHere)("what a call uses", () => {
       "there is no such file or directory",
       "it is outside of the granted directories, or no plain file",
     ]);
-    // The superuser may read everything.
+    // The superuser may read every file.
     if (process.getuid?.() !== 0) expect(codeOf(() => readText(directory, "ok.txt"))).toBe("access");
   });
 });

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 
 /**
- * The other side of a race, in a thread of its own: for ever, it puts links to the outside in the place of a
- * directory (`d`) and of files (`f`, `h`), and moves a directory about under whoever has it open (`x/y`).
+ * The attacker of a race, in its own thread. In an endless loop, it replaces a directory (`d`) and files
+ * (`f`, `h`) by links to the outside, and moves a directory that may be open (`x/y`).
  */
 const { root, outside } = workerData as { readonly root: string; readonly outside: string };
 const at = (name: string): string => join(root, name);
@@ -30,7 +30,7 @@ for (;;) {
   tryTo(() => renameSync(at("y"), at("x/y")));
 }
 
-/** The other side may have been faster. */
+/** Ignores errors, since the other thread may have been faster. */
 function tryTo(act: () => void): void {
   try {
     act();

@@ -10,7 +10,7 @@ import { Workspace } from "../../src/workspace/workspace.ts";
 
 const MIB = 1_024 * 1_024;
 
-/** A directory to grant, `root`, and beside it one that nobody granted, `outside`, with a canary. */
+/** A directory to grant, `root`, and a directory beside it that is not granted, `outside`, with a canary. */
 export class GrantedTree implements Disposable {
   readonly base: string = mkdtempSync(join(tmpdir(), "sandgate-workspace-"));
   readonly root: string = join(this.base, "root");
@@ -25,7 +25,7 @@ export class GrantedTree implements Disposable {
     writeFileSync(join(this.outside, "secret.txt"), "CANARY");
   }
 
-  /** Opens `root`, for writing too unless said otherwise. */
+  /** Opens `root`, by default also for writing. */
   open(grant: Partial<DirectoryGrant> = {}, fileBytes: number = MIB): [WorkspaceDirectory, Workspace] {
     const workspace = new Workspace([{ directory: this.root, write: true, ...grant }], fileBytes);
     this.#opened.push(workspace);
@@ -72,7 +72,7 @@ export function readText(directory: WorkspaceDirectory, path: string): string {
   return text;
 }
 
-/** Makes a file hold a text. */
+/** Replaces the contents of a file by a text. */
 export function writeText(directory: WorkspaceDirectory, path: string, text: string): void {
   const file = openFile(directory, path, { write: true, create: true, truncate: true, follow: true });
   try {
@@ -82,7 +82,7 @@ export function writeText(directory: WorkspaceDirectory, path: string, text: str
   }
 }
 
-/** The names in a directory. */
+/** Returns the names in a directory, sorted. */
 export function listNames(directory: WorkspaceDirectory, path: string): string[] {
   const opened = openDirectory(directory, path);
   const listing = opened.list();
@@ -98,7 +98,7 @@ export function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString();
 }
 
-/** Why something failed: the code, or that it did not. */
+/** Returns the code of the error that `act` throws, or `{ returned }` if it does not throw. */
 export function codeOf(act: () => unknown): unknown {
   try {
     return { returned: act() };
@@ -108,7 +108,7 @@ export function codeOf(act: () => unknown): unknown {
   }
 }
 
-/** Everything that a path can be asked for. */
+/** All operations on a path. */
 export const ATTEMPTS: readonly (readonly [
   name: string,
   attempt: (directory: WorkspaceDirectory, path: string) => unknown,

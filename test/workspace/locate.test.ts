@@ -7,7 +7,7 @@ const tree = new GrantedTree();
 afterAll(() => tree[Symbol.dispose]());
 const [directory] = tree.open();
 
-/** The same directory, seen in several places. */
+/** The same directory, mounted at several paths. */
 function mountedAt(...places: readonly string[]): readonly MountedDirectory[] {
   return places.map((at) => ({ at, directory }));
 }

@@ -14,22 +14,23 @@ import {
   writeText,
 } from "./granted-tree.ts";
 
-/** What became of a race. */
+/** The result of a race. */
 export interface RaceCounts {
   readonly operations: number;
-  /** Those that did what they were to do. */
+  /** Operations that succeeded. */
   readonly good: number;
-  /** Those that saw or changed anything outside. */
+  /** Operations that read or changed something outside. */
   readonly outside: number;
 }
 
-/** Of another length than what is inside: to be known by its size too. */
+/** Longer than the files inside, which makes it recognisable by its size. */
 const CANARY = "CANARY OUTSIDE";
 
 /**
- * Uses a granted directory while another thread renames in it and puts links to the outside there.
+ * Uses a granted directory while another thread renames its entries and replaces them by links to the
+ * outside.
  *
- * @param goesOn Asked between rounds, with the number of operations so far.
+ * @param goesOn Called before each round, with the number of operations so far. Returns whether to continue.
  */
 export async function race(goesOn: (operations: number) => boolean): Promise<RaceCounts> {
   using tree = new GrantedTree();
@@ -59,7 +60,7 @@ export async function race(goesOn: (operations: number) => boolean): Promise<Rac
   }
 }
 
-/** Does everything once that may go wrong. Each operation returns what it saw, as text. */
+/** Runs each operation once. An operation returns what it read, as text. */
 function runRound(
   directory: WorkspaceDirectory,
   counts: { -readonly [Name in keyof RaceCounts]: number },
@@ -90,7 +91,7 @@ function runRound(
   }
 }
 
-/** Opens a directory, and uses it when something else may have its name. */
+/** Opens a directory, and uses it while something else may have its name. */
 function throughHeld(directory: WorkspaceDirectory, path: string): string {
   const held = openDirectory(directory, path);
   try {

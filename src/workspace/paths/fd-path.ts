@@ -1,30 +1,36 @@
 import { constants, existsSync } from "node:fs";
 
 /**
- * Opens a place without its contents: nothing is read, and no FIFO or device notices (`open(2)`). Node.js does not
- * name it; it is the same on every Linux that Node.js runs on.
+ * Opens an entry without its contents, which does not affect FIFOs and devices (see `open(2)`). Node.js has
+ * no constant for this flag; its value is the same on all Linux platforms of Node.js.
  */
 export const O_PATH = 0o10000000;
 
-/** A directory, and no link to one. */
+/** Flags to open a directory, and fail for a link to one. */
 export const DIRECTORY_FLAGS: number = O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** Whatever a name stands for; of a link, the link itself. */
+/** Flags to open an entry of any kind, without following a link. */
 export const ENTRY_FLAGS: number = O_PATH | constants.O_NOFOLLOW;
 
 const isSupported = process.platform === "linux" && existsSync("/proc/self/fd");
 
-/** Whether directories can be granted here: on Linux with `/proc`, where an open directory has a path of its own. */
+/** Whether directories can be granted: only on Linux with `/proc`, where open directories have paths. */
 export function workspaceIsSupported(): boolean {
   return isSupported;
 }
 
-/** What an open descriptor stands for, wherever it was moved in the meantime (`proc_pid_fd(5)`). */
+/**
+ * Returns a path to the file of an open descriptor, which stays valid if the file is moved
+ * (`proc_pid_fd(5)`).
+ */
 export function fdPath(fd: number): string {
   return `/proc/self/fd/${fd}`;
 }
 
-/** A name in an open directory: what `openat(2)` and its kin would be told. `name` must be one checked name. */
+/**
+ * Returns a path to an entry of an open directory, as an alternative to `openat(2)`. `name` must be a single
+ * name.
+ */
 export function entryPath(directory: number, name: string): string {
   return `/proc/self/fd/${directory}/${name}`;
 }

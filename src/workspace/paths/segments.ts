@@ -1,20 +1,24 @@
 import { WorkspaceError } from "../error.ts";
 
-/** The longest path, in UTF-8 bytes (`PATH_MAX` without the last NUL). */
+/** Maximum length of a path in UTF-8 bytes (`PATH_MAX` without the final NUL). */
 const MAX_PATH_BYTES = 4_095;
 
-/** The longest name, in UTF-8 bytes (`NAME_MAX`). */
+/** Maximum length of a name in UTF-8 bytes (`NAME_MAX`). */
 const MAX_NAME_BYTES = 255;
 
-/** Characters that no name here has. A backslash is one on Linux, and a separator to whoever reads it elsewhere. */
+/**
+ * Characters that names must not contain. Linux allows backslashes, but other systems read them as
+ * separators.
+ */
 const NEVER_IN_NAMES = /[\0\\]/;
 
 /**
- * Takes a relative path apart. `..` and `.` stay as they are: only the way itself tells where they lead. A path
- * that ends in `/` ends with `.`: it must lead to a directory.
+ * Splits a relative path into segments. `..` and `.` are kept, since links decide where they lead. For a path
+ * with a trailing `/`, which must lead to a directory, the last segment is `.`.
  *
- * @param path Hostile.
- * @throws {WorkspaceError} when it is absolute (`not-permitted`), empty (`no-entry`), too long, or no text.
+ * @param path An untrusted path.
+ * @throws {WorkspaceError} if the path is absolute (`not-permitted`), empty (`no-entry`) or too long
+ *   (`name-too-long`), or contains invalid characters (`illegal-byte-sequence`).
  */
 export function pathSegments(path: string): string[] {
   if (path === "") throw new WorkspaceError("no-entry");
@@ -31,7 +35,7 @@ export function pathSegments(path: string): string[] {
   return segments;
 }
 
-/** Whether a name that was found in a directory is one that a path can hold. */
+/** Whether a path can contain a name that was found in a directory. */
 export function isReachable(name: string): boolean {
   return !NEVER_IN_NAMES.test(name);
 }

@@ -4,42 +4,45 @@ import { ask, syscallUnless, WorkspaceError } from "../error.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath, O_PATH } from "./fd-path.ts";
 import { pathSegments } from "./segments.ts";
 
-/** How far below its beginning a path may lead: each level holds a descriptor. */
+/** Maximum depth of a path below its start. Each level holds an open descriptor. */
 const MAX_DEPTH = 128;
 
-/** How many links one path may lead through, as on Linux itself (`path_resolution(7)`). */
+/** Maximum number of links that a path can lead through, as on Linux (`path_resolution(7)`). */
 const MAX_LINKS = 40;
 
 /**
- * A way through directories, one name at a time. The kernel is only ever asked for one name in a directory that is
- * held open, and never follows a link: links are read and walked like the rest of the path. `..` goes back to the
- * directory that the way came from, which is held as well. So no way leaves the directory where it begins,
- * whatever is renamed or replaced by a link in the meantime. An absolute link is refused, and so are the magic
- * ones of `/proc`, which read as absolute paths or as names that do not exist.
+ * Resolves a path one name at a time. Each system call uses a single name in a directory that is held open,
+ * and never follows a link: links are read, and their targets are walked like the rest of the path. `..`
+ * returns to the previous directory, which is held open as well. The walk therefore never leaves its start
+ * directory, even if entries are renamed or replaced by links in the meantime. Absolute links are refused,
+ * and so are the magic links of `/proc`, whose targets are absolute paths or names that do not exist.
  */
 export class PathWalk implements Disposable {
   readonly #from: number;
-  /** The directories below the beginning, down to where the way is now. */
+  /** The open directories below the start, down to the current one. */
   readonly #held: number[] = [];
-  /** What is left of the path, last name first. */
+  /** The remaining segments of the path, in reverse order. */
   readonly #left: string[];
   #links = 0;
 
   /**
-   * @param from The open directory in which it begins, and which it never leaves.
-   * @param path Relative; hostile.
+   * @param from The open start directory, which the walk never leaves.
+   * @param path An untrusted relative path.
    */
   constructor(from: number, path: string) {
     this.#from = from;
     this.#left = pathSegments(path).reverse();
   }
 
-  /** The open directory where the way is now. It belongs to the walk. */
+  /** The current directory. The walk closes it. */
   get directory(): number {
     return this.#held.at(-1) ?? this.#from;
   }
 
-  /** Goes to the directory in which the path's last name is, and returns that; `undefined` if it ends in none. */
+  /**
+   * Walks to the directory of the path's last name, and returns the name; `undefined` if the path ends in
+   * none.
+   */
   toLastName(): string | undefined {
     for (;;) {
       const segment = this.#left.pop();
@@ -53,11 +56,11 @@ export class PathWalk implements Disposable {
   }
 
   /**
-   * Opens what the path leads to, as a place (`O_PATH`): to be looked at before its contents are opened. It
-   * belongs to the caller.
+   * Opens the entry at the path without its contents (`O_PATH`), to be checked before they are opened. The
+   * caller must close it.
    *
-   * @param follow Whether the walk goes on where the path leads to a link; otherwise the link itself is opened.
-   * @returns the last name where there is nothing of that name in {@link directory}.
+   * @param follow Whether to follow a link at the end of the path. Otherwise, the link itself is opened.
+   * @returns the descriptor, or the last name if {@link directory} has no such entry.
    */
   open(follow: boolean): number | { readonly missing: string } {
     for (;;) {
@@ -68,7 +71,7 @@ export class PathWalk implements Disposable {
       if (fd === undefined) return { missing: name };
       if (!follow || !isLink(fd)) return fd;
       closeSync(fd);
-      // No link any more: it was replaced in between, and whatever is there now was not looked at.
+      // The link was replaced in the meantime, by an entry that has not been checked.
       if (!this.#follow(name)) throw new WorkspaceError("busy");
     }
   }
@@ -82,13 +85,13 @@ export class PathWalk implements Disposable {
   #goDown(name: string): void {
     if (this.#held.length >= MAX_DEPTH) throw new WorkspaceError("name-too-long");
     const path = entryPath(this.directory, name);
-    // A link is no directory, nor is a file.
+    // These codes mean a link or a file.
     const fd = syscallUnless(["not-directory", "loop"], () => openSync(path, DIRECTORY_FLAGS));
     if (fd !== undefined) this.#held.push(fd);
     else if (!this.#follow(name)) throw new WorkspaceError("not-directory");
   }
 
-  /** Puts what a link says in its place; `false` when it is none (any more). */
+  /** Replaces a link by the segments of its target. Returns `false` if it is not a link, or no longer. */
   #follow(name: string): boolean {
     const target = readLink(this.directory, name);
     if (target === undefined) return false;
@@ -106,7 +109,7 @@ function isLink(fd: number): boolean {
   return fstatSync(fd).isSymbolicLink();
 }
 
-/** What a link says; `undefined` when it is none. */
+/** Returns the target of a link; `undefined` if the entry is not a link. */
 export function readLink(directory: number, name: string): string | undefined {
   const target = syscallUnless(["invalid"], () =>
     readlinkSync(entryPath(directory, name), { encoding: "buffer" }),

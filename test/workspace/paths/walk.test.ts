@@ -55,7 +55,7 @@ describe.runIf(isHere)("a path", () => {
     symlinkSync("../outside", join(tree.root, "d"));
     const [directory] = tree.open();
     const results = ["l", "dangling", "d"].map((path) => codeOf(() => attempt(directory, path)));
-    // The link itself is an entry like others.
+    // These operate on the link itself.
     const actsOnLink = name === "remove" || name.startsWith("rename");
     if (!actsOnLink) expect(results.filter((code) => typeof code !== "string")).toEqual([]);
     tree.expectUntouchedOutside();
