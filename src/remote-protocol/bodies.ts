@@ -7,20 +7,20 @@ import type { DispatchRequest, RemoteExecution, RemoteGrant, RemoteResult, Remot
 import type { ProblemBody } from "./problems.ts";
 import { type ShapeName, shapeProblem } from "./shapes.ts";
 
-/** A body is not what the protocol says. The message says what is wrong, and repeats nothing of the body. */
+/** A body violates the protocol. The message describes the problem without repeating any of the body. */
 export class BodyError extends Error {
   override readonly name = "BodyError";
 }
 
-/** A call as its caller knows it. */
+/** A call, as its caller has it. */
 export interface WrittenCall {
   readonly id: string;
   readonly name: string;
-  /** The arguments as canonical JSON text (RFC 8785), which need not be written twice. */
+  /** The arguments as canonical JSON text (RFC 8785), which the caller has already. */
   readonly argumentsText: string;
 }
 
-/** Writes the body of a dispatch. */
+/** Writes the body of a dispatch request. */
 export function writeDispatchRequest(
   call: WrittenCall,
   session: string,
@@ -33,9 +33,9 @@ export function writeDispatchRequest(
 }
 
 /**
- * Reads the body of a dispatch, as an executor does. Frozen.
+ * Reads the body of a dispatch request in an executor.
  *
- * @throws {BodyError}
+ * @throws {BodyError} if it is not valid.
  */
 export function readDispatchRequest(text: string): DispatchRequest {
   const parsed = parseJson(text);
@@ -59,25 +59,26 @@ export function readDispatchRequest(text: string): DispatchRequest {
 }
 
 /**
- * Reads an execution, as a caller does: also the data of the event `execution`. Deeply frozen.
+ * Reads an execution in a client: a response body, or the data of an `execution` event. Deeply frozen.
  *
- * @throws {BodyError}
+ * @throws {BodyError} if it is not valid.
  */
 export function readExecution(text: string): RemoteExecution {
   return consistent(readShaped<RemoteExecution>("Execution", text));
 }
 
 /**
- * Reads the execution of a call, as {@link readExecution} does, and nothing of it that its caller knows already.
+ * Reads the execution of a known call. Like {@link readExecution}, but skips the members that repeat the
+ * call.
  *
- * @returns `undefined` when it is of another call.
- * @throws {BodyError}
+ * @returns `undefined` if the execution belongs to another call.
+ * @throws {BodyError} if it is not valid.
  */
 export function readResultOf(
   { id, name, argumentsText }: WrittenCall,
   text: string,
 ): RemoteResult | undefined {
-  // What was sent in this order mostly comes back in it.
+  // Executors usually write the members in this order.
   const known = `{"callId":${JSON.stringify(id)},"toolName":${JSON.stringify(name)},"arguments":${argumentsText},`;
   if (text.startsWith(known)) {
     return consistent(readShaped<RemoteResult>("ExecutionResult", `{${text.slice(known.length)}`));
@@ -93,9 +94,9 @@ function consistent<Result extends RemoteResult>(result: Result): Result {
 }
 
 /**
- * Reads what a problem's answer says. Deeply frozen.
+ * Reads the body of a problem. Deeply frozen.
  *
- * @throws {BodyError}
+ * @throws {BodyError} if it is not valid.
  */
 export function readProblem(text: string): ProblemBody {
   return readShaped("Problem", text);
@@ -104,16 +105,16 @@ export function readProblem(text: string): ProblemBody {
 /**
  * Reads a list of tools. Deeply frozen.
  *
- * @throws {BodyError}
+ * @throws {BodyError} if it is not valid.
  */
 export function readTools(text: string): RemoteTools {
   return readShaped("Tools", text);
 }
 
 /**
- * Reads a body of a shape. Deeply frozen.
+ * Reads a body, and checks its shape. Deeply frozen.
  *
- * @throws {BodyError}
+ * @throws {BodyError} if it is not valid JSON, or does not have the shape.
  */
 export function readShaped<Body>(name: ShapeName, text: string): Body {
   try {

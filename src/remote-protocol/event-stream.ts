@@ -1,23 +1,25 @@
-/** What a stream of one call tells: any number of `output` and `log`, and at last `execution` or `problem`. */
+/**
+ * The events in the stream of a call: any number of `output` and `log`, and a final `execution` or `problem`.
+ */
 export type StreamEventName = "output" | "log" | "execution" | "problem";
 
-/** One event of a stream; `data` is JSON text, of the shape that the name says. */
+/** An event of a stream. `data` is JSON text with the shape of the event's name. */
 export interface StreamEvent {
   readonly event: string;
   readonly data: string;
 }
 
-/** Writes one event (WHATWG HTML, section 9.2). JSON text has no line ends outside its strings, and none within. */
+/** Writes an event (WHATWG HTML, section 9.2). `data` must be JSON text without line breaks. */
 export function writeStreamEvent(event: StreamEventName, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`;
 }
 
-/** An event is longer than its budget. */
+/** An event exceeds the maximum length of a {@link StreamReader}. */
 export class EventTooLongError extends Error {
   override readonly name = "EventTooLongError";
 }
 
-/** Reads a stream of events as its text comes, and never holds more than one event of it. */
+/** Reads a stream of events incrementally. It buffers at most one event. */
 export class StreamReader {
   readonly #maxLength: number;
   #pending = "";
@@ -26,19 +28,19 @@ export class StreamReader {
   #length = 0;
   #endsInReturn = false;
 
-  /** @param maxLength The longest event, in UTF-16 code units. */
+  /** @param maxLength Maximum length of an event in UTF-16 code units. */
   constructor(maxLength: number) {
     this.#maxLength = maxLength;
   }
 
   /**
-   * Takes a piece of the stream's text, decoded as UTF-8; returns the events that it completes.
+   * Reads the next piece of the stream's text, and returns the events that it completes.
    *
-   * @throws {EventTooLongError}
+   * @throws {EventTooLongError} if an event is too long.
    */
   push(text: string): readonly StreamEvent[] {
     const events: StreamEvent[] = [];
-    // A return at the end of one piece and a line feed at the start of the next are one line end.
+    // A carriage return at the end of one piece and a line feed at the start of the next are one line break.
     const piece = this.#endsInReturn && text.startsWith("\n") ? text.slice(1) : text;
     if (text !== "") this.#endsInReturn = text.endsWith("\r");
     let start = 0;

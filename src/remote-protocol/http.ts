@@ -1,21 +1,23 @@
-/** Where an executor takes calls: `POST`. */
+/** `POST`: dispatches a call. */
 export const DISPATCH_PATH = "/v1/dispatch";
-/** Where it tells its tools: `GET`. */
+/** `GET`: lists the tools. */
 export const TOOLS_PATH = "/v1/tools";
-/** Whether the process is alive: `GET`, 200. Takes no credentials. */
+/** `GET`, without credentials: responds with 200 while the process is alive. */
 export const HEALTH_PATH = "/healthz";
-/** Whether it takes calls: `GET`, 200 or 503. Takes no credentials. */
+/** `GET`, without credentials: responds with 200 if the executor accepts calls, and otherwise with 503. */
 export const READY_PATH = "/readyz";
-/** Prometheus text (version 0.0.4): `GET`. */
+/** `GET`: metrics as Prometheus text (version 0.0.4). */
 export const METRICS_PATH = "/metrics";
 
-/** Of every body but streams and metrics; UTF-8. */
+/** The media type of all bodies except streams and metrics. They are encoded as UTF-8. */
 export const JSON_MEDIA_TYPE = "application/json";
-/** What `accept` asks for to get output chunks as they come, with the execution last. */
+/**
+ * The media type in `accept` with which a client requests a stream of output chunks, with a final execution.
+ */
 export const STREAM_MEDIA_TYPE = "text/event-stream";
 
-/** On an answer that was given before, to an earlier request of the same call: `true`. */
+/** The header that is `true` on a response with the execution of an earlier request for the same call. */
 export const REPLAYED_HEADER = "idempotency-replayed";
 
-/** The largest body of a request, in bytes, unless the executor is told otherwise. */
+/** Default of the maximum size of a request's body, in bytes. */
 export const MAX_REQUEST_BYTES: number = 4 * 1_024 * 1_024;

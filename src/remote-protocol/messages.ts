@@ -3,33 +3,36 @@ import type { Capabilities } from "../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../policy/grant/limits.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 
-/** The body of `POST /v1/dispatch`: one call, and the most that it may have. */
+/** The body of `POST /v1/dispatch`: a call, with an upper bound for its grant. */
 export interface DispatchRequest {
   readonly call: {
-    /** At most 1,024 characters. With the session it names the call: see {@link DispatchRequest.session}. */
+    /**
+     * At most 1,024 characters. Together with the session, it identifies the call: see {@link
+     * DispatchRequest.session}.
+     */
     readonly id: string;
     readonly name: string;
-    /** The value, or JSON text. */
+    /** The arguments, as a JSON value or as JSON text. */
     readonly arguments: JsonValue;
   };
   /**
-   * The conversation, at most 1,024 characters. A call of the same session, id, name and arguments is the same
-   * call: it runs once.
+   * Identifies the conversation, with at most 1,024 characters. Requests with the same session, call id, name
+   * and arguments are the same call, which runs only once.
    */
   readonly session: string;
-  /** The caller's grant: an upper bound, under which the executor's own policy decides. */
+  /** The caller's grant: an upper bound for what the executor's own policy grants. */
   readonly grant: RemoteGrant;
-  /** How long the caller waits for its answer, in ms. Default: as long as it takes. */
+  /** Milliseconds that the caller waits for the response. Default: unlimited. */
   readonly timeoutMs?: number;
 }
 
-/** What a caller lets a remote call have. Every limit is required: one that cannot be enforced refuses the call. */
+/** The grant of a remote call. If a limit cannot be enforced, the call fails with `limit_unenforceable`. */
 export interface RemoteGrant {
   readonly limits: ResourceLimits;
   readonly capabilities: Capabilities;
 }
 
-/** The answer: the executor's `ToolExecution` as it crosses the wire. */
+/** The body of a successful response: the executor's `ToolExecution` as JSON. */
 export interface RemoteExecution {
   readonly callId: string;
   readonly toolName: string;
@@ -42,20 +45,22 @@ export interface RemoteExecution {
   readonly metadata?: JsonObject;
   readonly receipt: {
     readonly enforced: ResourceLimits;
-    /** Figures by name; an executor may tell more than this version knows. */
+    /** Figures by name. Later versions may have more of them. */
     readonly used: { readonly wallTimeMs: number; readonly [figure: string]: JsonValue | undefined };
   };
 }
 
-/** What an execution tells beside which call it is of. */
+/** An execution without the members that repeat the call. */
 export type RemoteResult = Omit<RemoteExecution, "callId" | "toolName" | "arguments">;
 
-/** Why a remote call failed: an `ErrorCode`, the text for the model, and what the failure left behind. */
+/**
+ * Why a remote call failed: an `ErrorCode`, a text for the model, and the effect that the call may have had.
+ */
 export interface RemoteError {
   readonly code: string;
   readonly message: string;
   readonly effect: "none" | "committed" | "unknown";
-  /** With the code `limit_exceeded`: which one, where the executor tells. */
+  /** With `limit_exceeded`: the limit, if the executor reports it. */
   readonly limit?: LimitName;
 }
 

@@ -1,6 +1,6 @@
 import { JSON_MEDIA_TYPE } from "./http.ts";
 
-/** Why an executor answers with no execution. */
+/** Why an executor responds without an execution. */
 export type ProblemCode =
   | "bad_request"
   | "unauthenticated"
@@ -22,13 +22,13 @@ export type ProblemCode =
   | "draining"
   | "deadline_passed";
 
-/** What is true of every problem of a code. */
+/** The properties of all problems with one code. */
 export interface ProblemKind {
-  /** Each code has its own. */
+  /** The status of the response, which is different for each code. */
   readonly status: number;
-  /** What the request may have left behind: all but two are refused before anything runs. */
+  /** The effect that the request may have had: `none` if it is refused before anything runs. */
   readonly effect: "none" | "unknown";
-  /** Whether the same call may be taken elsewhere, or here a little later. */
+  /** Whether the client may retry the call, here after a delay or with another executor. */
   readonly retry: boolean;
 }
 
@@ -38,57 +38,68 @@ const afterwards = (status: number): ProblemKind => ({ status, effect: "unknown"
 
 /** Every {@link ProblemCode}. */
 export const PROBLEMS: Readonly<Record<ProblemCode, ProblemKind>> = Object.freeze({
-  /** The body is no JSON, or not of the shape; or the header `host` is not one host. */
+  /**
+   * The body is not valid JSON or does not match the schema, or the `host` header is missing or not a single
+   * host.
+   */
   bad_request: refusal(400),
-  /** Neither signature nor bearer token, or one that cannot be read, or a wrong token. */
+  /** The signature or bearer token is missing or malformed, or the token is wrong. */
   unauthenticated: refusal(401),
-  /** The signature names a key that the executor does not have. */
+  /** The executor does not have the key of the signature. */
   unknown_key: refusal(403),
   not_found: refusal(404),
   method_not_allowed: refusal(405),
   not_acceptable: refusal(406),
-  /** The session had a call of this id with another name or other arguments. */
+  /** The session already had a call with this id, but with another name or other arguments. */
   call_id_conflict: refusal(409),
-  /** The call ran before, and its execution is no longer kept: it does not run twice. */
+  /** The call already ran, and its execution is no longer kept. It does not run again. */
   result_forgotten: afterwards(410),
-  /** A body without `content-length`. */
+  /** The request has a body but no `content-length`. */
   length_required: refusal(411),
-  /** The signature's time is over, too long, or not yet come. */
+  /**
+   * The signature has expired, is valid for too long, or was created in the future or before the executor
+   * started.
+   */
   expired: refusal(412),
   too_large: refusal(413),
   unsupported_media_type: refusal(415),
-  /** `host` is no name of this executor, or there is an `origin`: a browser was led here. */
+  /**
+   * `host` is not a name of this executor, or the request has an `origin`, which means that a web page sent
+   * it.
+   */
   misdirected: refusal(421),
-  /** Signature or digest do not belong to this request. */
+  /** The signature or the digest does not match the request. */
   altered: refusal(422),
-  /** The signature's nonce was seen before. */
+  /** The signature's nonce was already used. */
   replayed: refusal(425),
-  /** Too many calls in flight and waiting. `retry-after` says when to come again, in seconds. */
+  /** Too many calls are running and waiting. `retry-after` has the seconds to wait. */
   overloaded: notNow(429),
-  /** A defect of the executor. */
+  /** The executor failed unexpectedly. */
   internal_error: afterwards(500),
-  /** The executor is about to end. */
+  /** The executor is shutting down. */
   draining: notNow(503),
-  /** The caller's time was over before the call's turn came. */
+  /** The caller's timeout expired before the call started. */
   deadline_passed: refusal(504),
 });
 
-/** The body of every answer without an execution. */
+/** The body of every response without an execution. */
 export interface ProblemBody {
   readonly error: {
     readonly code: ProblemCode;
-    /** One line that says what to do. */
+    /** One line for the caller. */
     readonly message: string;
-    /** `none`: refused before anything ran. */
+    /** The effect that the call may have had: `none` if it was refused before anything ran. */
     readonly effect: "none" | "unknown";
   };
 }
 
-/** A request that gets a problem for an answer. The message is for the caller: nothing of this machine in it. */
+/**
+ * A problem to respond with. The message is for the caller, and must not contain anything about this machine.
+ */
 export class RemoteProblem extends Error {
   override readonly name = "RemoteProblem";
   readonly code: ProblemCode;
-  /** Seconds to wait; with `overloaded` and `draining`. */
+  /** Seconds to wait, with `overloaded` and `draining`. */
   readonly retryAfter: number | undefined;
 
   constructor(code: ProblemCode, message: string, retryAfter?: number) {
@@ -101,13 +112,13 @@ export class RemoteProblem extends Error {
     return PROBLEMS[this.code];
   }
 
-  /** The body that tells of it. */
+  /** Returns the body of the response. */
   toJSON(): ProblemBody {
     const { code, message } = this;
     return { error: { code, message, effect: this.kind.effect } };
   }
 
-  /** Its headers, without the body's length. */
+  /** The headers of the response, without `content-length`. */
   get headers(): Readonly<Record<string, string>> {
     return {
       "content-type": JSON_MEDIA_TYPE,

@@ -19,7 +19,7 @@ const LIMIT: JsonObject = { type: "integer", minimum: 1, maximum: Number.MAX_SAF
 /** `ResourceLimits`. */
 const LIMITS: JsonObject = closed(Object.fromEntries(LIMIT_NAMES.map((name) => [name, LIMIT])), LIMIT_NAMES);
 
-/** What an execution tells beside which call it is of. */
+/** The members of an execution that do not repeat the call. */
 const RESULT: JsonObject = {
   success: { type: "boolean" },
   output: {},
@@ -43,8 +43,8 @@ const RESULT: JsonObject = {
 const OPTIONAL_RESULTS = ["error", "metadata"];
 
 /**
- * JSON schemas (draft 2020-12) of the bodies. `docs/openapi.yaml` has the same ones, and a test holds them
- * together. What a capability holds is for `checkCapabilities` to say.
+ * JSON schemas (draft 2020-12) of the bodies. A test checks that they are the same as in `docs/openapi.yaml`.
+ * The values of capabilities are checked by `checkCapabilities`.
  */
 export const SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freeze({
   DispatchRequest: closed(
@@ -77,10 +77,10 @@ export const SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freeze({
   }),
 });
 
-/** The name of a body's shape, in `docs/openapi.yaml` too. */
+/** The name of a body's shape, which `docs/openapi.yaml` uses as well. */
 type BodyName = "DispatchRequest" | "Execution" | "Output" | "Log" | "Problem" | "Tools";
 
-/** The name of one shape: of a body, or of the part of an execution that is read where the rest is known. */
+/** The name of a shape: of a body, or of an execution without the members that repeat the call. */
 export type ShapeName = BodyName | "ExecutionResult";
 
 const validators = new Map<ShapeName, ValidateFunction>();
@@ -89,11 +89,13 @@ function schemaOf(name: ShapeName): JsonObject {
   return name === "ExecutionResult" ? closed(RESULT, OPTIONAL_RESULTS) : SCHEMAS[name];
 }
 
-/** The first thing that keeps a value from having a shape, as `/call/id must be string`; `undefined` if none. */
+/**
+ * Returns the first problem of a value, such as `/call/id must be string`; `undefined` if it has the shape.
+ */
 export function shapeProblem(name: ShapeName, value: JsonValue): string | undefined {
   let validate = validators.get(name);
   if (validate === undefined) {
-    // It stops at the first error: whoever sends many must not have them all described.
+    // Ajv stops at the first error here, which bounds the work for bodies with many of them.
     validate = new Ajv2020({ ownProperties: true, strictTypes: false }).compile(schemaOf(name));
     validators.set(name, validate);
   }

@@ -1,39 +1,39 @@
 import { httpbis } from "http-message-signatures";
 
-/** What a signature speaks of: a request without its body, whose digest is one of its headers. */
+/** The signed parts of a request. Its body is covered by the digest in its headers. */
 export interface SignedMessage {
   readonly method: string;
-  /** The value of the header `host`. */
+  /** The value of the `host` header. */
   readonly authority: string;
-  /** Path and query. */
+  /** The path with the query. */
   readonly path: string;
-  /** By their names in lower case. */
+  /** Headers by their names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
 }
 
-/** What every signature covers. */
+/** The components that every signature covers. */
 export const ALWAYS_COVERED: readonly string[] = Object.freeze(["@method", "@authority", "@path"]);
-/** What the signature of a request with a body covers besides. */
+/** The components that the signature of a request with a body covers in addition. */
 export const COVERED_WITH_BODY: readonly string[] = Object.freeze(["content-digest", "content-type"]);
 
-/** The `tag` of every signature: one that was made for something else does not count here. */
+/** The `tag` of every signature. Signatures that were made for other purposes are not accepted. */
 export const SIGNATURE_TAG = "sandgate";
-/** The only algorithm, as the registry of RFC 9421 names it. */
+/** The name of the only supported algorithm in the registry of RFC 9421. */
 export const SIGNATURE_ALGORITHM = "ed25519";
 
 /**
- * The bytes that are signed (RFC 9421, section 2.5).
+ * Returns the bytes to sign (RFC 9421, section 2.5).
  *
  * @param components Names without parameters.
- * @param params The value of `@signature-params`, as `signature-input` has it.
- * @throws {Error} when the message has no such component.
+ * @param params The value of `@signature-params`, as in `signature-input`.
+ * @throws {Error} if the message does not have one of the components.
  */
 export function signatureBase(
   { method, authority, path, headers }: SignedMessage,
   components: readonly string[],
   params: string,
 ): Buffer {
-  // The scheme is not signed: a proxy may end TLS before the executor.
+  // The scheme is not signed, since a proxy may terminate TLS.
   const message = { method, url: `http://${authority}${path}`, headers: definedOnly(headers) };
   const lines = httpbis.createSignatureBase({ fields: [...components] }, message);
   lines.push(['"@signature-params"', [params]]);

@@ -1,6 +1,6 @@
-/** What `signature-input` and `signature` say, before anything of it was checked. */
+/** The contents of `signature-input` and `signature`, which have not been verified. */
 export interface ClaimedSignature {
-  /** Names without parameters, in their order. */
+  /** Names without parameters, in order. */
   readonly components: readonly string[];
   readonly params: {
     /** Seconds since the epoch. */
@@ -20,7 +20,7 @@ export interface ClaimedSignature {
 const MAX_INPUT_LENGTH = 2_048;
 
 const STRING = String.raw`"[\x20-\x21\x23-\x5b\x5d-\x7e]*"`;
-/** One label, its components without parameters, and parameters, each written as RFC 8941 serializes them. */
+/** One label, with components without parameters, and its parameters, in the serialization of RFC 8941. */
 const INPUT = new RegExp(
   String.raw`^([a-z*][a-z0-9_.*-]{0,63})=(\(("[a-z0-9@_-]+"(?: "[a-z0-9@_-]+")*)\)((?:;[a-z]+=(?:${STRING}|[0-9]{1,12}))+))$`,
 );
@@ -28,11 +28,10 @@ const PARAM = /;([a-z]+)=(?:"([\x20-\x21\x23-\x5b\x5d-\x7e]*)"|([0-9]{1,12}))/g;
 const SIGNATURE = /^([a-z*][a-z0-9_.*-]{0,63})=:([A-Za-z0-9+/]{86}==):$/;
 
 /**
- * Reads the headers of a signature (RFC 9421, section 4): exactly one, over components without parameters. What
- * could be written in two ways is taken only as RFC 8941 serializes it, so that the text that was received is the
- * text that was signed.
+ * Reads the headers of a signature (RFC 9421, section 4): exactly one, over components without parameters.
+ * They must be serialized exactly as in RFC 8941, so the received text is the text that was signed.
  *
- * @returns `undefined` for everything else.
+ * @returns `undefined` if the headers are malformed or unsupported.
  */
 export function readSignatureInput(input: string, signature: string): ClaimedSignature | undefined {
   if (input.length > MAX_INPUT_LENGTH) return undefined;
@@ -40,7 +39,7 @@ export function readSignatureInput(input: string, signature: string): ClaimedSig
   const [, signedLabel, base64] = SIGNATURE.exec(signature) ?? [];
   if (paramsText === undefined || base64 === undefined || label !== signedLabel) return undefined;
   const bytes = Buffer.from(base64, "base64");
-  // The last digit has bits that mean nothing: they must be none.
+  // The unused bits of the last base64 digit must be zero.
   if (bytes.toString("base64") !== base64) return undefined;
   const components = (names ?? "").slice(1, -1).split('" "');
   const params = new Map<string, string | number>();

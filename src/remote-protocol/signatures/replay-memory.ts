@@ -1,26 +1,27 @@
-/** How many nonces are remembered at once: some 100 bytes each. */
+/** Maximum number of nonces, of about 100 bytes each. */
 const CAPACITY = 200_000;
 
-/** Remembers the nonces of signatures until these are over, so that each is taken only once. */
+/** Remembers the nonces of signatures until they expire, to accept each signature only once. */
 export class ReplayMemory {
   readonly #capacity: number;
-  /** By the second after which they are forgotten. */
+  /** Nonces by the second after which they are deleted. */
   readonly #bySecond = new Map<number, Set<string>>();
   #size = 0;
   #purgedAt = 0;
 
-  /** @param capacity The most nonces. Default: 200,000. */
+  /** @param capacity Maximum number of nonces. Default: 200,000. */
   constructor(capacity: number = CAPACITY) {
     this.#capacity = capacity;
   }
 
   /**
-   * Takes a nonce.
+   * Records a nonce.
    *
-   * @param until The second since the epoch up to which a signature with it could be taken; the same for the same
-   *   signature.
+   * @param until Second since the epoch until which the signature could be accepted. It must be the same each
+   *   time the same signature is used.
    * @param now Seconds since the epoch.
-   * @returns `full` when there is no room: who cannot be told from a replay must come again.
+   * @returns `full` if there is no capacity. The request must then be refused, since replays of it could not
+   *   be recognised.
    */
   take(keyId: string, nonce: string, until: number, now: number): "fresh" | "seen" | "full" {
     this.#purge(now);

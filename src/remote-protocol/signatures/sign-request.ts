@@ -9,38 +9,40 @@ import {
 } from "./base.ts";
 import { contentDigest } from "./content-digest.ts";
 
-/** With what a caller signs. */
+/** The key with which a caller signs requests. */
 export interface RequestKey {
-  /** The name under which the executor has the public key: printable ASCII without quotes and backslashes. */
+  /** Identifies the public key to the executor: printable ASCII without quotes and backslashes. */
   readonly keyId: string;
-  /** An Ed25519 key. */
+  /** A private Ed25519 key. */
   readonly privateKey: KeyObject;
 }
 
-/** A request that is about to be sent. */
+/** A request to sign. */
 export interface UnsignedRequest {
   readonly method: "GET" | "POST";
-  /** The value of the header `host` as it is sent: the host in lower case, and the port unless it is the scheme's. */
+  /**
+   * The value of the `host` header: the host in lower case, with the port unless it is the scheme's default.
+   */
   readonly authority: string;
-  /** Without a query: no request has one. */
+  /** The path without a query, which no request of the protocol has. */
   readonly path: string;
-  /** What is sent as `application/json`; absent for `GET`. */
+  /** The body, which is sent as `application/json`. Absent for `GET`. */
   readonly body?: string;
 }
 
-/** How long a signature holds, in seconds, unless the caller says otherwise. */
+/** Default lifetime of a signature in seconds. */
 export const SIGNATURE_LIFETIME_S = 30;
 
 const KEY_ID = /^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
 
 /**
- * Signs a request (RFC 9421, Ed25519) together with its body's digest (RFC 9530). Each sending needs a signature
- * of its own: one is taken only once.
+ * Signs a request (RFC 9421, Ed25519) with the digest of its body (RFC 9530). An executor accepts a signature
+ * only once, so retries must be signed again.
  *
- * @param now Milliseconds since the epoch. Default: the clock.
- * @param lifetime Seconds until the signature is over. Default: {@link SIGNATURE_LIFETIME_S}.
- * @returns the headers to add, `content-type` among them where there is a body.
- * @throws {TypeError} when the key's id cannot be written in a header, or the key is no Ed25519 key.
+ * @param now Milliseconds since the epoch. Default: the current time.
+ * @param lifetime Seconds until the signature expires. Default: {@link SIGNATURE_LIFETIME_S}.
+ * @returns the headers to add, including `content-type` if there is a body.
+ * @throws {TypeError} if the key's id cannot be written in a header, or the key is not an Ed25519 key.
  */
 export function signRequest(
   { method, authority, path, body }: UnsignedRequest,

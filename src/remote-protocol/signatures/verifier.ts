@@ -11,21 +11,22 @@ import {
 import { type ClaimedSignature, readSignatureInput } from "./input.ts";
 import { ReplayMemory } from "./replay-memory.ts";
 
-/** The longest time that a signature may hold, in seconds: its nonce is remembered for as long. */
+/** Maximum lifetime of a signature in seconds. Its nonce is remembered for as long. */
 export const MAX_SIGNATURE_LIFETIME_S = 300;
-/** How far a caller's clock may be off, in seconds. */
+/** Seconds by which a caller's clock may differ from the executor's. */
 export const CLOCK_SKEW_S = 10;
 
-/** Checks the signatures of requests, and takes each only once. */
+/** Verifies the signatures of requests, and accepts each only once. */
 export class SignatureVerifier {
   readonly #keys: ReadonlyMap<string, KeyObject>;
   readonly #nonces = new ReplayMemory();
   readonly #startedAt: number;
 
   /**
-   * @param keys Public Ed25519 keys by their ids.
-   * @param now Milliseconds since the epoch. Signatures from before are refused: nobody remembers their nonces.
-   * @throws {TypeError} when one is no public Ed25519 key.
+   * @param keys Public Ed25519 keys by id.
+   * @param now Milliseconds since the epoch. Signatures that were created earlier are refused, since their
+   *   nonces are unknown. Default: the current time.
+   * @throws {TypeError} if a key is not a public Ed25519 key.
    */
   constructor(keys: ReadonlyMap<string, KeyObject>, now: number = Date.now()) {
     for (const [id, key] of keys) {
@@ -38,11 +39,12 @@ export class SignatureVerifier {
   }
 
   /**
-   * Checks the signature of a request before its body is read; the body is then held against `content-digest`.
+   * Verifies the signature of a request before its body is read. The caller must compare the body with the
+   * `content-digest` header afterwards.
    *
-   * @param hasBody Whether the digest and the type of a body must be covered.
-   * @param now Milliseconds since the epoch. Default: the clock.
-   * @returns the id of the key that signed.
+   * @param hasBody Whether the signature must cover the digest and the type of a body.
+   * @param now Milliseconds since the epoch. Default: the current time.
+   * @returns the id of the key.
    * @throws {RemoteProblem} `unauthenticated`, `unknown_key`, `altered`, `expired`, `replayed` or `overloaded`.
    */
   verify(message: SignedMessage, hasBody: boolean, now: number = Date.now()): string {
@@ -116,7 +118,7 @@ function isSigned(
   try {
     base = signatureBase(message, components, paramsText);
   } catch {
-    // It speaks of what the request does not have.
+    // The signature covers a component that the request does not have.
     return false;
   }
   return verify(null, base, key, signature);

@@ -19,7 +19,7 @@ const REQUEST: UnsignedRequest = {
   body: '{"call":{}}',
 };
 
-/** A verifier that began a minute before {@link NOW}. */
+/** Creates a verifier that started a minute before {@link NOW}. */
 function newVerifier(): SignatureVerifier {
   return new SignatureVerifier(new Map([["agent-1", publicKey]]), NOW - 60_000);
 }
@@ -30,7 +30,7 @@ function signed(request: Partial<UnsignedRequest> = {}, now = NOW, lifetime?: nu
   return { method, authority, path, headers: signRequest(unsigned, KEY, now, lifetime) };
 }
 
-/** What a verifier says of a message: the key's id, or the problem's code. */
+/** Verifies a message, and returns the key's id or the problem's code. */
 function verdict(message: SignedMessage, verifier = newVerifier(), now = NOW): string {
   try {
     return verifier.verify(message, message.method === "POST", now);
@@ -171,7 +171,7 @@ describe("a signed request", () => {
 
   test("must cover its body", () => {
     const { method: _, ...get } = signed({ method: "GET" });
-    // A signature for a request without a body, put on one with a body.
+    // Uses the signature of a request without a body for one with a body.
     const { body: __, ...bodiless } = REQUEST;
     const headers = signRequest({ ...bodiless, method: "POST" }, KEY, NOW);
     expect(verdict({ ...get, method: "POST", headers })).toBe("unauthenticated");
