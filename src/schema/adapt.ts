@@ -3,17 +3,17 @@ import type { ArgumentRules } from "./argument-rules.ts";
 import type { LoweredNode } from "./compile/lowered-schema.ts";
 import { meter } from "./work-meter.ts";
 
-/** An object schema, lowered. */
+/** A lowered schema that is an object. */
 type Schema = Readonly<Record<string, unknown>>;
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * Reads a value that its schema does not accept as the rules say. What is done is certain: only schemas are
- * looked at that apply whatever else the value holds (`properties`, `items`, `allOf`, references, …; neither
- * `anyOf` nor `if`). Returns the value itself where nothing changes.
+ * Adapts a value that its schema does not accept, by the rules. Only schemas that apply unconditionally are considered
+ * (`properties`, `items`, `allOf`, references, …; neither `anyOf` nor `if`), so nothing is guessed. Returns the value
+ * itself if nothing changes.
  *
- * @throws {WorkExceededError} as validating does.
+ * @throws {WorkExceededError} like validating.
  */
 export function adaptValue(root: LoweredNode, value: JsonValue, rules: Required<ArgumentRules>): JsonValue {
   if (typeof root === "boolean") return value;
@@ -82,10 +82,10 @@ class Adapter {
     });
   }
 
-  /** The schemas that hold of a value for which these do: through references and `allOf`. */
+  /** The schemas that apply to a value to which these apply, including references and `allOf`. */
   #applying(nodes: readonly unknown[]): readonly Schema[] {
     const schemas = nodes.filter(isSchema);
-    // The list grows while it is walked; that it ends was made sure of when the schema was lowered.
+    // The list grows while it is iterated. Lowering has made sure that this ends.
     for (const { $ref, allOf } of schemas) {
       meter.charge(1);
       const referred =
@@ -119,7 +119,7 @@ function itemSchema({ prefixItems, items, additionalItems }: Schema, index: numb
   return [Array.isArray(first) && index < first.length ? first[index] : rest];
 }
 
-/** A scalar as the other type that all schemas want, if JSON writes it the same. */
+/** Converts a scalar to the other type that all schemas want, if its JSON text stays the same. */
 function coerce(value: string | number | boolean, schemas: readonly Schema[]): JsonValue {
   const wanted = schemas.flatMap(({ type }) => (type === undefined ? [] : [new Set([type].flat())]));
   const wants = (type: string): boolean => wanted.length > 0 && wanted.every((types) => types.has(type));

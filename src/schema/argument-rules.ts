@@ -1,24 +1,24 @@
-/** How arguments are read that a schema does not accept as they are. */
+/** How to adapt arguments that a schema does not accept as they are. */
 export interface ArgumentRules {
   /**
-   * What `null` means as the value of a property that is not required and whose schema does not accept it:
-   * `"absent"`, as if the model had left it out, or `"reject"`, an error. Default: `"absent"`.
+   * How to treat `null` for a property that is not required and whose schema does not accept `null`: `"absent"` removes
+   * the property, `"reject"` makes it an error. Default: `"absent"`.
    */
   readonly nullForOptional?: "absent" | "reject";
   /**
-   * Whether numbers and booleans may be written as strings and the other way round, exactly as JSON writes
-   * them. Default: `false`.
+   * Whether to convert strings to numbers and booleans and the other way round, if the text is exactly the JSON text of
+   * the value. Default: `false`.
    */
   readonly coerce?: boolean;
 }
 
-/** What holds where neither a tool nor its registry says otherwise. */
+/** The rules that apply unless the tool or the registry sets others. */
 export const DEFAULT_ARGUMENT_RULES: Required<ArgumentRules> = Object.freeze({
   nullForOptional: "absent",
   coerce: false,
 });
 
-/** Says why rules are none. */
+/** Returns what is wrong with the rules. */
 export function argumentRuleProblems({ nullForOptional, coerce }: ArgumentRules): readonly string[] {
   const problems: string[] = [];
   if (nullForOptional !== undefined && nullForOptional !== "absent" && nullForOptional !== "reject") {

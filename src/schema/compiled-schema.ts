@@ -10,23 +10,23 @@ import { describeErrors } from "./describe-errors.ts";
 import { SchemaError } from "./schema-error.ts";
 import { meter, WorkExceededError } from "./work-meter.ts";
 
-/** A value that a schema accepts, or every reason why it does not, as `/path message`. */
+/** A value that a schema accepts, or the errors, each as `/path message`. */
 export type Accepted = { readonly value: JsonValue } | { readonly problems: readonly string[] };
 
-/** A schema that values can be held against. It never throws, whatever the value. */
+/** A schema that validates values. Its methods never throw. */
 export interface CompiledSchema {
-  /** Every error as `/path message`, or `undefined` for a valid value. */
+  /** Returns the errors, each as `/path message`, or `undefined` for a valid value. */
   validate(value: JsonValue): readonly string[] | undefined;
-  /** A valid value as it is; another one as the rules read it, if that is valid. Both deeply frozen. */
+  /** Returns a valid value as it is, and any other one adapted by the rules if that makes it valid. Deeply frozen. */
   accept(value: JsonValue, rules?: Required<ArgumentRules>): Accepted;
 }
 
 /**
- * Compiles a JSON schema of draft 2020-12, or of draft 7 if `$schema` says so. References lead to places in
- * the schema, or in `shared`; nothing is fetched. Known formats are checked, patterns run in linear time.
+ * Compiles a JSON Schema of draft 2020-12, or of draft 7 if `$schema` names it. References are resolved within the
+ * schema and in `shared`; nothing is fetched. Known formats are checked, patterns run in linear time.
  *
  * @param shared Schemas by URI, for references. Default: none.
- * @throws {SchemaError} when it is no JSON Schema, or beyond the bounds.
+ * @throws {SchemaError} if it is not a valid JSON Schema or exceeds the bounds.
  */
 export function compileSchema(
   schema: JsonObject,
@@ -86,7 +86,7 @@ function compile(lowered: LoweredSchema, mode: ErrorMode): ValidateFunction {
   try {
     return compileLowered(lowered, mode);
   } catch (error) {
-    // Nothing known gets so far; whatever does is refused all the same.
+    // Lowering refuses everything that is known to fail here.
     const reason = error instanceof Error ? error.message : "it does not compile";
     throw new SchemaError([{ path: "", reason }]);
   }
@@ -98,7 +98,7 @@ function whyNot(error: unknown): string {
     : "cannot be held against the schema";
 }
 
-/** Whether a tree has no more than so many values. */
+/** Returns whether a tree has at most `most` values. */
 function isWithin(value: JsonValue, most: number): boolean {
   let left = most;
   const count = (node: JsonValue): boolean =>

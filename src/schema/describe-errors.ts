@@ -4,7 +4,7 @@ const MAX_PATH_LENGTH = 256;
 const MAX_NAME_LENGTH = 64;
 const MAX_VALUES_LENGTH = 256;
 
-/** Validation errors as a model reads them: `/path must be string`. */
+/** Formats validation errors for the model: `/path must be string`. */
 export function describeErrors(errors: readonly ErrorObject[]): readonly string[] {
   return errors.map(({ instancePath, keyword, message = "is not valid", params }) => {
     const text = `${message}${explain(keyword, params)}`;
@@ -12,7 +12,7 @@ export function describeErrors(errors: readonly ErrorObject[]): readonly string[
   });
 }
 
-/** What the messages of some keywords leave out, and whoever mends the call needs. */
+/** Adds what ajv's messages leave out and the model needs to correct its call. */
 function explain(keyword: string, params: Record<string, unknown>): string {
   if (keyword === "additionalProperties" || keyword === "unevaluatedProperties") {
     const name = params["additionalProperty"] ?? params["unevaluatedProperty"];

@@ -2,13 +2,13 @@ import { createRequire } from "node:module";
 import { compileLinear } from "./patterns/pattern.ts";
 import { meter } from "./work-meter.ts";
 
-/** The longest string that has a format, in UTF-16 code units; longer ones are not looked at and refused. */
+/** The maximum length of a string with a format, in UTF-16 code units. Longer ones fail without being examined. */
 export const MAX_FORMATTED_LENGTH = 2_048;
 
-/** Formats of content: of any length, and not held against a regular expression that could take long. */
+/** Formats of content. They may have any length, as their checks are cheap. */
 const CONTENT: ReadonlySet<string> = new Set(["byte", "binary", "password"]);
 
-/** A format as ajv takes it. */
+/** A format definition of ajv. */
 type CheckedFormat =
   | true
   | ((text: string) => boolean)
@@ -22,12 +22,12 @@ const require = createRequire(import.meta.url);
 const loadFormats = (): typeof import("ajv-formats/dist/formats.js") =>
   require("ajv-formats/dist/formats.js");
 
-/** Whether a format is checked; all others are annotations. */
+/** Returns whether a format is checked. All others are annotations. */
 export function isKnownFormat(name: string): boolean {
   return Object.hasOwn(loadFormats().fullFormats, name);
 }
 
-/** The formats of ajv-formats, made safe for strings of any kind. */
+/** The formats of ajv-formats, made safe for untrusted strings. */
 export function checkedFormats(): Record<string, CheckedFormat> {
   const formats: Record<string, CheckedFormat> = {};
   for (const [name, format] of Object.entries({ ...loadFormats().fullFormats, ...REPLACEMENTS })) {
@@ -45,7 +45,7 @@ function isReference(text: string): boolean {
   return reference.test(text);
 }
 
-/** Where ajv-formats takes time that grows with the square of the length, or compiles whatever it is given. */
+/** Replacements for formats that take quadratic time in ajv-formats or compile what they are given. */
 const REPLACEMENTS: Readonly<Record<string, (text: string) => boolean>> = {
   "uri-reference": isReference,
   uri: (text) => SCHEME.test(text) && isReference(text),

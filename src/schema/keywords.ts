@@ -1,9 +1,9 @@
-/** The dialects of JSON Schema that are compiled. Drafts 4 and 6 are read as 7, and 2019-09 as 2020-12. */
+/** The drafts of JSON Schema that are compiled. Drafts 4 and 6 are treated as 7, and 2019-09 as 2020-12. */
 export type Draft = "draft-07" | "2020-12";
 
-/** What a keyword's value has to be. */
+/** The kind of value that a keyword takes. */
 export type KeywordShape =
-  /** A schema; a list of schemas that is not empty; an object of schemas. */
+  /** A schema; a non-empty list of schemas; an object of schemas. */
   | "schema"
   | "schema-list"
   | "schema-map"
@@ -23,12 +23,12 @@ export type KeywordShape =
   | "value"
   | "reference";
 
-/** A keyword that decides whether a value is valid. */
+/** A keyword that affects whether a value is valid. */
 export interface Keyword {
   readonly shape: KeywordShape;
-  /** Whether its schemas apply to the same value, and not to a part of it. */
+  /** Whether its schemas apply to the value itself, not to a part of it. */
   readonly inPlace: boolean;
-  /** The only draft that has it; both do where this is absent. */
+  /** The only draft that has the keyword. Default: both. */
   readonly draft?: Draft;
 }
 
@@ -39,7 +39,7 @@ const keyword = (shape: KeywordShape, inPlace = false, draft?: Draft): Keyword =
   ...(draft !== undefined && { draft }),
 });
 
-/** Every keyword that decides; whatever is not here is an annotation. */
+/** Every keyword that affects validity. All others are annotations. */
 export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
   Object.entries({
     $ref: applied("reference"),
@@ -89,7 +89,7 @@ export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
   }),
 );
 
-/** Keywords that hold schemas for others to refer to. */
+/** Keywords that hold schemas as targets of references. */
 export const DEFINITIONS: readonly string[] = ["$defs", "definitions"];
 
 /** The types of JSON, and `integer`. */
@@ -105,7 +105,7 @@ export const JSON_TYPES: readonly string[] = [
 
 const DRAFT_7 = /^https?:\/\/json-schema\.org\/draft-0[467]\/schema#?$/;
 
-/** The draft that a schema is written in: its `$schema`, or 2020-12 where that says nothing known. */
+/** Returns the draft that `$schema` names; 2020-12 if it is missing or unknown. */
 export function draftOf(dialect: unknown): Draft {
   return typeof dialect === "string" && DRAFT_7.test(dialect) ? "draft-07" : "2020-12";
 }

@@ -8,7 +8,7 @@ export interface Subschema {
   readonly schema: JsonValue;
 }
 
-/** The schemas that a schema holds, definitions included, whatever they turn out to be. */
+/** Returns the immediate subschemas of a schema, definitions included. They are not checked. */
 export function subschemas(schema: JsonObject): readonly Subschema[] {
   const found: Subschema[] = [];
   for (const keyword of Object.keys(schema)) {
@@ -22,9 +22,9 @@ export function subschemas(schema: JsonObject): readonly Subschema[] {
 }
 
 /**
- * The value of a keyword with each schema in it changed; the value itself where the keyword holds none.
+ * Maps each schema in a keyword's value. Returns the value itself if the keyword holds no schemas.
  *
- * @param change Gets each schema, and its JSON pointer within the value.
+ * @param change Receives each schema and its JSON pointer within the value.
  */
 export function mapSubschemas(
   keyword: string,
@@ -43,7 +43,7 @@ export function mapSubschemas(
       if (!isJsonObject(value)) return value;
       const members = Object.entries(value).map(([name, member]) => [
         name,
-        // `dependencies` has lists of names as well.
+        // `dependencies` can also have lists of names.
         Array.isArray(member) ? member : change(member ?? true, `/${escapePointer(name)}`),
       ]);
       return Object.fromEntries(members) as JsonObject;

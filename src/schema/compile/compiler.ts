@@ -8,20 +8,20 @@ import { compilePattern } from "../patterns/pattern.ts";
 import { meter } from "../work-meter.ts";
 import { type LoweredSchema, WORK_KEYWORD } from "./lowered-schema.ts";
 
-/** Whether a validator stops at the first error or looks for all of them. */
+/** Whether a validator stops at the first error or collects all of them. */
 export type ErrorMode = "first" | "all";
 
-/** A compiler keeps something of every schema it ever saw: after so many, a new one takes its place. */
+/** An ajv instance keeps some memory for every schema it compiled, so it is replaced after this many. */
 const MAX_USES = 500;
 
-// Loaded when a schema is first compiled, which is synchronous: loading them takes longer than all of this package.
+// Loaded with the first schema, synchronously. Loading them takes longer than loading all of this package.
 const require = createRequire(import.meta.url);
 const loadAjv = (): typeof import("ajv") => require("ajv");
 const loadAjv2020 = (): typeof import("ajv/dist/2020.js") => require("ajv/dist/2020.js");
 
 const compilers = new Map<string, { readonly ajv: Ajv; uses: number }>();
 
-/** Compiles a lowered schema with ajv. Patterns run in linear time, and none of its keywords in quadratic. */
+/** Compiles a lowered schema with ajv. Patterns run in linear time, and no keyword takes quadratic time. */
 export function compileLowered({ draft, schema }: LoweredSchema, mode: ErrorMode): ValidateFunction {
   const ajv = compilerFor(draft, mode);
   try {
@@ -47,14 +47,14 @@ function makeCompiler(draft: Draft, mode: ErrorMode): Ajv {
     allErrors: mode === "all",
     // Own properties only: `required: ["constructor"]` must fail on `{}`.
     ownProperties: true,
-    // What is a schema was decided before it came here.
+    // Lowering has validated the schema already.
     strict: false,
     validateSchema: false,
     meta: false,
-    // Inlining writes a definition out as often as it is referred to.
+    // Inlining would copy a definition for each reference.
     inlineRefs: false,
     formats: checkedFormats(),
-    // Optimising takes most of the time, and gains nothing that can be measured.
+    // Optimising takes most of the time, without a measurable gain.
     code: { optimize: false, regExp: Object.assign(linearPattern, { code: "linearPattern" }) },
     logger: false,
   };
@@ -69,16 +69,16 @@ function makeCompiler(draft: Draft, mode: ErrorMode): Ajv {
 
 function linearPattern(source: string): { test(text: string): boolean; toString(): string } {
   const pattern = compilePattern(source);
-  // The compiler tells patterns apart by their text.
+  // ajv identifies patterns by their text.
   return { test: pattern.test, toString: () => source };
 }
 
-/** What takes the place of ajv's own keywords. */
+/** Replacements for ajv's own keywords. */
 const KEYWORDS: readonly KeywordDefinition[] = [
   {
     keyword: WORK_KEYWORD,
     schemaType: "number",
-    // First of all: what a schema costs is charged before it can fail.
+    // Runs first, so that the work is charged before anything can fail.
     before: "$ref",
     errors: false,
     valid: true,
@@ -107,7 +107,7 @@ const KEYWORDS: readonly KeywordDefinition[] = [
   },
 ];
 
-/** One look-up, however many values there are. */
+/** Takes a single lookup for any number of values. */
 function oneOf(values: readonly JsonValue[]): (value: JsonValue) => boolean {
   const scalars = new Set<JsonValue>(values.filter((value) => !isNode(value)));
   const nodes = new Set(values.filter(isNode).map(canonicalText));

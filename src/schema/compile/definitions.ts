@@ -1,16 +1,16 @@
 import type { DynamicScope } from "../dynamic-scope.ts";
 import type { References, Target } from "./references.ts";
 
-/** The name of the root among the definitions. */
+/** The name of the root definition. */
 export const ROOT = "root";
 
-/** The root, or a schema that a reference leads to. */
+/** The root, or the target of a reference. */
 export interface Definition extends Target {
   readonly name: string;
   readonly scope: DynamicScope;
 }
 
-/** The schemas that are lowered on their own: the root, and whatever references lead to. */
+/** The schemas that are lowered separately: the root and the targets of references. */
 export class Definitions {
   readonly #references: References;
   readonly #list: Definition[] = [];
@@ -19,12 +19,12 @@ export class Definitions {
     this.#references = references;
   }
 
-  /** In the order in which they were named; it grows while it is walked. */
+  /** In the order in which they were named. The list grows while it is iterated. */
   get list(): readonly Definition[] {
     return this.#list;
   }
 
-  /** The name of a schema: the root is named first. In another scope, a schema is another definition. */
+  /** Returns the name of a schema; the first one is the root. A schema in two scopes is two definitions. */
   nameOf(target: Target, outer: DynamicScope): string {
     const scope = this.#references.enter(outer, target.schema);
     const known = this.#list.find(

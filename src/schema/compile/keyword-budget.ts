@@ -4,7 +4,7 @@ import type { KeywordShape } from "../keywords.ts";
 import type { Pattern } from "../patterns/pattern.ts";
 import { SchemaError } from "../schema-error.ts";
 
-/** Counts what of a schema has to be compiled. */
+/** Counts the keywords of a schema that have to be compiled. */
 export class KeywordBudget {
   #spent = 0;
 
@@ -12,7 +12,7 @@ export class KeywordBudget {
     return this.#spent;
   }
 
-  /** @throws {SchemaError} when there is too much of it. */
+  /** @throws {SchemaError} if there are more than {@link MAX_KEYWORDS}. */
   spend(path: string, keywords = 1): void {
     this.#spent += keywords;
     if (this.#spent <= MAX_KEYWORDS) return;
@@ -20,13 +20,13 @@ export class KeywordBudget {
   }
 }
 
-/** What takes as long to compile as a keyword: of a pattern, and of a list of required names. */
+/** How much of a pattern, and how many required names, take as long to compile as one keyword. */
 const PATTERN_PER_KEYWORD = 10;
 const NAMES_PER_KEYWORD = 4;
-/** From so many names on, the compiler writes a loop. */
+/** Above this many names, ajv generates a loop. */
 const MAX_UNROLLED = 200;
 
-/** What a keyword's names cost, in keywords. */
+/** Returns the cost of a keyword's names, in keywords. */
 export function costOf(shape: KeywordShape, value: JsonValue): number {
   if (shape === "names")
     return Math.min((value as readonly string[]).length, MAX_UNROLLED) / NAMES_PER_KEYWORD;
@@ -34,7 +34,7 @@ export function costOf(shape: KeywordShape, value: JsonValue): number {
   return Object.values(value as JsonObject).reduce<number>((sum, names) => sum + 1 + (names as []).length, 0);
 }
 
-/** What a pattern costs, in keywords. */
+/** Returns the cost of a pattern, in keywords. */
 export function patternCost({ size }: Pattern): number {
   return size / PATTERN_PER_KEYWORD;
 }

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import { JSON_TYPES, type KeywordShape } from "../keywords.ts";
 
-/** Says why a value is none that a keyword of this shape can have; the schemas in it are not looked at. */
+/** Returns why a value does not have the shape of its keyword; `undefined` if it does. Subschemas are not checked. */
 export function unfitValue(shape: KeywordShape, value: JsonValue): string | undefined {
   switch (shape) {
     case "schema":
@@ -40,7 +40,7 @@ export function unfitValue(shape: KeywordShape, value: JsonValue): string | unde
   }
 }
 
-/** Tells a schema from everything else: an object or a boolean. */
+/** Returns whether a value can be a schema: an object or a boolean. */
 export function isSchema(value: JsonValue | undefined): boolean {
   return typeof value === "boolean" || isJsonObject(value);
 }

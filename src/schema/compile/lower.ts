@@ -20,14 +20,14 @@ import {
 import { References } from "./references.ts";
 import { WorkGraph } from "./work-graph.ts";
 
-/** Schemas of items and members count their work if they have more keywords than this. */
+/** Schemas of items and members charge their work if they have more keywords than this. */
 const MAX_UNCOUNTED_KEYWORDS = 16;
 
 /**
- * Makes a schema ready for the compiler, and refuses what must not get there.
+ * Prepares a schema for the compiler, and refuses what must not reach it.
  *
- * @param shared Schemas by URI that references may lead to.
- * @throws {SchemaError} with every problem found, or with the bound that was exceeded.
+ * @param shared Schemas by URI, as targets of references.
+ * @throws {SchemaError} with every problem, or with the exceeded bound.
  */
 export function lowerSchema(
   root: JsonObject,
@@ -55,7 +55,7 @@ class Lowering {
 
   run(): LoweredSchema {
     const definitions: Record<string, LoweredNode> = {};
-    // Each may add others.
+    // Lowering one may add others.
     for (const { name, schema, path, scope } of this.#definitions.list) {
       const before = this.#budget.spent;
       this.#budget.spend(path);
@@ -86,7 +86,7 @@ class Lowering {
     }
     if (schema["$async"] !== undefined) this.#refuse(path, "$async schemas are not supported");
     const lowered: Record<string, unknown> = {};
-    // In draft 7, a reference makes its siblings void.
+    // In draft 7, the siblings of a reference are ignored.
     const ignoresSiblings = this.#draft === "draft-07" && Object.hasOwn(schema, "$ref");
     for (const name of Object.keys(schema)) {
       const keyword = KEYWORDS.get(name);
@@ -110,7 +110,7 @@ class Lowering {
     return lowered;
   }
 
-  /** What the compiler gets as the keyword's value; `undefined` for nothing. */
+  /** Returns the keyword's value for the compiler; `undefined` omits the keyword. */
   #lowerValue(use: KeywordUse): unknown {
     const { keyword, value, path } = use;
     switch (keyword.shape) {
@@ -127,7 +127,7 @@ class Lowering {
         this.#checkPattern(String(value), path);
         return value;
       case "format":
-        // A format that nobody here knows is an annotation.
+        // Unknown formats are annotations.
         return isKnownFormat(String(value)) ? value : undefined;
       default:
         this.#budget.spend(path, costOf(keyword.shape, value));
@@ -159,7 +159,7 @@ class Lowering {
       if (name === "patternProperties") this.#checkPattern(key, path);
       const isNames = name === "dependencies" && unfitValue("names", member) === undefined;
       const inner = isNames ? member : this.#lowerInner(member, path, use);
-      // As a member of a literal this name would set the prototype.
+      // In a literal, this name would set the prototype.
       if (key === "__proto__") addMember(lowered, "patternProperties", "^__proto__$", inner);
       else addMember(lowered, name, key, inner);
     }

@@ -2,21 +2,21 @@ import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { DynamicScope } from "../dynamic-scope.ts";
 import type { Draft, Keyword } from "../keywords.ts";
 
-/** A schema as the compiler takes it. */
+/** A schema or subschema for the compiler. */
 export type LoweredNode = boolean | Readonly<Record<string, unknown>>;
 
-/** A schema made ready for the compiler: no annotation, every reference a plain one into `$defs`. */
+/** A schema for the compiler: without annotations, and with plain references into `$defs` only. */
 export interface LoweredSchema {
   readonly draft: Draft;
   readonly schema: LoweredNode;
-  /** How many keywords it has. */
+  /** The number of its keywords. */
   readonly keywords: number;
 }
 
-/** The keyword, ours and nobody else's, that counts the work of the schema in which it stands. */
+/** The internal keyword that charges the work of its schema. */
 export const WORK_KEYWORD = "sandgate-work";
 
-/** One use of a keyword, on its way from the definition in which it stands. */
+/** One use of a keyword in a definition. */
 export interface KeywordUse {
   readonly name: string;
   readonly keyword: Keyword;
@@ -25,11 +25,11 @@ export interface KeywordUse {
   readonly path: string;
   readonly depth: number;
   readonly scope: DynamicScope;
-  /** Whether every keyword on the way, this one included, is about the same value. */
+  /** Whether all keywords from the definition down to this one apply to the same value. */
   readonly inPlace: boolean;
 }
 
-/** A schema that counts its work. */
+/** Returns the schema with a keyword that charges its work. */
 export function withWork(node: LoweredNode, work: number): LoweredNode {
   return typeof node === "boolean" ? node : { ...node, [WORK_KEYWORD]: work };
 }

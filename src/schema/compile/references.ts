@@ -8,21 +8,21 @@ import { subschemas } from "../subschemas.ts";
 /** The base of a schema without an `$id`. */
 const NO_BASE = "schema:///";
 
-/** What a reference leads to. */
+/** The target of a reference. */
 export interface Target {
   readonly schema: JsonValue;
   readonly path: string;
 }
 
 interface Place {
-  /** URI that the references in the schema are relative to. */
+  /** The base URI of the references in the schema. */
   readonly base: string;
   readonly path: string;
 }
 
 /**
- * Finds what the references of a schema lead to (JSON Schema 2020-12 Core, section 8.2): by pointer, anchor or
- * `$id`, in the schema itself or in the schemas that were given along. Nothing is ever fetched.
+ * Resolves the references of a schema (JSON Schema 2020-12 Core, section 8.2) by pointer, anchor or `$id`, within the
+ * schema itself and the shared schemas. Nothing is ever fetched.
  */
 export class References {
   readonly #draft: Draft;
@@ -39,7 +39,7 @@ export class References {
     this.#index(root, NO_BASE, "");
   }
 
-  /** What a reference leads to, from a schema of the same document; `undefined` when that is nowhere. */
+  /** Resolves a `$ref` of the schema `from`; `undefined` if it has no target. */
   resolve(from: JsonObject, reference: string): Target | undefined {
     const base = this.#places.get(from)?.base ?? NO_BASE;
     const uri = join(base, reference);
@@ -54,8 +54,8 @@ export class References {
   }
 
   /**
-   * What a `$dynamicRef` leads to (section 8.2.3.2): where its plain target has that dynamic anchor, the
-   * schema that the anchor stands for in the scope.
+   * Resolves a `$dynamicRef` (section 8.2.3.2): if its initial target has that dynamic anchor, to the schema that the
+   * scope binds to the anchor.
    */
   resolveDynamic(from: JsonObject, reference: string, scope: DynamicScope): Target | undefined {
     const target = this.resolve(from, reference);
@@ -64,14 +64,14 @@ export class References {
     return isDynamic ? this.#target(scope.get(anchor) ?? (target.schema as JsonObject)) : target;
   }
 
-  /** The scope inside a schema: that of its resource, entered from the given one. */
+  /** Returns the scope inside a schema: that of its resource, entered from the given scope. */
   enter(scope: DynamicScope, schema: JsonValue): DynamicScope {
     const base = isJsonObject(schema) ? this.#places.get(schema)?.base : undefined;
     const anchors = base === undefined ? undefined : this.#dynamicAnchors.get(base);
     return base === undefined || anchors === undefined ? scope : scope.enter(base, anchors);
   }
 
-  /** A schema that was given along is read when the first reference leads there. */
+  /** Indexes a shared schema when a reference first leads to it. */
   #adopt(uri: string): JsonObject | undefined {
     const given = Object.hasOwn(this.#shared, uri) ? this.#shared[uri] : undefined;
     if (given === undefined) return undefined;
@@ -90,7 +90,7 @@ export class References {
       if (isJsonObject(schema)) place = this.#places.get(schema) ?? place;
     }
     if (schema === undefined) return undefined;
-    // Below a keyword that is none of JSON Schema's, nothing has been indexed yet.
+    // Schemas below unknown keywords have not been indexed yet.
     if (isJsonObject(schema) && !this.#places.has(schema)) {
       this.#index(schema, place?.base ?? NO_BASE, `${this.#places.get(document)?.path ?? ""}${pointer}`);
     }
@@ -106,7 +106,7 @@ export class References {
     const { $id, $anchor, $dynamicAnchor } = schema;
     const isDraft7 = this.#draft === "draft-07";
     let own = base;
-    // In draft 7 a reference makes its siblings void, and an $id can be an anchor.
+    // In draft 7, the siblings of a reference are ignored, and an $id can be an anchor.
     if (typeof $id === "string" && !(isDraft7 && Object.hasOwn(schema, "$ref"))) {
       if (isDraft7 && $id.startsWith("#")) this.#addAnchor(`${base}${$id}`, schema);
       else own = (join(base, $id) ?? base).replace(/#$/, "");
@@ -126,7 +126,7 @@ export class References {
     }
   }
 
-  // Of two schemas that claim the same name, the outer or first one has it.
+  // If two schemas claim the same name, the outer or first one wins.
   #addResource(uri: string, schema: JsonObject): void {
     if (!this.#resources.has(uri)) this.#resources.set(uri, schema);
   }
@@ -136,7 +136,7 @@ export class References {
   }
 }
 
-/** Resolves a reference against its base (RFC 3986, section 5); `undefined` when that is impossible. */
+/** Resolves a reference against its base (RFC 3986, section 5); `undefined` if that fails. */
 function join(base: string, reference: string): string | undefined {
   return URL.parse(reference, base)?.href;
 }
@@ -146,7 +146,7 @@ function unescapeStep(step: string): string {
   try {
     decoded = decodeURIComponent(step);
   } catch {
-    // Then it was not encoded.
+    // The step is not percent-encoded.
   }
   return unescapePointer(decoded);
 }

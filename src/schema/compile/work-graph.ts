@@ -7,28 +7,28 @@ interface Reference {
 }
 
 /**
- * What definitions cost a single value, through the references among them that apply to that same value. Such
- * references in a circle never end, and in a chain they can double the work at each link.
+ * Computes the cost of definitions for a single value, including the references that apply to the same value. A cycle
+ * of such references never ends, and a chain can double the work at each link.
  */
 export class WorkGraph {
   readonly #weights = new Map<string, number>();
   readonly #references = new Map<string, Reference[]>();
-  /** What was added up already; `"open"` while it is. */
+  /** The computed costs; `"open"` while a cost is being computed. */
   readonly #costs = new Map<string, number | "open">();
 
-  /** Notes a definition and the keywords that stand in it. */
+  /** Adds a definition with its number of keywords. */
   add(definition: string, keywords: number): void {
     this.#weights.set(definition, keywords);
   }
 
-  /** Notes a reference to the very value that the definition it stands in is about. */
+  /** Adds a reference that applies to the same value as the definition that contains it. */
   refer(from: string, to: string, path: string): void {
     const known = this.#references.get(from);
     if (known === undefined) this.#references.set(from, [{ to, path }]);
     else known.push({ to, path });
   }
 
-  /** The first reference that never ends, or that leads to too much work. */
+  /** Returns the first reference that never ends or that causes too much work. */
   findProblem(): SchemaProblem | undefined {
     for (const definition of this.#weights.keys()) {
       const found = this.#cost(definition);

@@ -1,16 +1,15 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { type Draft, KEYWORDS } from "../keywords.ts";
 
-/** A schema while it is rewritten. */
+/** A schema that is being rewritten. */
 export type OpenSchema = Record<string, JsonValue | undefined>;
 
-/** Rewrites something that a schema can have and JSON Schema has not, or has otherwise. */
+/** Rewrites a keyword that JSON Schema does not have, or defines differently. */
 export interface DialectRule {
-  /** The keyword that it looks at; it is called only where a schema has it. */
+  /** The rule applies to schemas that have this keyword. */
   readonly keyword: string;
   /**
-   * What becomes of the schema's members; `undefined` where there is nothing to rewrite. A member that is
-   * `undefined` is taken away.
+   * Returns the members to set; `undefined` if there is nothing to rewrite. A member that is `undefined` is removed.
    */
   rewrite(value: JsonValue, schema: Readonly<OpenSchema>, draft: Draft): OpenSchema | undefined;
 }
@@ -21,10 +20,10 @@ const COUNTS: readonly string[] = [...KEYWORDS].flatMap(([name, { shape }]) =>
   shape === "count" ? [name] : [],
 );
 const NUMBERS: readonly string[] = ["minimum", "maximum", "multipleOf"];
-/** Where catalogues write the values of an `enum`. */
+/** The keywords under which catalogues list the values of an `enum`. */
 const ENUM_VALUES: readonly string[] = ["values", "options", "choices", "enumValues"];
 
-/** What is rewritten apart from types, in this order. Each rule leaves alone what JSON Schema accepts. */
+/** All rules except those for types, in order. No rule changes valid JSON Schema. */
 export const DIALECT_RULES: readonly DialectRule[] = [
   // OpenAPI 3.0, Gemini.
   rule("nullable", (value, schema) =>
@@ -40,7 +39,7 @@ export const DIALECT_RULES: readonly DialectRule[] = [
   rule("exclusiveMaximum", (value, schema) => exclusive(value, schema, "exclusiveMaximum", "maximum")),
   // Draft 3.
   rule("divisibleBy", (value) => ({ divisibleBy: undefined, multipleOf: value })),
-  // Drafts up to 2019-09, written without saying so.
+  // Drafts up to 2019-09, without a `$schema` that names them.
   rule("items", (value, schema, draft) => {
     if (draft === "draft-07" || !Array.isArray(value)) return undefined;
     const rest = schema["additionalItems"];
@@ -58,14 +57,14 @@ export const DIALECT_RULES: readonly DialectRule[] = [
       ...(schemas.length > 0 && { dependentSchemas: Object.fromEntries(schemas) as JsonObject }),
     };
   }),
-  // Gemini writes 64-bit integers as strings.
+  // Gemini serialises 64-bit integers as strings.
   ...[...COUNTS, ...NUMBERS].map((keyword) =>
     rule(keyword, (value) => {
       const isNumber = typeof value === "string" && /^-?\d+(?:\.\d+)?$/.test(value);
       return isNumber ? { [keyword]: Number(value) } : undefined;
     }),
   ),
-  // Values of an enumeration under another name.
+  // The values of an enumeration under another keyword.
   ...ENUM_VALUES.map((keyword) =>
     rule(keyword, (value, schema) => {
       const isEnum = typeof schema["type"] === "string" && /^(?:enum|choice)$/i.test(schema["type"]);
@@ -76,7 +75,7 @@ export const DIALECT_RULES: readonly DialectRule[] = [
   ),
 ];
 
-/** Reads `true`, and the strings with which people write it; `undefined` for what is neither true nor false. */
+/** Reads a boolean, or a string that means one; `undefined` for everything else. */
 export function asFlag(value: JsonValue | undefined): boolean | undefined {
   if (typeof value === "boolean") return value;
   if (typeof value !== "string") return undefined;
@@ -95,14 +94,14 @@ function exclusive(
   return { [keyword]: schema[bound], [bound]: undefined };
 }
 
-/** What makes a schema accept `null` as well. */
+/** Returns the changes that make a schema accept `null`. */
 function withNull({ type, enum: values, anyOf, ...others }: Readonly<OpenSchema>): OpenSchema {
   const change: OpenSchema = {};
   if (typeof type === "string") change["type"] = [type, "null"];
   else if (Array.isArray(type)) change["type"] = [...type.filter((one) => one !== "null"), "null"];
   if (Array.isArray(values) && !values.includes(null)) change["enum"] = [...values, null];
   if (Array.isArray(anyOf)) change["anyOf"] = [...anyOf, { type: "null" }];
-  // A reference or a combination becomes one of two alternatives.
+  // A reference or combination becomes one of two alternatives.
   const moved = ["$ref", "allOf", "oneOf"].filter((keyword) => others[keyword] !== undefined);
   if (type !== undefined || anyOf !== undefined || moved.length === 0) return change;
   const alternative = Object.fromEntries(moved.map((keyword) => [keyword, others[keyword]])) as JsonObject;

@@ -12,35 +12,36 @@ import { parseTypeExpression, TypeExpressionError } from "./type-expression.ts";
 import { DIALECTS, type SchemaDialect, typeNames } from "./type-names.ts";
 import { type TypeContext, typeSchema, unionSchema } from "./type-schema.ts";
 
-/** How to read a schema that may not be JSON Schema. */
+/** Options of {@link normalizeSchema}. */
 export interface NormalizeSchemaOptions {
-  /** The dialect whose type names are mapped, or all of them. Default: `"auto"`. */
+  /** The dialect whose type names are mapped; `"auto"` maps those of all dialects. Default: `"auto"`. */
   readonly dialect?: SchemaDialect | "auto";
 }
 
-/** Something that was rewritten. */
+/** One change of a schema. */
 export interface SchemaChange {
-  /** JSON pointer into the schema as it was given. */
+  /** JSON pointer (RFC 6901) into the original schema. */
   readonly path: string;
-  /** What stood there; absent where nothing did. */
+  /** The original value. Absent if the member was added. */
   readonly from?: JsonValue;
-  /** What stands there now; absent where it was taken away. */
+  /** The new value. Absent if the member was removed. */
   readonly to?: JsonValue;
 }
 
-/** A JSON schema, and how it was made from what was given. */
+/** A JSON Schema, and how it differs from the original. */
 export interface NormalizedSchema {
   readonly schema: JsonObject;
-  /** In the order in which they were made; empty where the schema already was one. */
+  /** In the order in which they were made. Empty if the original was JSON Schema already. */
   readonly changes: readonly SchemaChange[];
 }
 
 /**
  * Maps the dialects of tool catalogues (type names of Python, Java, JavaScript, …, OpenAPI's `nullable`,
- * `required: true` inside a property, lists of properties, …) to JSON Schema, and reports each change. A
- * schema that is JSON Schema stays as it is.
+ * `required: true` inside a property, lists of properties, …) to JSON Schema, and reports each change. A schema that
+ * already is JSON Schema is not changed.
  *
- * @throws {SchemaError} for what cannot be mapped, with path and reason; nothing is guessed.
+ * @throws {SchemaError} for everything that cannot be mapped, with path and reason. Nothing is guessed.
+ * @throws {TypeError} for an unknown dialect.
  */
 export function normalizeSchema(schema: unknown, options: NormalizeSchemaOptions = {}): NormalizedSchema {
   const { dialect = "auto" } = options;
@@ -58,7 +59,7 @@ export function normalizeSchema(schema: unknown, options: NormalizeSchemaOptions
   }
   const normalizer = new Normalizer(dialects, draftOf(isJsonObject(copy) ? copy["$schema"] : undefined));
   const normalized = normalizer.run(copy);
-  // Whatever is left that no schema can have is refused here, where it can be told apart from a later mistake.
+  // Refuses what is still not valid JSON Schema, so that the error names this step.
   lowerSchema(normalized.schema);
   return normalized;
 }
@@ -88,13 +89,13 @@ class Normalizer {
     if (depth > MAX_SCHEMA_DEPTH) {
       throw new SchemaError([{ path, reason: `schemas nested deeper than ${MAX_SCHEMA_DEPTH} levels` }]);
     }
-    // A type alone, where a schema should be.
+    // A type name in place of a schema.
     if (typeof given === "string") {
       const schema = this.#type(given, path);
       if (schema !== undefined) this.#note(path, given, schema);
       return schema ?? true;
     }
-    // Whatever else it is, compiling refuses it.
+    // Lowering refuses anything else.
     if (!isJsonObject(given)) return given;
     const schema: OpenSchema = { ...given };
     for (const { keyword, rewrite } of DIALECT_RULES) {
@@ -115,7 +116,7 @@ class Normalizer {
     return Object.freeze(withoutUndefined(schema));
   }
 
-  /** A list of properties as a map of them, and what each says of itself being required. */
+  /** Turns a list of properties into a map, and collects the names of the required ones. */
   #properties(schema: OpenSchema, path: string): void {
     const change = propertiesOf(schema);
     for (const { path: at, reason } of change.problems) this.#refuse(path + at, reason);
@@ -143,7 +144,7 @@ class Normalizer {
     const whole = Array.isArray(type) ? unionSchema(schemas as JsonObject[]) : (schemas[0] as JsonObject);
     const expanded: OpenSchema = { type: undefined, ...whole };
     for (const keyword of Object.keys(expanded)) {
-      // What the schema says itself goes before what its type says of the parts.
+      // The schema's own keywords take precedence over those from the type expression.
       if (keyword !== "type" && schema[keyword] !== undefined) delete expanded[keyword];
     }
     Object.assign(schema, expanded);

@@ -4,7 +4,7 @@ import { DEFINITIONS, KEYWORDS } from "../keywords.ts";
 import type { SchemaProblem } from "../schema-error.ts";
 import { asFlag, DIALECT_RULES, type OpenSchema } from "./dialect-rules.ts";
 
-/** What becomes of a schema's `properties` and `required`. */
+/** The changes of a schema's `properties` and `required`. */
 interface PropertyChange {
   readonly members: OpenSchema;
   readonly changes: readonly {
@@ -15,18 +15,18 @@ interface PropertyChange {
   readonly problems: readonly SchemaProblem[];
 }
 
-/** Keywords that do not decide, but with which a schema is one all the same. */
+/** Annotations that also identify an object as a schema. */
 const ANNOTATIONS: readonly string[] = [
   ...["$schema", "$id", "$comment", "title", "description", "default", "examples", "deprecated"],
   ...["readOnly", "writeOnly"],
 ];
-/** Where catalogues keep the parameters that must and those that may be given. */
+/** The members under which catalogues list the required and the optional parameters. */
 const REQUIRED_LIST = "required_parameters";
 const OPTIONAL_LIST = "optional_parameters";
 
 /**
- * The object schema that is meant by a list of properties, by two lists of them, or by properties without a
- * schema around them. Everything else is returned as it is.
+ * Returns the object schema that is meant by a list of properties, by two lists of them, or by a map of properties
+ * without a schema around it. Everything else is returned as it is.
  */
 export function rootObject(given: JsonValue): JsonValue {
   if (Array.isArray(given)) return { type: "object", properties: given };
@@ -50,7 +50,7 @@ export function rootObject(given: JsonValue): JsonValue {
     : { type: "object", properties: given };
 }
 
-/** Whether an object has members, and none of them is a schema's: it would accept everything. */
+/** Returns whether an object has members, but no schema keyword: as a schema it would accept everything. */
 export function saysNothing(root: JsonValue): boolean {
   const names = isJsonObject(root) ? Object.keys(root) : [];
   return names.length > 0 && !hasKeyword(names);
@@ -67,8 +67,8 @@ function hasKeyword(names: readonly string[]): boolean {
 }
 
 /**
- * Makes a map of `properties` that are a list, and gathers in `required` what the properties say themselves:
- * `required: true`, `optional: false`.
+ * Turns a list of `properties` into a map, and adds to `required` the names of properties that have `required: true`
+ * or `optional: false`.
  */
 export function propertiesOf(schema: Readonly<OpenSchema>): PropertyChange {
   const changes: { path: string; from: JsonValue | undefined; to: JsonValue | undefined }[] = [];
@@ -76,7 +76,7 @@ export function propertiesOf(schema: Readonly<OpenSchema>): PropertyChange {
   const members: OpenSchema = {};
   const required = new Set<string>();
   const { properties, required: given } = schema;
-  // Of the schema itself, its parent has asked already.
+  // Whether the schema itself is required was handled with its parent.
   if (given !== undefined && !Array.isArray(given)) {
     if (asFlag(given) === undefined) problems.push({ path: "/required", reason: "must be a list of names" });
     drop(members, "required", given);

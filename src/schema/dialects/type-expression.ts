@@ -1,18 +1,18 @@
 import { MAX_SCHEMA_DEPTH } from "../bounds.ts";
 
-/** A type as a catalogue writes it: `list[str]`, `Map<String, Integer>`, `[]int`, `string | null`. */
+/** A type in the syntax of a catalogue: `list[str]`, `Map<String, Integer>`, `[]int`, `string | null`. */
 export type TypeExpression =
-  /** A name without its packages, and what stands in its brackets. */
+  /** A name without its packages, and its arguments in brackets. */
   | { readonly kind: "name"; readonly name: string; readonly args: readonly TypeExpression[] }
   | { readonly kind: "list"; readonly item: TypeExpression }
   | { readonly kind: "map"; readonly value: TypeExpression }
   | { readonly kind: "tuple"; readonly items: readonly TypeExpression[] }
   | { readonly kind: "union"; readonly options: readonly TypeExpression[] }
   | { readonly kind: "literal"; readonly value: string | number }
-  /** `...`, for as many as there are. */
+  /** `...`, for any number of items. */
   | { readonly kind: "rest" };
 
-/** A text is no type expression. `message` says why. */
+/** A text is not a valid type expression. `message` says why. */
 export class TypeExpressionError extends Error {
   override readonly name = "TypeExpressionError";
 }
@@ -24,7 +24,7 @@ const CLOSERS: Readonly<Record<string, string>> = { "[": "]", "<": ">", "(": ")"
 const NULL: TypeExpression = { kind: "name", name: "null", args: [] };
 
 /**
- * Reads a type expression.
+ * Parses a type expression.
  *
  * ```text
  * union   = postfix { ("|" | "or") postfix }
@@ -34,7 +34,7 @@ const NULL: TypeExpression = { kind: "name", name: "null", args: [] };
  *         | literal | "..." | "(" union ")" | "[" union { "," union } "]"
  * ```
  *
- * @throws {TypeExpressionError} when it is none.
+ * @throws {TypeExpressionError} if the text is not valid.
  */
 export function parseTypeExpression(text: string): TypeExpression {
   if (text.length > MAX_LENGTH) throw new TypeExpressionError(`longer than ${MAX_LENGTH} characters`);
@@ -161,13 +161,13 @@ class Parser {
     if (this.#peek().kind !== "symbol" || closer === undefined) return { kind: "name", name, args: [] };
     this.#at++;
     const args = this.#list(closer);
-    // Go writes the type of a map's values behind the brackets.
+    // In Go, the type of a map's values follows the brackets.
     const hasValueType =
       name.toLowerCase() === "map" && opener === "[" && args.length === 1 && this.#startsType();
     return hasValueType ? { kind: "map", value: this.#prefix() } : { kind: "name", name, args };
   }
 
-  /** Whether brackets follow that belong to a list, and not to the name's arguments. */
+  /** Returns whether the next brackets mark a list, and do not enclose the name's arguments. */
   #takesListNext(): boolean {
     return this.#peek().text === "[" && (this.#peek(1).text === "]" || this.#peek(1).kind === "number");
   }

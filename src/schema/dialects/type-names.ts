@@ -1,4 +1,4 @@
-/** What a type's name means; the last seven take arguments that mean something. */
+/** The meaning of a type name. The last seven take arguments. */
 export type Meaning =
   | "string"
   | "integer"
@@ -15,13 +15,12 @@ export type Meaning =
   | "literal"
   | "wrapper";
 
-/** Where type names come from that are not JSON Schema's. */
+/** A source of type names other than JSON Schema's. */
 export type SchemaDialect = "json" | "python" | "java" | "javascript" | "systems" | "sql" | "gemini";
 
 /**
- * The types of each dialect, by what they mean. A name is looked up without case and package; where two
- * dialects disagree, the first one here has it. A type becomes the JSON type and nothing more: no format, no
- * range.
+ * The type names of each dialect, by meaning. Names are looked up without their package, ignoring case. If two dialects
+ * disagree, the first one wins. A type is mapped to the JSON type only, without a format or range.
  */
 export const DIALECTS: Readonly<Record<SchemaDialect, Readonly<Partial<Record<Meaning, string>>>>> = {
   json: {
@@ -97,7 +96,7 @@ export const DIALECTS: Readonly<Record<SchemaDialect, Readonly<Partial<Record<Me
   gemini: { any: "type_unspecified" },
 };
 
-/** Names of more than one word. */
+/** Type names of several words. */
 const PHRASES: Readonly<Partial<Record<Meaning, readonly string[]>>> = {
   integer: [
     "unsigned int",
@@ -112,7 +111,7 @@ const PHRASES: Readonly<Partial<Record<Meaning, readonly string[]>>> = {
   string: ["character varying"],
 };
 
-/** What the names of some dialects mean. */
+/** Returns the meanings of the type names of some dialects. */
 export function typeNames(dialects: readonly SchemaDialect[]): ReadonlyMap<string, Meaning> {
   const names = new Map<string, Meaning>();
   const add = (meaning: string, list: readonly string[]): void => {

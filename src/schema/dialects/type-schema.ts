@@ -5,16 +5,16 @@ import type { Meaning } from "./type-names.ts";
 
 const ANY: JsonObject = Object.freeze({});
 
-/** What the names in an expression mean, and the draft that the schema is written in. */
+/** The meanings of type names, and the draft of the schema. */
 export interface TypeContext {
   readonly names: ReadonlyMap<string, Meaning>;
   readonly draft: Draft;
 }
 
 /**
- * The JSON schema of a type expression.
+ * Returns the JSON Schema of a type expression.
  *
- * @throws {TypeExpressionError} when a name in it is not mapped, or does not take such arguments.
+ * @throws {TypeExpressionError} if a name is unknown or does not take such arguments.
  */
 export function typeSchema(expression: TypeExpression, context: TypeContext): JsonObject {
   const schemaOf = (inner: TypeExpression): JsonObject => typeSchema(inner, context);
@@ -77,7 +77,7 @@ function namedSchema(
     case "any":
       return ANY;
     default:
-      // `varchar(20)` and `decimal(10, 2)` have a size, which is not JSON Schema's to check.
+      // The size in `varchar(20)` and `decimal(10, 2)` is dropped.
       if (args.some(({ kind }) => kind !== "literal")) {
         throw new TypeExpressionError(`'${name}' takes no types`);
       }
@@ -108,7 +108,7 @@ function tupleSchema(
   return { type: "array", ...first, minItems: length, ...(!isOpen && { maxItems: length }) };
 }
 
-/** The schema of whatever one of these accepts. */
+/** Returns a schema that accepts what at least one of these accepts. */
 export function unionSchema(options: readonly JsonObject[]): JsonObject {
   if (options.some((option) => Object.keys(option).length === 0)) return ANY;
   const types = options.flatMap(({ type }) => (type === undefined ? [] : [type].flat()));

@@ -1,8 +1,8 @@
-/** An escape in a pattern. */
+/** Matches an escape in a pattern. */
 export const ESCAPE: RegExp =
   /\\(?:u([dD][89abAB][\da-fA-F]{2})\\u([dD][c-fC-F][\da-fA-F]{2})|u\{([\da-fA-F]+)\}|u([\da-fA-F]{4})|x([\da-fA-F]{2})|c([A-Za-z])|([pP])\{([^}]*)\}|(.))/suy;
 
-/** What white space is in ECMAScript, and what it is not: RE2 knows that of ASCII only. */
+/** ECMAScript's white space and its complement. In RE2, `\s` covers ASCII only. */
 const SPACE = ranges(
   [9, 13],
   [32],
@@ -28,7 +28,7 @@ const NO_SPACE = ranges(
   [0x3001, 0xfefe],
   [0xff00, 0x10ffff],
 );
-/** What `.` does not match. */
+/** The characters that `.` does not match. */
 export const LINE_ENDS: string = ranges([10], [13], [0x2028, 0x2029]);
 const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 };
 /** The long names of Unicode's general categories. */
@@ -38,7 +38,7 @@ const CATEGORIES: Readonly<Record<string, string>> = {
   ...{ Separator: "Z", Space_Separator: "Zs", Other: "C", Control: "Cc" },
 };
 
-/** An escape as RE2 writes it, alone or within a class. */
+/** Translates an escape to RE2, alone or within a class. */
 export function writeEscape(found: RegExpExecArray | null, where: "alone" | "in-class"): string {
   const [, high, low, braced, unit, byte, control, property, category = "", name = ""] = found ?? [];
   if (high !== undefined) return literal(String.fromCharCode(hex(high), hex(low)).codePointAt(0) ?? 0);
@@ -70,12 +70,12 @@ function hex(digits = "0"): number {
   return Number.parseInt(digits, 16);
 }
 
-/** A character as RE2 writes it. */
+/** Writes a character in the syntax of RE2. */
 export function literal(codePoint: number): string {
   return `\\x{${codePoint.toString(16)}}`;
 }
 
-/** Ranges of characters, within a class. */
+/** Writes ranges of characters for a class in the syntax of RE2. */
 export function ranges(...list: readonly (readonly [number, number?])[]): string {
   return list.map(([first, last = first]) => `${literal(first)}-${literal(last)}`).join("");
 }

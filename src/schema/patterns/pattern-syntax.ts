@@ -1,19 +1,19 @@
 import { ESCAPE, LINE_ENDS, literal, ranges, writeEscape } from "./pattern-escapes.ts";
 
-/** A pattern, as ECMAScript reads it, in the syntax of RE2. */
+/** An ECMAScript pattern in the syntax of RE2. */
 export interface TranslatedPattern {
   readonly re2: string;
-  /** Characters and classes in it, each as often as its repetitions say. */
+  /** The number of characters and classes with all repetitions expanded. */
   readonly size: number;
   /**
-   * Set where ECMAScript's own engine takes time that only grows with the length of the text: it is anchored
-   * at the start, has no groups, and at most one repetition of variable length. The number of pieces that may
-   * have to be tried again at each place where that repetition could end.
+   * Set if V8's own engine takes linear time for the pattern: it is anchored at the start, has no groups, and has at
+   * most one repetition of variable length. The value is the number of pieces that the engine may have to retry at each
+   * place where that repetition could end.
    */
   readonly retried?: number;
 }
 
-/** A pattern has something that is not supported. `message` says what. */
+/** A pattern is not supported. `message` says why. */
 export class PatternError extends Error {
   override readonly name = "PatternError";
 }
@@ -22,7 +22,7 @@ const QUANTIFIER = /(?:([*+?])|\{(\d+)(,?)(\d*)\})\??/y;
 const GROUP = /\((?:\?:|\?<[^>=!]+>|(?!\?))/y;
 
 /**
- * Translates a pattern whose syntax ECMAScript has accepted.
+ * Translates a valid ECMAScript pattern.
  *
  * @throws {PatternError} for look-around and back-references, which no engine matches in linear time.
  */
@@ -30,10 +30,10 @@ export function translatePattern(source: string): TranslatedPattern {
   return new Translator(source).run();
 }
 
-/** How large a group is so far. */
+/** The size of a group so far. */
 interface OpenGroup {
   size: number;
-  /** Of the last piece: what a quantifier repeats. */
+  /** The size of the last piece, which a quantifier would repeat. */
   last: number;
 }
 
@@ -72,7 +72,7 @@ class Translator {
     else if (character === "(") this.#open();
     else if (character === ")") this.#close();
     else if (character === "|" || character === "^" || character === "$") {
-      // An alternative has to be tried, and an anchor elsewhere than at the ends is an odd thing.
+      // Alternatives backtrack. An anchor that is not at the start or end is left to RE2, too.
       if (character === "|" || (character === "^" && this.#at > 0)) this.#isSimple = false;
       this.#at++;
       this.#re2 += character;
@@ -118,7 +118,7 @@ class Translator {
   #quantify([, sign, low, comma, high]: RegExpExecArray): void {
     const isExact = low !== undefined && (comma === "" || low === high);
     const most = Number(high || low || 1);
-    // That it may be lazy makes no difference to whether it matches.
+    // Laziness does not affect whether the pattern matches, so it is dropped.
     this.#re2 += sign ?? `{${low}${comma}${high}}`;
     this.#grow((this.#groups.at(-1)?.last ?? 0) * Math.max(most - 1, 0));
     if (isExact) return;

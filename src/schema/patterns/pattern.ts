@@ -4,23 +4,23 @@ import { MAX_PATTERN_LENGTH, MAX_PATTERN_SIZE } from "../bounds.ts";
 import { meter } from "../work-meter.ts";
 import { PatternError, translatePattern } from "./pattern-syntax.ts";
 
-/** A pattern that never takes more than linear time. */
+/** A pattern that matches in linear time. */
 export interface Pattern {
-  /** How large its program is. */
+  /** The size of its program. */
   readonly size: number;
-  /** @throws {WorkExceededError} when all texts together are too long for such patterns. */
+  /** @throws {WorkExceededError} if the validation has matched too much text. */
   test(text: string): boolean;
 }
 
-/** What a character costs, in keywords: in RE2, at least one, and more in a large program. */
+/** Divisors for the cost of a character, in keywords. In RE2 it is at least 1, and more in a large program. */
 const RE2_STEPS = 16;
 const NATIVE_STEPS = 64;
 
 /**
- * Compiles a pattern in ECMAScript's syntax (JSON Schema 2020-12 Core, section 6.4) for RE2, which matches in
- * linear time. A simple pattern runs in ECMAScript's own engine, where that is linear too.
+ * Compiles a pattern in ECMAScript's syntax (JSON Schema 2020-12 Core, section 6.4) for RE2, which matches in linear
+ * time. Simple patterns run in V8's own engine, where they take linear time, too.
  *
- * @throws {PatternError} when it is no regular expression, too large, or cannot be matched in linear time.
+ * @throws {PatternError} if it is not a valid regular expression, is too large or cannot be matched in linear time.
  */
 export function compilePattern(source: string): Pattern {
   let pattern = compiled.get(source);
@@ -55,7 +55,7 @@ function compile(source: string): Pattern {
 }
 
 /**
- * Compiles a pattern of our own for RE2, case ignored.
+ * Compiles a pattern in the syntax of RE2.
  *
  * @internal
  */
@@ -72,7 +72,7 @@ export function compileLinear(
   }
 }
 
-// Loading it takes longer than all else here, and many programs have no pattern that needs it.
+// Loaded on first use: that takes longer than everything else here, and many programs do not need it.
 let engine: typeof import("re2js") | undefined;
 
 function charged(text: string, work: number): true {
@@ -80,13 +80,16 @@ function charged(text: string, work: number): true {
   return true;
 }
 
-/** As JSON Schema has it, with `u`; or without, as many a pattern in use has escapes that `u` refuses. */
+/**
+ * Parses with the flag `u`, as JSON Schema requires; or without it, as many patterns in use have escapes that `u`
+ * refuses.
+ */
 function parse(source: string): RegExp {
   for (const flags of ["u", ""]) {
     try {
       return new RegExp(source, flags);
     } catch {
-      // Then it is not of this kind.
+      // Try the next flags.
     }
   }
   throw new PatternError("no regular expression");
