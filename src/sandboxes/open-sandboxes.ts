@@ -8,30 +8,30 @@ import type { SecretSource } from "./remote/endpoint/secrets.ts";
 import { checkCredentials, type ExecutorCredentials } from "./remote/executor-client/credentials.ts";
 import type { WorkerPoolOptions } from "./threads/worker-pool.ts";
 
-/** How the sandboxes are opened. */
+/** Options of {@link openSandboxes}. */
 export interface SandboxesOptions {
   /** The thread pools of host workers, Wasm and QuickJS: one each, opened on first use. */
   readonly workers?: WorkerPoolOptions;
   readonly wasm?: {
-    /** Where it is kept that a component is valid. Default: `sandgate/wasm` in the user's cache directory. */
+    /** Keeps the digests of components that were validated. Default: `sandgate/wasm` in the user's cache directory. */
     readonly cacheDirectory?: string;
   };
-  /** How tools' requests leave: who resolves names, which authorities of certificates are trusted. */
+  /** How tools' requests are sent, such as which certificate authorities are trusted. */
   readonly egress?: EgressOptions;
-  /** Where tools keep values, by the names that a grant gives. Default: nowhere, and such a grant is refused. */
+  /** Opens the key-value stores that a grant names. Default: none. Calls with such a grant are refused. */
   readonly keyValue?: KeyValueStores;
-  /** Finds the values of secrets that a grant names. Default: the environment variables of these names. */
+  /** Finds the values of the secrets that a grant names. Default: the environment variables of the same names. */
   readonly secrets?: SecretSource;
-  /** How executors know who calls. Default: they do not ask. */
+  /** Authenticates this process to executors. Default: no credentials. */
   readonly remote?: ExecutorCredentials;
 }
 
-/** The open sandboxes: what a `DispatchContext` needs. Whoever opened them closes them. */
+/** The open sandboxes, for `DispatchContext.sandboxes`. Close them when no more calls are dispatched. */
 export interface Sandboxes extends SandboxRouter, AsyncDisposable {
   /**
-   * Makes a tool ready in every sandbox in which it can run, so that its first call need not wait.
+   * Prepares a tool in every sandbox in which it can run, so its first call does not have to wait for that.
    *
-   * @throws {ToolPreparationError} when it cannot run in one of them.
+   * @throws {ToolPreparationError} if it cannot run in one of them.
    */
   prepare(tool: ToolImplementations): Promise<void>;
   /** Ends what runs and frees everything; later calls fail with `sandbox_unavailable`. Idempotent. */
@@ -39,9 +39,9 @@ export interface Sandboxes extends SandboxRouter, AsyncDisposable {
 }
 
 /**
- * Opens the sandboxes. What runs Wasm, QuickJS or HTTP is loaded when a call first needs it.
+ * Opens the sandboxes. The code for Wasm, QuickJS and HTTP is loaded when a call first needs it.
  *
- * @throws {TypeError} when the credentials for executors are none.
+ * @throws {TypeError} if the credentials for executors are invalid.
  */
 export async function openSandboxes(options: SandboxesOptions = {}): Promise<Sandboxes> {
   return new LazySandboxes(options);
@@ -85,7 +85,7 @@ class LazySandboxes implements Sandboxes {
     return opening;
   }
 
-  /** Keeps the sandbox itself, so that later calls find it at once; a failed opening is tried again. */
+  /** Keeps the sandbox itself, so that later calls do not wait; an opening that failed is tried again. */
   #settle(mode: SandboxMode, opening: Promise<Sandbox>): void {
     opening.then(
       (sandbox) => this.#opened.set(mode, sandbox),

@@ -11,7 +11,7 @@ import { type Behaviour, TARGETS, type Target } from "./targets.ts";
 
 const engine = new ToolDispatchEngine();
 
-/** What one call of the suite may differ in. */
+/** Options of one call of the suite. */
 interface CallOptions {
   readonly input?: JsonValue;
   readonly limits?: ResourceLimits;

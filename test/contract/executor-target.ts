@@ -5,12 +5,12 @@ import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../src/tool/implementations.ts";
 import type { Target } from "./targets.ts";
 
-/** The tools of another target, each behind an executor of its own: the suite calls them all by one name. */
+/** The tools of another target, each behind a separate executor, since the suite gives all of them the same name. */
 export async function executorTarget(behind: Target): Promise<Target> {
   const sandboxes = await openSandboxes({ workers: { threads: 1 } });
   const executors: Executor[] = [];
   const { sandbox } = behind;
-  // Its own policy gives what the sandbox cannot: a grant that asks for it is refused there, not cut down.
+  // The executor's own policy grants a capability that its sandbox lacks: such a call is refused, not narrowed.
   const policy = { check: () => allow({ sandbox, capabilities: { env: ["HOME"] } }) };
   const serve = async (implementations: ToolImplementations): Promise<ToolImplementations> => {
     const tool = { name: "tool", description: "", inputSchema: { type: "object" }, ...implementations };

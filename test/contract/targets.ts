@@ -5,28 +5,28 @@ import type { ToolImplementations } from "../../src/tool/implementations.ts";
 import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { executorTarget } from "./executor-target.ts";
 
-/** What a tool of the contract suite does, whatever it is made of. */
+/** The tools of the contract suite, which every target implements. */
 export type Behaviour =
   /** Returns its input. */
   | "echo"
   /** Fails with "no such record". */
   | "fail"
-  /** Breaks in the way that carries no message. */
+  /** Crashes without a message. */
   | "breaks"
-  /** Never ends, in the way that is hardest to end. */
+  /** Never ends, in the way that is hardest to interrupt. */
   | "loop"
   /** Returns a string of `input.bytes` characters. */
   | "large"
-  /** Returns what is no JSON. */
+  /** Returns a value that is not JSON-serialisable. */
   | "unserialisable";
 
 /** One way to run tools: a sandbox and one kind of implementation. */
 export interface Target {
   readonly name: string;
   readonly sandbox: SandboxMode;
-  /** What its tools need to run at all. Default: nothing. */
+  /** The capabilities that its tools need. Default: none. */
   readonly capabilities?: Capabilities;
-  /** Whether it can hold a tool to an amount of memory; then `bomb` uses more. */
+  /** Whether it can limit a tool's memory; `bomb` exceeds the limit. */
   readonly bomb?: ToolImplementations;
   readonly tools: Record<Behaviour, ToolImplementations>;
   close?(): Promise<void>;
@@ -118,7 +118,7 @@ async function quickJsTarget(): Promise<Target> {
       echo: quickjs("export default (input) => input"),
       fail: quickjs("export default async () => { throw new Error('no such record') }"),
       breaks: quickjs("export default () => { throw undefined }"),
-      // An array-like without elements: the engine does not look at its clock while it reverses it.
+      // The engine cannot be interrupted while it reverses an array-like without elements.
       loop: quickjs("export default () => [].reverse.call({ length: 2 ** 32 - 1 })"),
       large: quickjs("export default ({ bytes }) => 'x'.repeat(bytes)"),
       unserialisable: quickjs("export default () => ({ big: 1n })"),
@@ -160,7 +160,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   for await (const chunk of request) text += chunk;
   const [, kind, path = kind] = request.url?.split("/") ?? [];
   const body = JSON.parse(text);
-  // An HTTP tool sends its arguments, and nothing else of the call.
+  // An HTTP tool sends only its arguments, not the name of the tool.
   const input = kind === "http" ? body : body.arguments;
   switch (path as Behaviour) {
     case "echo":

@@ -1,7 +1,7 @@
 import type { CheckedOutput } from "./output.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "./sandbox.ts";
 
-/** The outcome of a task whose output was checked. Its size is among what was used. */
+/** Returns the outcome of a task whose output was checked. The output's size is added to `before`. */
 export function outcomeOf(checked: CheckedOutput, effect: CallEffect, before: ResourceUse): SandboxOutcome {
   const used: ResourceUse = { ...before, outputBytes: checked.outputBytes };
   switch (checked.status) {

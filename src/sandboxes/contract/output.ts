@@ -1,9 +1,9 @@
 import { copyPlain, type PlainCopy } from "../../json/plain-copy.ts";
 import { freezeJson, type JsonValue, JsonValueError } from "../../json/value.ts";
 
-/** A tool's output after it crossed the border: a fresh frozen tree, or why it is none. */
+/** A checked output of a tool: a new, deeply frozen value, or the reason why the output is refused. */
 export type CheckedOutput = {
-  /** Bytes as UTF-8 JSON text, of what was streamed before too. */
+  /** Bytes of the output as UTF-8 JSON text, with the bytes that were streamed before. */
   readonly outputBytes: number;
 } & (
   | { readonly status: "completed"; readonly output: JsonValue }
@@ -11,12 +11,12 @@ export type CheckedOutput = {
   | { readonly status: "failed"; readonly message: string }
 );
 
-/** An output as JSON text, or why it is none: what crosses from a thread. */
+/** An output as JSON text, or why it cannot be written as such. Threads send it to the process. */
 export type EncodedOutput = string | { readonly message: string };
 
 /**
- * Writes what a tool returned as JSON text. Nothing at all (`undefined`) is `null`; everything else follows
- * `JSON.stringify`. Never throws, whatever getters and `toJSON` methods do.
+ * Writes the value that a tool returned as JSON text. `undefined` becomes `null`; other values are written as by
+ * `JSON.stringify`. Never throws, even if getters or `toJSON` methods do.
  */
 export function encodeOutput(value: unknown): EncodedOutput {
   if (value === undefined) return "null";
@@ -28,9 +28,9 @@ export function encodeOutput(value: unknown): EncodedOutput {
 }
 
 /**
- * Checks an output that arrived as JSON text from a tool that nobody trusts.
+ * Checks an output that arrived as JSON text from an untrusted tool.
  *
- * @param streamedBytes What the tool streamed before; it counts against the same budget. Default: 0.
+ * @param streamedBytes Bytes that the tool streamed before; they count against the same budget. Default: 0.
  */
 export function checkOutput(text: string, maxBytes: number | undefined, streamedBytes = 0): CheckedOutput {
   const outputBytes = Buffer.byteLength(text) + streamedBytes;
@@ -47,8 +47,8 @@ export function checkOutput(text: string, maxBytes: number | undefined, streamed
 }
 
 /**
- * Checks an output that a function in this thread returned: the same as {@link encodeOutput} and
- * {@link checkOutput}, without the text where a copy does. Never throws.
+ * Checks an output that a function in this thread returned. Equivalent to {@link encodeOutput} and
+ * {@link checkOutput}, but copies plain values without writing them as text. Never throws.
  *
  * @param streamedBytes As in {@link checkOutput}.
  */
@@ -74,7 +74,7 @@ function tryCopy(value: unknown): PlainCopy | undefined {
   try {
     return copyPlain(value);
   } catch {
-    // What its getters throw is told where `JSON.stringify` meets it.
+    // A getter threw: `encodeOutput` reports it.
     return undefined;
   }
 }

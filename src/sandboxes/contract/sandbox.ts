@@ -8,49 +8,49 @@ import type { LogLevel } from "../../tool/log-level.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 
 /**
- * The contract of every sandbox; `test/contract` holds the suite that each one passes. A sandbox knows
- * nothing of models or messages: it is given a task, and tells what became of it.
+ * The contract of every sandbox: a task in, an outcome out. A sandbox does not depend on models or messages. Each one
+ * passes the suite in `test/contract`.
  */
 export interface Sandbox {
   readonly mode: SandboxMode;
-  /** What it can give a task beyond its input. */
+  /** The capabilities that it can give a task. */
   readonly capabilities: ReadonlySet<CapabilityName>;
 
   /** The same for tools with these implementations, where it depends on them. Pure: the answer is kept. */
   capabilitiesFor?(implementations: ToolImplementations): ReadonlySet<CapabilityName>;
 
-  /**
-   * Which of the limits it enforces by itself where a grant names none, and how. The engine lays the grant's
-   * limits over them.
-   */
+  /** The limits that it enforces if a grant does not set them. Limits of the grant override them. */
   readonly defaults: ResourceLimits;
 
   /**
-   * The first of the limits that it cannot enforce on these implementations, or `undefined` when it can
-   * enforce them all. Asked before {@link run}. Pure: the answer is kept.
+   * Returns the first of the limits that it cannot enforce on these implementations, or `undefined` if it can enforce
+   * all of them. The engine calls this before {@link run}. Pure; callers cache the result.
    */
   unenforceable(limits: ResourceLimits, implementations: ToolImplementations): LimitName | undefined;
 
   /**
-   * The limits of a caller that a tool inherits from the tool that calls it, where {@link unenforceable} cannot tell:
-   * somebody elsewhere enforces each limit, or refuses the call for it. Default: all that it can enforce.
+   * The limits that a nested call inherits from its caller, if {@link unenforceable} cannot decide it because another
+   * process enforces the limits or refuses the call. Default: all limits that it can enforce.
    */
   inheritedLimits?(implementations: ToolImplementations): readonly LimitName[] | undefined;
 
   /**
-   * Does once what a tool's first call would otherwise wait for: reads, checks, compiles.
+   * Reads, checks and compiles a tool, so that its first call does not wait for it.
    *
-   * @throws {ToolPreparationError} when the tool cannot run here.
+   * @throws {ToolPreparationError} if the tool cannot run in this sandbox.
    */
   prepare(implementations: ToolImplementations): Promise<void>;
 
   /**
-   * Runs one task. It never rejects, and settles only when the work has ended or can no longer reach anything.
-   * It may answer at once, without a promise.
+   * Runs one task. Never rejects, and settles when the work has ended, or could not be ended in time: see
+   * `SandboxOutcome.mayStillRun`. May return an outcome synchronously.
    */
   run(task: SandboxTask): SandboxOutcome | OneShotThenable<SandboxOutcome>;
 
-  /** Ends what runs (`cancelled`), frees everything, and refuses later tasks (`unavailable`). Idempotent. */
+  /**
+   * Ends the running tasks (`cancelled`), frees what the sandbox opened, and refuses later tasks (`unavailable`).
+   * Idempotent.
+   */
   close(): Promise<void>;
 }
 
@@ -191,6 +191,6 @@ export class ToolPreparationError extends Error {
 
 /** Where a granted call finds its sandbox. */
 export interface SandboxRouter {
-  /** The sandbox of a mode; loading it the first time may take a promise. `undefined` where it is not open. */
+  /** Returns the sandbox of a mode, as a promise while it is loading, or `undefined` if it is not open. */
   route(mode: SandboxMode): Sandbox | undefined | Promise<Sandbox | undefined>;
 }

@@ -40,7 +40,7 @@ export class CallServices {
     });
   }
 
-  /** What the component's requests may have left behind. */
+  /** The effect of the requests: `unknown` as long as one is running that may change something. */
   get effect(): CallEffect {
     const effects = [this.#tools.effect, this.#keyValue.effect, this.#http.effect];
     return effects.every((effect) => effect === "none") ? "none" : "unknown";
@@ -77,7 +77,7 @@ export class CallServices {
     }
   }
 
-  /** Cancels what still runs, and waits for its end: nobody is left to hear of it. */
+  /** Cancels the requests that still run, and waits for their end. */
   async end(): Promise<void> {
     if (this.#running === undefined) return;
     this.#cancel.abort();

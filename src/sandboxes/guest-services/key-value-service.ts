@@ -10,27 +10,27 @@ import {
 import type { CallEffect } from "../contract/sandbox.ts";
 import type { GuestReply, KeyValueRequest, ServiceError } from "./service-request.ts";
 
-/** What a call may use of the stores. */
+/** Which stores a call may use. */
 export interface KeyValueScope {
   /** The names of the stores that were granted. */
   readonly granted: readonly string[];
   readonly sessionId: string;
 }
 
-/** The stores of one call. */
+/** Uses key-value stores for one call. */
 export class KeyValueService {
   readonly #stores: KeyValueStores | undefined;
   readonly #scope: KeyValueScope;
   readonly #opened = new Map<string, KeyValueStore>();
   #effect: CallEffect = "none";
 
-  /** @param stores Absent where the embedder gave none. */
+  /** @param stores `undefined` if the embedder configured none. */
   constructor(stores: KeyValueStores | undefined, scope: KeyValueScope) {
     this.#stores = stores;
     this.#scope = scope;
   }
 
-  /** What was asked for may have been written, whatever the store said. */
+  /** The effect of the requests. A write may have happened even if the store reported an error. */
   get effect(): CallEffect {
     return this.#effect;
   }

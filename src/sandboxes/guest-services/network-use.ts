@@ -1,12 +1,12 @@
 import type { Contact, Traffic } from "../../egress/egress-error.ts";
 
-/** What the requests of one call sent and received over the network. */
+/** Adds up what the HTTP requests of one call sent and received. */
 export class NetworkUse {
   readonly #contacted: Contact[] = [];
   #bytesUp = 0;
   #bytesDown = 0;
 
-  /** Counts what went over the network for one request, whether it has a response or not. */
+  /** Counts the traffic of one request, with or without a response. */
   add({ contacted, bytesUp, bytesDown }: Traffic): void {
     this.#contacted.push(...contacted);
     this.#bytesUp += bytesUp;
@@ -18,7 +18,7 @@ export class NetworkUse {
     return this.#bytesUp + this.#bytesDown;
   }
 
-  /** What a receipt says of it; `undefined` where nothing left. */
+  /** The traffic for the receipt; `undefined` if no request was sent. */
   get traffic(): Traffic | undefined {
     if (this.#contacted.length === 0) return undefined;
     return { contacted: this.#contacted, bytesUp: this.#bytesUp, bytesDown: this.#bytesDown };

@@ -1,6 +1,6 @@
 import type { EgressResponse } from "../../egress/request.ts";
 
-/** What no longer fits once a body is decoded (RFC 9110, section 8.4). */
+/** Fields that no longer apply once a body is decoded (RFC 9110, section 8.4). */
 const CODING_FIELDS: readonly string[] = ["content-encoding", "content-length"];
 
 /** The header fields of a response as its tool sees them: names in lower case, one pair for each field. */

@@ -1,6 +1,6 @@
 /**
- * What a component asks for that only the process outside its thread has. Requests and replies cross as JSON
- * text; bytes are in base64.
+ * A request of a guest for something that only the dispatching process can do. Requests and replies are plain data
+ * that JSON can express.
  */
 export type GuestRequest = ToolRequest | KeyValueRequest | HttpRequest;
 
@@ -13,7 +13,7 @@ export interface ToolRequest {
   readonly leftMs: number | undefined;
 }
 
-/** Uses a key-value store. */
+/** Uses a key-value store. Values are in base64. */
 export type KeyValueRequest = { readonly store: string } & (
   | { readonly kind: "get" | "delete"; readonly key: string }
   | { readonly kind: "set"; readonly key: string; readonly value: string }
@@ -41,7 +41,7 @@ export type GuestReply<Value = unknown, Failure = unknown> =
 
 /** An error of our own interfaces. */
 export interface ServiceError {
-  /** One of the interface's codes, in kebab case. */
+  /** In snake case: a code of the engine, or `too_large`, `full` or `unavailable`. */
   readonly code: string;
   readonly message: string;
 }

@@ -26,18 +26,18 @@ export class ToolService {
   #count = 0;
   #isRunning = false;
 
-  /** @param callTool Absent where none was granted. */
+  /** @param callTool `undefined` if the grant gives no tools. */
   constructor(callTool: CallTool | undefined, maxCalls: number) {
     this.#callTool = callTool;
     this.#maxCalls = maxCalls;
   }
 
-  /** How many were made. */
+  /** How many calls were made. */
   get count(): number {
     return this.#count;
   }
 
-  /** What they may have left behind: a call that succeeded may have changed anything. */
+  /** The effect of the calls. One that succeeded may have changed anything, as may one that still runs. */
   get effect(): CallEffect {
     return this.#isRunning ? "unknown" : this.#effect;
   }
