@@ -1,48 +1,48 @@
 import type { TaskObserver } from "../contract/sandbox.ts";
 
-/** What a pool is told of one task. */
+/** The options of a task in a pool. */
 export interface PoolTaskOptions {
-  /** From the start of the work until the thread is ended; `undefined` for no limit. */
+  /** Milliseconds from the start of the work until the thread is ended; `undefined` for no limit. */
   readonly wallTimeMs: number | undefined;
-  /** How much longer the thread may take to end the work by itself. Default: 0. */
+  /** Additional milliseconds in which the thread can end the work itself. Default: 0. */
   readonly graceMs?: number;
   readonly signal: AbortSignal | undefined;
   readonly observer: TaskObserver;
   /**
-   * What the task needs beside its fields: sent once to each thread that needs it. One name always stands for
-   * the same value.
+   * Data that the task needs besides its fields. It is sent only once to each thread that needs it, so a name
+   * must always stand for the same value.
    */
   readonly artifact?: Artifact;
   /**
-   * Replies to what the task asks for with `TaskThread.request`, while its thread is blocked. It must not reject.
-   * The deadline and the cancellation end the thread while it waits; the reply then reaches nobody.
+   * Replies to a request that the task makes with `TaskThread.request`, while its thread is blocked. It must
+   * not reject. If the thread is ended while it waits, the reply is dropped.
    */
   readonly onRequest?: (text: string) => Promise<string>;
   /**
-   * How many of the tasks that wait for each other are above this one. Each depth has threads of its own, so
-   * that tasks which wait for others never keep these from running. Default: 0.
+   * The number of tasks that wait for this one, directly or indirectly. Each depth has its own threads, so
+   * tasks that wait for others cannot occupy the threads that these need. Default: 0.
    */
   readonly nesting?: number;
 }
 
-/** Something that many tasks need. */
+/** Data that many tasks need. */
 export interface Artifact {
   readonly name: string;
   readonly value: unknown;
 }
 
-/** What became of a task in a thread. `wallTimeMs` counts from the start of the work. */
+/** The outcome of a task. `wallTimeMs` counts from the start of the work. */
 export type PoolOutcome<Result> = { readonly wallTimeMs: number } & (
   | { readonly status: "returned"; readonly result: Result }
   /** The thread was ended; `started` tells whether the work had begun. */
   | { readonly status: "timeout" | "cancelled"; readonly started: boolean }
   /** The thread broke under the task. */
   | { readonly status: "crashed"; readonly started: boolean; readonly error: Error }
-  /** No thread took the task. */
+  /** No thread ran the task. */
   | { readonly status: "unavailable"; readonly reason: string }
 );
 
-/** Why a task is ended before it has ended by itself; `waited`: no thread was free for too long. */
+/** Why a task is ended early; `waited` if no thread was free for too long. */
 export type EndCause = "timeout" | "cancelled" | "waited";
 
 /** The thread that was given a task. */
@@ -55,9 +55,9 @@ export interface TaskHolder {
   endUnder(task: PoolTask): void;
 }
 
-/** A task on its way through a pool. */
+/** A task in a pool. */
 export class PoolTask {
-  /** For the thread; plain data. */
+  /** Plain data for the thread. */
   readonly fields: unknown;
   readonly options: PoolTaskOptions;
   readonly submittedAt: bigint = process.hrtime.bigint();
@@ -65,12 +65,12 @@ export class PoolTask {
   holder: TaskHolder | undefined;
   /** Where it is in that thread. */
   slot = 0;
-  /** Why it is being ended; `undefined` while it may go on. */
+  /** Why it is being ended; `undefined` if it is not. */
   cause: EndCause | undefined;
   readonly #settle: (outcome: PoolOutcome<never>) => void;
   readonly #onAbort: (() => void) | undefined;
 
-  /** @param onAbort Called when nobody wants the task any more. */
+  /** @param onAbort Called when the task's signal is aborted. */
   constructor(
     fields: unknown,
     options: PoolTaskOptions,
@@ -86,12 +86,12 @@ export class PoolTask {
     }
   }
 
-  /** When the work began; 0 before. */
+  /** When the work started; 0 before. */
   get startedAt(): bigint {
     return this.holder?.startedAt(this.slot) ?? 0n;
   }
 
-  /** Tells what became of it. */
+  /** Reports the outcome. */
   settle(outcome: PoolOutcome<never>): void {
     if (this.#onAbort !== undefined) this.options.signal?.removeEventListener("abort", this.#onAbort);
     this.#settle(outcome);

@@ -8,15 +8,15 @@ import { msBetween, SLOTS, ThreadTable } from "./thread-table.ts";
 
 /** How a pool's threads are made. */
 export interface ThreadOptions {
-  /** The module whose default export takes each task: a `ThreadFunction`. */
+  /** The module whose default export, a `ThreadFunction`, runs each task. */
   readonly entry: string;
   /** V8's limits for each thread. */
   readonly limits?: ThreadLimits;
-  /** What each thread finds as `data` in its `workerData`. */
+  /** The member `data` of each thread's `workerData`. */
   readonly data?: unknown;
 }
 
-/** Whoever is told what happens in a thread. */
+/** Receives the events of a thread. */
 export interface ThreadOwner {
   /** A task has ended. */
   onOutcome(task: PoolTask, outcome: PoolOutcome<never>): void;
@@ -53,11 +53,11 @@ export class PoolThread implements TaskHolder, PortOwner {
       workerData,
       transferList: [port2],
       resourceLimits: limits,
-      // What a program given as text (`node -e`) is written in would make a thread refuse its file. Flags are not
-      // handed on by name otherwise: those of V8 hold for all threads anyway, and are refused there.
+      // With `--input-type` (of `node -e`), a thread would refuse its file, so no flags are inherited then.
+      // They are not filtered, since passing flags of V8 explicitly fails. These apply to all threads anyway.
       ...(process.execArgv.some((flag) => flag.startsWith("--input-type")) && { execArgv: [] }),
     });
-    // Whoever waits for a task keeps the process alive; a thread that waits for one does not.
+    // Pending tasks keep the process alive, but idle threads do not.
     this.#worker.unref();
     this.#worker.on("error", (error: unknown) => {
       this.#error = error instanceof Error ? error : new Error(String(error));
@@ -65,12 +65,12 @@ export class PoolThread implements TaskHolder, PortOwner {
     this.#worker.on("exit", (code) => this.#onExit(code));
   }
 
-  /** How many tasks it has: one that runs, and those that wait. */
+  /** The number of its tasks, running and waiting. */
   get count(): number {
     return this.#count;
   }
 
-  /** Whether it was told to end: it takes no more tasks. */
+  /** Whether it is being ended, and accepts no more tasks. */
   get isEnding(): boolean {
     return this.#isEnding;
   }
@@ -84,7 +84,7 @@ export class PoolThread implements TaskHolder, PortOwner {
     return this.room > 0;
   }
 
-  /** Gives it a task; it must have room. */
+  /** Gives it a task. It must have a free place. */
   give(task: PoolTask): void {
     const slot = this.#free.pop() as number;
     this.#tasks[slot] = task;
@@ -104,7 +104,7 @@ export class PoolThread implements TaskHolder, PortOwner {
     }
   }
 
-  /** Lets an artifact go. */
+  /** Deletes an artifact. */
   forget(artifact: string): void {
     if (this.#artifacts.delete(artifact)) this.#port.post({ forget: artifact });
   }
@@ -122,7 +122,7 @@ export class PoolThread implements TaskHolder, PortOwner {
     return true;
   }
 
-  /** Takes back at most so many tasks that did not begin. */
+  /** Takes back tasks that have not started, at most `most`. */
   takeBackSome(most: number): readonly PoolTask[] {
     const taken: PoolTask[] = [];
     for (const task of this.#tasks) {
@@ -134,12 +134,12 @@ export class PoolThread implements TaskHolder, PortOwner {
 
   endUnder(task: PoolTask): void {
     const left = this.takeBackSome(SLOTS);
-    // Nothing else can begin now: when this one is over as well, there is nothing to end.
+    // No other task can start now. If this one has finished, the thread need not be ended.
     if (!this.#table.isDone(task.slot)) this.#end();
     this.#owner.onLeft(this, left);
   }
 
-  /** Ends the thread, whatever it does. */
+  /** Ends the thread. Resolves when it has ended, or could not be ended in time. */
   end(): Promise<void> {
     this.#end();
     return this.#gone.promise;
@@ -152,7 +152,7 @@ export class PoolThread implements TaskHolder, PortOwner {
   }
 
   onUnsent([slot, , artifact, value]: GivenTask, thrown: unknown): void {
-    // The thread does not have what was to come with it.
+    // The thread did not receive the artifact.
     if (artifact !== undefined && value !== undefined) this.#artifacts.delete(artifact);
     const task = this.#tasks[slot];
     if (task === undefined) this.#free.push(slot);
@@ -175,7 +175,7 @@ export class PoolThread implements TaskHolder, PortOwner {
         if (task !== undefined) tellObserver(task, message[2]);
         return;
       case "asks":
-        // Once the thread is told to end, nobody may do anything more for its task.
+        // Requests of a task whose thread is being ended must not be served.
         if (task !== undefined && !this.#isEnding) void this.#reply(task, message[2]);
         return;
       case "skipped":
@@ -204,7 +204,7 @@ export class PoolThread implements TaskHolder, PortOwner {
     this.#owner.onOutcome(task, outcome);
   }
 
-  /** The thread waits: what waits in it must not. */
+  /** Serves a request. The thread is blocked, so the tasks that wait in it move to other threads. */
   async #reply(task: PoolTask, text: string): Promise<void> {
     this.#isBlocked = true;
     this.#owner.onLeft(this, this.takeBackSome(SLOTS));

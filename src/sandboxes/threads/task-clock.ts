@@ -17,8 +17,8 @@ export class TaskClock {
   #nextLook: bigint | undefined;
 
   /**
-   * @param maxWaitMs How long a task may wait until its work begins.
-   * @param onDue Called when a task's time is up.
+   * @param maxWaitMs Milliseconds that a task may wait until its work starts.
+   * @param onDue Called when a task's time has expired. It must set the task's `cause`.
    */
   constructor(maxWaitMs: number, onDue: (task: PoolTask, cause: EndCause) => void) {
     this.#maxWaitMs = maxWaitMs;

@@ -2,12 +2,13 @@ import type { PoolOutcome, PoolTask } from "./pool-task.ts";
 import { PoolThread, type ThreadOptions, type ThreadOwner } from "./pool-thread.ts";
 
 /**
- * The threads for tasks of one depth, and the tasks that wait for them. A task is given to the thread that has the
- * fewest; a thread that has none takes over what waits in others. So no task waits while a thread is free.
+ * Some of a pool's threads, with the tasks that wait for them. A task is given to the thread with the fewest
+ * tasks, and an idle thread takes over tasks that wait in others. Therefore, no task waits while a thread is
+ * free.
  */
 export class ThreadLane implements ThreadOwner {
   readonly #threads = new Set<PoolThread>();
-  /** Those that take no more tasks, and are not yet gone. */
+  /** Threads that are being ended. */
   readonly #leaving = new Set<PoolThread>();
   /** Those that no thread had room for; the first came first. */
   #waiting = new Set<PoolTask>();
@@ -27,7 +28,7 @@ export class ThreadLane implements ThreadOwner {
     this.#settle = settle;
   }
 
-  /** Starts all threads that are missing. */
+  /** Starts all threads. */
   fill(): void {
     while (this.#threads.size < this.#size) this.#start();
   }
@@ -58,7 +59,7 @@ export class ThreadLane implements ThreadOwner {
     for (const thread of this.#threads) thread.forget(artifact);
   }
 
-  /** Ends every thread. */
+  /** Ends all threads. Resolves when they have ended or were abandoned. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#threads, ...this.#leaving].map((thread) => thread.end()));

@@ -1,20 +1,20 @@
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { TaskThread } from "./thread-message.ts";
 
-/** What one call may log; what comes after is left out. */
+/** What one call may log. Further lines are dropped. */
 export interface LogBudget {
   readonly lines: number;
   /** Bytes of text. */
   readonly bytes: number;
 }
 
-/** The budget of a call whose grant names none. */
+/** The budget of a call whose grant does not limit log lines. */
 export const DEFAULT_LOG_BUDGET: LogBudget = Object.freeze({
   lines: Number.POSITIVE_INFINITY,
   bytes: 65_536,
 });
 
-/** Carries an untrusted tool's log lines out of its thread, within a budget. */
+/** Sends an untrusted tool's log lines to the pool, within a budget. */
 export class ThreadLog {
   readonly #thread: TaskThread;
   #leftLines: number;
@@ -26,7 +26,7 @@ export class ThreadLog {
     this.#leftBytes = budget.bytes;
   }
 
-  /** What is left of the budget; nothing once something was left out. */
+  /** The rest of the budget; zero after a line was dropped. */
   get left(): LogBudget {
     return { lines: Math.max(this.#leftLines, 0), bytes: Math.max(this.#leftBytes, 0) };
   }

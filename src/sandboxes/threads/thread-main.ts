@@ -17,7 +17,7 @@ const MAX_STILL_MS = 20;
 const { entry, table: buffer, port } = workerData as ThreadData;
 const table = new ThreadTable(buffer);
 const artifacts = new Map<string, unknown>();
-/** Tasks that came with another one, or while one that asks waited for its reply. */
+/** Tasks that arrived together with another one, or while a task waited for a reply. */
 const waiting: GivenTask[] = [];
 let turnedAt = 0;
 
@@ -29,15 +29,15 @@ function post(message: FromThread): void {
   port.postMessage(message);
 }
 
-/** Lets the event loop turn once: tasks that answer at once never would. */
+/** Runs the event loop once, which synchronous tasks would never do. */
 function turn(): void {
   turnedAt = performance.now();
   setImmediate(runTasks);
 }
 
 /**
- * Runs the tasks. As long as there is none, the thread is blocked: waking it so takes less than an event does. While
- * a task awaits something, the event loop runs.
+ * Runs the tasks. Without a task, the thread blocks, since waking it takes less time than an event. While a
+ * task awaits something, the event loop runs.
  */
 function runTasks(): void {
   while (performance.now() - turnedAt < MAX_STILL_MS) {
@@ -144,7 +144,7 @@ class Thread implements TaskThread {
     try {
       this.#afterwards?.();
     } catch {
-      // It only makes ready what the next task would make: that one tells what is wrong.
+      // It only prepares what the next task would otherwise do itself, which then reports the error.
     }
   }
 }

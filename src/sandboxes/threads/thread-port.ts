@@ -2,10 +2,10 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import type { FromThread, GivenTask, ToThread } from "./thread-message.ts";
 import { SLOTS, type ThreadTable } from "./thread-table.ts";
 
-/** Whoever is told what comes through a port, and what does not. */
+/** Receives the messages of a port, and failures to send. */
 export interface PortOwner {
   onMessage(message: FromThread): void;
-  /** A task cannot be sent: what it consists of does not cross to a thread. */
+  /** A task could not be sent, since it cannot be cloned. */
   onUnsent(task: GivenTask, error: unknown): void;
 }
 
@@ -14,27 +14,30 @@ export class ThreadPort {
   readonly #port: MessagePort;
   readonly #table: ThreadTable;
   readonly #owner: PortOwner;
-  /** Tasks that are sent together: a message costs as much as a small task. */
+  /** Tasks to send together, since a message costs as much as a small task. */
   #outbox: GivenTask[] = [];
 
-  /** @param table Where the thread sees that something was sent. */
+  /** @param table Used to announce messages to the thread. */
   constructor(port: MessagePort, table: ThreadTable, owner: PortOwner) {
     this.#port = port;
     this.#table = table;
     this.#owner = owner;
     port.on("message", this.#receive);
-    // Whoever waits for a task keeps the process alive.
+    // Pending tasks keep the process alive, but the port does not.
     port.unref();
   }
 
-  /** Sends a task: at once to an idle thread, to another one with all that comes in the same turn. */
+  /**
+   * Sends a task: immediately to an idle thread, otherwise together with others of the same turn of the event
+   * loop.
+   */
   give(task: GivenTask, isIdle: boolean): void {
     this.#outbox.push(task);
     if (isIdle) this.#flush();
     else if (this.#outbox.length === 1) queueMicrotask(this.#flush);
   }
 
-  /** Sends anything else, behind what was sent before. */
+  /** Sends another message, after all earlier ones. */
   post(message: ToThread): void {
     this.#flush();
     this.#send(message);
@@ -51,7 +54,7 @@ export class ThreadPort {
     }
   };
 
-  /** One that does not cross must not keep the others from it. */
+  /** Sends a single task. One that cannot be cloned must not prevent the others from being sent. */
   #sendAlone(task: GivenTask): void {
     try {
       this.#send([task]);
@@ -65,7 +68,7 @@ export class ThreadPort {
     this.#table.announceMessage();
   }
 
-  /** An event for each message costs more than to look for those that came with it. */
+  /** Reads further messages directly, which costs less than an event for each. */
   readonly #receive = (message: FromThread): void => {
     this.#owner.onMessage(message);
     this.#receiveMore(SLOTS);
@@ -79,7 +82,7 @@ export class ThreadPort {
     }
   }
 
-  /** Takes in what the thread said last, and is closed then. */
+  /** Drains pending messages, then closes. */
   close(): void {
     this.#receiveMore(Number.POSITIVE_INFINITY);
     this.#port.close();

@@ -1,9 +1,9 @@
 import { availableParallelism } from "node:os";
 
-/** How many tasks a thread can be given at once: one that runs, and those that wait so that it never idles. */
+/** Maximum number of tasks in a thread: a running one, and waiting ones, which keep it busy. */
 export const SLOTS = 32;
 
-/** A thread that looks keeps its core from whoever is to send the message, where there is one core alone. */
+/** On a single core, a thread that spins keeps it from the sender of the message. */
 const HAS_CORES = availableParallelism() > 1;
 
 /** How long a thread looks for the next message before it sleeps: waking it takes as long as a small task. */
@@ -15,18 +15,18 @@ const RUNNING = 1;
 const WITHDRAWN = 2;
 const DONE = 3;
 
-/** Behind the slots' states: how many messages the pool has sent. */
+/** The index, after the slots' states, of the number of messages that the pool has sent. */
 const SENT = SLOTS;
 
 /**
- * What a thread and its pool both see of the thread's tasks, without a message: who has claimed each one, and
- * when its work began. So a task that waits in a thread can be taken back from it, and whoever ends a thread knows
- * what ran in it.
+ * The state of a thread's tasks in memory that the thread shares with its pool: which side has claimed each
+ * task, and when its work started. The pool can therefore take back a task that waits in a thread, and knows
+ * what was running when it ends a thread.
  */
 export class ThreadTable {
-  /** What crosses to the thread. */
+  /** The shared memory, which is passed to the thread. */
   readonly buffer: SharedArrayBuffer;
-  /** When each slot's work began (`process.hrtime.bigint()`); 0 before. */
+  /** When the work of each slot started (`process.hrtime.bigint()`); 0 before. */
   readonly #startedAt: BigInt64Array;
   readonly #words: Int32Array;
   /** Whether looking pays: the last message came soon after it was waited for. */
@@ -38,30 +38,30 @@ export class ThreadTable {
     this.#words = new Int32Array(buffer, SLOTS * 8, SLOTS + 1);
   }
 
-  /** Puts a task into a slot. */
+  /** Marks a slot as queued. */
   fill(slot: number): void {
     Atomics.store(this.#startedAt, slot, 0n);
     Atomics.store(this.#words, slot, QUEUED);
   }
 
-  /** The thread takes its next task; `false` when the pool took it back. */
+  /** Claims a task for the thread; returns `false` if the pool has taken it back. */
   claim(slot: number): boolean {
     return Atomics.compareExchange(this.#words, slot, QUEUED, RUNNING) === QUEUED;
   }
 
-  /** The pool takes a task back; `false` when the thread has it already. */
+  /** Claims a task for the pool, which takes it back; returns `false` if the thread has claimed it. */
   withdraw(slot: number): boolean {
     return Atomics.compareExchange(this.#words, slot, QUEUED, WITHDRAWN) === QUEUED;
   }
 
-  /** The work itself begins: the wall time counts from here. */
+  /** Records that the work of a task starts. Returns the current time. */
   start(slot: number): bigint {
     const now = process.hrtime.bigint();
     Atomics.store(this.#startedAt, slot, now);
     return now;
   }
 
-  /** The task runs no more. */
+  /** Marks a task as done. */
   finish(slot: number): void {
     Atomics.store(this.#words, slot, DONE);
   }
@@ -74,12 +74,12 @@ export class ThreadTable {
     return Atomics.load(this.#words, slot) === DONE;
   }
 
-  /** When the work began; 0 before. */
+  /** Returns when the work of a task started; 0 before. */
   startedAt(slot: number): bigint {
     return Atomics.load(this.#startedAt, slot);
   }
 
-  /** How many messages were sent to the thread. */
+  /** The number of messages that were sent to the thread. */
   get sent(): number {
     return Atomics.load(this.#words, SENT);
   }
@@ -99,7 +99,7 @@ export class ThreadTable {
   }
 }
 
-/** Milliseconds from an instant to another. */
+/** Returns the milliseconds between two times of `process.hrtime.bigint()`. */
 export function msBetween(from: bigint, to: bigint): number {
   return Number(to - from) / 1e6;
 }

@@ -4,20 +4,26 @@ import type { ThreadOptions } from "./pool-thread.ts";
 import { TaskClock } from "./task-clock.ts";
 import { ThreadLane } from "./thread-lane.ts";
 
-/** How a pool of worker threads is made. */
+/** The options of a pool of worker threads. */
 export interface WorkerPoolOptions {
-  /** How many threads. Default: the machine's available parallelism. */
+  /**
+   * Number of threads. Default: the machine's available parallelism. Up to half as many, but at least two,
+   * are added for tools that exceed their deadlines. Calls that other calls wait for have the same numbers of
+   * threads for each depth.
+   */
   readonly threads?: number;
-  /** How long a task may wait for a free thread, in ms. Default: 30,000. */
+  /** Milliseconds that a task may wait for a free thread. Default: 30,000. */
   readonly maxWaitMs?: number;
 }
 
 const DEFAULT_MAX_WAIT_MS = 30_000;
 
 /**
- * A pool of threads. Ending a thread is the one kill that always works: a deadline, a cancellation and a close
- * end it, and the pool starts another. Each thread runs one task at a time, and has a few more waiting, so that
- * it need not wait for a message between two small ones; these go on elsewhere when it ends.
+ * A pool of threads. A deadline or a cancellation ends the thread that runs the task, and the pool starts
+ * another one. A thread that does not end in time is abandoned: nothing waits for it. A thread runs one task
+ * at a time, with a few more waiting in it to avoid idle time between small tasks. These move to other
+ * threads when it ends. Tools that exceed their deadlines have separate threads, and wait for each other
+ * only.
  */
 export class WorkerPool {
   readonly #lanes: ThreadLane[] = [];
@@ -35,7 +41,10 @@ export class WorkerPool {
     this.#lane(0).fill();
   }
 
-  /** Runs a task in a thread. Never rejects; settles only when its thread has answered or ended. */
+  /**
+   * Runs a task in a thread. Never rejects. Resolves when its thread has answered, has ended or was
+   * abandoned.
+   */
   run<Result>(fields: unknown, options: PoolTaskOptions): Promise<PoolOutcome<Result>> {
     if (this.#isClosed) {
       return Promise.resolve({ status: "unavailable", reason: "the pool is closed", wallTimeMs: 0 });

@@ -81,7 +81,7 @@ describe("a pool's thread", () => {
     const pool = open({ threads: 1 });
     await run(pool, ANSWER);
     const unsendable = { ...ANSWER, left: () => {} } as Step;
-    // The first one goes to an idle thread; the others go together while it works.
+    // The first task is sent to an idle thread, and the others are sent together while it works.
     for (const busyWith of [unsendable, { kind: "spin", ms: 20 } satisfies Step]) {
       const first = run(pool, busyWith);
       const together = await Promise.all(
@@ -129,7 +129,7 @@ describe("a pool's thread", () => {
 describe("a task", () => {
   test("that waits too long for a thread is told so, and never begins", async () => {
     const pool = open({ threads: 1, maxWaitMs: 100 });
-    // A thread may take longer to start than a task may wait.
+    // Starting a thread can take longer than a task may wait.
     while (!isReturned(await run(pool, ANSWER)));
     const running = run(pool, { kind: "sleep", ms: 400 });
     expect(await run(pool, ANSWER)).toEqual({
@@ -205,7 +205,7 @@ describe("a task that asks", () => {
     let count = 0;
     const others = Array.from({ length: 31 }, async () => {
       const outcome = await run(pool, { kind: "tell and sleep", ms: 5 }, { observer });
-      // By now nothing waits in the pool, and much in the other thread.
+      // At this point, no task waits in the pool, and many wait in the other thread.
       if (++count === 18) resolve("!");
       return outcome;
     });
@@ -226,7 +226,7 @@ describe("a task that asks", () => {
     };
     const step: Step = { kind: "ask", text: "?", asks };
     const asking = run(pool, step, { signal: cancel.signal, onRequest });
-    // Its question is on its way, and arrives when it is cancelled.
+    // The request has been sent, but arrives only after the task is cancelled.
     Atomics.wait(asks, 0, 0);
     Atomics.wait(asks, 0, 1, 50);
     cancel.abort();
@@ -304,7 +304,7 @@ describe("a pool that is closed", () => {
     const running = run(pool, { kind: "be deaf", begins }, { signal: cancel.signal });
     Atomics.wait(begins, 0, 0);
     cancel.abort();
-    // In the one that takes its place.
+    // This task runs in the replacement.
     await run(pool, ANSWER);
     await pool.close();
     expect(await Promise.race([running, Promise.resolve("still there")])).toMatchObject({ started: true });
