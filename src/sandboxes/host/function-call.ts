@@ -2,9 +2,9 @@ import type { HostContext, HostLogger } from "../../tool/host-implementation.ts"
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { SandboxTask } from "../contract/sandbox.ts";
 
-/** What a call's context asks of whoever runs it. */
+/** Receives requests of a call's context. */
 export interface CallRunner {
-  /** The chunks exceed the output budget. */
+  /** Called when the chunks exceed the output limit. */
   overflow(): void;
 }
 
@@ -51,7 +51,7 @@ export class FunctionCall implements HostContext {
     return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
   }
 
-  /** Bound, as a tool may take it out of its context; made here, as most tools stream nothing. */
+  /** A bound function, since tools can destructure their context. */
   get onOutput(): (chunk: string) => void {
     return (chunk) => this.#stream(String(chunk));
   }
@@ -63,17 +63,17 @@ export class FunctionCall implements HostContext {
     else this.#task.observer.output(text);
   }
 
-  /** Bytes of the chunks so far. */
+  /** Bytes of all chunks so far. */
   get streamedBytes(): number {
     return this.#outputBytes;
   }
 
-  /** Whether the tool can hear that it is told to stop. */
+  /** Whether the tool has read its signal, and can therefore react to `stop`. */
   get listens(): boolean {
     return this.#abort !== undefined;
   }
 
-  /** Tells the tool to stop. */
+  /** Aborts the tool's signal. */
   stop(): void {
     this.#stopped = true;
     this.#abort?.abort();

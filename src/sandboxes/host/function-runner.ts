@@ -6,17 +6,17 @@ import { checkReturned } from "../contract/output.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
 import { type CallRunner, FunctionCall } from "./function-call.ts";
 
-/** How long a tool that was told to stop may take, before the call ends without it. */
+/** Milliseconds that a stopped tool has before the call ends without its result. */
 const STOP_GRACE_MS = 100;
 
-/** An output up to this size is copied in less time than a look at the clock is worth. */
+/** Copying an output up to this size takes less time than reading the clock again. */
 const SMALL_BYTES = 1_024;
 
 type StopCause = "timeout" | "cancelled" | "limit_exceeded";
 
 /** Runs tools that are functions in this process. */
 export class FunctionRunner {
-  /** What factories made before: an instance is for one call. */
+  /** The instances that factories have returned, since an instance is used for one call only. */
   readonly #usedInstances = new WeakSet<object>();
   readonly #running = new RunningCalls();
 
@@ -48,7 +48,7 @@ export class FunctionRunner {
     return this.#usedInstances.has(instance) ? "returned an instance twice" : undefined;
   }
 
-  /** Cancels what runs, and waits for it. */
+  /** Cancels all running calls, and waits until they end. */
   async close(): Promise<void> {
     await Promise.all(
       this.#running.all.map((run) => {
@@ -59,7 +59,10 @@ export class FunctionRunner {
   }
 }
 
-/** The calls that wait for their tools. A list: a set that is added to and deleted from makes garbage. */
+/**
+ * The calls that wait for their tools. They are in an array, since adding to and deleting from a set makes
+ * garbage.
+ */
 class RunningCalls {
   readonly #runs: FunctionRun[] = [];
 
@@ -71,7 +74,7 @@ class RunningCalls {
     run.place = this.#runs.push(run) - 1;
   }
 
-  /** The last one takes the place of the one that goes. */
+  /** Removes a run, and moves the last one to its place. */
   remove(run: FunctionRun): void {
     if (this.#runs[run.place] !== run) return;
     const last = this.#runs.pop();
@@ -82,13 +85,13 @@ class RunningCalls {
 }
 
 /**
- * One call of a host function, until it has an outcome. Whoever waits for it is told at once: a promise between
- * would cost as much as half of the engine.
+ * One call of a host function. Its outcome is passed to the engine directly: a promise in between would cost
+ * as much as half of the engine.
  */
 class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
   readonly call: FunctionCall;
   instance: HostInstance | undefined;
-  /** Where it is in the list of those that wait; -1 where it did not wait yet. */
+  /** Its index in {@link RunningCalls}; -1 if it has not been added. */
   place = -1;
   readonly #task: SandboxTask;
   /** Where the run is found as long as it waits. */
@@ -96,7 +99,7 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
   readonly #startedAt: number = performance.now();
   #cause: StopCause | undefined;
   #outcome: SandboxOutcome | undefined;
-  /** What the one who called does with the outcome, and the promise of what comes of it. */
+  /** The engine's continuation, and the function that resolves the promise of its result. */
   #next: ((outcome: SandboxOutcome) => unknown) | undefined;
   #resolve: ((result: unknown) => void) | undefined;
   #tellOthers: ((outcome: SandboxOutcome) => void) | undefined;
@@ -114,7 +117,7 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
     this.stop("limit_exceeded");
   }
 
-  /** Waits for a tool that answers later, and for what may stop it meanwhile. */
+  /** Waits for an asynchronous tool, its deadline and its cancellation. */
   settle(result: Promise<unknown>): this {
     const { signal, limits } = this.#task;
     this.#running.add(this);
@@ -129,13 +132,13 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
       (value) => this.#end(this.returned(value)),
       (thrown: unknown) => this.#end(this.threw(thrown)),
     );
-    // It may have been stopped by the tool itself, before it returned its promise.
+    // The tool may have caused a stop before it returned its promise.
     if (this.#cause !== undefined) this.#letStop();
     else if (signal?.aborted) this.stop("cancelled");
     return this;
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: see above
+  // biome-ignore lint/suspicious/noThenProperty: a thenable costs less than a promise
   then<U = SandboxOutcome>(next?: ((outcome: SandboxOutcome) => U | PromiseLike<U>) | null): Promise<U> {
     if (this.#next != null || this.#outcome !== undefined || next == null) return this.ended.then(next);
     this.#next = next;
@@ -144,7 +147,7 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
     });
   }
 
-  /** For whoever waits beside the one who called. */
+  /** The outcome, for callers other than the engine. */
   get ended(): Promise<SandboxOutcome> {
     if (this.#outcome !== undefined) return Promise.resolve(this.#outcome);
     const { promise, resolve } = Promise.withResolvers<SandboxOutcome>();
@@ -156,7 +159,7 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
     return promise;
   }
 
-  /** The first outcome counts. */
+  /** Ends the call with its first outcome, and ignores later ones. */
   #end(outcome: SandboxOutcome): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = outcome;
@@ -168,7 +171,7 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
     this.#resolve?.(this.#next?.(outcome));
   }
 
-  /** Tells the tool to stop. What it still returns is dropped. */
+  /** Stops the tool, and drops its result. */
   stop(cause: StopCause): void {
     if (this.#cause !== undefined) return;
     this.#cause = cause;
@@ -176,7 +179,7 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
     if (this.place >= 0) this.#letStop();
   }
 
-  /** Gives a tool that can hear it the time to stop, and ends the call. */
+  /** Ends the call, after a grace period if the tool can react. */
   #letStop(): void {
     const canHear = this.instance !== undefined || this.call.listens;
     const end = (): void => this.#end(this.#stopped("unknown"));
@@ -196,7 +199,7 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
     const { wallTimeMs = Number.POSITIVE_INFINITY, outputBytes: maxBytes } = this.#task.limits;
     const now = performance.now();
     const wallTime = now - this.#startedAt;
-    // A function that kept the process busy past its deadline has done its work all the same.
+    // A function that blocked the process beyond its deadline has nevertheless done its work.
     if (wallTime > wallTimeMs) this.#cause ??= "timeout";
     if (this.#cause !== undefined) return this.#stopped("committed");
     const { streamedBytes } = this.call;
@@ -204,7 +207,7 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
     const used = { wallTimeMs: wallTime, outputBytes: checked.outputBytes };
     switch (checked.status) {
       case "completed":
-        // A small output was copied in no time.
+        // Copying a small output takes no time worth measuring.
         return {
           status: "completed",
           effect: "committed",

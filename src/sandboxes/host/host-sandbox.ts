@@ -14,20 +14,20 @@ import type { ModuleRunner } from "./module-runner.ts";
 
 const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
 
-/** Options of {@link HostSandbox}. */
+/** The options of {@link HostSandbox}. */
 export interface HostSandboxOptions {
   readonly workers?: WorkerPoolOptions;
 }
 
 /**
- * Runs trusted tools: functions in this process, and modules in threads of a pool. It confines nothing. Of a
- * function the wall time bounds the call: a function that waits is told to stop, and its late result is
- * dropped; one that keeps the CPU busy holds the process, and belongs in a `worker`, whose thread is ended.
+ * Runs trusted tools: functions and factories in this process, and modules in threads of a pool. It confines nothing.
+ * At its deadline, the call of a function ends: the function's signal is aborted, and a late result is dropped. A
+ * function that keeps the CPU busy blocks the process, and should be a module: its thread is ended.
  */
 export class HostSandbox implements Sandbox {
   readonly mode = "host";
   readonly capabilities: ReadonlySet<CapabilityName> = new Set();
-  /** None: whoever grants the host decides. */
+  /** None. Only the grant sets limits. */
   readonly defaults: ResourceLimits = Object.freeze({});
   readonly #options: HostSandboxOptions;
   readonly #functions = new FunctionRunner();
@@ -38,7 +38,7 @@ export class HostSandbox implements Sandbox {
     this.#options = options;
   }
 
-  /** V8's heap limit does not cover buffers, so nothing on the host holds a tool to an amount of memory. */
+  /** Memory cannot be limited on the host, since V8's heap limit does not include buffers. */
   unenforceable(limits: ResourceLimits): LimitName | undefined {
     return firstLimitBesides(limits, ENFORCEABLE);
   }
@@ -64,7 +64,7 @@ export class HostSandbox implements Sandbox {
     await Promise.all([this.#functions.close(), this.#workers?.then((runner) => runner.close())]);
   }
 
-  /** Loaded on first use: most programs have no tool that needs a thread. */
+  /** Loaded on first use, since most programs have no modules as tools. */
   #moduleRunner(): Promise<ModuleRunner> {
     this.#workers ??= import("./module-runner.ts").then(
       (module) => new module.ModuleRunner(this.#options.workers),

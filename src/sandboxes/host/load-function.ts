@@ -1,10 +1,10 @@
 import { pathToFileURL } from "node:url";
 
 /**
- * Loads a function that an embedder's module exports.
+ * Imports a module of the embedder, and returns a function that it exports.
  *
  * @param module An absolute path, or a `file:` URL.
- * @throws {Error} when the module does not load, or exports no such function.
+ * @throws {Error} if the import fails, or the module does not export such a function.
  */
 export async function loadFunction(module: string, name: string): Promise<(...args: never[]) => unknown> {
   const url = module.startsWith("file:") ? module : pathToFileURL(module).href;

@@ -8,7 +8,7 @@ import type { PoolOutcome } from "../threads/pool-task.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
 import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";
 
-/** Runs trusted tools in threads, where a deadline can end them. */
+/** Runs modules in threads, which a deadline can end. */
 export class ModuleRunner {
   readonly #pool: WorkerPool;
 
@@ -16,7 +16,7 @@ export class ModuleRunner {
     this.#pool = new WorkerPool({ entry: entryFile("sandboxes/host/worker-entry") }, options);
   }
 
-  /** @throws {ToolPreparationError} when the module is not there. Its export is looked up by the first call. */
+  /** @throws {ToolPreparationError} if the file of the module does not exist. The first call imports it. */
   async prepare({ module }: HostModule): Promise<void> {
     try {
       await stat(module instanceof URL || module.startsWith("file:") ? new URL(module) : module);

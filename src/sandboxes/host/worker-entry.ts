@@ -6,11 +6,11 @@ import { encodeOutput } from "../contract/output.ts";
 import type { TaskThread } from "../threads/thread-message.ts";
 import { loadFunction } from "./load-function.ts";
 
-/** What the thread is told of a call. */
+/** A call, as it is sent to the thread. */
 export interface WorkerTask {
   readonly module: string;
   readonly export: string;
-  /** JSON text. */
+  /** The input as JSON text. */
   readonly input: string;
   readonly callId: string;
   readonly sessionId: string;
@@ -18,14 +18,14 @@ export interface WorkerTask {
   readonly maxOutputBytes: number | undefined;
 }
 
-/** What the thread answers: the output as JSON text, or why there is none. */
+/** The thread's answer: the output as JSON text, or why there is none. */
 export type WorkerAnswer =
   | { readonly status: "returned"; readonly text: string; readonly streamedBytes: number }
   | { readonly status: "limit_exceeded"; readonly outputBytes: number }
   | ({ readonly status: "threw" | "not-json" } & Partial<ThrownText>)
   | { readonly status: "not-loaded"; readonly detail: string };
 
-/** Runs one call of a worker tool. */
+/** Runs one call of a module. */
 export default async function runWorkerTask(task: WorkerTask, thread: TaskThread): Promise<WorkerAnswer> {
   let run: HostModuleFunction;
   try {
@@ -50,7 +50,9 @@ export default async function runWorkerTask(task: WorkerTask, thread: TaskThread
 
 const loaded = new Map<string, HostModuleFunction>();
 
-/** Importing again what is there costs as much as a small call. A function that did not load is tried again. */
+/**
+ * Caches functions, since importing a module again costs as much as a small call. Failures are not cached.
+ */
 async function loadOnce(module: string, name: string): Promise<HostModuleFunction> {
   const key = `${name}\0${module}`;
   let run = loaded.get(key);
@@ -61,13 +63,13 @@ async function loadOnce(module: string, name: string): Promise<HostModuleFunctio
   return run;
 }
 
-/** The context of a call in a thread: what it tells goes to the pool as messages. */
+/** The context of a call in a thread, which sends output and log lines to the pool as messages. */
 class ThreadContext implements HostModuleContext {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
   readonly logger: HostModuleContext["logger"];
-  /** Bound, as a tool may take it out of its context. */
+  /** A bound function, since tools can destructure their context. */
   readonly onOutput: HostModuleContext["onOutput"];
   streamedBytes = 0;
 

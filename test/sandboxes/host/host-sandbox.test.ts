@@ -112,7 +112,7 @@ describe("a host function", () => {
       { wallTimeMs: 20 },
     );
     expect([heard, output]).toEqual([true, null]);
-    // It did finish its work: whoever tries again must know.
+    // The function finished its work, which matters for retries.
     expect(error).toMatchObject({ code: "timeout", effect: "committed" });
   });
 
