@@ -1,6 +1,6 @@
 import { DRIVER_NAME } from "./driver/driver.ts";
 
-/** A guest's failure as the driver wrote it. Hostile: the guest can make the driver write anything. */
+/** A guest's failure, as reported by the driver. Untrusted: the guest can make the driver report anything. */
 export interface GuestFailure {
   readonly message: string;
   /** Name, message and the guest's stack, for the operator. */
@@ -8,9 +8,10 @@ export interface GuestFailure {
 }
 
 /**
- * Says of a module that does not load what its author needs to know: `lib/check.ts:2:9: TypeError: …`.
+ * Describes why a module failed to load, starting with the position: `lib/check.ts:2:9: TypeError: …`. It takes
+ * time linear in the length of `detail`, which the guest controls.
  *
- * @param detail As {@link readFailure} gives it.
+ * @param detail The `detail` of {@link readFailure}.
  */
 export function describeLoadFailure(detail: string): string {
   const [, thrown = detail, stack = ""] = /^(.*?)\n(\s+at .*)$/s.exec(detail.trimEnd()) ?? [];
@@ -29,7 +30,7 @@ export function readFailure(text: string): GuestFailure {
   const [name = "", message = "", stack = ""] = (Array.isArray(parts) ? parts : []).map((part) =>
     typeof part === "string" ? part : "",
   );
-  // The driver's own frames tell the tool's author nothing.
+  // Frames of the driver do not help the tool's author.
   const frames = stack.split("\n").filter((line) => line.trim() !== "" && !line.includes(DRIVER_NAME));
   return { message, detail: [`${name}: ${message}`, ...frames].join("\n") };
 }

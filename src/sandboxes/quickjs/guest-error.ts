@@ -1,7 +1,7 @@
 import { EgressError, type EgressErrorCode } from "../../egress/egress-error.ts";
 import type { GuestError } from "./guest-request.ts";
 
-/** What the author of a tool reads when there is no response: what to do, and no address. */
+/** Error texts for the tool's author, without addresses. */
 const TEXTS: Readonly<Record<EgressErrorCode, string>> = {
   request_invalid: "the request cannot be sent as it is: look at its URL, method and headers",
   request_too_large: "the request is larger than what the call may still send and receive (netBytes)",

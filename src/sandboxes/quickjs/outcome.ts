@@ -7,12 +7,12 @@ import type { QuickJsAnswer } from "./thread/thread-task.ts";
 
 const ENGINE_BROKE = "Tool broke the JavaScript engine that it ran in";
 
-/** A call that could not begin. */
+/** Returns the outcome of a call that could not start. */
 export function notStarted(error: unknown): SandboxOutcome {
   return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail: String(error) };
 }
 
-/** Reads how a step ended that is the call's last. */
+/** Converts the outcome of a call's last step to the outcome of the call. */
 export function readQuickJsOutcome(
   outcome: PoolOutcome<QuickJsAnswer>,
   used: ResourceUse,
@@ -47,13 +47,13 @@ function readAnswer(
   if (answer.status === "text" && answer.text.startsWith("+")) {
     return outcomeOf(checkOutput(answer.text.slice(1), maxOutputBytes), effect, used);
   }
-  // A guest out of memory fails in any way, its own or the engine's; that it asked for more is what counts.
+  // A guest that runs out of memory can fail in many ways, so the cap decides.
   if (answer.hitMemoryCap) return { status: "limit_exceeded", limit: "memoryBytes", effect, used };
   switch (answer.status) {
     case "stalled":
       return { status: "failed", effect, used, message: "Tool awaits a promise that can never settle" };
     case "broken":
-      // The engine checks its own stack; where it does not, V8's ends the guest.
+      // Where the engine does not check its own stack, V8's overflows.
       if (STACK_OVERFLOW.test(answer.detail)) {
         return { status: "limit_exceeded", limit: "stackBytes", effect, used, detail: answer.detail };
       }

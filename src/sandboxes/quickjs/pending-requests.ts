@@ -8,7 +8,7 @@ import type { FetchAllowance } from "./thread/external-access.ts";
 /** Why a wait for replies ended without one. */
 export type WaitEnd = "timeout" | "cancelled";
 
-/** What one guest asks for and waits for. While it waits it is a snapshot, in no thread. */
+/** The requests of one guest, and the replies that it has not received yet. A guest that waits is suspended. */
 export class PendingRequests {
   readonly #tools: NestedCalls;
   /** Absent where the grant gives no network. */
@@ -39,7 +39,7 @@ export class PendingRequests {
     return this.#fetches?.allowance;
   }
 
-  /** How many have no reply yet, or one that the guest was not told of: it may come while another is taken. */
+  /** How many requests have no reply yet, or one that the guest has not received. */
   get outstanding(): number {
     return this.#running.size + this.#replies.length;
   }
@@ -55,9 +55,9 @@ export class PendingRequests {
   }
 
   /**
-   * Does what the guest asks for, all at once.
+   * Starts to answer the requests of one step, all at once.
    *
-   * @param wallTimeMs What is left of the call's.
+   * @param leftMs What is left of the call's wall time.
    */
   start(requests: readonly GuestRequest[], wallTimeMs: number): void {
     if (requests.length === 0) return;
@@ -82,7 +82,7 @@ export class PendingRequests {
     this.#running.add(running);
   }
 
-  /** Waits for the next replies: all that are there when the first one is. */
+  /** Waits for the next reply, and returns all replies that are available then. */
   async next(
     wallTimeMs: number,
     signals: readonly (AbortSignal | undefined)[],

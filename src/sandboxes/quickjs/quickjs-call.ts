@@ -27,9 +27,9 @@ export interface CallHost {
 }
 
 /**
- * One call, from its template to its outcome. It has a thread only while its guest runs: one that awaits what it
- * asked for is a snapshot, and goes on in whichever thread is free. So calls that call each other never wait for
- * each other's threads, and ending a thread ends one call.
+ * One call, from its template to its outcome. It occupies a thread only while its guest runs: a guest that waits for
+ * replies is suspended, and resumes in any free thread. Nested calls therefore never wait for their callers' threads,
+ * and ending a thread ends only one call.
  */
 export class QuickJsCall {
   readonly #template: Artifact;
@@ -44,7 +44,11 @@ export class QuickJsCall {
   #files: FileUse = NO_FILE_USE;
   #hasBegun = false;
 
-  /** Never rejects; settles when nothing of the call runs any more. */
+  /**
+   * Runs a call. Never rejects; settles when no part of the call is running any more.
+   *
+   * @param loadMs How much of the wall time loading the template took, in ms.
+   */
   static run(
     host: CallHost,
     task: SandboxTask,
@@ -103,7 +107,7 @@ export class QuickJsCall {
   }
 
   get #leftMs(): number {
-    // A call that comes back at its very deadline is told so by its own clock.
+    // At least 1: a guest that resumes at its deadline then times out in its thread.
     return Math.max(this.#limits.wallTimeMs - this.#elapsedMs, 1);
   }
 
@@ -150,7 +154,7 @@ export class QuickJsCall {
     return { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer, artifact: template };
   }
 
-  /** Adds up what a step used. */
+  /** Adds what a step used. */
   #count(outcome: PoolOutcome<QuickJsAnswer>): void {
     this.#elapsedMs += outcome.wallTimeMs;
     if (outcome.status === "returned") {
@@ -158,7 +162,7 @@ export class QuickJsCall {
       this.#log = log;
       this.#files = files;
     } else if (outcome.status !== "unavailable" && outcome.started && this.#mayWrite) {
-      // A thread that was ended tells nothing of what it did.
+      // A thread that was ended cannot report what it did.
       this.#files = { ...this.#files, hasChanged: true };
     }
   }

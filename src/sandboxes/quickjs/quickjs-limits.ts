@@ -1,16 +1,16 @@
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import { MIN_MEMORY_BYTES } from "./engine/engine-binary.ts";
 
-/** Limits of which none is left out: each is enforced on every guest. */
+/** A complete set of limits: each of them is enforced on every guest. */
 export type QuickJsLimits = Required<ResourceLimits>;
 
 /** The most stack that a guest gets: beyond it, V8's stack would overflow first in the engine's parser. */
 const MAX_STACK_BYTES = 256 * 1_024;
 
-/** The least stack with which the engine still does ordinary work. */
+/** The smallest stack with which the engine can run ordinary code. */
 const MIN_STACK_BYTES = 32 * 1_024;
 
-/** The limits of a call whose grant names none. */
+/** The limits that apply if the grant does not set them. */
 export const QUICKJS_DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
   wallTimeMs: 30_000,
   memoryBytes: 64 * 1_024 * 1_024,
@@ -22,9 +22,9 @@ export const QUICKJS_DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
   netBytes: 16 * 1_024 * 1_024,
 });
 
-/** Limits with the defaults for those that are left out. */
+/** Adds the defaults of missing limits. */
 export function completeLimits(limits: ResourceLimits): QuickJsLimits {
-  // The engine's are complete: nothing is made for each call.
+  // The engine passes complete limits, so calls do not allocate here.
   for (const name in QUICKJS_DEFAULT_LIMITS) {
     if (limits[name as LimitName] === undefined) return { ...QUICKJS_DEFAULT_LIMITS, ...limits };
   }
@@ -32,8 +32,8 @@ export function completeLimits(limits: ResourceLimits): QuickJsLimits {
 }
 
 /**
- * The first limit that cannot be enforced: the engine does not run in less than 16 MiB of memory or 32 KiB of
- * stack, and gives no more than 256 KiB of stack.
+ * Returns the first limit that cannot be enforced. The engine needs at least 16 MiB of memory and 32 KiB of stack,
+ * and supports at most 256 KiB of stack.
  */
 export function unenforceableLimit(limits: ResourceLimits): LimitName | undefined {
   const { memoryBytes, stackBytes } = limits;

@@ -47,14 +47,15 @@ const CAPABILITIES: readonly CapabilityName[] = [
   "randomSeed",
 ];
 
-/** The engine recurses on V8's stack: a guest must hit the engine's own limit first. */
+/** The engine recurses on V8's stack, which must be large enough for a guest to reach the engine's own limit first. */
 const THREAD_LIMITS = Object.freeze({ stackSizeMb: 16 });
 
 /**
- * Runs untrusted JavaScript in QuickJS, compiled to WebAssembly, in threads of a pool. A tool is evaluated once,
- * and kept as a snapshot; each call starts from it in a heap that no other call ever saw: JSON text across the
- * border, a linear memory that cannot grow past its cap. A guest has the language, `console` and the context of
- * its call, and of the world outside what the grant of its call gives: other tools, HTTP requests, files.
+ * Runs untrusted JavaScript in QuickJS, compiled to WebAssembly, in a pool of threads. A tool is evaluated once and
+ * kept as a snapshot, and each call starts from it in its own heap: no call sees data of another. Only JSON text
+ * crosses between guest and host, and the linear memory cannot grow beyond its cap. A guest has the language,
+ * `console` and the context of its call, and can reach outside only what the call's grant allows: other tools, HTTP
+ * requests, files.
  */
 export class QuickJsSandbox implements Sandbox {
   readonly mode = "quickjs";
@@ -68,7 +69,7 @@ export class QuickJsSandbox implements Sandbox {
   /** What each tool's last call started from. */
   readonly #last = new WeakMap<QuickJsImplementation, Template>();
   #pool: WorkerPool | Promise<WorkerPool> | undefined;
-  /** There once a pool is. */
+  /** Set as soon as the pool is open. */
   #host: CallHost | undefined;
   #egress: Egress | undefined;
 
@@ -94,7 +95,7 @@ export class QuickJsSandbox implements Sandbox {
     const { quickjs } = task.implementations;
     const limits = completeLimits(task.limits);
     const last = quickjs && this.#last.get(quickjs);
-    // Most calls start from what the one before started from, and have nothing to wait for.
+    // Most calls start from the same template as the last one, and can start synchronously.
     if (last === undefined || this.#host === undefined || task.capabilities.fs !== undefined) {
       return this.#loadAndRun(task, limits);
     }
@@ -122,7 +123,7 @@ export class QuickJsSandbox implements Sandbox {
     }
   }
 
-  /** The template of a tool under limits; the outcome of loading it, when that failed. */
+  /** Finds or loads the template of a tool for limits and capabilities. Returns an outcome if loading failed. */
   async #load(
     implementation: QuickJsImplementation,
     limits: QuickJsLimits,
@@ -138,7 +139,7 @@ export class QuickJsSandbox implements Sandbox {
     );
   }
 
-  /** A tool's modules are read once; a failed reading is tried again. */
+  /** Opens a tool's modules once; if that fails, the next call tries again. */
   #source(implementation: QuickJsImplementation): ToolSource | Promise<ToolSource> {
     const known = this.#sources.get(implementation);
     if (known !== undefined) return known;

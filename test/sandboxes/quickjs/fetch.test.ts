@@ -13,17 +13,17 @@ const resolve = async (name: string): Promise<readonly string[]> => {
 const sandboxes = await openSandboxes({ workers: { threads: 1 }, egress: { resolve } });
 afterAll(() => sandboxes.close());
 
-/** Grants ports of this machine, as `api.test`. */
+/** Grants ports of 127.0.0.1 under the name `api.test`. */
 function ports(...granted: readonly number[]): readonly NetGrant[] {
   return granted.map((port) => ({ origin: `http://api.test:${port}`, addresses: ["127.0.0.1/32"] }));
 }
 
-/** Runs a body of a tool's function that takes `input`. */
+/** Runs a tool whose function has this body and the parameter `input`. */
 function run(body: string, setting: CallSetting = {}): Promise<ToolExecution> {
   return new GrantedTool(sandboxes, `export default async (input, { tools }) => { ${body} }`).call(setting);
 }
 
-/** Sends one request to a port, which is granted, and tells the status or the error. */
+/** Sends one request to a granted port, and returns the status or the error. */
 function send(
   port: number,
   path = "/",

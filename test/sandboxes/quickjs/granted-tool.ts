@@ -7,7 +7,7 @@ import { allow } from "../../../src/policy/policy.ts";
 import type { Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { QuickJsImplementation } from "../../../src/tool/quickjs-implementation.ts";
 
-/** What a call of a {@link GrantedTool} is granted. */
+/** The grant of a call of a {@link GrantedTool}. */
 export interface CallSetting {
   readonly capabilities?: Capabilities;
   readonly limits?: ResourceLimits;
@@ -17,7 +17,7 @@ export interface CallSetting {
   readonly signal?: AbortSignal;
 }
 
-/** One tool of JavaScript, which each call may be granted something else. */
+/** A JavaScript tool whose calls can have different grants. */
 export class GrantedTool {
   readonly #sandboxes: Sandboxes;
   readonly #registry = new ToolRegistry();

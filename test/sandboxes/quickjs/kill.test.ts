@@ -6,7 +6,7 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 
-/** Every thread that was started, and has not ended. */
+/** All running threads. */
 const threads = new Set<Worker>();
 const watch = (thread: Worker): void => {
   threads.add(thread);
@@ -31,7 +31,7 @@ const registry = new ToolRegistry()
         "export default ({ ms }) => { const end = Date.now() + ms; while (Date.now() < end); return ms; }",
     },
   })
-  // It never looks at the clock: only the end of its thread ends it.
+  // It cannot be interrupted, so its thread must be ended.
   .register({
     ...{ name: "deaf", description: "", inputSchema: {} },
     quickjs: { source: "export default () => [].reverse.call({ length: 2 ** 32 - 1 })" },

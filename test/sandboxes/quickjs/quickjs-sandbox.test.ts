@@ -148,7 +148,7 @@ describe("a QuickJS tool", () => {
   ])("that hoards %s meets its memory cap", async (_case, source) => {
     const memoryBytes = 20 * 2 ** 20;
     const { error, receipt } = await run(source, { memoryBytes, wallTimeMs: 10_000 });
-    // A string longer than the engine allows is an error of its own, before memory runs out.
+    // The engine throws another error for a string that exceeds its maximum length.
     expect(["limit_exceeded", "execution_error"]).toContain(error?.code);
     expect(receipt.used.memoryBytes).toBeLessThanOrEqual(memoryBytes);
   });

@@ -4,7 +4,7 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import { allow } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 
-/** What the first of two calls leaves, in every corner that it can reach. */
+/** The first of two calls: it leaves marks wherever it can. */
 const LEAVE = `
   const mark = input.mark;
   globalThis[mark] = mark;
@@ -28,7 +28,7 @@ const LEAVE = `
   weak = new WeakRef({ mark });
 `;
 
-/** What the second looks for: anything that is not as the module left it. Large buffers come from fresh memory. */
+/** The second call: it looks for anything that the module did not leave. Large buffers come from fresh memory. */
 const LOOK = `
   const found = [];
   const suspicious = (where, text) => { if (String(text).includes("mark-")) found.push(where); };
@@ -75,7 +75,7 @@ for (const name of ["a", "b"]) {
   registry.register({ name, description: "", inputSchema: {}, quickjs: { source: `${source}// ${name}` } });
 }
 
-/** How often a call follows another in each test; SANDGATE_RESIDUE_CALLS=3500 looks at more than 10,000. */
+/** How many pairs of calls each test runs; SANDGATE_RESIDUE_CALLS=3500 runs more than 10,000 in total. */
 const CALLS = Number(process.env["SANDGATE_RESIDUE_CALLS"] ?? 200);
 
 test.each<[string, (call: number) => readonly [tool: string, session: string]]>([

@@ -1,6 +1,6 @@
 /**
- * The part of the driver that makes `fetch`: a subset of the standard's, with bodies that are text. It is given the
- * driver's functions that ask the host and make errors.
+ * The part of the driver that creates `fetch`: a subset of the standard's, with bodies that are text. It receives the
+ * driver's functions that send requests to the host and create errors.
  */
 export const FETCH_SOURCE: string = `(ask, failure) => {
   const { parse } = JSON;

@@ -1,6 +1,6 @@
 /**
- * The part of the driver that makes `fs`: files as texts, at once. It is given the way out, and the driver's
- * function that makes errors.
+ * The part of the driver that creates `fs`: synchronous functions for text files. It receives the function that sends
+ * messages to the host, and the driver's function that creates errors.
  */
 export const FILES_SOURCE: string = `(send, failure) => {
   const { parse, stringify } = JSON;

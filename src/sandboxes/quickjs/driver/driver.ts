@@ -1,31 +1,33 @@
 import { FETCH_SOURCE } from "./driver-fetch.ts";
 import { FILES_SOURCE } from "./driver-files.ts";
 
-/** What the driver's code is called in stacks. */
+/** The name of the driver's code in stacks. */
 export const DRIVER_NAME = "sandgate:driver";
 
 /**
- * The only code of ours inside the guest's heap. It is evaluated before the tool, so that it holds the
- * intrinsics as they were; whatever the tool does to the globals afterwards, this keeps working. Text goes
- * in, text comes out:
- * - it gives `""` as long as there is no outcome, then `+` and the output's JSON, or `-` and the failure's
- *   `[name, message, stack]`;
- * - it sends `c[id, name, input]` for a nested call, `f[id, method, url, headers, body, follow]` for an HTTP
- *   request, and `l[level, message]` for a log line;
- * - it sends `s[operation, path, argument]` to do something with files, and gets `{ ok }` or `{ error }` back.
+ * The only trusted code inside the guest's heap. It is evaluated before the tool and keeps the original intrinsics,
+ * so it works whatever the tool does to the globals. It communicates in text:
  *
- * Its own functions bear no name that a guest could meet, and nothing that it sends grants anything: the host
- * checks each request against the grant of the call.
+ * - its functions return `""` as long as there is no outcome, then `+` and the output as JSON, or `-` and
+ *   `[name, message, stack]` of the failure
+ * - it sends `c[id, name, input]` for a nested call, `f[id, method, url, headers, body, follow]` for an HTTP
+ *   request, and `l[level, message]` for a log line
+ * - it sends `s[operation, path, argument]` for a file operation, and receives `{ ok }` or `{ error }`
+ *
+ * A guest cannot reach its internal functions by name. Nor does a message grant anything: the host checks each
+ * request against the grant of the call. Messages are assembled from primitive values only, because `JSON.stringify`
+ * calls `toJSON` on every object, and a guest can define one on `Object.prototype` or `Array.prototype` that throws
+ * or returns a value of any size.
  */
 export const DRIVER_SOURCE: string = driverSource("undefined", "undefined");
 
-/** The same with what the grant of a call can give of the world outside; others need not carry it along. */
+/** The driver with `fetch` and `fs`, for calls that are granted one of them. It would only enlarge other heaps. */
 export const EXTERNAL_DRIVER_SOURCE: string = driverSource(
   `(${FETCH_SOURCE})(ask, failure)`,
   `(${FILES_SOURCE})(send, failure)`,
 );
 
-/** The parameters are expressions: the functions that a grant gives. */
+/** Takes the sources of expressions for the functions that only some calls are granted. */
 function driverSource(fetch: string, fs: string): string {
   return `(send) => {
   "use strict";
@@ -76,14 +78,14 @@ function driverSource(fetch: string, fs: string): string {
       fail(thrown);
     }
   };
-  // Only a true promise passes the intrinsic \`then\`; anything else is a value.
+  // For anything but a real promise, the intrinsic \`then\` throws: the value is then the result itself.
   const settle = (value, next) => {
     const go = (settled) => { try { next(settled); } catch (thrown) { fail(thrown); } };
     if (!(value instanceof PromiseOf)) return go(value);
     try { apply(then, value, [go, fail]); } catch { go(value); }
   };
 
-  // There are no threads in here: what shared memory is good for is telling time.
+  // There are no threads here: shared memory would only serve to measure time.
   delete globalThis.SharedArrayBuffer;
   delete globalThis.Atomics;
 
@@ -120,10 +122,11 @@ function driverSource(fetch: string, fs: string): string {
   const fetch = ${fetch};
   const fs = ${fs};
 
-  // A call that is cancelled or late ends with its whole heap: in here nothing ever aborts.
+  // The signal never aborts: a call that is cancelled or late ends with its whole heap.
   const signal = freeze({ aborted: false, reason: undefined, throwIfAborted() {}, addEventListener() {}, removeEventListener() {} });
   const context = { tools: freeze({ call }), signal, log: freeze(log) };
-  // What is in reach depends on the call, and decides nothing: the host refuses what was not granted.
+  // Which functions are visible depends on the call, but that is no protection: the host refuses what was not
+  // granted.
   const contextOf = (hasNet, hasFs) => {
     if (hasNet) defineProperty(globalThis, "fetch", { value: fetch, writable: true, configurable: true });
     return freeze(hasFs ? { ...context, fs } : context);

@@ -4,12 +4,12 @@ import { PAGE_BYTES } from "./engine-binary.ts";
 const MAX_MEMORY_BYTES = 2_147_483_648;
 
 /**
- * A linear memory that cannot grow past its cap. The engine's own memory limit does not hold
- * (quickjs-emscripten issues 255 and 271); this one does, whatever the guest does. It remembers that it could
- * not grow: the engine reports that in too many ways to rely on any.
+ * A linear memory that cannot grow beyond its cap. The engine's own memory limit can be exceeded
+ * (quickjs-emscripten issues 255 and 271). It also records refused growth, which the engine reports in too many
+ * different ways to rely on.
  */
 export class CappedMemory extends WebAssembly.Memory {
-  /** How often the guest wanted more than its cap. */
+  /** How often the guest tried to exceed its cap. */
   refusals = 0;
   readonly #initialBytes: number;
 
@@ -30,17 +30,17 @@ export class CappedMemory extends WebAssembly.Memory {
     }
   }
 
-  /** Whether the guest wanted more than its cap. */
+  /** Whether the guest tried to exceed its cap. */
   get refused(): boolean {
     return this.refusals > 0;
   }
 
-  /** Bytes of linear memory, used or not. */
+  /** The size of the linear memory in bytes, used or not. */
   get bytes(): number {
     return this.buffer.byteLength;
   }
 
-  /** Whether it is as large as it was made. */
+  /** Whether it still has its initial size, and never refused to grow. */
   get isPristine(): boolean {
     return !this.refused && this.bytes === this.#initialBytes;
   }

@@ -6,7 +6,7 @@ import type {
 } from "quickjs-emscripten";
 import type { CappedMemory } from "./capped-memory.ts";
 
-/** What of an instance of the engine is needed to call functions in it. */
+/** The parts of an engine instance that are needed to call functions in it. */
 export interface EngineInterface {
   readonly ffi: QuickJSFFI;
   readonly context: JSContextPointer;
@@ -17,17 +17,17 @@ export interface EngineInterface {
   readonly free: (address: number) => void;
 }
 
-/** The most texts that a function of the driver takes. */
+/** The most arguments that a function of the driver takes. */
 const MAX_TEXTS = 4;
 
 /**
- * Calls the driver's functions, which take texts and give one. The library does the same with a handle for each
- * value, a block of memory for each list and a step for each character: twice as long for a small call, and far
- * longer for a large text. Values are not freed: the next snapshot takes the place of it all.
+ * Calls the driver's functions, which take strings and return one. The library would create a handle for each value,
+ * allocate memory for each list and copy strings character by character, which takes twice as long for a small call
+ * and far longer for a long string. Values are not freed: restoring the next snapshot overwrites them.
  */
 export class DriverCalls {
   readonly #engine: EngineInterface;
-  /** Where the arguments' addresses are written. The same in every instance. */
+  /** The address of the list of arguments. The same in every instance. */
   readonly argumentsAt: number;
   #heap: Buffer;
 
@@ -38,9 +38,10 @@ export class DriverCalls {
   }
 
   /**
-   * @returns what the function says; `undefined` when it was interrupted, or out of memory: it throws nothing else.
-   * @throws {WebAssembly.RuntimeError} when there is no memory for the texts: nothing in the instance can be trusted
-   *   any more.
+   * Calls a function.
+   *
+   * @returns the function's result; `undefined` if it threw, which it does only when interrupted or out of memory.
+   * @throws {WebAssembly.RuntimeError} if there is no memory for the strings. The instance must not be used again.
    */
   call(method: JSValuePointer, texts: readonly string[]): string | undefined {
     const { ffi, context, undefined: self, memory, free } = this.#engine;
@@ -64,7 +65,7 @@ export class DriverCalls {
     return this.#read(ffi.QTS_GetString(context, result));
   }
 
-  /** Writes a text as a C string. */
+  /** Writes a C string. */
   #write(text: string): number {
     const size = Buffer.byteLength(text);
     const place = this.#engine.malloc(size + 1);
@@ -81,7 +82,7 @@ export class DriverCalls {
     return heap.toString("utf8", place, heap.indexOf(0, place));
   }
 
-  /** The memory as it is now: one that grows gets a new buffer. */
+  /** The current buffer of the memory: growing replaces it. */
   get #current(): Buffer {
     const { buffer } = this.#engine.memory;
     if (this.#heap.buffer !== buffer) this.#heap = Buffer.from(buffer);

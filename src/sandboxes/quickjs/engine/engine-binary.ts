@@ -9,18 +9,18 @@ export const PAGE_BYTES = 65_536;
 export const DATA_END = 90_208;
 
 /**
- * Where the engine's own stack begins. The binary leaves 5 MiB for it; one that is held to 256 KiB needs no
- * more than this, and less has to be zeroed between two tools.
+ * Where the engine's own stack begins. The binary reserves 5 MiB for it. Guests are limited to 256 KiB, so 1 MiB is
+ * enough, and less has to be zeroed between two tools.
  */
 export const STACK_TOP: number = DATA_END + 1_024 * 1_024;
 
-/** Where the heap begins. What lies between is never used. */
+/** Where the heap begins. The memory between the stack and the heap is never used. */
 export const HEAP_START = 5_333_088;
 
 /** The address of the word that holds the end of the heap (`sbrk`). The heap never shrinks. */
 export const HEAP_END_CELL = 86_864;
 
-/** The address of the state of `Math.random` (xorshift64*, 8 bytes) in the first context that is made. */
+/** The address of the state of `Math.random` (xorshift64*, 8 bytes) in the first context that is created. */
 export const RANDOM_STATE = 5_348_072;
 
 /** The name under which the binary exports emscripten's `stackRestore`. */
@@ -30,21 +30,21 @@ export const STACK_RESTORE = "Ma";
 export const MALLOC = "v";
 export const FREE = "M";
 
-/** The least memory in which the engine runs: what its binary declares as its initial memory, 16 MiB. */
+/** The least memory in which the engine runs: the initial memory that its binary declares, 16 MiB. */
 export const MIN_MEMORY_BYTES: number = 256 * PAGE_BYTES;
 
 /**
- * The one binary of which all this is true: quickjs-emscripten 0.32.0, RELEASE_SYNC, bellard's 2025-09-13. Its
- * ng variant has a use-after-free that ordinary JavaScript reaches.
+ * The only binary for which the addresses above are correct: quickjs-emscripten 0.32.0, RELEASE_SYNC, Bellard's
+ * QuickJS 2025-09-13. Its quickjs-ng variant has a use-after-free that ordinary JavaScript can trigger.
  */
 const ENGINE_SHA256 = "105c3bed22d457e43e3d1c3c1c6959fda62a8fe06f0fc8a985303c3a2be72232";
 
 let compiled: Promise<WebAssembly.Module> | undefined;
 
 /**
- * The engine's binary, compiled once for each process; threads are handed the module.
+ * Compiles the engine's binary once for each process; threads receive the module.
  *
- * @throws {Error} when it is not the binary that this was written for.
+ * @throws {Error} if the installed binary is a different one.
  */
 export function compileEngine(): Promise<WebAssembly.Module> {
   compiled ??= compile();
@@ -52,7 +52,7 @@ export function compileEngine(): Promise<WebAssembly.Module> {
 }
 
 async function compile(): Promise<WebAssembly.Module> {
-  // The binary belongs to a package of quickjs-emscripten's, which is looked up from there.
+  // The binary is in a dependency of quickjs-emscripten, so it is resolved from there.
   const library = createRequire(createRequire(import.meta.url).resolve("quickjs-emscripten"));
   const bytes = await readFile(library.resolve("@jitl/quickjs-wasmfile-release-sync/wasm"));
   if (createHash("sha256").update(bytes).digest("hex") !== ENGINE_SHA256) {

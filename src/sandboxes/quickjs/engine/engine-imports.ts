@@ -1,4 +1,4 @@
-/** What of the engine's imports depends on the call that runs. */
+/** The clock of the engine, which depends on the call that runs. */
 export interface EngineClock {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -7,8 +7,8 @@ export interface EngineClock {
 type ImportedFunction = (...args: never[]) => unknown;
 
 /**
- * Takes from emscripten's imports what would reach this process: its exit code, its timers, its console, its
- * time zone and its language. The names are those of the one build that is loaded.
+ * Replaces those of emscripten's imports that would give access to this process: its exit, timers, console, time zone
+ * and locale. The minified names are those of the only build that is loaded.
  */
 export function confineImports(
   imports: WebAssembly.Imports,
@@ -18,7 +18,7 @@ export function confineImports(
   const confined: Record<string, ImportedFunction> = {
     // emscripten_date_now
     p: () => clock.now(),
-    // _localtime_js and _tzset_js: UTC, so that a result does not tell where it was computed.
+    // _localtime_js and _tzset_js: always UTC, since results must not depend on the host's time zone.
     m: (seconds: bigint, tm: number) => writeUtc(new Int32Array(memory.buffer, tm, 10), Number(seconds)),
     n: (timezone: number, daylight: number, name: number, daylightName: number) => {
       const view = new DataView(memory.buffer);
@@ -39,7 +39,7 @@ export function confineImports(
       view.setInt32(bytes, 0, true);
       return 0;
     },
-    // fd_write: the engine's last words are in the error that it throws.
+    // fd_write: output is dropped; the error that the engine throws has the reason for an abort.
     c: () => ERRNO_BADF,
   };
   return { a: { ...imports["a"], ...(confined as WebAssembly.ModuleImports) } };

@@ -18,13 +18,13 @@ import { type GuestHost, NOBODY } from "./guest-host.ts";
 import { checkRandomState } from "./random.ts";
 import { heapEnd, restoreSnapshot, type Snapshot, takeSnapshot } from "./snapshot.ts";
 
-/** The functions of the driver that the host calls: each takes texts and gives one. */
+/** The functions of the driver that the host calls. Each takes strings and returns one. */
 export type DriverMethod = "load" | "start" | "settle" | "poll";
 
 /**
- * One instance of the engine with one runtime, one context and the driver in it. It runs one guest after the
- * other, each from a {@link Snapshot}. All instances are made in the same way, so that they hold what their host
- * refers to at the same addresses: that is what lets a snapshot of one go on in another.
+ * An instance of the engine with one runtime, one context and the driver. It runs one guest after the other, each
+ * from a {@link Snapshot}. All instances are created in the same way, so the objects that their hosts refer to have
+ * the same addresses. This makes it possible to restore a snapshot of one instance in another.
  */
 export class EngineInstance {
   readonly memory: CappedMemory;
@@ -39,13 +39,13 @@ export class EngineInstance {
   readonly #anchor: string;
   readonly #malloc: (bytes: number) => number;
   readonly #free: (address: number) => void;
-  /** What runs here now; what another left behind is zeroed. */
+  /** The owner of the current guest. When it changes, the memory that the previous guest used is zeroed. */
   #owner = "";
   #usedEnd: number;
 
   /**
-   * @param initialBytes The size of the memory: what the snapshots that it is to run from have.
-   * @param hasOutside Whether its guests can be granted something of the world outside.
+   * @param initialBytes The size of the memory: that of the snapshots to restore.
+   * @param hasExternalAccess Whether its guests can be granted files or the network.
    */
   static async create(
     engine: WebAssembly.Module,
@@ -109,7 +109,7 @@ export class EngineInstance {
       settle: method("settle"),
       poll: method("poll"),
     };
-    // The undefined value is looked up when it is first asked for.
+    // The library looks `undefined` up on first access, so its address belongs to the anchor too.
     const values = [context.undefined, make, ...Object.values(this.#driver)].map(({ value }) => value);
     this.#calls = new DriverCalls({
       ffi: library.getFFI() as QuickJSFFI,
@@ -124,12 +124,12 @@ export class EngineInstance {
     this.#usedEnd = heapEnd(new Uint8Array(memory.buffer));
   }
 
-  /** Sets how deep the guest may recurse: bytes of the engine's own stack. A snapshot keeps it. */
+  /** Limits the guest's stack, in bytes of the engine's own stack. Snapshots contain the limit. */
   limitStack(bytes: number): void {
     this.#runtime.setMaxStackSize(bytes);
   }
 
-  /** Evaluates an ES module; the driver's `load` then takes what it exports. */
+  /** Evaluates an ES module, and passes its exports to the driver's `load`. */
   evaluate(name: string, source: string, exportName: string): string | undefined {
     const context = this.#context;
     const evaluated = context.evalCode(source, name, { type: "module" });
@@ -137,33 +137,33 @@ export class EngineInstance {
     const failed = evaluated.error ? context.true : context.false;
     const args = [module, failed, context.newString(exportName)];
     const result = context.callFunction(this.#driver.load, context.undefined, args);
-    // The driver's functions throw only when they are interrupted, or out of memory. Nothing is disposed: the
-    // next snapshot takes the place of it all.
+    // The driver's functions throw only when interrupted or out of memory. Nothing is disposed: restoring the next
+    // snapshot overwrites it.
     return result.error ? undefined : context.getString(result.value);
   }
 
-  /** Calls a function of the driver; `undefined` when it was interrupted. */
+  /** Calls a function of the driver. Returns `undefined` if it was interrupted or out of memory. */
   call(method: DriverMethod, ...texts: readonly string[]): string | undefined {
     return this.#calls.call(this.#driver[method].value as JSValuePointer, texts);
   }
 
-  /** Runs jobs (promise reactions) until there are none, or the host says that it is over. */
+  /** Runs jobs (promise reactions) until none is left, or the guest's time is over. */
   runJobs(): void {
     while (this.#runtime.hasPendingJob() && !this.host.isOver()) {
       this.#runtime.executePendingJobs(JOBS_PER_BATCH).dispose();
     }
   }
 
-  /** Takes a snapshot of the guest, which must be at rest. */
+  /** Takes a snapshot of the guest. No function of the engine may be running. */
   snapshot(): Snapshot {
     return takeSnapshot(this.memory, this.#anchor, this.hasExternalAccess);
   }
 
   /**
-   * Puts a guest in place, with random numbers of its own.
+   * Restores a guest from a snapshot, with a new random state.
    *
-   * @param owner Whose guest it is. What another owner's left in the memory is zeroed.
-   * @param seed 8 bytes for the state of `Math.random`; `undefined` leaves the snapshot's.
+   * @param owner The owner of the guest. Memory that another owner's guest used is zeroed.
+   * @param seed 8 bytes for the state of `Math.random`; `undefined` keeps the snapshot's.
    */
   restore(snapshot: Snapshot, owner: string, seed: Uint8Array | undefined): void {
     const { anchor, memoryBytes, hasExternalAccess } = snapshot;
@@ -183,7 +183,7 @@ export class EngineInstance {
   /** A text for a guest that is running; none where it has no memory for it. */
   #reply(text: string | undefined): QuickJSHandle {
     if (text === undefined) return this.#context.undefined;
-    // The library would write it to address 0, and the guest goes on: what it was given there must have a place.
+    // Without memory, the library would write the string to address 0, so an allocation is tried first.
     const place = this.#malloc(Buffer.byteLength(text) + 1);
     if (place === 0) return this.#context.undefined;
     this.#free(place);
@@ -191,8 +191,8 @@ export class EngineInstance {
   }
 }
 
-/** Jobs between two looks at the clock: a promise fan-out would otherwise never come back. */
+/** How many jobs run before the deadline is checked: an endless chain of promises would otherwise never return. */
 const JOBS_PER_BATCH = 64;
 
-/** What the engine says when it breaks is in the error; nobody asked for it on the console. */
+/** Keeps the engine from printing to the console when it aborts: its error has the same text. */
 const QUIET: object = { printErr: () => {} };

@@ -1,14 +1,14 @@
-/** What a guest can ask of its host while it runs, and what its host decides about it. */
+/** The functions that the engine calls while a guest runs. */
 export interface GuestHost {
-  /** Asked about every 10,000 steps of the guest; true ends it. */
+  /** Called about every 10,000 steps of the guest; `true` interrupts it. */
   isOver(): boolean;
   /** The guest's clock: milliseconds since the epoch. */
   now(): number;
-  /** Whatever the guest sends through its only way out, and what it is told at once, if anything. Must not throw. */
+  /** Receives a message of the guest, and returns the reply, if there is one. Must not throw. */
   receive(text: string): string | undefined;
-  /** The name of a module that another one imports. Must not throw: the engine would not hear of it. */
+  /** Returns the name of a module that another one imports. Must not throw: the engine would ignore the error. */
   resolveModule(importer: string, specifier: string): string;
-  /** The source of a module; throws when there is none. */
+  /** Returns the source of a module; throws if it does not exist. */
   loadModule(name: string): string;
 }
 

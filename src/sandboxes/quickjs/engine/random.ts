@@ -2,9 +2,10 @@ import type { QuickJSContext } from "quickjs-emscripten";
 import { RANDOM_STATE } from "./engine-binary.ts";
 
 /**
- * Makes sure that the one address that no interface tells is right: a guest must not share random numbers.
+ * Checks the one address that no interface of the engine exposes. If it were wrong, guests restored from a snapshot
+ * would share their random numbers.
  *
- * @throws {Error} when the engine keeps the state of `Math.random` elsewhere.
+ * @throws {Error} if the engine keeps the state of `Math.random` elsewhere.
  */
 export function checkRandomState(context: QuickJSContext, memory: WebAssembly.Memory): void {
   const read = (): bigint => new DataView(memory.buffer).getBigUint64(RANDOM_STATE, true);

@@ -1,25 +1,25 @@
 import { DATA_END, HEAP_END_CELL, HEAP_START, STACK_TOP } from "./engine-binary.ts";
 
 /**
- * Everything that a guest at rest is made of. No function of the engine is running, so its stack is empty, and
- * its only other state is the linear memory: static data and heap. Any instance of the engine can go on from it.
+ * The complete state of a guest while no function of the engine runs. The engine's stack is then empty, so the state
+ * is the linear memory: static data and heap. It can be restored in any instance with the same anchor.
  */
 export interface Snapshot {
-  /** The static data, and the heap behind it. Shared, and never written again. */
+  /** The static data, followed by the heap. Shared between threads, and never modified. */
   readonly bytes: SharedArrayBuffer;
   /** The size of the linear memory. */
   readonly memoryBytes: number;
-  /** Where an instance holds what its host refers to: the same in every instance that can go on from this. */
+  /** The addresses of the objects that the host refers to. Only instances with the same ones can restore it. */
   readonly anchor: string;
-  /** Whether the guest can be granted something of the world outside. What it is granted, each call tells. */
+  /** Whether the guest can be granted files or the network. Each call states which of them it is granted. */
   readonly hasExternalAccess: boolean;
 }
 
-/** Where the heap in a memory ends: everything above has never been touched. */
+/** Returns where the heap in a memory ends. The memory above has never been used. */
 export function heapEnd(memory: Uint8Array): number {
   const byte = (index: number): number => memory[HEAP_END_CELL + index] ?? 0;
   const end = (byte(0) | (byte(1) << 8) | (byte(2) << 16) | (byte(3) << 24)) >>> 0;
-  // The guest's memory is the guest's: whatever it holds, the answer lies within it.
+  // The guest may have overwritten the cell, so the result is kept within the memory.
   return Math.min(Math.max(end, HEAP_START), memory.length);
 }
 
@@ -39,10 +39,10 @@ export function takeSnapshot(
 }
 
 /**
- * Brings a memory of the same size back to a snapshot.
+ * Restores a snapshot in a memory of the same size.
  *
- * @param usedEnd The end of what was ever used of the heap: what lies above the snapshot is zeroed up to there,
- *   and the stack too. `undefined` leaves both as they are: the guest cannot tell, but for a fault in the engine.
+ * @param usedEnd The end of the heap that was used before. The heap above the snapshot is zeroed up to there, and so
+ *   is the stack. If `undefined`, both keep their content, which a guest could read only through a bug in the engine.
  */
 export function restoreSnapshot(memory: Uint8Array, snapshot: Snapshot, usedEnd: number | undefined): void {
   const { data, heap } = partsOf(snapshot);
@@ -58,11 +58,11 @@ export function restoreSnapshot(memory: Uint8Array, snapshot: Snapshot, usedEnd:
 interface Parts {
   readonly data: Uint8Array;
   readonly heap: Uint8Array;
-  /** Whether it is a copy that no other thread shares. */
+  /** Whether this is the thread's own copy. */
   readonly isOwn: boolean;
 }
 
-/** A larger snapshot is not copied again for this thread. */
+/** The largest snapshot of which a thread makes its own copy. */
 const MAX_OWN_BYTES = 512 * 1_024;
 
 const known = new WeakMap<Snapshot, Parts>();

@@ -12,8 +12,9 @@ import type { TemplateKind } from "./template-store.ts";
 import type { ToolSource } from "./tool-source.ts";
 
 /**
- * Evaluates a tool under the limits of a call. The engine tells which files its modules import: each that is
- * missing is read, and the evaluation begins anew; nothing of the tool runs before all are there.
+ * Evaluates a tool under the limits of a call; the wall time limits the whole process. The engine reports which files
+ * the modules import. A missing file is read and the evaluation starts again, so none of the tool's code runs before
+ * all files are available.
  */
 export async function loadTemplate(
   pool: WorkerPool,

@@ -2,16 +2,16 @@ import type { Capabilities } from "../../../policy/grant/capabilities.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
 import type { QuickJsLimits } from "../quickjs-limits.ts";
 
-/** How many bytes of templates are kept; the one that was used longest ago goes first. */
+/** The maximum size of all cached templates, in bytes. The least recently used ones are evicted first. */
 const MAX_KEPT_BYTES = 256 * 1_024 * 1_024;
 
-/** Which template of a tool a call starts from: what is evaluated depends on nothing else. */
+/** Identifies the template that a call starts from, by everything that evaluating the tool depends on. */
 export interface TemplateKind {
-  /** Names it among all templates. */
+  /** Identifies it among all templates. */
   readonly key: string;
   readonly memoryBytes: number;
   readonly stackBytes: number;
-  /** Whether the call is granted something of the world outside. */
+  /** Whether the call is granted files or the network. */
   readonly hasExternalAccess: boolean;
 }
 
@@ -20,14 +20,18 @@ export interface Template extends TemplateKind {
   readonly snapshot: Snapshot;
 }
 
-/** Whether a call is granted something of the world outside. */
+/** Whether a call is granted files or the network. */
 function grantsExternalAccess({ net = NOTHING, fs = NOTHING }: Capabilities): boolean {
   return net.length > 0 || fs.length > 0;
 }
 
 const NOTHING: readonly never[] = [];
 
-/** The kind of template for a call of a program. */
+/**
+ * Returns the kind of template for a call of a program.
+ *
+ * @param tool Identifies the program.
+ */
 export function templateKind(
   source: string,
   { memoryBytes, stackBytes }: QuickJsLimits,
@@ -38,7 +42,7 @@ export function templateKind(
   return { key, memoryBytes, stackBytes, hasExternalAccess };
 }
 
-/** Whether a call of the same program starts from a template, too. */
+/** Whether a call of the same program can start from a template of this kind. */
 export function isKindFor(
   { memoryBytes, stackBytes, hasExternalAccess }: TemplateKind,
   limits: QuickJsLimits,
@@ -61,7 +65,7 @@ export class TemplateStore<Failure> {
   #lastUsed: Template | undefined;
   #bytes = 0;
 
-  /** @param onEvicted Called with the key of each template that is no longer kept. */
+  /** @param onEvicted Called with the key of each template that is evicted. */
   constructor(onEvicted: (key: string) => void) {
     this.#onEvicted = onEvicted;
   }
@@ -71,7 +75,7 @@ export class TemplateStore<Failure> {
     return template !== undefined && this.use(template) ? template : undefined;
   }
 
-  /** Notes that a template is used; `false` when it is no longer kept. */
+  /** Marks a template as used. Returns `false` if it is no longer cached. */
   use(template: Template): boolean {
     if (this.#lastUsed === template) return true;
     const { key } = template;
@@ -83,9 +87,10 @@ export class TemplateStore<Failure> {
   }
 
   /**
-   * Loads a template, unless somebody does already under the same wall time. A failure is not kept.
+   * Loads a template, or joins a load with the same wall time. Failures are not cached.
    *
-   * @param wallTimeMs How long it may take: who has more time must not be told that it was too long.
+   * @param wallTimeMs How long loading may take. Calls with different wall times load separately, since one may time
+   *   out and the other not.
    */
   load(
     kind: TemplateKind,

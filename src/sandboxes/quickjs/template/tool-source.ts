@@ -7,30 +7,30 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { GuestProgram } from "../thread/guest.ts";
 import { isTypeScript, stripTypes } from "../thread/type-stripper.ts";
 
-/** How many files a tool may have, and how many bytes each and all of them. */
+/** How many files a tool may have, and the maximum size of each and of all of them. */
 const MAX_FILES = 64;
 const MAX_FILE_BYTES = 1_024 * 1_024;
 const MAX_BYTES = 4 * 1_024 * 1_024;
 
-/** What an inline source is called in stacks. */
+/** The name of an inline source in stacks. */
 const INLINE_NAME = "tool.js";
 
 const MODULE_NAME = /\.(?:js|mjs|ts|mts)$/;
 
 let filesOpened = 0;
 
-/** A tool's modules, read as the engine asks for them: nothing outside of the tool's folder, no link out of it. */
+/** A tool's modules, read when the engine needs them. Nothing outside the tool's folder is read, not even by links. */
 export class ToolSource {
-  /** The real path of the folder; `undefined` for an inline source, which has none. */
+  /** The real path of the tool's folder; `undefined` for an inline source. */
   readonly #folder: string | undefined;
   readonly #entry: string;
   readonly #exportName: string;
   readonly #sources = new Map<string, string>();
-  /** Names it among all tools: an inline source by what it is, a file by when it was read. */
+  /** Identifies it among all tools: the digest of an inline source, or a number for each opened file. */
   readonly key: string;
   #bytes = 0;
 
-  /** @throws {ToolPreparationError} when the module cannot be read. */
+  /** @throws {ToolPreparationError} if the module cannot be read. */
   static async open(implementation: QuickJsImplementation): Promise<ToolSource> {
     const { export: exportName = "default" } = implementation;
     if ("source" in implementation) {
@@ -63,10 +63,11 @@ export class ToolSource {
   }
 
   /**
-   * Reads a module of the folder, and strips its types.
+   * Reads a module of the folder.
    *
-   * @param name Its path in the folder; hostile as far as it goes.
-   * @throws {ToolPreparationError} when it may not be read, cannot be read, or is not what it must be.
+   * @param name The path in the folder. Untrusted.
+   * @throws {ToolPreparationError} if the module is outside the folder, cannot be read, is too large or has another
+   *   type.
    */
   async read(name: string): Promise<void> {
     if (this.#folder === undefined) {
@@ -102,7 +103,7 @@ async function readInside(folder: string, name: string): Promise<string> {
   }
 }
 
-/** Why a file cannot be read, without its path: the message may travel. */
+/** Describes why a file cannot be read, without its path, which must not leave this host. */
 function describe(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : String(error);
 }

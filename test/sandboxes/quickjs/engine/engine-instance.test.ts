@@ -52,7 +52,7 @@ describe("an instance of the engine", () => {
       instance.restore(template, owner, undefined);
       expect(holds(instance, "secret-of-")).toBe(false);
       expect(startGuest(instance, JSON.stringify({ secret }))).toEqual({ status: "text", text: "+200" });
-      // Otherwise the test would find nothing whatever is zeroed.
+      // Shows that the search works.
       expect(holds(instance, secret)).toBe(true);
     }
   });
