@@ -6,23 +6,23 @@ export interface ExternalAccess {
   readonly fs: FileAllowance | undefined;
 }
 
-/** What a guest may yet send. Where it may go is decided outside its thread. */
+/** How many requests a guest may still send. The process checks where they go. */
 export interface FetchAllowance {
-  /** How many more requests. */
+  /** The remaining number of requests. */
   readonly requests: number;
-  /** Bytes. */
+  /** The remaining bytes of the network budget. */
   readonly bytes: number;
 }
 
 /** What a guest may do with files. */
 export interface FileAllowance {
   readonly directories: readonly DirectoryGrant[];
-  /** The limit of that name, for the whole call. */
+  /** The limit `fileBytes` of the whole call. */
   readonly fileBytes: number;
   readonly used: FileUse;
 }
 
-/** What a call did with files so far. */
+/** What a call has done with files so far. */
 export interface FileUse {
   readonly writtenBytes: number;
   /** Files and directories that it created. */
@@ -31,5 +31,5 @@ export interface FileUse {
   readonly hasChanged: boolean;
 }
 
-/** What a call that did nothing yet has used. */
+/** The use of a call that has not done anything yet. */
 export const NO_FILE_USE: FileUse = Object.freeze({ writtenBytes: 0, created: 0, hasChanged: false });

@@ -6,17 +6,17 @@ import { MAX_READ_BYTES, WorkspaceFile } from "../../../workspace/file.ts";
 import type { Location } from "../../../workspace/locate.ts";
 import { MAX_TEXT_BYTES } from "../fetch-limits.ts";
 
-/** What an operation has of its call. */
+/** The parts of the call that an operation needs. */
 export interface FileScope {
-  /** Finds another path of the tool. */
+  /** Resolves another path that the tool named. */
   readonly find: (path: string) => Location;
-  /** How many bytes the call may yet write. */
+  /** How many bytes the call may still write. */
   readonly leftBytes: number;
-  /** Creates a file or a directory, and counts it. */
+  /** Runs `act`, which creates a file or a directory, and counts it. */
   readonly create: <Made>(act: () => Made) => Made;
 }
 
-/** Something that the workspace would do, and `fs` does not. */
+/** An operation that the workspace would allow, but `fs` does not. */
 export class FileOperationError extends Error {
   override readonly name = "FileOperationError";
   readonly code: WorkspaceErrorCode;
@@ -28,7 +28,7 @@ export class FileOperationError extends Error {
 }
 
 /**
- * One function of `fs`: gives what the guest gets.
+ * One function of `fs`. It returns what the guest receives.
  *
  * @throws {WorkspaceError}
  * @throws {FileOperationError}
@@ -37,7 +37,7 @@ export type FileOperation = (at: Location, argument: string, scope: FileScope) =
 
 const NS_PER_MS = 1_000_000n;
 
-/** The functions of `fs` by their names, which a guest sends: anything may be looked up here. */
+/** The functions of `fs` by name. The keys are `unknown`, since guests can send anything as a name. */
 export const FILE_OPERATIONS: ReadonlyMap<unknown, FileOperation> = new Map<unknown, FileOperation>([
   ["readFile", readText],
   ["writeFile", writeText],
@@ -108,7 +108,7 @@ function appendText(
   }
 }
 
-/** A file is not cut off for a text that cannot be written. */
+/** Encodes a text to write. Called before the file is truncated: it must stay as it is if the text is too long. */
 function bytesOf(text: string, leftBytes: number): Buffer {
   if (Buffer.byteLength(text) > leftBytes) {
     throw new FileOperationError("insufficient-space", "the call may not write so much (fileBytes)");
@@ -138,7 +138,7 @@ function openFile(...[directory, path, options]: OpenArguments): WorkspaceFile {
 
 type OpenArguments = [WorkspaceDirectory, ...Parameters<WorkspaceDirectory["open"]>];
 
-/** Sorted, so that a result does not depend on how the file system keeps them. */
+/** Sorted: the order must not depend on the file system. */
 function listNames({ directory, path }: Location): string[] {
   const opened = directory.open(path, { directory: true, follow: true });
   try {
@@ -168,7 +168,7 @@ function createDirectory({ directory, path }: Location, _: string, { create }: F
   create(() => directory.createDirectory(path));
 }
 
-/** Removes a file, a link, or a directory that is empty. */
+/** Removes a file, a link or an empty directory. */
 function remove({ directory, path }: Location): undefined {
   try {
     directory.removeFile(path);

@@ -9,17 +9,17 @@ import { RequestValidator } from "./request-validator.ts";
 import type { MissingModule, QuickJsTask } from "./thread-task.ts";
 
 /**
- * The host's side of the border, for one step: the clock, the one import, and the modules. Everything that
- * comes from the guest is hostile; the driver's form is what is expected of it, and nothing is granted by it.
+ * What the guest of one step can reach: the clock, messages to this thread, and modules. Every message is untrusted
+ * input. The driver defines its form, but the guest can send anything, so nothing is granted because of that form.
  */
 export class GuestBorder implements GuestHost {
   readonly validator: RequestValidator;
-  /** The first module that was imported and is not there. */
+  /** The first imported module that is missing in the program. */
   missingModule: MissingModule | undefined;
   readonly #deadline: number;
   readonly #frozenClock: number | undefined;
   readonly #log: ThreadLog;
-  /** Absent where the grant gives no files. */
+  /** Absent if the grant gives no files. */
   readonly #files: GuestFiles | undefined;
   readonly #sources: GuestProgram["sources"];
   #modules: ModuleNames | undefined;
@@ -62,7 +62,7 @@ export class GuestBorder implements GuestHost {
         this.validator.receiveFetch(message);
         return undefined;
       case "s":
-        // A guest whose time is up does not notice while it is in here.
+        // The guest is not interrupted while it is in this function.
         return this.isOver() ? undefined : this.#files?.answer(message);
       default:
         return undefined;
@@ -73,7 +73,7 @@ export class GuestBorder implements GuestHost {
     if (typeof line === "string") this.#log.write(LEVELS.has(level) ? (level as LogLevel) : "info", line);
   }
 
-  /** Closes what the guest has open, and tells what it did with files; `undefined` where it was granted none. */
+  /** Closes open files, and returns what the guest did with files; `undefined` if it was granted none. */
   closeFiles(): FileUse | undefined {
     this.#files?.[Symbol.dispose]();
     return this.#files?.use;

@@ -6,10 +6,10 @@ import type { GuestError } from "../guest-request.ts";
 import type { FileAllowance, FileUse } from "./external-access.ts";
 import { FILE_OPERATIONS, type FileOperation, FileOperationError } from "./file-operations.ts";
 
-/** How many files and directories a call creates, at the most: each takes space that no byte of it shows. */
+/** The most files and directories that a call can create: each takes disk space even if it is empty. */
 const MAX_CREATED = 10_000;
 
-/** The files of one call, for one step. Its directories are opened when the guest first asks for one. */
+/** The files of one call, for one step. Its directories are opened at the first request. */
 export class GuestFiles implements Disposable {
   readonly #allowance: FileAllowance;
   #workspace: Workspace | undefined;
@@ -21,9 +21,9 @@ export class GuestFiles implements Disposable {
   }
 
   /**
-   * Does what the guest asks for, and tells it the outcome in the driver's form. Never throws.
+   * Runs an operation for the guest, and returns the reply to the driver. Never throws.
    *
-   * @param request Hostile: `[operation, path, argument]`.
+   * @param request `[operation, path, argument]`. Untrusted.
    */
   answer([operation, path, argument]: readonly unknown[]): string {
     const known = FILE_OPERATIONS.get(operation);
@@ -60,7 +60,7 @@ export class GuestFiles implements Disposable {
     return this.#allowance.fileBytes - this.use.writtenBytes;
   }
 
-  /** What the call did with files, in earlier steps too. */
+  /** What the call did with files, including earlier steps. */
   get use(): FileUse {
     const { used } = this.#allowance;
     return {
@@ -80,7 +80,7 @@ function describe(what: string, error: unknown): GuestError {
   if (error instanceof WorkspaceError || error instanceof FileOperationError) {
     return { code: error.code, message: `${what}: ${error.message}` };
   }
-  // Whatever else it is, its words may name directories of this machine.
+  // Messages of other errors may name directories of this host.
   return { code: "io", message: `${what}: a granted directory cannot be used now` };
 }
 

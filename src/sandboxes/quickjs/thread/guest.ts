@@ -1,12 +1,12 @@
 import type { EngineInstance } from "../engine/engine-instance.ts";
 import type { ExternalAccess } from "./external-access.ts";
 
-/** How a guest ended. */
+/** How a step of a guest ended. */
 export type GuestEnd =
-  /** With what the driver says: `+` and the output's JSON, or `-` and the failure's. */
+  /** With the driver's text: `+` and the output as JSON, or `-` and the failure as JSON. */
   | { readonly status: "text"; readonly text: string }
   | { readonly status: "timeout" }
-  /** It is at rest, and has nothing to say yet. */
+  /** It waits, without an outcome yet. */
   | { readonly status: "pending" };
 
 /** The modules of a tool, as the engine evaluates them. */
@@ -20,10 +20,10 @@ export interface GuestProgram {
 }
 
 /**
- * Loads a program, in an instance that nothing else ran in: `+true` once the tool is found.
+ * Loads a program in a new instance. The text is `+true` if the tool was found.
  *
- * @throws whatever the engine throws when it breaks (out of memory, a trap, an assertion): the instance is then
- *   unfit for any other guest. The same holds of the others.
+ * @throws any error of a broken engine (out of memory, a trap, an assertion). The instance must not be used again.
+ *   This also applies to {@link startGuest} and {@link resumeGuest}.
  */
 export function loadGuest(instance: EngineInstance, program: GuestProgram, stackBytes: number): GuestEnd {
   instance.limitStack(stackBytes);
@@ -37,19 +37,19 @@ export function startGuest(instance: EngineInstance, input: string, outside?: Ex
   return settle(instance, instance.call("start", input, ...texts));
 }
 
-/** Gives a guest that waits the replies to its requests. */
+/** Passes replies to a waiting guest. */
 export function resumeGuest(instance: EngineInstance, replies: string): GuestEnd {
   return settle(instance, instance.call("settle", replies));
 }
 
-/** Lets the guest run on until it has an outcome, or nothing more to do. */
+/** Runs the guest until it has an outcome or no more jobs. */
 function settle(instance: EngineInstance, first: string | undefined): GuestEnd {
   let text = first;
   if (text === "") {
     instance.runJobs();
     text = instance.call("poll");
   }
-  // Not every built-in looks at the clock: a result that comes late is none.
+  // Not every built-in can be interrupted: a result after the deadline counts as a timeout.
   if (instance.host.isOver()) return { status: "timeout" };
   if (text === undefined) throw new Error("the engine could not run the driver");
   return text === "" ? { status: "pending" } : { status: "text", text };

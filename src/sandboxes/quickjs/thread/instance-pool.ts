@@ -2,25 +2,25 @@ import { MIN_MEMORY_BYTES } from "../engine/engine-binary.ts";
 import { EngineInstance } from "../engine/engine-instance.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
 
-/** How many instances a thread keeps: one for each kind that it met lately. */
+/** The most instances that a thread keeps: one for each combination of memory size, cap and external access. */
 const MAX_KEPT = 4;
 
-/** A thread's instances between two calls. */
+/** Keeps a thread's engine instances between calls, so that a call rarely has to create one. */
 export class InstancePool {
   readonly #engine: WebAssembly.Module;
-  /** The one that was used last comes last. */
+  /** In order of use, the most recently used one last. */
   readonly #kept: EngineInstance[] = [];
 
   constructor(engine: WebAssembly.Module) {
     this.#engine = engine;
   }
 
-  /** An instance in which nothing ran yet. */
+  /** Creates an instance in which nothing has run. */
   create(maxBytes: number, hasExternalAccess: boolean): Promise<EngineInstance> {
     return EngineInstance.create(this.#engine, MIN_MEMORY_BYTES, maxBytes, hasExternalAccess);
   }
 
-  /** An instance for a snapshot, used or new. It belongs to the caller. */
+  /** Returns an instance for a snapshot, a kept or a new one. The caller owns it until it calls {@link put}. */
   take(
     { memoryBytes, hasExternalAccess }: Snapshot,
     maxBytes: number,

@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import type { GuestProgram } from "./guest.ts";
 
-/** What the modules of a tool call each other: paths in the tool's folder. */
+/** Resolves the names of a tool's modules: paths relative to the tool's folder. */
 export class ModuleNames {
   readonly #sources: GuestProgram["sources"];
   readonly #problems = new Map<string, string>();
@@ -11,14 +11,14 @@ export class ModuleNames {
     this.#sources = sources;
   }
 
-  /** The source of a module; `undefined` when the program does not have it yet. */
+  /** Returns the source of a module; `undefined` if the program does not contain it yet. */
   source(name: string): string | undefined {
     return Object.hasOwn(this.#sources, name) ? this.#sources[name] : undefined;
   }
 
   /**
-   * The name of what a module imports: a path, or what stands for a refusal. The engine asks for names without
-   * hearing of errors, and then for what bears the name: see {@link problem}.
+   * Returns the name of an imported module: a path, or a placeholder if the import is refused. The engine ignores
+   * errors while it resolves names, so the refusal is reported when the placeholder is loaded: see {@link problem}.
    */
   resolve(importer: string, specifier: string): string {
     if (!/^\.\.?\//.test(specifier)) return this.#refuse(importer, specifier, NOT_RELATIVE);
@@ -28,12 +28,12 @@ export class ModuleNames {
     return name;
   }
 
-  /** The module that imported the module of a name first. */
+  /** Returns the module that first imported a module. */
   importer(name: string): string | undefined {
     return this.#importers.get(name);
   }
 
-  /** Why what bears a name cannot be imported; `undefined` when it can. */
+  /** Returns why the import with this placeholder name was refused; `undefined` for other names. */
   problem(name: string): string | undefined {
     return this.#problems.get(name);
   }

@@ -3,10 +3,10 @@ import type { GuestError, GuestReply, GuestRequest } from "../guest-request.ts";
 import type { FetchAllowance } from "./external-access.ts";
 import type { NestedAllowance } from "./thread-task.ts";
 
-/** Bytes of a nested call's arguments. */
+/** The maximum size of a nested call's arguments, in bytes. */
 const MAX_INPUT_BYTES = 1_024 * 1_024;
 
-/** Takes what the guest asks for in one step, as far as the grant of its call reaches, and refuses the rest. */
+/** Collects the requests of one step that are valid and within the call's grant, and refuses all others. */
 export class RequestValidator {
   readonly requests: GuestRequest[] = [];
   readonly #nested: NestedAllowance;
@@ -16,13 +16,13 @@ export class RequestValidator {
   #fetchBytes = 0;
   #refusals: GuestReply[] | undefined;
 
-  /** @param fetch `undefined` where the grant gives no network. */
+  /** @param fetch `undefined` if the grant gives no network. */
   constructor(nested: NestedAllowance, fetch: FetchAllowance | undefined) {
     this.#nested = nested;
     this.#fetch = fetch;
   }
 
-  /** Takes a call of another tool. */
+  /** Receives a call of another tool. */
   receiveCall([id, name, input]: readonly unknown[]): void {
     if (typeof id !== "number" || typeof name !== "string" || typeof input !== "string") return;
     const { left, granted } = this.#nested;
@@ -37,7 +37,7 @@ export class RequestValidator {
     }
   }
 
-  /** Takes an HTTP request. */
+  /** Receives an HTTP request. */
   receiveFetch([id, method, url, headers, body, follow]: readonly unknown[]): void {
     if (typeof id !== "number" || typeof method !== "string" || typeof url !== "string") return;
     if (!areHeaders(headers) || (body !== null && typeof body !== "string")) return;
@@ -66,7 +66,7 @@ export class RequestValidator {
         message: `a call may send at most ${MAX_REQUESTS} requests: ask for more with each of them`,
       };
     }
-    // What can never be sent need not cross to the other thread.
+    // Such a request could not be sent, so it is refused before it is transferred to the process.
     if (bytes > this.#fetch.bytes - this.#fetchBytes) {
       return {
         code: "request_too_large",
@@ -81,7 +81,7 @@ export class RequestValidator {
     this.#refusals.push({ id, error: { code, message } });
   }
 
-  /** The replies to the requests that were refused, as JSON text; `undefined` when there are none. */
+  /** Returns the replies to refused requests as JSON text, and forgets them; `undefined` if there are none. */
   takeRefusals(): string | undefined {
     if (this.#refusals === undefined) return undefined;
     const refusals = this.#refusals;
@@ -97,7 +97,7 @@ function areHeaders(headers: unknown): headers is [string, string][] {
   );
 }
 
-/** Bytes of a request as far as the guest makes it. */
+/** Bytes of the parts of a request that the guest chooses. */
 function sizeOf(url: string, headers: readonly (readonly [string, string])[], body: string | null): number {
   let bytes = url.length + Buffer.byteLength(body ?? "");
   for (const [name, value] of headers) bytes += name.length + value.length;

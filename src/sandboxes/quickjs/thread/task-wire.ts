@@ -3,12 +3,12 @@ import type { ExternalAccess, FileUse } from "./external-access.ts";
 import type { QuickJsAnswer, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 
 /**
- * A step on its way to a thread. Arrays, as the keys of objects would take longer to cross than all that they
- * name: a first step is its input alone.
+ * A step as it is sent to a thread. It is an array, because cloning the keys of an object would take longer than
+ * cloning the values. The first step of a call is represented by its input.
  */
 export type WireTask = readonly [...BareTask, outside?: ExternalAccess];
 
-/** The step of a call to which nothing outside was granted. */
+/** A step of a call that is granted neither files nor the network. */
 type BareTask = readonly [
   step: string | QuickJsTask["step"],
   owner: string,
@@ -23,7 +23,7 @@ type BareTask = readonly [
   randomSeed: string | undefined,
 ];
 
-/** An answer on its way back: a guest's text stands for itself. */
+/** An answer as it is sent back. An end with status `text` is represented by its text. */
 export type WireAnswer = readonly [...BareAnswer, files?: FileUse];
 
 type BareAnswer = readonly [
@@ -78,7 +78,7 @@ export function encodeAnswer(
   return files === undefined ? wire : [...wire, files];
 }
 
-/** What became of a step in a thread. */
+/** Decodes the outcome of a step in a thread. */
 export function decodeOutcome(outcome: PoolOutcome<WireAnswer>): PoolOutcome<QuickJsAnswer> {
   if (outcome.status !== "returned") return outcome;
   const { status, wallTimeMs, result } = outcome;

@@ -4,16 +4,16 @@ import type { GuestRequest } from "../guest-request.ts";
 import type { ExternalAccess, FileUse } from "./external-access.ts";
 import type { GuestProgram } from "./guest.ts";
 
-/** What every thread is started with. */
+/** The data that every thread is started with. */
 export interface QuickJsThreadData {
   /** The engine, compiled once for the process. */
   readonly engine: WebAssembly.Module;
 }
 
-/** What the thread is told to do. */
+/** A step for a thread to run. */
 export interface QuickJsTask {
   readonly step: LoadStep | StartStep | ResumeStep;
-  /** Whose guest it is: another one's memory is zeroed first. */
+  /** The owner of the guest: memory that another owner's guest used is zeroed first. */
   readonly owner: string;
   readonly wallTimeMs: number;
   readonly memoryBytes: number;
@@ -26,25 +26,25 @@ export interface QuickJsTask {
   readonly frozenClock: number | undefined;
 }
 
-/** Evaluates a tool's modules, for all calls to come. */
+/** Strips the types from a tool's modules and evaluates them. The result is the template for calls. */
 export interface LoadStep {
   readonly kind: "load";
   readonly program: GuestProgram;
   readonly stackBytes: number;
-  /** Whether calls are to start from it that are granted something of the world outside. */
+  /** Whether calls that start from the template can be granted files or the network. */
   readonly hasExternalAccess: boolean;
 }
 
-/** Begins a call, from the tool's template: the task's artifact. */
+/** Starts a call from the tool's template, which is the task's artifact. */
 export interface StartStep {
   readonly kind: "start";
-  /** JSON text. */
+  /** The arguments as JSON text. */
   readonly input: string;
-  /** What its random numbers are made of; `undefined` for chance. */
+  /** The seed of `Math.random`; `undefined` for a random one. */
   readonly randomSeed: string | undefined;
 }
 
-/** Goes on with a call whose requests have replies. */
+/** Resumes a call whose requests have replies. */
 export interface ResumeStep {
   readonly kind: "resume";
   readonly guest: Snapshot;
@@ -54,25 +54,25 @@ export interface ResumeStep {
   readonly outstanding: number;
 }
 
-/** What the thread answers. */
+/** The thread's answer to a step. */
 export type QuickJsAnswer = {
-  /** Bytes of linear memory at the end. */
+  /** The size of the linear memory at the end, in bytes. */
   readonly memoryBytes: number;
-  /** Whether the guest wanted more memory than its cap. */
+  /** Whether the guest tried to exceed its memory cap. */
   readonly hitMemoryCap: boolean;
-  /** What is left of the log's budget. */
+  /** The rest of the log budget. */
   readonly log: LogBudget;
-  /** What the call did with files so far; `undefined` where it was granted none. */
+  /** What the call did with files so far; `undefined` if it is granted none. */
   readonly files: FileUse | undefined;
 } & QuickJsEnd;
 
 /** How a step ended. */
 export type QuickJsEnd =
-  /** What the driver says: `+` and the output's JSON, or `-` and the failure's. */
+  /** The driver's text: `+` and the output as JSON, or `-` and the failure as JSON. */
   | { readonly status: "text"; readonly text: string }
   | { readonly status: "output_exceeded"; readonly outputBytes: number }
   | { readonly status: "timeout" }
-  /** It awaits what nothing can bring. */
+  /** The guest awaits a promise that can never settle. */
   | { readonly status: "stalled" }
   /** It awaits what it asked for: these, and earlier ones. Until then it needs no thread. */
   | { readonly status: "waiting"; readonly guest: Snapshot; readonly requests: readonly GuestRequest[] }
@@ -88,10 +88,10 @@ export interface MissingModule {
   readonly importer: string;
 }
 
-/** Which calls of other tools the guest may ask for. */
+/** How many nested calls a guest may make. */
 export interface NestedAllowance {
-  /** How many more calls it may make. */
+  /** The remaining number of calls. */
   readonly left: number;
-  /** How many it may make in all, for messages; 0 when it may make none. */
+  /** The total number of calls, for messages; 0 if the grant gives no tools. */
   readonly granted: number;
 }

@@ -71,7 +71,7 @@ function runStep(
       instance.restore(step.guest, owner, undefined);
       end = resumeGuest(instance, step.replies);
   }
-  // What the host refuses is refused at once; a guest that goes on asking meets its deadline.
+  // Refusals are delivered at once. A guest that requests again and again reaches its deadline.
   for (;;) {
     const refusals = host.validator.takeRefusals();
     if (end.status !== "pending" || refusals === undefined) return end;
@@ -93,14 +93,14 @@ function finish(end: GuestEnd, instance: EngineInstance, host: GuestBorder, task
     return { status: "waiting", guest: instance.snapshot(), requests };
   }
   if (end.status === "text" && end.text.startsWith("+")) {
-    // A result over its budget need not cross to the other thread.
+    // An output over its budget need not be transferred.
     const outputBytes = Buffer.byteLength(end.text) - 1;
     if (outputBytes > maxBytes) return { status: "output_exceeded", outputBytes };
   }
   return end;
 }
 
-/** 8 bytes, not all of them 0: that is the one state that the generator never leaves. */
+/** Returns 8 bytes that are not all 0: the generator would never leave that state. */
 function randomState(seed: string | undefined): Uint8Array {
   const bytes =
     seed === undefined ? chance.next() : createHash("sha256").update(seed).digest().subarray(0, 8);

@@ -32,7 +32,7 @@ function data(grant: Partial<DirectoryGrant> = { write: true }): CallSetting {
   return { capabilities: { fs: [{ directory: tree.root, at: "/data", ...grant }] } };
 }
 
-/** Runs a body of a tool's function; `attempt` gives what a function returns, or the code of its error. */
+/** Runs a tool whose function has this body. `attempt` returns a function's result, or the code of its error. */
 function run(body: string, setting: CallSetting = data()): Promise<ToolExecution> {
   const source = `
     const attempt = (act) => { try { return act() ?? "done"; } catch ({ name, code }) { return name + " " + code; } };
@@ -125,7 +125,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     const { output } = await run(attempts, data({}));
     expect(output).toEqual(Array(7).fill("FsError read-only"));
     expect((await run("return fs.readFile('/data/ok.txt')", data({}))).output).toBe("OK");
-    // The control: with the right to write, all of it is done.
+    // The same attempts succeed if writing is granted.
     expect((await run(attempts)).output).toEqual([...Array(6).fill("done"), "FsError no-entry"]);
   });
 
@@ -224,7 +224,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     expect(output).toEqual([["done", refused, "done", refused, refused, refused, "done", refused], "OK"]);
     expect(receipt.used.fileBytes).toBe(10);
     expect(readdirSync(tree.root)).not.toContain("90ab");
-    // Another call begins anew.
+    // The limit applies to each call.
     expect((await run("fs.writeFile('/data/x', '1234567890')", setting)).success).toBe(true);
   });
 
@@ -297,7 +297,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     const { output } = await run(
       "try { return fs.readFile('/data/ok.txt'); } catch ({ message }) { return message; }",
     );
-    // Whoever is root may read everything.
+    // root can read every file.
     const expected = process.getuid?.() === 0 ? "OK" : "readFile '/data/ok.txt': permission denied";
     expect(output).toBe(expected);
   });

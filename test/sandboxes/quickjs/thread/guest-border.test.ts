@@ -64,7 +64,7 @@ test.skipIf(!workspaceIsSupported())("the same is done, or passed on, where it w
     },
   ]);
   expect(host.validator.takeRefusals()).toBeUndefined();
-  // There is no more of either.
+  // Both allowances are used up.
   host.receive(CALL);
   host.receive(FETCH);
   expect(host.validator.requests).toHaveLength(2);

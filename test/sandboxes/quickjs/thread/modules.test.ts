@@ -13,7 +13,7 @@ import { contextFor, dispatchTool, recordEvents } from "../../../engine/helpers.
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
 afterAll(() => sandboxes.close());
 
-/** Writes files into a folder of their own; the path of the first one. */
+/** Writes files into a new folder, and returns the path of the first one. */
 async function write(files: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "sandgate-modules-"));
   for (const [name, text] of Object.entries(files)) {
@@ -35,7 +35,7 @@ async function run(
   return { ...execution, detail: (end?.type === "tool.failed" ? end.detail : undefined) ?? "" };
 }
 
-/** Why a tool cannot be prepared. */
+/** Returns why a tool cannot be prepared. */
 async function problem(quickjs: QuickJsImplementation): Promise<string> {
   return sandboxes.prepare({ quickjs }).then(
     () => "none",
