@@ -10,7 +10,7 @@ export interface WasmArtifact {
   readonly startsAtOnce: boolean;
   /** Whether an instance that was used can be made as good as new: its code can change nothing but what is known. */
   readonly isRestorable: boolean;
-  /** Bytes that the memories of an instance take from the start. */
+  /** Bytes that the memories and tables of an instance take from the start. */
   readonly initialBytes: number;
 }
 

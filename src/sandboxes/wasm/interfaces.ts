@@ -1,12 +1,15 @@
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { ToolPreparationError } from "../contract/sandbox.ts";
 
-/** What it takes to use an interface: a capability, nothing, or something that no grant can give. */
+/** What using an interface requires: a capability or nothing (`none`). No grant permits an `ungrantable` one. */
 export type ImportAuthority = CapabilityName | "none" | "ungrantable";
 
-/** Every interface that a component may import. Without the authority a use fails, not the start. */
+/**
+ * Every interface that a component may import, with the authority that it requires. Without that authority, the
+ * component still starts; only its calls to the interface fail.
+ */
 export const WASI_INTERFACES: ReadonlyMap<string, ImportAuthority> = new Map<string, ImportAuthority>([
-  // Without a grant, the environment is there and empty.
+  // Without a grant, the environment is empty.
   ["wasi:cli/environment", "none"],
   ["wasi:cli/exit", "none"],
   ["wasi:cli/stdin", "none"],
@@ -26,7 +29,7 @@ export const WASI_INTERFACES: ReadonlyMap<string, ImportAuthority> = new Map<str
   ["wasi:random/random", "random"],
   ["wasi:random/insecure", "random"],
   ["wasi:random/insecure-seed", "random"],
-  // Without a grant there is no directory, and so nothing to use the types on.
+  // Without a grant, there are no directories, so the types are unusable.
   ["wasi:filesystem/preopens", "none"],
   ["wasi:filesystem/types", "fs"],
   ["wasi:sockets/network", "ungrantable"],
@@ -36,7 +39,7 @@ export const WASI_INTERFACES: ReadonlyMap<string, ImportAuthority> = new Map<str
   ["wasi:sockets/tcp", "ungrantable"],
   ["wasi:sockets/tcp-create-socket", "ungrantable"],
   ["wasi:sockets/ip-name-lookup", "ungrantable"],
-  // Requests are made of them; that they are sent is what needs a grant.
+  // Building a request needs no grant; sending it does.
   ["wasi:http/types", "none"],
   ["wasi:http/outgoing-handler", "net"],
   ["wasi:http/incoming-handler", "ungrantable"],
@@ -47,13 +50,13 @@ export const WASI_INTERFACES: ReadonlyMap<string, ImportAuthority> = new Map<str
   ["sandgate:tool/types", "none"],
 ]);
 
-/** The versions of which there are: of WASI 0.2 any, of our own this one. */
+/** Accepts any version of WASI 0.2, and version 0.1.0 of `sandgate:tool`. */
 const NAME = /^(?:(wasi:[a-z]+\/[a-z-]+)@0\.2\.\d+|(sandgate:tool\/[a-z-]+)@0\.1\.0)$/;
 
 /**
- * The interface that a component's import asks for, without its version.
+ * Returns the name of the interface that a component imports, without its version.
  *
- * @throws {ToolPreparationError} when there is no such interface here.
+ * @throws {ToolPreparationError} if the interface is not supported.
  */
 export function checkImport(name: string): string {
   const [, wasi, own] = NAME.exec(name) ?? [];

@@ -13,9 +13,10 @@ export interface DoneOutside {
 }
 
 /**
- * What became of a call, as a thread or the pool tells it.
+ * Converts what the thread or the pool reports to the outcome of a call.
  *
- * @param mayReuse Whether it was granted that the call shares its instance with others.
+ * @param services The call's use of services. Its `effect` includes the effect on files.
+ * @param mayReuse Whether the grant allows the call to share its instance with other calls.
  */
 export function readWasmOutcome(
   outcome: PoolOutcome<WasmAnswer>,
@@ -46,12 +47,12 @@ export function readWasmOutcome(
   }
 }
 
-/** A call that did not start. `detail` is for the operator. */
+/** Returns the outcome of a call that did not start. `detail` is for the operator. */
 export function unavailable(detail: string): SandboxOutcome {
   return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
 }
 
-/** A call that was not started because it could not stay within a limit. */
+/** Returns the outcome of a call that exceeded its memory limit. By default, the call did not start. */
 export function memoryExceeded(
   used: ResourceUse = { wallTimeMs: 0 },
   effect: CallEffect = "none",
@@ -82,14 +83,15 @@ function readAnswer(
     case "refused":
       return { status: "failed", effect, used, message: answer.message };
     case "trapped": {
-      // Nobody sees a refused growth from outside; a component that traps with its memory full asked for more.
+      // The host does not see a failed memory.grow, so a component that traps with its memory full counts as out of
+      // memory.
       if (answer.atMemoryCap) return { ...memoryExceeded(used, effect), detail: answer.detail };
       return { status: "failed", effect, used, message: answer.message, detail: answer.detail };
     }
   }
 }
 
-/** V8 ends a thread whose heap is full: what fills it is what the component made the border hold. */
+/** V8 terminates a thread whose heap is full, which the component can only fill with the values that it passes. */
 function readCrash(error: Error, used: ResourceUse, effect: CallEffect): SandboxOutcome {
   const detail = String(error.stack);
   if ("code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY") {

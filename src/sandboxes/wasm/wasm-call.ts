@@ -16,7 +16,7 @@ export interface ReadyTool extends CappedComponent {
   readonly export: string;
 }
 
-/** Runs one call in a thread. It settles when nothing of the call runs any more. */
+/** Runs one call in a thread. Resolves once nothing of the call is running any more. */
 export async function runWasmCall(
   pool: WorkerPool,
   { key, artifact, export: name }: ReadyTool,
@@ -49,7 +49,7 @@ export async function runWasmCall(
     },
     owner: ownerOf(task, grant, [key, name, tool]),
   };
-  // Most calls ask for nothing.
+  // Created on the first request, because most calls do not use services.
   let services: CallServices | undefined;
   const onRequest = (text: string): Promise<string> => {
     services ??= new CallServices(task, outside, { nestedCalls, netBytes });
@@ -68,8 +68,8 @@ export async function runWasmCall(
 }
 
 /**
- * Whose instance the call may share: the calls' of the same session, tool and grant. Numbers that are to be the
- * same in each call cannot be drawn from where an earlier call stopped.
+ * Returns the owner of the instance that the call may share with calls of the same session, tool and grant. Seeded
+ * calls do not share one: each must draw the same random numbers, not continue where the previous call stopped.
  */
 function ownerOf(
   { sessionId, toolName, capabilities, limits }: SandboxTask,
@@ -80,13 +80,13 @@ function ownerOf(
   return JSON.stringify([sessionId, toolName, component, capabilities, limits, grant.env]);
 }
 
-/** A thread that was ended tells nothing of what it did. */
+/** A thread that was terminated does not report what it did, so it counts as having changed files. */
 function mayHaveChangedFiles(outcome: PoolOutcome<WasmAnswer>, fs: readonly DirectoryGrant[]): boolean {
   if (outcome.status === "unavailable" || !fs.some(({ write }) => write)) return false;
   return outcome.status === "returned" ? outcome.result.hasChangedFiles : outcome.started;
 }
 
-/** The variables have the values of the moment of the call. */
+/** Reads the environment variables at the time of the call. */
 function readGrant({
   env = [],
   clock = false,

@@ -2,7 +2,7 @@ import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../po
 
 const MIB = 1_024 * 1_024;
 
-/** The limits of a call whose grant names none. Each is enforced. */
+/** Default limits, for those that a grant does not set. All of them are enforced. */
 export const WASM_DEFAULTS: Required<Omit<ResourceLimits, "stackBytes">> = Object.freeze({
   wallTimeMs: 30_000,
   memoryBytes: 64 * MIB,
@@ -15,7 +15,7 @@ export const WASM_DEFAULTS: Required<Omit<ResourceLimits, "stackBytes">> = Objec
 
 const ENFORCED = Object.keys(WASM_DEFAULTS) as readonly LimitName[];
 
-/** The first limit that is not enforced on components. */
+/** Returns the first limit that this sandbox cannot enforce, if there is one. */
 export function unenforceableLimit(limits: ResourceLimits): LimitName | undefined {
   return firstLimitBesides(limits, ENFORCED);
 }

@@ -24,7 +24,7 @@ import { unenforceableLimit, WASM_DEFAULTS } from "./wasm-limits.ts";
 
 /** Options of {@link WasmSandbox}. */
 export interface WasmSandboxOptions {
-  /** Where is kept which components are valid. Default: `sandgate/wasm` in the user's cache directory. */
+  /** Where to cache which components are valid. Default: `sandgate/wasm` in the user's cache directory. */
   readonly cacheDirectory?: string;
   readonly workers?: WorkerPoolOptions;
   /** How components' requests leave: who resolves names, which authorities of certificates are trusted. */
@@ -45,14 +45,14 @@ const CAPABILITIES: readonly CapabilityName[] = [
   "randomSeed",
 ];
 
-/** What a component makes the border hold lives on the thread's heap, outside its memories. */
+/** Values that a component passes to the host live on the thread's heap, outside the component's memories. */
 const THREAD_LIMITS = Object.freeze({ maxOldGenerationSizeMb: 256 });
 
 /**
- * Runs functions of untrusted WebAssembly components in threads of a pool: a fresh instance for every call (a
- * new one, or one in which nothing is left of the call before) unless the grant says otherwise, JSON text across
- * the border, memories that cannot grow past their cap, and of the world outside what was granted. A component is
- * validated once, by jco in a process of its own, and that is kept on disk.
+ * Runs functions of untrusted WebAssembly components in a pool of threads. Every call gets a fresh instance (a new one,
+ * or one restored to its initial state), unless the grant allows reuse. Arguments and outputs are passed as JSON text,
+ * memories cannot grow beyond their cap, and only granted capabilities are accessible. Each component is validated
+ * once, by jco in a separate process, and the result is cached on disk.
  */
 export class WasmSandbox implements Sandbox {
   readonly mode = "wasm";
@@ -74,7 +74,7 @@ export class WasmSandbox implements Sandbox {
     this.capabilities = new Set(keyValue === undefined ? CAPABILITIES : [...CAPABILITIES, "keyValue"]);
   }
 
-  /** What it enforces, it enforces on every component. */
+  /** The same limits are enforced for every component. */
   unenforceable(limits: ResourceLimits): LimitName | undefined {
     return unenforceableLimit(limits);
   }
@@ -102,7 +102,7 @@ export class WasmSandbox implements Sandbox {
       if (ready === "needs-more-memory") return memoryExceeded();
       return await runWasmCall(this.#openPool(), ready, task, this.#outside);
     } catch (error) {
-      // What cannot be prepared was never started.
+      // Only preparation throws, so the call has not started.
       return unavailable(error instanceof ToolPreparationError ? error.message : String(error));
     }
   }
@@ -116,7 +116,7 @@ export class WasmSandbox implements Sandbox {
     return ready;
   }
 
-  /** It may have been closed while something was made ready: nothing may be opened that nobody closes. */
+  /** The sandbox can be closed during preparation. Resources opened after that would never be closed. */
   #refuseIfClosed(): void {
     if (this.#closing.signal.aborted) throw new ToolPreparationError("the sandbox is closed");
   }

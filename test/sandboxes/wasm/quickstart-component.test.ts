@@ -23,7 +23,7 @@ function similarNames(input: object): ReturnType<typeof sandbox.run> {
   );
 }
 
-/** Levenshtein's distance, the slow way. */
+/** A slow reference implementation of the Levenshtein distance. */
 function distance(a: string, b: string): number {
   if (a === "" || b === "") return a.length + b.length;
   const [restA, restB] = [a.slice(1), b.slice(1)];

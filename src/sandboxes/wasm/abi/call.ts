@@ -6,13 +6,14 @@ import type { MemoryAccess } from "./memory-access.ts";
 import { store, storeFields } from "./store.ts";
 import type { ComponentValue } from "./value.ts";
 
-/** A core function, as JavaScript sees it. */
+/** A core function as seen by JavaScript. */
 export type CoreFunction = (...values: CoreValue[]) => CoreValue | undefined;
 
 /**
  * Calls a core function as a function of the component model (`CanonicalABI.md`, `canon_lift`).
  *
- * @param postReturn Called after the result was read: it frees what the result lies in.
+ * @param postReturn Frees the memory of the result. Called after the result has been read.
+ * @throws {AbiError} if the component violates the canonical ABI.
  */
 export function callLifted(
   access: MemoryAccess,
@@ -41,9 +42,9 @@ export function callLifted(
 }
 
 /**
- * A function of the component model as a core function (`CanonicalABI.md`, `canon_lower`).
+ * Wraps a function of the component model as a core function (`CanonicalABI.md`, `canon_lower`).
  *
- * @param getCrossing The caller's side. Asked for when it is called: its memory may be there only then.
+ * @param getAccess Returns access to the caller's memory. Called for each call, because the memory may not exist yet.
  */
 export function lowerFunction(
   getAccess: () => MemoryAccess,

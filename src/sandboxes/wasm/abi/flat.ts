@@ -19,19 +19,23 @@ import { storeList } from "./store.ts";
 import { loadString, storeString } from "./strings.ts";
 import type { ComponentValue } from "./value.ts";
 
-/** A value of core WebAssembly: an i64 is a bigint. */
+/** A value of core WebAssembly. An i64 is a bigint. */
 export type CoreValue = number | bigint;
 
-/** Core values, taken one after another. */
+/** Returns the next core value. `type` is the type that the caller expects. */
 export type CoreValues = (type: CoreType) => CoreValue;
 
-/** Takes core values out of an array. */
+/** Returns a reader that takes core values from an array, in order. */
 export function takeFrom(values: readonly CoreValue[]): CoreValues {
   let next = 0;
   return () => values[next++] ?? 0;
 }
 
-/** Reads a value out of core values (`CanonicalABI.md`, `lift_flat`). */
+/**
+ * Reads a value from core values (`CanonicalABI.md`, `lift_flat`).
+ *
+ * @throws {AbiError} if the core values do not form a value of this type.
+ */
 export function liftFlat(access: MemoryAccess, take: CoreValues, type: ValueType): ComponentValue {
   switch (type.kind) {
     case "bool":
@@ -88,7 +92,7 @@ export function liftFlat(access: MemoryAccess, take: CoreValues, type: ValueType
 
 type CaseType = Parameters<typeof lowerCase>[0];
 
-/** All cases share the same core values, each wide enough for every case. */
+/** All cases share the same core values, each of which is wide enough for every case. */
 function liftFlatCase(access: MemoryAccess, take: CoreValues, type: CaseType): ComponentValue {
   const [, ...shared] = layoutOf(type).flat;
   const index = Number(take("i32")) >>> 0;
@@ -112,7 +116,7 @@ function narrow(value: CoreValue, have: CoreType, want: CoreType): CoreValue {
   return convert.getFloat32(0);
 }
 
-/** Writes a value as core values (`CanonicalABI.md`, `lower_flat`), onto the end of `values`. */
+/** Appends a value to `values` as core values (`CanonicalABI.md`, `lower_flat`). */
 export function lowerFlat(
   access: MemoryAccess,
   value: ComponentValue,

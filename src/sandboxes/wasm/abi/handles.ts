@@ -1,17 +1,17 @@
 import type { ResourceType } from "../linking/value-type.ts";
 import { AbiError } from "./abi-error.ts";
 
-/** A handle of a component: a resource that it owns, or was lent. */
+/** A handle in a component's table. It refers to a resource that the component owns or borrows. */
 export interface Handle {
   readonly resource: ResourceType;
   readonly owned: boolean;
-  /** What it stands for: of the host's resources an object, of others the number that their component gave. */
+  /** An object for a resource of the host; otherwise the number that the defining component chose. */
   readonly representation: unknown;
 }
 
 const MAX_HANDLES = 65_536;
 
-/** The state of one component instance (`CanonicalABI.md`, component instance state): its handles. */
+/** The handle table of one component instance (`CanonicalABI.md`, component instance state). */
 export class Handles {
   readonly #handles = new Map<number, Handle>();
   readonly #free: number[] = [];
@@ -32,7 +32,7 @@ export class Handles {
     return handle;
   }
 
-  /** Takes a handle away from the component. */
+  /** Removes a handle from the table and returns it. */
   remove(index: number, resource: ResourceType): Handle {
     const handle = this.get(index, resource);
     this.#handles.delete(index);
@@ -40,7 +40,7 @@ export class Handles {
     return handle;
   }
 
-  /** Runs what the ABI calls in between, and which may not call out. */
+  /** Runs `realloc` or `post-return`, during which the ABI forbids the component to call imports. */
   withoutLeaving<Result>(run: () => Result): Result {
     this.#mayLeave = false;
     const result = run();
@@ -48,12 +48,12 @@ export class Handles {
     return result;
   }
 
-  /** @throws {AbiError} while the component may not call out. */
+  /** @throws {AbiError} while the component must not call imports. */
   checkMayLeave(): void {
     if (!this.#mayLeave) throw new AbiError("it called out while a value was crossing");
   }
 
-  /** Frees what the host's resources hold. Nothing is left of what was here. */
+  /** Disposes the host's resources and resets the table. */
   dispose(): void {
     for (const { representation, owned } of this.#handles.values()) if (owned) dispose(representation);
     this.#handles.clear();
@@ -63,7 +63,7 @@ export class Handles {
   }
 }
 
-/** Frees what a resource of the host holds, if it holds anything. */
+/** Disposes a resource of the host, if it is disposable. */
 export function dispose(representation: unknown): void {
   if (typeof representation === "object" && representation !== null && Symbol.dispose in representation) {
     (representation as Disposable)[Symbol.dispose]();

@@ -1,27 +1,27 @@
 import { casesOf, fieldsOf, type ValueType } from "../linking/value-type.ts";
 
-/** The types of core WebAssembly as which values cross. */
+/** The types of core WebAssembly that values are passed as. */
 export type CoreType = "i32" | "i64" | "f32" | "f64";
 
-/** How a type lies in memory, and what it is outside of it (`CanonicalABI.md`, alignment, size, flattening). */
+/** The layout of a type in memory and as core values (`CanonicalABI.md`, alignment, size, flattening). */
 export interface Layout {
   /** In bytes: 1, 2, 4 or 8. */
   readonly alignment: number;
   /** In bytes. */
   readonly size: number;
-  /** As core values, in order. Of a type that comes to more than {@link MAX_FLAT}, only that it does is known. */
+  /** The types of its core values, in order. Incomplete if there are more than {@link MAX_FLAT}. */
   readonly flat: readonly CoreType[];
-  /** Of a type with cases: the bytes of the case's number, and where what it carries begins. */
+  /** For a type with cases, the size of the case index in bytes. */
   readonly discriminantBytes: 1 | 2 | 4;
   readonly payloadOffset: number;
 }
 
-/** More core values than this never cross: the value goes through memory. */
+/** Parameters with more core values than this are passed through memory. */
 export const MAX_FLAT = 16;
 
 const layouts = new WeakMap<ValueType, Layout>();
 
-/** The layout of a type. */
+/** Returns the layout of a type. */
 export function layoutOf(type: ValueType): Layout {
   const known = layouts.get(type);
   if (known !== undefined) return known;
@@ -100,13 +100,13 @@ function variantLayout(cases: readonly (ValueType | undefined)[]): Layout {
   };
 }
 
-/** The core type that holds either of two. */
+/** Returns the core type that can hold both of two types. */
 function join(a: CoreType | undefined, b: CoreType): CoreType {
   if (a === undefined || a === b) return b;
   return a !== "i64" && a !== "f64" && b !== "i64" && b !== "f64" ? "i32" : "i64";
 }
 
-/** The next multiple of an alignment. */
+/** Rounds an address up to a multiple of an alignment. */
 export function alignUp(at: number, alignment: number): number {
   return Math.ceil(at / alignment) * alignment;
 }

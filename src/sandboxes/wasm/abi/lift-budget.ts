@@ -1,36 +1,40 @@
-/** A component handed more over at once than it may. */
+/** A component passed more data to the host in one call than it may. */
 export class LiftBudgetError extends Error {
   override readonly name = "LiftBudgetError";
 }
 
 /**
- * How much a component may still hand over in this crossing of its border, counted in bytes of JSON text at
- * the least. A list of strings that all point to the same bytes is small inside and endless outside, and
- * nothing else counts it.
+ * Limits how much data a component can pass to the host in one call or return, as a lower bound of its size in bytes of
+ * JSON text. No other limit covers it: a list whose strings all point to the same bytes is small in the component's
+ * memory but can be huge on the host.
  */
 export class LiftBudget {
   #allowedBytes: number;
   #leftBytes: number;
 
-  /** @param allowedBytes For each crossing. */
+  /** @param allowedBytes The budget for each call or return. */
   constructor(allowedBytes: number) {
     this.#allowedBytes = allowedBytes;
     this.#leftBytes = allowedBytes;
   }
 
-  /** Sets how much each crossing may hand over from now on. */
+  /** Changes the budget for each call or return from now on. */
   allow(bytes: number): void {
     this.#allowedBytes = bytes;
     this.#leftBytes = bytes;
   }
 
-  /** Counts what is about to be handed over. */
+  /**
+   * Charges data that is about to be passed to the host.
+   *
+   * @throws {LiftBudgetError} if the budget is exceeded.
+   */
   charge(bytes: number): void {
     this.#leftBytes -= bytes;
     if (this.#leftBytes < 0) throw new LiftBudgetError();
   }
 
-  /** A crossing begins: what an earlier one handed over is used up. */
+  /** Resets the budget when a call or return begins. */
   refill(): void {
     this.#leftBytes = this.#allowedBytes;
   }

@@ -6,10 +6,15 @@ import { liftCase, liftChar, liftFlags, liftHandle, packFields } from "./shapes.
 import { loadString } from "./strings.ts";
 import type { ComponentValue } from "./value.ts";
 
-/** The fewest bytes of JSON text that an item of a list takes: a character and a comma. */
+/** The minimum size of a list item in bytes of JSON text: one character and a comma. */
 const LEAST_ITEM_BYTES = 2;
 
-/** Reads a value out of a component's memory (`CanonicalABI.md`, `load`). */
+/**
+ * Reads a value from a component's memory (`CanonicalABI.md`, `load`).
+ *
+ * @throws {AbiError} if the bytes do not form a value of this type.
+ * @throws {LiftBudgetError} if the value is too large.
+ */
 export function load(access: MemoryAccess, at: number, type: ValueType): ComponentValue {
   const { view } = access;
   if (at % layoutOf(type).alignment !== 0) throw new AbiError("a value is not aligned");
@@ -64,7 +69,7 @@ export function load(access: MemoryAccess, at: number, type: ValueType): Compone
   }
 }
 
-/** Reads values that lie one after another. */
+/** Reads consecutive values, such as the fields of a record. */
 export function loadFields(access: MemoryAccess, at: number, types: readonly ValueType[]): ComponentValue[] {
   let next = at;
   return types.map((type) => {
@@ -75,7 +80,12 @@ export function loadFields(access: MemoryAccess, at: number, types: readonly Val
   });
 }
 
-/** Reads a list, given where its items lie and how many there are. */
+/**
+ * Reads a list.
+ *
+ * @param at The address of its first item.
+ * @param length The number of its items.
+ */
 export function loadList(
   access: MemoryAccess,
   at: number,

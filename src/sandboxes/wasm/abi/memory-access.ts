@@ -4,9 +4,9 @@ import type { LiftBudget } from "./lift-budget.ts";
 
 type Realloc = (old: number, oldSize: number, alignment: number, size: number) => number;
 
-/** One side of a border: the memory behind it, and how strings and handles are kept there. */
+/** The memory of a component instance, and how it stores strings and handles there. */
 export interface MemoryAccessOptions {
-  /** Which component instance it is. */
+  /** The index of the component instance. */
   readonly component: number;
   readonly memory: WebAssembly.Memory | undefined;
   readonly realloc: Realloc | undefined;
@@ -15,7 +15,7 @@ export interface MemoryAccessOptions {
   readonly budget: LiftBudget;
 }
 
-/** Reads and writes the memory of a component while values cross its border. */
+/** Reads and writes a component's memory while values are lifted from it or lowered into it. */
 export class MemoryAccess {
   readonly component: number;
   readonly encoding: MemoryAccessOptions["encoding"];
@@ -34,7 +34,7 @@ export class MemoryAccess {
     this.#realloc = realloc;
   }
 
-  /** The memory as it is now: a memory that grows gets a new buffer. */
+  /** A view of the current buffer, because a memory that grows gets a new buffer. */
   get view(): DataView {
     const buffer = this.#memory?.buffer;
     if (buffer === undefined) throw new AbiError("a value needs a memory, and there is none");
@@ -42,14 +42,22 @@ export class MemoryAccess {
     return this.#view as DataView;
   }
 
-  /** The bytes there, not copied. */
+  /**
+   * Returns bytes of the memory without copying them.
+   *
+   * @throws {AbiError} if they are out of bounds.
+   */
   bytes(at: number, length: number): Uint8Array {
     const { buffer } = this.view;
     if (at + length > buffer.byteLength) throw new AbiError("a value reaches outside of memory");
     return new Uint8Array(buffer, at, length);
   }
 
-  /** Has the component set memory aside. */
+  /**
+   * Calls the component's `realloc` to allocate memory.
+   *
+   * @throws {AbiError} if there is no `realloc`, or it returns an invalid pointer.
+   */
   allocate(alignment: number, size: number): number {
     if (this.#realloc === undefined) throw new AbiError("a value needs memory, and nothing allocates it");
     const at = this.handles.withoutLeaving(() => this.#realloc?.(0, 0, alignment, size) ?? 0) >>> 0;

@@ -3,36 +3,40 @@ import { AbiError } from "./abi-error.ts";
 import type { MemoryAccess } from "./memory-access.ts";
 import type { ComponentRecord, ComponentValue, TaggedValue } from "./value.ts";
 
-/** A type that holds one of several things. */
+/** A type with cases, of which a value has one. */
 type CaseType = Extract<ValueType, { readonly kind: "variant" | "enum" | "option" | "result" }>;
 
-/** A type that holds several things at once. */
+/** A type with fields. */
 type FieldType = Extract<ValueType, { readonly kind: "record" | "tuple" }>;
 
-/** A character from its number: any of Unicode but surrogates. */
+/**
+ * Returns the character of a Unicode scalar value.
+ *
+ * @throws {AbiError} if the code is a surrogate or out of range.
+ */
 export function liftChar(code: number): string {
   if (code >= 0x11_0000 || (code >= 0xd800 && code < 0xe000)) throw new AbiError("a char is no character");
   return String.fromCodePoint(code);
 }
 
-/** The number of a character. */
+/** Returns the code point of a character. */
 export function lowerChar(char: string): number {
   return char.codePointAt(0) ?? 0;
 }
 
-/** The names of the bits that are set; bits without a name are ignored. */
+/** Returns the names of the bits that are set. Bits without a name are ignored. */
 export function liftFlags(bits: number, names: readonly string[]): readonly string[] {
   return names.filter((_, index) => (bits & (1 << index)) !== 0);
 }
 
-/** The bits of names. */
+/** Returns the bits of the names that are set. */
 export function lowerFlags(set: readonly string[], names: readonly string[]): number {
   let bits = 0;
   for (const [index, name] of names.entries()) if (set.includes(name)) bits |= 1 << index;
   return bits >>> 0;
 }
 
-/** A record or a tuple of its parts. */
+/** Makes a record or a tuple from its fields. */
 export function packFields(type: FieldType, values: readonly ComponentValue[]): ComponentValue {
   if (type.kind === "tuple") return values;
   const record: Record<string, ComponentValue> = {};
@@ -40,21 +44,22 @@ export function packFields(type: FieldType, values: readonly ComponentValue[]): 
   return record;
 }
 
-/** The parts of a record or a tuple. */
+/** Returns the fields of a record or a tuple, in order. */
 export function unpackFields(type: FieldType, value: ComponentValue): readonly ComponentValue[] {
   if (type.kind === "tuple") return value as readonly ComponentValue[];
   return type.fields.map(({ name }) => (value as ComponentRecord)[name]);
 }
 
-/** Whether an option holds options: then its value is wrapped, to tell the two apart. */
+/** Whether an option contains an option. Its value is wrapped then, to distinguish `some(none)` from `none`. */
 export function isNestedOption(type: ValueType): boolean {
   return type.kind === "option" && type.some.kind === "option";
 }
 
 /**
- * The value of a case.
+ * Returns the value of a case.
  *
- * @param lift Reads what the case carries.
+ * @param lift Reads the payload of the case.
+ * @throws {AbiError} if the type has no case with this index.
  */
 export function liftCase(
   type: CaseType,
@@ -77,7 +82,11 @@ export function liftCase(
   }
 }
 
-/** Which case a value is, and what it carries. */
+/**
+ * Returns the case of a value: its index, its payload and the payload's type.
+ *
+ * @throws {AbiError} if the type has no such case.
+ */
 export function lowerCase(
   type: CaseType,
   value: ComponentValue,
@@ -109,7 +118,12 @@ function knownCase(index: number): number {
   return index;
 }
 
-/** What a handle stands for. One that owns is taken from the component. */
+/**
+ * Returns the representation of a handle. An owned handle is removed from the component.
+ *
+ * @throws {AbiError} if the handle does not exist, has another resource type, or is borrowed where an owned one is
+ *   needed.
+ */
 export function liftHandle(
   { handles }: MemoryAccess,
   index: number,
@@ -122,14 +136,14 @@ export function liftHandle(
   return representation as ComponentValue;
 }
 
-/** A handle for the component, of what a resource stands for. */
+/** Adds a handle for a resource to the component, and returns its index. */
 export function lowerHandle(
   { handles, component }: MemoryAccess,
   representation: ComponentValue,
   kind: "own" | "borrow",
   resource: ResourceType,
 ): number {
-  // Whoever defines a resource is lent no handle of it, but gets what it stands for.
+  // A component that defines a resource gets the representation instead of a borrowed handle.
   if (kind === "borrow" && resource.definedBy === component) return representation as number;
   return handles.add({ resource, owned: kind === "own", representation });
 }

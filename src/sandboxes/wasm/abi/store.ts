@@ -6,7 +6,11 @@ import { lowerCase, lowerChar, lowerFlags, lowerHandle, unpackFields } from "./s
 import { storeBytes, storeString } from "./strings.ts";
 import type { ComponentValue } from "./value.ts";
 
-/** Writes a value of the type into a component's memory (`CanonicalABI.md`, `store`). */
+/**
+ * Writes a value of a type to a component's memory (`CanonicalABI.md`, `store`).
+ *
+ * @throws {AbiError} if the address is not aligned, or memory cannot be allocated.
+ */
 export function store(access: MemoryAccess, value: ComponentValue, at: number, type: ValueType): void {
   const { view } = access;
   if (at % layoutOf(type).alignment !== 0) throw new AbiError("a value would not be aligned");
@@ -71,7 +75,7 @@ export function store(access: MemoryAccess, value: ComponentValue, at: number, t
   }
 }
 
-/** Writes values one after another. */
+/** Writes consecutive values, such as the fields of a record. */
 export function storeFields(
   access: MemoryAccess,
   values: readonly ComponentValue[],
@@ -87,7 +91,7 @@ export function storeFields(
   }
 }
 
-/** Writes a list to memory that the component sets aside; returns where, and how many items it has. */
+/** Writes a list to memory that the component allocates. Returns its address and the number of its items. */
 export function storeList(
   access: MemoryAccess,
   value: ComponentValue,
@@ -102,7 +106,7 @@ export function storeList(
 }
 
 function storePair(access: MemoryAccess, at: number, [first, second]: readonly [number, number]): void {
-  // The view of before may be gone: the component set memory aside.
+  // Gets the view again, because the component may have grown its memory to allocate.
   access.view.setUint32(at, first, true);
   access.view.setUint32(at + 4, second, true);
 }

@@ -6,17 +6,22 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const UTF16 = new TextDecoder("utf-16le", { fatal: true, ignoreBOM: true });
 const LATIN1_ONLY = /^[\u0000-\u00ff]*$/;
 
-/** In a length of `latin1+utf16`: whether it is UTF-16. */
+/** The bit of a `latin1+utf16` length that marks UTF-16. */
 const UTF16_TAG = 0x8000_0000;
 
-/** Reads a string (`CanonicalABI.md`, `load_string`). Text that is none ends the call. */
+/**
+ * Reads a string (`CanonicalABI.md`, `load_string`).
+ *
+ * @throws {AbiError} if it is not aligned, out of bounds or not valid Unicode.
+ * @throws {LiftBudgetError} if it is too large.
+ */
 export function loadString(access: MemoryAccess, at: number, taggedLength: number): string {
   const isTagged = access.encoding === "latin1+utf16";
   const isUtf16 = access.encoding === "utf16" || (isTagged && taggedLength >= UTF16_TAG);
   const units = isTagged && isUtf16 ? taggedLength - UTF16_TAG : taggedLength;
   if (access.encoding !== "utf8" && at % 2 !== 0) throw new AbiError("a string is not aligned");
   const bytes = access.bytes(at, isUtf16 ? units * 2 : units);
-  // JSON needs a byte for each unit, at the least.
+  // JSON needs at least one byte for each code unit.
   access.budget.charge(units);
   if (isTagged && !isUtf16) return Buffer.from(bytes).toString("latin1");
   try {
@@ -26,7 +31,10 @@ export function loadString(access: MemoryAccess, at: number, taggedLength: numbe
   }
 }
 
-/** Writes a string of valid Unicode to the component's memory; returns where, and its length as it counts it. */
+/**
+ * Writes well-formed text to memory that the component allocates. Returns its address, and its length as the ABI
+ * encodes it.
+ */
 export function storeString(access: MemoryAccess, text: string): readonly [at: number, taggedLength: number] {
   if (access.encoding === "utf8") {
     const bytes = ENCODER.encode(text);
@@ -39,7 +47,7 @@ export function storeString(access: MemoryAccess, text: string): readonly [at: n
   return [storeBytes(access, Buffer.from(text, "utf16le"), 2), text.length + tag];
 }
 
-/** Writes bytes to memory that the component sets aside; returns where. */
+/** Writes bytes to memory that the component allocates. Returns their address. */
 export function storeBytes(access: MemoryAccess, bytes: Uint8Array, alignment: number): number {
   const at = access.allocate(alignment, bytes.length);
   access.bytes(at, bytes.length).set(bytes);

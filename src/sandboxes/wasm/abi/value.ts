@@ -7,11 +7,11 @@
  * | s64, u64 | bigint |
  * | list<u8>; other lists, tuples | Uint8Array; array |
  * | record | object, with the fields' names as in WIT |
- * | variant, result | `{ tag, val }`; `val` is missing where the case carries nothing |
+ * | variant, result | `{ tag, val }`; `val` is missing if the case has no payload |
  * | enum | its name |
  * | flags | array of the names that are set |
- * | option | `undefined`, or the value; an option in an option is `{ some }` |
- * | own, borrow | what the resource stands for: of the host's resources an object, of others a number |
+ * | option | `undefined`, or the value; for an option of an option, `{ some }` |
+ * | own, borrow | the representation of the resource: an object of the host, or a component's number |
  */
 export type ComponentValue =
   | undefined
@@ -30,7 +30,7 @@ export interface ComponentRecord {
   readonly [field: string]: ComponentValue;
 }
 
-/** A case of a variant or a result. */
+/** A value of a variant or a result. */
 export interface TaggedValue {
   readonly tag: string;
   readonly val?: ComponentValue;

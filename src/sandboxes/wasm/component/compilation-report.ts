@@ -1,10 +1,10 @@
-/** What V8 took to compile a component's functions, as it tells by itself (`--trace-wasm-compilation-times`). */
+/** What V8 prints about each function that it compiles (`--trace-wasm-compilation-times`). */
 const LINE =
   /^Compiled function \S+ using Liftoff, took \d+ \S+ and (\d+) bytes; bodysize \d+ codesize (\d+)/;
 
 /**
- * Bytes of memory that V8 may take to compile one function. Nothing interrupts that, so it bounds how long a call can
- * outlive its deadline. The largest functions that honest compilers write take a tenth of it.
+ * Bytes of memory that V8 may take to compile one function. The largest function of an unoptimised JavaScript engine
+ * takes half of it.
  */
 const MAX_FUNCTION_BYTES = 128 * 1_024 * 1_024;
 

@@ -40,7 +40,7 @@ export interface CappedComponent {
 
 /** A component that passed the gates and was validated. It is compiled once for each memory cap. */
 export class Component {
-  /** Bytes that its memories take from the start: with a lower cap it cannot run. */
+  /** Bytes that its memories and tables take from the start: with a lower cap it cannot run. */
   readonly initialBytes: number;
   readonly #digest: string;
   readonly #plan: LinkPlan;

@@ -7,8 +7,9 @@ import { MAX_GENERATED_BYTES, TRANSPILE_OPTIONS, VALID } from "./transpile-optio
 /**
  * The disposable process in which jco and V8's compiler first see a component: a bug that a component can reach
  * there, and code that takes endlessly to compile, end here. It is started with the address of jco, the path of the
- * thread that watches what it takes, and the most CPU time in ms; reads the component from its input, and writes its
- * verdict between marks: `VALID`, or "-" and the reason. V8 writes beside it what each function took to compile.
+ * thread that watches what it takes, and the most CPU time in ms. It reads the component and its core modules as they
+ * will be compiled, and writes its verdict between marks: `VALID` and the CPU time of compiling, or "-" and the reason.
+ * V8 writes beside it what each function took to compile.
  */
 type Jco = typeof import("@bytecodealliance/jco-transpile/component");
 

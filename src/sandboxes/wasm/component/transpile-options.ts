@@ -13,5 +13,5 @@ export const TRANSPILE_OPTIONS: GenerateOptions = {
 /** What jco may write beyond the component's own bytes: a small component can ask for endless code. */
 export const MAX_GENERATED_BYTES: number = 8 * 1_024 * 1_024;
 
-/** The verdict on a component that jco transpiles. */
+/** How the verdict on a valid component begins. The CPU time that compiling it took follows, in ms. */
 export const VALID = "+";

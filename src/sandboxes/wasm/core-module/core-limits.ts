@@ -19,10 +19,7 @@ const AFTER_EXPORTS: readonly number[] = [8, 9, 10, 11, 12];
 
 /**
  * Rewrites a core module so that its memories and tables cannot grow past the given maxima, and exports its
- * memories so that they can be measured.
- *
- * @param memoryPages The most pages of each memory, none below its minimum.
- * @param globals The indices of globals that it exports as well, so that they can be set.
+ * memories, and tables that can grow, so that they can be measured.
  */
 export function limitCoreModule(
   binary: Uint8Array,

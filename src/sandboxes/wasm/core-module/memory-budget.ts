@@ -27,9 +27,9 @@ export interface MemoryCap {
 }
 
 /**
- * Bytes that a component's memories take from the start, all instances together.
+ * Bytes that a component's memories and tables take from the start, all instances together.
  *
- * @throws {ToolPreparationError} when it has too many memories or tables, or too large a table.
+ * @throws {ToolPreparationError} if it has too many memories or tables, or too large ones.
  */
 export function initialMemoryBytes(modules: readonly InstantiatedModule[]): number {
   let pages = 0;
@@ -52,11 +52,11 @@ export function initialMemoryBytes(modules: readonly InstantiatedModule[]): numb
 }
 
 /**
- * Divides a cap among a component's memories, so that their sum can never pass it: what is left above the
- * initial sizes goes in equal shares to those that can grow. Nearly always there is one, which gets all.
+ * Divides a cap among a component's memories and tables, so that their sum can never pass it. What is left above
+ * the initial sizes goes in equal shares to the memories that can grow. Nearly always there is one, which gets all.
  *
- * @param capPages At least what {@link initialMemoryBytes} comes to.
- * @returns for each module, the cap of each of its memories.
+ * @param capBytes At least what {@link initialMemoryBytes} returns.
+ * @param growsTables Whether any code of the component grows a table. If so, a part is kept for tables.
  */
 export function divideMemory(
   modules: readonly InstantiatedModule[],

@@ -23,7 +23,8 @@ const LASTING: readonly number[] = [
  * mutable globals, all of them numbers. An instance consists of memories, globals, tables and segments (section
  * 4.2.5), and of nothing else.
  *
- * @returns `undefined` where it can change more than that, or where that cannot be told.
+ * @returns `undefined` if it can change more than that.
+ * @throws {ToolPreparationError} if its code has instructions that are not supported.
  */
 export function mutableGlobals(
   module: Pick<CoreModule, "importedGlobals" | "globals" | "code">,
@@ -60,7 +61,7 @@ function readGlobals({
   return mutable;
 }
 
-/** Whether all of the code is known, and none of it changes a table or drops a segment. */
+/** Whether no instruction changes a table or drops a segment. */
 function codeLeavesTables(code: Uint8Array | undefined): boolean {
   if (code === undefined) return true;
   const reader = new BinaryReader(code);

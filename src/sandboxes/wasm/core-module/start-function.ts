@@ -12,8 +12,9 @@ type StartingModule = Pick<CoreModule, "start" | "code" | "importedFunctions">;
 
 /**
  * Whether a core module may be instantiated where no deadline is: it has no start function, or one that is over
- * after a few thousand instructions, whatever happens. It may have neither loops nor calls to what it imports, and
- * no instruction that is not known here.
+ * after a few thousand instructions, whatever happens. It may have neither loops nor calls to what it imports.
+ *
+ * @throws {ToolPreparationError} if its code has instructions that are not supported.
  */
 export function startsAtOnce({ start, code, importedFunctions }: StartingModule): boolean {
   if (start === undefined) return true;
@@ -30,7 +31,7 @@ export function startsAtOnce({ start, code, importedFunctions }: StartingModule)
   }
 }
 
-/** Follows functions without running them: what has no loops runs each instruction once at the most. */
+/** Follows functions without running them: without loops, each instruction runs at most once. */
 class ForwardCode {
   readonly #bodies: readonly Uint8Array[];
   readonly #imported: number;

@@ -5,17 +5,17 @@ import type { FunctionType } from "../linking/value-type.ts";
 import { argumentsFromJson } from "./from-json.ts";
 import { toJson } from "./to-json.ts";
 
-/** What an exported function returned: the output as JSON text, or the error of its `result`. */
+/** The result of an exported function: its output as JSON text, or the error of its `result`. */
 export type ExportResult =
   | { readonly status: "returned"; readonly text: string }
   | { readonly status: "tool-error"; readonly code: undefined; readonly message: string };
 
 /**
- * Calls an exported function as a tool. A function that returns a `result` succeeds with its `ok`, and fails
- * with its `err`; one that has no output also succeeds by exiting with success.
+ * Calls an exported function as a tool. A function that returns a `result` succeeds with `ok` and fails with `err`. A
+ * function without output also succeeds if it calls `wasi:cli/exit` with success.
  *
  * @param input The arguments as JSON text.
- * @throws {ArgumentError} when they do not fit.
+ * @throws {ArgumentError} if they do not match the parameters.
  */
 export function callExport(
   { params, result }: FunctionType,
@@ -27,7 +27,7 @@ export function callExport(
   try {
     value = call(args);
   } catch (thrown) {
-    // Where there is nothing to answer, exiting is answering.
+    // Without output, exiting with success is as good as returning.
     if (thrown instanceof ExitError && thrown.success && !hasOutput(result)) {
       return { status: "returned", text: "null" };
     }

@@ -4,13 +4,13 @@ import type { ComponentFunction } from "../linking/link-plan.ts";
 import { GUEST_CALL, GUEST_INTERFACE, isGuestCall } from "./guest-interface.ts";
 import { argumentsSchema, NoJsonError } from "./json-schema.ts";
 
-/** How many exports an error names. */
+/** How many exports an error message lists. */
 const MAX_NAMED = 20;
 
 /**
- * The name of the function that a tool's calls go to.
+ * Returns the name of the exported function that runs a tool.
  *
- * @throws {ToolPreparationError} when the component has none, or it cannot be called with JSON.
+ * @throws {ToolPreparationError} if the component does not export it, or it cannot be called with JSON.
  */
 export function findExport(
   exports: ReadonlyMap<string, ComponentFunction>,

@@ -5,9 +5,10 @@ import type { NamedType, ValueType } from "../linking/value-type.ts";
 import { ArgumentError } from "./argument-error.ts";
 
 /**
- * The values of a function's parameters, out of the object that `argumentsSchema` describes.
+ * Converts JSON arguments to the values of a function's parameters.
  *
- * @throws {ArgumentError}
+ * @param input An object as described by `argumentsSchema`.
+ * @throws {ArgumentError} if it does not match the parameters.
  */
 export function argumentsFromJson(params: readonly NamedType[], input: JsonValue): readonly ComponentValue[] {
   const members = readObject(input, "");
@@ -19,7 +20,7 @@ export function argumentsFromJson(params: readonly NamedType[], input: JsonValue
   return params.map(({ name, type }) => readMember(members, name, type, ""));
 }
 
-/** Bounds of the integers up to 32 bits. */
+/** Minimum and maximum of the integer types up to 32 bits. */
 export const INTEGER_BOUNDS: Readonly<Record<string, readonly [least: number, most: number]>> = {
   s8: [-0x80, 0x7f],
   u8: [0, 0xff],
@@ -135,7 +136,7 @@ function readRecord(
   return record;
 }
 
-/** A member may be left out where its type is an option. */
+/** A member may be omitted if its type is an option. */
 function readMember(
   members: { readonly [member: string]: JsonValue | undefined },
   name: string,

@@ -2,31 +2,31 @@ import type { ComponentValue, TaggedValue } from "../abi/value.ts";
 import type { FunctionType } from "../linking/value-type.ts";
 import { functionText } from "../linking/value-type.ts";
 
-/** The interface through which a component of the world `sandgate:tool` is called (`wit/tool.wit`). */
+/** The interface that a component of the world `sandgate:tool` exports (`wit/tool.wit`). */
 export const GUEST_INTERFACE = "sandgate:tool/guest@0.1.0";
 
-/** Its function that runs a tool, among a component's exports. */
+/** The name of its exported function `call`, which runs a tool. */
 export const GUEST_CALL: string = `${GUEST_INTERFACE}#call`;
 
-/** Its function that tells which tools there are. */
+/** The name of its exported function `describe`, which lists the tools. */
 export const GUEST_DESCRIBE: string = `${GUEST_INTERFACE}#describe`;
 
 const CALL_TYPE =
   "func(tool: string, input: string, ctx: record { call-id: string, wall-time-ms: option<u64> }) -> " +
   "result<string, record { code: enum { invalid-input, not-found, unavailable, internal }, message: string }>";
 
-/** Whether a function is of the type that the world gives its `call`. */
+/** Whether a function has the type that the interface declares for `call`. */
 export function isGuestCall(type: FunctionType): boolean {
   return functionText(type) === CALL_TYPE;
 }
 
-/** What a tool is told of its call: the record `call-context`. */
+/** What a tool receives besides its input: the record `call-context`. */
 export interface CallContext {
   readonly callId: string;
   readonly wallTimeMs: number | undefined;
 }
 
-/** The arguments of `call`. */
+/** Returns the arguments for `call`. */
 export function guestArguments(
   tool: string,
   input: string,
@@ -39,12 +39,12 @@ export function guestArguments(
   return [tool.toWellFormed(), input, context];
 }
 
-/** What `call` returned: the output as JSON text, or the record `tool-error`. */
+/** The result of `call`: the output as JSON text, or the record `tool-error`. */
 export type GuestResult =
   | { readonly status: "returned"; readonly text: string }
   | { readonly status: "tool-error"; readonly code: string; readonly message: string };
 
-/** Reads what `call` returned. */
+/** Converts the value that `call` returned. */
 export function readGuestResult(value: ComponentValue): GuestResult {
   const { tag, val } = value as TaggedValue;
   if (tag === "ok") return { status: "returned", text: val as string };

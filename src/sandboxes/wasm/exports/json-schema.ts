@@ -3,15 +3,15 @@ import { isNestedOption } from "../abi/shapes.ts";
 import type { FunctionType, NamedType, ValueType } from "../linking/value-type.ts";
 import { INTEGER_BOUNDS } from "./from-json.ts";
 
-/** A type has no JSON: `message` says which, and why. */
+/** A function's type cannot be expressed in JSON. `message` gives the reason. */
 export class NoJsonError extends Error {
   override readonly name = "NoJsonError";
 }
 
 /**
- * The JSON schema (draft 2020-12) of a function's arguments: an object with a member for each parameter.
+ * Returns the JSON Schema (draft 2020-12) of a function's arguments: an object with a member for each parameter.
  *
- * @throws {NoJsonError} when the function takes or returns what has no JSON, or is asynchronous.
+ * @throws {NoJsonError} if a parameter or the result cannot be expressed in JSON, or the function is asynchronous.
  */
 export function argumentsSchema({ params, result, isAsync }: FunctionType): JsonObject {
   if (isAsync) throw new NoJsonError("it is asynchronous, which is not supported");
@@ -70,12 +70,12 @@ function valueSchema(type: ValueType): JsonObject {
   }
 }
 
-/** A number as long as a double holds it exactly, otherwise its digits. */
+/** A number if a double represents it exactly, otherwise a string of its digits. */
 function bigIntegerSchema(minimum: number, pattern: string): JsonObject {
   return { type: ["integer", "string"], minimum, maximum: Number.MAX_SAFE_INTEGER, pattern };
 }
 
-/** An option may be left out. */
+/** Members whose type is an option are not required. */
 function objectSchema(fields: readonly NamedType[]): JsonObject {
   const required = fields.flatMap(({ name, type }) => (type.kind === "option" ? [] : [name]));
   return closedObject(

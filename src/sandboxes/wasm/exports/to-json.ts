@@ -3,13 +3,13 @@ import { isNestedOption } from "../abi/shapes.ts";
 import type { ComponentRecord, ComponentValue, TaggedValue } from "../abi/value.ts";
 import type { ValueType } from "../linking/value-type.ts";
 
-/** A value as JSON: the other way of `argumentsFromJson`. What has no JSON is refused before it comes so far. */
+/** Converts a value to JSON, the reverse of `argumentsFromJson`. The type must have passed `argumentsSchema`. */
 export function toJson(type: ValueType, value: ComponentValue): JsonValue {
   switch (type.kind) {
     case "s64":
     case "u64": {
       const number = Number(value);
-      // No digit is lost: a string stands for what a double cannot hold.
+      // A string if a double cannot represent the integer exactly.
       return Number.isSafeInteger(number) ? number : String(value);
     }
     case "f32":
@@ -39,7 +39,7 @@ export function toJson(type: ValueType, value: ComponentValue): JsonValue {
       return of === undefined ? { tag } : { tag, val: toJson(of, val) };
     }
     default:
-      // Of these, JSON has the same.
+      // Values of the other types are the same in JSON.
       return value as JsonValue;
   }
 }

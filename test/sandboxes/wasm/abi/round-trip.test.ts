@@ -16,7 +16,7 @@ import { toJson } from "../../../../src/sandboxes/wasm/exports/to-json.ts";
 import type { ValueType } from "../../../../src/sandboxes/wasm/linking/value-type.ts";
 import { typesWithJson } from "../../../fixtures/wasm/types.ts";
 
-/** One side of a border whose allocator only goes on. */
+/** Access to a memory with an allocator that never frees. */
 function access(options: Partial<MemoryAccessOptions> = {}): MemoryAccess {
   const memory = new WebAssembly.Memory({ initial: 16 });
   let next = 64;

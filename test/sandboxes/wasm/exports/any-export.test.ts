@@ -332,7 +332,7 @@ describe("the tools of a component", () => {
     await expect(componentTools(component, sandboxes)).rejects.toThrow(`its 'describe' ${reason}`);
   });
 
-  /** A component whose `describe` logs a text so many times, and traps. */
+  /** A component whose `describe` logs a text several times, and traps. */
   const logging = (text: string, times: number): Promise<Uint8Array> =>
     watComponent({
       memory: `(import "sandgate:tool/host@0.1.0" "log" (func $log (param i32 i32 i32)))
