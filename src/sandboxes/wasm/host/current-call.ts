@@ -2,17 +2,17 @@ import type { GuestReply, GuestRequest } from "../../guest-services/service-requ
 import { DEFAULT_LOG_BUDGET, ThreadLog } from "../../threads/thread-log.ts";
 import type { TaskThread } from "../../threads/thread-message.ts";
 
-/** What a call may use of its thread. */
+/** The limits of a call that its thread enforces. */
 export interface CallLimits {
   readonly wallTimeMs: number | undefined;
   readonly logLines: number;
 }
 
-/** The call that an instance serves now, seen from its thread. */
+/** The call that an instance currently runs, as seen by its thread. */
 export class CurrentCall {
   readonly log: ThreadLog;
   readonly #thread: TaskThread;
-  /** On the thread's own clock, in ms; endless where there is no limit. */
+  /** On the thread's `performance.now()` clock, in milliseconds. `Infinity` if there is no limit. */
   readonly #deadline: number;
 
   constructor({ wallTimeMs, logLines }: CallLimits, thread: TaskThread) {

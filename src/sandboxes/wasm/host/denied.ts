@@ -1,7 +1,7 @@
 import { WASI_INTERFACES } from "../interfaces.ts";
 import type { InterfaceMembers } from "./interface-members.ts";
 
-/** A component used an interface that was not granted. `message` is for the model. */
+/** A component used an interface that was not granted. The model reads `message`. */
 export class CapabilityDeniedError extends Error {
   override readonly name = "CapabilityDeniedError";
 
@@ -16,10 +16,11 @@ export class CapabilityDeniedError extends Error {
 }
 
 /**
- * An interface on which every function and every resource throws {@link CapabilityDeniedError} when it is
- * used, so that a component which merely imports it still starts. Resources begin with a capital letter.
+ * Returns an interface whose functions and resources throw {@link CapabilityDeniedError} when they are used. Importing
+ * it does not fail, so that a component starts even if the interface is not granted. Names of resources start with a
+ * capital letter.
  *
- * @param known Members that work all the same.
+ * @param known Members that work.
  */
 export function deniedInterface(interfaceName: string, known: InterfaceMembers = {}): object {
   return new Proxy(known, {
@@ -36,7 +37,7 @@ function refusal(interfaceName: string, member: string): () => never {
   };
 }
 
-/** No component ever holds such a resource: it can come only from its constructor and its static functions. */
+/** A component cannot obtain such a resource, because its constructor and its static functions throw. */
 function deniedResource(interfaceName: string, resource: string): object {
   class Denied {
     constructor() {

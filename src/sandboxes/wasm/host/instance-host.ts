@@ -13,20 +13,20 @@ import { httpTypes } from "./wasi-http/types.ts";
 const NO_CHANGES: FileChanges = Object.freeze({ writtenBytes: 0, hasChangedFiles: false });
 
 /**
- * Everything that one instance can import. It lives as long as the instance, whose resources it made; what it
- * does, it does for the call that the instance serves now.
+ * Provides everything that one instance can import. It lives as long as the instance, which holds its resources, and
+ * acts for the call that the instance currently runs.
  */
 export class InstanceHost implements Disposable {
   readonly #grant: WasiGrant;
-  /** Made when it is first used. */
+  /** Created on first use. */
   #wasi: WasiHost | undefined;
   readonly #interfaces = new Map<string, object>();
   readonly #bodies: BodyBudget;
   #call: CurrentCall;
 
   /**
-   * @param netBytes How much the bodies of requests and responses may come to in each call.
-   * @param call The first one.
+   * @param netBytes The maximum size of all request and response bodies of one call.
+   * @param call The first call.
    */
   constructor(grant: WasiGrant, netBytes: number, call: CurrentCall) {
     this.#call = call;
@@ -34,13 +34,13 @@ export class InstanceHost implements Disposable {
     this.#grant = grant;
   }
 
-  /** Another call begins. */
+  /** Starts another call. */
   begin(call: CurrentCall): void {
     this.#call = call;
     this.#bodies.refill();
   }
 
-  /** An interface, by its name without version. */
+  /** Returns an interface by its name without version. */
   interface(name: string): object {
     const known = this.#interfaces.get(name);
     if (known !== undefined) return known;
@@ -73,7 +73,7 @@ export class InstanceHost implements Disposable {
     return this.#wasi;
   }
 
-  /** The call is over: writes what the component wrote without a line end. */
+  /** Ends the call. Logs output that did not end with a newline. Returns what the call did to files. */
   end(): FileChanges {
     return this.#wasi?.end() ?? NO_CHANGES;
   }

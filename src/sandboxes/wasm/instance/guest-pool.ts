@@ -1,16 +1,16 @@
 import type { WasmArtifact } from "../artifact.ts";
 import { Guest } from "./guest.ts";
 
-/** Components of which a spare instance is kept. */
+/** The most components that have a spare instance. */
 const MAX_SPARES = 4;
 
-/** A component whose memories take more than that from the start gets no spare. */
+/** A component whose memories are larger than this at the start gets no spare instance. */
 const MAX_SPARE_BYTES = 16 * 1_024 * 1_024;
 
 /** Instances that are kept for their owners' next calls. */
 const MAX_KEPT = 8;
 
-/** One that no call used for so long is used no more. */
+/** Idle instances are evicted after this. */
 const MAX_IDLE_MS = 60_000;
 
 /** After so many calls in a row that let a memory grow, no image is kept for the next one: it grows in each. */
@@ -21,7 +21,7 @@ interface Kept {
   readonly keptAt: number;
 }
 
-/** The instances that a thread has ready. */
+/** A thread's component instances that are ready for later calls. */
 export class GuestPool {
   readonly #spares = new Map<WasmArtifact, Guest>();
   readonly #kept = new Map<string, Kept>();

@@ -209,7 +209,7 @@ export class ComponentInstance {
     return handles;
   }
 
-  /** Bytes of all its linear memories now. */
+  /** Bytes of all its linear memories and tables now. */
   get memoryBytes(): number {
     return this.#memories.bytes;
   }

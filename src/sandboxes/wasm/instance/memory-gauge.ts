@@ -12,7 +12,7 @@ interface CappedMemory {
   readonly lowered: boolean;
 }
 
-/** Shows how large the linear memories of an instance are. */
+/** Shows how large the linear memories and tables of an instance are. */
 export class MemoryGauge {
   readonly #memories: CappedMemory[] = [];
 
@@ -29,7 +29,7 @@ export class MemoryGauge {
     return this.#memories.reduce((sum, { memory }) => sum + memory.buffer.byteLength, 0);
   }
 
-  /** Whether one of them has no room left that the grant took from it. */
+  /** Whether one of the memories has no space left that the grant took from it. */
   get isAtCap(): boolean {
     return this.#memories.some(
       ({ memory, cap, lowered }) => lowered && cap - memory.buffer.byteLength <= cap * SMALL_REST,

@@ -3,7 +3,7 @@ import type { CurrentCall } from "../current-call.ts";
 import type { InterfaceMembers } from "../interface-members.ts";
 import { okOrThrow } from "../ok-or-throw.ts";
 
-/** `sandgate:tool/key-value` (`wit/tool.wit`). Which stores there are is decided outside. */
+/** Returns `sandgate:tool/key-value` (`wit/tool.wit`). Access to stores is checked outside the thread. */
 export function keyValue(call: () => CurrentCall): InterfaceMembers {
   return {
     get(store: unknown, key: unknown): Uint8Array | undefined {

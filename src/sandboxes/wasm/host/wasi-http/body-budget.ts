@@ -1,24 +1,24 @@
-/** The bodies of one call's requests and responses take more than they may. */
+/** The bodies of a call's requests and responses exceed their limit. */
 export class BodyBudgetError extends Error {
   override readonly name = "BodyBudgetError";
 }
 
 /**
- * How many bytes of bodies this process may still hold for a call. They lie outside the component's memories,
- * where no other limit counts them, and no longer than the call, though its instance may live on.
+ * Limits how many bytes of bodies the host holds for a call. Bodies are outside the component's memories, so no other
+ * limit counts them. They are released when the call ends, even if its instance is kept.
  */
 export class BodyBudget {
   readonly #allowedBytes: number;
   #leftBytes: number;
   #held: (() => void)[] = [];
 
-  /** @param allowedBytes For each call. */
+  /** @param allowedBytes The limit for each call. */
   constructor(allowedBytes: number) {
     this.#allowedBytes = allowedBytes;
     this.#leftBytes = allowedBytes;
   }
 
-  /** @throws {BodyBudgetError} when there is no room for so many bytes. */
+  /** @throws {BodyBudgetError} if the bytes exceed the rest of the budget. */
   charge(bytes: number): void {
     if (bytes > this.#leftBytes) throw new BodyBudgetError();
     this.#leftBytes -= bytes;
@@ -28,12 +28,12 @@ export class BodyBudget {
     return this.#leftBytes;
   }
 
-  /** @param letGo Lets a body go, when its call is over. */
+  /** @param letGo Releases a body. Called when its call has ended. */
   hold(letGo: () => void): void {
     this.#held.push(letGo);
   }
 
-  /** Another call begins: the bodies of the one before are let go. */
+  /** Starts another call, and releases the bodies of the previous one. */
   refill(): void {
     for (const letGo of this.#held) letGo();
     this.#held = [];

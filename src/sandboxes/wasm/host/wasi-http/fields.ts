@@ -1,7 +1,7 @@
 import type { ComponentValue } from "../../abi/value.ts";
 import { requireBytes } from "../../wasi/require-bytes.ts";
 
-/** What is between the host and its peer: a component has no say in it. */
+/** Headers of the connection itself, which a component must not set. */
 const FORBIDDEN: ReadonlySet<string> = new Set([
   "connection",
   "expect",
@@ -26,7 +26,7 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** A header as it was given. */
 export type Field = readonly [name: string, value: string];
 
-// No methods, because a component can call whatever has a name.
+// Not public methods, because a component could call them by name.
 let read: (fields: Fields) => readonly Field[];
 let freeze: (fields: Fields) => void;
 let fill: (fields: Fields, received: readonly Field[]) => void;
@@ -94,17 +94,17 @@ export class Fields {
   }
 }
 
-/** All fields, in order: names as they were given, values byte by byte. */
+/** Returns all fields in order, with unchanged names and values. */
 export function readFields(fields: Fields): readonly Field[] {
   return read(fields);
 }
 
-/** Keeps fields from being changed any more. */
+/** Makes fields immutable. */
 export function freezeFields(fields: Fields): void {
   freeze(fields);
 }
 
-/** Fields of a response: what a component may not send, it may read. */
+/** Returns the immutable fields of a response, which may include headers that a component must not set. */
 export function receivedFields(received: readonly Field[]): Fields {
   const fields = new Fields();
   fill(fields, received);
@@ -112,7 +112,7 @@ export function receivedFields(received: readonly Field[]): Fields {
   return fields;
 }
 
-/** Passes a name on in lower case, or throws the variant `header-error`. */
+/** Returns a valid name in lower case. Otherwise throws the variant `header-error`. */
 function checkName(name: string): string {
   if (!NAME.test(name)) throw { tag: "invalid-syntax" };
   const lower = name.toLowerCase();

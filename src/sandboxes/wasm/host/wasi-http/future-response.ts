@@ -2,15 +2,15 @@ import type { TaggedValue } from "../../abi/value.ts";
 import { Pollable } from "../wasi/poll.ts";
 
 /**
- * `wasi:http/types`' resource for a response to come. The request is sent when the component first asks for the
- * response: by then its body is written.
+ * The resource `future-incoming-response` of `wasi:http/types`. The request is sent when the component first asks for
+ * the response, because its body has been written by then.
  */
 export class FutureIncomingResponse {
   #send: (() => TaggedValue) | undefined;
   #result: TaggedValue | undefined;
   #isTaken = false;
 
-  /** @param send Sends the request, and gives `result<incoming-response, error-code>`. */
+  /** @param send Sends the request. Returns `result<incoming-response, error-code>`. */
   constructor(send: () => TaggedValue) {
     this.#send = send;
   }

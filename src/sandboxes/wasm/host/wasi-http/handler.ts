@@ -10,7 +10,7 @@ import { RequestOptions } from "./request-options.ts";
 
 const NANOSECONDS_PER_MS = 1e6;
 
-/** `wasi:http/outgoing-handler`. Whether a request may be sent is decided outside the thread. */
+/** Returns `wasi:http/outgoing-handler`. Whether a request may be sent is checked outside the thread. */
 export function httpHandler(call: () => CurrentCall, budget: BodyBudget): InterfaceMembers {
   return {
     handle(request: OutgoingRequest, options: RequestOptions | undefined): FutureIncomingResponse {
@@ -24,7 +24,7 @@ export function httpHandler(call: () => CurrentCall, budget: BodyBudget): Interf
   };
 }
 
-/** Sends a request; the result holds the response, or the variant `error-code`. */
+/** Sends a request. Returns a result with the response or the variant `error-code`. */
 function send(
   call: CurrentCall,
   budget: BodyBudget,

@@ -5,7 +5,7 @@ import { InputStream, IoError } from "../wasi/streams.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { type Fields, receivedFields } from "./fields.ts";
 
-/** `wasi:http/types`' resource for a response, which is there as a whole. */
+/** The resource `incoming-response` of `wasi:http/types`. Its body has been received completely. */
 export class IncomingResponse {
   readonly #status: number;
   readonly #headers: Fields;
@@ -37,12 +37,12 @@ export class IncomingResponse {
   }
 }
 
-/** What is left of a body; nothing once its call is over. */
+/** The unread part of a body; `undefined` once its call has ended. */
 interface HeldBody {
   left: Buffer | undefined;
 }
 
-/** `wasi:http/types`' resource for the body of a response. */
+/** The resource `incoming-body` of `wasi:http/types`. */
 export class IncomingBody {
   #held: HeldBody | undefined;
 
@@ -71,7 +71,7 @@ export class IncomingBody {
   }
 }
 
-/** `wasi:http/types`' resource for trailers: there are none. */
+/** The resource `future-trailers` of `wasi:http/types`. There are never any trailers. */
 export class FutureTrailers {
   #isTaken = false;
 

@@ -2,10 +2,10 @@ import { IoError, OutputStream } from "../wasi/streams.ts";
 import { type BodyBudget, BodyBudgetError } from "./body-budget.ts";
 import type { Fields } from "./fields.ts";
 
-// No method, because a component can call whatever has a name.
+// Not a public method, because a component could call it by name.
 let read: (body: OutgoingBody) => Buffer | undefined;
 
-/** `wasi:http/types`' resource for the body of a request. It is sent as a whole. */
+/** The resource `outgoing-body` of `wasi:http/types`. The body is buffered and sent when it is complete. */
 export class OutgoingBody {
   static {
     read = (body) => (body.#isFinished && !body.#isOver ? Buffer.concat(body.#chunks) : undefined);
@@ -15,7 +15,7 @@ export class OutgoingBody {
   #chunks: Uint8Array[] = [];
   #isTaken = false;
   #isFinished = false;
-  /** Whether the call that it was made for is over. */
+  /** Whether the call that created it has ended. */
   #isOver = false;
 
   constructor(budget: BodyBudget) {
@@ -43,7 +43,7 @@ export class OutgoingBody {
       if (!(error instanceof BodyBudgetError)) throw error;
       throw { tag: "last-operation-failed", val: new IoError("the network limit is reached") };
     }
-    // The component's memory is not this one's.
+    // Copies the bytes, because the component can change its memory.
     this.#chunks.push(Uint8Array.from(bytes));
   }
 
@@ -55,7 +55,7 @@ export class OutgoingBody {
   }
 }
 
-/** The whole body; `undefined` as long as it is not finished, and once its call is over. */
+/** Returns the complete body; `undefined` until it is finished and after its call has ended. */
 export function readBody(body: OutgoingBody): Buffer | undefined {
   return read(body);
 }

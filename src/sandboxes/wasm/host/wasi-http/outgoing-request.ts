@@ -3,28 +3,28 @@ import type { BodyBudget } from "./body-budget.ts";
 import { type Field, type Fields, freezeFields, readFields } from "./fields.ts";
 import { OutgoingBody, readBody } from "./outgoing-body.ts";
 
-/** A request as it will be sent. */
+/** A request to send. */
 export interface RequestToSend {
   readonly method: string;
   readonly url: string;
   readonly fields: readonly Field[];
-  /** What was written; `undefined` while it is not finished. */
+  /** Returns the complete body; `undefined` until it is finished and after its call has ended. */
   readonly body: () => Buffer | undefined;
 }
 
-// No method, because a component can call whatever has a name.
+// Not a public method, because a component could call it by name.
 let read: (request: OutgoingRequest) => RequestToSend | TaggedValue;
 
 /** A token (RFC 9110, section 9.1). */
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
 
-/** A host and perhaps a port (RFC 3986, section 3.2): no user, and nothing that begins a path. */
+/** A host with an optional port (RFC 3986, section 3.2), without user information. */
 const AUTHORITY = /^(?:\[[0-9A-Fa-f:.]+\]|[^\s/\\?#@:[\]]{1,255})(?::[0-9]{1,5})?$/;
 
-/** What a request line can hold (RFC 9112, section 3.2.1); other characters are encoded later. */
+/** A path with an optional query (RFC 9112, section 3.2.1). Other characters are percent-encoded later. */
 const PATH = /^\/[^\s#]*$/;
 
-/** `wasi:http/types`' resource for a request. */
+/** The resource `outgoing-request` of `wasi:http/types`. */
 export class OutgoingRequest {
   static {
     read = (request) => request.#read();
@@ -95,7 +95,7 @@ export class OutgoingRequest {
   }
 }
 
-/** A request as it is to be sent, or the variant `error-code`. */
+/** Returns the request to send, or the variant `error-code` if it is invalid. */
 export function readRequest(request: OutgoingRequest): RequestToSend | TaggedValue {
   return read(request);
 }

@@ -1,4 +1,4 @@
-/** `wasi:http/types`' resource for time limits, in nanoseconds. */
+/** The resource `request-options` of `wasi:http/types`: timeouts in nanoseconds. */
 export class RequestOptions {
   #connect: bigint | undefined;
   #firstByte: bigint | undefined;
@@ -7,7 +7,7 @@ export class RequestOptions {
   connectTimeout(): bigint | undefined {
     return this.#connect;
   }
-  /** How long connecting may take is one limit for all: this one cannot be set. */
+  /** Fails unless the timeout is `undefined`, because all connections share one connect timeout. */
   setConnectTimeout(timeout: bigint | undefined): void {
     if (timeout !== undefined) throw undefined;
     this.#connect = timeout;

@@ -7,8 +7,8 @@ import { OutgoingRequest } from "./outgoing-request.ts";
 import { RequestOptions } from "./request-options.ts";
 
 /**
- * `wasi:http/types` for who sends requests. Nothing in it reaches out, so it works without a grant; what serves
- * requests is denied. Of resources that only the host makes, a component has no constructor.
+ * Returns `wasi:http/types` for HTTP clients. It does not access the network, so it works without a grant. The parts
+ * for servers are denied. Resources that only the host creates have no constructor.
  */
 export function httpTypes(budget: BodyBudget): InterfaceMembers {
   return {

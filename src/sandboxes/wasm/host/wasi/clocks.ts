@@ -6,9 +6,9 @@ const NANOSECONDS_PER_SECOND = 1_000_000_000n;
 const NANOSECONDS_PER_MS = 1_000_000n;
 
 /**
- * `wasi:clocks/wall-clock`, granted.
+ * Returns `wasi:clocks/wall-clock`.
  *
- * @param frozenMs The one time that it shows, in ms since the epoch; `undefined` for the true time.
+ * @param frozenMs The fixed time of the clock, in ms since the epoch; `undefined` for the current time.
  */
 export function wallClock(frozenMs: number | undefined): InterfaceMembers {
   return {
@@ -17,7 +17,7 @@ export function wallClock(frozenMs: number | undefined): InterfaceMembers {
   };
 }
 
-/** The record `datetime`. A time before the epoch has none: it counts as the epoch. */
+/** Returns the record `datetime`, which cannot represent times before the epoch. They become the epoch. */
 function datetime(ns: bigint): ComponentRecord {
   const known = ns > 0n ? ns : 0n;
   return {
@@ -27,10 +27,9 @@ function datetime(ns: bigint): ComponentRecord {
 }
 
 /**
- * `wasi:clocks/monotonic-clock`, granted. A frozen clock shows 0, and whoever waits by it goes on at once: its
- * time never comes.
+ * Returns `wasi:clocks/monotonic-clock`.
  *
- * @param isFrozen Whether time stands still.
+ * @param isFrozen Whether the clock is always 0. Waiting returns at once then, because the time would never come.
  */
 export function monotonicClock(isFrozen: boolean): InterfaceMembers {
   const now = (): bigint => (isFrozen ? 0n : process.hrtime.bigint());

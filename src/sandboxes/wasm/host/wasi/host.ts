@@ -11,10 +11,10 @@ import { Pollable } from "./poll.ts";
 import { type RandomInterfaces, randomInterfaces } from "./random.ts";
 import { InputStream, OutputStream } from "./streams.ts";
 
-/** A component called `wasi:cli/exit`, which ends it. */
+/** A component called `wasi:cli/exit`. Ends the call. */
 export class ExitError extends Error {
   override readonly name = "ExitError";
-  /** Whether it said that all went well. */
+  /** Whether it exited with success. */
   readonly success: boolean;
 
   constructor(success: boolean) {
@@ -23,24 +23,24 @@ export class ExitError extends Error {
   }
 }
 
-/** What a call did to files. */
+/** The changes that a call made to files. */
 export interface FileChanges {
   readonly writtenBytes: number;
-  /** Whether it may have changed, made or removed any. */
+  /** Whether the call may have changed, created or removed files. */
   readonly hasChangedFiles: boolean;
 }
 
-/** The WASI of one instance, made from the grant that all its calls have. Nothing in it outlives the instance. */
+/** Provides WASI to one instance, according to the grant that all its calls have. */
 export class WasiHost implements Disposable {
   readonly #grant: WasiGrant;
   readonly #random: RandomInterfaces;
   readonly #stdout: LineWriter;
   readonly #stderr: LineWriter;
   readonly #interfaces = new Map<string, object>();
-  /** Opened when it is first used. */
+  /** Opened on first use. */
   #workspace: Workspace | undefined;
 
-  /** @param log Takes the lines of standard output (`info`) and standard error (`warn`). */
+  /** @param log Receives the lines of standard output (`info`) and standard error (`warn`). */
   constructor(grant: WasiGrant, log: (level: LogLevel, line: string) => void) {
     this.#grant = grant;
     this.#random = randomInterfaces(grant.randomSeed);
@@ -48,7 +48,7 @@ export class WasiHost implements Disposable {
     this.#stderr = new LineWriter((line) => log("warn", line));
   }
 
-  /** An interface, by its name without version. */
+  /** Returns an interface by its name without version. */
   interface(name: string): object {
     const known = this.#interfaces.get(name);
     if (known !== undefined) return known;
@@ -57,7 +57,7 @@ export class WasiHost implements Disposable {
     return made;
   }
 
-  /** What of an interface works for this call; the rest of it is denied. */
+  /** Returns the members of an interface that work for this call. The others are denied. */
   #members(name: string): InterfaceMembers | undefined {
     const { clock, random, frozenClock } = this.#grant;
     switch (name) {
@@ -81,7 +81,8 @@ export class WasiHost implements Disposable {
         return { getTerminalStdout: () => undefined };
       case "wasi:cli/terminal-stderr":
         return { getTerminalStderr: () => undefined };
-      // Their methods come with the resources that others make. The classes have more than a component may call.
+      // Their methods are called on resources that other functions return. The classes are not exposed, because they
+      // have methods that a component must not call.
       case "wasi:io/error":
       case "wasi:io/streams":
         return {};
@@ -112,7 +113,7 @@ export class WasiHost implements Disposable {
     return this.#workspace;
   }
 
-  /** A call is over: writes what the component wrote without a line end. The next one may change as much again. */
+  /** Ends a call. Logs output that did not end with a newline, and resets the limit of file changes. */
   end(): FileChanges {
     this.#stdout.end();
     this.#stderr.end();

@@ -1,7 +1,7 @@
-/** A line longer than this is handed on in pieces, in UTF-16 code units. */
+/** The length in UTF-16 code units from which a line is split. */
 const MAX_LINE_LENGTH = 8_192;
 
-/** Cuts a stream of UTF-8 bytes into lines; empty ones are left out. */
+/** Splits a stream of UTF-8 bytes into lines, and skips empty ones. */
 export class LineWriter {
   readonly #onLine: (line: string) => void;
   readonly #decoder = new TextDecoder();
@@ -18,7 +18,7 @@ export class LineWriter {
     if (this.#line.length > MAX_LINE_LENGTH) this.end();
   }
 
-  /** Hands on what has no line end yet. */
+  /** Emits the last line if it does not end with a newline. */
   end(): void {
     if (this.#line !== "") this.#onLine(this.#line);
     this.#line = "";

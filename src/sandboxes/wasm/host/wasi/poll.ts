@@ -1,19 +1,19 @@
 const NANOSECONDS_PER_MS = 1_000_000;
 
-/** `wasi:io/poll`'s resource: a moment to wait for, or work to be done. Streams here are always ready. */
+/** The resource `pollable` of `wasi:io/poll`: a time to wait for, or work to do. Those of streams are always ready. */
 export class Pollable {
   /** On the monotonic clock, in nanoseconds. */
   #readyAt = 0n;
   #work: (() => void) | undefined;
 
-  /** One that is ready at a moment of the monotonic clock. */
+  /** Returns a pollable that is ready at a time of the monotonic clock, in nanoseconds. */
   static at(readyAt: bigint): Pollable {
     const pollable = new Pollable();
     pollable.#readyAt = readyAt;
     return pollable;
   }
 
-  /** One that is ready when work was done: whoever asks for it does it, and holds the thread meanwhile. */
+  /** Returns a pollable that is ready when work is done. The first poll does the work, which blocks the thread. */
   static after(work: () => void): Pollable {
     const pollable = new Pollable();
     pollable.#work = work;
@@ -27,7 +27,7 @@ export class Pollable {
     return this.#readyAt <= process.hrtime.bigint();
   }
 
-  /** Holds the thread; the call's deadline ends it in the midst of that. */
+  /** Blocks the thread. The call's deadline terminates the thread if necessary. */
   block(): void {
     while (!this.ready()) {
       const leftMs = Number(this.#readyAt - process.hrtime.bigint()) / NANOSECONDS_PER_MS;
@@ -35,7 +35,7 @@ export class Pollable {
     }
   }
 
-  /** Waits until one of several is ready, and tells which are. */
+  /** Waits until at least one pollable is ready, and returns the indices of all that are ready. */
   static poll(pollables: readonly Pollable[]): Uint32Array {
     const [first, ...others] = pollables;
     if (first === undefined) throw new Error("poll needs something to wait for");

@@ -1,10 +1,10 @@
 import { createCipheriv, createHash, randomBytes } from "node:crypto";
 import type { InterfaceMembers } from "../interface-members.ts";
 
-/** The most random bytes that one call of a function gives. */
+/** The maximum number of random bytes per function call. */
 const MAX_BYTES = 65_536n;
 
-/** The functions of `wasi:random`, granted. All draw from one source: insecure numbers are as good. */
+/** The interfaces of `wasi:random`. All use the same source, so insecure random numbers are as good as secure ones. */
 export interface RandomInterfaces {
   readonly random: InterfaceMembers;
   readonly insecure: InterfaceMembers;
@@ -12,9 +12,9 @@ export interface RandomInterfaces {
 }
 
 /**
- * Makes `wasi:random` for one call.
+ * Returns the interfaces of `wasi:random` for one instance.
  *
- * @param seed What the numbers are made of: the same seed gives the same numbers. `undefined` for chance.
+ * @param seed The same seed gives the same numbers. If `undefined`, they are unpredictable.
  */
 export function randomInterfaces(seed: string | undefined): RandomInterfaces {
   const draw = seed === undefined ? (count: number) => randomBytes(count) : seededSource(seed);
@@ -31,7 +31,7 @@ export function randomInterfaces(seed: string | undefined): RandomInterfaces {
   };
 }
 
-/** The key stream of a cipher whose key is the seed's digest. */
+/** Returns the key stream of a cipher whose key is the seed's digest. */
 function seededSource(seed: string): (count: number) => Buffer {
   const key = createHash("sha256").update(seed).digest();
   const cipher = createCipheriv("aes-256-ctr", key, Buffer.alloc(16));

@@ -1,20 +1,20 @@
 import { requireBytes } from "../../wasi/require-bytes.ts";
 import { Pollable } from "./poll.ts";
 
-/** Bytes that a stream takes at once. */
+/** The maximum number of bytes per write. */
 const MAX_WRITE_BYTES = 65_536;
 
-/** Bytes that a stream gives at once. */
+/** The maximum number of bytes per read. */
 const MAX_READ_BYTES = 65_536;
 
-/** Thrown by the host, this is a result of the interface and no failure of the host. */
+/** The `stream-error` of a closed stream. The ABI passes it to the component as the `err` of a result. */
 const CLOSED = Object.freeze({ tag: "closed" });
 
-/** `wasi:io/error`'s resource: why a stream failed. */
+/** The resource `error` of `wasi:io/error`: why a stream failed. */
 export class IoError {
   readonly #why: string;
 
-  /** @param why For the component. A component that makes one itself tells itself whatever it likes. */
+  /** @param why A message for the component. A component can also create errors itself, with any message. */
   constructor(why = "") {
     this.#why = String(why);
   }
@@ -24,16 +24,17 @@ export class IoError {
   }
 }
 
-/** `wasi:io/streams`' resource for reading: empty, unless something is read through it. */
+/** The resource `input-stream` of `wasi:io/streams`. Empty unless it has a source. */
 export class InputStream {
   #source: (maxBytes: number) => Uint8Array | undefined = () => undefined;
   #onDrop: () => void = () => {};
 
   /**
-   * A stream that reads from `source`, which gives at most so many bytes, or `undefined` at its end. Anything
-   * but an error that it throws is the stream's.
+   * Returns a stream that reads from a source.
    *
-   * @param onDrop Frees what the source holds.
+   * @param source Returns at most `maxBytes` bytes, or `undefined` at the end. It can throw a `stream-error`, which the
+   *   component receives.
+   * @param onDrop Closes the source.
    */
   static from(source: (maxBytes: number) => Uint8Array | undefined, onDrop?: () => void): InputStream {
     const stream = new InputStream();
@@ -65,15 +66,15 @@ export class InputStream {
   }
 }
 
-/** `wasi:io/streams`' resource for writing: it hands all bytes to a function. */
+/** The resource `output-stream` of `wasi:io/streams`. Passes all bytes to a function. */
 export class OutputStream {
   #sink: (bytes: Uint8Array) => void = () => {};
   #onDrop: () => void = () => {};
 
   /**
-   * A stream that writes to `sink`.
+   * Returns a stream that writes to a sink.
    *
-   * @param onDrop Frees what the sink holds.
+   * @param onDrop Closes the sink.
    */
   static to(sink: (bytes: Uint8Array) => void, onDrop?: () => void): OutputStream {
     const stream = new OutputStream();

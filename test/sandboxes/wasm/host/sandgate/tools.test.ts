@@ -14,7 +14,7 @@ import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { outsideComponent } from "../../../../fixtures/wasm/outside-component.ts";
 
 const cacheDirectory = mkdtempSync(join(tmpdir(), "sandgate-call-tool-"));
-// One thread: a component that waits for another must not keep it from running.
+// One thread, because a component that waits for another must not prevent it from running.
 const wasm = new WasmSandbox({ cacheDirectory, workers: { threads: 1, maxWaitMs: 3_000 } });
 const host = new HostSandbox();
 const component = await outsideComponent();

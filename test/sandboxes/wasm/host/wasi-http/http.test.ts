@@ -75,7 +75,7 @@ function send(
   );
 }
 
-/** Grants an authority at this machine's own address. */
+/** Grants an origin at the loopback address. */
 function local(authority: string): readonly NetGrant[] {
   return [{ origin: `http://${authority}`, addresses: ["127.0.0.1/32"] }];
 }
@@ -225,7 +225,7 @@ describe("a component with the capability 'net'", () => {
   test("that declares other types than the interface has is ended, and this process is not filled", () => {
     const budget = new BodyBudget(10);
     const body = new OutgoingBody(budget);
-    // What would be a length of its own in JavaScript.
+    // In JavaScript, a record with this field would look like an array.
     const lie = { length: 2 ** 26 } as never;
     expect(() => Fields.fromList([["a", lie]])).toThrow(TypeError);
     expect(() => new Fields().append("a", lie)).toThrow(TypeError);
@@ -254,7 +254,7 @@ describe("a component with the capability 'net'", () => {
         return thrown;
       }
     };
-    // Neither the end of a body nor an empty one: that would be another body.
+    // An error, because the end of the body or an empty body would be a different body.
     expect(thrownBy(() => stream.read(2n))).toEqual(over);
     expect(thrownBy(() => kept.consume().stream().read(2n))).toEqual(over);
     expect(thrownBy(() => writer.write(Buffer.from("6")))).toEqual(over);

@@ -218,7 +218,7 @@ describe.runIf(isHere)("a component", () => {
       () => descriptorOf(openFile(directory, "ok.txt", { write: true })).write("text" as never, 0n),
       () => descriptorOf(openFile(directory, "ok.txt", { write: true })).setSize(0 as never),
       () => writer().write("text" as never),
-      // Of which no number of bytes could be counted.
+      // Its number of bytes could not be counted.
       () => writer().write({ length: "much" } as never),
       () => writer().blockingWriteAndFlush([1, 2, 3] as never),
     ];

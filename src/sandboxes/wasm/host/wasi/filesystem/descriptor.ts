@@ -12,18 +12,19 @@ import { appendStream, readStream, writeStream } from "./streams.ts";
 
 type Flags = readonly string[];
 
-// No static methods, because a component can call whatever has a name.
+// Not static methods, because a component could call them by name.
 let make: (node: WorkspaceFile | WorkspaceDirectory) => Descriptor;
 let makeEntries: (listing: DirectoryListing) => DirectoryEntryStream;
 
-/** A descriptor of an open file or directory, which it closes when it is dropped. */
+/** Returns a descriptor for an open file or directory, which is closed when the descriptor is dropped. */
 export function descriptorOf(node: WorkspaceFile | WorkspaceDirectory): Descriptor {
   return make(node);
 }
 
 /**
- * `wasi:filesystem/types`' resource (WASI 0.2). A component declares by itself of what types the arguments are: what
- * is of another type ends the call. Links are not made, and the times of files are not set.
+ * The resource `descriptor` of `wasi:filesystem/types`. A component declares the types of the arguments itself, so an
+ * argument of the wrong type can arrive here; that ends the call. Creating links and setting the times of files are not
+ * supported.
  */
 export class Descriptor {
   static {
@@ -162,7 +163,7 @@ export class Descriptor {
   }
 }
 
-/** `wasi:filesystem/types`' resource for the names in a directory. */
+/** The resource `directory-entry-stream` of `wasi:filesystem/types`. */
 export class DirectoryEntryStream {
   static {
     makeEntries = (listing) => {
@@ -184,7 +185,7 @@ export class DirectoryEntryStream {
   }
 }
 
-/** An offset or a length. What a number of JavaScript cannot tell is far beyond any file. */
+/** Converts an offset or a length. Values that a double cannot represent exactly are far beyond the end of any file. */
 function toNumber(value: bigint): number {
   if (typeof value !== "bigint") throw new TypeError("a number was expected");
   return Number(value);

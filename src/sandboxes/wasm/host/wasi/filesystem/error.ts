@@ -1,10 +1,10 @@
 import { WorkspaceError, type WorkspaceErrorCode } from "../../../../../workspace/error.ts";
 import { IoError } from "../streams.ts";
 
-/** Why streams failed: `wasi:filesystem/types` tells it where `wasi:io` has only words. */
+/** Error codes of failed streams for `filesystem-error-code`, because errors of `wasi:io` only have a message. */
 const codes = new WeakMap<IoError, WorkspaceErrorCode>();
 
-/** Does something with files. Why it fails becomes the interface's `error-code`, which a host function throws. */
+/** Runs a file operation. If it fails, throws its `error-code`, which the ABI passes as the `err` of a result. */
 export function orErrorCode<Result>(act: () => Result): Result {
   try {
     return act();
@@ -13,7 +13,7 @@ export function orErrorCode<Result>(act: () => Result): Result {
   }
 }
 
-/** The same for a stream: why it fails becomes its `stream-error`. */
+/** Runs a file operation of a stream. If it fails, throws the variant `stream-error`. */
 export function orStreamError<Result>(act: () => Result): Result {
   try {
     return act();
@@ -25,7 +25,7 @@ export function orStreamError<Result>(act: () => Result): Result {
   }
 }
 
-/** `filesystem-error-code`: why a stream failed, if that was because of a file. */
+/** `filesystem-error-code`. Returns the code of a stream's error if a file operation caused it. */
 export function filesystemErrorCode(error: unknown): WorkspaceErrorCode | undefined {
   return error instanceof IoError ? codes.get(error) : undefined;
 }

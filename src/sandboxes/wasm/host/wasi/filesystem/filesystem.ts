@@ -3,7 +3,7 @@ import type { InterfaceMembers } from "../../interface-members.ts";
 import { descriptorOf } from "./descriptor.ts";
 import { filesystemErrorCode } from "./error.ts";
 
-/** `wasi:filesystem/preopens`: the granted directories. Without a grant there are none. */
+/** Returns `wasi:filesystem/preopens` with the granted directories. */
 export function preopens(workspace: Workspace | undefined): InterfaceMembers {
   return {
     getDirectories: () =>
@@ -11,5 +11,5 @@ export function preopens(workspace: Workspace | undefined): InterfaceMembers {
   };
 }
 
-/** `wasi:filesystem/types`. Its resources come from the granted directories, and from nowhere else. */
+/** `wasi:filesystem/types`. Its resources can only be obtained from the granted directories. */
 export const filesystemTypes: InterfaceMembers = Object.freeze({ filesystemErrorCode });

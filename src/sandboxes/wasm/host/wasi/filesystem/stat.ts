@@ -4,10 +4,10 @@ import type { ComponentRecord } from "../../../abi/value.ts";
 
 const NANOSECONDS_PER_SECOND = 1_000_000_000n;
 
-/** Keeps a component from learning this machine's numbers out of hashes. */
+/** Keyed into hashes, so that a component cannot derive this machine's device and inode numbers from them. */
 const SECRET = randomBytes(16);
 
-/** The record `descriptor-stat`. */
+/** Returns the record `descriptor-stat`. */
 export function descriptorStat({
   kind,
   links,
@@ -26,13 +26,13 @@ export function descriptorStat({
   };
 }
 
-/** The record `metadata-hash-value`: the same for two descriptors of one file, as long as this thread lives. */
+/** Returns the record `metadata-hash-value`. All descriptors of a file have the same value within one thread. */
 export function metadataHash({ identity }: EntryStat): ComponentRecord {
   const digest = createHash("sha256").update(SECRET).update(identity).digest();
   return { lower: digest.readBigUInt64LE(0), upper: digest.readBigUInt64LE(8) };
 }
 
-/** The record `datetime`; none for a time before the epoch, which it cannot tell. */
+/** Returns the record `datetime`; `undefined` for a time before the epoch, which it cannot represent. */
 function datetime(ns: bigint): ComponentRecord | undefined {
   if (ns < 0n) return undefined;
   return { seconds: ns / NANOSECONDS_PER_SECOND, nanoseconds: Number(ns % NANOSECONDS_PER_SECOND) };

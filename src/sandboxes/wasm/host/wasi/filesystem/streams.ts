@@ -2,7 +2,7 @@ import type { WorkspaceFile } from "../../../../../workspace/file.ts";
 import { InputStream, OutputStream } from "../streams.ts";
 import { orStreamError } from "./error.ts";
 
-/** Reads a file from a place on. The stream holds the file, though its descriptor may be gone. */
+/** Returns a stream that reads a file from an offset. It keeps the file open if the descriptor is dropped. */
 export function readStream(file: WorkspaceFile, from: number): InputStream {
   const held = file.share();
   let offset = from;
@@ -14,7 +14,7 @@ export function readStream(file: WorkspaceFile, from: number): InputStream {
   return InputStream.from(read, () => held.close());
 }
 
-/** Writes to a file from a place on. */
+/** Returns a stream that writes to a file from an offset. */
 export function writeStream(file: WorkspaceFile, from: number): OutputStream {
   const held = file.share();
   let offset = from;
@@ -25,7 +25,7 @@ export function writeStream(file: WorkspaceFile, from: number): OutputStream {
   return OutputStream.to(write, () => held.close());
 }
 
-/** Writes to wherever a file ends at that moment. */
+/** Returns a stream that appends to the current end of a file. */
 export function appendStream(file: WorkspaceFile): OutputStream {
   const appender = file.openForAppending();
   return OutputStream.to(
