@@ -7,7 +7,11 @@ const SORT = { core: 0, type: 3, component: 4 } as const;
 const CORE_SORT_MODULE = 0x11;
 const TARGET = { export: 0, coreExport: 1, outer: 2 } as const;
 
-/** Reads an alias (`Binary.md`, `alias`), which gives something from elsewhere an index here. */
+/**
+ * Reads an alias (`Binary.md`, `alias`), which adds an export or a definition of an outer scope to the index spaces.
+ *
+ * @throws {ToolPreparationError} if the alias is invalid.
+ */
 export function readAlias(reader: BinaryReader, scope: Scope): void {
   const sort = reader.byte();
   const coreSort = sort === SORT.core ? reader.byte() : Number.NaN;

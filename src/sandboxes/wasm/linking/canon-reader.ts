@@ -5,7 +5,11 @@ import type { Scope } from "./scope.ts";
 
 const OPTION = { utf8: 0, utf16: 1, latin1OrUtf16: 2, memory: 3, realloc: 4, postReturn: 5 } as const;
 
-/** Reads a canonical definition (`Binary.md`, `canon`): how something crosses between component and core. */
+/**
+ * Reads a canonical definition (`Binary.md`, `canon`), which lifts, lowers or creates a function.
+ *
+ * @throws {ToolPreparationError} if it is invalid or not supported.
+ */
 export function readCanon(reader: BinaryReader, scope: Scope): void {
   const form = reader.byte();
   switch (form) {

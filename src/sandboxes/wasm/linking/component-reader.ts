@@ -14,7 +14,7 @@ import type { FunctionType, ResourceType } from "./value-type.ts";
 const MAX_CORE_INSTANCES = 64;
 const MAX_COMPONENT_INSTANCES = 64;
 
-/** Bytes of definitions that are read, all component instances together: some hundred milliseconds of work. */
+/** The maximum size of all definitions that are read, in bytes. Reading them takes a few hundred milliseconds. */
 const MAX_READ_BYTES = 512 * 1_024;
 
 /** Sections of a component (`Binary.md`). */
@@ -35,15 +35,14 @@ const COMPONENT_SECTION = {
 /** A component as it is put together. */
 export interface ReadComponent {
   readonly plan: LinkPlan;
-  /** Its core modules, and those of the components inside it, in the order in which they stand there. */
+  /** The binaries of its core modules and those of nested components, in order of their first use. */
   readonly coreModules: readonly Uint8Array[];
 }
 
 /**
- * Reads how a component is put together: follows its sections (`Binary.md`) and resolves every index, those of
- * the components inside it included.
+ * Reads the sections of a component (`Binary.md`) and of its nested components, and resolves every index.
  *
- * @throws {ToolPreparationError} when it uses what is not supported, or is none.
+ * @throws {ToolPreparationError} if the component is invalid, too large, or uses something that is not supported.
  */
 export function readComponent(binary: Uint8Array): ReadComponent {
   const reader = new ComponentReader();
@@ -52,7 +51,7 @@ export function readComponent(binary: Uint8Array): ReadComponent {
   return { plan: { coreInstances, destructors, componentInstances, exports }, coreModules };
 }
 
-/** Follows the sections of a component and of those that it instantiates. */
+/** Reads the sections of a component and of the nested components that it instantiates. */
 class ComponentReader {
   readonly coreInstances: CoreInstantiation[] = [];
   readonly destructors = new Map<ResourceType, CoreItem>();
@@ -60,14 +59,14 @@ class ComponentReader {
   componentInstances = 0;
   #readBytes = 0;
   #importedFunctions = 0;
-  /** Where a module stands in the binary: a component that is instantiated twice is read twice. */
+  /** Module indices by offset in the binary, because a component that is instantiated twice is read twice. */
   readonly #modules = new Map<number, number>();
 
   /**
-   * Instantiates a component.
+   * Reads one instantiation of a component.
    *
-   * @param given What it gets for its imports; `undefined` for the root, which gets what the host has.
-   * @returns what it exports.
+   * @param given The values of its imports; `undefined` for the root, whose imports are those of the host.
+   * @returns its exports.
    */
   read({ binary, outer }: ComponentDefinition, given: Exports | undefined): Exports {
     if (this.componentInstances >= MAX_COMPONENT_INSTANCES) {
@@ -75,7 +74,7 @@ class ComponentReader {
     }
     const scope = new Scope(outer, this.componentInstances++);
     for (const { id, body } of sections(binary)) {
-      // A component inside that is instantiated often is read as often.
+      // A nested component is read again for each instantiation, so each one counts.
       if (id !== COMPONENT_SECTION.coreModule && id !== COMPONENT_SECTION.component)
         this.#readBytes += body.length;
       refuseTooManyDefinitions(this.#readBytes, MAX_READ_BYTES);
@@ -140,7 +139,7 @@ class ComponentReader {
     const imports = new Map<string, CoreNamespace>();
     reader.vector(() => {
       const namespace = reader.name();
-      // The sort that follows is always that of an instance.
+      // Skips the sort, which is always that of an instance.
       reader.byte();
       imports.set(namespace, scope.coreInstances.get(reader.u32()));
     });

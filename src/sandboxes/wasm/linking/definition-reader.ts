@@ -3,17 +3,25 @@ import type { BinaryReader } from "../core-module/binary-reader.ts";
 import { readExternalName, readExternalType } from "./external-type.ts";
 import type { Definition, Scope } from "./scope.ts";
 
-/** Reads an export, which gives what it exports one more index. */
+/**
+ * Reads an export, which adds what it exports to the index spaces once more.
+ *
+ * @throws {ToolPreparationError} if the export is invalid.
+ */
 export function readExport(reader: BinaryReader, scope: Scope): void {
   const name = readExternalName(reader);
   const definition = readDefinition(reader, scope);
-  // What is written beside it can only hide some of it.
+  // The type ascription can only hide parts of the definition, so it is ignored.
   if (reader.byte() === 1) readExternalType(reader, scope, name);
   scope.define(definition);
   scope.exports.set(name, definition);
 }
 
-/** Reads what a sort and an index (`Binary.md`, `sortidx`) stand for. */
+/**
+ * Returns the definition that a sort and an index (`Binary.md`, `sortidx`) refer to.
+ *
+ * @throws {ToolPreparationError} if there is none.
+ */
 export function readDefinition(reader: BinaryReader, scope: Scope): Definition {
   const sort = reader.byte();
   if (sort === 0) reader.byte();

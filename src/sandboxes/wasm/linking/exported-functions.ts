@@ -6,17 +6,17 @@ import { functionSize } from "./type-size.ts";
 const MAX_FUNCTIONS = 20_000;
 
 /**
- * What all exported functions may come to together. Whoever looks at a component writes each one's type and schema
- * out, and a few KB of a binary can export a large type thousands of times.
+ * Limits of all exported functions together. Inspecting a component writes out the type and the schema of each
+ * function, and a binary of a few KB can export a large type thousands of times.
  */
 const MAX_EXPORTS = 1_000;
 const MAX_PARTS = 200_000;
 const MAX_NAME_LENGTH = 8 * 1_024 * 1_024;
 
 /**
- * Functions by their name; those of an exported interface as `interface#function`.
+ * Returns the exported functions by name. Those of an exported interface are named `interface#function`.
  *
- * @throws {ToolPreparationError} when there are too many, or they take and return too much to be written out.
+ * @throws {ToolPreparationError} if there are too many functions, or their types are too large.
  */
 export function exportedFunctions(exports: Exports): ReadonlyMap<string, ComponentFunction> {
   const functions = new ExportedFunctions();
@@ -56,7 +56,12 @@ function bound(what: string, count: number, max: number): void {
   );
 }
 
-/** One interface of many functions can be imported or exported under many names. */
+/**
+ * Limits the number of functions, because an interface with many functions can be imported or exported under many
+ * names.
+ *
+ * @throws {ToolPreparationError} if there are too many.
+ */
 export function refuseTooManyFunctions(count: number): void {
   if (count <= MAX_FUNCTIONS) return;
   throw new ToolPreparationError(`it imports or exports more than ${MAX_FUNCTIONS} functions`);

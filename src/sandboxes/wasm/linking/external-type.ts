@@ -3,15 +3,21 @@ import type { BinaryReader } from "../core-module/binary-reader.ts";
 import type { Definition, Scope } from "./scope.ts";
 import { readType, readValueType } from "./type-reader.ts";
 
-/** A name of an import or export (`Binary.md`, `importname'` and `exportname'`). */
+/**
+ * Reads the name of an import or export (`Binary.md`, `importname'` and `exportname'`).
+ *
+ * @throws {ToolPreparationError} if its form is unknown.
+ */
 export function readExternalName(reader: BinaryReader): string {
   if (reader.byte() > 1) throw new ToolPreparationError("it has an import or export name of an unknown form");
   return reader.name();
 }
 
 /**
- * Reads of what type an import or export is (`externdesc`), as a definition of that type. A resource that is
- * described here for the first time is a new one, of the host.
+ * Reads the type of an import or export (`externdesc`) as a definition of that type. A resource that is first
+ * described here becomes a new resource of the host.
+ *
+ * @throws {ToolPreparationError} if the type is invalid or not supported.
  */
 export function readExternalType(reader: BinaryReader, scope: Scope, name: string): Definition {
   const sort = reader.byte();
@@ -47,7 +53,11 @@ export function readExternalType(reader: BinaryReader, scope: Scope, name: strin
   }
 }
 
-/** Reads what a component's or an instance's type declares (`componentdecl`, `instancedecl`). */
+/**
+ * Reads the declarations of a component type or an instance type (`componentdecl`, `instancedecl`).
+ *
+ * @throws {ToolPreparationError} if a declaration is invalid.
+ */
 export function readDeclarations(reader: BinaryReader, scope: Scope, ofComponent: boolean): void {
   reader.vector(() => {
     const declaration = reader.byte();
@@ -71,7 +81,7 @@ const SORT_INSTANCE = 5;
 const TARGET_EXPORT = 0;
 const TARGET_OUTER = 2;
 
-/** An alias inside a type: of a type outside, or of an export of an instance that was described before. */
+/** Reads an alias inside a type: of a type of an outer scope, or of an export of an instance described before. */
 function readTypeAlias(reader: BinaryReader, scope: Scope): void {
   const sort = reader.byte();
   const target = sort === SORT_TYPE || sort === SORT_INSTANCE ? reader.byte() : Number.NaN;
@@ -85,7 +95,11 @@ function readTypeAlias(reader: BinaryReader, scope: Scope): void {
   }
 }
 
-/** @throws {ToolPreparationError} when there is no such export. */
+/**
+ * Returns an export of an instance.
+ *
+ * @throws {ToolPreparationError} if the instance does not have it.
+ */
 export function findExport(exports: ReadonlyMap<string, Definition>, name: string): Definition {
   const found = exports.get(name);
   if (found === undefined) throw new ToolPreparationError("it uses an export that an instance does not have");

@@ -1,28 +1,28 @@
 import type { FunctionType, ResourceType } from "./value-type.ts";
 
 /**
- * How a component is put together, with every index of its binary resolved: what a thread follows to make an
- * instance of it. Holds data only, so that it can be sent to threads.
+ * The steps to instantiate a component, with every index of its binary resolved. It contains only data, so it can be
+ * sent to threads.
  */
 export interface LinkPlan {
-  /** The core instances to make, in order. */
+  /** The core instances to create, in order. */
   readonly coreInstances: readonly CoreInstantiation[];
-  /** How many component instances there are: the root, and those inside. */
+  /** The number of component instances, including the root and nested ones. */
   readonly componentInstances: number;
-  /** The functions that it exports: those of an interface as `interface#function`. */
+  /** The exported functions by name. Those of an exported interface are named `interface#function`. */
   readonly exports: ReadonlyMap<string, ComponentFunction>;
-  /** What is called with a resource when its owner drops it. */
+  /** Functions that are called with a resource's representation when its owner drops it. */
   readonly destructors: ReadonlyMap<ResourceType, CoreItem>;
 }
 
-/** One core instance. */
+/** How to create one core instance. */
 export interface CoreInstantiation {
-  /** Which of the component's core modules, counted from 0 in the order in which they stand in the binary. */
+  /** The index of the core module. */
   readonly module: number;
   readonly imports: ReadonlyMap<string, CoreNamespace>;
 }
 
-/** What a core instance is given under one name: all exports of another one, or single things. */
+/** What a core instance imports under one module name: all exports of another instance, or single items. */
 export type CoreNamespace =
   | { readonly kind: "instance"; readonly instance: number }
   | { readonly kind: "items"; readonly items: ReadonlyMap<string, CoreItem> };
@@ -30,9 +30,9 @@ export type CoreNamespace =
 /** A core function, memory, table or global. */
 export type CoreItem =
   | { readonly kind: "export"; readonly instance: number; readonly name: string }
-  /** A component's function as a core function (`canon lower`). */
+  /** A function of the component model as a core function (`canon lower`). */
   | { readonly kind: "lower"; readonly function: ComponentFunction; readonly options: CanonicalOptions }
-  /** What a component does with resources. */
+  /** A built-in function that creates, drops or represents a resource. */
   | {
       readonly kind: "resource.new" | "resource.drop" | "resource.rep";
       readonly resource: ResourceType;
@@ -44,9 +44,9 @@ export type ComponentFunction =
   | {
       readonly kind: "import";
       readonly type: FunctionType;
-      /** As it is named in the component, with version. */
+      /** The interface's name as the component imports it, with version. */
       readonly interface: string;
-      /** Such as `now` or `[method]output-stream.write`. */
+      /** The function's name, such as `now` or `[method]output-stream.write`. */
       readonly name: string;
     }
   | {
@@ -56,9 +56,9 @@ export type ComponentFunction =
       readonly options: CanonicalOptions;
     };
 
-/** How values cross between a component and its core modules (`CanonicalABI.md`, canonical options). */
+/** How values are passed between a component and its core modules (`CanonicalABI.md`, canonical options). */
 export interface CanonicalOptions {
-  /** Which component instance it belongs to: handles are counted by each. */
+  /** The index of the component instance, each of which has its own handle table. */
   readonly component: number;
   readonly encoding: "utf8" | "utf16" | "latin1+utf16";
   readonly memory: CoreItem | undefined;

@@ -2,7 +2,7 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { ComponentFunction, CoreItem, CoreNamespace } from "./link-plan.ts";
 import type { FunctionType, ResourceType, ValueType } from "./value-type.ts";
 
-/** What stands at an index of a component's type space. */
+/** An entry of a component's type index space. */
 export type TypeDefinition =
   | { readonly sort: "value"; readonly type: ValueType }
   | { readonly sort: "function"; readonly type: FunctionType }
@@ -10,21 +10,21 @@ export type TypeDefinition =
   | { readonly sort: "instance"; readonly exports: Exports }
   | { readonly sort: "component" };
 
-/** Something that a component imports, exports, or is given. */
+/** Something that a component imports or exports. */
 export type Definition =
   | { readonly sort: "function"; readonly function: ComponentFunction }
   | { readonly sort: "type"; readonly type: TypeDefinition }
   | { readonly sort: "instance"; readonly exports: Exports }
-  /** `undefined` where it is only described. */
+  /** `component` and `module` are `undefined` if only their type is declared. */
   | { readonly sort: "component"; readonly component: ComponentDefinition | undefined }
   | { readonly sort: "module"; readonly module: number | undefined }
-  /** A function of a type that is described and not yet given: inside an instance type. */
+  /** A function inside an instance type, of which only the type is declared. */
   | { readonly sort: "function type"; readonly type: FunctionType };
 
-/** What an instance exports, by name. */
+/** The exports of an instance, by name. */
 export type Exports = ReadonlyMap<string, Definition>;
 
-/** A component inside another: its binary, and the scope to which its aliases reach. */
+/** A component: its binary, and the enclosing scope that its aliases can refer to. */
 export interface ComponentDefinition {
   readonly binary: Uint8Array;
   readonly outer: Scope | undefined;
@@ -32,12 +32,12 @@ export interface ComponentDefinition {
 
 const MAX_DEPTH = 32;
 
-/** The index spaces of a component, or of a component's or an instance's type. */
+/** The index spaces of a component, a component type or an instance type. */
 export class Scope {
   readonly outer: Scope | undefined;
-  /** Which component instance this is. */
+  /** The index of the component instance. */
   readonly component: number;
-  /** What it exports. */
+  /** The exports so far. */
   readonly exports: Map<string, Definition> = new Map();
   readonly types: IndexSpace<TypeDefinition> = new IndexSpace("type");
   readonly functions: IndexSpace<ComponentFunction> = new IndexSpace("function");
@@ -62,7 +62,11 @@ export class Scope {
     this.component = component;
   }
 
-  /** The scope so many levels outside. */
+  /**
+   * Returns the scope that is `levels` levels outside this one.
+   *
+   * @throws {ToolPreparationError} if there is none.
+   */
   enclosing(levels: number): Scope {
     let scope: Scope = this;
     for (let left = levels; left > 0; left--) {
@@ -72,7 +76,11 @@ export class Scope {
     return scope;
   }
 
-  /** The space of core items of a sort's number (`Binary.md`, `core:sort`). */
+  /**
+   * Returns the index space of core items of a sort (`Binary.md`, `core:sort`).
+   *
+   * @throws {ToolPreparationError} if the sort is unknown.
+   */
   coreItems(sort: number): IndexSpace<CoreItem> {
     switch (sort) {
       case 0:
@@ -90,7 +98,7 @@ export class Scope {
     }
   }
 
-  /** Gives a definition the next index of its space. */
+  /** Adds a definition to its index space. */
   define(definition: Definition): void {
     switch (definition.sort) {
       case "function":
@@ -109,16 +117,16 @@ export class Scope {
         this.modules.add(definition.module);
         return;
       case "function type":
-        // Only described: nothing can use it by its index.
+        // Only the type is declared, so no index can refer to it.
         return;
     }
   }
 }
 
-/** The most definitions of one kind in one scope. */
+/** The maximum number of definitions of one kind in one scope. */
 const MAX_DEFINITIONS = 100_000;
 
-/** Definitions, counted from 0. */
+/** A list of definitions of one kind. Throws {@link ToolPreparationError} if it is full or an index is out of range. */
 export class IndexSpace<Item> {
   readonly #what: string;
   readonly #items: Item[] = [];

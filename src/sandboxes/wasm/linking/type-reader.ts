@@ -26,13 +26,17 @@ const FUNCTION = 0x40;
 const COMPONENT = 0x41;
 const INSTANCE = 0x42;
 const ASYNC_FUNCTION = 0x43;
-/** A resource: its destructor is no type, so whoever reads the section reads it. */
+/** Starts a resource definition. It includes a destructor, which is not a type, so the section's reader reads it. */
 export const RESOURCE = 0x3f;
 
-/** Reads a type's declarations: what stands inside a component's or an instance's type. */
+/** Reads the declarations inside a component type or an instance type. */
 export type DeclarationReader = (reader: BinaryReader, scope: Scope, ofComponent: boolean) => void;
 
-/** Reads one definition of a type section (`Binary.md`, `deftype`). */
+/**
+ * Reads one definition of a type section (`Binary.md`, `deftype`).
+ *
+ * @throws {ToolPreparationError} if it is invalid or too large.
+ */
 export function readType(
   reader: BinaryReader,
   scope: Scope,
@@ -113,9 +117,13 @@ function readDefinedValue(form: number, reader: BinaryReader, scope: Scope): Val
   }
 }
 
-/** A type where one is used: a primitive in one byte, or the index of a definition. */
+/**
+ * Reads a use of a value type: a primitive type in one byte, or the index of a definition.
+ *
+ * @throws {ToolPreparationError} if it is invalid.
+ */
 export function readValueType(reader: BinaryReader, scope: Scope): ValueType {
-  // Indices are signed: the primitives are the negative numbers of one byte.
+  // Indices are signed. The primitive types are negative numbers of one byte.
   const first = reader.peek();
   if (first >= 0x40 && first < 0x80) {
     reader.byte();
@@ -150,7 +158,7 @@ function readCases(reader: BinaryReader, scope: Scope): readonly Case[] {
   });
 }
 
-/** Labels (`Explainer.md`, `label`): they become members of objects, so that nothing else may pass. */
+/** Labels (`Explainer.md`, `label`). They become property names of objects, so nothing else is accepted. */
 const LABEL = /^[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*$/;
 
 function readLabel(reader: BinaryReader): string {

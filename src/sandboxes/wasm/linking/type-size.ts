@@ -1,15 +1,15 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { casesOf, type FunctionType, fieldsOf, type ValueType } from "./value-type.ts";
 
-/** How much a type may hold, written out: a few bytes of a component can describe a type without end. */
+/** Limits of one type when it is written out, because a few bytes can describe a type of exponential size. */
 const MAX_PARTS = 10_000;
 const MAX_DEPTH = 100;
 
-/** How much a type comes to when it is written out. */
+/** The size of a type when it is written out. */
 export interface TypeSize {
   readonly parts: number;
   readonly depth: number;
-  /** Characters of all names in it: a name stands once in the binary, and as often as its type is used in a text. */
+  /** The length of all names. A name that the binary has once is written out for each use of its type. */
   readonly nameLength: number;
 }
 
@@ -18,9 +18,9 @@ const NOTHING: TypeSize = { parts: 1, depth: 0, nameLength: 0 };
 const sizes = new WeakMap<ValueType, TypeSize>();
 
 /**
- * Passes a type whose parts were passed before.
+ * Checks the size of a type whose parts have been checked before.
  *
- * @throws {ToolPreparationError} when it is too large.
+ * @throws {ToolPreparationError} if it is too large.
  */
 export function checkTypeSize(type: ValueType): void {
   const { parts, depth } = sizeOf(type);
@@ -31,7 +31,7 @@ export function checkTypeSize(type: ValueType): void {
   }
 }
 
-/** The size of what a function takes and returns. All of it was passed before. */
+/** Returns the size of a function's parameters and result, all of which have been checked before. */
 export function functionSize({ params, result }: FunctionType): TypeSize {
   return sumOf([...params.map(({ type }) => type), result], params.map(nameOf));
 }

@@ -1,4 +1,4 @@
-/** A type of the component model (`Explainer.md`, type definitions), with everything that it refers to in place. */
+/** A type of the component model (`Explainer.md`, type definitions), with all references resolved. */
 export type ValueType =
   | { readonly kind: PrimitiveKind }
   | { readonly kind: "list"; readonly element: ValueType }
@@ -10,10 +10,10 @@ export type ValueType =
   | { readonly kind: "option"; readonly some: ValueType }
   | { readonly kind: "result"; readonly ok: ValueType | undefined; readonly err: ValueType | undefined }
   | { readonly kind: "own" | "borrow"; readonly resource: ResourceType }
-  /** Something that cannot cross a border here: `what` names it. */
+  /** A type whose values cannot be passed. `what` is its name. */
   | { readonly kind: "unsupported"; readonly what: string };
 
-/** The types that hold no others. */
+/** The types that do not contain other types. */
 export type PrimitiveKind =
   | "bool"
   | "s8"
@@ -38,15 +38,15 @@ export interface NamedType {
 /** A case of a variant. */
 export interface Case {
   readonly name: string;
-  /** What it carries, if anything. */
+  /** The type of its payload, if it has one. */
   readonly type: ValueType | undefined;
 }
 
-/** A resource. The object is its identity: two with the same name are two. */
+/** A resource type. The object is its identity: two types with the same name are different types. */
 export interface ResourceType {
-  /** As it was declared: for messages. */
+  /** The declared name, for messages. */
   readonly name: string;
-  /** The component instance that defines it, counted from 0; `undefined` for the host's own. */
+  /** The index of the component instance that defines it; `undefined` for resources of the host. */
   readonly definedBy: number | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface FunctionType {
   readonly isAsync: boolean;
 }
 
-/** The parts of a type that holds one of several things; `undefined` for a case that carries nothing. */
+/** Returns the payload types of a type with cases; `undefined` for a case without payload, and for other types. */
 export function casesOf(type: ValueType): readonly (ValueType | undefined)[] | undefined {
   switch (type.kind) {
     case "variant":
@@ -73,13 +73,13 @@ export function casesOf(type: ValueType): readonly (ValueType | undefined)[] | u
   }
 }
 
-/** The parts of a type that holds several things at once. */
+/** Returns the field types of a record or a tuple; `undefined` for other types. */
 export function fieldsOf(type: ValueType): readonly ValueType[] | undefined {
   if (type.kind === "record") return type.fields.map((field) => field.type);
   return type.kind === "tuple" ? type.items : undefined;
 }
 
-/** Writes a type as WIT does, names of types apart. */
+/** Returns a type in WIT syntax, with named types written out. */
 export function typeText(type: ValueType): string {
   switch (type.kind) {
     case "list":
@@ -107,7 +107,7 @@ export function typeText(type: ValueType): string {
   }
 }
 
-/** Writes a function's type as WIT does. */
+/** Returns a function's type in WIT syntax. */
 export function functionText({ params, result, isAsync }: FunctionType): string {
   const taken = params.map(({ name, type }) => `${name}: ${typeText(type)}`).join(", ");
   return `${isAsync ? "async " : ""}func(${taken})${result ? ` -> ${typeText(result)}` : ""}`;

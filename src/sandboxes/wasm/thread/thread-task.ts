@@ -4,13 +4,13 @@ import type { WasiGrant } from "../host/wasi/grant.ts";
 import type { FileChanges } from "../host/wasi/host.ts";
 import type { Trap } from "./trap.ts";
 
-/** What a thread is told of a call. */
+/** The message that starts a call in a thread. */
 export interface WasmTask {
-  /** Which of the component's functions. */
+  /** The name of the exported function to call. */
   readonly export: string;
-  /** For the world `sandgate:tool`. */
+  /** The tool's name, for components of the world `sandgate:tool`. */
   readonly tool: string;
-  /** JSON text. */
+  /** The arguments, as JSON text. */
   readonly input: string;
   readonly callId: string;
   readonly wallTimeMs: number | undefined;
@@ -18,24 +18,24 @@ export interface WasmTask {
   readonly logLines: number;
   readonly netBytes: number;
   readonly grant: WasiGrant;
-  /** Whose instance it is: the next call of the same owner gets it as this one leaves it. */
+  /** Calls with the same owner share one instance and its state. If `undefined`, the call gets a fresh instance. */
   readonly owner: string | undefined;
 }
 
-/** What a thread answers. */
+/** A thread's reply to a {@link WasmTask}. */
 export type WasmAnswer = {
-  /** Bytes of linear memory at the end. */
+  /** The size of the linear memories in bytes when the call ended. */
   readonly memoryBytes: number;
-  /** Lines that it logged. */
+  /** The number of lines that the call logged. */
   readonly logLines: number;
-  /** Whether a memory has no room left under its cap. */
+  /** Whether a memory has grown to its cap. */
   readonly atMemoryCap: boolean;
-  /** Whether an earlier call had run in its instance. */
+  /** Whether an earlier call used the same instance. */
   readonly isReused: boolean;
 } & FileChanges &
   WasmEnd;
 
-/** How it ended. */
+/** How a call ended. */
 export type WasmEnd =
   | GuestResult
   | ExportResult

@@ -4,7 +4,7 @@ import { ArgumentError } from "../exports/argument-error.ts";
 import { CapabilityDeniedError } from "../host/denied.ts";
 import { ExitError } from "../host/wasi/host.ts";
 
-/** Why a component did not answer. */
+/** Why a component did not return a result. */
 export type Trap =
   | {
       readonly status: "trapped";
@@ -13,11 +13,11 @@ export type Trap =
       /** For the operator. */
       readonly detail: string;
     }
-  /** It wanted what it may not have, did not want to answer, or was not called. */
+  /** It used a denied interface, exited, or was not called because the arguments are invalid. */
   | { readonly status: "refused" /** For the model. */; readonly message: string }
   | { readonly status: "lifted-too-much" };
 
-/** Reads what came out of a component instead of an answer. */
+/** Converts what a call of a component threw. */
 export function readTrap(thrown: unknown): Trap {
   if (thrown instanceof LiftBudgetError) return { status: "lifted-too-much" };
   if (
@@ -32,7 +32,7 @@ export function readTrap(thrown: unknown): Trap {
 }
 
 function describe(thrown: unknown): string {
-  // V8's own words for a trap: a closed set, in which nothing of the component stands.
+  // V8's messages for traps are a closed set that the component cannot influence.
   if (thrown instanceof WebAssembly.RuntimeError) return `Tool trapped: ${thrown.message}`;
   if (thrown instanceof RangeError && thrown.message === "Maximum call stack size exceeded") {
     return "Tool trapped: its call stack is exhausted";

@@ -8,16 +8,14 @@ import { GuestPool } from "../instance/guest-pool.ts";
 import type { WasmAnswer, WasmEnd, WasmTask } from "./thread-task.ts";
 import { readTrap } from "./trap.ts";
 
-/**
- * What one crossing may always hand over: log lines, error messages and values to be stored do not count as output.
- */
+/** The minimum lift budget, because log lines, error messages and values to store do not count as output. */
 const MIN_LIFTED_BYTES = 2 * 1_024 * 1_024;
 
 const shelf = new GuestPool();
 
 /**
- * Runs one call: in a fresh instance, unless it has an owner. When the answer is on its way, and before the thread
- * looks for other work, the instance for the next call is made ready.
+ * Runs one call, in a fresh instance unless it has an owner. After the reply has been sent, the instance for the next
+ * call is prepared before the thread takes other work.
  */
 export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAnswer {
   const artifact = thread.artifact as WasmArtifact;

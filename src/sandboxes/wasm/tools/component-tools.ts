@@ -10,35 +10,35 @@ import type { ComponentFunction } from "../linking/link-plan.ts";
 import { functionText } from "../linking/value-type.ts";
 import { describedTools } from "./described-tools.ts";
 
-/** A tool of a component: `registry.register` takes it as it is, and checks it. */
+/** The definition of a component's tool, to be passed to `registry.register`, which validates it. */
 export interface ComponentTool {
-  /** The function's name; where several interfaces have it, the interface's name and an underscore before it. */
+  /** The function's name. If several interfaces have it, the interface's name and an underscore precede it. */
   readonly name: string;
-  /** The function's type in WIT: a component's binary holds no documentation. */
+  /** What `describe` returns; for other functions, the type in WIT, because binaries do not contain documentation. */
   readonly description: string;
-  /** Draft 2020-12, derived from the types of the parameters. */
+  /** A JSON Schema (draft 2020-12) that `describe` returns, or that is derived from the parameter types. */
   readonly inputSchema: JsonObject;
   readonly wasm: WasmImplementation;
 }
 
-/** The tools of a component. */
+/** The result of {@link componentTools}. */
 export interface ComponentTools {
   readonly tools: readonly ComponentTool[];
-  /** The functions that cannot be tools, and why. */
+  /** The exported functions that cannot be tools, each with the reason. */
   readonly refused: readonly { readonly export: string; readonly reason: string }[];
 }
 
-/** What every provider takes as a tool's name. */
+/** Tool names that every provider accepts. */
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
- * The tools of a component. One of the world `sandgate:tool` is asked for them, in the sandbox and without any
- * grant; of another, they are its exported functions, and nothing of it runs. Give a tool another name, a
- * description or `sideEffects` by spreading it: `{ ...tool, sideEffects: "none" }`.
+ * Returns the tools of a component. If the component targets the world `sandgate:tool`, its `describe` is called in the
+ * sandbox, without capabilities. Every other exported function becomes a tool, without running the component. To change
+ * a tool's name, description or `sideEffects`, spread it: `{ ...tool, sideEffects: "none" }`.
  *
  * @param component The path or `file:` URL of its file, or its bytes.
- * @param sandboxes Where a component of the world `sandgate:tool` is asked.
- * @throws {ToolPreparationError} when it does not pass the gates that registration has, or does not answer.
+ * @param sandboxes Runs `describe`.
+ * @throws {ToolPreparationError} if the component does not pass the checks of registration, or `describe` fails.
  */
 export async function componentTools(
   component: WasmImplementation["component"],
@@ -61,7 +61,7 @@ export async function componentTools(
   return { tools, refused };
 }
 
-/** A tool, or the reason why there is none. */
+/** Returns a tool, or the reason why the function cannot be one. */
 function makeTool(
   exported: string,
   name: string,
@@ -80,7 +80,7 @@ function makeTool(
   }
 }
 
-/** A name for each export: as short as tells it from the others. */
+/** Returns the shortest unique name for each export. */
 function toolNames(exports: readonly string[]): ReadonlyMap<string, string> {
   const forms = [shortName, interfaceName, fullName];
   const names = new Map<string, string>();

@@ -11,10 +11,10 @@ import {
 import { GUEST_DESCRIBE } from "../exports/guest-interface.ts";
 import { LastLines } from "./last-lines.ts";
 
-/** A component has this long to tell what its tools are. */
+/** The limits of a call of `describe`. */
 const LIMITS = Object.freeze({ wallTimeMs: 5_000, outputBytes: 1_024 * 1_024 });
 
-/** A tool as a component describes it. What it says is hostile until a registry has checked it. */
+/** A tool as described by a component. It is untrusted until a registry has validated it. */
 interface DescribedTool {
   readonly name: string;
   readonly description: string;
@@ -23,9 +23,9 @@ interface DescribedTool {
 }
 
 /**
- * The tools that a component of the world `sandgate:tool` describes. It runs in the sandbox, without any grant.
+ * Calls `describe` of a component of the world `sandgate:tool`, in the sandbox and without capabilities.
  *
- * @throws {ToolPreparationError} when it does not answer: with what it logged last.
+ * @throws {ToolPreparationError} if the call fails. The message includes the last lines that the component logged.
  */
 export async function describedTools(
   component: WasmImplementation["component"],
@@ -41,7 +41,7 @@ export async function describedTools(
       `its 'describe' ${explain(outcome)}${logged === "" ? "" : `; it logged: ${logged}`}`,
     );
   }
-  // The function's type was checked: it gives a list of records of three strings.
+  // The component was validated, so `describe` returns a list of records of three strings.
   return (outcome.output as readonly JsonObject[]).map((definition) => {
     const name = String(definition["name"]);
     return {
@@ -84,7 +84,7 @@ function readSchema(text: string, name: string): JsonObject {
   try {
     schema = JSON.parse(text) as JsonValue;
   } catch {
-    // It is no object either.
+    // Reported below.
   }
   if (isJsonObject(schema)) return schema;
   throw new ToolPreparationError(

@@ -7,7 +7,7 @@ import { type ImportAuthority, WASI_INTERFACES } from "../interfaces.ts";
 import { readComponent } from "../linking/component-reader.ts";
 import { type FunctionType, functionText } from "../linking/value-type.ts";
 
-/** What there is to know of a component before anything of it runs. */
+/** What is known about a component without running it. */
 export interface ComponentInspection {
   readonly exports: readonly InspectedExport[];
   readonly imports: readonly InspectedImport[];
@@ -15,25 +15,25 @@ export interface ComponentInspection {
 
 /** A function that a component exports. */
 export type InspectedExport = {
-  /** As `wasm.export` takes it. */
+  /** The name to pass as `wasm.export`. */
   readonly name: string;
-  /** In WIT. */
+  /** The function's type, in WIT syntax. */
   readonly type: string;
 } & ({ readonly inputSchema: JsonObject } | { /** Why it cannot be a tool. */ readonly refused: string });
 
 /** An interface that a component imports. */
 export interface InspectedImport {
-  /** Without version. */
+  /** The interface's name, without its version. */
   readonly name: string;
-  /** The capability that a grant must give for it to work; `none`, or `ungrantable` where no grant can. */
+  /** The capability that using it requires; `none` if it requires none, `ungrantable` if no grant can give it. */
   readonly needs: ImportAuthority;
 }
 
 /**
- * Tells what a component exports and imports.
+ * Returns the exports and imports of a component, without running it.
  *
  * @param component The path or `file:` URL of its file, or its bytes.
- * @throws {ToolPreparationError} when it does not pass the gates that registration has.
+ * @throws {ToolPreparationError} if the component does not pass the checks of registration.
  */
 export async function inspectComponent(
   component: WasmImplementation["component"],

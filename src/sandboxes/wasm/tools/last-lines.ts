@@ -18,7 +18,7 @@ export class LastLines implements TaskObserver {
     if (this.#lines.length > MAX_LINES) this.#lines.shift();
   }
 
-  /** The end of the log as one printable line; empty when nothing was logged. */
+  /** Returns the end of the log as one printable line, or `""` if nothing was logged. */
   toString(): string {
     const all = this.#lines.join(" | ");
     const end = all.length > MAX_LENGTH ? `…${all.slice(-MAX_LENGTH)}` : all;

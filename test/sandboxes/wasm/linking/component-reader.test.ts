@@ -24,7 +24,7 @@ async function run(wat: string, name: string, ...args: unknown[]): Promise<unkno
   return instance.call(found, args as never);
 }
 
-/** A component in another: one that adds, and one that calls it twice and owns a counter of it. */
+/** Two nested components: one adds, the other calls it twice and owns one of its counters. */
 const COMPOSED = `(component
   (component $counter
     (core module $dtor (global $last (export "last") (mut i32) (i32.const 0))
