@@ -37,7 +37,7 @@ export interface RemoteSandboxOptions {
   readonly egress?: EgressOptions;
   /** Where secrets come from. Default: environment variables of the same name. */
   readonly secrets?: SecretSource;
-  /** How executors know who calls. Default: they do not ask. */
+  /** How executors authenticate this process. Defaults to no credentials. */
   readonly credentials?: CheckedCredentials;
 }
 

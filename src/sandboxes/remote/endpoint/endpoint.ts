@@ -13,23 +13,23 @@ import type { Secrets } from "./secrets.ts";
 
 /** A remote implementation, made ready for its calls. */
 export interface Endpoint {
-  /** Names of the secrets that its requests carry. */
+  /** The names of the secrets in its requests. */
   readonly secrets: readonly string[];
-  /** Whether its method is safe (RFC 9110, section 9.2.1): whoever sends it asks for no change. */
+  /** Whether its method is safe (RFC 9110, section 9.2.1): the request asks for no change. */
   readonly isSafe: boolean;
   readonly response: HttpResponseRules;
   readonly maxRedirects: number;
-  /** Names of headers, in lower case, that stay with the origin. */
+  /** The names, in lower case, of headers that are not sent to another origin after a redirect. */
   readonly credentialHeaders: readonly string[];
   /**
-   * The request of a call.
+   * Returns the request of a call.
    *
-   * @throws {ArgumentPlaceError} when the arguments cannot be put into it.
+   * @throws {ArgumentPlaceError} if an argument cannot be inserted into it.
    */
   request(task: SandboxTask, secrets: Secrets): EndpointRequest;
 }
 
-/** What of a request differs from call to call. */
+/** The parts of a request that depend on the call. */
 export interface EndpointRequest {
   readonly method: string;
   readonly url: string | URL;
@@ -45,9 +45,9 @@ const NOTHING: JsonObject = Object.freeze({});
 const NO_GRANTS: readonly NetGrant[] = Object.freeze([]);
 
 /**
- * Makes an implementation ready.
+ * Compiles an implementation.
  *
- * @throws {TemplateError} when it cannot be used.
+ * @throws {TemplateError} if it is not valid.
  */
 export function compileEndpoint(
   implementation: EndpointImplementation | { readonly http: HttpImplementation },
@@ -98,7 +98,7 @@ function compileHttp(http: HttpImplementation): Endpoint {
   };
 }
 
-/** `accept` and `content-type`, unless the tool has its own. */
+/** `accept` and `content-type`, unless the tool sets them. */
 function withDefaults(
   { text }: HttpResponseRules,
   hasBody: boolean,

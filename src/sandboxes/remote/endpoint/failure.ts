@@ -1,7 +1,7 @@
 import type { EgressErrorCode } from "../../../egress/egress-error.ts";
 import { isJsonObject } from "../../../json/value.ts";
 
-/** What the model reads when there is no response: no host, no address. */
+/** What the model reads if there is no response. The texts name no host and no address. */
 const TEXTS: Readonly<Record<EgressErrorCode, string>> = {
   request_invalid: "The tool's request cannot be sent as it is",
   request_too_large: "The tool's request is too large",
@@ -29,19 +29,19 @@ const TEXTS: Readonly<Record<EgressErrorCode, string>> = {
   closed: "The request to the tool's server was aborted",
 };
 
-/** The text for the model of a request that has no response. */
+/** Returns the text for the model of a request that has no response. */
 export function noResponseText(code: EgressErrorCode): string {
   return TEXTS[code];
 }
 
-/** `HTTP 500: connection refused`: the status, and what the server says of it. */
+/** Returns the text for an error response, with the server's message: `HTTP 500: connection refused`. */
 export function statusFailure(status: number, body: string): string {
   if (status >= 300 && status < 400 && status !== 304) return `HTTP ${status}: redirects are not followed`;
   const words = errorWords(body).trim();
   return words === "" ? `HTTP ${status}` : `HTTP ${status}: ${words}`;
 }
 
-/** Servers say it as text, `{ error }`, `{ message }`, `{ detail }` or `{ error: { message } }`. */
+/** Finds the message in a body: in `error`, `message`, `detail` or their `message`; otherwise the whole text. */
 function errorWords(body: string): string {
   let value: unknown;
   try {

@@ -11,16 +11,16 @@ import type { Endpoint } from "./endpoint.ts";
 import { noResponseText, statusFailure } from "./failure.ts";
 import { redactBody, redactJson, SecretDeniedError, SecretError, type Secrets } from "./secrets.ts";
 
-/** One call of an endpoint, as far as its outcome needs it. */
+/** The parts of an endpoint's call that its outcome depends on. */
 export interface EndpointCall {
   readonly endpoint: Endpoint;
   readonly secrets: Secrets;
-  /** When the work began, as `performance.now` tells it. */
+  /** When the work began, on the clock of `performance.now()`, in ms. */
   readonly startedAt: number;
   readonly outputBytes: number;
 }
 
-/** What became of a call that has a response. */
+/** Returns the outcome of a call that has a response. */
 export function responseOutcome(
   { endpoint, secrets, startedAt, outputBytes: maxBytes }: EndpointCall,
   { status, body, traffic }: EgressResponse,
@@ -32,7 +32,7 @@ export function responseOutcome(
   }
   const effect = endpoint.isSafe ? "none" : "committed";
   const sent = body.toString();
-  // Only what stands for broken bytes makes it worth a second look.
+  // Decoding replaces invalid bytes with U+FFFD, so only such a text has to be validated.
   if (sent.includes("\ufffd") && !isUtf8(body)) {
     const message = "Tool returned no valid UTF-8";
     return { status: "failed", effect, used: useOf(startedAt, traffic), message };
@@ -47,7 +47,7 @@ export function responseOutcome(
   return { status: "completed", effect, used, output: redactJson(checked.output, secrets) };
 }
 
-/** The output that a body holds. */
+/** Reads the output in a body. */
 function readOutput(
   text: string,
   { pointer, text: isText }: HttpResponseRules,
@@ -67,7 +67,7 @@ function readOutput(
   };
 }
 
-/** What became of a call without a response. */
+/** Returns the outcome of a call without a response. */
 export function failureOutcome({ endpoint, startedAt }: EndpointCall, error: unknown): SandboxOutcome {
   if (!(error instanceof EgressError)) throw error;
   const { code, sent, traffic, message: detail } = error;
@@ -80,7 +80,7 @@ export function failureOutcome({ endpoint, startedAt }: EndpointCall, error: unk
     case "closed":
       return { status: "cancelled", effect, used };
     case "body_too_large":
-      // The server has done what it was asked to, and answers.
+      // The server responded with success, so it did what the call asked for.
       return {
         ...{ status: "limit_exceeded", limit: "outputBytes", used, detail },
         effect: endpoint.isSafe ? "none" : "committed",
@@ -96,9 +96,9 @@ export function failureOutcome({ endpoint, startedAt }: EndpointCall, error: unk
 }
 
 /**
- * What became of a call whose request could not be made.
+ * Returns the outcome of a call whose request could not be built.
  *
- * @throws what is thrown for another reason.
+ * @throws the error itself if it has another cause.
  */
 export function unsentOutcome(error: unknown, startedAt: number): SandboxOutcome {
   if (error instanceof ArgumentPlaceError) {
@@ -112,12 +112,12 @@ export function unsentOutcome(error: unknown, startedAt: number): SandboxOutcome
   throw error;
 }
 
-/** What became of a call that ended while its secrets were looked for. */
+/** Returns the outcome of a call that ended while its secrets were looked up. */
 export function endedBeforeSending(cause: "timeout" | "cancelled", startedAt: number): SandboxOutcome {
   return { status: cause, effect: "none", used: { wallTimeMs: performance.now() - startedAt } };
 }
 
-/** What became of a call that cannot be tried. */
+/** Returns the outcome of a call that cannot be started. */
 export function unavailable(detail: string): SandboxOutcome {
   return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
 }

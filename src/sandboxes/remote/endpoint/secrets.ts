@@ -1,16 +1,16 @@
 import { freezeJson, isJsonObject, type JsonValue } from "../../../json/value.ts";
 
-/** Finds the value of a secret; nothing where there is none. */
+/** Returns the value of a secret, or `undefined` if there is none. */
 export type SecretSource = (name: string) => string | undefined | Promise<string | undefined>;
 
-/** The environment variable of the same name. */
+/** Returns the environment variable of the same name. */
 export const environmentSecrets: SecretSource = (name) =>
   Object.hasOwn(process.env, name) ? process.env[name] : undefined;
 
 /** The secrets of one call, by name. */
 export type Secrets = ReadonlyMap<string, string>;
 
-/** The secrets of a call that has none. */
+/** The secrets of a call that uses none. */
 export const NO_SECRETS: Secrets = new Map();
 
 /** A secret has no value. `message` is for the operator. */
@@ -24,11 +24,11 @@ export class SecretDeniedError extends Error {
 }
 
 /**
- * Finds the secrets that a tool needs.
+ * Looks up the secrets that a tool needs.
  *
- * @param granted The names of the grant: nothing else is even looked up.
- * @throws {SecretDeniedError} when one is not granted.
- * @throws {SecretError} when one has no value.
+ * @param granted The names in the grant. If a secret is missing there, none is looked up.
+ * @throws {SecretDeniedError} if a secret is not granted.
+ * @throws {SecretError} if a secret has no value.
  */
 export async function findSecrets(
   names: readonly string[],
@@ -48,17 +48,17 @@ async function readSecret(name: string, source: SecretSource): Promise<string> {
   try {
     value = await source(name);
   } catch {
-    // What it throws may quote what it read.
+    // The error is dropped: it may quote the secret.
     throw new SecretError(`the secret '${name}' cannot be read`);
   }
   if (typeof value !== "string" || value === "") throw new SecretError(`the secret '${name}' has no value`);
   return value;
 }
 
-/** A text in which secrets that it quotes, as they are or percent-encoded, are replaced by their names. */
+/** Replaces secrets in a text, as they are or percent-encoded, with their names. */
 export function redactText(text: string, secrets: Secrets): string {
   let redacted = text;
-  // One may begin with another: the longer one first, or its end would stay.
+  // Longer secrets first: if one begins with another, its end would remain otherwise.
   for (const [name, value] of [...secrets].sort(([, a], [, b]) => b.length - a.length)) {
     for (const form of new Set([value, encodeURIComponent(value)])) {
       redacted = redacted.replaceAll(form, `[secret ${name}]`);
@@ -68,8 +68,8 @@ export function redactText(text: string, secrets: Secrets): string {
 }
 
 /**
- * The same for a body that may be JSON, with whatever escapes. One that is neither JSON nor free of escaped
- * secrets says nothing.
+ * Replaces secrets in a body that may be JSON, however it escapes them. A body that is not JSON but contains an
+ * escaped secret becomes empty.
  */
 export function redactBody(body: string, secrets: Secrets): string {
   if (secrets.size === 0) return body;
@@ -86,10 +86,10 @@ export function redactBody(body: string, secrets: Secrets): string {
   }
 }
 
-/** An escape of JSON, as far as a secret can be written with it. */
+/** A JSON escape that can encode a character of a secret. */
 const ESCAPE = /\\(?:u([0-9a-f]{4})|(.))/gi;
 
-/** {@link redactText} for a frozen tree, names of members included; the tree itself where there is nothing to replace. */
+/** Applies {@link redactText} to a frozen value, with its member names. Returns the same value if nothing changes. */
 export function redactJson(value: JsonValue, secrets: Secrets): JsonValue {
   if (secrets.size === 0) return value;
   if (typeof value === "string") return redactText(value, secrets);

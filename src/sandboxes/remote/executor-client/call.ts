@@ -11,16 +11,16 @@ import { type Attempt, RETRIES, waitMs } from "./retry.ts";
 import { AnswerStream } from "./stream.ts";
 import { readNoReply, refused, type Verdict } from "./verdict.ts";
 
-/** The limits that hold on this side, whatever the executor does. */
+/** The limits that this side enforces, whatever the executor does. */
 export type OwnLimits = Required<Pick<ResourceLimits, "wallTimeMs" | "outputBytes">>;
 
 /**
- * How long after its deadline a call waits for the executor to tell what became of it, in ms: the executor ended
- * it at the deadline, and knows best what it left behind.
+ * How long after its deadline a call waits for the executor's response, in ms: the executor ends the call at the
+ * deadline too, and can report its effect.
  */
 const GRACE_MS = 100;
 
-/** What an answer may have beside the output and the arguments, in bytes. */
+/** The size that a response may have in addition to the output and the arguments, in bytes. */
 const ENVELOPE_BYTES = 65_536;
 
 /** One call: it is asked for until there is an answer, or nobody knows whether it ran, or its time is over. */
@@ -41,7 +41,7 @@ export class ExecutorCall implements TimedCall {
   #settle: (outcome: SandboxOutcome) => void = () => {};
   #isOver = false;
 
-  /** @param id What the executors know the call by: no two calls of the session have the same. */
+  /** @param id Identifies the call for the executors; unique among the calls of the session. */
   constructor(fleet: ExecutorFleet, task: SandboxTask, id: string, limits: OwnLimits) {
     this.#fleet = fleet;
     this.#task = task;
@@ -51,9 +51,9 @@ export class ExecutorCall implements TimedCall {
   }
 
   /**
-   * Never rejects.
+   * Runs the call. Never rejects.
    *
-   * @param clock Ends it in time.
+   * @param clock Calls {@link expire} at the deadline.
    */
   run(clock: ExecutorClock<ExecutorCall>): Promise<SandboxOutcome> {
     return new Promise((resolve) => {
@@ -85,7 +85,7 @@ export class ExecutorCall implements TimedCall {
     this.#end("timeout");
   }
 
-  /** Ends the call without an answer: its connection closes, which cancels it at the executor. */
+  /** Ends the call without a response. Its connection closes, which cancels it at the executor. */
   #end(status: "timeout" | "cancelled"): void {
     if (this.#isOver) return;
     const isSent = this.#leave();
@@ -97,7 +97,7 @@ export class ExecutorCall implements TimedCall {
   #finish(outcome: SandboxOutcome): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    // These held here too, whatever an executor says of itself.
+    // Whatever the executor reports, these limits were enforced here too.
     const enforced = Object.freeze(strictestLimits(this.#limits, outcome.enforced ?? {}));
     this.#settle({ ...outcome, enforced, used: { ...outcome.used, ...this.#used() } });
   }
@@ -162,7 +162,7 @@ export class ExecutorCall implements TimedCall {
     return readNoReply(end.failure);
   }
 
-  /** Of a call that was asked for twice, the wall time that the executor held was what was left of the limit. */
+  /** Reports the call's own limits for a retried call: the executor enforced only the remaining wall time. */
   #shown(verdict: Verdict): Verdict {
     const { outcome } = verdict;
     const { enforced } = outcome;
@@ -170,7 +170,7 @@ export class ExecutorCall implements TimedCall {
     return { ...verdict, outcome: { ...outcome, enforced: Object.freeze({ ...enforced, ...this.#limits }) } };
   }
 
-  /** After how many ms the call is asked for again; `undefined` when it is not. */
+  /** Returns after how many ms to retry; `undefined` if the call is not retried. */
   #nextAttempt({ retryAfterMs }: Verdict): number | undefined {
     if (retryAfterMs === undefined || this.#isOver) return undefined;
     if (this.#fleet.hasOther(this.#tried)) return 0;
@@ -182,7 +182,7 @@ export class ExecutorCall implements TimedCall {
     return this.#limits.wallTimeMs - (performance.now() - this.#startedAt);
   }
 
-  /** Ends the request that is on its way; tells whether a byte of it may have been sent. */
+  /** Ends the current request, and returns whether a byte of it may have been sent. */
   #leave(): boolean {
     const exchange = this.#exchange;
     if (exchange === undefined) return false;

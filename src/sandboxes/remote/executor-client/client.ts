@@ -8,12 +8,12 @@ import { type CheckedCredentials, NO_CREDENTIALS } from "./credentials.ts";
 import { ExecutorEndpoint } from "./endpoint.ts";
 import { ExecutorFleet } from "./fleet.ts";
 
-/** The longest part of a call's id that an executor is told. */
+/** The longest part of a call's id that is sent to an executor, in UTF-16 code units. */
 const MAX_ID_LENGTH = 900;
 
 /**
- * Runs tools on executors. A call is asked for again only where nothing can have happened: no byte was sent, or
- * the executor says that it refused it before anything ran. What an executor sends is trusted with nothing.
+ * Runs tools on executors. A call is retried only if it cannot have run: no byte was sent, or the executor reports that
+ * it refused the call before anything ran. Responses of executors are not trusted.
  */
 export class ExecutorClient {
   readonly #credentials: CheckedCredentials;
@@ -26,16 +26,16 @@ export class ExecutorClient {
   #count = 0;
   #isClosed = false;
 
-  /** @param ca Certificates of authorities to trust instead of the usual ones, in PEM. */
+  /** @param ca The certificate authorities to trust instead of the default ones, in PEM. */
   constructor(credentials: CheckedCredentials = NO_CREDENTIALS, ca?: string) {
     this.#credentials = credentials;
     this.#ca = ca;
   }
 
   /**
-   * Reads what is known of a tool's executors. It connects to none: they may start later.
+   * Returns the executors of a tool. It does not connect to them: they may start later.
    *
-   * @throws {ToolPreparationError}
+   * @throws {ToolPreparationError} if an address is invalid, or a token would be sent unencrypted.
    */
   prepare(implementation: ExecutorImplementation): ExecutorFleet {
     const known = this.#fleets.get(implementation);
@@ -53,7 +53,7 @@ export class ExecutorClient {
       this.#endpoints.set(address.url, endpoint);
       return endpoint;
     });
-    // The first answer would otherwise wait until its shape is compiled.
+    // Compiles the shape now: the first response would have to wait for it.
     shapeProblem("ExecutionResult", null);
     const fleet = new ExecutorFleet(endpoints);
     this.#fleets.set(implementation, fleet);
@@ -79,7 +79,7 @@ export class ExecutorClient {
     return new ExecutorCall(fleet, task, id, limits).run(this.#clock);
   }
 
-  /** Ends what runs (`cancelled`) and every connection. Idempotent. */
+  /** Cancels running calls and closes all connections. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const call of this.#clock.calls) call.cancel();
@@ -87,7 +87,7 @@ export class ExecutorClient {
   }
 }
 
-/** As much of a call's id as an executor is told: whole characters, and valid text whatever the model wrote. */
+/** Returns the part of a call's id that is sent: well-formed text that does not end within a character. */
 function idPart(id: string): string {
   const isPairAtCut = (id.codePointAt(MAX_ID_LENGTH - 1) ?? 0) > 0xffff;
   return id.slice(0, isPairAtCut ? MAX_ID_LENGTH - 1 : MAX_ID_LENGTH).toWellFormed();

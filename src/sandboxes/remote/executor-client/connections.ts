@@ -7,14 +7,14 @@ import type { ExecutorAddress } from "../../../tool/executor-address.ts";
 
 /** Milliseconds for opening a connection. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Bytes of an answer's headers. */
+/** The maximum size of a response's headers, in bytes. */
 const HEADER_BYTES = 32_768;
 
 /**
- * The connections to an executor, kept open between calls. The address is the embedder's to choose: whatever it
- * resolves to is contacted.
+ * Opens a pool of connections to an executor, kept open between calls. The embedder chose the address, so it is not
+ * restricted to public ones.
  *
- * @param ca Certificates of authorities to trust instead of the usual ones, in PEM.
+ * @param ca The certificate authorities to trust instead of the default ones, in PEM.
  */
 export function openConnections({ origin, socketPath }: ExecutorAddress, ca: string | undefined): Pool {
   if (socketPath === undefined) {

@@ -1,32 +1,32 @@
 import type { KeyObject } from "node:crypto";
 import type { RequestKey } from "../../../remote-protocol/signatures/sign-request.ts";
 
-/** How the executors know who calls. */
+/** How this process authenticates itself to executors. */
 export interface ExecutorCredentials {
-  /** Signs every request (RFC 9421): a private Ed25519 key, also as PEM text. Default: none is signed. */
+  /** A private Ed25519 key, or its PEM text, that signs every request (RFC 9421). Default: requests are not signed. */
   readonly signingKey?: KeyObject | string;
-  /** The name under which the executors have the public key. Required with `signingKey`. */
+  /** The id of the public key on the executors. Required with `signingKey`. */
   readonly keyId?: string;
   /**
-   * A bearer token. It is sent over TLS, loopback and unix sockets only: a tool whose executor is elsewhere cannot be
-   * prepared. Default: none.
+   * A bearer token. It is sent only over TLS, loopback and unix sockets; a tool with any other executor address cannot
+   * be prepared. Default: none.
    */
   readonly token?: string;
 }
 
-/** Credentials that can be used as they are. */
+/** Valid credentials. */
 export interface CheckedCredentials {
   readonly key: RequestKey | undefined;
   readonly token: string | undefined;
 }
 
-/** Those of a caller whom nobody asks for any. */
+/** The credentials of a client without any. */
 export const NO_CREDENTIALS: CheckedCredentials = Object.freeze({ key: undefined, token: undefined });
 
 /**
  * Checks credentials.
  *
- * @throws {TypeError} when the key is no private Ed25519 key or has no id, or the token fits into no header.
+ * @throws {TypeError} if the key is not a private Ed25519 key or has no valid id, or the token is invalid.
  */
 export function checkCredentials({ signingKey, keyId, token }: ExecutorCredentials): CheckedCredentials {
   if ((signingKey === undefined) !== (keyId === undefined)) {
@@ -43,7 +43,8 @@ export function checkCredentials({ signingKey, keyId, token }: ExecutorCredentia
 }
 
 function readKey(signingKey: KeyObject | string): KeyObject {
-  // Loading it with this file would take longer than all of the package, for those who have no key.
+  // A static import of node:crypto would take longer than loading the rest of the package, and most users have no
+  // key.
   const { createPrivateKey } = process.getBuiltinModule("node:crypto");
   let key: KeyObject | undefined;
   try {

@@ -22,25 +22,25 @@ import { type ExchangeEnd, ExecutorExchange, type ExecutorRequest } from "./exch
 import type { AnswerStream } from "./stream.ts";
 import type { Verdict } from "./verdict.ts";
 
-/** So many faults in a row, and nothing is sent for a while. */
+/** How many consecutive faults open the circuit breaker. */
 const FAULTS_TO_BREAK = 5;
-/** For how long: from the first to the longest, in ms. */
+/** How long the circuit breaker stays open at first, and at most, in ms. */
 const BREAK_MS = { initialDelay: 250, maxDelay: 2_000 };
-/** How old the knowledge of an executor's readiness may be while calls come, in ms; less while it is not ready. */
+/** How old the last health check may be when a call comes, in ms; less while the executor is not ready. */
 const CHECK_AFTER_MS = { ready: 5_000, notReady: 500 };
 /** Milliseconds for a health check. */
 const CHECK_TIMEOUT_MS = 1_000;
 const CHECK_BYTES = 1_024;
-/** The longest that an executor's word for how long to leave it alone is taken for, in ms. */
+/** The longest `retry-after` of an executor that is respected, in ms. */
 const MAX_REST_MS = 10_000;
 
-/** Why an executor is not to be asked, or `undefined` when it did well. */
+/** What is wrong with an executor, for the model; `undefined` if nothing is. */
 type Fault = string | undefined;
 
-/** One executor: its connections, how many calls it has of ours, and whether it does well. */
+/** One executor: its connections, our in-flight calls, and its health. */
 export class ExecutorEndpoint {
   readonly address: ExecutorAddress;
-  /** Calls of ours that it has. */
+  /** How many calls of this process it is running. */
   inFlight = 0;
   readonly #credentials: CheckedCredentials;
   readonly #pool: Pool;
@@ -51,10 +51,10 @@ export class ExecutorEndpoint {
   #check: Promise<void> | undefined;
   #restsUntil = 0;
   #lastFault: Fault;
-  /** Whether the last request went well. */
+  /** Whether the last request was without a fault. */
   #isWell = true;
 
-  /** @param ca Certificates of authorities to trust instead of the usual ones, in PEM. */
+  /** @param ca The certificate authorities to trust instead of the default ones, in PEM. */
   constructor(address: ExecutorAddress, credentials: CheckedCredentials, ca: string | undefined) {
     this.address = address;
     this.#credentials = credentials;
@@ -71,22 +71,22 @@ export class ExecutorEndpoint {
     );
   }
 
-  /** Whether it is believed to take calls now. */
+  /** Whether it is expected to accept calls now. */
   isAvailable(now: number): boolean {
     return this.isWorking && this.#isReady && now >= this.#restsUntil;
   }
 
-  /** Whether it may be asked at all. */
+  /** Whether the circuit breaker lets requests through. */
   get isWorking(): boolean {
     return this.#breaker.state === CircuitState.Closed;
   }
 
-  /** What went wrong last, for the model. */
+  /** The most recent fault, for the model. */
   get lastFault(): Fault {
     return this.#lastFault;
   }
 
-  /** Sends a dispatch. Whoever sends it ends it in time. */
+  /** Sends a dispatch request. It has no timeout here: the caller must cancel it. */
   dispatch(
     body: string,
     maxBytes: number,
@@ -117,29 +117,29 @@ export class ExecutorEndpoint {
     return exchange;
   }
 
-  /** Learns from what a request of a call came to. */
+  /** Updates the health by the result of a call's request. */
   learn({ outcome, isFault, retryAfterMs = 0 }: Verdict): void {
-    // Whoever leaves early has seen nothing.
+    // A cancelled request shows nothing about the executor.
     if (outcome.status === "cancelled") return;
     if (retryAfterMs > 0) this.#restsUntil = performance.now() + Math.min(retryAfterMs, MAX_REST_MS);
     if (isFault) {
       this.#lastFault = "message" in outcome ? outcome.message : "The tool's executor did not answer in time";
     }
-    // What comes after the breaker opened, or well while nothing is wrong, changes nothing.
+    // The breaker need not see results while it is open, nor successes after a success.
     if (!this.isWorking || (this.#isWell && !isFault)) return;
     const fault = isFault ? this.#lastFault : undefined;
     this.#isWell = !isFault;
     void this.#breaker.execute(() => ({ fault }));
   }
 
-  /** Asks in the background whether it takes calls, if that was not asked for a while. */
+  /** Starts a health check in the background if the last one is too old. */
   checkIfStale(now: number): void {
     const { ready, notReady } = CHECK_AFTER_MS;
     const isFine = this.isWorking && this.#isReady;
     if (now - this.#checkedAt >= (isFine ? ready : notReady)) void this.check();
   }
 
-  /** Asks whether it takes calls; what is asked already is not asked twice. Never rejects. */
+  /** Checks whether it accepts calls; joins a check that is already running. Never rejects. */
   check(): Promise<void> {
     this.#check ??= this.#breaker
       .execute(() => this.#ask())
@@ -148,7 +148,7 @@ export class ExecutorEndpoint {
           this.#isReady = isReady;
           this.#lastFault = fault ?? this.#lastFault;
         },
-        // The breaker is open, and it is too early to try.
+        // The breaker is open, and it is too early for another try.
         () => {},
       )
       .finally(() => {
@@ -169,13 +169,13 @@ export class ExecutorEndpoint {
       const exchange = this.#send(request, CHECK_BYTES, undefined, (end) => {
         clearTimeout(timer);
         if ("failure" in end) resolve({ isReady: false, fault: noReplyText(end.failure) });
-        // Whatever else answers is no reason to believe that it takes no calls.
+        // Any other status does not mean that it refuses calls: a proxy may not forward this path.
         else resolve({ isReady: end.reply.status !== 503, fault: undefined });
       });
     });
   }
 
-  /** Ends every exchange and every connection. */
+  /** Ends all exchanges and closes all connections. */
   close(): Promise<void> {
     return this.#pool.destroy();
   }

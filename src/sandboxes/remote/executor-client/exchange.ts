@@ -8,28 +8,28 @@ import { ResponseReader } from "../../../egress/response-reader.ts";
 import { STREAM_MEDIA_TYPE } from "../../../remote-protocol/http.ts";
 import type { AnswerStream } from "./stream.ts";
 
-/** A request as it is sent. */
+/** A request to an executor. */
 export interface ExecutorRequest {
   readonly method: "GET" | "POST";
   readonly path: string;
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   readonly headers: readonly string[];
   readonly body?: string;
 }
 
-/** An answer that arrived whole. */
+/** A complete response. */
 export interface ExecutorReply {
-  /** Of a stream's last event: 200 for an execution, 0 for a problem. */
+  /** For a stream, the status of its last event: 200 for an execution, 0 for a problem. */
   readonly status: number;
   readonly text: string;
-  /** What the header `retry-after` says, in ms. */
+  /** The header `retry-after`, in ms; 0 if it is missing. */
   readonly retryAfterMs: number;
 }
 
 /** How an exchange ended. */
 export type ExchangeEnd = { readonly reply: ExecutorReply } | { readonly failure: EgressError };
 
-/** One request to an executor and its answer, without streams and within bounds. Whoever starts it ends it in time. */
+/** One request to an executor and its response, of bounded size. It has no timeout: the caller must cancel it. */
 export class ExecutorExchange {
   readonly #request: ExecutorRequest;
   readonly #authority: string;
@@ -39,9 +39,9 @@ export class ExecutorExchange {
   readonly #tap: StreamTap | undefined;
 
   /**
-   * @param address.url What receipts call the other side.
-   * @param maxBytes The largest body, or event of a stream.
-   * @param stream Takes the answer if it comes as a stream.
+   * @param address.url The executor's address in receipts.
+   * @param maxBytes The maximum size of the body, or of one event of a stream.
+   * @param stream Receives the response if it is a stream.
    * @param settle Called once, and not after {@link cancel}.
    */
   constructor(
@@ -67,7 +67,7 @@ export class ExecutorExchange {
     pool.dispatch(options, this.#tap ?? this.#reader);
   }
 
-  /** What went over the network so far. */
+  /** The network traffic so far. */
   get traffic(): Traffic {
     const { contact, bytesDown } = this.#reader;
     if (contact === undefined) return { contacted: [], bytesUp: 0, bytesDown };
@@ -75,12 +75,12 @@ export class ExecutorExchange {
     return { contacted: [contact], bytesUp, bytesDown: bytesDown + (this.#tap?.bytesDown ?? 0) };
   }
 
-  /** Ends the exchange: its connection at once, or its request before a byte of it is sent. */
+  /** Aborts the request: closes its connection, or drops the request if it was not sent yet. */
   cancel(): void {
     this.#reader.cancel();
   }
 
-  /** Ends it because of what the other side sent. */
+  /** Fails the exchange because the response is invalid. */
   #break(error: EgressError): void {
     this.cancel();
     this.#end(error);
@@ -109,7 +109,7 @@ export class ExecutorExchange {
   }
 }
 
-/** Leads the body of a stream to its reader, and everything else to the reader of whole bodies. */
+/** Passes the body of a stream to `AnswerStream`, and everything else to `ResponseReader`. */
 class StreamTap implements Dispatcher.DispatchHandler, ConnectionAware {
   isStreaming = false;
   bytesDown = 0;
@@ -164,12 +164,12 @@ class StreamTap implements Dispatcher.DispatchHandler, ConnectionAware {
   }
 }
 
-/** Seconds only: a date (RFC 9110, section 10.2.3) depends on two clocks. */
+/** Parses `retry-after` in seconds. Dates (RFC 9110, section 10.2.3) are ignored: they depend on two clocks. */
 function retryAfter({ "retry-after": value }: ResponseHeaders): number {
   return typeof value === "string" && /^[0-9]{1,9}$/.test(value) ? Number(value) * 1_000 : 0;
 }
 
-/** Bytes of a request: its first line, `host`, its own fields and those of the connection, and its body. */
+/** Bytes of a request: the request line, `host`, its own fields and those of the connection, and the body. */
 function requestSize({ method, path, headers, body = "" }: ExecutorRequest, authority: string): number {
   const fields = headers.reduce((bytes, text) => bytes + text.length + 2, 0);
   return method.length + path.length + authority.length + fields + 70 + Buffer.byteLength(body);

@@ -1,9 +1,9 @@
 import type { ExecutorEndpoint } from "./endpoint.ts";
 
-/** The executors behind one tool. Others may share some of them. */
+/** The executors of one tool. Other tools may share some of them. */
 export class ExecutorFleet {
   readonly #endpoints: readonly ExecutorEndpoint[];
-  /** Among equals it goes round. */
+  /** Equally suitable executors take turns. */
   #turn = 0;
 
   /** @param endpoints At least one. */
@@ -12,10 +12,10 @@ export class ExecutorFleet {
   }
 
   /**
-   * The executor for a call: of those that are believed to take calls, and before those that had it already, the
-   * one with the fewest calls.
+   * Chooses the executor for a call. Executors that did not have the call come first, then those that are expected to
+   * accept calls, then those with the fewest calls.
    *
-   * @returns `undefined` when none may be asked now.
+   * @returns `undefined` if all circuit breakers are open.
    */
   choose(tried: ReadonlySet<ExecutorEndpoint>): ExecutorEndpoint | undefined {
     const [only] = this.#endpoints;
@@ -32,18 +32,18 @@ export class ExecutorFleet {
     return idlest[this.#turn++ % idlest.length];
   }
 
-  /** Whether one that did not have the call is believed to take it. */
+  /** Whether an executor that did not have the call is expected to accept it. */
   hasOther(tried: ReadonlySet<ExecutorEndpoint>): boolean {
     const now = performance.now();
     return this.#endpoints.some((endpoint) => !tried.has(endpoint) && endpoint.isAvailable(now));
   }
 
-  /** Waits until it is known again which executors work, where none did. */
+  /** Waits for a health check of all executors, after none was working. */
   async revive(): Promise<void> {
     await Promise.all(this.#endpoints.map((endpoint) => endpoint.check()));
   }
 
-  /** What went wrong last with one of them. */
+  /** The most recent fault of one of them, for the model. */
   get lastFault(): string {
     const faults = this.#endpoints.flatMap(({ lastFault }) => lastFault ?? []);
     return faults.at(-1) ?? "The tool's executor does not answer";

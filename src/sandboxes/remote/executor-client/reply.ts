@@ -10,16 +10,16 @@ import { foreignAnswerText } from "../executor-failure.ts";
 import type { ExecutorReply } from "./exchange.ts";
 import { failed, NOTHING_USED, refused, type Verdict } from "./verdict.ts";
 
-/** What an executor was asked for: its answer must be about that, and within it. */
+/** A call as it was sent to an executor. The response must be about this call, and within its limits. */
 export interface AskedCall extends WrittenCall {
   readonly limits: ResourceLimits;
 }
 
 /**
- * Reads an executor's answer, which nobody trusts: its shape, what it is about, and that it says of every limit
- * that it held.
+ * Reads an executor's response, which is not trusted: checks its shape, that it is about the call, and that the
+ * receipt reports every limit as enforced.
  *
- * @param streamedBytes The output that came before.
+ * @param streamedBytes Bytes of output that were streamed before.
  */
 export function readReply(reply: ExecutorReply, asked: AskedCall, streamedBytes: number): Verdict {
   try {
@@ -50,7 +50,7 @@ function readRefusal({ status, text, retryAfterMs }: ExecutorReply): Verdict {
   return { outcome, isFault: false, ...(retry && { retryAfterMs }) };
 }
 
-/** Shorter words for what happens every day. */
+/** Short texts for refusals that are part of normal operation. */
 const REFUSALS: { readonly [Code in ProblemCode]?: string } = {
   overloaded: "The tool's executor has too many calls: try again later",
   draining: "The tool's executor is about to end: try again later",
@@ -68,13 +68,13 @@ function readAnswer(result: RemoteResult, asked: AskedCall, streamedBytes: numbe
   return { outcome: { ...outcome, enforced, used }, isFault: false };
 }
 
-/** The output as the tool returned it: the executor's engine has taken metadata and success out. */
+/** Restores the output as the tool returned it: the executor's engine moved `success` and `metadata` out of it. */
 function wholeOutput({ output, success, metadata }: RemoteResult): JsonValue {
   if (!isJsonObject(output) || (success && metadata === undefined)) return output;
   return { ...output, ...(!success && { success }), ...(metadata !== undefined && { metadata }) };
 }
 
-/** A limit that was asked for, and that the executor does not say it held. */
+/** Returns the first limit of the call that the executor does not report as enforced. */
 function firstLooseLimit(enforced: ResourceLimits, asked: ResourceLimits): LimitName | undefined {
   for (const name in asked) {
     const limit = name as LimitName;
@@ -86,7 +86,7 @@ function firstLooseLimit(enforced: ResourceLimits, asked: ResourceLimits): Limit
 
 function readRemoteOutcome(result: RemoteResult, asked: AskedCall, streamedBytes: number): SandboxOutcome {
   const { error, output } = result;
-  // A failure that the tool returned with content goes the way of every output: the engine tells it again.
+  // A failure that the tool returned as content is passed on as an output: the engine here recognises it again.
   const isReturned =
     error?.code === "execution_error" && isJsonObject(output) && Array.isArray(output["content"]);
   if (error !== undefined && !isReturned) return readFailure(error);
@@ -95,7 +95,7 @@ function readRemoteOutcome(result: RemoteResult, asked: AskedCall, streamedBytes
   const whole = wholeOutput(result);
   const text = JSON.stringify(whole);
   if (whole === output) {
-    // It was checked and frozen with the execution.
+    // `readResultOf` checked and froze it already.
     const outputBytes = Buffer.byteLength(text) + streamedBytes;
     const used = { wallTimeMs: 0, outputBytes };
     if (outputBytes <= maxBytes) return { status: "completed", output, effect, used };
@@ -114,7 +114,7 @@ function readFailure({ code, message, effect, limit }: RemoteError): SandboxOutc
       return limit === undefined
         ? { status: "failed", message, ...common }
         : { status: code, limit, ...common };
-    // Which tools an executor has is none of the model's business.
+    // Not for the model: the message lists the executor's tools.
     case "not_found":
       return { status: "unavailable", ...common, detail: message };
     case "validation_error":
@@ -131,7 +131,7 @@ function readFailure({ code, message, effect, limit }: RemoteError): SandboxOutc
 
 const FIGURES = ["memoryBytes", "logLines", "nestedCalls"] as const satisfies readonly (keyof ResourceUse)[];
 
-/** What of an executor's figures can be told on: how long it took and what went over the network is known here. */
+/** Selects the executor's figures that go into the receipt. Duration and network traffic are measured here instead. */
 function figuresOf(used: RemoteResult["receipt"]["used"]): Partial<Record<(typeof FIGURES)[number], number>> {
   const figures: Partial<Record<(typeof FIGURES)[number], number>> = {};
   for (const name of FIGURES) {

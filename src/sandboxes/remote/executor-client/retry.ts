@@ -1,15 +1,15 @@
 import { DelegateBackoff, handleWhenResult, type RetryPolicy, retry } from "cockatiel";
 import type { Verdict } from "./verdict.ts";
 
-/** How often a call may be asked for again where nothing happened. */
+/** How often a call that cannot have run is retried, at most. */
 const MAX_RETRIES = 5;
-/** The wait before the first time, in ms; it doubles. */
+/** The delay before the first retry, in ms; it doubles with each one. */
 const FIRST_WAIT_MS = 50;
 
-/** What one request came to, and after how many ms the call is asked for again. */
+/** The result of one request, and after how many ms the call is retried; `undefined` if it is not. */
 export type Attempt = Verdict & { readonly againInMs?: number };
 
-/** Asks again as long as an attempt says so. The clock keeps the process alive meanwhile. */
+/** Retries as long as `againInMs` is set. Its timers are unreferenced: the calls' clock keeps the process alive. */
 export const RETRIES: RetryPolicy = retry(
   handleWhenResult((attempt) => (attempt as Attempt).againInMs !== undefined),
   {
@@ -20,7 +20,7 @@ export const RETRIES: RetryPolicy = retry(
   },
 ).dangerouslyUnref();
 
-/** How long to wait after so many attempts, in ms: nobody else's calls come at the same time. */
+/** The delay after a number of attempts, in ms: exponential backoff with jitter. */
 export function waitMs(attempts: number): number {
   return FIRST_WAIT_MS * 2 ** (attempts - 1) * (0.75 + Math.random() / 2);
 }

@@ -5,17 +5,17 @@ import type { LogLevel } from "../../../tool/log-level.ts";
 import type { TaskObserver } from "../../contract/sandbox.ts";
 import { DEFAULT_LOG_BUDGET } from "../../threads/thread-log.ts";
 
-/** What a stream may tell before its last event. */
+/** How much a stream may contain before its last event. */
 export interface StreamBudget {
-  /** Bytes of output. More of it ends the stream. */
+  /** Bytes of output. A stream that exceeds them fails. */
   readonly outputBytes: number;
-  /** Lines of log; what comes after is left out. */
+  /** Log lines; later ones are dropped. */
   readonly logLines: number;
 }
 
-/** Reads an executor's stream as it comes: chunks and log lines go on at once, the last event is kept. */
+/** Reads an executor's stream as it arrives: passes on output and log lines at once, and keeps the last event. */
 export class AnswerStream {
-  /** The execution, or the problem that came instead. */
+  /** The event with the execution, or with a problem instead. */
   last: StreamEvent | undefined;
   readonly #observer: TaskObserver;
   readonly #reader: StreamReader;
@@ -39,9 +39,9 @@ export class AnswerStream {
   }
 
   /**
-   * Takes a piece of the stream.
+   * Reads the next chunk of the stream.
    *
-   * @throws {EgressError} `body_too_large` when it tells more than it may; other errors when it is no such stream.
+   * @throws {EgressError} `body_too_large` if there is too much output; other errors if the stream is invalid.
    */
   push(piece: Uint8Array): void {
     for (const event of this.#reader.push(this.#decoder.decode(piece, { stream: true }))) this.#take(event);
@@ -52,7 +52,7 @@ export class AnswerStream {
     if (event === "output") this.#output(readShaped<{ chunk: string }>("Output", data).chunk);
     else if (event === "log") this.#log(readShaped<{ level: LogLevel; message: string }>("Log", data));
     else if (event === "execution" || event === "problem") this.last = { event, data };
-    // Others are of a later version of the protocol.
+    // Other events belong to a later version of the protocol.
   }
 
   #output(chunk: string): void {

@@ -2,17 +2,17 @@ import type { EgressError } from "../../../egress/egress-error.ts";
 import type { RefusalReason, ResourceUse, SandboxOutcome } from "../../contract/sandbox.ts";
 import { noReplyText } from "../executor-failure.ts";
 
-/** What one request came to. */
+/** The result of one request to an executor. */
 export interface Verdict {
-  /** Its `used` has what the executor measured. */
+  /** Its `used` contains what the executor measured. */
   readonly outcome: SandboxOutcome;
-  /** Whether the executor is to blame, rather than the call. */
+  /** Whether the executor is at fault, rather than the call. */
   readonly isFault: boolean;
-  /** For how long the executor takes no calls, in ms; set where nothing happened and the call may be asked again. */
+  /** Milliseconds for which the executor takes no calls. Set if the call did not start and can be retried. */
   readonly retryAfterMs?: number;
 }
 
-/** What it means that there is no answer: only if no byte was sent, nothing can have happened. */
+/** The result of a request without a reply: the call cannot have started only if no byte was sent. */
 export function readNoReply(failure: EgressError): Verdict {
   const message = noReplyText(failure);
   const { code, sent, message: detail } = failure;
@@ -27,10 +27,10 @@ export function readNoReply(failure: EgressError): Verdict {
   return { outcome, isFault: true };
 }
 
-/** What is used where nothing was measured. */
+/** The use of a call of which nothing was measured. */
 export const NOTHING_USED: ResourceUse = Object.freeze({ wallTimeMs: 0 });
 
-/** A failure of the executor, after which nobody knows whether the call ran. */
+/** The result of a call that failed at the executor: whether it ran is unknown. */
 export function failed(message: string, isFault: boolean, detail?: string): Verdict {
   const more = detail === undefined ? {} : { detail };
   return { outcome: { status: "failed", effect: "unknown", used: NOTHING_USED, message, ...more }, isFault };

@@ -20,7 +20,7 @@ const secrets = async (name: string): Promise<string | undefined> =>
 const resolve = async (): Promise<readonly string[]> => ["127.0.0.1"];
 const sandboxes = await openSandboxes({ secrets, egress: { resolve } });
 
-/** What the server saw of the last request. */
+/** The last request that the server received. */
 interface Seen {
   readonly method: string | undefined;
   readonly url: string | undefined;
@@ -234,7 +234,7 @@ describe("a secret", () => {
     for (const status of [200, 500, 404]) {
       const reply: RequestListener = (_request, response) => {
         const echoed = { sent: seen?.headers.authorization, [`key ${SECRET}`]: [SECRET] };
-        // Escaped as other encoders do it.
+        // With escapes that other encoders use.
         const text = JSON.stringify(echoed).replaceAll("/", "\\/");
         response.writeHead(status).end(status === 404 ? `no JSON: ${text}` : text);
       };

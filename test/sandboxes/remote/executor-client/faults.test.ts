@@ -15,7 +15,7 @@ afterAll(async () => {
   await peer.stop();
 });
 
-/** One call, answered so. Each has an executor of its own, as far as the client knows. */
+/** Makes one call with this response. For the client, each call has another executor. */
 let count = 0;
 async function call(
   answer: (socket: Socket, request: SeenRequest) => void,

@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** An executor in a process of its own. */
+/** An executor in a separate process. */
 async function startProcess(listen?: string): Promise<{ child: ChildProcess; url: string }> {
   const main = new URL("../../../fixtures/executor/main.ts", import.meta.url);
   const child = fork(main, listen === undefined ? [] : [listen], { execArgv: [] });
@@ -56,7 +56,7 @@ describe("executors in processes of their own", () => {
     const lines = linesOf(file);
     expect(new Set(lines).size).toBe(lines.length);
     executions.forEach((execution, n) => {
-      // Of those that the killed one had, nobody knows; each other one ran, wherever.
+      // Calls of the killed executor may have run; every other one ran on one of the executors.
       if (execution.success) expect(lines).toContain(String(n));
       else expect(execution.error).toMatchObject({ code: "execution_error", effect: "unknown" });
     });
@@ -70,7 +70,7 @@ describe("executors in processes of their own", () => {
     const running = Array.from({ length: 20 }, (_, n) =>
       callOn(url, "append", sandboxes, { input: { file, line: String(n), ms: 300 } }),
     );
-    // It has them all.
+    // The executor has all calls.
     while (linesOf(file).length < 20) await sleep(10);
     const exit = once(child, "exit");
     child.kill("SIGTERM");
@@ -91,7 +91,7 @@ describe("executors in processes of their own", () => {
     const hanging = await Promise.all(Array.from({ length: 5 }, () => echo(100)));
     for (const { error } of hanging) expect(error).toMatchObject({ code: "timeout", effect: "unknown" });
     const { error, receipt } = await echo(100);
-    // Whether it is told at once or a health check is waited for: nothing is sent.
+    // Nothing is sent, whether the call fails at once or after a health check.
     expect(error?.effect).toBe("none");
     expect(receipt.used.attempts).toBe(0);
     child.kill("SIGCONT");
@@ -104,7 +104,7 @@ function linesOf(file: string): readonly string[] {
   return existsSync(file) ? readFileSync(file, "utf8").split("\n").slice(0, -1) : [];
 }
 
-/** Tries until it works; a test that waits in vain ends at its time-out. */
+/** Retries until it succeeds, or the test times out. */
 async function untilSuccess(attempt: () => Promise<ToolExecution>): Promise<ToolExecution> {
   for (;;) {
     const execution = await attempt();

@@ -10,7 +10,7 @@ import { allow } from "../../../../src/policy/policy.ts";
 import type { Sandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import type { ExecutorImplementation } from "../../../../src/tool/executor-address.ts";
 
-/** What one call may differ in. */
+/** Options of one call. */
 export interface RemoteCall {
   readonly id?: string;
   readonly input?: JsonObject;
@@ -41,17 +41,17 @@ export async function callOn(
   return execution;
 }
 
-/** A request as a peer saw it. */
+/** A request that a peer received. */
 export interface SeenRequest {
   readonly head: string;
   readonly body: string;
-  /** Of a dispatch: the call's id, name and arguments. */
+  /** For a dispatch: the call's id, name and arguments. */
   readonly call: { readonly id: string; readonly name: string; readonly arguments: JsonObject };
 }
 
-/** A peer that answers byte by byte what a test wants, be it HTTP or not. */
+/** A peer that responds with any bytes, valid HTTP or not. */
 export class RawPeer {
-  /** Every dispatch that arrived whole. */
+  /** Every complete dispatch. */
   readonly seen: SeenRequest[] = [];
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -76,13 +76,13 @@ export class RawPeer {
     });
   }
 
-  /** Starts it; its URL. */
+  /** Starts it, and returns its URL. */
   async start(): Promise<string> {
     await new Promise<void>((listening) => this.#server.listen(0, "127.0.0.1", listening));
     return `http://127.0.0.1:${(this.#server.address() as { readonly port: number }).port}`;
   }
 
-  /** What it does with the requests that come from now on. */
+  /** Sets how it responds to later requests. */
   answer(answer: (socket: Socket, request: SeenRequest) => void): void {
     this.seen.length = 0;
     this.#answer = answer;
@@ -94,7 +94,7 @@ export class RawPeer {
   }
 }
 
-/** A response with a body, as HTTP/1.1 has it. */
+/** Writes a response with a body in HTTP/1.1. */
 export function response(status: number, body: string, headers: Record<string, string> = {}): string {
   const all = {
     "content-type": "application/json",
@@ -105,7 +105,7 @@ export function response(status: number, body: string, headers: Record<string, s
   return `HTTP/1.1 ${status} X\r\n${lines.join("")}\r\n${body}`;
 }
 
-/** The execution of a call, as an honest executor tells it, and what is changed in it. */
+/** Writes the execution of a call as an honest executor would, with some members changed. */
 export function execution({ call }: SeenRequest, change: object = {}): string {
   return JSON.stringify({
     callId: call.id,
