@@ -5,33 +5,33 @@ import { type AssistantMessage, buildToolResultMessages, type ToolMessage } from
 import { Pipeline } from "./pipeline.ts";
 
 /**
- * Dispatches tool calls. It keeps nothing between calls: everything comes with the context, so that one
- * engine serves any number of conversations at once.
+ * Dispatches tool calls. It keeps no state between calls, since everything comes with the context: one engine can
+ * serve any number of conversations at once.
  */
 export class ToolDispatchEngine {
   /**
-   * Takes one call through hook gate, lookup, parsing, policy and sandbox.
+   * Takes one call through hooks, lookup, parsing, policy and sandbox.
    *
-   * @returns what became of it, or `null` when `hooks.onToolCall` aborted it. It never rejects, whatever the
-   *   call, the tool, a hook, a listener or the policy does: a failure is an execution with an `error`.
+   * @returns The result of the call, or `null` if `hooks.onToolCall` aborted it. Never rejects: an invalid call, and
+   *   any error of the tool, a hook, a listener or the policy, gives an execution with an `error`.
    */
   dispatch(call: ToolCall, ctx: DispatchContext): Promise<ToolExecution | null> {
     return new Pipeline(call, ctx).run();
   }
 
   /**
-   * Dispatches calls one after the other; the results are one to one and in order.
+   * Dispatches calls one after the other. Returns one result for each call, in the same order.
    *
-   * @throws {TypeError} when `calls` is no list; whatever is in the list has its result.
+   * @throws {TypeError} if `calls` is not iterable. Invalid calls in it have a result like any other call.
    */
   async dispatchAll(calls: readonly ToolCall[], ctx: DispatchContext): Promise<(ToolExecution | null)[]> {
     const executions: (ToolExecution | null)[] = [];
-    // A copy: a call that adds to the list is not followed.
+    // A copy: calls that are added to the list meanwhile are not dispatched.
     for (const call of [...calls]) executions.push(await this.dispatch(call, ctx));
     return executions;
   }
 
-  /** The pair of messages that continues the conversation: see {@link buildToolResultMessages}. */
+  /** Builds the two messages that continue the conversation: see {@link buildToolResultMessages}. */
   buildToolResultMessages(
     calls: readonly ToolCall[],
     executions: readonly (ToolExecution | null)[],

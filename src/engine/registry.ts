@@ -36,7 +36,7 @@ export class ToolRegistrationError extends Error {
   }
 }
 
-/** What a model is told of a tool. */
+/** A tool as it is described to a model. */
 export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
@@ -49,28 +49,27 @@ export interface RegisteredTool {
   readonly schema: CompiledSchema;
   readonly rules: Required<ArgumentRules>;
   readonly subject: PolicySubject;
-  /** What was found for its last call. */
+  /** The placement of the tool's last call, which the next one reuses if it fits. */
   readonly last: { placement?: Placement };
 }
 
 /** What holds for every tool of a registry, unless the tool says otherwise. */
 export interface ToolRegistryOptions extends ArgumentRules {
   /**
-   * Schemas by URI that the tools' schemas may refer to; they are trusted. Nothing is ever fetched. Default:
-   * none.
+   * Trusted schemas, by URI, that the tools' schemas may refer to. Nothing is ever fetched. Default: none.
    */
   readonly schemas?: Readonly<Record<string, JsonObject>>;
 }
 
 /**
- * The tools that a dispatch can find, by name. Registering and unregistering is safe at any time: a dispatch
- * looks its tool up once.
+ * The tools that a dispatch can find, by name. Tools can be registered and unregistered at any time: a dispatch looks
+ * its tool up only once.
  */
 export class ToolRegistry {
   readonly #tools = new Map<string, RegisteredTool>();
   readonly #options: ToolRegistryOptions;
 
-  /** @throws {TypeError} when an option is none. */
+  /** @throws {TypeError} if an option is invalid. */
   constructor(options: ToolRegistryOptions = {}) {
     const [problem] = argumentRuleProblems(options);
     if (problem !== undefined) throw new TypeError(problem);
@@ -78,11 +77,11 @@ export class ToolRegistry {
   }
 
   /**
-   * Adds a tool; returns the registry, so that calls chain.
+   * Adds a tool. Returns the registry, so calls can be chained.
    *
-   * @param options.replace Whether to take the place of a tool of the same name. Default: `false`.
-   * @throws {ToolRegistrationError} with every reason: an unfit name or one that is taken, a schema that does
-   *   not compile, no implementation.
+   * @param options.replace Whether to replace a tool with the same name. Default: `false`.
+   * @throws {ToolRegistrationError} with every reason, such as an invalid name, a name that is taken, a schema that
+   *   does not compile, or no implementation.
    */
   register(tool: Tool, options: { readonly replace?: boolean } = {}): this {
     const reasons = [...toolProblems(tool)];
@@ -92,7 +91,7 @@ export class ToolRegistry {
     let schema: CompiledSchema | undefined;
     if (isJsonObject(tool?.inputSchema)) {
       try {
-        // A copy: what was compiled is what models and policies are told of.
+        // A copy, so models and policies get the schema that was compiled.
         inputSchema = copyJson(tool.inputSchema, SCHEMA_BOUNDS) as JsonObject;
         schema = compileSchema(inputSchema, this.#options.schemas);
       } catch (error) {
@@ -110,7 +109,7 @@ export class ToolRegistry {
     return this;
   }
 
-  /** The tool's own rules, the registry's, or the default. */
+  /** The tool's own rules, else the registry's, else the defaults. */
   #rulesOf({ nullForOptional, coerce }: ArgumentRules): Required<ArgumentRules> {
     return Object.freeze({
       nullForOptional:
@@ -119,7 +118,7 @@ export class ToolRegistry {
     });
   }
 
-  /** Removes a tool; tells whether it was there. Calls that already found it go on. */
+  /** Removes a tool and returns whether it was registered. Calls that already found it continue. */
   unregister(name: string): boolean {
     return this.#tools.delete(name);
   }
@@ -145,7 +144,7 @@ export class ToolRegistry {
     return Array.from(this.#tools.values(), ({ tool }) => tool);
   }
 
-  /** What policies know of the tools, in order of registration: what a policy file is held against. */
+  /** The tools as policies see them, in order of registration. Policy files are checked against them. */
   get subjects(): readonly PolicySubject[] {
     return Array.from(this.#tools.values(), ({ subject }) => subject);
   }
@@ -159,9 +158,9 @@ export class ToolRegistry {
   }
 
   /**
-   * A registry of its own with only these tools.
+   * Creates an independent registry, with the same options and only these tools.
    *
-   * @throws {ToolNotFoundError} when one of them is not registered.
+   * @throws {ToolNotFoundError} if one of them is not registered.
    */
   subset(...names: readonly string[]): ToolRegistry {
     const subset = new ToolRegistry(this.#options);
@@ -173,12 +172,12 @@ export class ToolRegistry {
     return subset;
   }
 
-  /** What a model is told of the tools: plain objects, in order of registration. */
+  /** Descriptions of the tools for a model: plain objects, in order of registration. */
   definitions(): ToolDefinition[] {
     return this.tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   }
 
-  /** What the engine needs of a tool. @internal */
+  /** Returns the tool with this name and everything that the engine needs. @internal */
   find(name: string): RegisteredTool | undefined {
     return this.#tools.get(name);
   }

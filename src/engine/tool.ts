@@ -7,15 +7,14 @@ import { SIDE_EFFECTS, type SideEffects } from "../tool/side-effects.ts";
 /** What a model is told of a tool, and where it can run: at least one implementation. */
 export interface Tool<Input = never> extends ToolImplementations<Input>, ArgumentRules {
   /**
-   * 1 to 128 printable characters without white space. What a provider does not take goes under an alias
-   * there.
+   * 1 to 128 printable characters without white space. A provider that does not accept the name gets an alias.
    */
   readonly name: string;
-  /** What the tool does, in words for the model. */
+  /** What the tool does, for the model. */
   readonly description: string;
   /**
-   * JSON Schema (draft 2020-12, or 7 if `$schema` says so) of the arguments. `normalizeSchema` makes one of the
-   * dialects that catalogues are written in.
+   * JSON Schema of the arguments: draft 2020-12, or draft 7 if `$schema` names it. `normalizeSchema` converts
+   * schemas of other dialects.
    */
   readonly inputSchema: JsonObject;
   /** What the tool does at worst. Default: `"destructive"`, so that a policy never assumes less. */

@@ -9,7 +9,7 @@ import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { HostFunction } from "../../src/tool/host-implementation.ts";
 
-/** A host tool named `tool` that takes any object. */
+/** Creates a host tool named `tool` that accepts any object. */
 export function hostTool(host: HostFunction<JsonObject>, more: Partial<Tool> = {}): Tool {
   return defineTool({
     name: "tool",
@@ -20,7 +20,7 @@ export function hostTool(host: HostFunction<JsonObject>, more: Partial<Tool> = {
   } as Tool);
 }
 
-/** A context for these tools, in which everything runs on the host. */
+/** Creates a context with these tools, whose policy runs every call on the host. */
 export async function contextFor(
   tools: readonly Tool[],
   more: Partial<DispatchContext> = {},
@@ -36,7 +36,7 @@ export async function contextFor(
   };
 }
 
-/** Dispatches one call of `tool`, which nobody aborts. */
+/** Dispatches one call of `tool`, which no hook may abort. */
 export async function dispatchTool(ctx: DispatchContext, input: unknown = {}): Promise<ToolExecution> {
   const call = { id: "call", name: "tool", arguments: input as JsonObject };
   const execution = await new ToolDispatchEngine().dispatch(call, ctx);
@@ -44,7 +44,7 @@ export async function dispatchTool(ctx: DispatchContext, input: unknown = {}): P
   return execution;
 }
 
-/** An event stream, and the events that it saw. */
+/** Creates an event stream and a list of the events that it emits. */
 export function recordEvents(): { events: EventStream; seen: DispatchEvent[] } {
   const events = new EventStream();
   const seen: DispatchEvent[] = [];

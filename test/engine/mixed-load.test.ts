@@ -35,7 +35,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => void server.close());
 
-/** The sockets that this process holds, and, where the system tells, how many threads it has. */
+/** The number of open sockets of this process, and of its threads if the system reports it. */
 function held(): { sockets: number; threads: number | undefined } {
   const sockets = process.getActiveResourcesInfo().filter((kind) => kind === "TCPSocketWrap").length;
   const threads = existsSync("/proc/self/task") ? readdirSync("/proc/self/task").length : undefined;
@@ -96,6 +96,6 @@ test("1,000 mixed calls at once get one result each, and leave nothing behind", 
   const rssBefore = process.memoryUsage().rss;
   await round(1_000);
   await expect.poll(held, { timeout: 5_000 }).toEqual(idle);
-  // Threads and their heaps are gone: what is left is noise of the allocator, not 1,000 calls.
+  // Threads and their heaps are gone; the rest is noise of the allocator.
   expect((process.memoryUsage().rss - rssBefore) / 2 ** 20).toBeLessThan(128);
 }, 120_000);

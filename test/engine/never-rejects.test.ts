@@ -8,7 +8,7 @@ import { contextFor, hostTool, recordEvents } from "./helpers.ts";
 
 const engine = new ToolDispatchEngine();
 
-/** Values that run code of their own, and throw, wherever they are touched: even `instanceof` runs a trap. */
+/** Throws whenever it is accessed: even `instanceof` runs a trap. */
 const hostile: unknown = new Proxy(() => {}, {
   get: throwHostile,
   has: throwHostile,
@@ -20,7 +20,7 @@ function throwHostile(): never {
   throw hostile;
 }
 
-/** A true promise whose own `then` is not a promise's. */
+/** A native promise with another `then`. */
 const oddPromise = (then: unknown): unknown => Object.assign(Promise.resolve(1), { then });
 
 const HOSTILE_ANSWERS: readonly (() => unknown)[] = [
@@ -41,7 +41,7 @@ const HOSTILE_ANSWERS: readonly (() => unknown)[] = [
   () => ({ decision: "allow", grant: { sandbox: "host", limits: hostile } }),
 ];
 
-/** What somebody's code may do instead of its work: answer anything, throw anything, now or later, or never. */
+/** Foreign code that misbehaves: it returns or throws anything, at once or later, or never settles. */
 const misbehaviour = (answers: fc.Arbitrary<unknown>): fc.Arbitrary<() => unknown> =>
   fc.oneof(
     answers.map((answer) => () => answer),

@@ -2,22 +2,22 @@ import { copyJson } from "../../json/copy.ts";
 import { parseJson } from "../../json/parse.ts";
 import { isJsonObject, type JsonValue, JsonValueError } from "../../json/value.ts";
 
-/** A call as a model makes it. */
+/** A tool call, as a model makes it. */
 export interface ToolCall {
-  /** The provider's id of the call; the result carries it back. */
+  /** The provider's id of the call, which its result repeats. */
   readonly id: string;
   readonly name: string;
-  /** JSON text, or the value itself. */
+  /** The arguments, as JSON text or as a JSON value. */
   readonly arguments: JsonValue;
 }
 
-/** A call as it arrived: read once, so that it cannot change under the pipeline. */
+/** A call as it arrived. It is a copy, so the embedder cannot change it while it is dispatched. */
 export interface ReceivedCall extends ToolCall {
-  /** What makes the call unfit to go on, as a text for the model. */
+  /** Why the call is malformed, as a text for the model; `undefined` if it is well-formed. */
   readonly problem: string | undefined;
 }
 
-/** Reads a call from whatever it is given; never throws. */
+/** Reads a call from an unchecked value. Never throws. */
 export function receiveCall(candidate: unknown): ReceivedCall {
   let id = "";
   let name = "";
@@ -34,7 +34,7 @@ export function receiveCall(candidate: unknown): ReceivedCall {
     else problem = "Invalid tool call: the id must be a string";
     if (typeof givenName === "string") name = givenName;
     else problem = "Invalid tool call: the name must be a string";
-    // A text is looked at when it is parsed, with positions; whatever else it is, this is its only copy.
+    // Text is checked when it is parsed, which gives positions; any other value is checked as it is copied here.
     args = typeof given === "string" ? given : copyJson(given);
   } catch (error) {
     const reason = error instanceof JsonValueError ? error.message : "it cannot be read";
@@ -43,10 +43,10 @@ export function receiveCall(candidate: unknown): ReceivedCall {
   return { id, name, arguments: args, problem };
 }
 
-/** Arguments ready to be validated, or the text that tells the model why they are not. */
+/** Arguments to validate, or a text that tells the model why they cannot be parsed. */
 export type ParsedArguments = { readonly value: JsonValue } | { readonly problem: string };
 
-/** Parses arguments that came as text; takes others as they are. The value is deeply frozen. */
+/** Parses arguments that are text, and returns others unchanged. The value is deeply frozen. */
 export function parseArguments(args: JsonValue): ParsedArguments {
   if (typeof args !== "string") return { value: args };
   const parsed = parseJson(args);
@@ -56,7 +56,7 @@ export function parseArguments(args: JsonValue): ParsedArguments {
   return { problem: `${what}: ${reason} at position ${position}` };
 }
 
-/** What to add to a refusal of arguments that were encoded twice; `undefined` for all others. */
+/** Returns a hint for the model if arguments were encoded as JSON twice, and otherwise `undefined`. */
 export function doubleEncodingHint(value: JsonValue): string | undefined {
   if (typeof value !== "string" || !/^\s*[{[]/.test(value)) return undefined;
   return "the arguments are a string that holds JSON: send the object itself";

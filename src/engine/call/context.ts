@@ -10,15 +10,15 @@ export interface DispatchContext {
   readonly registry: ToolRegistry;
   readonly policy: RuntimePolicy;
   readonly sandboxes: SandboxRouter;
-  /** The conversation's name: policies, events and sandboxes see it. */
+  /** Identifies the conversation to hooks, policies, sandboxes and listeners. */
   readonly sessionId: string;
   readonly hooks?: AgentHooks;
   readonly events?: EventStream;
-  /** Cancels the calls that are under way and those that come. */
+  /** Cancels the running calls and all later ones. */
   readonly signal?: AbortSignal;
-  /** How long each hook, and the policy, may take to decide, in ms. Default: 5,000. */
+  /** Milliseconds that each hook and the policy may take to decide. Default: 5,000. */
   readonly decisionTimeoutMs?: number;
-  /** The most that a call may have, beside what the policy grants. Default: the policy alone decides. */
+  /** Limits and capabilities that no call may exceed, whatever the policy grants. Default: no bound. */
   readonly upperBound?: UpperBound;
   /** Handed to host functions untouched; nothing here looks at it. */
   readonly embedder?: unknown;

@@ -7,7 +7,7 @@ import {
 import type { CallEffect } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 
-/** The closed set of codes that a failed call can carry. */
+/** The closed set of codes of failed calls. */
 export type ErrorCode =
   | "not_found"
   | "validation_error"
@@ -21,7 +21,7 @@ export type ErrorCode =
   | "limit_exceeded"
   | "limit_unenforceable";
 
-// A record, so that the compiler holds the list and the type together.
+// A record, so the compiler reports a code that is missing from the list.
 const CODES: Record<ErrorCode, true> = {
   not_found: true,
   validation_error: true,
@@ -39,16 +39,16 @@ const CODES: Record<ErrorCode, true> = {
 /** Every {@link ErrorCode}. */
 export const ERROR_CODES: readonly ErrorCode[] = Object.freeze(Object.keys(CODES) as ErrorCode[]);
 
-/** Why a call failed: a code for programs, a text for the model, and what the failure left behind. */
+/** Why a call failed: a code for programs, a text for the model, and the effect that the call may have had. */
 export interface ToolError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly effect: CallEffect;
-  /** With `limit_exceeded`: which one. */
+  /** The limit that was exceeded, with `limit_exceeded`. */
   readonly limit?: LimitName;
 }
 
-/** A failure inside the pipeline: what the model reads, and the `detail` that only the operator sees. */
+/** A failure inside the pipeline: an error for the model, and a `detail` that only the operator sees. */
 export interface DispatchFailure extends ToolError {
   readonly detail?: string;
 }
@@ -59,20 +59,20 @@ const MAX_MESSAGE_LENGTH = 4_096;
 const MAX_VALIDATION_ERRORS = 10;
 const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** A name as a text may repeat it: the model chose it, so it is cut and cleaned. */
+/** Quotes a name, which the model chose: truncated, and without control characters. */
 function quote(name: string): string {
   const clean = name.replace(CONTROL_CHARACTERS, "\ufffd");
   return clean.length <= MAX_NAME_LENGTH ? `'${clean}'` : `'${clean.slice(0, MAX_NAME_LENGTH)}…'`;
 }
 
-/** `Tool 'X' not found. Available: [a, b, c]`; of many tools, the first {@link MAX_NAMES_LISTED}. */
+/** `Tool 'X' not found. Available: [a, b, c]`, with at most {@link MAX_NAMES_LISTED} names. */
 export function notFoundText(name: string, available: readonly string[]): string {
   const listed = available.slice(0, MAX_NAMES_LISTED).join(", ");
   const more = available.length - MAX_NAMES_LISTED;
   return `Tool ${quote(name)} not found. Available: [${listed}${more > 0 ? `, and ${more} more` : ""}]`;
 }
 
-/** `Invalid arguments: /path must be string; …`: every error, at most ten. */
+/** `Invalid arguments: /path must be string; …`, with at most {@link MAX_VALIDATION_ERRORS} errors. */
 export function invalidArgumentsText(errors: readonly string[]): string {
   const listed = errors.slice(0, MAX_VALIDATION_ERRORS).join("; ");
   const more = errors.length - MAX_VALIDATION_ERRORS;
@@ -96,7 +96,7 @@ export function deniedText(tool: string, cause: DenialCause): string {
   return `Permission denied: ${DENIALS[cause](quote(tool))}`;
 }
 
-/** What a tool reads when a hook aborted a call that it made. */
+/** The text for a tool if a hook aborts a call that it makes. */
 export function abortedByHookText(): string {
   return "Permission denied: a hook aborted the call";
 }
@@ -106,20 +106,20 @@ export function timeoutText(wallTimeMs: number): string {
   return `Tool exceeded ${formatDuration(wallTimeMs)} wall time limit`;
 }
 
-/** What the model reads when a call was cancelled. */
+/** The text of a call that was cancelled. */
 export const CANCELLED_TEXT = "Tool call was cancelled";
 
-/** What the model reads when a tool threw nothing readable. */
+/** The text of a call whose tool threw something without a readable message. */
 export const UNKNOWN_FAILURE_TEXT = "Tool failed without a message";
 
-/** A tool's own message, as much of it as a model can use. */
+/** A tool's own message, truncated and without control characters. */
 export function executionErrorText(message: string): string {
   const clean = message.replace(CONTROL_CHARACTERS, "\ufffd").trim();
   if (clean === "") return UNKNOWN_FAILURE_TEXT;
   return clean.length <= MAX_MESSAGE_LENGTH ? clean : `${clean.slice(0, MAX_MESSAGE_LENGTH)}…`;
 }
 
-/** What the model reads when the granted sandbox cannot take the call. */
+/** The text of a call that the granted sandbox cannot run. */
 export function unavailableText(tool: string, sandbox: SandboxMode): string {
   return `Tool ${quote(tool)} cannot run now: its '${sandbox}' sandbox is not available`;
 }
@@ -142,7 +142,7 @@ export function limitExceededText(limit: LimitName, limits: ResourceLimits): str
   return `Tool exceeded ${formatLimit(limit, value)} ${LIMIT_WORDS[limit]} limit`;
 }
 
-/** What the model reads when a limit of the grant cannot be enforced where the call was to run. */
+/** The text of a call whose sandbox cannot enforce a limit of the grant. */
 export function limitUnenforceableText(limit: LimitName, tool: string, sandbox: SandboxMode): string {
   return `Tool ${quote(tool)} was not run: its ${LIMIT_WORDS[limit]} limit cannot be enforced in the '${sandbox}' sandbox`;
 }

@@ -5,9 +5,9 @@ import type { LogLevel } from "../../tool/log-level.ts";
 import type { ToolExecution } from "./execution.ts";
 
 /**
- * What happens to a call, for operators: unlike an execution, `detail` may hold stacks, paths and rule names.
- * Each dispatched call ends in exactly one of `tool.completed`, `tool.failed` and `tool.aborted`; only a call
- * that reached its sandbox has a `tool.started` before it.
+ * Something that happens to a call, for operators: `detail`, which an execution lacks, may hold stacks, paths and rule
+ * names. Every dispatched call ends with exactly one of `tool.completed`, `tool.failed` and `tool.aborted`. A
+ * `tool.started` comes before it if the call reached its sandbox.
  */
 export type DispatchEvent = DispatchEventBase & DispatchEventBody;
 
@@ -19,13 +19,13 @@ interface DispatchEventBase {
   readonly at: number;
 }
 
-/** What is particular to each kind of event. */
+/** The members that depend on the type of the event. */
 export type DispatchEventBody =
   | { readonly type: "tool.aborted" }
   | {
       readonly type: "tool.started";
       readonly grant: ExecutionGrant;
-      /** The validated arguments, and their digest. */
+      /** The validated arguments as canonical text, and its digest. */
       readonly canonical: CanonicalJson;
     }
   | { readonly type: "tool.output"; readonly chunk: string }
@@ -33,20 +33,20 @@ export type DispatchEventBody =
   | { readonly type: "tool.completed"; readonly execution: ToolExecution }
   | { readonly type: "tool.failed"; readonly execution: ToolExecution; readonly detail?: string };
 
-/** Gets each event, frozen. What it throws or rejects with disturbs nobody. */
+/** Receives each event, frozen. Errors that it throws and promises that it rejects are ignored. */
 export type DispatchEventListener = (event: DispatchEvent) => unknown;
 
-/** Where events go. Without a listener none is built. */
+/** Passes events to listeners. Events are created only if there is a listener. */
 export class EventStream {
-  /** Never changed, only replaced: a listener that adds or removes one disturbs no event under way. */
+  /** Replaced, never changed: listeners can be added and removed while an event is emitted. */
   #listeners: readonly DispatchEventListener[] = [];
 
-  /** Whether anybody listens. */
+  /** Whether there is a listener. */
   get listening(): boolean {
     return this.#listeners.length > 0;
   }
 
-  /** Adds a listener for every event; returns what removes it. */
+  /** Adds a listener for every event. Returns a function that removes it. */
   on(listener: DispatchEventListener): () => void {
     if (!this.#listeners.includes(listener)) this.#listeners = [...this.#listeners, listener];
     return () => {
@@ -54,16 +54,16 @@ export class EventStream {
     };
   }
 
-  /** Tells every listener, in the order in which they were added. Never throws. */
+  /** Calls every listener, in the order in which they were added. Never throws. */
   emit(event: DispatchEvent): void {
     Object.freeze(event);
     for (const listener of this.#listeners) {
       try {
         const answer = listener(event);
-        // Its rejection would otherwise end the process.
+        // An unhandled rejection would end the process.
         if (isThenable(answer)) adopt(answer).catch(() => {});
       } catch {
-        // A listener watches; it has no say.
+        // A listener must not affect the call.
       }
     }
   }

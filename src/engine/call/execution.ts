@@ -5,32 +5,32 @@ import type { ResourceUse } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ToolError } from "./errors.ts";
 
-/** Everything about one call that was dispatched. Deeply frozen; survives `JSON.stringify`. */
+/** The result of one dispatched call. Deeply frozen and JSON-serialisable. */
 export interface ToolExecution {
   readonly callId: string;
   readonly toolName: string;
-  /** The validated arguments; as the model sent them where the call did not come so far. */
+  /** The validated arguments; as the model sent them if the call failed before. */
   readonly arguments: JsonValue;
   readonly success: boolean;
   /**
-   * What the tool returned: any JSON value, or `{ content }` with text and image blocks. `null` on a failure,
-   * unless the tool reported it with content.
+   * What the tool returned: any JSON value, or `{ content }` with text and image blocks. `null` on failure, unless
+   * the tool reported the failure with content.
    */
   readonly output: JsonValue;
-  /** Milliseconds from the call's arrival to its result: hooks, policy and waiting for a worker included. */
+  /** Milliseconds from the call's arrival to its result, including hooks, policy and waiting for a worker. */
   readonly durationMs: number;
-  /** The sandbox that was granted; `null` where the call did not come so far. */
+  /** The granted sandbox; `null` if the call failed before. */
   readonly sandbox: SandboxMode | null;
-  /** Why it failed; absent on success. */
+  /** Why the call failed; absent on success. */
   readonly error?: ToolError;
-  /** What the tool said to the embedder alone. */
+  /** What the tool returned for the embedder only; the model never sees it. */
   readonly metadata?: JsonObject;
   readonly receipt: ExecutionReceipt;
 }
 
-/** What was enforced on a call, and what it used. */
+/** What was enforced on a call, what it used, and whether it has certainly ended. */
 export interface ExecutionReceipt {
-  /** The limits that held. Empty where nothing ran. */
+  /** The limits that were enforced. Empty if nothing ran. */
   readonly enforced: ResourceLimits;
   readonly used: ResourceUse;
 }
@@ -42,9 +42,9 @@ export const NOTHING_RAN: ExecutionReceipt = Object.freeze({
 });
 
 /**
- * Seals a call's result: measures its duration, keeps of a failure only what the model may see.
+ * Freezes a call's result, with its metadata and the parts of a failure that the model may see.
  *
- * @param endedAt As `performance.now` tells it. Default: now.
+ * @param execution Taken over and frozen itself if there is nothing to add: a copy would cost more than the check.
  */
 export function sealExecution(
   result: Omit<ToolExecution, "success" | "durationMs" | "error" | "metadata">,

@@ -3,25 +3,25 @@ import type { ExecutionGrant } from "../../policy/policy.ts";
 import type { ToolCall } from "./call.ts";
 
 /**
- * The embedder's say in each call. Hooks can only tighten: they see frozen data, and no answer of theirs
- * grants anything. A hook that throws, answers nonsense, or takes longer than the context's
+ * Callbacks that can deny or abort calls. They can only restrict: they receive frozen data, and nothing that they
+ * return grants anything. A hook that throws, returns an invalid verdict or takes longer than the context's
  * `decisionTimeoutMs` denies the call.
  */
 export interface AgentHooks {
   /**
-   * Asked first, before lookup and parsing. `"abort"` ends the call without a result: nothing ran, and
-   * `dispatch` gives `null`. `{ deny }` fails it with `permission_denied`.
+   * Called first, before lookup and parsing. `"abort"` ends the call without a result: nothing runs, and `dispatch`
+   * returns `null`. `{ deny }` fails the call with `permission_denied`.
    */
   onToolCall?(call: ToolCall): CallVerdict | Promise<CallVerdict>;
-  /** Asked last, after the policy's grant and right before the sandbox. */
+  /** Called last, after the policy's grant and right before the sandbox. */
   onToolStart?(start: ToolStart): StartVerdict | Promise<StartVerdict>;
 }
 
-/** Nothing and `"continue"` let the call go on. A reason is for the operator, never for the model. */
-// biome-ignore lint/suspicious/noConfusingVoidType: a hook that merely watches returns nothing
+/** `undefined` and `"continue"` let the call go on. The reason of a denial is only for the operator. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a hook that only observes returns nothing
 export type StartVerdict = void | undefined | "continue" | { readonly deny: string };
 
-/** A {@link StartVerdict}, or the end of the call without a result. */
+/** A {@link StartVerdict}, or `"abort"` to end the call without a result. */
 export type CallVerdict = StartVerdict | "abort";
 
 /** A call that is about to run. Frozen. */

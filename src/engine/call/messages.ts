@@ -2,19 +2,19 @@ import { type ContentBlock, contentText, isContentOutput } from "../../tool/cont
 import type { ToolCall } from "./call.ts";
 import type { ToolExecution } from "./execution.ts";
 
-/** The assistant's half of the pair: the calls that have a result. */
+/** The assistant's message: the calls that have a result. */
 export interface AssistantMessage {
   readonly role: "assistant";
   readonly toolCalls: readonly ToolCall[];
 }
 
-/** The tools' half of the pair: one result for each call, in the same order. */
+/** The message with the results: one for each call, in the same order. */
 export interface ToolMessage {
   readonly role: "tool";
   readonly results: readonly ToolResult[];
 }
 
-/** What the model reads of one call. */
+/** The result of one call, as the model reads it. */
 export interface ToolResult {
   readonly callId: string;
   readonly toolName: string;
@@ -23,10 +23,10 @@ export interface ToolResult {
 }
 
 /**
- * Builds the two messages that continue a conversation. A call that a hook aborted (`null`) has no result and
- * is left out of both, so that each call in the pair has exactly one.
+ * Builds the two messages that continue a conversation. A call that a hook aborted (`null`) has no result and is left
+ * out of both messages: providers require exactly one result for each call.
  *
- * @throws {TypeError} when calls and executions do not belong together, one to one and in order.
+ * @throws {TypeError} unless `executions` has the results of `calls`, one for each and in the same order.
  */
 export function buildToolResultMessages(
   calls: readonly ToolCall[],
@@ -52,7 +52,7 @@ export function buildToolResultMessages(
   ];
 }
 
-/** What the model reads of one execution: its content, its output as text, or its error's text. */
+/** Converts an execution for the model: its content, its output as text, or the text of its error. */
 export function toToolResult({ callId, toolName, output, error }: ToolExecution): ToolResult {
   return { callId, toolName, content: resultContent(output, error), isError: error !== undefined };
 }
@@ -63,7 +63,7 @@ function resultContent(
 ): readonly ContentBlock[] {
   if (isContentOutput(output)) {
     const { content } = output;
-    // A failure reported without words needs some all the same.
+    // A failure without any text would tell the model nothing.
     const isSilent = error !== undefined && contentText(content).trim() === "";
     return isSilent ? [{ type: "text", text: error.message }, ...content] : content;
   }

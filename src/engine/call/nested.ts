@@ -14,27 +14,27 @@ import type { DispatchContext } from "./context.ts";
 import { abortedByHookText } from "./errors.ts";
 import type { ToolExecution } from "./execution.ts";
 
-/** How deep tools may call tools: the model's call is 0, and a call of this depth calls nothing. */
+/** The maximum depth of calls: a call of the model has depth 0, and a call of this depth cannot call tools. */
 export const MAX_NESTING = 3;
 
-/** The call whose tool calls another one: what it may, and no more, is what it can hand on. */
+/** A call whose tool calls another tool. It cannot pass on more authority than it has. */
 export interface Caller {
   readonly callId: string;
   readonly depth: number;
   readonly grant: ExecutionGrant;
-  /** What is left of its limits. */
+  /** Its remaining limits. */
   readonly limits: ResourceLimits;
 }
 
 /** Dispatches one nested call as any other. */
 type DispatchNested = (call: ToolCall, ctx: DispatchContext, caller: Caller) => Promise<ToolExecution | null>;
 
-/** Whether a call's grant lets its tool call the tool of that name. */
+/** Whether the caller's grant lets it call the tool of that name. */
 export function mayCall({ grant }: Caller, name: string): boolean {
   return grant.capabilities.tools?.some((pattern) => compileNamePattern(pattern).matches(name)) === true;
 }
 
-/** What a call hands to its sandbox, so that its tool can call others; `undefined` where it may call none. */
+/** Returns the function through which a tool calls other tools, or `undefined` if it may not call any. */
 export function toolCaller(
   caller: Caller,
   ctx: DispatchContext,
@@ -62,7 +62,7 @@ function readResult(execution: ToolExecution | null): NestedResult {
   return execution.error === undefined ? { output: execution.output } : { error: execution.error };
 }
 
-/** A grant with no more authority than its caller has. */
+/** Narrows a grant to the authority of the caller. */
 export function narrowGrant(
   { sandbox, limits, capabilities }: ExecutionGrant,
   { grant, limits: left }: Caller,
@@ -77,8 +77,8 @@ export function narrowGrant(
 }
 
 /**
- * The limits of a nested call: the least of its own and of what is left of its caller's. A limit of the caller
- * that means nothing in the nested call's sandbox is left out: it bounds the caller's sandbox, where it holds.
+ * The limits of a nested call: for each limit, the lower one of its own and its caller's remaining one. A limit of the
+ * caller that has no meaning in the nested call's sandbox is left out, since the caller's sandbox enforces it.
  */
 export function narrowLimits(
   own: ResourceLimits,

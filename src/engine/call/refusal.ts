@@ -11,12 +11,12 @@ import {
   unavailableText,
 } from "./errors.ts";
 
-/** Ends a call before its sandbox has it: nothing ran, so its effect is `none`. */
+/** Thrown to end a call before it reaches its sandbox. Nothing ran, so its effect is `none`. */
 export class Refusal extends Error {
   readonly failure: DispatchFailure;
   readonly #brand = true;
 
-  /** Tells a refusal from whatever else was thrown, without running any code of it. */
+  /** Whether a thrown value is a refusal. Runs no code of the value, unlike `instanceof` with a proxy. */
   static is(thrown: unknown): thrown is Refusal {
     return typeof thrown === "object" && thrown !== null && #brand in thrown;
   }
@@ -27,12 +27,12 @@ export class Refusal extends Error {
   }
 }
 
-/** A refusal by a hook or the policy; the reason is for the operator. */
+/** A refusal by a hook or the policy. The reason is only for the operator. */
 export function denial(tool: string, cause: DenialCause, reason: string): Refusal {
   return new Refusal("permission_denied", deniedText(tool, cause), reason);
 }
 
-/** A refusal because the granted sandbox cannot take the call. */
+/** A refusal because the granted sandbox cannot run the call. */
 export function unavailable(tool: string, sandbox: SandboxMode, reason: string): Refusal {
   return new Refusal("sandbox_unavailable", unavailableText(tool, sandbox), reason);
 }
@@ -42,7 +42,7 @@ export function cancelled(): Refusal {
   return new Refusal("cancelled", CANCELLED_TEXT);
 }
 
-/** Why a call failed, whatever ended it; `effect` is what anything but a refusal left behind. */
+/** Converts a thrown value to a failure. `effect` is used unless the value is a refusal. */
 export function failureOf(thrown: unknown, effect: CallEffect): DispatchFailure {
   if (Refusal.is(thrown)) return thrown.failure;
   const { detail } = describeThrown(thrown);

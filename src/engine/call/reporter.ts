@@ -8,8 +8,8 @@ import type { DispatchEventBody, EventStream } from "./events.ts";
 import type { ToolExecution } from "./execution.ts";
 
 /**
- * Tells the event stream about one call, until its result is there: what comes later is dropped. An event that
- * nobody hears is not built.
+ * Emits the events of one call until it has its result; later output and log lines are dropped. An event is created
+ * only if there is a listener.
  */
 export class Reporter implements TaskObserver {
   readonly #callId: string;
@@ -17,7 +17,7 @@ export class Reporter implements TaskObserver {
   readonly #ctx: Pick<DispatchContext, "events" | "sessionId">;
   #closed = false;
 
-  /** The reporter of a call; one for all calls whose context has no stream. */
+  /** Returns the reporter of a call. Calls without an event stream share one. */
   static of(call: ToolCall, ctx: DispatchContext): Reporter {
     return ctx.events === undefined ? SILENT : new Reporter(call, ctx);
   }
@@ -32,7 +32,7 @@ export class Reporter implements TaskObserver {
     return this.#heard() !== undefined;
   }
 
-  /** The call is about to run. */
+  /** Emits `tool.started`. Called right before the call runs. */
   started(grant: ExecutionGrant, canonical: CanonicalJson): void {
     const events = this.#heard();
     if (events === undefined) return;
@@ -56,13 +56,13 @@ export class Reporter implements TaskObserver {
     if (!this.#closed) this.#emit({ type: "tool.log", level, message });
   }
 
-  /** A hook aborted the call. */
+  /** Emits `tool.aborted`, the last event of the call. */
   aborted(): void {
     this.#closed = true;
     this.#emit({ type: "tool.aborted" });
   }
 
-  /** The call has its result. */
+  /** Emits `tool.completed` or `tool.failed`, the last event of the call. */
   ended(execution: ToolExecution, detail: string | undefined): void {
     this.#closed = true;
     if (!execution.success) {
@@ -88,7 +88,7 @@ export class Reporter implements TaskObserver {
     return events?.listening ? events : undefined;
   }
 
-  /** The events of every call that succeeds are written out above: a spread costs more than all else here. */
+  /** The events of successful calls are written out above: the spread costs more than everything else here. */
   #emit(body: DispatchEventBody): void {
     const { sessionId } = this.#ctx;
     this.#heard()?.emit({

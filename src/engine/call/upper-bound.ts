@@ -4,16 +4,16 @@ import type { ExecutionGrant } from "../../policy/policy.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 
 /**
- * The most that a call may have, whatever the policy grants: what somebody else granted who asks for the call,
- * such as the caller of an executor. Checked, as by `checkLimits` and `checkCapabilities`.
+ * Limits and capabilities that a call may not exceed, whatever the policy grants: an executor uses what its client
+ * granted. Both must have passed `checkLimits` and `checkCapabilities`.
  */
 export interface UpperBound {
-  /** Every one is required: one that cannot be enforced refuses the call. */
+  /** All of them are required: the call is refused if one cannot be enforced. */
   readonly limits: ResourceLimits;
   readonly capabilities: Capabilities;
 }
 
-/** The grant that gives what both give, under the restrictions of both. Both were checked. Frozen. */
+/** Narrows a checked grant to an upper bound: the lower limits, and the capabilities that both give. Frozen. */
 export function boundGrant(granted: ExecutionGrant, { limits, capabilities }: UpperBound): ExecutionGrant {
   return Object.freeze({
     sandbox: granted.sandbox,
@@ -22,7 +22,7 @@ export function boundGrant(granted: ExecutionGrant, { limits, capabilities }: Up
   });
 }
 
-/** The limits that will hold: a bound never stands in for a sandbox's default that is stricter. */
+/** The limits to enforce under an upper bound, which never replaces a stricter default of the sandbox. Frozen. */
 export function boundLimits(
   granted: ExecutionGrant,
   { limits }: UpperBound,

@@ -5,9 +5,9 @@ import { Refusal } from "../call/refusal.ts";
 import type { RegisteredTool } from "../registry.ts";
 
 /**
- * Step 3: arguments that the tool's schema accepts, deeply frozen.
+ * Sets `input` to the arguments as the tool's schema and its own validation accept them, deeply frozen, and `canonical`.
  *
- * @throws {Refusal} `validation_error`, with everything that is wrong.
+ * @throws {Refusal} `validation_error` with every problem.
  */
 export function readArguments(args: JsonValue, { schema, rules }: RegisteredTool): JsonValue {
   const parsed = parseArguments(args);

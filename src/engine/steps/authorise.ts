@@ -20,9 +20,9 @@ import { decide, type Question } from "./decide.ts";
 import type { Placement } from "./place.ts";
 
 /**
- * Step 4: has the policy decide on a call whose arguments were validated.
+ * Asks the policy, and sets `granted`.
  *
- * @throws {Refusal} unless the policy answers with a grant that is well-formed.
+ * @throws {Refusal} `permission_denied` unless the policy returns a valid grant, `cancelled`.
  */
 export function authorise(
   call: ToolCall,
@@ -47,7 +47,7 @@ const QUESTION: Question<PolicyRequest, ExecutionGrant> = {
   read: (answer, tool) => readDecision(answer as PolicyDecision, tool),
 };
 
-/** @throws {Refusal} or {TypeError} unless the decision is a grant that is well-formed. */
+/** @throws {Refusal | TypeError} unless the decision is a valid grant. */
 function readDecision(decision: PolicyDecision, tool: string): ExecutionGrant {
   switch (decision?.decision) {
     case "allow":

@@ -4,19 +4,18 @@ import { DEFAULT_DECISION_TIMEOUT_MS, type DispatchContext } from "../call/conte
 import { cancelled, denial, Refusal } from "../call/refusal.ts";
 import type { MaybePromise } from "../maybe-promise.ts";
 
-/** A question to a hook or the policy: somebody else's code. Made once, and put about every call. */
+/** A question to a hook or the policy, which are foreign code. One object serves all calls. */
 export interface Question<About, Answer> {
   readonly to: "hook" | "policy";
-  /** Asks; may throw. */
+  /** Calls the hook or policy. May throw. */
   ask(about: About, ctx: DispatchContext): unknown;
-  /** Reads the answer; may throw, also a {@link Refusal}. */
+  /** Reads the answer. May throw a {@link Refusal} or any other error. */
   read(answer: unknown, tool: string): Answer;
 }
 
 /**
- * Asks a question, and waits no longer than the answer may take. Whoever throws, takes too long, or answers
- * what cannot be read has denied. An answer that comes at once costs no timer; one that comes too late is
- * dropped.
+ * Asks a question and waits for the answer until `decisionTimeoutMs`. An error, a late answer and an invalid answer
+ * all deny the call. A synchronous answer needs neither a timer nor a promise.
  *
  * @param tool The name of the tool, for the text.
  * @throws {Refusal} `permission_denied` or `cancelled`.

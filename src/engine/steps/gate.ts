@@ -21,9 +21,9 @@ const START_QUESTION: Question<ToolStart, "continue"> = {
 };
 
 /**
- * Step 1: the hook gate.
+ * Reads a hook's verdict: returns if the call may go on.
  *
- * @throws {Refusal} when the hook denies, or cannot decide.
+ * @throws {Refusal} `permission_denied` if the hook denied the call, or returned anything else.
  */
 export function passGate(
   { id, name, arguments: args }: ToolCall,

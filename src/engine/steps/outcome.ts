@@ -12,14 +12,18 @@ import {
   unavailableText,
 } from "../call/errors.ts";
 
-/** A sandbox's outcome as the conversation sees it. */
+/** A sandbox's outcome, converted for the conversation. */
 export interface ReadOutcome {
   readonly output: JsonValue;
   readonly failure?: DispatchFailure;
   readonly metadata?: JsonObject;
 }
 
-/** Gives an outcome its code and its text for the model. */
+/**
+ * Converts an outcome: a failure gets its code and its text for the model.
+ *
+ * @throws {TypeError} if the outcome is not one.
+ */
 export function readOutcome(
   outcome: SandboxOutcome,
   tool: string,
@@ -55,7 +59,7 @@ export function readOutcome(
   }
 }
 
-/** An output with content is split: blocks for the model, metadata for the embedder, and whether it failed. */
+/** Splits an output with content into blocks for the model, metadata for the embedder, and a failure if it is one. */
 function readOutput(output: JsonValue, effect: CallEffect): ReadOutcome {
   if (!isContentOutput(output)) return { output };
   const { content, success = true, metadata } = output;

@@ -17,18 +17,18 @@ import type { ToolImplementations } from "../../../src/tool/implementations.ts";
 import { startExecutor } from "../../executor/harness.ts";
 import { recordEvents } from "../helpers.ts";
 
-// One thread: a call that waited for another in a thread of its own would wait for ever.
+// One thread: a call that kept its thread while it waits for a nested call would wait for ever.
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });
 afterAll(() => sandboxes.close());
 
 interface Setting {
   readonly tools: Record<string, ToolImplementations | string>;
-  /** By tool; default: all tools may be called. */
+  /** By tool. Default: the first sandbox of the tool, and all tools may be called. */
   readonly grants?: Record<string, Partial<GrantOptions> | PolicyDecision>;
   readonly more?: Partial<DispatchContext>;
 }
 
-/** Dispatches a call of the tool `outer`. A tool that is a text is the body of a QuickJS function. */
+/** Dispatches a call of the tool `outer`. A tool given as a string is the body of a QuickJS function. */
 async function run(
   { tools, grants = {}, more = {} }: Setting,
   input: JsonObject = {},
@@ -59,7 +59,7 @@ async function run(
   return execution;
 }
 
-/** The host cannot give a tool other tools: it has whatever this process has. */
+/** The host sandbox has no capabilities, since its tools can do all that this process can. */
 function toolsFor(modes: readonly string[]): GrantOptions["capabilities"] & object {
   return modes.includes("quickjs") ? { tools: ["*"] } : {};
 }
@@ -247,7 +247,7 @@ describe("a nested call that runs on an executor", () => {
   const object = { description: "", inputSchema: { type: "object" } };
   const MIB = 1_024 * 1_024;
 
-  /** The output of `outer`, and the limits under which `far` ran. */
+  /** Returns the output of `outer`, and the limits that `far` ran with. */
   async function runFar(
     farTool: ToolImplementations,
     far: Partial<GrantOptions> = {},
