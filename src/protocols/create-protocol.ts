@@ -8,7 +8,7 @@ import { CallStream } from "./streaming/call-stream.ts";
 import { offerStrictTools, offerTools } from "./strict/offer-tools.ts";
 import { ToolNames } from "./tool-names.ts";
 
-/** Joins a provider's shape with the names of a registry. */
+/** Creates a protocol from a provider's shape and the tools of a registry. */
 export function createProtocol<Tools, Message>(
   shape: ProviderShape<Tools, Message>,
   registry: ToolRegistry,
@@ -20,7 +20,7 @@ export function createProtocol<Tools, Message>(
   });
   const toResults: ProviderProtocol<Tools, Message>["toResults"] = (calls, executions) => {
     const [, { results }] = buildToolResultMessages(calls, executions);
-    // Providers refuse empty lists.
+    // Providers reject empty lists.
     if (results.length === 0) return [];
     return shape.writeResults(
       results.map((result) => ({ ...result, toolName: names.toAlias(result.toolName) })),

@@ -5,31 +5,31 @@ import type { CallStream } from "./streaming/call-stream.ts";
 import type { StrictSchemaProblem } from "./strict/offer-tools.ts";
 
 /**
- * One provider's side of a conversation about the tools of a registry: definitions out, calls in, results back.
- * A name that providers refuse goes out as an alias, and comes back as itself.
+ * Converts between a provider's messages and the tools of a registry: definitions out, calls in, results back. A name
+ * that providers reject is sent as an alias, and mapped back in calls.
  */
 export interface ProviderProtocol<Tools = unknown, Message = unknown> {
-  /** Writes what a model is told of the tools that are registered now, in order of registration. */
+  /** Returns the definitions of the tools that are currently registered, in order of registration. */
   toTools(options?: ToToolsOptions): ToolOffer<Tools>;
 
   /**
-   * Reads a whole assistant message, or the whole response around it. Arguments stay as they came: parsing them
-   * is the engine's part. A message without calls gives none.
+   * Reads a complete assistant message, or the response that contains it. Arguments are not changed: the engine parses
+   * them. A message without calls has an empty list of calls.
    *
-   * @param message What `JSON.parse`, or the provider's SDK, made of it.
-   * @throws {ProtocolError} when the message has not the shape of this format.
+   * @param message The result of `JSON.parse`, or the object of the provider's SDK.
+   * @throws {ProtocolError} if the message does not match this format.
    */
   read(message: unknown): AssistantTurn;
 
-  /** Begins to read a message that arrives as a stream. */
+  /** Returns a reader for a message that arrives as a stream. */
   stream(): CallStream;
 
   /**
-   * Writes the messages that continue the conversation: what the assistant said and called, and one result for
-   * each call. A call that a hook aborted (`null`) is left out of both.
+   * Returns the messages that continue the conversation: the assistant's turn with its calls, and one result for each
+   * call. Both omit calls that a hook aborted (`null`).
    *
-   * @param turn What else of the assistant's turn to repeat.
-   * @throws {TypeError} when calls and executions do not belong together, one to one and in order.
+   * @param turn The assistant's text, to be repeated.
+   * @throws {TypeError} if calls and executions do not match one to one, in order.
    */
   toMessages(
     calls: readonly ToolCall[],
@@ -38,27 +38,27 @@ export interface ProviderProtocol<Tools = unknown, Message = unknown> {
   ): readonly Message[];
 
   /**
-   * Writes the results alone, for whoever sends back the provider's own message: it alone has what only the
-   * provider can read, such as signed reasoning.
+   * Returns only the results, for callers that send back the provider's own message. That message can have parts that
+   * only the provider can read, such as signed reasoning.
    *
-   * @throws {TypeError} as {@link Protocol.toMessages} does.
+   * @throws {TypeError} like {@link ProviderProtocol.toMessages}.
    */
   toResults(calls: readonly ToolCall[], executions: readonly (ToolExecution | null)[]): readonly Message[];
 }
 
-/** How definitions are written. */
+/** Options of {@link ProviderProtocol.toTools}. */
 export interface ToToolsOptions {
   /**
-   * Whether to ask the provider for arguments that fit the schema for sure. A schema outside the provider's
-   * strict subset is rewritten, or offered as it is and reported. Default: `false`.
+   * Whether the provider should guarantee that arguments match the schema. A schema outside the provider's strict
+   * subset is rewritten, or offered without strictness and reported. Default: `false`.
    */
   readonly strict?: boolean;
 }
 
 /** The definitions of tools in a provider's shape. */
 export interface ToolOffer<Tools> {
-  /** What the provider's request takes as `tools`. */
+  /** The `tools` of the provider's request. */
   readonly tools: Tools;
-  /** Why tools are not offered as strict though that was asked for. Empty otherwise. */
+  /** Why some tools are not strict although `strict` was requested. Empty otherwise. */
   readonly problems: readonly StrictSchemaProblem[];
 }

@@ -12,7 +12,7 @@ export interface ProviderShape<Tools, Message> {
   readonly format: Format;
   /** What its strict mode takes; absent where there is no such mode. */
   readonly strict?: StrictSubset;
-  /** Whether every name fits, so that there are no aliases. Default: `false`. */
+  /** Whether it accepts every name, so that aliases are not needed. Default: `false`. */
   readonly takesAnyName?: boolean;
   writeTools(tools: readonly OfferedTool[]): Tools;
   /** @throws {ProtocolError} */
@@ -21,6 +21,6 @@ export interface ProviderShape<Tools, Message> {
   readEvent(event: JsonObject, calls: CallCollector): void;
   /** Writes the assistant's turn; there is at least one call. */
   writeTurn(calls: readonly ToolCall[], text: string): readonly Message[];
-  /** There is at least one. */
+  /** Returns the results. There is at least one. */
   writeResults(results: readonly ToolResult[]): readonly Message[];
 }

@@ -1,14 +1,14 @@
 import type { ToolRegistry } from "../engine/registry.ts";
 
-/** What every provider takes: OpenAI and Anthropic take the characters, Google wants no digit or dash first. */
+/** Names that every provider accepts. OpenAI and Anthropic limit the characters, Google the first one. */
 const FITTING = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 const UNFITTING_CHARACTERS = /[^A-Za-z0-9_-]/gu;
 const MAX_LENGTH = 64;
 
 /**
- * The names of a registry's tools as providers take them. A name that fits is its own alias; another gets one
- * that no other name has, which depends on the set of names and not on their order. An alias that was given
- * once never changes its meaning, whatever is registered later.
+ * Maps the names of a registry's tools to aliases that providers accept. A valid name is its own alias. Any other name
+ * gets a unique alias, which depends on the set of names and not on their order. An alias never changes its meaning,
+ * even if other tools are registered later.
  */
 export class ToolNames {
   readonly #registry: Pick<ToolRegistry, "names">;
@@ -23,10 +23,10 @@ export class ToolNames {
     this.refresh();
   }
 
-  /** Gives aliases to the tools that were registered meanwhile. */
+  /** Adds aliases for the tools that were registered since the last call. */
   refresh(): void {
     const fresh = this.#registry.names.filter((name) => !this.#aliases.has(name)).sort();
-    // Those that fit come first: none of them may lose its name to another's alias.
+    // Valid names come first, so that none of them is taken by another tool's alias.
     for (const name of fresh) {
       if (this.#fitting.test(name) && !this.#names.has(name)) this.#give(name, name);
     }
@@ -39,12 +39,12 @@ export class ToolNames {
     }
   }
 
-  /** The name as a provider takes it. One that is not registered is made to fit all the same. */
+  /** Returns the alias of a name. A name that is not registered is made valid. */
   toAlias(name: string): string {
     return this.#aliases.get(name) ?? (this.#fitting.test(name) ? name : toFitting(name));
   }
 
-  /** The registered name that a model means; one that is no alias stays as it is. */
+  /** Returns the registered name of an alias; any other text is returned as it is. */
   toName(alias: string): string {
     return this.#names.get(alias) ?? alias;
   }
@@ -54,15 +54,15 @@ export class ToolNames {
     this.#names.set(alias, name);
   }
 
-  /** An alias with a digest of the name: as much of it as it takes. */
+  /** Returns an alias that ends in a digest of the name, as long as necessary to be unique. */
   #distinct(name: string): string {
-    // Loading it with this file would take longer than all of the package.
+    // Loaded on use: it takes longer to load than this package.
     const { hash } = process.getBuiltinModule("node:crypto");
     const digest = hash("sha256", name);
     for (let length = 8; ; length += 4) {
       const ending = `_${digest.slice(0, length)}`;
       const alias = toFitting(name).slice(0, MAX_LENGTH - ending.length) + ending;
-      // Only whoever can find collisions of SHA-256 gets to the digest's end.
+      // Using the whole digest would take a collision of SHA-256.
       if (!this.#names.has(alias) || length >= digest.length) return alias;
     }
   }

@@ -14,7 +14,7 @@ export const PIXEL =
 const image = (mimeType: string): JsonObject => ({ type: "image", data: PIXEL, mimeType });
 const object = { type: "object" };
 
-/** The tools of the tests. `3d-print` has a name that some providers refuse. */
+/** The tools of the tests. `3d-print` has a name that some providers reject. */
 export const registry: ToolRegistry = new ToolRegistry()
   .register(
     defineTool<{ city: string }>({
@@ -53,7 +53,7 @@ export const registry: ToolRegistry = new ToolRegistry()
     }),
   );
 
-/** Dispatches calls for real; those of the tool `aborted` are aborted by a hook. */
+/** Dispatches calls with the engine. A hook aborts those of the tool `aborted`. */
 export async function converse(calls: readonly ToolCall[]): Promise<(ToolExecution | null)[]> {
   await using sandboxes = await openSandboxes();
   const hooks = {

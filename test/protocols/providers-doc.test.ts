@@ -43,7 +43,7 @@ const sdks: Record<string, () => Promise<object>> = {
   ai: () => import("ai"),
 };
 
-/** The values that a snippet's imports name. */
+/** Returns the values that a snippet imports. */
 async function importsOf(code: string): Promise<Record<string, unknown>> {
   const values: Record<string, unknown> = {};
   for (const [, byDefault, named, from] of code.matchAll(
@@ -58,7 +58,7 @@ async function importsOf(code: string): Promise<Record<string, unknown>> {
   return values;
 }
 
-/** Runs a snippet of the document; gives what it prints. */
+/** Runs a snippet of the document. Returns its output. */
 async function run(title: string, more: object = {}): Promise<readonly string[]> {
   const code = snippets.get(title) ?? expect.fail(`no snippet '${title}'`);
   const sandboxes = await openSandboxes();
@@ -80,7 +80,7 @@ async function run(title: string, more: object = {}): Promise<readonly string[]>
   return printed;
 }
 
-/** Answers requests with these bodies, one after the other; gives the requests' bodies. */
+/** Answers requests with these bodies in turn. Returns the bodies of the requests. */
 function answer(...bodies: (object | string)[]): readonly unknown[] {
   const requests: unknown[] = [];
   vi.stubEnv("OPENAI_API_KEY", "none");

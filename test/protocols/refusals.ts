@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
 import type { ProviderProtocol } from "../../src/protocols/protocol.ts";
 
-/** What a protocol says against a message: `pointer reason`. */
+/** Returns a protocol's error for a message: `pointer reason`. */
 export function refusal(protocol: ProviderProtocol, message: unknown): string {
   try {
     protocol.read(message);

@@ -1,4 +1,4 @@
-/** A `fetch` that answers every request of an SDK with the same stream. Nothing goes over a network. */
+/** Returns a `fetch` that answers every request with the same stream, without a network. */
 export function fetchStream(body: string): typeof fetch {
   return async () => new Response(body, { headers: { "content-type": "text/event-stream" } });
 }

@@ -4,7 +4,9 @@ import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
 import type { ProviderProtocol } from "../../src/protocols/protocol.ts";
 import type { CallStream } from "../../src/protocols/streaming/call-stream.ts";
 
-/** Server-sent events; an event with a `type` gets its name, as Anthropic and OpenAI Responses send it. */
+/**
+ * Writes server-sent events. Events with a `type` get an `event` field, like those of Anthropic and OpenAI Responses.
+ */
 export function toServerSentEvents(events: readonly object[], lineEnd = "\n"): string {
   return events
     .map((event) => {
@@ -14,7 +16,7 @@ export function toServerSentEvents(events: readonly object[], lineEnd = "\n"): s
     .join("");
 }
 
-/** Everything that a stream gives for these pieces. */
+/** Reads all chunks of a stream. */
 export function readAll(
   protocol: ProviderProtocol,
   pieces: readonly (Uint8Array | string)[],
@@ -25,7 +27,7 @@ export function readAll(
   return { calls, text: stream.text };
 }
 
-/** What is read from the events, however they are written and wherever they are cut. */
+/** Reads events in every notation and split at every byte, and checks that the result is the same. */
 export function readEvents(
   protocol: ProviderProtocol,
   events: readonly object[],
@@ -48,7 +50,7 @@ export function readEvents(
   return read;
 }
 
-/** Why a stream refuses something. */
+/** Returns the error message of a stream. */
 export function streamRefusal(stream: CallStream, push: (stream: CallStream) => unknown): string {
   try {
     push(stream);

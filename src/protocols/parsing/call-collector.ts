@@ -3,19 +3,19 @@ import type { JsonValue } from "../../json/value.ts";
 import { checkArgumentsLength, checkCallCount } from "./limits.ts";
 import { ProtocolError } from "./protocol-error.ts";
 
-/** What identifies a call while its pieces arrive: a position or an id. */
+/** Identifies a call while its pieces arrive: a position or an id. */
 type Key = string | number;
 
 interface OpenCall {
   readonly id: string;
   readonly name: string;
-  /** What the arguments are when no piece of text arrives. */
+  /** The arguments if no piece of text arrives. */
   readonly whole: JsonValue;
   readonly pieces: string[];
   length: number;
 }
 
-/** Puts the calls and the text of a streamed message together from their pieces. */
+/** Assembles the calls and the text of a streamed message from their pieces. */
 export class CallCollector {
   readonly #open = new Map<Key, OpenCall>();
   #completed: ToolCall[] = [];
@@ -27,22 +27,22 @@ export class CallCollector {
     return this.#text.join("");
   }
 
-  /** Adds to the text beside the calls; anything but a string is no text. */
+  /** Appends to the text besides the calls. Ignores values that are not strings. */
   addText(piece: unknown): void {
     if (typeof piece === "string" && piece !== "") this.#text.push(piece);
   }
 
-  /** Adds a call that is complete. @throws {ProtocolError} when there are too many. */
+  /** Adds a complete call. @throws {ProtocolError} if there are too many calls. */
   add(call: ToolCall): void {
     checkCallCount(++this.#count);
     this.#completed.push(call);
   }
 
   /**
-   * Begins a call whose arguments arrive in pieces.
+   * Starts a call whose arguments arrive in pieces.
    *
-   * @param whole What the arguments are when no piece arrives.
-   * @throws {ProtocolError} when there are too many, or one of that key is open.
+   * @param whole The arguments if no piece arrives.
+   * @throws {ProtocolError} if there are too many calls, or a call with this key is open.
    */
   open(key: Key, id: string, name: string, whole: JsonValue): void {
     if (this.#open.has(key)) throw new ProtocolError("", "begins a call where another has not ended");
@@ -50,22 +50,22 @@ export class CallCollector {
     this.#open.set(key, { id, name, whole, pieces: [], length: 0 });
   }
 
-  /** The id of the call that is open there. */
+  /** Returns the id of an open call. */
   idAt(key: Key): string | undefined {
     return this.#open.get(key)?.id;
   }
 
-  /** The arguments that were given when that call was begun; its reader may go on filling them. */
+  /** Returns the arguments that were passed to {@link open}. The caller may still modify them. */
   wholeAt(key: Key): JsonValue | undefined {
     return this.#open.get(key)?.whole;
   }
 
-  /** The key of the call that was begun last and is open. */
+  /** The key of the open call that was started last. */
   get lastKey(): Key | undefined {
     return [...this.#open.keys()].at(-1);
   }
 
-  /** Adds to the arguments of an open call. @throws {ProtocolError} when none is open there, or it is too long. */
+  /** Appends to the arguments of an open call. @throws {ProtocolError} if no call is open, or it gets too long. */
   append(key: Key, piece: string): void {
     const call = this.#open.get(key);
     if (call === undefined) throw new ProtocolError("", "continues a call that has not begun");
@@ -74,7 +74,7 @@ export class CallCollector {
     if (piece !== "") call.pieces.push(piece);
   }
 
-  /** Completes the call that is open there, if there is one. */
+  /** Completes the open call with this key, if there is one. */
   close(key: Key): void {
     const call = this.#open.get(key);
     if (call === undefined) return;
@@ -83,22 +83,22 @@ export class CallCollector {
     this.#completed.push({ id, name, arguments: pieces.length === 0 ? whole : pieces.join("") });
   }
 
-  /** Completes every open call: the provider said that the message ends here. */
+  /** Completes every open call: the provider has ended the message. */
   closeAll(): void {
     for (const key of [...this.#open.keys()]) this.close(key);
   }
 
-  /** Forgets an open call that {@link add} has given whole. */
+  /** Discards an open call, because the complete one is passed to {@link add}. */
   drop(key: Key): void {
     if (this.#open.delete(key)) this.#count--;
   }
 
-  /** @throws {ProtocolError} when a call is open: a stream that breaks off must not pass for a whole one. */
+  /** @throws {ProtocolError} if a call is open: a truncated stream must not pass for a complete one. */
   end(): void {
     if (this.#open.size > 0) throw new ProtocolError("", "ends inside a call");
   }
 
-  /** The calls that were completed since the last time, in order. */
+  /** Returns the calls that were completed since the last call of this method, in order. */
   take(): readonly ToolCall[] {
     const completed = this.#completed;
     if (completed.length > 0) this.#completed = [];

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import type { Format } from "../format.ts";
 
-/** Whether a value may be a message of a format. */
+/** Returns whether a value may be a message of a format. */
 type Test = (message: JsonObject) => boolean;
 
 const hasList = (name: string): Test => {
@@ -11,7 +11,7 @@ const isAssistant: Test = ({ role }) => role === "assistant";
 const hasCalls: Test = ({ tool_calls: calls, function_call: legacy }) => {
   return calls !== undefined || legacy !== undefined;
 };
-/** Whether some piece of the content is what only one format has. */
+/** Tests whether the content has a block that identifies a format. */
 const hasBlock = (isOwn: Test): Test => {
   return ({ content }) =>
     Array.isArray(content) && content.some((block) => isJsonObject(block) && isOwn(block));
@@ -28,7 +28,7 @@ const isResponsesItem = isOneOf("function_call", "reasoning", "message", "custom
 const isBedrockBlock: Test = ({ type, toolUse, text }) =>
   toolUse !== undefined || (type === undefined && text !== undefined);
 
-/** What only messages of a format have. An assistant's text alone is the same in several. */
+/** Tests that identify the messages of a format. An assistant's text without calls is the same in several formats. */
 const MESSAGES: Readonly<Record<Format, Test>> = {
   native: hasList("toolCalls"),
   openai: (message) =>
@@ -46,14 +46,14 @@ const MESSAGES: Readonly<Record<Format, Test>> = {
 
 const isCohere: Test = (message) => isAssistant(message) && message["tool_plan"] !== undefined;
 
-/** What a bare list of a format holds. */
+/** Tests that identify the items of a bare list. */
 const LIST_ITEMS: Readonly<Partial<Record<Format, Test>>> = {
   native: ({ name, arguments: args, type }) => name !== undefined && args !== undefined && type === undefined,
   "openai-responses": isResponsesItem,
   "ai-sdk": isToolCallPart,
 };
 
-/** What only events of a format have. */
+/** Tests that identify the events of a format. */
 const EVENTS: Readonly<Record<Format, Test>> = {
   native: (event) =>
     MESSAGES.native(event) ||
@@ -74,12 +74,12 @@ const EVENTS: Readonly<Record<Format, Test>> = {
     ),
 };
 
-/** Whether an event is one that only this format has: any honest stream has some. */
+/** Returns whether an event identifies this format. Every valid stream has such an event. */
 export function isEventOf(format: Format, event: JsonObject): boolean {
   return EVENTS[format](event);
 }
 
-/** The formats that a message can be of: none for what nobody knows, several for what is the same in them. */
+/** Returns the formats that match a message: none if it is unknown, several if it is ambiguous. */
 export function detectMessageFormats(message: unknown): readonly Format[] {
   if (Array.isArray(message)) {
     return select(LIST_ITEMS, (test) => message.some((item) => isJsonObject(item) && test(item)));
@@ -87,13 +87,13 @@ export function detectMessageFormats(message: unknown): readonly Format[] {
   if (!isJsonObject(message)) return [];
   const found = select(MESSAGES, (test) => test(message));
   if (found.length > 0 || !isAssistant(message)) return found;
-  // Only text: several formats write that alike.
+  // Text without calls is the same in several formats.
   const { content } = message;
   const isText = typeof content === "string" || (Array.isArray(content) && content.every(isTextBlock));
   return isText ? ["openai", "anthropic", "ai-sdk"] : [];
 }
 
-/** The formats that the first event that tells them, of a stream, can be of. */
+/** Returns the formats that match the first event of a stream that identifies any. */
 export function detectStreamFormats(events: readonly unknown[]): readonly Format[] {
   for (const event of events) {
     const found = isJsonObject(event) ? select(EVENTS, (test) => test(event)) : [];

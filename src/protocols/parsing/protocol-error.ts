@@ -3,9 +3,9 @@ export class ProtocolError extends Error {
   override readonly name = "ProtocolError";
   /** The JSON pointer (RFC 6901) of what is wrong; `""` is the message or the event itself. */
   readonly pointer: string;
-  /** Such as `must be a string`. It repeats nothing of the message. */
+  /** For example `must be a string`. It repeats nothing from the message. */
   readonly reason: string;
-  /** The number of the stream's event, from 1; `undefined` outside of events. */
+  /** The number of the event in its stream, from 1; `undefined` outside of events. */
   readonly event: number | undefined;
 
   constructor(pointer: string, reason: string, event?: number) {

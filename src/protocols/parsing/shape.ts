@@ -24,14 +24,14 @@ export function expectString(value: unknown, pointer: string): string {
   throw new ProtocolError(pointer, "must be a string");
 }
 
-/** Positions and the like. @throws {ProtocolError} unless the value at `pointer` is a number. */
+/** @throws {ProtocolError} unless the value at `pointer` is a number. */
 export function expectNumber(value: unknown, pointer: string): number {
   if (typeof value === "number") return value;
   throw new ProtocolError(pointer, "must be a number");
 }
 
 /**
- * Only an assistant makes calls: those that any other message holds are not to be run.
+ * Checks that a message is an assistant's. Calls in any other message must not run.
  *
  * @throws {ProtocolError} unless `value` is an object whose `role` is `"assistant"`.
  */
@@ -41,7 +41,7 @@ export function expectAssistantMessage(value: unknown, pointer: string): JsonObj
   throw new ProtocolError(`${pointer}/role`, 'must be "assistant"');
 }
 
-/** What a stream says instead of a message's rest. The provider's text is not repeated: nobody checked it. */
+/** Returns the error for a provider's error event. It does not repeat the provider's text, which is untrusted. */
 export function providerFailure(pointer: string): ProtocolError {
   return new ProtocolError(pointer, "reports an error of the provider");
 }

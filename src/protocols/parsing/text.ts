@@ -1,31 +1,31 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { ContentBlock, ImageBlock } from "../../tool/content.ts";
 
-/** The types of images that providers take: any other makes them refuse the conversation. */
+/** The image types that providers accept. With any other type, they reject the conversation. */
 const MEDIA_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** Whether providers that take images take this one. */
+/** Returns whether providers that accept images accept this one. */
 export function isShowable({ mimeType, data }: ImageBlock): boolean {
   return MEDIA_TYPES.has(mimeType) && data.length % 4 === 0 && BASE64.test(data);
 }
 
-/** What stands for an image where a format cannot carry it, so that the model knows of it. */
+/** Returns a placeholder for an image that a format cannot carry. */
 export function describeImage({ mimeType, data }: ImageBlock): string {
   return `[an image of type ${mimeType.slice(0, 64)}, ${data.length} characters of base64, is not shown here]`;
 }
 
-/** Content as one text, its blocks one below the other. */
+/** Joins the blocks of content into one text, separated by line feeds. */
 export function toText(content: readonly ContentBlock[]): string {
   return content.map((block) => (block.type === "text" ? block.text : describeImage(block))).join("\n");
 }
 
-/** Arguments for a format that has them as JSON text. */
+/** Returns arguments as JSON text. */
 export function toArgumentsText(args: JsonValue): string {
   return typeof args === "string" ? args : JSON.stringify(args);
 }
 
-/** Arguments for a format that takes objects only; what another format's model sent instead is wrapped. */
+/** Returns arguments as an object. Anything else, which can come from another format, is wrapped. */
 export function toArgumentsObject(args: JsonValue): JsonObject {
   if (isJsonObject(args)) return args;
   if (typeof args === "string") {
@@ -33,7 +33,7 @@ export function toArgumentsObject(args: JsonValue): JsonObject {
       const parsed: unknown = JSON.parse(args);
       if (isJsonObject(parsed)) return parsed;
     } catch {
-      // Broken arguments are echoed all the same: their result says what is wrong with them.
+      // Invalid arguments are sent back, too. Their result reports the error.
     }
   }
   return { arguments: args };

@@ -24,13 +24,13 @@ export interface BedrockTool {
   };
 }
 
-/** A message; the assistant's has calls, the user's has results. */
+/** A message: the assistant's has calls, the user's has results. */
 export interface BedrockMessage {
   readonly role: "assistant" | "user";
   readonly content: BedrockBlock[];
 }
 
-/** A piece of a message. */
+/** A content block of a message. */
 export type BedrockBlock =
   | { readonly text: string }
   | { readonly toolUse: { readonly toolUseId: string; readonly name: string; readonly input: JsonObject } }
@@ -43,8 +43,8 @@ export type BedrockBlock =
     };
 
 /**
- * Amazon Bedrock Converse. Reads an assistant message, the response around it, or the events of its stream as the
- * AWS SDK gives them. Results are text: of an image the model learns that there is one.
+ * Amazon Bedrock Converse. Reads an assistant message, the response that contains it, or the events of its stream from
+ * the AWS SDK. Results are text only: images are replaced by a placeholder.
  */
 export function bedrockConverseProtocol(
   registry: ToolRegistry,

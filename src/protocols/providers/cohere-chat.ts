@@ -14,7 +14,7 @@ import {
   writeToolMessages,
 } from "./openai/chat.ts";
 
-/** The definition of a tool (Cohere API reference, "Chat", version 2). Strictness is a setting of the request. */
+/** The definition of a tool (Cohere API reference, "Chat", version 2). Strictness is an option of the request. */
 export interface CohereTool {
   readonly type: "function";
   readonly function: {
@@ -24,14 +24,14 @@ export interface CohereTool {
   };
 }
 
-/** An assistant's calls, and what it said of them. */
+/** An assistant's calls, and its plan for them. */
 export interface CohereAssistantMessage {
   readonly role: "assistant";
   readonly tool_plan?: string;
   readonly tool_calls: OpenAiToolCall[];
 }
 
-/** Cohere Chat, version 2. Reads an assistant message, the response around it, or its events. */
+/** Cohere Chat, version 2. Reads an assistant message, the response that contains it, or its events. */
 export function cohereChatProtocol(
   registry: ToolRegistry,
 ): ProviderProtocol<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> {
@@ -81,7 +81,7 @@ function readCohereEvent(event: JsonObject, calls: CallCollector): void {
     case "tool-call-start": {
       const { id, name, args } = readPiece(message);
       const key = expectNumber(event["index"], "/index");
-      // A call without arguments gets no piece of them.
+      // A call without arguments has no delta for them.
       calls.open(key, expectString(id, "/delta/message/tool_calls/id"), name, "{}");
       calls.append(key, args);
       break;

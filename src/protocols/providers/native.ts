@@ -10,15 +10,15 @@ import { expectArray, expectAssistantMessage, expectObject, expectString } from 
 import type { ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
 
-/** An assistant's calls, and its text. */
+/** An assistant's message with its text and calls. */
 export interface NativeAssistantMessage extends AssistantMessage {
   readonly text?: string;
 }
 
 /**
  * Sandgate's own format: `{ role: "assistant", text, toolCalls: [{ id, name, arguments }] }`, the bare list of
- * calls, or a stream of such messages and single calls. `arguments` is JSON text or the value itself, and names
- * are those of the registry.
+ * calls, or a stream of such messages and single calls. `arguments` is JSON text or the value itself. Names are not
+ * aliased.
  */
 export function nativeProtocol(
   registry: ToolRegistry,

@@ -9,8 +9,8 @@ import type { ToolNames } from "../tool-names.ts";
 import { EventParser } from "./event-parser.ts";
 
 /**
- * Reads the calls of a message while it arrives. A call is given out when it is complete, and no sooner. Memory
- * is bounded whatever arrives; after an error the stream stays broken.
+ * Reads the calls of a message while it arrives. A call is returned as soon as it is complete. Memory is bounded for
+ * any input. After an error, all methods throw that error.
  */
 export class CallStream {
   readonly #shape: Pick<ProviderShape<unknown, unknown>, "format" | "readEvent">;
@@ -18,7 +18,7 @@ export class CallStream {
   readonly #parser = new EventParser();
   readonly #collector = new CallCollector();
   #events = 0;
-  /** Whether any event was one of this format. */
+  /** Whether any event identified this format. */
   #isKnown = false;
   #failure: ProtocolError | undefined;
 
@@ -28,17 +28,16 @@ export class CallStream {
     this.#names = names;
   }
 
-  /** The text beside the calls, as far as it arrived. */
+  /** The text besides the calls that has arrived so far. */
   get text(): string {
     return this.#collector.text;
   }
 
   /**
-   * Takes the next piece of the response's body: server-sent events or JSON lines, cut anywhere.
+   * Reads the next chunk of the response's body: server-sent events or JSON lines, split anywhere.
    *
-   * @returns the calls that this piece completes, in order.
-   * @throws {ProtocolError} when the stream has not the shape of its format, exceeds a bound, or reports an error
-   *   of the provider.
+   * @returns the calls that this chunk completes, in order.
+   * @throws {ProtocolError} if the stream does not match its format, exceeds a bound or reports a provider error.
    */
   push(chunk: Uint8Array | string): readonly ToolCall[] {
     return this.#guard(() => {
@@ -47,21 +46,21 @@ export class CallStream {
   }
 
   /**
-   * Takes the next event, for whoever has events and no bytes: a provider's SDK gives them.
+   * Reads the next event, for callers that get events from a provider's SDK.
    *
-   * @returns the calls that this event completes.
-   * @throws {ProtocolError} as {@link CallStream.push} does.
+   * @returns the calls that this event completes, in order.
+   * @throws {ProtocolError} like {@link CallStream.push}.
    */
   pushEvent(event: unknown): readonly ToolCall[] {
     return this.#guard(() => this.#readEvent(event));
   }
 
   /**
-   * Tells that nothing follows.
+   * Ends the stream.
    *
-   * @returns the calls that the last event, if no line end followed it, completes.
-   * @throws {ProtocolError} when the stream breaks off inside a call, or has no event of its format: it may not
-   *   pass for a whole message.
+   * @returns the calls that the last event completes, if it was not followed by a line end.
+   * @throws {ProtocolError} if the stream ends inside a call or has no event of its format: it must not pass for a
+   *   complete message.
    */
   end(): readonly ToolCall[] {
     return this.#guard(() => {
@@ -72,14 +71,14 @@ export class CallStream {
     });
   }
 
-  /** Reads a whole body, such as that of `fetch`, and gives each call as soon as it is complete. */
+  /** Reads a whole body, such as that of `fetch`, and yields each call as soon as it is complete. */
   async *read(body: AsyncIterable<Uint8Array | string>): AsyncGenerator<ToolCall, void, undefined> {
     for await (const chunk of body) yield* this.push(chunk);
     yield* this.end();
   }
 
   #readText(text: string): void {
-    // How the streams of OpenAI and of those who follow it end.
+    // The end of a stream from OpenAI or a compatible server.
     if (text === "[DONE]") {
       this.#collector.closeAll();
       return;

@@ -5,20 +5,20 @@ import { ProtocolError } from "../parsing/protocol-error.ts";
 const LINE_END = /\r\n?|\n/g;
 
 /**
- * Cuts a stream into the JSON texts of its events: server-sent events (WHATWG HTML, section 9.2) or one JSON
- * text a line, whichever it is. Pieces may be cut at any byte. It keeps only the event that is under way.
+ * Splits a stream into the JSON texts of its events: server-sent events (WHATWG HTML, section 9.2) or JSON lines, which
+ * it detects. Chunks may be split at any byte. Only the current event is buffered.
  */
 export class EventParser {
   readonly #decoder = new TextDecoder("utf-8", { fatal: true });
   #bytes = 0;
   #line = "";
   #endedInReturn = false;
-  /** The `data` lines of the server-sent event that is under way. */
+  /** The `data` lines of the current server-sent event. */
   #data: string[] = [];
 
   /**
-   * @returns the texts of the events that this piece completes.
-   * @throws {ProtocolError} when the stream is longer than {@link MAX_STREAM_BYTES}, or is no UTF-8.
+   * @returns the texts of the events that this chunk completes.
+   * @throws {ProtocolError} if the stream is longer than {@link MAX_STREAM_BYTES} or is not UTF-8.
    */
   push(chunk: Uint8Array | string): readonly string[] {
     this.#bytes += chunk.length;
@@ -28,7 +28,7 @@ export class EventParser {
     return this.#cut(typeof chunk === "string" ? chunk : this.#decode(chunk));
   }
 
-  /** The event that no line end followed, if there is one. */
+  /** Ends the stream. Returns the last event, if it was not followed by a line end. */
   end(): readonly string[] {
     // The end of the stream ends its last line, and is as good as the empty line that ends an event.
     return [...this.#cut(this.#decode()), ...this.#take(""), ...this.#take("")];
@@ -56,14 +56,14 @@ export class EventParser {
     return events;
   }
 
-  /** Takes the rest of a line; gives the event that the line completes. */
+  /** Ends a line. Returns the event that the line completes. */
   #take(rest: string): string[] {
     const line = this.#line + rest;
     this.#line = "";
     if (line.trim() === "") return this.#dispatch();
     if (/^\s*[[{]/.test(line)) return [line];
     if (line.startsWith("data:")) this.#data.push(line.slice(line[5] === " " ? 6 : 5));
-    // Everything else is a comment, or a field that no provider needs.
+    // Everything else must be a comment or an unused field.
     else if (!/^[\w-]*:|^(?:data|event|id|retry)$/.test(line))
       throw new ProtocolError("", "is no stream of events");
     return [];

@@ -46,7 +46,7 @@ async function openContext(more: Partial<DispatchContext> = {}): Promise<Dispatc
   return { registry, policy: new HostPolicy(), sandboxes, sessionId: "test", ...more };
 }
 
-/** What the model is told of its calls in the second step. */
+/** The results that the model gets in the second step. */
 function toldResults(prompt: readonly { readonly role: string; readonly content: unknown }[] = []): unknown {
   return prompt.find(({ role }) => role === "tool")?.content;
 }

@@ -78,7 +78,7 @@ test("answers with one user message that holds a result for each call, errors ma
   ]);
 });
 
-/** The content of the only result of a call. */
+/** Returns the content of a call's result. */
 async function resultContent(name: string, args: object = {}): Promise<unknown> {
   const calls = [{ id: "1", name, arguments: { ...args } }];
   const messages = anthropic.toMessages(calls, await converse(calls));

@@ -15,14 +15,14 @@ import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
 import { type AiSdkSchema, toAiSdkSchema } from "./schema.ts";
 import { readAiSdkPart } from "./stream.ts";
 
-/** A tool of a `ToolSet` that the SDK does not execute itself. */
+/** A tool of a `ToolSet` without an `execute` function. */
 export interface AiSdkToolDefinition {
   readonly description: string;
   readonly inputSchema: AiSdkSchema;
   readonly strict?: true;
 }
 
-/** An assistant's calls, after its text. */
+/** An assistant's text and calls. */
 export interface AiSdkAssistantMessage {
   readonly role: "assistant";
   readonly content: ({ readonly type: "text"; readonly text: string } | AiSdkToolCall)[];
@@ -36,13 +36,13 @@ export interface AiSdkToolCall {
   readonly input: JsonObject;
 }
 
-/** The results of all those calls, in the same order. */
+/** The results of an assistant's calls, in the same order. */
 export interface AiSdkToolMessage {
   readonly role: "tool";
   readonly content: AiSdkToolResult[];
 }
 
-/** The result of one call; the type of its output marks errors. */
+/** The result of one call. The type of its output marks errors. */
 export interface AiSdkToolResult {
   readonly type: "tool-result";
   readonly toolCallId: string;
@@ -53,9 +53,9 @@ export interface AiSdkToolResult {
 type AiSdkMessage = AiSdkAssistantMessage | AiSdkToolMessage;
 
 /**
- * AI SDK 7 (the package `ai`), for whoever dispatches calls between its steps. Reads an assistant's
- * `ModelMessage`, a result of `generateText` or of a language model, the bare list of their calls, or the parts
- * of their streams. Calls that the provider executes itself are none.
+ * AI SDK 7 (the package `ai`), for callers that dispatch calls between its steps. Reads an assistant's `ModelMessage`,
+ * a result of `generateText` or of a language model, the bare list of their calls, or the parts of their streams. Calls
+ * that the provider executes itself are ignored.
  */
 export function aiSdkProtocol(
   registry: ToolRegistry,
@@ -69,7 +69,7 @@ const AI_SDK_SHAPE: ProviderShape<Record<string, AiSdkToolDefinition>, AiSdkMess
   writeTools: (tools) => Object.fromEntries(tools.map((tool) => [tool.name, writeDefinition(tool)])),
   readMessage(message) {
     if (Array.isArray(message)) return readParts(message, "");
-    // The result of a model has no role: it can only be an assistant's.
+    // A model's result has no role, as it is always the assistant's.
     const isResult = isJsonObject(message) && message["role"] === undefined && "content" in message;
     const { content } = isResult ? message : expectAssistantMessage(message, "");
     if (typeof content === "string") return { text: content, calls: [] };
@@ -85,7 +85,7 @@ const AI_SDK_SHAPE: ProviderShape<Record<string, AiSdkToolDefinition>, AiSdkMess
   writeResults: (results) => [{ role: "tool", content: results.map(writeResult) }],
 };
 
-/** A tool without anything that executes it. */
+/** Writes a tool without an `execute` function. */
 function writeDefinition({ description, inputSchema, strict }: OfferedTool): AiSdkToolDefinition {
   return { description, inputSchema: toAiSdkSchema(inputSchema), ...(strict && { strict }) };
 }

@@ -1,12 +1,12 @@
 import type { ContentBlock } from "../../../tool/content.ts";
 import { describeImage, isShowable, toText } from "../../parsing/text.ts";
 
-/** The output of a call as AI SDK 7 has it (`ToolResultOutput`). */
+/** The output of a call in AI SDK 7 (`ToolResultOutput`). */
 export type AiSdkOutput =
   | { readonly type: "text" | "error-text"; readonly value: string }
   | { readonly type: "content"; readonly value: AiSdkContent[] };
 
-/** A piece of content. */
+/** A content block. */
 export type AiSdkContent =
   | { readonly type: "text"; readonly text: string }
   | {
@@ -15,7 +15,7 @@ export type AiSdkContent =
       readonly data: { readonly type: "data"; readonly data: string };
     };
 
-/** What a call gave. An error is text alone: the SDK has no other. */
+/** Converts the content of a result. An error is text only, as the SDK has no other form. */
 export function toAiSdkOutput(content: readonly ContentBlock[], isError: boolean): AiSdkOutput {
   if (isError) return { type: "error-text", value: toText(content) };
   if (!content.some((block) => block.type === "image" && isShowable(block))) {

@@ -1,12 +1,12 @@
 import type { JsonObject } from "../../../json/value.ts";
 
-/** By this AI SDK tells its own schemas, whichever copy of it made them. */
+/** The symbol that marks a `Schema` of any copy of the SDK. */
 const AI_SDK_SCHEMA = Symbol.for("vercel.ai.schema");
 
 /**
- * A schema for AI SDK 7: a Standard Schema (standardschema.dev) with its JSON schema. At run time it is a
- * `Schema` of the SDK too, since of any other the SDK closes the objects. It takes every value: validating is the
- * engine's part, whose texts tell the model what to mend.
+ * A schema for AI SDK 7: a Standard Schema (standardschema.dev) with a JSON Schema. At run time it is also a `Schema`
+ * of the SDK, because the SDK closes the objects of any other schema. It accepts every value: the engine validates, and
+ * its errors are written for the model.
  */
 export interface AiSdkSchema {
   readonly "~standard": {
@@ -20,7 +20,7 @@ export interface AiSdkSchema {
   };
 }
 
-/** Wraps a JSON schema. Each reader gets a copy of its own. */
+/** Wraps a JSON Schema. Each reader gets a separate copy. */
 export function toAiSdkSchema(schema: JsonObject): AiSdkSchema {
   const copy = (): Record<string, unknown> => structuredClone({ ...schema });
   const standard: AiSdkSchema = {

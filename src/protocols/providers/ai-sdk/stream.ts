@@ -4,8 +4,8 @@ import { expectString, providerFailure } from "../../parsing/shape.ts";
 import { readAiSdkCall } from "../../read-ai-sdk-call.ts";
 
 /**
- * Reads a part of a stream of AI SDK 7: of a language model's (`LanguageModelV4StreamPart`), of `streamText`'s
- * (`TextStreamPart`), or of those that go to a browser (`UIMessageChunk`).
+ * Reads a part of a stream of AI SDK 7: a language model's (`LanguageModelV4StreamPart`), that of `streamText`
+ * (`TextStreamPart`), or one for a browser (`UIMessageChunk`).
  */
 export function readAiSdkPart(part: JsonObject, calls: CallCollector): void {
   switch (part["type"]) {
@@ -24,7 +24,7 @@ export function readAiSdkPart(part: JsonObject, calls: CallCollector): void {
   }
 }
 
-/** The call itself follows; a stream that breaks off before it is noticed. */
+/** Opens a call, although the complete call follows, so that a stream that ends before it is detected. */
 function readStart(part: JsonObject, calls: CallCollector): void {
   if (part["providerExecuted"] === true) return;
   const key = expectString(part["id"] ?? part["toolCallId"], "/id");

@@ -10,7 +10,7 @@ import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
 import { type AiSdkToolDefinition, aiSdkProtocol } from "./ai-sdk.ts";
 import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
 
-/** A tool that AI SDK 7 executes, through the engine. */
+/** A tool whose `execute` function dispatches through the engine. */
 export interface AiSdkTool extends AiSdkToolDefinition {
   readonly execute: (
     input: JsonValue,
@@ -19,7 +19,7 @@ export interface AiSdkTool extends AiSdkToolDefinition {
   readonly toModelOutput: (options: { readonly output: JsonValue }) => AiSdkOutput | AiSdkJsonOutput;
 }
 
-/** An output that is no text. */
+/** An output that is not text. */
 export interface AiSdkJsonOutput {
   readonly type: "json";
   readonly value: JsonValue;
@@ -36,16 +36,16 @@ export class AiSdkToolError extends Error {
     this.execution = execution;
   }
 
-  /** The SDK gives this to the model, which needs no name of a class. */
+  /** The SDK sends this text to the model, so it omits the class name. */
   override toString(): string {
     return this.message;
   }
 }
 
 /**
- * Makes the `tools` of AI SDK 7's `generateText` and `streamText`: each execution is a dispatch in this context,
- * and the SDK's abort signal cancels it. A failure is thrown as an {@link AiSdkToolError}, which the SDK tells the
- * model as an error.
+ * Creates the `tools` of AI SDK 7's `generateText` and `streamText`. Each execution is a dispatch in this context,
+ * which the SDK's abort signal cancels. A failed call throws an {@link AiSdkToolError}, which the SDK reports to the
+ * model.
  */
 export function aiSdkToolSet(
   ctx: DispatchContext,
@@ -65,7 +65,7 @@ export function aiSdkToolSet(
 
   function executor(toolName: string): AiSdkTool["execute"] {
     return (input, { toolCallId, abortSignal }) => {
-      // The SDK knows aliases only.
+      // The SDK has aliases, which `read` maps back.
       const part = { type: "tool-call", toolCallId, toolName, input };
       const [call] = protocol.read([part]).calls;
       return execute(call as ToolCall, withSignal(ctx, abortSignal));

@@ -20,19 +20,19 @@ export interface AnthropicTool {
   readonly strict?: true;
 }
 
-/** An assistant's calls, after its text. */
+/** An assistant's text and calls. */
 export interface AnthropicAssistantMessage {
   readonly role: "assistant";
   readonly content: (AnthropicText | AnthropicToolUse)[];
 }
 
-/** The results of all those calls, in the same order. */
+/** The results of an assistant's calls, in the same order. */
 export interface AnthropicUserMessage {
   readonly role: "user";
   readonly content: AnthropicToolResult[];
 }
 
-/** A piece of text. */
+/** A text block. */
 export interface AnthropicText {
   readonly type: "text";
   readonly text: string;
@@ -54,7 +54,7 @@ export interface AnthropicToolResult {
   readonly is_error: boolean;
 }
 
-/** An image that a result shows. */
+/** An image in a result. */
 export interface AnthropicImage {
   readonly type: "image";
   readonly source: {
@@ -67,8 +67,8 @@ export interface AnthropicImage {
 type AnthropicMessage = AnthropicAssistantMessage | AnthropicUserMessage;
 
 /**
- * Anthropic Messages. Reads an assistant message, a whole response, which is one, or its events. Blocks that the
- * provider ran itself (`server_tool_use`) are no calls.
+ * Anthropic Messages. Reads an assistant message, which is also the format of a response, or its events. Tool uses that
+ * the provider executes itself (`server_tool_use`) are ignored.
  */
 export function anthropicMessagesProtocol(
   registry: ToolRegistry,
@@ -93,7 +93,7 @@ const ANTHROPIC_SHAPE: ProviderShape<AnthropicTool[], AnthropicMessage> = {
   writeTurn: (calls, text) => [
     {
       role: "assistant",
-      // The provider refuses texts of nothing but white space.
+      // The provider rejects texts of white space only.
       content: [...(text.trim() === "" ? [] : [{ type: "text" as const, text }]), ...calls.map(writeToolUse)],
     },
   ],
@@ -127,7 +127,7 @@ function writeToolResult({ callId, content, isError }: ToolResult): AnthropicToo
   return {
     type: "tool_result",
     tool_use_id: callId,
-    // The provider refuses empty texts, and anything but text in an error.
+    // The provider rejects empty texts, and errors with anything but text.
     content: content
       .filter((block) => block.type !== "text" || block.text !== "")
       .map((block) => writeContent(block, !isError)),

@@ -26,7 +26,7 @@ export function readMessagesEvent(
   }
 }
 
-/** A message that goes on after code of the provider's has called tools brings those calls along whole. */
+/** Reads the start of a message. A message that resumes after the provider's code execution starts with its calls. */
 function readStart(
   { content }: JsonObject,
   calls: CallCollector,
@@ -45,7 +45,7 @@ function readBlockStart({ index, content_block: value }: JsonObject, calls: Call
     expectNumber(index, "/index"),
     expectString(block["id"], "/content_block/id"),
     expectString(block["name"], "/content_block/name"),
-    // What holds if no piece of text follows.
+    // The input if no delta follows.
     expectObject(block["input"] ?? {}, "/content_block/input"),
   );
 }
@@ -55,7 +55,7 @@ function readDelta({ index, delta: value }: JsonObject, calls: CallCollector): v
   if (delta["type"] === "text_delta") calls.addText(delta["text"]);
   if (delta["type"] !== "input_json_delta") return;
   const position = expectNumber(index, "/index");
-  // The provider's own tools send their input like this too.
+  // The provider's own tools stream their input in the same way.
   if (calls.idAt(position) === undefined) return;
   calls.append(position, expectString(delta["partial_json"], "/delta/partial_json"));
 }

@@ -20,13 +20,13 @@ export interface GoogleTool {
   }[];
 }
 
-/** A turn; the model's has calls, the user's has results. */
+/** A turn: the model's has calls, the user's has results. */
 export interface GoogleContent {
   readonly role: "model" | "user";
   readonly parts: GooglePart[];
 }
 
-/** A piece of a turn. An error is marked by the name of the response's only member. */
+/** A part of a turn. The name of the response's only member marks errors. */
 export type GooglePart =
   | { readonly text: string }
   | { readonly functionCall: { readonly id?: string; readonly name: string; readonly args: JsonObject } }
@@ -38,12 +38,12 @@ export type GooglePart =
       };
     };
 
-/** Calls need ids, and this provider may leave them out. It never sees those that were made up. */
+/** The prefix of generated ids, as this provider may omit ids. They are never sent to the provider. */
 const MADE_UP = "sandgate-";
 
 /**
- * Google's `generateContent`. Reads the content of a model's turn, a whole response, of which it takes the first
- * candidate, or its chunks. Results are text: of an image the model learns that there is one.
+ * Google's `generateContent`. Reads the content of a model's turn, a response (its first candidate), or its chunks.
+ * Results are text only: images are replaced by a placeholder.
  */
 export function googleGenerateProtocol(
   registry: ToolRegistry,

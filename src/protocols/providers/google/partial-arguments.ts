@@ -8,10 +8,9 @@ type Tree = Record<string, JsonValue> | JsonValue[];
 const STEP = /\.([^.[\]]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\]/y;
 
 /**
- * Puts a piece of streamed arguments (Gemini API reference, "PartialArg") where its path says. Pieces of a text
- * follow one another.
+ * Sets a piece of streamed arguments (Gemini API reference, "PartialArg") at its path. Pieces of a string are appended.
  *
- * @throws {ProtocolError} for a path that is none, leads through a value, or skips entries of a list.
+ * @throws {ProtocolError} if the path is invalid, leads through a scalar or skips items of a list.
  */
 export function applyPartialArgument(
   args: Record<string, JsonValue>,
@@ -49,13 +48,13 @@ function readPath(path: string): readonly (string | number)[] | undefined {
   return path.startsWith("$") && steps.length > 0 ? steps : undefined;
 }
 
-/** A list grows by one entry at a time, so that no index can make it large. */
+/** A list grows by one item at a time, so that no index can make it large. */
 function fits(node: Tree, step: string | number): boolean {
   if (typeof step === "number") return Array.isArray(node) && step <= node.length;
   return isJsonObject(node);
 }
 
-/** Sets an own member whatever its name is: `__proto__` too, which the engine refuses. */
+/** Sets an own member of any name, even `__proto__`, which the engine refuses later. */
 function put(node: Tree, step: string | number, value: JsonValue): void {
   Object.defineProperty(node, step, { value, writable: true, enumerable: true, configurable: true });
 }

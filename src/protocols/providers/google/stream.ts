@@ -6,8 +6,8 @@ import { expectArray, expectObject, expectObjects, providerFailure } from "../..
 import { applyPartialArgument } from "./partial-arguments.ts";
 
 /**
- * Reads a chunk of `streamGenerateContent`; of several candidates, the first. A call comes whole, or, when the
- * request asked for that, in parts that each say whether the call will continue.
+ * Reads a chunk of `streamGenerateContent` (its first candidate). A call arrives complete or, if the request enables
+ * it, in parts that say whether the call will continue.
  */
 export function readGoogleChunk(
   chunk: JsonObject,
@@ -15,7 +15,7 @@ export function readGoogleChunk(
   readCall: (value: unknown, pointer: string) => ToolCall,
 ): void {
   if (chunk["error"] !== undefined) throw providerFailure("/error");
-  // The last chunk may have nothing but the usage.
+  // The last chunk may have only the usage.
   if (chunk["candidates"] === undefined) return;
   const [candidate] = expectArray(chunk["candidates"], "/candidates");
   const content = isJsonObject(candidate) ? candidate["content"] : undefined;

@@ -10,13 +10,12 @@ import {
 } from "../../parsing/shape.ts";
 
 /**
- * Reads a chunk of a streamed chat completion (OpenAI API reference, "The chat completion chunk object"); of
- * several choices, the first. Calls are complete when the choice has finished: before that, more of any of them
- * may come.
+ * Reads a chunk of a streamed chat completion (OpenAI API reference, "The chat completion chunk object"), only its
+ * first choice. Calls are complete when the choice has finished, as more of any of them may arrive before that.
  */
 export function readChatChunk(chunk: JsonObject, calls: CallCollector): void {
   if (chunk["error"] !== undefined && chunk["error"] !== null) throw providerFailure("/error");
-  // Some servers tell the usage, or that they are alive, without any.
+  // Some servers send usage or keep-alive chunks without choices.
   if (chunk["choices"] === undefined || chunk["choices"] === null) return;
   const choices = expectObjects(chunk["choices"], "/choices");
   const position = choices.findIndex(({ index = 0 }) => index === 0);
@@ -47,7 +46,7 @@ function readPiece(piece: JsonObject, pointer: string, calls: CallCollector): vo
   }
   const { name, arguments: args } = expectObject(called ?? {}, `${pointer}/function`);
   const key = keyOf(piece, pointer, calls);
-  // Later pieces repeat the id, or leave it out. A new one is a new call, whatever its index is.
+  // Later pieces repeat or omit the id. A new id is a new call, even with the same index.
   const isNew = typeof id === "string" && id !== "" && id !== calls.idAt(key);
   if (isNew || calls.idAt(key) === undefined) {
     calls.close(key);
@@ -58,7 +57,7 @@ function readPiece(piece: JsonObject, pointer: string, calls: CallCollector): vo
   }
 }
 
-/** The call's index. Some servers leave it out: then its id, or nothing where the last call goes on. */
+/** Returns the call's index. Some servers omit it: then its id, or the key of the last call. */
 function keyOf({ id, index }: JsonObject, pointer: string, calls: CallCollector): string | number {
   if (index !== undefined && index !== null) return expectNumber(index, `${pointer}/index`);
   if (typeof id === "string" && id !== "") return id;

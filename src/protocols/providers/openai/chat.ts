@@ -23,21 +23,21 @@ export interface OpenAiTool {
   };
 }
 
-/** An assistant's calls, and its text. */
+/** An assistant's text and calls. */
 export interface OpenAiAssistantMessage {
   readonly role: "assistant";
   readonly content?: string;
   readonly tool_calls: OpenAiToolCall[];
 }
 
-/** One call; `arguments` is JSON text, as the model wrote it. */
+/** One call. `arguments` is JSON text. */
 export interface OpenAiToolCall {
   readonly id: string;
   readonly type: "function";
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
-/** The result of one call. The format marks no errors: the text has to tell. */
+/** The result of one call. The format does not mark errors, so the text has to name them. */
 export interface OpenAiToolMessage {
   readonly role: "tool";
   readonly tool_call_id: string;
@@ -45,8 +45,8 @@ export interface OpenAiToolMessage {
 }
 
 /**
- * OpenAI Chat Completions, and those who follow it. Reads an assistant message, a whole chat completion, of which
- * it takes the first choice, or its chunks. Results are text: of an image the model learns that there is one.
+ * OpenAI Chat Completions and compatible servers. Reads an assistant message, a chat completion (its first choice), or
+ * its chunks. Results are text only: images are replaced by a placeholder.
  */
 export function openAiChatProtocol(
   registry: ToolRegistry,
@@ -85,13 +85,13 @@ function readAssistant(value: unknown, pointer: string): AssistantTurn {
   return { text: readContent(content), calls: readChatCalls(list, `${pointer}/tool_calls`) };
 }
 
-/** Reads a message's `tool_calls`. Some servers say that there are none with null. */
+/** Reads a message's `tool_calls`. Some servers send null if there are none. */
 export function readChatCalls(list: unknown, pointer: string): readonly ToolCall[] {
   if (list === undefined || list === null) return [];
   return expectArray(list, pointer).map((item, index) => readChatCall(item, `${pointer}/${index}`));
 }
 
-/** Writes a message for each result. */
+/** Writes one message per result. */
 export function writeToolMessages(results: readonly ToolResult[]): OpenAiToolMessage[] {
   return results.map(({ callId, content }) => ({
     role: "tool",
@@ -100,7 +100,7 @@ export function writeToolMessages(results: readonly ToolResult[]): OpenAiToolMes
   }));
 }
 
-/** Text, or a list of parts some of which are text. */
+/** Returns the text of a string or of a list of parts. */
 function readContent(content: unknown): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
@@ -111,7 +111,7 @@ function readContent(content: unknown): string {
 
 /** Reads one entry of `tool_calls`. @throws {ProtocolError} */
 function readChatCall(value: unknown, pointer: string): ToolCall {
-  // Some servers leave the type out.
+  // Some servers omit the type.
   const { id, type = "function", function: called } = expectObject(value, pointer);
   if (type !== "function") throw new ProtocolError(`${pointer}/type`, 'must be "function"');
   const { name, arguments: args } = expectObject(called, `${pointer}/function`);

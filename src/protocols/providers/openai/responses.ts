@@ -17,11 +17,11 @@ export interface OpenAiResponsesTool {
   readonly name: string;
   readonly description: string;
   readonly parameters: Record<string, unknown>;
-  /** Never left out: the provider's default is `true`. */
+  /** Always set, as the provider's default is `true`. */
   readonly strict: boolean;
 }
 
-/** What goes back as `input`: text and calls of the assistant, and the results of the calls. */
+/** An item of the next `input`: the assistant's text and calls, and the results. */
 export type OpenAiResponsesItem =
   | { readonly role: "assistant"; readonly content: string }
   | {
@@ -36,14 +36,14 @@ export type OpenAiResponsesItem =
       readonly output: string | OpenAiResponsesContent[];
     };
 
-/** What a result can show. The format marks no errors: the text has to tell. */
+/** A content part of a result. The format does not mark errors, so the text has to name them. */
 export type OpenAiResponsesContent =
   | { readonly type: "input_text"; readonly text: string }
   | { readonly type: "input_image"; readonly image_url: string; readonly detail: "auto" };
 
 /**
  * OpenAI Responses. Reads a whole response, its list of output items, or its events. Only items of type
- * `function_call` are calls of tools: the others are run by the provider, or were never offered here.
+ * `function_call` are tool calls. The provider runs the others itself, or they were not offered here.
  */
 export function openAiResponsesProtocol(
   registry: ToolRegistry,
@@ -123,7 +123,7 @@ function readResponsesEvent(event: JsonObject, calls: CallCollector): void {
   }
 }
 
-/** An item is told twice: when it begins, and with everything that it has when it is done. */
+/** Reads an item, which is sent twice: when it starts, and complete when it is done. */
 function readItemEvent(event: JsonObject, calls: CallCollector): void {
   const item = expectObject(event["item"], "/item");
   if (item["type"] !== "function_call") return;
@@ -136,7 +136,7 @@ function readItemEvent(event: JsonObject, calls: CallCollector): void {
   }
 }
 
-/** Text alone goes as text, which older models take too. */
+/** Writes text without images as a string, which older models accept, too. */
 function writeContent(content: readonly ContentBlock[]): string | OpenAiResponsesContent[] {
   if (!content.some((block) => block.type === "image" && isShowable(block))) return toText(content);
   return content.map((block) => {
