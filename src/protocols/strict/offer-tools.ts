@@ -2,31 +2,31 @@ import type { ToolDefinition } from "../../engine/registry.ts";
 import { type StrictSubset, toStrictSchema } from "./schema.ts";
 import { addSizes, findExcess, type SchemaSize } from "./size.ts";
 
-/** A reason why a tool's schema has no strict form. Its definition went out as it is, and not strict. */
+/** A reason why a tool's schema has no strict form. Its definition is offered unchanged and without strictness. */
 export interface StrictSchemaProblem {
   readonly tool: string;
-  /** The JSON pointer (RFC 6901) of the part in the tool's schema. */
+  /** The JSON pointer (RFC 6901) of the unsupported part in the tool's schema. */
   readonly path: string;
   readonly reason: string;
 }
 
-/** A definition as it goes out: its schema is in strict form where `strict` says so. */
+/** A definition for the provider. If `strict` is true, its schema is in strict form. */
 export interface OfferedTool extends ToolDefinition {
   readonly strict: boolean;
 }
 
-/** Definitions as they go out, and why some are not strict. */
+/** Definitions for the provider, and why some are not strict. */
 export interface Offer {
   readonly tools: readonly OfferedTool[];
   readonly problems: readonly StrictSchemaProblem[];
 }
 
-/** Offers tools without strictness. Models send nothing but objects, and providers want to read that. */
+/** Offers tools without strictness. Providers require `type: object`, so it is added. */
 export function offerTools(tools: readonly ToolDefinition[]): Offer {
   return { tools: tools.map((tool) => ({ ...withType(tool), strict: false })), problems: [] };
 }
 
-/** Offers tools in strict form, in order and as far as the provider's limits for a request go. */
+/** Offers tools in strict form, in order, until the provider's limits for a request are reached. */
 export function offerStrictTools(tools: readonly ToolDefinition[], subset: StrictSubset): Offer {
   const problems: StrictSchemaProblem[] = [];
   let used: SchemaSize = { properties: 0, enumValues: 0, text: 0, optional: 0, unions: 0 };

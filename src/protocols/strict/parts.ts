@@ -11,20 +11,20 @@ export function typesOf(schema: JsonObject): readonly JsonValue[] {
   return [...new Set(literalsOf(schema)?.map((literal) => (literal === null ? "null" : typeof literal)))];
 }
 
-/** The values that `enum` or `const` allow; `undefined` where any is. */
+/** Returns the values that `enum` or `const` allow; `undefined` without either. */
 export function literalsOf({ enum: values, const: value }: JsonObject): readonly JsonValue[] | undefined {
   if (Array.isArray(values)) return values;
   return value === undefined ? undefined : [value];
 }
 
-/** Whether a scalar is of a JSON Schema type. */
+/** Returns whether a scalar has a JSON Schema type. */
 export function isOfType(value: JsonValue, type: JsonValue): boolean {
   if (type === "null") return value === null;
   if (type === "integer") return Number.isInteger(value);
   return typeof value === type;
 }
 
-/** The same schema for a value that may be left out, which strict modes say with null. */
+/** Makes the schema of an optional value accept null, which stands for a missing value in strict mode. */
 export function nullable({ description, ...schema }: JsonObject): JsonObject {
   const told = description === undefined ? {} : { description };
   const alternatives = Array.isArray(schema["anyOf"]) ? (schema["anyOf"] as readonly JsonObject[]) : [schema];
@@ -32,7 +32,7 @@ export function nullable({ description, ...schema }: JsonObject): JsonObject {
   return { ...told, anyOf: takesNull ? alternatives : [...alternatives, { type: "null" }] };
 }
 
-/** Gives a rewritten schema its title and description, and the bounds that only the description can tell. */
+/** Adds the title and description to a rewritten schema, and the unsupported bounds to the description. */
 export function annotate(strict: JsonObject, schema: JsonObject): JsonObject {
   const { title, description } = schema;
   const bounds = BOUNDS.flatMap((bound) => {
@@ -48,6 +48,6 @@ export function annotate(strict: JsonObject, schema: JsonObject): JsonObject {
     ...(told.length > 0 && { description: told.join(" ") }),
   };
   if (Object.keys(annotations).length === 0) return strict;
-  // A reference stands alone.
+  // A reference must not have siblings.
   return strict["$ref"] === undefined ? { ...strict, ...annotations } : { anyOf: [strict], ...annotations };
 }

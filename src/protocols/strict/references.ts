@@ -1,7 +1,7 @@
 import { escapePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 
-/** Whether a schema refers to itself, directly or through its definitions. */
+/** Returns whether a schema refers to itself, directly or through its definitions. */
 export function isRecursive(schema: JsonObject): boolean {
   const definitions = new Map<string, ReadonlySet<string>>([["#", referencesOf(withoutDefinitions(schema))]]);
   for (const keyword of ["$defs", "definitions"]) {
@@ -11,7 +11,7 @@ export function isRecursive(schema: JsonObject): boolean {
       definitions.set(`#/${keyword}/${escapePointer(name)}`, referencesOf(definition));
     }
   }
-  // Whatever can be taken away because it refers to nothing that is left is no cycle.
+  // Removes definitions that refer to none of the others. What remains refers in cycles.
   for (let removed = true; removed; ) {
     removed = false;
     for (const [name, references] of definitions) {
@@ -28,7 +28,7 @@ function withoutDefinitions(schema: JsonObject): JsonObject {
   return rest;
 }
 
-/** Every `$ref` in a tree. What is a property's name and not a keyword only makes the answer more careful. */
+/** Returns every `$ref` in a tree. A property named `$ref` counts, too, which only makes the result more cautious. */
 function referencesOf(tree: JsonValue | undefined): ReadonlySet<string> {
   const found = new Set<string>();
   const waiting: unknown[] = [tree];

@@ -5,19 +5,19 @@ import { annotate, isOfType, literalsOf, nullable, typesOf } from "./parts.ts";
 import { isRecursive } from "./references.ts";
 import { findExcess, measureSchema, type SchemaSize } from "./size.ts";
 
-/** What a provider's strict mode takes of JSON Schema. */
+/** The subset of JSON Schema that a provider's strict mode supports. */
 export interface StrictSubset {
-  /** Whether every property must be required: an optional one is written as one that can be null. */
+  /** Whether every property must be required. An optional one is then rewritten to accept null. */
   readonly requiresAll: boolean;
   readonly takesRecursion: boolean;
-  /** The keywords that bound a value and are taken; the others are told in the description. */
+  /** The supported keywords that bound a value. The others are added to the description. */
   readonly bounds: ReadonlySet<string>;
   readonly formats: ReadonlySet<string>;
-  /** How deep objects and lists may be nested. */
+  /** The maximum depth of nested objects and lists. */
   readonly maxDepth: number;
-  /** What one tool may have at most. */
+  /** The limits for one tool. */
   readonly tool: SchemaSize;
-  /** What all strict tools of a request may have at most, together. */
+  /** The limits for all strict tools of a request together. */
   readonly request: SchemaSize & { readonly tools: number };
 }
 
@@ -27,7 +27,7 @@ export interface SchemaProblem {
   readonly reason: string;
 }
 
-/** A schema in its strict form, or every reason why it has none. */
+/** A schema in strict form, or every reason why it has none. */
 export type StrictSchema =
   | { readonly schema: JsonObject; readonly size: SchemaSize }
   | { readonly problems: readonly SchemaProblem[] };
@@ -35,9 +35,8 @@ export type StrictSchema =
 const LOCAL_REFERENCE = /^#\/(?:\$defs|definitions)\/([^/]+)$/;
 
 /**
- * Rewrites a schema into a provider's strict subset, where that keeps its meaning: what the schema left unsaid is
- * closed (further properties), and a bound that the subset lacks is told in the description. Whatever the model
- * sends is validated against the original all the same.
+ * Rewrites a schema into a provider's strict subset if that keeps its meaning. Objects are closed, and unsupported
+ * bounds are added to the description. Arguments are always validated against the original schema.
  */
 export function toStrictSchema(schema: JsonObject, subset: StrictSubset): StrictSchema {
   const rewriter = new Rewriter(subset);
@@ -90,7 +89,7 @@ class Rewriter {
     return annotate(strict, schema);
   }
 
-  /** A schema that says its meaning by others. */
+  /** Rewrites a schema that combines others. */
   #combined(keyword: string, schema: JsonObject, path: string, depth: number): JsonObject {
     const at = `${path}/${keyword}`;
     const others = [...STRUCTURE, "additionalProperties", ...COMBINING];
@@ -120,7 +119,7 @@ class Rewriter {
     if (literals?.some((literal) => typeof literal === "object" && literal !== null)) {
       this.#refuse(path, "an enum of lists or objects is not supported");
     }
-    // Several types are written as alternatives: that way every provider takes what belongs to one of them.
+    // Several types become alternatives, so that each can have the keywords that apply to it.
     const written = types.flatMap((type) => this.#single(type, schema, literals, path, depth));
     const [only, ...others] = written;
     if (only === undefined || others.length > 0) return { anyOf: written };
@@ -131,7 +130,7 @@ class Rewriter {
     return { ...only, ...Object.fromEntries(taken) };
   }
 
-  /** A schema of one type; none where no literal is of it. */
+  /** Returns the schema of one type; none if no literal has that type. */
   #single(
     type: JsonValue,
     schema: JsonObject,
@@ -163,7 +162,7 @@ class Rewriter {
       this.#refuse(path, "an object without named properties is not supported");
     }
     const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
-    // No assignment: a property may be named `__proto__`.
+    // Assigning would not work for a property named `__proto__`.
     const properties = Object.fromEntries(
       Object.entries(asObject(schema["properties"])).map(([name, property]) => {
         const strict = this.#schema(property, `${path}/properties/${escapePointer(name)}`, depth + 1);
@@ -183,7 +182,7 @@ class Rewriter {
 
   #takes(bound: string, limit: JsonValue): boolean {
     if (bound === "format") return this.#subset.formats.has(String(limit));
-    // Anthropic takes `minItems`, but only 0 and 1.
+    // Anthropic supports only 0 and 1 for `minItems`.
     return this.#subset.bounds.has(bound) || this.#subset.bounds.has(`${bound}: ${limit}`);
   }
 

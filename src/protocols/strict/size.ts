@@ -1,14 +1,14 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 
-/** What providers count in schemas. */
+/** The counts that providers limit in schemas. */
 export interface SchemaSize {
   readonly properties: number;
   readonly enumValues: number;
-  /** Characters of the names and of the values in enums. */
+  /** Characters of names and enum values. */
   readonly text: number;
   /** Properties that are not required. */
   readonly optional: number;
-  /** Schemas of several types, or of several alternatives. */
+  /** Schemas with several types or alternatives. */
   readonly unions: number;
 }
 
@@ -20,7 +20,7 @@ const NAMES: Readonly<Record<keyof SchemaSize, string>> = {
   unions: "schemas of several types",
 };
 
-/** For providers that count none of it. */
+/** No limits. */
 export const UNLIMITED: SchemaSize = {
   properties: Number.POSITIVE_INFINITY,
   enumValues: Number.POSITIVE_INFINITY,
@@ -29,7 +29,7 @@ export const UNLIMITED: SchemaSize = {
   unions: Number.POSITIVE_INFINITY,
 };
 
-/** Counts in a strict schema, whose keywords are few. */
+/** Measures a strict schema. */
 export function measureSchema(schema: JsonObject): SchemaSize {
   const properties = Object.entries(membersOf(schema["properties"]));
   const definitions = Object.entries(membersOf(schema["$defs"]));
@@ -51,7 +51,7 @@ export function measureSchema(schema: JsonObject): SchemaSize {
   );
 }
 
-/** The sum of two sizes. */
+/** Adds two sizes. */
 export function addSizes(a: SchemaSize, b: SchemaSize): SchemaSize {
   return {
     properties: a.properties + b.properties,
@@ -62,7 +62,7 @@ export function addSizes(a: SchemaSize, b: SchemaSize): SchemaSize {
   };
 }
 
-/** Of what there is too much, and how much is allowed; `undefined` when everything is within its limit. */
+/** Returns the first count that exceeds its limit, as text; `undefined` if there is none. */
 export function findExcess(size: SchemaSize, limit: SchemaSize): string | undefined {
   const name = (Object.keys(NAMES) as (keyof SchemaSize)[]).find((key) => size[key] > limit[key]);
   return name === undefined ? undefined : `more than ${limit[name]} ${NAMES[name]}`;

@@ -30,7 +30,7 @@ export const ANTHROPIC_STRICT: StrictSubset = {
   request: { ...UNLIMITED, tools: 20, optional: 24, unions: 16 },
 };
 
-/** What both take, for a library that sends the same schema to either. */
+/** The subset that both support, for the AI SDK, which sends the same schema to either. */
 export const COMMON_STRICT: StrictSubset = {
   requiresAll: true,
   takesRecursion: false,

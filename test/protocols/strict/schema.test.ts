@@ -195,14 +195,14 @@ test("reports what exceeds the provider's limits", () => {
   ]);
 });
 
-/** A schema, a value that it takes, and the same value as a strict model writes it. */
+/** A schema, a valid value, and the same value in strict form. */
 interface Sample {
   readonly schema: JsonObject;
   readonly value: JsonValue;
   readonly strict: JsonValue;
 }
 
-// ajv passes over a property named `__proto__`, and the engine refuses arguments that have one.
+// ajv ignores a property named `__proto__`, and the engine refuses arguments that have one.
 const propertyName = fc.string().filter((name) => name !== "__proto__");
 
 const { sample } = fc.letrec<{ sample: Sample; object: Sample }>((tie) => {
