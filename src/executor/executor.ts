@@ -16,19 +16,21 @@ export interface ExecutorOptions extends ExecutorContext, Credentials {
   /** `HOST:PORT` (port 0: any that is free), `unix:PATH` or `fd:NUMBER`. */
   readonly listen: string;
   /**
-   * What the header `host` may be, with the port unless it is 80 or 443, beside the address itself and the names
-   * of loopback: the name of a load balancer, for example. Default: nothing else.
+   * Further values of the `host` header to accept, for example the name of a load balancer, with the port
+   * unless it is 80 or 443. The address itself and the names of loopback are always accepted. Default: none.
    */
   readonly hosts?: readonly string[];
-  /** Default: `DEFAULT_LIMITS`. */
+  /** Limits of the load. Defaults: see {@link ExecutorLimits}. */
   readonly limits?: Partial<ExecutorLimits>;
 }
 
-/** So long kept connections stay open after the last answer: a request may be on its way. */
+/**
+ * Milliseconds that idle connections stay open after the last response, since a request may be in transit.
+ */
 const LINGER_MS = 200;
 const MAX_CONNECTIONS = 10_000;
 
-/** A server that dispatches the calls of others, as `docs/remote-protocol.md` has it. */
+/** A server that dispatches calls of other processes. `docs/remote-protocol.md` describes its protocol. */
 export class Executor implements AsyncDisposable {
   readonly #server: Server;
   readonly #dispatcher: Dispatcher;
@@ -54,17 +56,13 @@ export class Executor implements AsyncDisposable {
       },
       (request, response) => this.#routes.handle(request, response),
     );
-    // None is left out, `origin` least of all: their size is bounded.
+    // No header may be dropped, in particular not `origin`. Their total size is bounded instead of their
+    // number.
     this.#server.maxHeadersCount = 0;
     this.#server.maxConnections = MAX_CONNECTIONS;
   }
 
-  /**
-   * Starts an executor.
-   *
-   * @throws {ListenError} when it cannot listen, or others could reach it who need not prove who they are.
-   * @throws {TypeError} when an option is none.
-   */
+  /** See {@link startExecutor}. @internal */
   static async start(options: ExecutorOptions): Promise<Executor> {
     const { listen: where, hosts = [], keys, token, limits, ...context } = options;
     const authentication = new Authentication({
@@ -81,7 +79,7 @@ export class Executor implements AsyncDisposable {
     if (address === undefined) throw new ListenError(`listen must be ${LISTEN_FORM}`);
     if (!isProtected && !isLocal(address)) throw unprotected();
     await listen(this.#server, address);
-    // The path of a unix socket, which a descriptor may be too.
+    // A string is the path of a unix socket, which a descriptor can also refer to.
     const bound = this.#server.address() as AddressInfo | string | null;
     if (typeof bound !== "object" || bound === null) {
       this.#address = where;
@@ -99,14 +97,14 @@ export class Executor implements AsyncDisposable {
     this.#routes.hostCheck = new HostCheck(names.map((name) => name.toLowerCase()));
   }
 
-  /** Where it listens: `127.0.0.1:7420`, `unix:/run/sandgate.sock` or `fd:3`. */
+  /** The address that the executor listens on: `127.0.0.1:7420`, `unix:/run/sandgate.sock` or `fd:3`. */
   get address(): string {
     return this.#address;
   }
 
   /**
-   * Stops taking calls, lets those that it has end or cancels them after `limits.drainMs`, and closes. Each has
-   * its answer when this resolves. Idempotent.
+   * Stops accepting calls, waits until the accepted ones end, cancels the rest after `limits.drainMs`, and
+   * closes. All accepted calls have been answered when it resolves. Idempotent.
    */
   close(): Promise<void> {
     this.#closed ??= this.#drain();
@@ -119,7 +117,7 @@ export class Executor implements AsyncDisposable {
 
   async #drain(): Promise<void> {
     let hasConnections = true;
-    // Unlike the server's own `close`, this keeps idle connections: what comes on them is refused in words.
+    // Unlike the HTTP server's `close`, this keeps idle connections open, so requests on them get a response.
     const closed = new Promise<void>((resolve) => {
       NetServer.prototype.close.call(this.#server, () => {
         hasConnections = false;
@@ -129,7 +127,7 @@ export class Executor implements AsyncDisposable {
     const cancel = setTimeout(() => this.#dispatcher.cancelAll(), this.#drainMs);
     await this.#dispatcher.drain();
     clearTimeout(cancel);
-    // Whoever does not read an answer does not keep the process.
+    // Clients that do not read their responses must not keep the process alive.
     const force = setTimeout(() => this.#server.closeAllConnections(), this.#drainMs);
     do await Promise.race([delay(LINGER_MS, undefined, { ref: false }), closed]);
     while (hasConnections && this.#routes.open > 0);

@@ -386,13 +386,13 @@ describe("a client that goes away", () => {
 
   test("before its request is whole leaves nothing behind", async () => {
     const counting = new CountingTool();
-    // So much that 64 bodies can be held at once.
+    // With this limit, 64 bodies can be held at once.
     const executor = await startExecutor([counting.tool], { limits: { bodyBytes: 1_000 } });
     const head = `POST /v1/dispatch HTTP/1.1\r\nhost: ${executor.address}\r\ncontent-type: application/json\r\n`;
     for (let count = 0; count < 70; count++) {
       const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");
       socket.write(`${head}expect: 100-continue\r\ncontent-length: 1000\r\n\r\n{"call":`);
-      // The executor has seen the request when it tells to go on.
+      // The executor has received the headers when it responds with 100 Continue.
       await once(socket, "data");
       socket.destroy();
       await once(socket, "close");

@@ -11,7 +11,7 @@ import { sandgate } from "../cli/sandgate.ts";
 import { dispatch, dispatchBody, executionOf } from "./harness.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
-/** The command from its sources. */
+/** The command, run from its sources. */
 const COMMAND = {
   main: join(ROOT, "src/cli/main.ts"),
   code: [join(ROOT, "src"), join(ROOT, "node_modules"), join(ROOT, "package.json")],
@@ -54,7 +54,7 @@ server: { dropNetwork: true }
 let folder = "";
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "sandgate-hardened-"));
-  // Another user is to read it.
+  // Another user must be able to read it.
   await chmod(folder, 0o755);
   await writeFile(join(folder, "sandgate.yaml"), CONFIG);
   await writeFile(join(folder, "probes.mjs"), PROBES);
@@ -64,7 +64,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 let lastId = 0;
 
-/** Starts a hardened executor, and returns what calls its tools. */
+/** Starts a hardened executor, and returns a function that calls its tools. */
 async function start(
   options: Pick<HardenedOptions, "user" | "config">,
 ): Promise<(name: string, args: object) => Promise<RemoteExecution>> {
@@ -85,7 +85,7 @@ async function start(
   };
 }
 
-/** Starts one whose tool attempts whatever it is told. */
+/** Starts a hardened executor, and returns a function that calls its tool `probe`. */
 async function harden(
   options: Pick<HardenedOptions, "user">,
 ): Promise<(attempt: string, more?: object) => Promise<RemoteExecution>> {

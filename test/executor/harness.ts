@@ -10,7 +10,7 @@ import { readExecution, readProblem } from "../../src/remote-protocol/bodies.ts"
 import type { RemoteExecution } from "../../src/remote-protocol/messages.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 
-/** A tool whose calls the test holds, and ends by hand. */
+/** A tool whose calls end when the test releases them. */
 export class HeldTool {
   readonly tool: Tool = defineTool({
     name: "hold",
@@ -33,7 +33,7 @@ export class HeldTool {
   readonly cancelled: string[] = [];
   readonly #release: (() => void)[] = [];
 
-  /** Lets the oldest call that runs end. */
+  /** Ends the oldest running call. */
   release(): void {
     this.#release.shift()?.();
   }
@@ -43,7 +43,7 @@ export class HeldTool {
   }
 }
 
-/** A tool that returns its input, and counts its calls. */
+/** A tool that returns its input and counts its calls. */
 export class CountingTool {
   calls = 0;
   readonly tool: Tool = defineTool({
@@ -57,7 +57,7 @@ export class CountingTool {
   });
 }
 
-/** Starts an executor that lives as long as the test. */
+/** Starts an executor, which is closed when the test finishes. */
 export async function startExecutor(
   tools: readonly Tool[],
   options: Partial<ExecutorOptions> = {},
@@ -80,14 +80,14 @@ export async function startExecutor(
   return executor;
 }
 
-/** What came back. */
+/** A response of an executor. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
 }
 
-/** What is sent. */
+/** A request to an executor. */
 export interface Sending {
   readonly method?: string;
   readonly path?: string;
@@ -96,7 +96,7 @@ export interface Sending {
   readonly signal?: AbortSignal;
 }
 
-/** Sends a request to an executor: exactly these headers, besides those that HTTP needs. */
+/** Sends a request to an executor, with only the given headers and those that HTTP requires. */
 export async function send({ address }: { readonly address: string }, sending: Sending): Promise<Answer> {
   const { method = "POST", path = "/v1/dispatch", headers = {}, body = "", signal } = sending;
   const options: RequestOptions = {
@@ -121,7 +121,7 @@ function where(address: string): RequestOptions {
   return { host: hostname.replace(/^\[|\]$/g, ""), port };
 }
 
-/** The body of a dispatch. */
+/** Returns the body of a dispatch request. */
 export function dispatchBody(
   call: { readonly id?: string; readonly name: string; readonly arguments?: unknown },
   more: {
@@ -140,7 +140,7 @@ export function dispatchBody(
   });
 }
 
-/** Sends a dispatch as JSON. */
+/** Sends a dispatch request. */
 export function dispatch(
   executor: { readonly address: string },
   body: string,
@@ -150,18 +150,18 @@ export function dispatch(
   return send(executor, { ...sending, headers, body });
 }
 
-/** The execution that an answer holds. */
+/** Returns the execution in a response. */
 export function executionOf({ status, text }: Answer): RemoteExecution {
   if (status !== 200) throw new Error(`status ${status}: ${text}`);
   return readExecution(text);
 }
 
-/** The status and the code of an answer that holds none. */
+/** Returns the status of a response and the code of its problem. */
 export function problemOf({ status, text }: Answer): string {
   return `${status} ${readProblem(text).error.code}`;
 }
 
-/** Waits until something holds: for what another process or a socket brings about. */
+/** Polls until a condition is met. */
 export async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2));
 }

@@ -70,7 +70,7 @@ describe("where an executor listens", () => {
   test("can be the socket of an executor that is no more, but not of one that lives, and no other file", async () => {
     const folder = await createFolder();
     const path = join(folder, "executor.sock");
-    // A socket whose server is gone without having removed it.
+    // A socket whose server has closed without removing it.
     const dead = createServer().listen(join(folder, "dead"));
     await once(dead, "listening");
     const { rename } = await import("node:fs/promises");
@@ -121,7 +121,7 @@ describe("an executor that is told to end", () => {
     await until(() => held.started.length === 1);
     const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");
     await once(socket, "connect");
-    // The executor knows the connection when it has answered on it.
+    // The executor has accepted the connection when it responds on it.
     socket.write(`GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n`);
     await once(socket, "data");
     const closed = executor.close();

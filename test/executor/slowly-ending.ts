@@ -1,11 +1,11 @@
 import type { Sandbox, SandboxOutcome, SandboxTask } from "../../src/sandboxes/contract/sandbox.ts";
 
-/** A sandbox that takes its time to end what was cancelled: until the test says what it left behind. */
+/** A sandbox in which calls, even cancelled ones, end only when the test ends them. */
 export class SlowlyEnding implements Sandbox {
   readonly mode = "host";
   readonly capabilities: ReadonlySet<never> = new Set<never>();
   readonly defaults = {};
-  /** Of each call that began, in order. */
+  /** The signal of each started call, in order. */
   readonly signals: AbortSignal[] = [];
   readonly #ends: ((outcome: SandboxOutcome) => void)[] = [];
 
@@ -18,7 +18,7 @@ export class SlowlyEnding implements Sandbox {
     return new Promise((resolve) => this.#ends.push(resolve));
   }
 
-  /** Ends the call that began first. */
+  /** Ends the call that was started first. */
   end(outcome: SandboxOutcome): void {
     this.#ends.shift()?.(outcome);
   }

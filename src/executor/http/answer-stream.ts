@@ -4,10 +4,10 @@ import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import type { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { CallEvent } from "../once/dispatched-call.ts";
 
-/** What may wait for a slow reader: chunks and log lines beyond it are left out, the execution never. */
+/** Bytes to buffer for a slow reader. Further chunks and log lines are dropped, but never the execution. */
 const MAX_WAITING_BYTES = 1_024 * 1_024;
 
-/** Answers with a stream: what the call tells as it comes, and its execution last. */
+/** Responds with a stream: the chunks and log lines of a call, and finally its execution. */
 export class AnswerStream {
   readonly #response: ServerResponse;
 
@@ -15,12 +15,12 @@ export class AnswerStream {
     this.#response = response;
   }
 
-  /** Whether the answer has begun: from then on a problem is an event. */
+  /** Whether the response has begun. After that, problems must be sent as events. */
   get hasBegun(): boolean {
     return this.#response.headersSent;
   }
 
-  /** Tells a chunk or a log line. */
+  /** Sends a chunk or a log line. */
   tell(event: CallEvent): void {
     if (this.#response.writableLength > MAX_WAITING_BYTES) return;
     this.#begin();
@@ -28,7 +28,7 @@ export class AnswerStream {
     else this.#write("log", JSON.stringify({ level: event.level, message: event.message }));
   }
 
-  /** @param execution JSON text. */
+  /** @param execution The execution as JSON text. */
   end(execution: string): void {
     this.#begin();
     this.#response.end(writeStreamEvent("execution", execution));
@@ -43,7 +43,7 @@ export class AnswerStream {
     this.#response.writeHead(200, {
       "content-type": STREAM_MEDIA_TYPE,
       "cache-control": "no-store",
-      // Proxies would otherwise collect what is to come at once.
+      // Otherwise, proxies would buffer the stream.
       "x-accel-buffering": "no",
     });
   }

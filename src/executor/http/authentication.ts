@@ -4,23 +4,23 @@ import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { SignedMessage } from "../../remote-protocol/signatures/base.ts";
 import { SignatureVerifier } from "../../remote-protocol/signatures/verifier.ts";
 
-/** How callers prove who they are; any one of it will do. */
+/** The credentials that an executor accepts. A caller needs only one of them. */
 export interface Credentials {
-  /** Public Ed25519 keys by their ids. Default: none. */
+  /** Public Ed25519 keys of signatures, by id. Default: none. */
   readonly keys?: ReadonlyMap<string, KeyObject>;
   /** A bearer token of at least {@link MIN_TOKEN_LENGTH} characters. Default: none. */
   readonly token?: string;
 }
 
-/** What nobody guesses. */
+/** Minimum length of a token, against brute force. */
 export const MIN_TOKEN_LENGTH = 16;
 
-/** Tells who sends a request. */
+/** Authenticates the senders of requests. */
 export class Authentication {
   readonly #verifier: SignatureVerifier | undefined;
   readonly #token: Buffer | undefined;
 
-  /** @throws {TypeError} when a key is none, or the token is too short. */
+  /** @throws {TypeError} if a key is not a public Ed25519 key, or the token is too short. */
   constructor({ keys, token }: Credentials) {
     if (keys !== undefined && keys.size > 0) this.#verifier = new SignatureVerifier(keys);
     if (token === undefined) return;
@@ -30,15 +30,18 @@ export class Authentication {
     this.#token = digestOf(token);
   }
 
-  /** Whether nobody is let in without proof. */
+  /** Whether requests without credentials are refused. */
   get isRequired(): boolean {
     return this.#verifier !== undefined || this.#token !== undefined;
   }
 
   /**
-   * @param authority The checked host.
-   * @returns the caller's name, and whether the body must be held against its digest.
-   * @throws {RemoteProblem} as `SignatureVerifier.verify`; `unauthenticated`.
+   * Authenticates the sender of a request.
+   *
+   * @param authority The host, which has been checked.
+   * @returns the caller's name, and whether the request is signed, which means that its digest must be
+   *   checked.
+   * @throws {RemoteProblem} `unauthenticated`, and those of `SignatureVerifier.verify`.
    */
   check(
     { method = "", url = "", headers }: IncomingMessage,
@@ -51,7 +54,7 @@ export class Authentication {
     }
     if (this.#token !== undefined && headers.authorization !== undefined) {
       const [, given = ""] = /^Bearer +([^ ]+)$/i.exec(headers.authorization) ?? [];
-      // Digests are of one length, and tell nothing of where they differ.
+      // Digests have the same length, and reveal nothing about where the tokens differ.
       if (timingSafeEqual(digestOf(given), this.#token)) return { caller: "token", isSigned: false };
       throw new RemoteProblem("unauthenticated", "the bearer token is none of this executor's");
     }

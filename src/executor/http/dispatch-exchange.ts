@@ -10,13 +10,13 @@ import { AnswerStream } from "./answer-stream.ts";
 import { decodeBody } from "./request-body.ts";
 import { respondExecution } from "./respond.ts";
 
-/** Who sends a request, as its headers prove. */
+/** The authenticated sender of a request. */
 export interface Sender {
   readonly caller: string;
   readonly isSigned: boolean;
 }
 
-/** One request to dispatch a call whose headers were checked, and its answer. Nothing of it waits for a promise. */
+/** A dispatch request with checked headers, and its response. It uses no promises. */
 export class DispatchExchange implements CallWaiter {
   readonly told: CallWaiter["told"];
   readonly #dispatcher: Dispatcher;
@@ -29,8 +29,8 @@ export class DispatchExchange implements CallWaiter {
   #leave: (() => void) | undefined;
 
   /**
-   * @param isStream Whether the answer is a stream.
-   * @param fail Answers with a problem instead.
+   * @param isStream Whether the response is a stream.
+   * @param fail Responds with a problem instead.
    */
   constructor(
     dispatcher: Dispatcher,
@@ -51,7 +51,7 @@ export class DispatchExchange implements CallWaiter {
     this.told = (event: CallEvent): void => stream.tell(event);
   }
 
-  /** Goes on with the body. */
+  /** Submits the call in the body. */
   take(body: Buffer): void {
     try {
       this.#leave = this.#dispatcher.submit(this.#read(body), this.#sender.caller, this);
@@ -60,7 +60,7 @@ export class DispatchExchange implements CallWaiter {
     }
   }
 
-  /** The connection is gone, or the answer was sent. */
+  /** Must be called when the response has been sent or the connection is closed. */
   closed(): void {
     this.#leave?.();
   }

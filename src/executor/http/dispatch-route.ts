@@ -7,7 +7,7 @@ import type { Dispatcher } from "../once/dispatcher.ts";
 import { DispatchExchange, type Sender } from "./dispatch-exchange.ts";
 import { ByteBudget, bodyLength, readBody } from "./request-body.ts";
 
-/** `POST /v1/dispatch`. */
+/** Handles `POST /v1/dispatch`. */
 export class DispatchRoute {
   readonly #dispatcher: Dispatcher;
   readonly #maxBodyBytes: number;
@@ -20,10 +20,10 @@ export class DispatchRoute {
   }
 
   /**
-   * Answers a request, now or later.
+   * Responds to a request, now or later.
    *
-   * @param fail Answers with a problem that shows later.
-   * @throws {RemoteProblem} one that shows at once.
+   * @param fail Responds with a problem that is found later.
+   * @throws {RemoteProblem} if a problem is found now.
    */
   handle(
     request: IncomingMessage,
@@ -44,7 +44,7 @@ export class DispatchRoute {
 }
 
 /**
- * Reads the headers that say what is sent and what is wanted.
+ * Checks the media types of a request, and returns whether the client accepts a stream.
  *
  * @throws {RemoteProblem} `unsupported_media_type` or `not_acceptable`.
  */

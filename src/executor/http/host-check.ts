@@ -1,14 +1,17 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 
-/** What can be a host and a port, and nothing that a URL would read otherwise. */
+/** Matches a host with an optional port, but nothing that a URL parser would read differently. */
 const AUTHORITY = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/;
 
-/** Tells requests for this executor from those that a page led a browser to send (DNS rebinding). */
+/** Refuses requests that a web page made a browser send (DNS rebinding). */
 export class HostCheck {
   readonly #names: ReadonlySet<string> | undefined;
 
-  /** @param names Hosts with their ports, in lower case; `undefined` takes all: no browser reaches a unix socket. */
+  /**
+   * @param names Hosts with their ports, in lower case; `undefined` to accept all, for a unix socket, which
+   *   browsers cannot reach.
+   */
   constructor(names: readonly string[] | undefined) {
     this.#names = names === undefined ? undefined : new Set(names.filter((name) => AUTHORITY.test(name)));
   }
@@ -17,7 +20,8 @@ export class HostCheck {
    * Checks the headers `host` and `origin`.
    *
    * @returns the host, in lower case.
-   * @throws {RemoteProblem} `bad_request` when the host is none, or several; `misdirected`.
+   * @throws {RemoteProblem} `bad_request` if the host is missing or malformed; `misdirected` if it is not a
+   *   name of the executor, or there is an `origin`.
    */
   check({ host = "", origin }: IncomingHttpHeaders): string {
     if (origin !== undefined)
@@ -39,14 +43,14 @@ export class HostCheck {
 }
 
 /**
- * Refuses a request with several headers `host` (RFC 9112, section 3.2): Node keeps the first, and whoever stands
- * between may have gone by another one.
+ * Refuses a request with several headers `host` (RFC 9112, section 3.2): Node.js uses the first, but an
+ * intermediary may have used another one.
  *
  * @throws {RemoteProblem} `bad_request`.
  */
 export function refuseSeveralHosts({ rawHeaders }: IncomingMessage): void {
   let count = 0;
-  // Names and values in turn.
+  // `rawHeaders` alternates names and values.
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];
     if (name?.length === 4 && name.toLowerCase() === "host") count++;
@@ -54,7 +58,7 @@ export function refuseSeveralHosts({ rawHeaders }: IncomingMessage): void {
   if (count > 1) throw new RemoteProblem("bad_request", "the request must have one header host, not several");
 }
 
-/** The names of a machine's own loopback interface, with a port. */
+/** Returns the names of the loopback interface, with a port. */
 export function loopbackNames(port: number): readonly string[] {
   return ["localhost", "127.0.0.1", "[::1]"].map((host) => `${host}:${port}`);
 }

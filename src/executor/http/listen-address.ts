@@ -1,18 +1,18 @@
 /** Where an executor listens. */
 export type ListenAddress =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number }
-  /** A unix socket that only this user may connect to. */
+  /** A unix socket that only this user can connect to. */
   | { readonly kind: "unix"; readonly path: string }
-  /** A socket that listens already, which the parent process handed down. */
+  /** A listening socket, inherited from the parent process. */
   | { readonly kind: "fd"; readonly fd: number };
 
-/** What an address looks like, for messages. */
+/** The syntax of an address, for messages. */
 export const LISTEN_FORM = "HOST:PORT, such as 127.0.0.1:7420, unix:PATH or fd:NUMBER";
 
-/** The longest path of a unix socket, in bytes (Linux: 108 with the final NUL). */
+/** Maximum length of a unix socket's path in bytes (on Linux: 108 with the final NUL). */
 const MAX_SOCKET_PATH_BYTES = 103;
 
-/** Reads an address as {@link LISTEN_FORM} has it; `undefined` for everything else. */
+/** Parses an address in the form {@link LISTEN_FORM}; returns `undefined` if it is not valid. */
 export function parseListenAddress(text: string): ListenAddress | undefined {
   const [, path] = /^unix:(.+)$/s.exec(text) ?? [];
   if (path !== undefined) {
@@ -26,14 +26,14 @@ export function parseListenAddress(text: string): ListenAddress | undefined {
   return { kind: "tcp", host: host.replace(/^\[|\]$/g, "").toLowerCase(), port: Number(port) };
 }
 
-/** Host and port as URLs have them. */
+/** Formats a host and a port as in URLs. */
 export function writeAuthority(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /**
- * Whether only this machine reaches it: the loopback interface (RFC 1122, RFC 4291), or a socket of this machine.
- * What a descriptor is shows when it is used.
+ * Whether only this machine can reach an address: on the loopback interface (RFC 1122, RFC 4291) or a unix
+ * socket. Descriptors count as local, since their address is known only when they are used.
  */
 export function isLocal(address: ListenAddress): boolean {
   if (address.kind !== "tcp") return true;

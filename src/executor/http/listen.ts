@@ -6,10 +6,9 @@ import { ListenError } from "../listen-error.ts";
 import type { ListenAddress } from "./listen-address.ts";
 
 /**
- * Makes a server listen. A unix socket gets the mode 0600 from its start; one that nobody listens on any more is
- * replaced.
+ * Makes a server listen on an address. A unix socket is created with mode 0600, and replaces a stale socket.
  *
- * @throws {ListenError}
+ * @throws {ListenError} if the server cannot listen.
  */
 export async function listen(server: Server, address: ListenAddress): Promise<void> {
   try {
@@ -29,12 +28,12 @@ export async function listen(server: Server, address: ListenAddress): Promise<vo
   }
 }
 
-/** Only a mode from the very start leaves no moment in which somebody else could connect. */
+/** Creates the socket with its final mode. If the mode was set afterwards, others could connect before. */
 async function listenPrivately(server: Server, path: string): Promise<void> {
   const listening = once(server, "listening");
   const before = process.umask(0o177);
   try {
-    // The socket is made before this returns.
+    // The socket is created before this returns.
     server.listen({ path, backlog: 1_024 });
   } finally {
     process.umask(before);

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 
-/** How many bytes of bodies are held at once. */
+/** Bounds the bytes of bodies that are held at once. */
 export class ByteBudget {
   #left: number;
 
@@ -10,7 +10,7 @@ export class ByteBudget {
     this.#left = bytes;
   }
 
-  /** Takes some; tells whether they were there. */
+  /** Reserves bytes; returns `false` if there are not enough. */
   take(bytes: number): boolean {
     if (bytes > this.#left) return false;
     this.#left -= bytes;
@@ -23,7 +23,7 @@ export class ByteBudget {
 }
 
 /**
- * The length of a request's body.
+ * Returns the length of a request's body.
  *
  * @throws {RemoteProblem} `length_required` or `too_large`.
  */
@@ -37,11 +37,11 @@ export function bodyLength({ headers }: IncomingMessage, maxBytes: number): numb
 }
 
 /**
- * Reads a body, which the parser holds to its length. One that ends before is never taken: there is nobody to
- * answer.
+ * Reads a body. The parser ensures that it is not longer than its length. If the connection closes before its
+ * end, `take` is never called.
  *
- * @param bytes As {@link bodyLength} has it.
- * @param take Gets the body as soon as its last byte is there.
+ * @param bytes The length returned by {@link bodyLength}.
+ * @param take Called with the body as soon as its last byte arrives.
  */
 export function readBody(request: IncomingMessage, bytes: number, take: (body: Buffer) => void): void {
   const chunks: Buffer[] = [];

@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { JSON_MEDIA_TYPE, REPLAYED_HEADER } from "../../remote-protocol/http.ts";
 import type { RemoteProblem } from "../../remote-protocol/problems.ts";
 
-/** So much of a body that nobody wants is read, so that the connection can be used again. */
+/** Bytes of an unread body to drain to keep the connection alive. */
 const MAX_DROPPED_BYTES = 65_536;
 
-/** Answers with a text. */
+/** Responds with a text. */
 export function respond(
   response: ServerResponse,
   status: number,
@@ -16,12 +16,12 @@ export function respond(
   response.end(text);
 }
 
-/** Answers with JSON text. */
+/** Responds with JSON text. */
 export function respondJson(response: ServerResponse, text: string): void {
   respond(response, 200, { "content-type": JSON_MEDIA_TYPE, "cache-control": "no-store" }, text);
 }
 
-/** Answers with an execution as JSON text. */
+/** Responds with an execution as JSON text. */
 export function respondExecution(response: ServerResponse, text: string, isReplayed: boolean): void {
   const length = Buffer.byteLength(text);
   response.writeHead(
@@ -33,7 +33,7 @@ export function respondExecution(response: ServerResponse, text: string, isRepla
   response.end(text);
 }
 
-/** Answers with a problem. The connection stays if what is left of the request is small. */
+/** Responds with a problem. The connection is kept alive if the rest of the request is small. */
 export function respondProblem(
   request: IncomingMessage,
   response: ServerResponse,

@@ -19,9 +19,9 @@ import { respond, respondJson, respondProblem } from "./respond.ts";
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
 const PROMETHEUS_TEXT = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };
 
-/** Answers each request by its path, after it was checked where it was sent and by whom. */
+/** Checks the host and the sender of each request, and responds to it by its path. */
 export class Routes {
-  /** Refuses everything until the executor knows its own names. */
+  /** Refuses all requests until the executor's address is known. */
   hostCheck: HostCheck = new HostCheck([]);
   readonly #dispatcher: Dispatcher;
   readonly #authentication: Authentication;
@@ -30,7 +30,7 @@ export class Routes {
   readonly #writeTools: () => string;
   #open = 0;
 
-  /** @param writeTools Writes the list of tools as JSON text. */
+  /** @param writeTools Returns the list of tools as JSON text. */
   constructor(
     dispatcher: Dispatcher,
     authentication: Authentication,
@@ -44,17 +44,17 @@ export class Routes {
     this.#writeTools = writeTools;
   }
 
-  /** Requests whose answers are not yet sent. */
+  /** The number of requests whose responses have not been sent completely. */
   get open(): number {
     return this.#open;
   }
 
-  /** Answers a request, now or later. Never throws. */
+  /** Responds to a request, now or later. Never throws. */
   handle(request: IncomingMessage, response: ServerResponse): void {
     this.#open++;
     response.on("close", this.#closed);
     limitReadingTime(response, this.#requestMs);
-    // A connection that breaks is told by `close`.
+    // A broken connection is handled in `close`.
     response.on("error", ignore);
     try {
       if (this.#dispatcher.isDraining) response.setHeader("connection", "close");
@@ -81,7 +81,7 @@ export class Routes {
   #answer(request: IncomingMessage, response: ServerResponse): void {
     refuseSeveralHosts(request);
     switch (request.url) {
-      // Those who only ask whether it is there know neither its names nor its secrets.
+      // Health probes know neither the executor's names nor its credentials.
       case HEALTH_PATH:
         answerStatus(request, response, true);
         break;
@@ -108,7 +108,7 @@ export class Routes {
     }
   }
 
-  /** Checks where a request was sent, how, and by whom. */
+  /** Checks the host and the method of a request, and authenticates its sender. */
   #senderOf(request: IncomingMessage, method: "GET" | "POST"): Sender {
     const authority = this.hostCheck.check(request.headers);
     requireMethod(request, method);

@@ -6,14 +6,14 @@ interface Ticket {
 }
 
 /**
- * How many calls run at once and how many wait. Sessions take turns, so that one with many calls does not keep the
- * others waiting; and when the queue is full, the session with the most waiting calls loses its last one to a
- * session with fewer.
+ * Bounds the numbers of running and queued calls. Sessions take turns, so one with many calls does not delay
+ * the others. If the queue is full, the session with the most queued calls loses its last one to a session
+ * with fewer.
  */
 export class Admission {
   readonly #maxInFlight: number;
   readonly #maxQueued: number;
-  /** The sessions in the order of their turns; none without a ticket. */
+  /** The queued calls by session, in the order of the sessions' turns. No session has an empty list. */
   readonly #waiting = new Map<string, Ticket[]>();
   #inFlight = 0;
   #queued = 0;
@@ -32,11 +32,11 @@ export class Admission {
   }
 
   /**
-   * Lets a call start, at once or when its turn comes; each that started ends with {@link release}.
+   * Starts a call, at once or in its turn. {@link release} must be called when a started call ends.
    *
-   * @param refuse Called instead of `start`, when its place in the queue is lost.
-   * @returns `"refused"` when there is no place for it; otherwise a function that takes it out of the queue, and
-   *   tells whether it was still there.
+   * @param refuse Called instead of `start` if the call loses its place in the queue.
+   * @returns `"refused"` if the queue is full; otherwise a function that removes the call from the queue, and
+   *   returns whether it was queued.
    */
   enter(session: string, start: () => void, refuse: () => void): "refused" | (() => boolean) {
     if (this.#inFlight < this.#maxInFlight) {
@@ -53,14 +53,14 @@ export class Admission {
     return () => this.#remove(ticket);
   }
 
-  /** Ends a call that started, and starts the next. */
+  /** Ends a started call, and starts the next one. */
   release(): void {
     const next = this.#next();
     if (next === undefined) this.#inFlight--;
     else next.start();
   }
 
-  /** Refuses all that wait. */
+  /** Refuses all queued calls. */
   refuseQueued(): void {
     const tickets = [...this.#waiting.values()].flat();
     this.#waiting.clear();
@@ -74,7 +74,7 @@ export class Admission {
     const [session, tickets] = first;
     const ticket = tickets.shift();
     this.#queued--;
-    // Whoever had a turn is the last to have the next one.
+    // The session goes to the end of the order.
     this.#waiting.delete(session);
     if (tickets.length > 0) this.#waiting.set(session, tickets);
     return ticket;
@@ -90,7 +90,9 @@ export class Admission {
     return true;
   }
 
-  /** Takes the last place of the longest queue, if that is longer than the session's own would be. */
+  /**
+   * Refuses the last call of the longest queue, if that is longer than the session's own queue would become.
+   */
   #makeRoom(session: string): boolean {
     const longest = [...this.#waiting.values()].reduce(
       (a, b) => (b.length > a.length ? b : a),

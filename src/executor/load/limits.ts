@@ -4,26 +4,28 @@ import type { CallWindowBounds } from "../once/call-window.ts";
 
 /** How much an executor takes on. */
 export interface ExecutorLimits {
-  /** Calls that run at once. Default: 512. */
+  /** Maximum number of running calls. Default: 512. */
   readonly inFlight: number;
-  /** Calls that wait for their turn. Default: 4,096. */
+  /** Maximum number of queued calls. Default: 4,096. */
   readonly queued: number;
-  /** The largest body of a request. Default: 4 MiB. */
+  /** Maximum bytes of a request's body. Default: 4 MiB. */
   readonly bodyBytes: number;
   /**
-   * How long a request may take to arrive, and as long again its answer, once it is complete, to be read, in ms.
+   * Milliseconds in which a request must arrive, and in which the client must read a complete response.
    * Default: 30,000.
    */
   readonly requestMs: number;
-  /** The longest wall time that any call gets, in ms. Default: 600,000. */
+  /** Maximum wall time of any call, in ms. Default: 600,000. */
   readonly callMs: number;
-  /** How long calls may go on once the executor was told to end, in ms. Default: 10,000. */
+  /** Milliseconds after which running calls are cancelled when the executor is closed. Default: 10,000. */
   readonly drainMs: number;
-  /** What is remembered, so that no call runs twice. Default: 100,000 calls, 64 MiB, 10 minutes. */
+  /**
+   * Bounds of the memory that prevents calls from running twice. Default: 100,000 calls, 64 MiB, 10 minutes.
+   */
   readonly window: CallWindowBounds;
 }
 
-/** The limits of an executor that is told nothing else. */
+/** The defaults of {@link ExecutorLimits}. */
 export const EXECUTOR_DEFAULT_LIMITS: ExecutorLimits = Object.freeze({
   inFlight: 512,
   queued: 4_096,
@@ -34,13 +36,13 @@ export const EXECUTOR_DEFAULT_LIMITS: ExecutorLimits = Object.freeze({
   window: Object.freeze({ calls: 100_000, bytes: 64 * 1_024 * 1_024, ageMs: 600_000 }),
 });
 
-/** Bytes of the bodies that are held at once, in largest bodies. */
+/** Maximum bytes of all bodies that are held at once, as a multiple of `bodyBytes`. */
 export const HELD_BODIES = 64;
 
 /**
- * Completes limits.
+ * Adds the defaults to limits.
  *
- * @throws {TypeError} when one is not a positive integer, or a time is longer than a timer can be.
+ * @throws {TypeError} if a limit is not a positive integer, or a time exceeds the longest delay of a timer.
  */
 export function completeLimits(given: Partial<ExecutorLimits> = {}): ExecutorLimits {
   const limits = { ...EXECUTOR_DEFAULT_LIMITS, ...given };

@@ -1,7 +1,7 @@
 /** Upper bounds of the histogram's buckets, in seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** What is now, beside what was counted. */
+/** Current values, which are not counted here. */
 export interface Gauges {
   readonly inFlight: number;
   readonly queued: number;
@@ -10,7 +10,9 @@ export interface Gauges {
   readonly isDraining: boolean;
 }
 
-/** Counts what an executor does, and tells it as Prometheus text. No label is a caller's to choose. */
+/**
+ * Counts an executor's work, and writes it as Prometheus text. Callers cannot choose the values of labels.
+ */
 export class ExecutorMetrics {
   readonly #executions = new Map<string, number>();
   readonly #problems = new Map<string, number>();
@@ -19,7 +21,12 @@ export class ExecutorMetrics {
   #dispatched = 0;
   #replayed = 0;
 
-  /** A call that ran or was refused by the engine: `ok` or its error's code, and how long it took from its arrival. */
+  /**
+   * Counts an execution.
+   *
+   * @param outcome `ok`, or the code of its error.
+   * @param ms Milliseconds from the call's arrival to its execution.
+   */
   executed(outcome: string, ms: number): void {
     increment(this.#executions, outcome);
     const seconds = ms / 1_000;
@@ -29,17 +36,17 @@ export class ExecutorMetrics {
     this.#dispatched++;
   }
 
-  /** A request that got a problem for an answer. */
+  /** Counts a request that was answered with a problem. */
   refused(code: string): void {
     increment(this.#problems, code);
   }
 
-  /** A request whose call ran before, or runs already. */
+  /** Counts a request for a call that has run before, or is running. */
   replayed(): void {
     this.#replayed++;
   }
 
-  /** The text exposition format, version 0.0.4. */
+  /** Returns the metrics in the text exposition format, version 0.0.4. */
   write(gauges: Gauges): string {
     let below = 0;
     const buckets = BUCKETS.map((bound, index) => {

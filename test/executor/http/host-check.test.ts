@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { CountingTool, dispatchBody, startExecutor } from "../harness.ts";
 
-/** Sends a request line and its headers as they are, and a body; the whole answer. */
+/** Sends a request line, raw headers and a body, and returns the whole response. */
 async function sendRaw(
   { address }: { readonly address: string },
   line: string,

@@ -41,14 +41,14 @@ const DOCUMENT = parse(
 const ajv = new Ajv2020({ strictTypes: false, keywords: ["components"] });
 ajv.addSchema({ $id: "openapi", components: DOCUMENT.components });
 
-/** What is wrong with a value, by a schema of the document. */
+/** Validates a value against a schema of the document, and returns the errors. */
 function flaws(schema: JsonObject, value: unknown): unknown {
   const [reference] = JSON.stringify(schema).match(/#\/components\/schemas\/\w+/) ?? [];
   const validate = ajv.compile(reference === undefined ? schema : { $ref: `openapi${reference}` });
   return validate(value) ? [] : validate.errors;
 }
 
-/** Sends a request, and holds what goes and what comes back against the document. */
+/** Sends a request, and checks it and its response against the document. */
 async function exchange(executor: { readonly address: string }, sending: Sending): Promise<Answer> {
   const { method = "POST", path = "/v1/dispatch", body, headers } = sending;
   const operation = DOCUMENT.paths[path]?.[method.toLowerCase()];
@@ -103,7 +103,7 @@ describe("docs/openapi.yaml", () => {
     );
     const { not_found, method_not_allowed, ...others } = PROBLEMS;
     for (const { status } of Object.values(others)) expect(responses).toContain(String(status));
-    // What is not documented cannot be documented to be none.
+    // These are the responses to requests that are not in the document.
     expect([not_found.status, method_not_allowed.status]).toEqual([404, 405]);
   });
 });
@@ -207,7 +207,10 @@ describe("real traffic is as docs/openapi.yaml says", () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([429, 503]);
     expect((await running).text).toContain("cancelled");
 
-    /** One of the two waits: it is refused when the executor ends. */
+    /**
+     * Closes the executor when one of the calls was refused. The other one is queued, and refused when it
+     * closes.
+     */
     async function drained(): Promise<Answer[]> {
       const metrics = async (): Promise<string> =>
         (await send(executor, { method: "GET", path: "/metrics" })).text;

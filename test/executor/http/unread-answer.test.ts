@@ -7,7 +7,7 @@ import { defineTool } from "../../../src/engine/tool.ts";
 import type { Executor } from "../../../src/executor/executor.ts";
 import { dispatch, dispatchBody, executionOf, HeldTool, startExecutor, until } from "../harness.ts";
 
-/** More than the kernel takes for somebody who does not read. */
+/** More than the kernel buffers for a client that does not read. */
 const LONG = "x".repeat(16 * 1_024 * 1_024);
 
 const long = defineTool({
@@ -20,7 +20,7 @@ const long = defineTool({
   },
 });
 
-/** Connects to an executor, and never reads; what the executor holds of the connection. */
+/** Connects to an executor with a client that never reads. Returns both ends of the connection. */
 async function connectDeaf({
   address,
 }: Executor): Promise<{ readonly client: Socket; readonly held: Socket }> {
@@ -58,7 +58,7 @@ describe("whoever never reads an answer", () => {
     client.write(bodies.map((body) => requestText(executor, body, "application/json")).join(""));
     await until(() => ended.length === 1);
     await new Promise((resolve) => setTimeout(resolve, 500));
-    // It is not the reader's fault that there is nothing to read.
+    // The connection stays open while there is nothing to read.
     expect({ ended, isGone: held.destroyed }).toEqual({ ended: ["b"], isGone: false });
     tool.release();
     await once(held, "close");

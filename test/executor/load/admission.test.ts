@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Admission } from "../../../src/executor/load/admission.ts";
 
-/** Enters calls by the names of their sessions; tells what became of each, in order. */
+/** Enters calls by session and name, and logs which are started and refused, in order. */
 function entering(admission: Admission): {
   readonly log: string[];
   enter(session: string, name: string): "refused" | (() => boolean);
@@ -48,7 +48,7 @@ describe("admission", () => {
     expect(enter("a", "a4")).toBe("refused");
     expect(enter("b", "b1")).not.toBe("refused");
     expect(log).toEqual(["start a0", "refuse a3"]);
-    // Two of one and one of the other: a second one of the other would only change places.
+    // With two calls of `a` and one of `b`, a second one of `b` would only turn this around.
     expect(enter("b", "b2")).toBe("refused");
     expect(enter("c", "c1")).not.toBe("refused");
     expect(enter("d", "d1")).toBe("refused");
