@@ -16,14 +16,14 @@ export type ExecutorContext = Pick<
 /** What the model reads of a call whose callers left, when it comes again. */
 const ABANDONED_TEXT = `${CANCELLED_TEXT}: whoever waited for it left before it ended`;
 
-/** Runs calls through the engine, under their callers' grants. */
+/** Runs calls in the engine, with their callers' grants as upper bounds. */
 export class CallRunner {
   readonly #context: ExecutorContext;
   readonly #maxMs: number;
   readonly #metrics: ExecutorMetrics;
   readonly #engine = new ToolDispatchEngine();
 
-  /** @param maxMs The longest wall time that any call gets. */
+  /** @param maxMs Maximum wall time of any call, in ms. */
   constructor(context: ExecutorContext, maxMs: number, metrics: ExecutorMetrics) {
     this.#context = context;
     this.#maxMs = maxMs;
@@ -33,14 +33,14 @@ export class CallRunner {
   /**
    * Runs a call.
    *
-   * @param leftMs How long its caller still waits.
-   * @returns its execution as JSON text; `undefined` when it was cancelled since nobody waited for it, and had no
-   *   effect.
+   * @param leftMs Remaining milliseconds for which the caller waits.
+   * @returns the execution as JSON text; `undefined` if the call was cancelled because all its clients
+   *   disconnected, and had no effect.
    */
   run(call: DispatchedCall, leftMs: number): Promise<string | undefined> {
     const { request, signal } = call;
     const { limits, capabilities } = request.grant;
-    // The caller's patience is one more limit on the wall time, so that no second timer is needed.
+    // The caller's timeout is treated as a limit of the wall time, which saves a second timer.
     const least = Math.min(leftMs, this.#maxMs, limits.wallTimeMs ?? Number.POSITIVE_INFINITY);
     const upperBound = { limits: { ...limits, wallTimeMs: Math.ceil(least) }, capabilities };
     const silent = { ...this.#context, sessionId: request.session, signal, upperBound };
@@ -55,17 +55,19 @@ export class CallRunner {
     this.#metrics.executed(error?.code ?? "ok", performance.now() - arrivedAt);
     if (!isAbandoned || error?.code !== "cancelled") return JSON.stringify(execution);
     if (error.effect === "none") return undefined;
-    // Whoever asks again did not cancel it.
+    // Later requests get this execution, although their clients did not cancel the call.
     return JSON.stringify({ ...execution, error: { ...error, message: ABANDONED_TEXT } });
   }
 
-  /** A stream of one call: its listeners hear it, and the executor's own. */
+  /**
+   * Creates an event stream that passes the events of a call to its waiters and to the executor's listeners.
+   */
   #eventsOf(call: DispatchedCall): EventStream {
     const events = new EventStream();
     const { events: own } = this.#context;
     events.on((event) => {
       if (own?.listening) own.emit(event);
-      // A nested call's id is its own: what it prints is none of its caller's output.
+      // Nested calls have other ids. What they print is not output of this call.
       const isOwn = event.callId === call.request.call.id;
       if (isOwn && (event.type === "tool.output" || event.type === "tool.log")) call.tell(event);
     });
@@ -73,7 +75,7 @@ export class CallRunner {
   }
 }
 
-/** A hook's abort has no execution, but a caller has one result for each call. */
+/** A call that a hook aborts has no execution, but the protocol requires one. */
 function abortedExecution({ call }: DispatchRequest, startedAt: number): ToolExecution {
   const { id: callId, name: toolName, arguments: args } = call;
   return sealExecution(

@@ -12,30 +12,32 @@ export interface CallWindowBounds {
 export type KnownCall<Running> =
   | { readonly state: "running"; readonly call: Running }
   | { readonly state: "answered"; readonly answer: string }
-  /** It ran, and its answer is no longer kept. */
+  /** The call ran, and its answer is no longer kept. */
   | { readonly state: "forgotten" }
-  /** It was another call of the same name. */
+  /** The remembered call has the same name, but another digest. */
   | { readonly state: "conflict" };
 
-/** One call; those that ended are a list, in the order in which they did. */
+/** A call. Ended calls form a linked list in the order in which they ended. */
 interface Entry<Running> {
   readonly name: string;
   readonly digest: string;
-  /** As long as it runs. */
+  /** Set while the call runs. */
   call: Running | undefined;
   answer: string | undefined;
   endedAt: number;
   next: Entry<Running> | undefined;
 }
 
-/** Remembers calls by their names, so that none runs twice. What is beyond the bounds is forgotten, oldest first. */
+/**
+ * Remembers calls by name to prevent them from running twice. Beyond its bounds, it forgets the oldest first.
+ */
 export class CallWindow<Running> {
   readonly #bounds: CallWindowBounds;
   readonly #entries = new Map<string, Entry<Running>>();
   #running = 0;
   #oldest: Entry<Running> | undefined;
   #newest: Entry<Running> | undefined;
-  /** The oldest whose answer may yet be kept. */
+  /** The oldest ended call whose answer may still be kept. */
   #oldestAnswered: Entry<Running> | undefined;
   #bytes = 0;
   #forgotAt = 0;
@@ -44,27 +46,27 @@ export class CallWindow<Running> {
     this.#bounds = bounds;
   }
 
-  /** How many calls that ended are remembered. */
+  /** The number of remembered calls that have ended. */
   get size(): number {
     return this.#entries.size - this.#running;
   }
 
-  /** At most so many bytes of answers are kept now. */
+  /** An upper bound of the bytes of the kept answers. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** How many calls have no answer yet. */
+  /** The number of running calls. */
   get runningSize(): number {
     return this.#running;
   }
 
-  /** The calls that have no answer yet. Looks at all of them: for rare occasions. */
+  /** The running calls. This is slow, since it iterates over all remembered calls. */
   get running(): readonly Running[] {
     return Array.from(this.#entries.values()).flatMap(({ call }) => call ?? []);
   }
 
-  /** What is known of a call; `undefined` when it is new. */
+  /** Returns the state of a call; `undefined` if it is new. */
   find(name: string, digest: string, now: number = performance.now()): KnownCall<Running> | undefined {
     this.#forget(now);
     const entry = this.#entries.get(name);
@@ -75,20 +77,20 @@ export class CallWindow<Running> {
     return answer === undefined ? { state: "forgotten" } : { state: "answered", answer };
   }
 
-  /** Remembers a call that is new. */
+  /** Adds a new call. */
   begin(name: string, digest: string, call: Running): void {
     this.#entries.set(name, { name, digest, call, answer: undefined, endedAt: 0, next: undefined });
     this.#running++;
   }
 
-  /** Forgets a call that never ran. */
+  /** Removes a call that did not run. */
   cancel(name: string): void {
     if (this.#entries.get(name)?.call === undefined) return;
     this.#entries.delete(name);
     this.#running--;
   }
 
-  /** Remembers that a call ended, and with which answer. */
+  /** Marks a call as ended, with its answer. */
   end(name: string, answer?: string, now: number = performance.now()): void {
     const entry = this.#entries.get(name);
     if (entry?.call === undefined) return;
@@ -105,7 +107,7 @@ export class CallWindow<Running> {
   }
 
   #forget(now: number): void {
-    // Once a second is often enough for what is old.
+    // It is enough to check the age once per second.
     const isDue = now - this.#forgotAt >= 1_000;
     if (!isDue && this.size <= this.#bounds.calls && this.#bytes <= this.#bounds.bytes) return;
     this.#forgotAt = now;
@@ -134,7 +136,7 @@ export class CallWindow<Running> {
   }
 }
 
-/** What a string takes at most. */
+/** Returns the maximum bytes that a string takes up. */
 function bytesOf(text: string): number {
   return text.length * 2;
 }

@@ -2,34 +2,34 @@ import type { DispatchEventBody } from "../../engine/call/events.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import type { RemoteProblem } from "../../remote-protocol/problems.ts";
 
-/** What a call tells while it runs. */
+/** The events that a call sends to its waiters while it runs. */
 export type CallEvent = Extract<DispatchEventBody, { readonly type: "tool.output" | "tool.log" }>;
 
-/** Somebody who waits for what becomes of a call. None of it throws. */
+/** A request that waits for the result of a call. No method throws. */
 export interface CallWaiter {
-  /** The call is known already, and what comes is the answer of all who wait for it. Comes first. */
+  /** Called first if the call has been started by an earlier request. */
   replayed(): void;
-  /** @param execution JSON text. */
+  /** @param execution The execution as JSON text. */
   answered(execution: string): void;
-  /** The call never ran, or nobody knows what became of it. */
+  /** The call did not run, or its result is unknown. */
   refused(problem: RemoteProblem): void;
   /** Gets the chunks and log lines. Absent: nobody wants them. */
   readonly told?: ((event: CallEvent) => void) | undefined;
 }
 
-/** One call from its arrival to its answer, and those who wait for that. */
+/** A call from its arrival to its answer, with its waiters. */
 export class DispatchedCall {
   readonly request: DispatchRequest;
-  /** As `performance.now()`. */
+  /** Time of arrival, from `performance.now()`. */
   readonly arrivedAt: number;
-  /** Whether it tells what happens while it runs. */
+  /** Whether it sends events while it runs. */
   readonly isStreamed: boolean;
   readonly #abort = new AbortController();
   #waiters: CallWaiter[] = [];
-  /** Takes the call out of the queue, and tells whether it was there. */
+  /** Removes the call from the queue, and returns whether it was queued. */
   #leaveQueue: (() => boolean) | undefined;
   #isAbandoned = false;
-  /** Those who came when it was abandoned. */
+  /** Requests that arrived after the call was abandoned. */
   #followers: Set<() => void> | undefined;
 
   constructor(request: DispatchRequest, isStreamed: boolean, arrivedAt: number) {
@@ -38,12 +38,12 @@ export class DispatchedCall {
     this.arrivedAt = arrivedAt;
   }
 
-  /** Aborted when nobody waits any more, or the executor ends. */
+  /** Aborted when the last waiter leaves, or the executor shuts down. */
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
 
-  /** Whether it is being cancelled because the last of those who waited left: nobody can join it any more. */
+  /** Whether the call is being cancelled because its last waiter left. It cannot be joined any more. */
   get isAbandoned(): boolean {
     return this.#isAbandoned;
   }
@@ -52,15 +52,15 @@ export class DispatchedCall {
     this.#leaveQueue = leave;
   }
 
-  /** Adds somebody who waits. */
+  /** Adds a waiter. */
   join(waiter: CallWaiter): void {
     this.#waiters.push(waiter);
   }
 
   /**
-   * Takes out somebody who no longer waits; the last one's leaving cancels the call.
+   * Removes a waiter. The call is cancelled when the last one leaves.
    *
-   * @returns `unstarted` when it was the last one's, and the call had not had its turn.
+   * @returns `unstarted` if it was the last waiter and the call had not started.
    */
   leave(waiter: CallWaiter): "unstarted" | undefined {
     const index = this.#waiters.indexOf(waiter);
@@ -78,10 +78,10 @@ export class DispatchedCall {
   }
 
   /**
-   * Lets somebody follow an abandoned call.
+   * Adds a follower to an abandoned call.
    *
-   * @param follow Called when it has ended.
-   * @returns a function that takes it back.
+   * @param follow Called when the call has ended.
+   * @returns a function that removes the follower.
    */
   follow(follow: () => void): () => void {
     this.#followers ??= new Set();
@@ -89,7 +89,7 @@ export class DispatchedCall {
     return () => void this.#followers?.delete(follow);
   }
 
-  /** It has ended, and whoever came since it was abandoned has a turn. */
+  /** Calls the followers after the call has ended. */
   letFollow(): void {
     for (const follow of this.#followers ?? []) follow();
   }
@@ -106,7 +106,7 @@ export class DispatchedCall {
     for (const waiter of this.#takeWaiters()) waiter.refused(problem);
   }
 
-  /** Nobody waits any longer. */
+  /** Removes and returns all waiters. */
   #takeWaiters(): readonly CallWaiter[] {
     const waiters = this.#waiters;
     this.#waiters = [];

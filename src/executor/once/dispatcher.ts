@@ -9,15 +9,15 @@ import { CallRunner, type ExecutorContext } from "./call-runner.ts";
 import { CallWindow } from "./call-window.ts";
 import { type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
 
-/** Somebody's request to run a call. */
+/** A request to run a call. */
 interface Submission extends CallIdentity {
   readonly request: DispatchRequest;
   readonly waiter: CallWaiter;
-  /** As `performance.now()`. */
+  /** Time of arrival, from `performance.now()`. */
   readonly arrivedAt: number;
 }
 
-/** Takes calls from anywhere: each runs once, in its turn, under its caller's grant and the executor's own policy. */
+/** Dispatches calls. Each runs once, in its turn, within its caller's grant and the executor's own policy. */
 export class Dispatcher {
   readonly metrics: ExecutorMetrics = new ExecutorMetrics();
   readonly #runner: CallRunner;
@@ -33,12 +33,13 @@ export class Dispatcher {
   }
 
   /**
-   * Takes a call.
+   * Submits a call.
    *
-   * @param caller Who asks: a call's id is the caller's own.
-   * @param waiter Hears what becomes of it; chunks and log lines too, if the call's first waiter wants them.
-   * @returns what is to be called when its waiter no longer waits.
-   * @throws {RemoteProblem} when it cannot be taken.
+   * @param caller The name of the caller. Different callers can use the same ids for different calls.
+   * @param waiter Receives the result, and also chunks and log lines if the call's first waiter receives
+   *   them.
+   * @returns a function to call when the waiter leaves.
+   * @throws {RemoteProblem} if the call is refused.
    */
   submit(request: DispatchRequest, caller: string, waiter: CallWaiter): () => void {
     const { name, digest } = identityOf(request, caller);
@@ -77,7 +78,7 @@ export class Dispatcher {
     waiter.replayed();
   }
 
-  /** Prometheus text. */
+  /** Returns the metrics as Prometheus text. */
   writeMetrics(): string {
     const { inFlight, queued } = this.#admission;
     const { size: rememberedCalls, bytes: rememberedBytes } = this.#window;
@@ -85,7 +86,7 @@ export class Dispatcher {
     return this.metrics.write({ inFlight, queued, rememberedCalls, rememberedBytes, isDraining });
   }
 
-  /** Takes no more calls; those that it has go on. Resolves when they have their answers. */
+  /** Stops accepting calls. Resolves when all accepted calls have been answered. */
   drain(): Promise<void> {
     this.#isDraining = true;
     return new Promise((resolve) => {
@@ -94,7 +95,7 @@ export class Dispatcher {
     });
   }
 
-  /** Cancels what runs and refuses what waits. */
+  /** Cancels running calls, and refuses queued ones. */
   cancelAll(): void {
     this.#admission.refuseQueued();
     for (const call of this.#window.running) call.cancel();
@@ -129,7 +130,9 @@ export class Dispatcher {
     };
   }
 
-  /** Takes a call once the same one, which is being cancelled, has ended: what that left behind shows only then. */
+  /**
+   * Submits a call when the same call, which is being cancelled, has ended: only then is its effect known.
+   */
   #follow(call: DispatchedCall, submission: Submission): () => void {
     let leave: (() => void) | undefined;
     const stopFollowing = call.follow(() => {
@@ -150,7 +153,7 @@ export class Dispatcher {
     call.refuse(problem);
   }
 
-  /** A call that never ran may come again. */
+  /** Forgets a call that did not run, and may therefore be submitted again. */
   #forget(name: string): void {
     this.#window.cancel(name);
     this.#tellIfIdle();
@@ -165,7 +168,7 @@ export class Dispatcher {
         call,
         new RemoteProblem("deadline_passed", "the call's time was over before its turn"),
       );
-      // Later, so that many such calls in a row do not pile up on the stack.
+      // Deferred, since many such calls in a row would otherwise grow the stack.
       queueMicrotask(() => this.#release(call));
       return;
     }
@@ -179,7 +182,7 @@ export class Dispatcher {
         this.#release(call);
       },
       () => {
-        // It may have run: it is remembered without an answer.
+        // The call may have run, so it is remembered without an answer.
         this.#window.end(name);
         call.refuse(new RemoteProblem("internal_error", "the executor failed: its operator can see why"));
         this.#release(call);

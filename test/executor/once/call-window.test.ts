@@ -81,7 +81,7 @@ describe("the window of calls", () => {
             if (running.delete(each.name)) ended = [...ended, each].slice(-bounds.calls);
           }
         }
-        // Of the answers the newest are kept, as long as all of them together fit.
+        // The newest answers that fit together are kept.
         let bytes = 0;
         const kept = ended.toReversed().map((each) => {
           bytes += each.answer.length * 2;

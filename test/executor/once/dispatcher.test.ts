@@ -20,7 +20,7 @@ function requestOf(id: string, more: Partial<DispatchRequest> = {}): DispatchReq
   return { call: { id, name: "t", arguments: {} }, session: "session", grant, ...more };
 }
 
-/** One who waits, and what came of that. */
+/** A waiter that records what it receives. */
 class Waiter implements CallWaiter {
   readonly heard: string[] = [];
 
@@ -38,7 +38,7 @@ class Waiter implements CallWaiter {
   }
 }
 
-/** A dispatcher, and a way to send it calls. */
+/** Creates a dispatcher and a function that submits calls to it. */
 function start(limits: Partial<ExecutorLimits> = {}): {
   readonly sandbox: SlowlyEnding;
   readonly dispatcher: Dispatcher;

@@ -21,7 +21,7 @@ describe("a call that arrives again", () => {
     const counting = new CountingTool();
     const executor = await startExecutor([counting.tool]);
     const first = await dispatch(executor, dispatchBody({ name: "count", arguments: { a: 1, b: 2 } }));
-    // Other order, other limits, other patience: the same call.
+    // The order of members, the limits and the timeout do not matter.
     const again = await dispatch(
       executor,
       dispatchBody({ name: "count", arguments: { b: 2, a: 1 } }, { limits: { wallTimeMs: 9 }, timeoutMs: 9 }),
@@ -95,7 +95,10 @@ describe("a call whose only caller left", () => {
   const used = { wallTimeMs: 0 };
   const BODY = dispatchBody({ name: "t" });
 
-  /** An executor with a call that is being cancelled, and two requests that came for it since, one a stream. */
+  /**
+   * Starts an executor with a call that is being cancelled, and sends two more requests for it, one as a
+   * stream.
+   */
   async function abandon(): Promise<{
     sandbox: SlowlyEnding;
     answers: Promise<readonly [Answer, Answer]>;
@@ -113,7 +116,7 @@ describe("a call whose only caller left", () => {
       dispatch(executor, BODY),
       dispatch(executor, BODY, { headers: { accept } }),
     ]);
-    // Mostly they are there by then; what comes of them does not depend on it.
+    // Usually, both requests have arrived by then, but the result does not depend on it.
     await new Promise((resolve) => setTimeout(resolve, 50));
     return { sandbox, answers };
   }
@@ -128,7 +131,7 @@ describe("a call whose only caller left", () => {
     const [answer, stream] = await answers;
     expect(executionOf(answer)).toMatchObject({ success: true, output: "mine" });
     expect(stream.text).toBe(`event: execution\ndata: ${answer.text}\n\n`);
-    // The one that began it is its caller, the other one waited for the same.
+    // One request started the call, and the other one waited for it.
     const replayed = [answer, stream].map(({ headers }) => headers["idempotency-replayed"]);
     expect(replayed.filter((value) => value === "true")).toHaveLength(1);
     expect(sandbox.signals).toHaveLength(2);
