@@ -18,7 +18,7 @@ const FORMAT_CHOICES: readonly (Format | "auto")[] = ["auto", ...(Object.keys(FO
 /** How the executions can be printed. */
 const OUTPUTS = ["table", "json", "messages"] as const;
 
-/** What the user wants. */
+/** A parsed command line. */
 export type Command =
   | ToolCommand
   | { readonly name: "help" | "version" }
@@ -26,15 +26,15 @@ export type Command =
   | {
       readonly name: "serve";
       readonly config: string;
-      /** Instead of the config's address. */
+      /** Overrides the config's address. */
       readonly listen: string | undefined;
     }
   | {
       readonly name: "dispatch";
-      /** `-` is the standard input. */
+      /** `-` is standard input. */
       readonly file: string;
       readonly config: string;
-      /** `auto` finds out which it is. */
+      /** `auto` detects the format. */
       readonly format: Format | "auto";
       readonly output: (typeof OUTPUTS)[number];
     };
@@ -51,9 +51,9 @@ const LISTEN = { listen: { type: "string", short: "l" } } as const;
 const DISPATCH = { format: { type: "string" }, output: { type: "string" } } as const;
 
 /**
- * Reads the arguments after the program's name.
+ * Parses the arguments after the program's name.
  *
- * @throws {UsageError}
+ * @throws {UsageError} if they are invalid.
  */
 export function parseCommandLine(argv: readonly string[]): Command {
   const [name, ...rest] = argv;

@@ -41,7 +41,7 @@ Exit codes: 0 when all calls were dispatched, failed tools included; 1 when the 
 tool run failed; 2 when the command line, the config, the message or a tool's file is bad;
 130 when interrupted.`;
 
-/** The version of this package. */
+/** Reads the version of this package. */
 export async function readVersion(): Promise<string> {
   const text = await readFile(new URL("package.json", PACKAGE_FOLDER), "utf8");
   const { version } = JSON.parse(text) as { version: string };

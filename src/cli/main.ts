@@ -3,11 +3,11 @@ import { Writable } from "node:stream";
 import { run } from "./run.ts";
 
 const interruption = new AbortController();
-// Only the first: a second one ends the process, whatever a tool does.
+// Handles only the first SIGINT. A second one ends the process, even if a tool hangs.
 process.once("SIGINT", () => interruption.abort());
-// A tool may wait for nothing but that: without a timer the process would end before its result.
+// A tool may wait for the interruption only. Without a timer the process would exit before its result.
 setInterval(() => {}, 60_000);
-// Whoever reads may stop reading, as `head` does: that is no error of ours.
+// The reader may close the pipe, like `head` does. That is not an error.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
 const { stdin, stderr } = process;
@@ -16,8 +16,8 @@ const stdout = Object.assign(
   new Writable({ write: (chunk, encoding, done) => void write(chunk, encoding, done) }),
   process.stdout.columns === undefined ? {} : { columns: process.stdout.columns },
 );
-// Standard output is for results: what a trusted tool prints, here or in a thread, must not get between them.
+// Standard output is for results. What trusted tools print, here or in a thread, goes to standard error.
 process.stdout.write = stderr.write.bind(stderr);
 const exitCode = await run(process.argv.slice(2), { stdin, stdout, stderr, signal: interruption.signal });
-// Everything is written: what a tool left behind in this process must not keep it alive.
+// Everything is written. Timers or handles that a tool left behind must not keep the process alive.
 process.exit(exitCode);

@@ -5,10 +5,10 @@ import { toPrintable } from "./terminal/printable.ts";
 import { print, type Terminal } from "./terminal/terminal.ts";
 
 /**
- * Runs the command line `sandgate`.
+ * Runs the `sandgate` command.
  *
  * @param argv The arguments after the program's name.
- * @returns the process's exit code. It rejects only for a bug: what the user got wrong is told on `stderr`.
+ * @returns the exit code. Rejects only if there is a bug: the user's mistakes are reported on `stderr`.
  */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   try {
@@ -24,7 +24,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   }
 }
 
-/** What the user got wrong; `undefined` when it is something else that went wrong. */
+/** Returns the text of an error that the user caused; `undefined` for any other error. */
 async function problemText(error: unknown): Promise<string | undefined> {
   if (error instanceof UsageError) return `sandgate: ${toPrintable(error.message)}. See sandgate --help`;
   // Whoever threw one of these has loaded them.
@@ -33,7 +33,7 @@ async function problemText(error: unknown): Promise<string | undefined> {
   return error instanceof ConfigError || error instanceof InputError ? error.message : undefined;
 }
 
-/** Each command is loaded when it is asked for: whoever wants to know the version need not wait for all of them. */
+/** Runs a command. Each command's module is loaded on use, so that `--version` does not load all of them. */
 async function runCommand(command: Command, terminal: Terminal): Promise<ExitCode> {
   switch (command.name) {
     case "help":

@@ -1,15 +1,15 @@
-/** What the user wants of a tool's file: JavaScript, TypeScript or a WebAssembly component. */
+/** A command on a tool's file, which is JavaScript, TypeScript or a WebAssembly component. */
 export type ToolCommand =
   | {
       readonly name: "tool run";
       readonly file: string;
-      /** The exported function. Default: of JavaScript `default`, of a component the tool that it has. */
+      /** The exported function. Default: `default` for JavaScript, the only tool for a component. */
       readonly export: string | undefined;
-      /** Which tool of a component. Default: the only one. */
+      /** The name of a component's tool. Default: the only one. */
       readonly tool: string | undefined;
       /** JSON text. */
       readonly input: string;
-      /** The policy file that grants; `undefined` for the sandbox with its own limits and nothing else. */
+      /** The policy file. `undefined` grants the sandbox with its own limits and no capabilities. */
       readonly policy: string | undefined;
     }
   | { readonly name: "tool check"; readonly files: readonly string[]; readonly export: string | undefined }
@@ -22,7 +22,7 @@ export const LANGUAGES = ["javascript", "c"] as const;
 /** One of {@link LANGUAGES}. */
 export type Language = (typeof LANGUAGES)[number];
 
-/** The options of `sandgate tool run`; `tool check` has the first one. */
+/** The options of `sandgate tool run`. `tool check` takes the first one, too. */
 export const TOOL_OPTIONS = {
   export: { type: "string", short: "e" },
   tool: { type: "string", short: "t" },

@@ -6,14 +6,14 @@ import { describe, expect, test } from "vitest";
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const SRC = new URL("../../src/", import.meta.url).href;
 
-/** Writes the address of each module that a process loads to its standard error. */
+/** Writes the URL of each module that a process loads to standard error. */
 const TELL_MODULES = `
 import { registerHooks } from "node:module";
 import { writeSync } from "node:fs";
 registerHooks({ load(url, context, next) { writeSync(2, url + "\\n"); return next(url, context); } });
 `;
 
-/** The modules that a command line loads, without those of Node: those of ours by their paths below `src`. */
+/** Returns the modules that a command loads, without Node's. Our own are paths below `src`. */
 async function modulesOf(...args: string[]): Promise<readonly string[]> {
   const hook = `data:text/javascript,${encodeURIComponent(TELL_MODULES)}`;
   const child = spawn(process.execPath, ["--import", hook, MAIN, ...args], { stdio: "pipe" });

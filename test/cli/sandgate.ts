@@ -6,14 +6,14 @@ import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 import { run } from "../../src/cli/run.ts";
 
-/** What a command line came to. */
+/** The outcome of a command. */
 export interface Outcome {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** What a test's terminal is like. */
+/** The terminal of a test. */
 export interface TerminalOptions {
   readonly stdin?: string | Buffer | Readable;
   readonly columns?: number;
@@ -25,7 +25,7 @@ export async function sandgate(argv: readonly string[], options: TerminalOptions
   const { stdin = "", columns, signal } = options;
   const stdout = Object.assign(new PassThrough(), columns !== undefined && { columns });
   const stderr = new PassThrough();
-  // Read while it runs: whoever writes much waits until somebody reads.
+  // Read while the command runs, as it waits if the streams are full.
   const written = Promise.all([text(stdout), text(stderr)]);
   const code = await run(argv, {
     stdin: stdin instanceof Readable ? stdin : Readable.from([Buffer.from(stdin)]),
@@ -39,7 +39,7 @@ export async function sandgate(argv: readonly string[], options: TerminalOptions
   return { code, stdout: out, stderr: err };
 }
 
-/** Writes files into a folder that lives as long as the test; returns the folder. */
+/** Writes files into a folder that is removed after the test. Returns the folder. */
 export async function createFolder(files: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "sandgate-cli-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -51,7 +51,7 @@ export async function createFolder(files: Record<string, string>): Promise<strin
   return folder;
 }
 
-/** A config of tools on the host, in a worker and in QuickJS, with everything that it names. */
+/** A config with tools on the host, in a thread and in QuickJS, and the files that it names. */
 export const PROJECT: Record<string, string> = {
   "sandgate.yaml": `
 tools:

@@ -11,10 +11,10 @@ import { toPrintable } from "../terminal/printable.ts";
 import { print, type Terminal } from "../terminal/terminal.ts";
 
 /**
- * Loads everything that a config names, makes each tool ready in each of its sandboxes, and prints every
- * problem and a summary. No tool runs.
+ * Loads everything that a config names, prepares each tool in each of its sandboxes, and prints every problem and a
+ * summary. No tool runs.
  *
- * @throws {ConfigError} when the config's file is none.
+ * @throws {ConfigError} if the config's file cannot be read.
  */
 export async function check(
   { config: file }: Extract<Command, { name: "check" }>,
@@ -46,7 +46,7 @@ async function prepareTools(config: Config, { signal }: Terminal): Promise<reado
   return problems;
 }
 
-/** Makes a tool ready in each sandbox by itself, so that each problem is told, and where it stands. */
+/** Prepares a tool in each sandbox separately, so that each problem is reported with its position. */
 async function prepareTool(
   { tool, path }: ConfiguredTool,
   { source }: Config,
@@ -76,7 +76,7 @@ function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** By file and position, so that the operator can go through a file from its top. */
+/** Sorts problems by file and position. */
 function byPosition(a: ConfigProblem, b: ConfigProblem): number {
   return a.file.localeCompare(b.file) || a.line - b.line || a.column - b.column;
 }

@@ -13,15 +13,15 @@ import { type Input, readMessage } from "./read-message.ts";
 
 type DispatchCommand = Extract<Command, { name: "dispatch" }>;
 
-/** The width of a table that goes to no terminal. */
+/** The width of a table if the output is not a terminal. */
 const DEFAULT_COLUMNS = 120;
 
 /**
- * Dispatches the calls of a message and prints what became of them; an interruption cancels those that are
- * under way and those that would follow.
+ * Dispatches the calls of a message and prints the results. An interruption cancels the running and the remaining
+ * calls.
  *
- * @throws {ConfigError} for a bad config.
- * @throws {InputError} for a bad message.
+ * @throws {ConfigError} if the config is invalid.
+ * @throws {MessageError} if the message is invalid.
  */
 export async function dispatch(command: DispatchCommand, terminal: Terminal): Promise<ExitCode> {
   const { problems, registry, policy, sandboxOptions } = await loadConfig(command.config);
@@ -34,7 +34,7 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   const { signal } = terminal;
   const context = { registry, policy, sandboxes, sessionId: randomUUID(), ...(signal && { signal }) };
   const dispatched = await new ToolDispatchEngine().dispatchAll(input.calls, context);
-  // There is no hook here that could abort one.
+  // Only hooks can abort a call, and there are none here.
   const executions = dispatched.filter((execution) => execution !== null);
   await print(terminal.stdout, format(command, input, executions, terminal));
   return signal?.aborted ? EXIT_INTERRUPTED : EXIT_OK;

@@ -1,19 +1,19 @@
-/** This process cannot give the network up. The message says what to do. */
+/** This process cannot drop the network. `message` says what to do. */
 export class DropNetworkError extends Error {
   override readonly name = "DropNetworkError";
 }
 
-/** What of Node's permission model is used here; `drop` is there since Node 26.3. */
+/** The part of Node's permission model that is used here. Node 26.3 added `drop`. */
 interface Permissions {
   has(scope: string): boolean;
   drop?(scope: string): void;
 }
 
 /**
- * Tells whether this process can give the network up for good: under Node's permission model, and without threads,
- * since each new one would have it again.
+ * Checks that this process can drop the network for good: it needs Node's permission model, and must not be able to
+ * start threads or processes or load addons, which would have the network again.
  *
- * @throws {DropNetworkError}
+ * @throws {DropNetworkError} if it cannot.
  */
 export function checkDropNetwork(): void {
   const { permission } = process as { readonly permission?: Permissions };
@@ -29,9 +29,9 @@ export function checkDropNetwork(): void {
 }
 
 /**
- * Gives the network up for good: sockets that are open stay, no other one opens.
+ * Drops the network for good. Open sockets stay open, but no new ones can be opened.
  *
- * @throws {DropNetworkError} as {@link checkDropNetwork}.
+ * @throws {DropNetworkError} like {@link checkDropNetwork}.
  */
 export function dropNetwork(): void {
   checkDropNetwork();

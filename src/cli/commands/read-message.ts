@@ -25,11 +25,11 @@ export interface Input extends AssistantTurn {
 }
 
 /**
- * Reads the assistant's message in a file, whole or as a recorded stream; `-` is the standard input.
+ * Reads an assistant's message from a file, either whole or as a recorded stream; `-` is standard input.
  *
- * @param format `auto` finds out which it is.
- * @throws {InputError} when the file cannot be read, is no JSON, has not the format's shape, or may be of several.
- * @throws an `AbortError` when the user interrupts.
+ * @param format `auto` detects the format.
+ * @throws {MessageError} if the file cannot be read, is not JSON, does not match the format, or matches several.
+ * @throws an `AbortError` if the user interrupts.
  */
 export async function readMessage(
   file: string,
@@ -48,7 +48,7 @@ export async function readMessage(
 
   function readMessage(message: unknown): Input {
     const formats = detectMessageFormats(message);
-    // One event alone is a whole JSON text too.
+    // A stream of a single event is a whole JSON text, too.
     if (format === "auto" && formats.length === 0 && detectStreamFormats([message]).length > 0) {
       return readStream(text);
     }
@@ -66,7 +66,7 @@ export async function readMessage(
   }
 }
 
-/** Server-sent events, or several JSON texts of a line each. */
+/** Returns whether a text is a stream: server-sent events or JSON lines. */
 function isStream(text: string): boolean {
   if (/^\s*(?:data|event|id|retry)?:/.test(text)) return true;
   const trimmed = text.trim();
@@ -80,7 +80,7 @@ function isStream(text: string): boolean {
   }
 }
 
-/** The events, as far as they can be read: what is wrong with them is told when they are read in earnest. */
+/** Parses the valid events. Errors are reported later, when the stream is read. */
 function parseEvents(text: string): readonly unknown[] {
   const parser = new EventParser();
   return [...parser.push(text), ...parser.end()].flatMap((event) => {
@@ -144,7 +144,7 @@ function parseMessage(text: string, file: string): unknown {
   return tooDeep === undefined ? message : refuse(`nested deeper than ${MAX_MESSAGE_DEPTH} levels`, tooDeep);
 }
 
-/** Finds the position of what a pointer names: JSON is YAML, whose reader keeps positions. */
+/** Finds the position of an error's pointer. JSON is also YAML, and the YAML reader keeps positions. */
 function locateProtocolError(
   { pointer, message, event }: ProtocolError,
   text: string,
@@ -153,7 +153,7 @@ function locateProtocolError(
   // The message names the event.
   if (event !== undefined) return new InputError(file, message);
   try {
-    // No member that a protocol names needs escapes in a pointer.
+    // The member names of the protocols need no escapes in a pointer.
     const { line, column } = ConfigSource.parse(text, file).problem(pointer.split("/").slice(1), message);
     return new InputError(file, message, line, column);
   } catch (error) {

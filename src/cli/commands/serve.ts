@@ -11,11 +11,10 @@ import { print, type Terminal } from "../terminal/terminal.ts";
 import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
 
 /**
- * Serves the tools of a config until it is told to end, by SIGTERM or by the user; then it answers what it has
- * taken.
+ * Serves the tools of a config until SIGTERM or an interruption. It then answers the calls that it has accepted.
  *
- * @throws {ConfigError} for a bad config.
- * @throws {UsageError} for an address on which it cannot listen.
+ * @throws {ConfigError} if the config is invalid.
+ * @throws {UsageError} if it cannot listen on the address or drop the network.
  */
 export async function serve(
   { config, listen }: Extract<Command, { name: "serve" }>,
@@ -62,7 +61,7 @@ async function start(options: ExecutorOptions): Promise<Executor> {
   }
 }
 
-/** Hears when the process is told to end. Only the first time: a second one ends it at once. */
+/** Waits for SIGTERM or an interruption. Only the first one is handled: a second one ends the process at once. */
 class Termination implements Disposable {
   readonly asked: Promise<void>;
   #stop = (): void => {};

@@ -1,11 +1,11 @@
 import { dirname, isAbsolute, join, resolve } from "node:path";
 
-/** A path in a config, which is relative to the config's file, as the operator would write it from here. */
+/** Resolves a path of a config against the config's file, and keeps it relative if it can. */
 export function pathBeside(file: string, path: string): string {
   return isAbsolute(path) ? path : join(dirname(file), path);
 }
 
-/** The same as an absolute path. */
+/** Resolves a path of a config to an absolute path. */
 export function absolutePathBeside(file: string, path: string): string {
   return resolve(pathBeside(file, path));
 }

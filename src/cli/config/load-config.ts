@@ -13,29 +13,29 @@ import { CONFIG_SHAPE } from "./tool-entry.ts";
 /** What `sandgate.yaml` says, as far as it could be loaded. */
 export interface Config {
   readonly source: ConfigSource;
-  /** Errors keep the config from being used; warnings do not. */
+  /** A config with errors cannot be used. Warnings are only reported. */
   readonly problems: readonly ConfigProblem[];
-  /** How many tools the file names. */
+  /** The number of tools in the file. */
   readonly toolCount: number;
-  /** Those that are registered. */
+  /** The tools that are registered. */
   readonly tools: readonly ConfiguredTool[];
   readonly registry: ToolRegistry;
-  /** `undefined` when it has errors. */
+  /** `undefined` if it has errors. */
   readonly policy: RuntimePolicy | undefined;
   readonly sandboxOptions: SandboxesOptions;
 }
 
-/** A tool, and where the config names it. */
+/** A tool and its place in the config. */
 export interface ConfiguredTool {
   readonly tool: Tool;
   readonly path: ConfigPath;
 }
 
 /**
- * Loads `sandgate.yaml` and what it names: schemas, host modules, the policy. It goes on after a problem, so
- * that every problem is told at once.
+ * Loads `sandgate.yaml` and the files that it names: schemas, host modules, the policy. It continues after a problem,
+ * so that all problems are reported at once.
  *
- * @throws {ConfigError} when the file itself cannot be read, or is no YAML.
+ * @throws {ConfigError} if the file itself cannot be read or is not valid YAML.
  */
 export async function loadConfig(file: string): Promise<Config> {
   const source = await readConfigFile(file);

@@ -2,13 +2,13 @@ import { stat } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 
 /**
- * Loads what a module of the config exports.
+ * Imports a module of the config and returns one of its exports.
  *
  * @param path An absolute path.
- * @throws {Error} when the module is missing, does not load, or has no such export; the message says which.
+ * @throws {Error} if the module is missing, cannot be loaded or has no such export. `message` says which.
  */
 export async function loadExport(path: string, name = "default"): Promise<unknown> {
-  // A module that is missing, and one that imports what is missing, fail with the same code.
+  // A missing module and a missing dependency of a module fail with the same error code.
   if (!(await isFile(path))) throw new Error("the module cannot be found");
   let exports: Record<string, unknown>;
   try {

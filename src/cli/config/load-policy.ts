@@ -8,16 +8,16 @@ import type { RuntimePolicy } from "../../policy/policy.ts";
 import { sandboxesOf } from "../../tool/implementations.ts";
 import { pathBeside } from "./config-path.ts";
 
-/** A policy, unless it has errors, and what there is to say of it. */
+/** A policy, unless it has errors, and its problems. */
 export interface PolicyResult {
   readonly policy: RuntimePolicy | undefined;
   readonly problems: readonly ConfigProblem[];
 }
 
-/** Loads the `policy` of a config, which stands there or in a file of its own, and holds it against the tools. */
+/** Loads the `policy` of a config, which is inline or in a separate file, and checks it against the tools. */
 export async function loadPolicy(source: ConfigSource, registry: ToolRegistry): Promise<PolicyResult> {
   const written = source.at(["policy"]);
-  // The config's shape has said so.
+  // Checking the config's shape has reported this already.
   if (typeof written !== "string" && !isJsonObject(written)) return { policy: undefined, problems: [] };
   const tools = registry.tools.map((tool) => ({ ...tool, sandboxes: sandboxesOf(tool) }));
   try {

@@ -40,24 +40,24 @@ const SANDBOXES_SHAPE: Shape = compileShape(
   }),
 );
 
-/** What has the {@link SANDBOXES_SHAPE}, as it is written: paths are relative to the file. */
+/** A value of the {@link SANDBOXES_SHAPE}. Paths are relative to the file. */
 interface SandboxesEntry extends Pick<SandboxesOptions, "workers" | "wasm"> {
-  /** Stores in the memory of this process. */
+  /** Bounds of the stores in this process's memory. */
   readonly keyValue?: MemoryKeyValueOptions;
   readonly remote?: RemoteEntry;
 }
 
 interface RemoteEntry {
-  /** The file of the private key (PEM). */
+  /** The path of the private key in PEM. */
   readonly signingKey?: string;
   readonly keyId?: string;
   readonly token?: TokenEntry;
 }
 
 /**
- * Reads the `sandboxes` of a config, and the key and the token that it names.
+ * Loads the `sandboxes` of a config, and the key and token that they name.
  *
- * @param problems Gets what is wrong with it.
+ * @param problems Receives every problem.
  */
 export async function loadSandboxOptions(
   source: ConfigSource,

@@ -9,20 +9,20 @@ import { absolutePathBeside } from "./config-path.ts";
 import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./server-entry.ts";
 import { readTextBeside, readToken } from "./token.ts";
 
-/** What a config says of its server. */
+/** The `server` of a config. */
 export interface ServerConfig {
   readonly options: Pick<ExecutorOptions, "listen" | "hosts" | "keys" | "token" | "limits">;
-  /** Whether the process gives the network up as soon as it listens. */
+  /** Whether the process drops the network as soon as it listens. */
   readonly dropsNetwork: boolean;
 }
 
-/** Where an executor listens unless it is told otherwise. */
+/** The default address of an executor. */
 const DEFAULT_LISTEN = "127.0.0.1:7420";
 
 /**
- * Reads the `server` of a config, and the keys and the token that it names.
+ * Loads the `server` of a config, and the keys and token that it names.
  *
- * @param problems Gets what is wrong with it.
+ * @param problems Receives every problem.
  */
 export async function loadServer(source: ConfigSource, problems: ConfigProblem[]): Promise<ServerConfig> {
   const byDefault = { options: { listen: DEFAULT_LISTEN }, dropsNetwork: false };
@@ -105,7 +105,7 @@ class ServerReader {
   }
 }
 
-/** The key in a PEM text, or what is wrong with it. */
+/** Returns the key in a PEM text, or what is wrong with it. */
 function readPublicKey(pem: string): KeyObject | string {
   if (pem.includes("PRIVATE KEY")) return "the file holds a private key: an executor has only the public one";
   try {

@@ -12,7 +12,8 @@ import { loadExport } from "./load-export.ts";
 import { TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
 
 /**
- * Makes a tool of an entry of the config: reads its schema, loads its host function. Nothing else runs.
+ * Loads the tool that an entry of the config describes: checks the entry, then reads its schema, and imports its host
+ * function if that runs in this process.
  *
  * @throws {ConfigError} with every problem of the entry.
  */

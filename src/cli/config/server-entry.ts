@@ -38,22 +38,21 @@ export const SERVER_SHAPE: Shape = compileShape(
   }),
 );
 
-/** What has the {@link SERVER_SHAPE}, as it is written: paths are relative to the file. */
+/** A value of the {@link SERVER_SHAPE}. Paths are relative to the file. */
 export interface ServerEntry {
   readonly listen?: string;
   readonly hosts?: readonly string[];
-  /** The files of public keys (PEM) by the keys' ids. */
+  /** The paths of public keys in PEM, by key id. */
   readonly keys?: Readonly<Record<string, string>>;
   readonly token?: TokenEntry;
   /**
-   * Whether this process gives the network up as soon as it listens: its tools then reach nothing. Default:
-   * `false`.
+   * Whether this process drops the network as soon as it listens, so that its tools have no network. Default: `false`.
    */
   readonly dropNetwork?: boolean;
   readonly limits?: WrittenExecutorLimits;
 }
 
-/** Limits with their units: `body: 4MiB`, `drainTime: 10s`. */
+/** Limits with units: `body: 4MiB`, `drainTime: 10s`. */
 export interface WrittenExecutorLimits {
   readonly inFlight?: number;
   readonly queued?: number;
@@ -68,7 +67,7 @@ export interface WrittenExecutorLimits {
   };
 }
 
-/** Reads limits, and adds what is wrong with them to `flaws`. */
+/** Parses limits, and adds their flaws to `flaws`. */
 export function readExecutorLimits(written: WrittenExecutorLimits, flaws: Flaw[]): ExecutorLimits {
   const {
     inFlight = EXECUTOR_DEFAULT_LIMITS.inFlight,

@@ -4,13 +4,13 @@ import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { pathBeside } from "./config-path.ts";
 
-/** Where a token is: a file, or the name of an environment variable. It never stands in a config itself. */
+/** The place of a token: a file or an environment variable. The config never contains the token itself. */
 export interface TokenEntry {
   readonly file?: string;
   readonly env?: string;
 }
 
-/** What a {@link TokenEntry} must look like, as JSON Schema. */
+/** The JSON Schema of a {@link TokenEntry}. */
 export const TOKEN: JsonObject = {
   type: "object",
   properties: { file: { type: "string", minLength: 1 }, env: { type: "string", minLength: 1 } },
@@ -22,8 +22,8 @@ export const TOKEN: JsonObject = {
 /**
  * Reads a token.
  *
- * @param path Where the config names it.
- * @param problems Gets what is wrong with it.
+ * @param entry The entry that names it, at `path`.
+ * @param problems Receives every problem; the result is then `undefined`.
  */
 export async function readToken(
   { file, env }: TokenEntry,
@@ -39,7 +39,7 @@ export async function readToken(
   return token;
 }
 
-/** Reads a text file that a config names. */
+/** Reads a text file that an entry names at `path`. Adds to `problems` and returns `undefined` if that fails. */
 export async function readTextBeside(
   file: string,
   source: ConfigSource,

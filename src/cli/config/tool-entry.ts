@@ -23,7 +23,7 @@ const HTTP: JsonObject = map(
   ["url"],
 );
 
-/** A tool's `remote.executor`. */
+/** The schema of a tool's `remote.executor`. */
 const EXECUTOR: JsonObject = {
   anyOf: [TEXT, { type: "array", items: TEXT, minItems: 1 }],
   message: "must be an address or a list of addresses",
@@ -66,13 +66,13 @@ export const TOOL_SHAPE: Shape = compileShape(
   ),
 );
 
-/** What has the {@link TOOL_SHAPE}, as it is written: paths are relative to the file. */
+/** A value of the {@link TOOL_SHAPE}. Paths are relative to the file. */
 export interface ToolEntry {
   readonly name: string;
   readonly description: string;
-  /** The schema, or the path of its file. */
+  /** The schema or the path of its file. */
   readonly inputSchema: JsonObject | string;
-  /** The dialect of the schema, to be mapped to JSON Schema. Default: it is JSON Schema. */
+  /** The dialect from which the schema is mapped. Default: the schema is JSON Schema. */
   readonly dialect?: SchemaDialect | "auto";
   readonly nullForOptional?: "absent" | "reject";
   readonly coerce?: boolean;

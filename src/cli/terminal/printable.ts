@@ -6,19 +6,19 @@ const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Po
 
 const SHORT_ESCAPES: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-/** A text from a tool or a model as one line that a terminal only shows: what is unprintable is escaped. */
+/** Turns an untrusted text into one line that is safe to print on a terminal: unprintable characters are escaped. */
 export function toPrintable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => SHORT_ESCAPES[character] ?? escapeUnits(character));
 }
 
-/** Writes JSON text over several lines; the same value, but with nothing unprintable in its strings. */
+/** Serialises a value as indented JSON in which unprintable characters are escaped. */
 export function toPrintableJson(value: unknown): string {
   const text = JSON.stringify(value, null, 2);
-  // Outside strings the only such character is the line feed between the lines.
+  // Outside of strings, the only such character is the line feed between lines.
   return text.replace(UNPRINTABLE, (character) => (character === "\n" ? "\n" : escapeUnits(character)));
 }
 
-/** The UTF-16 code units of a character as JSON writes them. */
+/** Escapes the UTF-16 code units of a character like JSON. */
 function escapeUnits(character: string): string {
   return Array.from(
     { length: character.length },

@@ -8,15 +8,15 @@ import { fitText, textWidth } from "./text-width.ts";
 const HEADINGS = ["call", "tool", "sandbox", "outcome", "time"] as const;
 const GAP = "  ";
 const OUTCOME_COLUMN = 3;
-/** The ids and names are the model's: they must not push the outcome out of sight. */
+/** The model chooses ids and names. They must not push the outcome out of view. */
 const MAX_COLUMNS = [24, 32, 7, Number.POSITIVE_INFINITY, 12] as const;
 const MIN_OUTCOME_COLUMNS = 20;
-/** More code units than a line shows; the rest need not be looked at. */
+/** More code units than a line can show: the rest is not examined. */
 const MAX_CELL_LENGTH = 1_000;
 
 /**
- * Writes executions as a table with one line for each, in at most `columns` columns. Whatever tools and models
- * put into it is only shown, never obeyed, by the terminal.
+ * Formats executions as a table with one line each, at most `columns` wide. Texts from tools and models are escaped, so
+ * they cannot control the terminal.
  */
 export function formatTable(executions: readonly ToolExecution[], columns: number): string {
   const rows = [HEADINGS, ...executions.map(toRow)].map((row) =>

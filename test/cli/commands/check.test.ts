@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createFolder, type Outcome, PROJECT, sandgate } from "../sandgate.ts";
 
-/** Checks a config; paths in what it prints are relative to its folder. */
+/** Checks a config. Paths in its output are relative to the config's folder. */
 async function check(files: Record<string, string>): Promise<Outcome> {
   const folder = await createFolder({ ...PROJECT, ...files });
   const { code, stdout, stderr } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
@@ -85,7 +85,7 @@ test("takes stores, keys and tokens of the sandboxes, and finds what is wrong wi
     ["{ signingKey: key.pem }", /:8:\d+: /],
     ["{ token: { env: SANDGATE_NO_SUCH_TOKEN } }", /:8:\d+: there is no environment variable/],
     ["{ token: secret }", /:8:\d+: must be/],
-    // Without a problem, calls would go out unsigned.
+    // Otherwise calls would go out unsigned.
     ["{ signingKey: empty.txt, keyId: me }", /:8:\d+: .*must be a private Ed25519 key/],
     ["{ token: { file: empty.txt } }", /:8:\d+: .*token must be printable ASCII/],
   ] as const) {

@@ -15,7 +15,7 @@ import { createFolder, PROJECT, sandgate } from "../sandgate.ts";
 const MAIN = resolve(import.meta.dirname, "../../../src/cli/main.ts");
 const TOKEN = "correct-horse-battery-staple";
 
-/** Serves a project in this process; returns where, and how to end it. */
+/** Serves a project in this process. Returns its address and a function that ends it. */
 async function serve(
   files: Record<string, string>,
   argv: readonly string[] = ["--listen", "127.0.0.1:0"],
@@ -163,7 +163,7 @@ describe("sandgate serve", () => {
   });
 });
 
-/** Starts the command itself; it ends with the test. */
+/** Starts the command as a process that is killed after the test. */
 async function start(folder: string): Promise<{ readonly address: string; readonly child: ChildProcess }> {
   const child = spawn(
     process.execPath,

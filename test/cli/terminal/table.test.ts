@@ -19,7 +19,7 @@ function execution(callId: string, toolName: string, output: string, failed = fa
   );
 }
 
-/** The table's lines without the times, which differ from run to run. */
+/** The table's lines without the times, which vary. */
 function lines(table: string): string[] {
   return table.split("\n").map((line) => line.replace(/\S+$/, "").trimEnd());
 }

@@ -9,19 +9,19 @@ import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
 import { listNames, shorten } from "../../terminal/bounded-text.ts";
 import { isChosen, whyNone } from "./component-tool.ts";
 
-/** What there is to say of a tool's file. */
+/** The findings about a tool's file. */
 export interface Findings {
   readonly notes: readonly string[];
-  /** Why it cannot be registered as it is. */
+  /** The reasons why it cannot be registered. */
   readonly problems: readonly string[];
 }
 
-/** A component may have thousands of exports, each with something wrong. */
+/** A component may have thousands of exports, each with a problem. */
 const MAX_FINDINGS = 100;
 
 /**
- * Takes a component through everything that registration does: the gates, jco, the compiler, `describe`, and the
- * registry. No tool runs.
+ * Checks a component in all the steps of registration: the gates, jco, the compiler, `describe` and the registry. No
+ * tool runs.
  */
 export async function checkComponent(
   file: string,
@@ -46,7 +46,7 @@ async function registerAll(
   if (exportName === undefined && first === undefined && exports.length === 0) {
     throw new ToolPreparationError("it exports no function");
   }
-  // Once for all its tools: they differ in nothing that is prepared.
+  // Once is enough, as preparing is the same for all its tools.
   await sandboxes.prepare({ wasm: implementation(component, exportName ?? first?.name ?? exports[0]?.name) });
   const found = await componentTools(component, sandboxes);
   const choice = { tool: undefined, export: exportName };
@@ -64,7 +64,7 @@ async function registerAll(
   return { notes: bound(notes), problems: bound(problems) };
 }
 
-/** Of the world `sandgate:tool`, the function is called that it has for all its tools. */
+/** A component of the world `sandgate:tool` has one function for all its tools, so no export is named. */
 function implementation(component: Uint8Array, exportName: string | undefined): WasmImplementation {
   return exportName === undefined || exportName === GUEST_CALL
     ? { component }
@@ -84,7 +84,7 @@ function registrationProblems(tools: readonly ComponentTool[]): string[] {
   });
 }
 
-/** What a grant has to give for the component to do all that it can. */
+/** Returns which capabilities a grant needs for the component's imports. */
 function importNotes(imports: readonly InspectedImport[]): readonly string[] {
   const byNeed = Map.groupBy(imports, ({ needs }) => needs);
   return [...byNeed].flatMap(([needs, interfaces]) => {

@@ -8,7 +8,7 @@ import type { ToolCommand } from "../../tool-command.ts";
 import { checkComponent } from "./check-component.ts";
 import { toolOfFile } from "./tool-file.ts";
 
-/** Loads each tool as a call would, without calling it, and tells what is wrong with it. */
+/** Loads each tool like a call would, without calling it, and reports its problems. */
 export async function checkTools(
   { files, export: exportName }: Extract<ToolCommand, { name: "tool check" }>,
   { stdout, stderr, signal }: Terminal,
@@ -46,7 +46,7 @@ async function checkModule(
   }
 }
 
-/** Modules are named from the tool's folder; the user wants to open them from here. */
+/** Makes a problem's module path, which is relative to the tool's folder, relative to the working directory. */
 function placeProblem(file: string, error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   const place = /^([^\s:]+\.\w+)(:\d+:\d+: .*)$/s.exec(message);

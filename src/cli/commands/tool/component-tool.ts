@@ -7,17 +7,17 @@ import {
 import { UsageError } from "../../command-line.ts";
 import { listNames, shorten } from "../../terminal/bounded-text.ts";
 
-/** How the user names a tool of a component. */
+/** The user's choice among the tools of a component. */
 export interface ToolChoice {
   readonly tool: string | undefined;
   readonly export: string | undefined;
 }
 
 /**
- * The tool of a component that the user means.
+ * Returns the chosen tool of a component.
  *
- * @throws {UsageError} when there is none, or several and none is named.
- * @throws {ToolPreparationError} when the component does not pass the gates that registration has.
+ * @throws {UsageError} if no tool matches the choice, or several do.
+ * @throws {ToolPreparationError} if registration would refuse the component.
  */
 export async function componentTool(
   component: Uint8Array,
@@ -32,7 +32,7 @@ export async function componentTool(
   throw new UsageError(`the component has several tools: name one of ${names(matching)} with --tool`);
 }
 
-/** Whether a tool is the one that is named, or could be where none is. */
+/** Returns whether a tool matches the choice. */
 export function isChosen({ name, wasm }: ComponentTool, choice: ToolChoice): boolean {
   return (
     (choice.tool === undefined || choice.tool === name) &&
@@ -40,7 +40,7 @@ export function isChosen({ name, wasm }: ComponentTool, choice: ToolChoice): boo
   );
 }
 
-/** What is wrong where no tool of a component is the one that is named. */
+/** Returns why no tool of a component matches the choice, as a predicate of the component. */
 export function whyNone({ tools, refused }: ComponentTools, choice: ToolChoice): string {
   const { tool, export: exportName } = choice;
   const reason = refused.find((one) => one.export === exportName)?.reason;

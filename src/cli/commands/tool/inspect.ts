@@ -6,11 +6,11 @@ import { toPrintable, toPrintableJson } from "../../terminal/printable.ts";
 import { print, type Terminal } from "../../terminal/terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 
-/** Characters of JSON text: of one export, and of all together. */
+/** The maximum characters of JSON text for one export, and for all together. */
 const MAX_EXPORT_LENGTH = 65_536;
 const MAX_TOTAL_LENGTH = 2_000_000;
 
-/** Prints, as JSON, what a component exports, with JSON schemas, and what it imports. Nothing of it runs. */
+/** Prints the exports of a component with their JSON schemas, and its imports, as JSON. It does not run. */
 export async function inspectTool(
   { file }: Extract<ToolCommand, { name: "tool inspect" }>,
   { stdout, stderr }: Terminal,
@@ -26,7 +26,7 @@ export async function inspectTool(
   }
 }
 
-/** A small component can export types that are long when written out, many times. */
+/** Bounds the output: a small component can export many types whose text is long. */
 function boundExports(exports: readonly InspectedExport[]): object {
   const listed: object[] = [];
   let length = 0;

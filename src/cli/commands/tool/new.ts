@@ -6,7 +6,7 @@ import { toPrintable } from "../../terminal/printable.ts";
 import { print, type Terminal } from "../../terminal/terminal.ts";
 import type { Language, ToolCommand } from "../../tool-command.ts";
 
-/** The examples that new projects are copies of, and their files. */
+/** The examples that are copied into new projects, and their files. */
 const TEMPLATES: Record<Language, { readonly folder: string; readonly files: readonly string[] }> = {
   javascript: {
     folder: "examples/wasm-tool-javascript/",
@@ -21,7 +21,7 @@ const TEMPLATES: Record<Language, { readonly folder: string; readonly files: rea
   },
 };
 
-/** Writes a project that builds a component. Where one of its files is there already, nothing is written. */
+/** Creates a project that builds a component. If one of its files exists, nothing is written. */
 export async function newTool(
   { directory, language }: Extract<ToolCommand, { name: "tool new" }>,
   { stdout, stderr }: Terminal,
@@ -33,7 +33,7 @@ export async function newTool(
     }
     for (const [name, text] of files) {
       await mkdir(dirname(join(directory, name)), { recursive: true });
-      // Not even what came between is overwritten.
+      // Fails even if the file was created in the meantime.
       await writeFile(join(directory, name), text, { flag: "wx" });
     }
   } catch (error) {
@@ -45,7 +45,7 @@ export async function newTool(
   return EXIT_OK;
 }
 
-/** The texts of a new project's files, by their paths in it. */
+/** Returns the texts of a new project's files by path. */
 async function projectFiles(language: Language): Promise<ReadonlyMap<string, string>> {
   const { folder, files } = TEMPLATES[language];
   const texts = new Map([[".gitignore", "node_modules/\ndist/\n"]]);
@@ -56,7 +56,7 @@ async function projectFiles(language: Language): Promise<ReadonlyMap<string, str
   return texts;
 }
 
-/** Whether anything has this path, be it a link that leads nowhere. */
+/** Returns whether a path exists, also as a dangling link. */
 async function exists(path: string): Promise<boolean> {
   try {
     await lstat(path);

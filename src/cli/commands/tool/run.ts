@@ -29,11 +29,10 @@ import { toolOfFile } from "./tool-file.ts";
 type RunCommand = Extract<ToolCommand, { name: "tool run" }>;
 
 /**
- * Runs a tool once, as a model's call would, and prints what became of it as JSON: result, logs and receipt, and
- * what only its author should see.
+ * Runs a tool once, like a model's call, and prints the result, the logs, the receipt and the error's details as JSON.
  *
- * @throws {ConfigError} for a bad policy file.
- * @throws {UsageError} when it is not clear which tool of a component is meant.
+ * @throws {ConfigError} if the policy file is invalid.
+ * @throws {UsageError} if it is not clear which tool of a component is meant.
  */
 export async function runTool(command: RunCommand, { stdout, stderr, signal }: Terminal): Promise<ExitCode> {
   await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
@@ -62,7 +61,7 @@ export async function runTool(command: RunCommand, { stdout, stderr, signal }: T
   return execution.success ? EXIT_OK : EXIT_TOOL_FAILED;
 }
 
-/** The tool that a file is, or that a component has. A component is made ready: what it is not is told at once. */
+/** Returns the tool of a file. A component is also prepared, so that its problems are reported at once. */
 async function loadTool({ file, tool, export: exportName }: RunCommand, sandboxes: Sandboxes): Promise<Tool> {
   if (await isComponentFile(file)) {
     const choice = { tool, export: exportName };
@@ -89,7 +88,7 @@ function report(
   };
 }
 
-/** The policy of a file; without one, the tool's sandbox with its own limits, and nothing beside the input. */
+/** Loads a policy file. Without one, the policy grants the sandbox with its own limits and no capabilities. */
 async function loadPolicy(
   file: string | undefined,
   registry: ToolRegistry,

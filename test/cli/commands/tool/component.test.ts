@@ -15,7 +15,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Writes a component into a file; returns its path. */
+/** Writes a component to a file. Returns its path. */
 async function componentFile(name: string, bytes: Uint8Array | Promise<Uint8Array>): Promise<string> {
   const path = join(folder, name);
   await writeFile(path, await bytes);
@@ -33,7 +33,7 @@ const several = await componentFile(
      (func (export "files#read") (param i32))`,
   ),
 );
-/** Valid for whoever does not look into its function's body. */
+/** Valid except for its function's body. */
 const INVALID = `(component
   (core module $m (func (export "f") (result i32)))
   (core instance $i (instantiate $m))
