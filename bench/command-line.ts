@@ -1,20 +1,20 @@
 import { parseArgs } from "node:util";
 import { ROOM_NAMES } from "./rooms.ts";
 
-/** What `npm run bench -- …` is asked to do. */
+/** A parsed command line of `npm run bench`. */
 export type Command =
   | { readonly kind: "measure"; readonly rooms: readonly string[]; readonly options: MeasureOptions }
   | { readonly kind: "soak"; readonly seconds: number; readonly isJson: boolean }
   | { readonly kind: "compare"; readonly before: string; readonly after: string };
 
-/** How the rooms are measured, and what becomes of it. */
+/** How to measure the suites, and what to do with the results. */
 export interface MeasureOptions {
   readonly isQuick: boolean;
   readonly isJson: boolean;
   readonly hasPeers: boolean;
   readonly plots: boolean;
   readonly baseline: "ignore" | "check" | "write";
-  /** Only questions with this in their name. */
+  /** Only measure questions whose name contains this. */
   readonly only: string;
 }
 
@@ -29,12 +29,16 @@ export const USAGE: string = `npm run bench [-- ROOM…] [options]     rooms: ${
 npm run bench -- soak [--seconds 60] [--json]
 npm run bench -- compare BEFORE.json AFTER.json     what became slower beyond the noise; exit with 1 if anything`;
 
-/** A command line that says nothing that could be done; its message says why. */
+/** The command line is invalid. The message gives the reason. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** @throws {UsageError} */
+/**
+ * Parses the command line.
+ *
+ * @throws {UsageError} if it is invalid.
+ */
 export function readCommandLine(args: readonly string[]): Command {
   const { values, positionals } = parse(args);
   const [first, ...others] = positionals;

@@ -2,7 +2,7 @@ import { strictEqual } from "node:assert";
 import { type Case, NotHereError, type OpenCase } from "./harness/case.ts";
 import { INPUT, INPUT_SCHEMA, INPUT_TEXT, isInput } from "./setting.ts";
 
-/** What a module of bench/peers exports; it is JavaScript, as its libraries' types are not installed here. */
+/** The exports of a module of bench/peers. It is JavaScript, because the types of its libraries are not installed. */
 interface PeerModule {
   readonly [name: string]: (setting: Setting) => Pick<OpenCase, "run" | "close"> | Promise<OpenCase>;
 }
@@ -12,9 +12,9 @@ const SETTING = { INPUT, INPUT_TEXT, INPUT_SCHEMA };
 type Setting = typeof SETTING & { readonly calls: number };
 
 /**
- * A case of somebody else's library. Whatever form it answers in, its `run` gives the echoed input or its text.
+ * Returns a case that measures another library. Its `run` returns the echoed input or its text.
  *
- * @param calls How many calls one run makes; its `run` gives an array of their answers, if it is told of more than one.
+ * @param calls How many calls one run makes. If there are several, `run` returns an array of their results.
  */
 export function peerCase(name: string, module: string, exported = "open", calls = 1): Case {
   return {

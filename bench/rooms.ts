@@ -1,6 +1,9 @@
 import type { Question } from "./harness/case.ts";
 
-/** Each room's questions. A room is loaded when it is asked: what one needs is not in the other's process. */
+/**
+ * The suites (rooms) and their questions. A suite is loaded on demand, so that its dependencies are not loaded in the
+ * processes of others.
+ */
 const ROOMS: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
   host: async () => (await import("./host/questions.ts")).questions,
   pool: async () => (await import("./pool/questions.ts")).questions,
@@ -10,10 +13,10 @@ const ROOMS: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
   cold: async () => (await import("./cold/questions.ts")).questions,
 };
 
-/** The names of the rooms. */
+/** The names of the suites. */
 export const ROOM_NAMES: readonly string[] = Object.keys(ROOMS);
 
-/** The questions of a room. */
+/** Returns the questions of a suite. */
 export async function openRoom(name: string): Promise<readonly Question[]> {
   const open = ROOMS[name];
   if (open === undefined) throw new Error(`there is no room '${name}'`);

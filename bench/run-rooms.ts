@@ -17,7 +17,7 @@ import { openRoom } from "./rooms.ts";
 const FULL: Effort = { rounds: 7, roundMs: 250, warmUpMs: 3_000 };
 const QUICK: Effort = { rounds: 3, roundMs: 60, warmUpMs: 400 };
 
-/** Measures rooms and prints what they came to. Returns the exit code. */
+/** Measures suites and prints the results. Returns the exit code. */
 export async function runRooms(rooms: readonly string[], options: MeasureOptions): Promise<number> {
   if (options.hasPeers) install("peers");
   if (options.plots) install("plot");
@@ -53,9 +53,9 @@ async function ask(
   });
 }
 
-/** Fails on a ratio that is far worse, and still is when its case is measured once more at length. */
+/** Returns 1 if a ratio is far worse than the baseline's, also when its case is measured again with full effort. */
 async function checkBaseline(report: Report, { hasPeers, isJson }: MeasureOptions): Promise<number> {
-  // The report alone is to be read by a program.
+  // With --json, standard output must contain only the report.
   const print = isJson ? console.error : console.log;
   const baseline = readBaseline();
   const all = besideBaseline(report, baseline);

@@ -16,7 +16,7 @@ import type { OpenCase } from "./harness/case.ts";
 /** The input of nearly every benchmark: a small call, as models make them. */
 export const INPUT: JsonObject = { path: "src/index.ts", lines: [1, 20], follow: false };
 
-/** The same as a model sends it. */
+/** {@link INPUT} as a model sends it. */
 export const INPUT_TEXT: string = JSON.stringify(INPUT);
 
 /** The schema of {@link INPUT}. */
@@ -31,17 +31,17 @@ export const INPUT_SCHEMA: JsonObject = {
   additionalProperties: false,
 };
 
-/** Checks that an answer is the input itself. */
+/** Asserts that a result equals the input. */
 export function isInput(answer: unknown): void {
   deepStrictEqual(answer, INPUT);
 }
 
-/** Checks that a dispatch gave the input back. */
+/** Asserts that a dispatch returned the input. */
 export function isEcho(execution: unknown): void {
   isInput(outputOf(execution));
 }
 
-/** What a dispatch gave; the execution itself when it failed, so that a message shows why. */
+/** Returns the output of a dispatch. If it failed, returns the execution, so that the assertion shows the reason. */
 export function outputOf(execution: unknown): unknown {
   const { success, output } = execution as { readonly success?: boolean; readonly output?: unknown };
   return success ? output : execution;
@@ -51,12 +51,12 @@ export function outputOf(execution: unknown): unknown {
 export interface EchoOptions {
   readonly capabilities?: Capabilities;
   readonly sandboxes?: SandboxesOptions;
-  /** What it is called with. Default: {@link INPUT_TEXT}. */
+  /** The arguments of the call. Default: {@link INPUT_TEXT}. */
   readonly text?: string;
   readonly schema?: JsonObject;
 }
 
-/** Opens the dispatch of a call of one tool, in sandboxes of its own: with one thread, unless it is told so. */
+/** Opens a case that dispatches a call of one tool, in new sandboxes with one thread by default. */
 export async function openEcho(
   sandbox: SandboxMode,
   implementations: ToolImplementations,

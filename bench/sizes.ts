@@ -3,7 +3,7 @@ import type { JsonObject } from "sandgate";
 /** Sizes of arguments, in bytes of JSON text. */
 export const SIZES: readonly number[] = [100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/** Arguments beyond this many characters are refused before they are read. */
+/** Longer arguments, in characters, are refused without being parsed. */
 const MAX_ARGUMENTS = 2 * 1_024 * 1_024;
 
 /** The schema of {@link sizedText}. */
@@ -14,20 +14,20 @@ export const TEXT_SCHEMA: JsonObject = {
   additionalProperties: false,
 };
 
-/** Arguments of that size: a file's lines, 80 characters each. */
+/** Returns arguments of this size: the lines of a file, each of about 80 characters. */
 export function sizedText(bytes: number): string {
   const line = "a line of a file, as a tool that edits it would be given: fifty-odd characters, ok";
   const count = Math.max(1, Math.floor((bytes - '{"lines":[]}'.length) / (line.length + 3)));
   return JSON.stringify({ lines: Array.from({ length: count }, () => line) });
 }
 
-/** `1 KB`, as people say it. */
+/** Formats a size, such as `1 KB`. */
 export function sizeName(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
   return bytes < 1_000_000 ? `${bytes / 1_000} KB` : `${bytes / 1_000_000} MB`;
 }
 
-/** What to say of arguments that a dispatch refuses; nothing of those that it takes. */
+/** Returns a suffix for the names of cases whose arguments a dispatch refuses, otherwise `""`. */
 export function refusedText(bytes: number): string {
   return bytes > MAX_ARGUMENTS ? ", which refuses it for its size" : "";
 }

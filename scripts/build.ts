@@ -1,9 +1,10 @@
 /**
- * Builds the package: `dist` from `src`, and nothing that was there before.
+ * Builds the package: deletes `dist`, and bundles `src` into it.
  *
- * The library and the command share chunks: what is always loaded is one file, since each file takes Node as long as
- * thousands of its lines, and what is loaded on use is a few more. A thread and a child load one file, and nothing of
- * the library. Packages that we depend on stay packages. Names stay, for stack traces; the source maps have the rest.
+ * The library and the command share chunks. Code that is always loaded is one file, because loading a file takes Node
+ * as long as running thousands of its lines; code that is loaded on demand is in a few other files. A thread or a
+ * child process loads a single file without the rest of the library. Dependencies are not bundled. Names are not
+ * minified, for readable stack traces; the source maps have the rest.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, globSync, rmSync } from "node:fs";
@@ -29,7 +30,7 @@ const input: InputOptions = {
 const output: OutputOptions = {
   dir: "dist",
   entryFileNames: "[name].js",
-  // As deep as the rooms: `entryFile` and `PACKAGE_FOLDER` count on it.
+  // `entryFile` and `PACKAGE_FOLDER` rely on chunks being as deep in `dist` as modules are in `src`.
   chunkFileNames: "chunks/[name].js",
   comments: { jsdoc: false },
   minifyInternalExports: false,

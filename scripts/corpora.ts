@@ -1,4 +1,4 @@
-/** `npm run test:corpora -- FOLDER`: runs what is in `test/corpora` against the corpora of a folder. */
+/** `npm run test:corpora -- FOLDER`: runs the tests of `test/corpora` with the corpora in a folder. */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Installs the packed package in an empty folder, as a user would, and uses it there: library and command, in
- * every sandbox, on this Node and on Node 24.
+ * Installs the packed package in an empty folder, as a user would, and runs the library and the command there, in
+ * every sandbox, on the current Node.js and on Node.js 24.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";

@@ -10,7 +10,7 @@ import { runFile } from "./fresh-process.ts";
 
 const STEPS_FILE = fileURLToPath(new URL("../fixtures/component-steps.mjs", import.meta.url));
 
-/** In the order in which they run, in this thread. */
+/** The steps in order. All but the last run in the main thread. */
 const STEPS = {
   load: "and load: read it, pass the gates, link, look up its validity",
   compile: "and compile",
@@ -20,8 +20,8 @@ const STEPS = {
 } as const;
 
 /**
- * What does the first call of a component of 12 MB cost a new process, when it is known on disk that it is valid?
- * Each case goes one step further than the one before: the differences count.
+ * The cost of the first call of a component of 12 MB in a new process, if the cache on disk says that it is valid. Each
+ * case does one step more than the previous one, so compare the differences.
  */
 export const componentSteps: Question = {
   name: "cold-large-component",

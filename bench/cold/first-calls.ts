@@ -11,10 +11,10 @@ import { runFile } from "./fresh-process.ts";
 
 const FIRST_CALL = fileURLToPath(new URL("../fixtures/first-call.mjs", import.meta.url));
 
-/** Packages that a user of host tools alone must not load. */
+/** Packages that must not be loaded if only host tools are used. */
 const NOT_FOR_HOST = /jco|quickjs|undici/;
 
-/** What does the first call in each sandbox cost a new process, and what does it load? */
+/** The cost of the first call in each sandbox in a new process, and the modules that it loads. */
 export const firstCalls: Question = {
   name: "cold-first-call",
   cases: [
@@ -42,7 +42,7 @@ export const firstCalls: Question = {
   ],
 };
 
-/** Also holds what the package promises: whoever uses only Host loads nothing of jco, QuickJS and undici. */
+/** Also checks a guarantee of the package: using only host tools does not load jco, QuickJS or undici. */
 function hostCase(): Case {
   const name = "first dispatch of a host tool, of which nothing of jco, QuickJS and undici is loaded";
   const open = (): OpenCase => {

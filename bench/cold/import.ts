@@ -2,7 +2,7 @@ import { strictEqual } from "node:assert";
 import type { Case, OpenCase, Question } from "../harness/case.ts";
 import { runCode } from "./fresh-process.ts";
 
-/** What does importing the package cost a fresh process, beside an empty module? The difference counts. */
+/** The cost of importing the package in a new process, compared to an empty module. Compare the differences. */
 export const importing: Question = {
   name: "cold-import",
   cases: [

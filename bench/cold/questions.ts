@@ -3,5 +3,5 @@ import { componentSteps } from "./component-steps.ts";
 import { firstCalls } from "./first-calls.ts";
 import { importing } from "./import.ts";
 
-/** What is asked of new processes. */
+/** The questions about new processes. */
 export const questions: readonly Question[] = [importing, firstCalls, componentSteps];

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Report } from "./report.ts";
 
-/** Ratios alone, by question and case: they say the same on every machine, or nearly so. */
+/** Ratios by question and case, which are nearly the same on every machine. */
 export type Baseline = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
-/** A case's ratio beside that of the baseline. */
+/** A case's ratio, compared to that of the baseline. */
 export interface BesideBaseline {
   readonly question: string;
   readonly name: string;
@@ -12,10 +12,10 @@ export interface BesideBaseline {
   readonly ratio: number;
 }
 
-/** A ratio worse than this many times that of the baseline fails: no noise of a shared machine explains it. */
+/** A ratio that is worse than the baseline's by this factor fails, because noise does not explain it. */
 export const WORST_FACTOR = 2;
 
-/** What costs next to nothing beside its floor has a ratio that says nothing. */
+/** Lower ratios are ignored, because the cost is negligible compared to the floor. */
 const LEAST_RATIO = 0.05;
 
 const FILE = new URL("../baseline.json", import.meta.url);
@@ -25,7 +25,7 @@ export function readBaseline(): Baseline {
   return JSON.parse(readFileSync(FILE, "utf8"));
 }
 
-/** Makes a run's ratios the baseline; questions that it did not ask keep theirs. */
+/** Writes a run's ratios to the baseline, and keeps those of questions that were not part of the run. */
 export function writeBaseline(report: Report): void {
   const ratios = report.questions.map(({ name, figures }) => {
     const own = figures.filter(
@@ -37,7 +37,7 @@ export function writeBaseline(report: Report): void {
   writeFileSync(FILE, `${JSON.stringify(baseline, null, 2)}\n`);
 }
 
-/** The cases of a run that the baseline has, too. */
+/** Returns the cases that both the run and the baseline have. */
 export function besideBaseline(report: Report, baseline: Baseline): BesideBaseline[] {
   return report.questions.flatMap(({ name: question, figures }) =>
     figures.flatMap(({ name, ratio }) => {
@@ -47,12 +47,12 @@ export function besideBaseline(report: Report, baseline: Baseline): BesideBaseli
   );
 }
 
-/** Whether a ratio is so much worse than the baseline's that the run fails. */
+/** Whether a ratio is so much worse than the baseline's that the run must fail. */
 export function isFarWorse({ baseline, ratio }: BesideBaseline): boolean {
   return ratio > baseline * WORST_FACTOR;
 }
 
-/** The ratios beside the baseline's as a Markdown table. */
+/** Returns the ratios and those of the baseline as a Markdown table. */
 export function baselineTable(all: readonly BesideBaseline[]): string {
   const rows = all.map((each) => {
     const { question, name, baseline, ratio } = each;

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Why what is built is not what the sources say; `undefined` when it is. */
+/** Returns why `dist` is not up to date, or `undefined` if it is. */
 export function whyNotBuilt(): string | undefined {
   if (!existsSync(`${ROOT}dist/entry/index.js`)) return "the package is not built: npm run build";
   const builtAt = statSync(`${ROOT}dist/entry/index.js`).mtimeMs;

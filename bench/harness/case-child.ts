@@ -6,11 +6,11 @@ import type { FromCase, ToCase } from "./case-message.ts";
 import type { Round } from "./time-round.ts";
 
 const MAIN = fileURLToPath(new URL("case-process.ts", import.meta.url));
-/** Keeps a process on one core, where there is such a command. */
+/** The command that pins a process to one core. Not available on every system. */
 const PIN = "taskset";
 const CORE = "0";
 
-/** A case in a process of its own, where nothing that another one did has shaped heap and compiled code. */
+/** A case in a separate process, so that other cases do not affect its heap and its compiled code. */
 export class CaseChild {
   readonly subject: Case;
   readonly #process: ChildProcess;
@@ -23,7 +23,7 @@ export class CaseChild {
   /**
    * Starts the process and opens the case in it.
    *
-   * @throws {NotHereError} when something is missing that this machine need not have.
+   * @throws {NotHereError} if something optional is not available on this machine.
    */
   static async open(room: string, question: string, subject: Case): Promise<CaseChild> {
     const args = [room, question, subject.name];
@@ -32,7 +32,7 @@ export class CaseChild {
     return child;
   }
 
-  /** Runs the case for that long. */
+  /** Runs the case for this many milliseconds. */
   async round(roundMs: number): Promise<Round> {
     this.#send({ kind: "round", roundMs });
     const answer = await this.#answer();

@@ -1,9 +1,9 @@
 import type { Round } from "./time-round.ts";
 
-/** What the process of a case is told. */
+/** A message to the process of a case. */
 export type ToCase = { readonly kind: "round"; readonly roundMs: number } | { readonly kind: "close" };
 
-/** What the process of a case says. */
+/** A message from the process of a case. */
 export type FromCase =
   | { readonly kind: "opened" }
   | { readonly kind: "round"; readonly round: Round }

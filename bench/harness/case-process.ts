@@ -1,4 +1,4 @@
-/** The process of one case: `node case-process.ts ROOM QUESTION CASE`. Its parent says when a round begins. */
+/** The process of one case: `node case-process.ts SUITE QUESTION CASE`. Its parent starts each round. */
 import { once } from "node:events";
 import { openRoom } from "../rooms.ts";
 import { NotHereError, type OpenCase } from "./case.ts";
@@ -19,7 +19,7 @@ function send(message: FromCase): void {
   process.send?.(message);
 }
 
-// Whatever is open here ends with the parent.
+// Exits with the parent, whatever is still open.
 process.once("disconnect", () => process.exit());
 
 try {

@@ -1,47 +1,47 @@
-/** One way to do what a question asks about. It is opened and measured in a process of its own. */
+/** One way to do the work that a question compares. It is opened and measured in a separate process. */
 export interface Case {
-  /** Says what is inside the timed region. Unique in its question. */
+  /** Describes what is timed. Unique within the question. */
   readonly name: string;
-  /** Calls that one run makes: what was measured is divided by it. Default: 1. */
+  /** The number of calls that one run makes. Measurements are divided by it. Default: 1. */
   readonly calls?: number;
-  /** The name of the case that it is divided by. Default: the question's first. */
+  /** The name of the case that is its floor. Default: the question's first case. */
   readonly floor?: string;
-  /** Whether its process is kept on one core; it is left out where `taskset` is missing. Default: `false`. */
+  /** Whether to pin its process to one core. The case is skipped if `taskset` is not available. Default: `false`. */
   readonly isPinned?: boolean;
-  /** Whether it is somebody else's library, which only `--peers` installs. Default: `false`. */
+  /** Whether it measures another library, which only `--peers` installs. Default: `false`. */
   readonly isPeer?: boolean;
-  /** Its place on the question's scale. */
+  /** The case's position on the question's scale. */
   readonly at?: number;
   /**
-   * Makes ready what {@link OpenCase.run} needs, outside of its time.
+   * Prepares what {@link OpenCase.run} needs. Not timed.
    *
-   * @throws {NotHereError} when something is missing that this machine need not have.
+   * @throws {NotHereError} if something optional is not available on this machine.
    */
   open(): OpenCase | Promise<OpenCase>;
 }
 
-/** A case that can run. Its answers are checked while it is timed, so that a wrong one fails. */
+/** A case that is ready to run. Its results are checked while it is timed. */
 export interface OpenCase {
-  /** Does the work once: the timed region. */
+  /** Does the work once. This is what is timed. */
   run(): unknown;
-  /** Throws when the answer is wrong. */
+  /** Throws if the result is wrong. */
   check(answer: unknown): void;
-  /** What has to be done before each run, outside of its time. */
+  /** Called before each run. Not timed. */
   before?(): unknown;
   /** What else was seen in the runs since the last look, by name and unit: `KiB per call`. */
   observed?(): Readonly<Record<string, number>>;
   close?(): unknown;
 }
 
-/** What one thing costs beside another. The first case is the floor: the same work by the bare library. */
+/** A comparison of costs. The first case is the floor: the same work with the underlying library alone. */
 export interface Question {
   readonly name: string;
   readonly cases: readonly Case[];
-  /** What {@link Case.at} counts, if the cases stand on a scale: `calls in flight`. */
+  /** The unit of {@link Case.at}, such as `calls in flight`, if the cases have a scale. */
   readonly scale?: string;
 }
 
-/** Something is missing that the machine need not have; the case is left out, and the message says why. */
+/** Something optional is not available on this machine. The case is skipped, and the message gives the reason. */
 export class NotHereError extends Error {
   override readonly name = "NotHereError";
 }

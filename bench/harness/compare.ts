@@ -8,16 +8,16 @@ export interface Change {
   readonly before: number;
   readonly after: number;
   /**
-   * `slower` and `faster`: beyond the noise; the middle halves of the rounds do not overlap, and the medians are
-   * 10 % apart. `unclear`: they would be, but a floor was too noisy to be believed.
+   * `slower` and `faster` mean a change beyond the noise: the middle halves of the rounds do not overlap, and the
+   * medians differ by 10 %. `unclear` means that they do, but a floor was too noisy.
    */
   readonly verdict: "slower" | "faster" | "same" | "unclear";
 }
 
-/** Medians closer than this share are the same: two runs of one build differ as much. */
+/** Medians that differ by less than this share count as the same, because two runs of one build differ as much. */
 const SAME = 0.1;
 
-/** Compares the cases that both runs have. Floors are what the others are measured with, and left out. */
+/** Compares the cases that both runs have, except floors. */
 export function compareReports(before: Report, after: Report): Change[] {
   return after.questions.flatMap((now) => {
     const then = before.questions.find(({ name }) => name === now.name);
@@ -39,7 +39,7 @@ function verdictOf(before: Figure, after: Figure): "slower" | "faster" | "same" 
   return "same";
 }
 
-/** The changes as a Markdown table, what became slower first. */
+/** Returns the changes as a Markdown table, slower cases first. */
 export function changeTable(changes: readonly Change[]): string {
   const order = ["slower", "unclear", "faster", "same"];
   const inOrder = [...changes].sort((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict));

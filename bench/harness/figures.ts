@@ -2,30 +2,30 @@ import type { Case } from "./case.ts";
 import { median, middleHalf, type Range, SHARES } from "./statistics.ts";
 import type { Round } from "./time-round.ts";
 
-/** What was measured of one case: medians over the rounds, times in µs for each call. */
+/** The figures of one case: medians over the rounds, times in µs per call. */
 export interface Figure {
   readonly name: string;
   readonly p50: number;
   readonly p99: number;
   /** The median over rounds of this case's p50 divided by its floor's. */
   readonly ratio: number;
-  /** Between which ratios the middle half of the rounds was. */
+  /** The range of ratios of the middle half of the rounds. */
   readonly spread: Range;
-  /** The median over rounds of this case's p50 less its floor's. */
+  /** The median over rounds of this case's p50 minus its floor's. */
   readonly beyondFloor: number;
-  /** How far the middle half of the rounds' p50 was apart, as a share of the median. */
+  /** The range of p50 of the middle half of the rounds, as a share of the median. */
   readonly noise: number;
   readonly callsPerSecond: number;
   /** Bytes of heap that one call allocates in the caller's thread. */
   readonly bytes: number;
-  /** How many runs share one look at the clock: the percentiles are those of such batches. */
+  /** How many runs are timed together. The percentiles are those of such batches. */
   readonly batch: number;
   /** By percentile: `p0`, `p99.5`. */
   readonly distribution: Readonly<Record<string, number>>;
   readonly observed: Readonly<Record<string, number>>;
-  /** The case that it was divided by. */
+  /** The name of the case that is its floor. */
   readonly floor: string;
-  /** Its place on the question's scale. */
+  /** The case's position on the question's scale. */
   readonly at?: number;
   readonly isPeer?: true;
 }
@@ -36,7 +36,7 @@ export interface Measured {
   readonly rounds: readonly Round[];
 }
 
-/** The figures of a question's cases; the first of them is the floor of those that name none. */
+/** Returns the figures of a question's cases. The first case is the floor of those that do not name one. */
 export function figuresOf(measured: readonly Measured[]): Figure[] {
   return measured.flatMap((each) => {
     const floor = floorOf(each.subject, measured);

@@ -1,6 +1,6 @@
 import type { Case } from "./case.ts";
 
-/** The same case with that many calls under way at once; each answer is checked. */
+/** Returns the same case with `count` calls in flight at once. Each result is checked. */
 export function inFlight(count: number, subject: Case): Case {
   const { name, open, ...others } = subject;
   return {
@@ -18,7 +18,7 @@ export function inFlight(count: number, subject: Case): Case {
   };
 }
 
-/** As {@link inFlight}, where each of the calls that are under way is followed by another one when it ends. */
+/** Like {@link inFlight}, but each call that completes is followed by another one. */
 export function sustained(count: number, callsEach: number, subject: Case): Case {
   const { name, open, ...others } = subject;
   const following: Case = {

@@ -3,10 +3,9 @@ import { existsSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /**
- * Installs what a folder of the benchmarks needs and the package does not, as its lock file says, unless
- * it is there.
+ * Installs the dependencies of a folder of the benchmarks from its lock file, unless they are already installed.
  *
- * @throws {Error} when npm does not do it.
+ * @throws {Error} if npm fails.
  */
 export function install(folder: "peers" | "plot"): void {
   const path = fileURLToPath(new URL(`../${folder}`, import.meta.url));

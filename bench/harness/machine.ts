@@ -1,16 +1,16 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, release, totalmem, type } from "node:os";
 
-/** Where and with what a run was made. */
+/** The machine and the versions that a run used. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
   readonly memoryGiB: number;
   readonly system: string;
   readonly node: string;
-  /** Of this package, and of what it is measured beside. */
+  /** The versions of this package and of those that it is compared with. */
   readonly packages: Readonly<Record<string, string>>;
-  /** The machine's load before and after, over a minute. What runs here counts too. */
+  /** The machine's load average over one minute, before and after. Includes the benchmark itself. */
   readonly load: { readonly before: number; readonly after: number };
 }
 
@@ -33,7 +33,7 @@ export function describeMachine(loadBefore: number): Machine {
   };
 }
 
-/** The load of the last minute. */
+/** Returns the load average of the last minute. */
 export function currentLoad(): number {
   return Number((loadavg()[0] ?? 0).toFixed(2));
 }

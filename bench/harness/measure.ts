@@ -8,17 +8,17 @@ import { warmUp } from "./warm-up.ts";
 /** How much is measured. */
 export interface Effort {
   readonly rounds: number;
-  /** Milliseconds that each case gets in each round. */
+  /** How many milliseconds each case runs in each round. */
   readonly roundMs: number;
-  /** Milliseconds that each case gets at most, before the first round, to become as fast as it will be. */
+  /** The maximum warm-up of each case before the first round, in milliseconds. */
   readonly warmUpMs: number;
 }
 
 /**
- * Measures a question. Rounds are interleaved: each case takes its turn in each round, the floor first, and is
- * divided by the floor of that same round, so that a machine that changes its speed changes both.
+ * Measures a question. In each round, the cases take turns, starting with the floor, and each case is divided by the
+ * floor of the same round. A change in the machine's speed affects both.
  *
- * @param onMissing Hears of each case that is left out, and why.
+ * @param onMissing Called for each case that is skipped, with the reason.
  */
 export async function measure(
   room: string,
@@ -26,7 +26,7 @@ export async function measure(
   effort: Effort,
   onMissing: (subject: Case, reason: string) => void,
 ): Promise<QuestionResult> {
-  // Side by side, as nothing is timed yet.
+  // In parallel, because nothing is timed yet.
   const opened = await Promise.allSettled(cases.map((subject) => CaseChild.open(room, name, subject)));
   const children = opened.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   try {

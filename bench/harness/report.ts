@@ -20,12 +20,12 @@ export interface Report {
 }
 
 /**
- * How far apart the middle half of a floor's rounds may be, as a share of the median. Beyond it the machine did
- * something else meanwhile, and a difference between two runs says nothing.
+ * The maximum range of the middle half of a floor's rounds, as a share of the median. If it is larger, the machine was
+ * busy with something else, and differences between two runs are meaningless.
  */
 export const MAX_NOISE = 0.15;
 
-/** The floors of a question that were too noisy to be believed. */
+/** Returns the floors of a question that were too noisy. */
 export function noisyFloors({ figures }: QuestionResult): readonly Figure[] {
   return figures.filter(({ name, floor, noise }) => name === floor && noise > MAX_NOISE);
 }

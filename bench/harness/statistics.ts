@@ -6,29 +6,29 @@ export const SHARES: readonly number[] = Object.freeze([
 /** A value for each of {@link SHARES}. */
 export type Distribution = readonly number[];
 
-/** From one value to another. */
+/** A range of values. */
 export interface Range {
   readonly least: number;
   readonly most: number;
 }
 
-/** The value below which that share of the values is; `NaN` of none. */
+/** Returns the value below which this share of the values is; `NaN` if there are no values. */
 export function percentile(values: readonly number[], share: number): number {
   return at(sorted(values), share);
 }
 
-/** The values' distribution. */
+/** Returns the distribution of values. */
 export function distribution(values: readonly number[]): Distribution {
   const inOrder = sorted(values);
   return SHARES.map((share) => at(inOrder, share));
 }
 
-/** The value in the middle. */
+/** Returns the median. */
 export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
 
-/** Between which values the middle half of them is. */
+/** Returns the range of the middle half of the values. */
 export function middleHalf(values: readonly number[]): Range {
   return { least: percentile(values, 0.25), most: percentile(values, 0.75) };
 }
@@ -37,7 +37,7 @@ function sorted(values: readonly number[]): Float64Array {
   return Float64Array.from(values).sort();
 }
 
-/** Between two values, if the share falls there: of a few rounds, the middle half is not all but the outermost. */
+/** Interpolates between two values, because the quartiles of a few rounds rarely fall on one. */
 function at(inOrder: Float64Array, share: number): number {
   const place = Math.max(0, inOrder.length - 1) * share;
   const below = inOrder[Math.floor(place)] ?? Number.NaN;

@@ -3,7 +3,7 @@ import type { Machine } from "./machine.ts";
 import type { Effort } from "./measure.ts";
 import { MAX_NOISE, noisyFloors, type QuestionResult } from "./report.ts";
 
-/** A question's figures as a Markdown table, and whether they can be believed. */
+/** Returns a question's figures as a Markdown table, with a warning if they are too noisy. */
 export function questionTable(result: QuestionResult): string {
   const { name, figures } = result;
   const lines = [
@@ -45,7 +45,7 @@ function row({ name, p50, p99, ratio, spread, beyondFloor, callsPerSecond, bytes
   return `| ${cells.join(" | ")} |`;
 }
 
-/** What stands below the tables. */
+/** Returns the line below the tables, which describes the machine and the run. */
 export function machineLine({ cpu, cores, system, node, packages, load }: Machine, effort: Effort): string {
   const versions = Object.entries(packages).map(([name, version]) => `${name} ${version}`);
   return (

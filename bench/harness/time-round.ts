@@ -2,16 +2,16 @@ import { getHeapStatistics } from "node:v8";
 import type { OpenCase } from "./case.ts";
 import { type Distribution, distribution, percentile } from "./statistics.ts";
 
-/** What one round of one case came to; times in µs for each run. */
+/** The result of one round of one case. Times are in µs per run. */
 export interface Round {
   readonly p50: number;
   readonly p99: number;
   readonly distribution: Distribution;
-  /** How many runs share one look at the clock. */
+  /** How many runs are timed together. */
   readonly batch: number;
-  /** Bytes of heap that one run allocates in its thread, with what has to be done before it. */
+  /** How many bytes of heap one run allocates in its thread, including `before`. */
   readonly bytes: number;
-  /** What else the case saw. */
+  /** The case's other measurements. */
   readonly observed: Readonly<Record<string, number>>;
 }
 
@@ -19,8 +19,8 @@ const SHORT_US = 20;
 const MAX_BATCH = 64;
 
 /**
- * Runs a case for that long, at least once. Short work is timed in batches: one look at the clock costs as much
- * as the work, so that a percentile of it is one of the batches' means.
+ * Runs a case for this many milliseconds, at least once. Short work is timed in batches, because reading the clock
+ * costs as much as the work. Its percentiles are those of the batch means.
  */
 export async function timeRound(subject: OpenCase, roundMs: number): Promise<Round> {
   const samples: number[] = [];

@@ -1,21 +1,21 @@
 import type { Round } from "./time-round.ts";
 
-/** Long enough for a p50 that says whether code became faster. */
+/** Long enough for a p50 that shows whether the code became faster. */
 const ROUND_MS = 200;
 /** A p50 below this share of the best one so far is a new best. */
 const NEW_BEST = 0.95;
-/** Rounds without a new best after which a case is warm: its time may stand still for a second before it halves. */
+/** A case is warm after this many rounds without a new best. Its time can stagnate for a second before it halves. */
 const STEADY_ROUNDS = 5;
 
-/** What can be warmed: a case that runs for as many milliseconds as it is told. */
+/** Something that can be warmed up by running it for a number of milliseconds. */
 export interface Warmable {
   round(roundMs: number): Promise<Pick<Round, "p50">>;
 }
 
 /**
- * Runs a case until its p50 no longer falls: code is compiled for what it is seen to do, in each of its threads.
+ * Runs a case until its p50 no longer falls, because each thread optimises its code while it runs.
  *
- * @param mostMs No round begins after as many milliseconds, but the first one.
+ * @param mostMs No round starts after this many milliseconds, except the first.
  */
 export async function warmUp(subject: Warmable, mostMs: number): Promise<void> {
   const end = performance.now() + mostMs;

@@ -16,13 +16,13 @@ import {
 import type { OpenCase } from "../harness/case.ts";
 import { INPUT_SCHEMA, INPUT_TEXT, isEcho } from "../setting.ts";
 
-/** What a dispatch has beside its call. */
+/** Parts of the dispatch context that a case can replace. */
 export type ContextParts = Partial<Pick<DispatchContext, "registry" | "policy" | "hooks" | "events">>;
 
-/** Both gates, which let everything go on. */
+/** Both hooks, which let every call continue. */
 export const HOOKS: AgentHooks = { onToolCall: () => "continue", onToolStart: () => "continue" };
 
-/** Opens the dispatch of a host function that echoes; the policy is one decision unless it is given. */
+/** Opens a case that dispatches a host function that echoes. By default, the policy always returns one decision. */
 export async function openDispatch(parts: ContextParts = {}, text: string = INPUT_TEXT): Promise<OpenCase> {
   const sandboxes = await openSandboxes();
   const registry = new ToolRegistry().register(readTool());
@@ -33,7 +33,7 @@ export async function openDispatch(parts: ContextParts = {}, text: string = INPU
   return { run: () => engine.dispatch(call, ctx), check: isEcho, close: () => sandboxes.close() };
 }
 
-/** The tool that is called. */
+/** Returns the tool that is called. */
 export function readTool(
   name = "read",
   inputSchema: JsonObject = INPUT_SCHEMA,
@@ -41,20 +41,20 @@ export function readTool(
   return defineTool({ name, description: "", inputSchema, host: async (input: unknown) => input });
 }
 
-/** A policy that always decides the same. */
+/** A policy that always returns the same decision. */
 export function onePolicy(grant: GrantOptions): RuntimePolicy {
   const decision = allow(grant);
   return { check: () => decision };
 }
 
-/** Events that somebody listens to. */
+/** Returns an event stream with a listener. */
 export function listened(listener: Parameters<EventStream["on"]>[0]): EventStream {
   const events = new EventStream();
   events.on(listener);
   return events;
 }
 
-/** As many rules as asked, as a team would write them; four concern the tool, two of those look at arguments. */
+/** Returns a policy with realistic rules. Four of them apply to the tool, and two of those have conditions. */
 export function rulePolicy(count = 20, limits: GrantOptions["limits"] = {}): RulePolicy {
   const own: readonly PolicyRule[] = [
     { tools: ["*"], effect: "allow", sandboxes: ["host", "quickjs"], limits },

@@ -2,10 +2,10 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import type { OpenCase } from "../harness/case.ts";
 import { INPUT_SCHEMA, INPUT_TEXT, isInput } from "../setting.ts";
 
-/** What has to be done for any call of a function: its arguments parsed and validated, its output written. */
+/** The minimum work for a call of a function: parse and validate its arguments, and serialise its output. */
 export const FLOOR = "JSON.parse + ajv + await fn() + JSON.stringify";
 
-/** The options that ours has, too: every error is told, and inherited members are none. */
+/** The same options as ours: report all errors, and ignore inherited properties. */
 export const AJV_OPTIONS = { allErrors: true, ownProperties: true } as const;
 
 /** Opens {@link FLOOR}. */

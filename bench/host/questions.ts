@@ -9,7 +9,7 @@ import { registration, schema } from "./schema.ts";
 const IN_FLIGHT = 64;
 const floor: Case = { name: FLOOR, open: () => openFloor() };
 
-/** What does the dispatch of a function in this process cost, and what each part of it, beside doing its work? */
+/** The cost of dispatching a function in this process, and of each part of the dispatch. */
 const host: Question = {
   name: "host",
   cases: [
@@ -51,7 +51,7 @@ const host: Question = {
   ],
 };
 
-/** The same with many calls under way at once. */
+/** The same with many calls in flight. */
 const hostLoad: Question = {
   name: "host-load",
   cases: [
@@ -63,7 +63,7 @@ const hostLoad: Question = {
   ],
 };
 
-/** What is asked of host tools, of what comes before each call, and of how both grow. */
+/** The questions about host tools, the preparation of calls, and how both scale. */
 export const questions: readonly Question[] = [
   host,
   hostLoad,

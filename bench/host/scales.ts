@@ -13,7 +13,7 @@ const RULES: readonly number[] = [1, 10, 100, 1_000, 10_000];
 
 const floor: Case = { name: FLOOR, open: () => openFloor() };
 
-/** Does a call become dearer when more of them are under way? */
+/** Whether the cost of a call grows with the number of calls in flight. */
 export const callsInFlight: Question = {
   name: "host-in-flight",
   scale: "calls in flight",
@@ -27,7 +27,7 @@ export const callsInFlight: Question = {
   }),
 };
 
-/** Does a byte of the arguments become dearer when there are more of them? */
+/** Whether the cost per byte grows with the size of the arguments. */
 export const argumentSizes: Question = {
   name: "host-argument-sizes",
   scale: "bytes of arguments",
@@ -38,13 +38,13 @@ export const argumentSizes: Question = {
     const ours = { name: `${sizeName(at)}: dispatch${refused}`, floor: name, open: () => openSized(at) };
     return [
       { name, at, floor: name, open: () => openFloor(text, TEXT_SCHEMA) },
-      // What is refused is on no scale.
+      // Refused arguments have no position on the scale.
       refused === "" ? { ...ours, at } : ours,
     ];
   }),
 };
 
-/** Is a tool found as fast among many? */
+/** Whether the cost of a lookup grows with the number of tools. */
 export const registrySizes: Question = {
   name: "host-registry",
   scale: "tools in the registry",
@@ -56,7 +56,7 @@ export const registrySizes: Question = {
         at,
         open: () => {
           const registry = new ToolRegistry().register(readTool());
-          // One schema for all of them: what compiling costs is asked elsewhere.
+          // All tools share one schema, because the cost of compilation is measured elsewhere.
           const shared = { type: "object", properties: INPUT_SCHEMA["properties"] ?? {} };
           for (let i = 1; i < at; i++) registry.register(readTool(`tool_${i}`, shared));
           return openDispatch({ registry });
@@ -66,7 +66,7 @@ export const registrySizes: Question = {
   ],
 };
 
-/** Is a policy of many rules as fast? */
+/** Whether the cost of a policy grows with the number of rules. */
 export const ruleCounts: Question = {
   name: "host-rules",
   scale: "rules in the policy",

@@ -10,7 +10,7 @@ import { AJV_OPTIONS } from "./floor.ts";
 
 const COUNT = 1_000;
 
-/** What do reading a call's arguments, and their digest, cost beside a parser and a validator? */
+/** The cost of reading and hashing a call's arguments, compared to a parser and a validator. */
 export const schema: Question = {
   name: "schema",
   cases: [
@@ -47,7 +47,7 @@ export const schema: Question = {
   ],
 };
 
-/** What does registering many tools cost, beside compiling their schemas? */
+/** The cost of registering many tools, compared to compiling their schemas. */
 export const registration: Question = {
   name: "registration",
   cases: [
@@ -83,7 +83,7 @@ export const registration: Question = {
   ],
 };
 
-/** The engine's own step, which the package does not export. */
+/** The engine's internal step, which the package does not export. */
 function reader(): (text: string) => JsonValue {
   const compiled = compileSchema(INPUT_SCHEMA);
   return (text) => {
@@ -94,7 +94,7 @@ function reader(): (text: string) => JsonValue {
   };
 }
 
-/** A schema as tools have them, unlike all others. */
+/** Returns a realistic schema that differs from all others. */
 function toolSchema(i: number): JsonObject {
   return {
     type: "object",

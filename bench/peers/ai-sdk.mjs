@@ -5,7 +5,7 @@ import { MockLanguageModelV4 } from "ai/test";
 import { Ajv } from "ajv";
 
 function echoTool({ INPUT_SCHEMA }) {
-  // The SDK has no validator of JSON Schema of its own: it is given the one that ours uses.
+  // The SDK does not include a JSON Schema validator, so this passes the one that Sandgate uses.
   const validate = new Ajv({ allErrors: true }).compile(INPUT_SCHEMA);
   const inputSchema = jsonSchema(INPUT_SCHEMA, {
     validate: (value) =>
@@ -14,7 +14,7 @@ function echoTool({ INPUT_SCHEMA }) {
   return tool({ inputSchema, execute: async (input) => input });
 }
 
-/** What `generateText` does for one call, without everything around it. */
+/** The part of `generateText` that handles one call. */
 export function parts(setting) {
   const echo = echoTool(setting);
   const options = { toolCallId: "call", messages: [] };
@@ -31,7 +31,7 @@ export function parts(setting) {
   };
 }
 
-/** One step of `generateText`, with a model that answers at once with a call. */
+/** One step of `generateText`, with a model that immediately responds with a call. */
 export function generate(setting) {
   const content = [{ type: "tool-call", toolCallId: "call", toolName: "echo", input: setting.INPUT_TEXT }];
   const usage = {

@@ -1,4 +1,4 @@
-// Runs in workerd: a worker whose fetch has codemode's executor run model-written code, each time in a fresh isolate.
+// Runs in workerd. Each fetch has codemode's executor run model-written code, each time in a new isolate.
 import { DynamicWorkerExecutor } from "@cloudflare/codemode";
 
 export default {

@@ -1,4 +1,4 @@
-// Cloudflare's codemode on workerd: a new isolate for each execution, by a worker loader.
+// Cloudflare's codemode on workerd: a worker loader creates a new isolate for each execution.
 import { fileURLToPath } from "node:url";
 import { Miniflare } from "miniflare";
 import { rolldown } from "rolldown";
@@ -20,7 +20,7 @@ export async function open({ INPUT_TEXT, calls }) {
   };
 }
 
-/** Workers import nothing by its package's name: the worker is one file, with codemode in it. */
+/** Workers cannot import packages by name, so the worker is bundled with codemode in one file. */
 async function bundledWorker() {
   const input = fileURLToPath(new URL("codemode-worker.mjs", import.meta.url));
   await using bundle = await rolldown({ input, external: /^(cloudflare|node):/, platform: "browser" });

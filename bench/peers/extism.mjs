@@ -1,8 +1,8 @@
-// extism: a new plugin of a compiled module for each call.
+// extism: a new plugin from a compiled module for each call.
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { createPlugin } from "@extism/extism";
 
-// A plugin that takes the input into its memory, byte by byte, and gives it back out of it, as its SDKs do.
+// A plugin that copies the input to its memory and back to the output, byte by byte, as its SDKs do.
 const EXTISM_ECHO = `(module
   (import "extism:host/env" "input_length" (func $length (result i64)))
   (import "extism:host/env" "input_load_u8" (func $load (param i64) (result i32)))

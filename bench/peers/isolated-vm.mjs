@@ -1,4 +1,4 @@
-// isolated-vm: V8 itself, a new isolate for each call.
+// isolated-vm: a new V8 isolate for each call.
 import ivm from "isolated-vm";
 
 const ECHO = "((text) => JSON.stringify(((input) => input)(JSON.parse(text))))";

@@ -3,12 +3,12 @@ import { invokeFunctionTool, RunContext, setTracingDisabled, tool } from "@opena
 import { z } from "zod";
 import { INPUT_SHAPE } from "./input-shape.mjs";
 
-/** With a JSON schema, which goes to the model and validates nothing here. */
+/** With a JSON schema, which is only sent to the model and not used for validation. */
 export function open({ INPUT_TEXT, INPUT_SCHEMA }) {
   return opened(INPUT_TEXT, { parameters: INPUT_SCHEMA, strict: false });
 }
 
-/** With parameters of zod, which validate. */
+/** With zod parameters, which are validated. */
 export function validated({ INPUT_TEXT }) {
   return opened(INPUT_TEXT, { parameters: z.object(INPUT_SHAPE) });
 }

@@ -1,13 +1,13 @@
 import type { Figure } from "../harness/figures.ts";
 import type { QuestionResult } from "../harness/report.ts";
 
-/** A chart in the language of Vega-Lite. */
+/** A Vega-Lite specification. */
 export type Specification = Readonly<Record<string, unknown>>;
 
 const SIZE = { width: 560, height: 300, background: "white" };
 const LEGEND = { orient: "bottom", columns: 1, labelLimit: 560, title: null };
 
-/** The chart of a question: how cost grows, if its cases stand on a scale, or how each case's times spread. */
+/** Returns the chart of a question: cost by scale if its cases have one, otherwise the distribution of times. */
 export function chartOf(result: QuestionResult): Specification {
   return result.scale === undefined ? distributionChart(result) : scalingChart(result, result.scale);
 }
@@ -16,7 +16,7 @@ function distributionChart({ name, figures }: QuestionResult): Specification {
   const values = figures.flatMap((figure) =>
     Object.entries(figure.distribution)
       .map(([percentile, us]) => ({ case: figure.name, percentile: Number(percentile.slice(1)), us }))
-      // The slowest of all is the machine's, not the case's.
+      // The maximum depends on the machine rather than the case.
       .filter(({ percentile }) => percentile < 100),
   );
   return {
@@ -49,7 +49,7 @@ function scalingChart({ name, figures }: QuestionResult, scale: string): Specifi
   };
 }
 
-/** A case's name without its place on the scale. */
+/** Returns a case's name without its position on the scale. */
 function seriesOf({ name, floor }: Figure): string {
   return name === floor ? "floor" : "dispatch";
 }

@@ -5,7 +5,7 @@ import { machineLine, questionTable } from "../harness/table.ts";
 const README = new URL("../README.md", import.meta.url);
 const HEADING = "## Current figures\n";
 
-/** The README with a report's figures and charts in place of those below its last heading. */
+/** Returns the README with the figures and charts below its last heading replaced by those of a report. */
 export function readmeWithFigures(report: Report): string {
   const [guide = ""] = readFileSync(README, "utf8").split(HEADING, 1);
   const sections = report.questions.map(

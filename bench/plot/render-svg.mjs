@@ -1,4 +1,4 @@
-// Draws a Vega-Lite specification. In JavaScript, as its libraries' types are not installed where this is compiled.
+// Renders a Vega-Lite specification. In JavaScript, because the types of its libraries are not installed by default.
 import { parse, View } from "vega";
 import { compile } from "vega-lite";
 

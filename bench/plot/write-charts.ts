@@ -7,7 +7,7 @@ import { readmeWithFigures } from "./readme-figures.ts";
 const README = new URL("../README.md", import.meta.url);
 const FOLDER = new URL("../charts/", import.meta.url);
 
-/** Not imported by its name: what it imports is installed for this alone. */
+/** Imported by a computed path, because its dependencies are only installed with `--plot`. */
 const RENDERER = "render-svg";
 
 const NOT_FOR_BIOME = "<!-- biome-ignore-all lint: drawn by Vega -->\n";
@@ -16,7 +16,7 @@ interface Renderer {
   renderSvg(specification: Specification): Promise<string>;
 }
 
-/** Writes a chart for each question of a report and the report beside them, and shows them in the README. */
+/** Writes a report with a chart for each question, and updates the README. */
 export async function writeCharts(report: Report): Promise<void> {
   const { renderSvg } = (await import(new URL(`${RENDERER}.mjs`, import.meta.url).href)) as Renderer;
   mkdirSync(FOLDER, { recursive: true });

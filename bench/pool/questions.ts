@@ -29,16 +29,16 @@ const ROUND_TRIP: readonly Case[] = [
   { name: "dispatch of a worker tool", open: () => echoTool(1) },
 ];
 
-/** What does a call in a thread cost, beside piscina's own round trip? */
+/** The cost of a call in a thread, compared to piscina's round trip. */
 const roundTrip: Question = { name: "pool", cases: ROUND_TRIP };
 
-/** The same on one core: what is left are the instructions, without the wake-ups across cores. */
+/** The same on one core, which measures the instructions without waking up another core. */
 const pinned: Question = {
   name: "pool-one-core",
   cases: ROUND_TRIP.map((each) => ({ ...each, isPinned: true })),
 };
 
-/** How many tiny calls go through two threads at once? */
+/** The throughput of tiny calls in two threads. */
 const load: Question = {
   name: "pool-load",
   cases: [
@@ -49,7 +49,7 @@ const load: Question = {
   ].map((each) => sustained(64, CALLS_EACH, each)),
 };
 
-/** How many calls that keep a CPU busy, on as many threads as there are cores? */
+/** The throughput of CPU-bound calls with up to one thread per core. */
 const busy: Question = {
   name: "pool-busy",
   scale: "threads",
@@ -65,7 +65,7 @@ const busy: Question = {
   }),
 };
 
-/** What happens when more calls are under way than the threads can hold? */
+/** The cost if more calls are in flight than the threads can hold. */
 const callsInFlight: Question = {
   name: "pool-in-flight",
   scale: "calls in flight",
@@ -82,7 +82,7 @@ const callsInFlight: Question = {
   }),
 };
 
-/** What do large arguments cost on their way into a thread and back? */
+/** The cost of passing large arguments to a thread and back. */
 const argumentSizes: Question = {
   name: "pool-argument-sizes",
   scale: "bytes of arguments",
@@ -99,7 +99,7 @@ const argumentSizes: Question = {
 /** What is asked of the threads that host workers, Wasm and QuickJS share. */
 export const questions: readonly Question[] = [roundTrip, pinned, load, busy, callsInFlight, argumentSizes];
 
-/** 1, 2, 4 … up to what the machine has. */
+/** 1, 2, 4 … up to the number of cores. */
 function threadCounts(): number[] {
   const counts: number[] = [];
   for (let count = 1; count <= Math.min(16, availableParallelism()); count *= 2) counts.push(count);
@@ -117,8 +117,8 @@ function digests(at: number, name: string, open: () => Promise<OpenCase>): Case 
       check: (answer) => strictEqual(typeof answer === "string" ? answer : outputOf(answer), digest),
     }),
   };
-  // Two for each thread: the next one waits there when one ends. Many: the last ones, which no other follows, must
-  // not count.
+  // Two calls per thread, so that the next one is already waiting when one completes. Many calls in total, so that the
+  // last ones, which no other follows, do not matter.
   return { ...sustained(at * 2, 32, each), at };
 }
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 
-/** Worker threads and messages, and nothing else: calls take turns between the threads. */
+/** Plain worker threads and messages. Calls are distributed to the threads in turn. */
 export class RawThreads {
   readonly #threads: Worker[];
   readonly #waiting = new Map<number, (answer: unknown) => void>();
@@ -17,7 +17,7 @@ export class RawThreads {
     }
   }
 
-  /** Starts as many threads, which call the default export of a module with each message. */
+  /** Starts threads that call the default export of a module with each message. */
   static async start(count: number, module: URL): Promise<RawThreads> {
     const main = new URL("../fixtures/raw-thread.mjs", import.meta.url);
     const threads = Array.from({ length: count }, () => new Worker(main, { workerData: module.href }));
@@ -34,7 +34,7 @@ export class RawThreads {
     });
   }
 
-  /** Ends the threads. */
+  /** Terminates the threads. */
   async close(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.terminate()));
   }

@@ -9,7 +9,7 @@ import { EngineInstance } from "../../src/sandboxes/quickjs/engine/engine-instan
 import { loadGuest, startGuest } from "../../src/sandboxes/quickjs/thread/guest.ts";
 import { INPUT_TEXT } from "../setting.ts";
 
-/** What one of our threads does for a call, without the thread: restore the tool's snapshot, call it. */
+/** The work of one of our threads for a call, without the thread: restores the tool's snapshot and calls it. */
 export async function ourFreshCall(): Promise<() => string> {
   const instance = await EngineInstance.create(await compileEngine(), MIN_MEMORY_BYTES, 2 ** 26);
   instance.host = {
@@ -32,7 +32,7 @@ export async function ourFreshCall(): Promise<() => string> {
 
 const TOOL = "((text) => JSON.stringify(((input) => input)(JSON.parse(text))))";
 
-/** The same with the library and nothing else: no driver, no deadline, no random numbers of its own. */
+/** The same with the library alone, without a driver, a deadline or random numbers per call. */
 export async function bareFreshCall(): Promise<() => string> {
   const wasmMemory = new WebAssembly.Memory({ initial: 256, maximum: 1_024 });
   const variant = newVariant(RELEASE_SYNC, { wasmModule: await compileEngine(), wasmMemory });
@@ -54,7 +54,7 @@ export async function bareFreshCall(): Promise<() => string> {
   };
 }
 
-/** What most programs do: everything anew for each call. */
+/** The usual way: creates everything anew for each call. */
 export function callInFreshContext(library: QuickJSWASMModule): string {
   const runtime = library.newRuntime();
   const context = runtime.newContext();

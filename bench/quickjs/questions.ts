@@ -9,7 +9,7 @@ import { openTools, type QuickJsTools } from "./tools.ts";
 
 const isText = (text: unknown): void => isInput(JSON.parse(String(text)));
 
-/** What does a call in a heap of its own cost, beside the round trip to a thread and other ways to isolate it? */
+/** The cost of a call in a separate heap, compared to the round trip to a thread and other kinds of isolation. */
 const quickjs: Question = {
   name: "quickjs",
   cases: [
@@ -47,7 +47,7 @@ const quickjs: Question = {
   ],
 };
 
-/** How many calls go through two threads at once? */
+/** The throughput of two threads. */
 const load: Question = {
   name: "quickjs-load",
   cases: [
@@ -56,7 +56,7 @@ const load: Question = {
   ].map((each) => sustained(64, 16, each)),
 };
 
-/** How long until the next call has its answer, when a call has to be killed with its thread? */
+/** The time until the next call completes if a call has to be terminated together with its thread. */
 const kill: Question = {
   name: "quickjs-kill-to-next",
   cases: [
@@ -87,7 +87,7 @@ const kill: Question = {
   ],
 };
 
-/** What is asked of QuickJS tools. */
+/** The questions about QuickJS tools. */
 export const questions: readonly Question[] = [quickjs, load, kill];
 
 function ours(name: string, runOf: (tools: QuickJsTools) => () => unknown, threads = 1): Case {

@@ -11,7 +11,7 @@ import { INPUT_SCHEMA, INPUT_TEXT } from "../setting.ts";
 const SOURCES: Record<string, string> = {
   echo: "export default (input) => input",
   nested: "export default async (input, { tools }) => tools.call('host', input)",
-  // The engine does not look at its clock in here: its thread has to be ended.
+  // QuickJS does not check its deadline in this function, so the thread has to be terminated.
   deaf: "export default () => [].reverse.call({ length: 2 ** 32 - 1 })",
 };
 
@@ -22,13 +22,13 @@ const GRANTS: Record<string, GrantOptions> = {
   host: { sandbox: "host" },
 };
 
-/** Open sandboxes with the QuickJS tools of these benchmarks, and a host tool that they call. */
+/** Sandboxes with the QuickJS tools of these benchmarks, and a host tool that they call. */
 export interface QuickJsTools {
   dispatch(name: keyof typeof GRANTS, sessionId?: string): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** Opens them with that many threads. */
+/** Opens the tools with this many threads. */
 export async function openTools(threads: number): Promise<QuickJsTools> {
   const registry = new ToolRegistry();
   const shared = { description: "", inputSchema: INPUT_SCHEMA };

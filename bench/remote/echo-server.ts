@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 
-/** A server in a process of its own that answers with what it was sent. */
+/** A server in a separate process that responds with what it receives. */
 export interface EchoServer {
   readonly origin: string;
   close(): void;

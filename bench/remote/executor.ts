@@ -12,7 +12,7 @@ const KEY_ID = "bench";
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 const TOOLS = fileURLToPath(new URL("../fixtures/echo-tool.mjs", import.meta.url));
 
-/** How the executor of {@link openExecutor} is started and called. */
+/** Options of {@link openExecutor}. */
 export interface ExecutorOptions {
   /** Whether calls are signed. Default: `false`. */
   readonly isSigned?: boolean;
@@ -22,7 +22,7 @@ export interface ExecutorOptions {
   readonly inFlight?: number;
 }
 
-/** Opens an executor as `sandgate serve` starts it, in a process of its own, and the dispatch of its tool. */
+/** Starts an executor with `sandgate serve`, and opens a case that dispatches its tool. */
 export async function openExecutor({
   isSigned = false,
   tool = "echo",
@@ -39,7 +39,7 @@ export async function openExecutor({
     policy: { rules: [{ name: "all", tools: ["*"], effect: "allow", sandboxes: ["host"] }] },
     server: { limits: { inFlight }, ...(isSigned && { keys: { [KEY_ID]: "key.pem" } }) },
   };
-  // YAML holds JSON.
+  // JSON is valid YAML.
   writeFileSync(configFile, JSON.stringify(config));
   const args = [MAIN, "serve", "--config", configFile, "--listen", "127.0.0.1:0"];
   const server = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
@@ -64,7 +64,7 @@ export async function openExecutor({
   };
 }
 
-/** What `sandgate serve` prints first: `listening on ADDRESS`. */
+/** Reads the address from the first line of `sandgate serve`: `listening on ADDRESS`. */
 async function addressOf({ stdout }: ChildProcess): Promise<string> {
   let printed = "";
   for await (const chunk of stdout ?? []) {

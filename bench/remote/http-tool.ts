@@ -13,7 +13,7 @@ import { startEchoServer } from "./echo-server.ts";
 
 const HEADERS = { "content-type": "application/json", accept: "application/json" };
 
-/** Opens undici by itself, sending a body to a path of the echo server. */
+/** Opens a case that sends a body to a path of the echo server with undici alone. */
 export async function openUndici(
   path: string,
   body: unknown,
@@ -35,7 +35,7 @@ export async function openUndici(
   };
 }
 
-/** Opens the dispatch of a tool at the echo server. */
+/** Opens a case that dispatches a tool at the echo server. */
 export async function openRemoteTool(
   implementationAt: (origin: string) => ToolImplementations,
 ): Promise<OpenCase> {

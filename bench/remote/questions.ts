@@ -35,10 +35,10 @@ const httpTool = (path: string): Case => ({
   open: () => openRemoteTool((origin) => ({ remote: { http: { method: "POST", url: `${origin}${path}` } } })),
 });
 
-/** What does a call of an HTTP tool cost, beside undici sending the same bytes? The server is another process. */
+/** The cost of a call of an HTTP tool, compared to sending the same bytes to the same server with undici. */
 const remote: Question = { name: "remote", cases: [undici("/arguments"), httpTool("/arguments")] };
 
-/** The same for an endpoint of the embedder's, which is sent the whole call. */
+/** The same for an endpoint of the embedder, which receives the whole call. */
 const endpoint: Question = {
   name: "remote-endpoint",
   cases: [
@@ -50,19 +50,19 @@ const endpoint: Question = {
   ],
 };
 
-/** With many calls under way all the time. */
+/** The same with many calls in flight all the time. */
 const load: Question = {
   name: "remote-load",
   cases: [undici("/arguments"), httpTool("/arguments")].map((each) => sustained(IN_FLIGHT, CALLS_EACH, each)),
 };
 
-/** Thousands of calls that each take their server 100 ms, and how much memory one of them holds meanwhile. */
+/** Thousands of calls whose server takes 100 ms, and how much memory each of them takes meanwhile. */
 const many: Question = {
   name: "remote-many",
   cases: [undici("/slow"), httpTool("/slow")].map((each) => withMemoryWatch(MANY, inFlight(MANY, each))),
 };
 
-/** What does a call on an executor cost, beside undici sending the same bytes to a server that echoes them? */
+/** The cost of a call on an executor, compared to sending the same bytes to an echo server with undici. */
 const executor: Question = {
   name: "remote-executor",
   cases: [
@@ -72,7 +72,7 @@ const executor: Question = {
   ],
 };
 
-/** With many calls under way all the time. */
+/** The same with many calls in flight all the time. */
 const executorLoad: Question = {
   name: "remote-executor-load",
   cases: [undiciToExecutor("/echo"), { name: "dispatch on an executor", open: () => openExecutor() }].map(
@@ -80,7 +80,7 @@ const executorLoad: Question = {
   ),
 };
 
-/** Thousands of calls that each take 100 ms, and how much memory of the caller one of them holds meanwhile. */
+/** Thousands of calls that take 100 ms, and how much of the client's memory each of them takes meanwhile. */
 const executorMany: Question = {
   name: "remote-executor-many",
   cases: [
@@ -89,7 +89,7 @@ const executorMany: Question = {
   ].map((each) => withMemoryWatch(MANY, inFlight(MANY, each))),
 };
 
-/** What is asked of tools that run elsewhere. */
+/** The questions about remote tools. */
 export const questions: readonly Question[] = [
   remote,
   endpoint,

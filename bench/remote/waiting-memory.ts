@@ -1,9 +1,9 @@
 import type { Case } from "../harness/case.ts";
 
-/** Every call waits for its server by then, and none has its answer: the servers take 100 ms. */
+/** By then, every call waits for its server and none has a response, because the servers take 100 ms. */
 const LOOK_AFTER_MS = 80;
 
-/** Looks at how far the process grows while that many calls wait for their answers. */
+/** Measures how much the memory of the process grows while calls wait for their responses. */
 export function withMemoryWatch(calls: number, subject: Case): Case {
   return {
     ...subject,

@@ -5,19 +5,19 @@ import { runInNewContext } from "node:vm";
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
-/** What a process holds. */
+/** The resources of a process. */
 export interface Footprint {
   readonly rssMiB: number;
   readonly heapMiB: number;
-  /** Sockets, timers, pipes and whatever else keeps the event loop alive. */
+  /** Sockets, timers, pipes and other handles that keep the event loop alive. */
   readonly handles: number;
-  /** File descriptors that are open; `undefined` where the system does not tell. */
+  /** Open file descriptors; `undefined` if the system does not report them. */
   readonly descriptors: number | undefined;
-  /** The system's threads, Node's own among them; `undefined` where the system does not tell. */
+  /** Threads of the system, including Node's own; `undefined` if the system does not report them. */
   readonly threads: number | undefined;
 }
 
-/** Looks at this process; garbage is collected first. */
+/** Measures this process after a garbage collection. */
 export function footprint(): Footprint {
   collectGarbage();
   const { rss, heapUsed } = process.memoryUsage();

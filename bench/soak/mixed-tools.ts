@@ -12,16 +12,16 @@ import { ECHO_MODULE } from "../pool/piscina-echo.ts";
 import { type EchoServer, startEchoServer } from "../remote/echo-server.ts";
 import { INPUT_SCHEMA } from "../setting.ts";
 
-/** Everything that the soak calls; each tool echoes. */
+/** The tools that the soak calls, all of which echo. */
 export interface MixedTools {
-  /** The tools' names; `echo` is the Wasm tool, as its component calls it. */
+  /** The tools' names. `echo` is the Wasm tool, named by its component. */
   readonly names: readonly string[];
   readonly context: DispatchContext;
   readonly sandboxes: Sandboxes;
   close(): Promise<void>;
 }
 
-/** Opens one tool for each sandbox, and the server of the remote one. */
+/** Opens one tool for each sandbox, and the server of the remote tool. */
 export async function openMixedTools(): Promise<MixedTools> {
   const server: EchoServer = await startEchoServer();
   const sandboxes = await openSandboxes();

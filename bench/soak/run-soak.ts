@@ -7,7 +7,7 @@ import type { SoakResult } from "./soak.ts";
 
 const MAIN = fileURLToPath(new URL("soak-process.ts", import.meta.url));
 
-/** Runs a soak and prints what it came to. Returns the exit code: 1 if any call failed. */
+/** Runs a soak and prints the results. Returns the exit code, which is 1 if any call failed. */
 export async function runSoak(options: {
   readonly seconds: number;
   readonly isJson: boolean;

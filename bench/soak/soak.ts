@@ -6,37 +6,37 @@ import { INPUT, INPUT_TEXT, outputOf } from "../setting.ts";
 import { type Footprint, footprint } from "./footprint.ts";
 import { type MixedTools, openMixedTools } from "./mixed-tools.ts";
 
-/** What one tool's calls came to. */
+/** The results of one tool's calls. */
 export interface SoakedTool {
   readonly name: string;
   readonly calls: number;
-  /** Failures and wrong answers. */
+  /** The number of failures and wrong results. */
   readonly errors: number;
-  /** The first of them, as the model would read it. */
+  /** The first error, as the model would read it. */
   readonly firstError?: string;
-  /** ms from the moment at which the call was due, so that waiting for its turn counts. */
+  /** Milliseconds from the moment at which the call was due, so that waiting counts. */
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
 }
 
-/** What a soak came to. */
+/** The results of a soak. */
 export interface SoakResult {
   readonly seconds: number;
   readonly callsPerSecond: number;
   readonly tools: readonly SoakedTool[];
-  /** After the first calls, after the last ones, and when everything is closed. */
+  /** The process after the first calls, after the last ones, and after everything has been closed. */
   readonly start: Footprint;
   readonly end: Footprint;
   readonly closed: Footprint;
 }
 
-/** Calls for each second, all tools together. */
+/** Calls per second of all tools together. */
 const CALLS_PER_SECOND = 200;
-/** Threads, connections and compiled code are there after these. */
+/** After this many calls, threads, connections and compiled code exist. */
 const WARM_UP_CALLS = 400;
 
-/** Calls every tool in turn, at a steady rate, whatever became of the calls before. */
+/** Calls every tool in turn, at a steady rate that does not depend on the results. */
 export async function soak(seconds: number): Promise<SoakResult> {
   const tools = await openMixedTools();
   try {
@@ -74,7 +74,7 @@ async function callAtRate(tools: MixedTools, count: number): Promise<Map<string,
     const early = due - performance.now();
     if (early > 0) await sleep(early);
     const name = tools.names[i % tools.names.length] ?? "";
-    // A timer may be early, and then the call is.
+    // A timer can fire early, and the call with it.
     const from = Math.min(due, performance.now());
     const call = { id: `call ${i}`, name, arguments: INPUT_TEXT };
     const run = engine.dispatch(call, tools.context).then((execution) => {

@@ -12,7 +12,7 @@ import { contractComponent } from "../../test/fixtures/wasm/contract-component.t
 import type { OpenCase } from "../harness/case.ts";
 import { INPUT_TEXT, isInput } from "../setting.ts";
 
-/** Opens what a thread does for a call, apart from WASI: an instance, its memories capped, and a call. */
+/** Opens a case with the work of a thread for a call, without WASI: creates a capped instance and calls it. */
 export async function openFreshInstance(): Promise<OpenCase> {
   const binary = await readFile(await contractComponent());
   const { artifact } = await new Component("bench", readComponent(binary)).withCap(64 * 2 ** 20);

@@ -12,10 +12,10 @@ interface Instance {
 
 type Instantiate = (getCore: (name: string) => WebAssembly.Module, imports: object) => Instance;
 
-/** What the component imports; the echo uses none of it. */
+/** The imports of the component, which the echo does not use. */
 const IMPORTS = { "sandgate:tool/host": { log: () => {}, progress: () => {}, cancelled: () => false } };
 
-/** Opens a fresh instance and a call as jco's users have them: in this thread, without a deadline. */
+/** Opens a case that creates an instance and calls it with jco alone: in this thread, without a deadline. */
 export async function openPlainJco(): Promise<OpenCase> {
   const { instantiate, cores } = await transpile(await readFile(await contractComponent()));
   const getCore = (name: string): WebAssembly.Module => cores.get(name) as WebAssembly.Module;
@@ -36,7 +36,7 @@ async function transpile(
     noNodejsCompat: true,
     base64Cutoff: 0,
   });
-  // Beside this file, where the code that jco writes finds the packages that it imports.
+  // Next to this file, so that the code that jco generates can resolve its imports.
   const folder = await mkdtemp(join(import.meta.dirname, ".cache-"));
   try {
     const cores = new Map<string, WebAssembly.Module>();

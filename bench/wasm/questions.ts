@@ -16,7 +16,7 @@ const openTool = async (threads: number, capabilities: Capabilities = {}): Retur
     { capabilities, sandboxes: { workers: { threads } } },
   );
 
-/** What does a call in a fresh instance of a component cost, beside plain jco in this thread? */
+/** The cost of a call in a fresh instance of a component, compared to jco alone in this thread. */
 const wasm: Question = {
   name: "wasm",
   cases: [
@@ -32,7 +32,7 @@ const wasm: Question = {
   ],
 };
 
-/** How many calls go through two threads at once? */
+/** The throughput of two threads. */
 const load: Question = {
   name: "wasm-load",
   cases: [
@@ -41,5 +41,5 @@ const load: Question = {
   ].map((each) => sustained(64, 16, each)),
 };
 
-/** What is asked of Wasm tools. */
+/** The questions about Wasm tools. */
 export const questions: readonly Question[] = [wasm, load, registration];

@@ -14,7 +14,7 @@ import type { Case, OpenCase, Question } from "../harness/case.ts";
 
 const CAP_BYTES = 64 * 2 ** 20;
 
-/** What does registering a component take, step by step, beside what plain jco takes to transpile it? */
+/** The cost of each step of registering a component, compared to transpiling it with jco alone. */
 export const registration: Question = {
   name: "wasm-registration",
   cases: [
@@ -75,7 +75,7 @@ export const registration: Question = {
   ],
 };
 
-/** Registers a component in sandboxes of their own, and asks it for its tools. */
+/** Returns a case that prepares a component in new sandboxes and calls its `describe`. */
 function described(name: string, cacheOf: (folder: string, run: number) => string): Case {
   const open = async (): Promise<OpenCase> => {
     const component = await contractComponent();

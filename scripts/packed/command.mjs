@@ -1,4 +1,4 @@
-// The command, as it is installed.
+// Checks the installed command.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";

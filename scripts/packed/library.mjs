@@ -1,4 +1,4 @@
-// One call in every sandbox, by the library; and what is loaded before the first.
+// Dispatches one call in every sandbox, and checks which files importing the library loads.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

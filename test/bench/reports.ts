@@ -1,7 +1,7 @@
 import type { Figure } from "../../bench/harness/figures.ts";
 import type { Report } from "../../bench/harness/report.ts";
 
-/** A figure with what a test says of it. */
+/** Returns a figure with default values for what a test does not set. */
 export function figure(parts: Partial<Figure> & Pick<Figure, "name" | "ratio">): Figure {
   return {
     p50: parts.ratio,
@@ -19,7 +19,7 @@ export function figure(parts: Partial<Figure> & Pick<Figure, "name" | "ratio">):
   };
 }
 
-/** A run that asked one question. */
+/** Returns the report of a run with one question. */
 export function report(...figures: readonly Figure[]): Report {
   const machine: Report["machine"] = {
     cpu: "any",

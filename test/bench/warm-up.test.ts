@@ -3,7 +3,7 @@ import { warmUp } from "../../bench/harness/warm-up.ts";
 
 const LONG = 60_000;
 
-/** How many rounds a case was given whose rounds take these times, and the last one from then on. */
+/** Returns how many rounds the warm-up takes for a case with these times per round. The last time repeats. */
 async function roundsOf(times: readonly number[], mostMs = LONG): Promise<number> {
   let rounds = 0;
   const round = async (): Promise<{ p50: number }> => ({ p50: times[rounds++] ?? (times.at(-1) as number) });
