@@ -1,6 +1,6 @@
 import type { PolicyDecision, PolicyRequest, RuntimePolicy } from "sandgate";
 
-/** Runs what has no side effects where its author prefers, the rest only isolated, and destroys nothing. */
+/** Runs tools without side effects in their author's preferred sandbox, isolates others, denies destructive ones. */
 export class CarefulPolicy implements RuntimePolicy {
   check({ tool }: PolicyRequest): PolicyDecision {
     if (tool.sideEffects === "destructive") return { decision: "deny", reason: "nothing is destroyed here" };

@@ -7,7 +7,7 @@ const inputSchema = {
   additionalProperties: false,
 };
 
-/** Tools of every class that the policy tells apart. */
+/** One tool for each case that the policy distinguishes. */
 export const tools: readonly Tool[] = [
   {
     name: "count_words",

@@ -5,26 +5,27 @@ import { createServer, type Server } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** What a hardened executor is started with. */
+/** Options of {@link startHardened}. */
 export interface HardenedOptions {
-  /** The config; the executor may read its folder, and nothing beside the code that it runs. */
+  /** The path of the config file. Besides its own code, the executor can only read this file's folder. */
   readonly config: string;
-  /** The path of the socket on which it takes calls: this user's alone. */
+  /** The path of the Unix socket to listen on. Only the current user can connect to it. */
   readonly socket: string;
-  /** The user and group that it runs as; needs root. Default: this one. */
+  /** The user and group to run as; requires root. Default: the current ones. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
-  /** The command's module. Default: the installed package's. */
+  /** The path of the command's main module. Default: that of the installed package. */
   readonly main?: string;
-  /** What the command consists of. Default: the installed package and what is installed beside it. */
+  /** Paths that contain the command's code. Default: the installed package and its dependencies. */
   readonly code?: readonly string[];
 }
 
 /**
- * Starts an executor under Node's permission model: it can read its code and its config's folder, and can neither
- * write nor start processes, threads or addons; its environment is empty, and it gives the network up. The socket
- * is made here and handed down, so that the executor may be another user.
+ * Starts an executor under Node's permission model. It can read its code and its config's folder, but cannot write
+ * files or start processes, threads or addons. Its environment is empty and it drops the network. The socket is
+ * created here and inherited, because the executor may run as another user.
  *
- * @returns the process, once it takes calls.
+ * @returns the process, once it accepts calls.
+ * @throws {Error} if the executor exits before.
  */
 export async function startHardened(options: HardenedOptions): Promise<ChildProcess> {
   const { main = installed().main, code = installed().code, config, socket, user } = options;
@@ -42,7 +43,7 @@ export async function startHardened(options: HardenedOptions): Promise<ChildProc
       ...user,
     },
   );
-  // Its first name goes with the listener; this one stays with the executor.
+  // Closing the listener unlinks the path that it was bound to. The executor keeps using the renamed socket.
   await rename(`${socket}.new`, socket);
   listener.close();
   child.once("exit", () => void rm(socket, { force: true }));
@@ -66,7 +67,7 @@ async function listen(path: string): Promise<Server> {
   return server;
 }
 
-/** Node has no public name for it. */
+/** Returns the server's file descriptor, for which Node.js has no public API. */
 function descriptorOf(server: Server): number {
   return (server as unknown as { readonly _handle: { readonly fd: number } })._handle.fd;
 }

@@ -10,7 +10,7 @@ interface Context {
   readonly log: (...items: unknown[]) => void;
 }
 
-/** Adds up an invoice; one in a foreign currency is converted at the rate that another tool tells. */
+/** Adds up an invoice. An invoice in a foreign currency is converted at the rate that another tool returns. */
 export default async ({ currency, lines }: Invoice, { tools, log }: Context): Promise<object> => {
   let total = 0;
   for (const { item, quantity, price } of lines) {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import type { ErrorCode, ToolCall, ToolExecution } from "sandgate";
 
-/** A call of the assistant's message, and what has to become of it. */
+/** A call of the assistant's message, and a check of its result. */
 export interface ExpectedCall {
   readonly call: ToolCall;
   readonly holds: (execution: ToolExecution) => boolean;
@@ -28,7 +28,7 @@ const fails =
 const sha256 = (path: string): string => createHash("sha256").update(readFileSync(path)).digest("hex");
 const ajv = JSON.parse(readFileSync("node_modules/ajv/package.json", "utf8"));
 
-/** The assistant's message: honest calls, mistaken ones and hostile tools. */
+/** The calls of the assistant's message: valid calls, invalid calls, and calls of hostile tools. */
 export const CALLS: readonly ExpectedCall[] = [
   expectCall("list_sources", { folder: "src/json" }, ({ success, sandbox, output }) => {
     return success && sandbox === "host" && (output as string[]).includes("value.ts");

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A tool's server: tells the licence of a package that is installed here. Gives its URL. */
+/** Starts the server of a remote tool, which returns the licence of an installed package. */
 export async function startLicenseServer(): Promise<{ url: string; close(): void }> {
   const server = createServer((request, response) => void answer(request, response));
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));

@@ -1,6 +1,6 @@
 /**
- * Dispatches a whole assistant message through Host, Wasm, QuickJS and Remote, each of them real, and checks
- * that each call came out as it has to. Run it from the root of the repository: `npm start`.
+ * Dispatches the calls of one assistant message to the host, wasm, quickjs and remote sandboxes, and checks the result
+ * of each. Run it from the root of the repository: `npm start`.
  */
 import { loadPolicyFile, openSandboxes, ToolDispatchEngine } from "sandgate";
 import { CALLS } from "./calls.ts";

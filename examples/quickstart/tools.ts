@@ -1,16 +1,16 @@
 import { readdir } from "node:fs/promises";
 import { defineTool, ToolRegistry } from "sandgate";
 
-/** Where the tools that do not live in this process are. */
+/** Where to find the tools that are not part of this process. */
 export interface ToolLocations {
-  /** The Wasm component, built from `wasm/assembly`. */
+  /** The path of the Wasm component, built from `wasm/assembly`. */
   readonly component: string;
   readonly licenseUrl: string;
 }
 
 const beside = (path: string): URL => new URL(path, import.meta.url);
 
-/** One tool for each sandbox that does something real, and some that a hostile author could ship. */
+/** Registers useful tools for every sandbox, and some hostile ones. */
 export function registerTools({ component, licenseUrl }: ToolLocations): ToolRegistry {
   const registry = new ToolRegistry();
   registry.register(

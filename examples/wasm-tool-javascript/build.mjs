@@ -1,4 +1,4 @@
-// Makes dist/tool.wasm of tool.js: a component of the world `tool` in wit/tool.wit.
+// Builds dist/tool.wasm from tool.js, a component that targets the world `tool` of wit/tool.wit.
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { componentize } from "@bytecodealliance/componentize-js";
@@ -8,8 +8,8 @@ const { component } = await componentize({
   sourcePath: join(folder, "tool.js"),
   witPath: join(folder, "wit/tool.wit"),
   worldName: "tool",
-  // What the engine would otherwise import. A tool that reads clocks or draws random numbers takes them out of
-  // this list, and needs a grant for them.
+  // Features that the engine would otherwise import. If your tool uses clocks or random numbers, remove them from
+  // this list; the tool's grant must then allow them.
   disableFeatures: ["clocks", "random", "http", "fetch-event"],
 });
 await mkdir(join(folder, "dist"), { recursive: true });

@@ -1,6 +1,6 @@
 /**
- * The rows of a text of separated values (RFC 4180), each with the number of the line that it begins on, or the
- * problem that ends the reading. Empty lines are left out.
+ * Parses delimiter-separated values (RFC 4180). Returns the rows, each with the number of its first line, and the
+ * problem that stopped the parser, if any. Empty lines are skipped.
  */
 export function readRows(text, delimiter) {
   const field = fieldPattern(delimiter);
@@ -20,7 +20,7 @@ export function readRows(text, delimiter) {
   return { rows };
 }
 
-/** A field, quoted or plain, and what ends it. Inside quotes, a quote is written twice. */
+/** Matches a field, quoted or plain, and what ends it. Inside quotes, a quote is escaped by doubling it. */
 function fieldPattern(delimiter) {
   const end = delimiter === "|" ? "\\|" : delimiter;
   return new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|([^"${end}\r\n][^${end}\r\n]*|))(${end}|\r\n|\n|\r|$)`, "y");

@@ -1,4 +1,4 @@
-// Reads comma-separated values: `parse_csv` makes records of a text.
+// `parse_csv` parses comma-separated values into records.
 import { log } from "sandgate:tool/host@0.1.0";
 import { readRows } from "./csv.js";
 
@@ -17,7 +17,7 @@ const PARSE_CSV = {
   }),
 };
 
-/** What the world wants exported. */
+/** The interface that the world exports. */
 export const guest = {
   describe() {
     return [PARSE_CSV];
@@ -30,7 +30,7 @@ export const guest = {
       return JSON.stringify(parseCsv(text, delimiter));
     } catch (error) {
       if ("payload" in error) throw error;
-      // Nobody would be told of it but here.
+      // The details go to the log only; the model does not see them.
       log("error", `${error}\n${error.stack}`);
       throw toolError("internal", "the tool is broken");
     }
@@ -57,7 +57,7 @@ function parseCsv(text, delimiter) {
   });
 }
 
-/** What is thrown as `payload` is the call's error, which the model reads. */
+/** Returns an error to throw. Its `payload` becomes the error of the call; the model reads the message. */
 function toolError(code, message) {
   return Object.assign(new Error(message), { payload: { code, message } });
 }

@@ -12,16 +12,16 @@ const ROOT = join(import.meta.dirname, "../..");
 const CACHE = join(ROOT, "node_modules/.cache/sandgate-projects");
 const run = promisify(execFile);
 
-/** A project that was built, or the reason why it cannot be on this machine. */
+/** A project that was built, or the reason why it cannot be built on this machine. */
 export type BuiltProject =
   | { readonly folder: string; readonly component: string }
   | { readonly missing: string };
 
 /**
- * A project as `sandgate tool new --wasm` writes it, with what npm installs for it, built: once for each state of
- * the sources.
+ * Creates a project with `sandgate tool new --wasm`, installs its dependencies and builds it. The result is cached
+ * until the sources change.
  *
- * @param change The text of a file that is another than the example's.
+ * @param change Replaces the text of one file of the example.
  */
 export async function builtProject(
   language: Language,
@@ -37,7 +37,7 @@ export async function builtProject(
   const folder = join(installed, digest([...sourcesOf(example), change?.text ?? ""]));
   const component = join(folder, "dist/tool.wasm");
   if (existsSync(component)) return { folder, component };
-  // Below what npm installed, which is found there. Several test files may build at once.
+  // Inside the folder where npm installed the dependencies, so that they resolve. Several test files may build at once.
   const building = `${folder}.${process.pid}`;
   await rm(building, { recursive: true, force: true });
   const quiet = { stdin: process.stdin, stdout: new PassThrough(), stderr: new PassThrough() };
@@ -49,7 +49,7 @@ export async function builtProject(
   return { folder, component };
 }
 
-/** Installs what an example's package.json asks for, once; returns the folder around `node_modules`. */
+/** Installs the dependencies of an example's package.json once. Returns the folder that contains `node_modules`. */
 async function install(language: Language, manifest: Buffer): Promise<string | { readonly missing: string }> {
   const folder = join(CACHE, `${language}-${digest([manifest])}`);
   if (existsSync(folder)) return folder;
@@ -67,7 +67,7 @@ async function install(language: Language, manifest: Buffer): Promise<string | {
   return folder;
 }
 
-/** Compiles nothing, with all that a C project needs. */
+/** Compiles an empty file with the flags of a C project. Returns why that fails, if it does. */
 async function whyNoCompiler(cwd: string): Promise<string | undefined> {
   const flags = [
     "--target=wasm32-wasi",

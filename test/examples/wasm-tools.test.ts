@@ -20,7 +20,7 @@ afterAll(async () => {
   await rm(cacheDirectory, { recursive: true, force: true });
 });
 
-/** What became of a call, as operators see it. */
+/** The result of a call, as operators see it. */
 interface Outcome {
   readonly output: JsonValue;
   readonly error: string | undefined;
@@ -28,7 +28,7 @@ interface Outcome {
   readonly log: readonly string[];
 }
 
-/** Registers a component's tools under no grant; returns how they are called. */
+/** Registers a component's tools without capabilities. Returns a function that calls them. */
 async function openTools(component: string): Promise<(name: string, input: JsonValue) => Promise<Outcome>> {
   const registry = new ToolRegistry();
   for (const tool of (await componentTools(component, sandboxes)).tools) registry.register(tool);
@@ -49,7 +49,7 @@ async function openTools(component: string): Promise<(name: string, input: JsonV
   };
 }
 
-/** The component of a project, or `""` after having told why there is none. */
+/** Returns the component of a project. If it could not be built, logs the reason and returns `""`. */
 function componentOf(name: string, project: BuiltProject): string {
   if ("component" in project) return project.component;
   console.warn(`${name} is skipped: ${project.missing}`);

@@ -1,4 +1,4 @@
-/** Counts rows and sums a column of them, group by group. Untrusted code: it has the language, and no more. */
+/** Counts rows and sums one column, for each group. Runs as untrusted code, with no capabilities. */
 export default function summarise({ rows, by, sum }) {
   const groups = new Map();
   for (const row of rows) {
@@ -9,7 +9,7 @@ export default function summarise({ rows, by, sum }) {
   return Object.fromEntries([...groups].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** What a hostile author may ship. */
+// Two hostile tools.
 export function loop() {
   for (;;);
 }

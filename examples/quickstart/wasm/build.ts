@@ -8,19 +8,19 @@ const EXAMPLE = fileURLToPath(new URL("assembly/index.ts", import.meta.url));
 const OUTPUT = fileURLToPath(new URL("../.cache/tools.wasm", import.meta.url));
 const WIT = new URL("../../../wit/tool.wit", import.meta.url);
 
-/** A world that a component is built for. */
+/** The WIT world that a component targets. */
 export interface World {
   readonly name: string;
-  /** The WIT that declares it, beside what is in `wit/tool.wit`. */
+  /** The WIT that declares it, which is appended to `wit/tool.wit`. */
   readonly wit: string;
 }
 
 /**
- * Builds a component of the world `sandgate:tool` from AssemblyScript: compiles it, describes it with the
- * world's WIT, and wraps it up.
+ * Builds a component from AssemblyScript: compiles it, embeds the world's WIT, and wraps the core module in a
+ * component.
  *
- * @param entryFile Exports `describe`, `call` and `cabi_realloc`. Default: this example's.
- * @param world Default: `tool`, which imports nothing.
+ * @param entryFile Exports `describe`, `call` and `cabi_realloc`. Default: that of this example.
+ * @param world Default: `tool`.
  * @returns the path of the component, which is `outFile`.
  */
 export async function buildComponent(
@@ -33,14 +33,14 @@ export async function buildComponent(
   return outFile;
 }
 
-/** Makes a component of a core module. */
+/** Wraps a core module in a component. */
 export async function wrap(core: Uint8Array, { name: world, wit }: World): Promise<Uint8Array> {
   const binary = await parse(withGuestExport(await print(core)));
   const witSource = `${await readFile(WIT, "utf8")}\n${wit}`;
   return componentNew(await componentEmbed({ binary, witSource, world, stringEncoding: "utf8" }));
 }
 
-/** Compiles AssemblyScript to a core module without imports: a failed assertion is a trap. */
+/** Compiles AssemblyScript to a core module without imports, so a failed assertion traps. */
 async function compile(entryFile: string): Promise<Uint8Array> {
   let binary: Uint8Array | undefined;
   const { error, stderr } = await asc.main(
@@ -55,7 +55,7 @@ async function compile(entryFile: string): Promise<Uint8Array> {
   return binary;
 }
 
-/** A component's core module exports a function of an interface under a name that no language can write. */
+/** Renames the exports to `INTERFACE#FUNCTION` as components need it, which is not an identifier in AssemblyScript. */
 function withGuestExport(text: string): string {
   return text.replaceAll(/\(export "(call|describe)"/g, '(export "sandgate:tool/guest@0.1.0#$1"');
 }

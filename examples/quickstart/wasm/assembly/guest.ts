@@ -1,5 +1,5 @@
-// The canonical ABI of `sandgate:tool/guest` (wit/tool.wit), by hand: strings are UTF-8, as a pointer and a
-// length in bytes. Each call has a fresh instance, so nothing is ever freed.
+// The canonical ABI of `sandgate:tool/guest` (wit/tool.wit), written by hand. Strings are UTF-8, passed as a pointer
+// and a length in bytes. Each call runs in a fresh instance, so memory is never freed.
 
 /** The cases of `error-code`. */
 export namespace ErrorCode {
@@ -9,30 +9,30 @@ export namespace ErrorCode {
   export const internal: u8 = 3;
 }
 
-/** The host allocates the arguments with this: the entry module exports it as `cabi_realloc`. */
+/** Allocates memory for the arguments. The entry module exports it to the host as `cabi_realloc`. */
 export function realloc(old: usize, oldSize: usize, align: usize, size: usize): usize {
   return old == 0 ? heap.alloc(size) : heap.realloc(old, size);
 }
 
-/** An argument as a string. */
+/** Reads an argument that is a string. */
 export function readString(pointer: usize, bytes: usize): string {
   return String.UTF8.decodeUnsafe(pointer, bytes);
 }
 
-// `result<json, tool-error>`: the case in the first byte, and from byte 4 on the JSON text, or the error code
-// followed by the message.
+// `result<json, tool-error>`: the first byte is the case. The JSON text, or the error code followed by the message,
+// starts at byte 4.
 const OK: u8 = 0;
 const ERROR: u8 = 1;
 const result = memory.data(16, 4);
 
-/** The result `ok`, with a JSON text. */
+/** Stores the result `ok` with a JSON text. Returns its address. */
 export function ok(json: string): usize {
   store<u8>(result, OK);
   storeString(result + 4, json);
   return result;
 }
 
-/** The result `err`. */
+/** Stores the result `err`. Returns its address. */
 export function error(code: u8, message: string): usize {
   store<u8>(result, ERROR);
   store<u8>(result + 4, code);
@@ -40,19 +40,19 @@ export function error(code: u8, message: string): usize {
   return result;
 }
 
-/** What a model is told of a tool. */
+/** The definition of a tool, as a model sees it. */
 export class Definition {
   constructor(
     public name: string,
     public description: string,
-    /** JSON text. */
+    /** A JSON Schema, as JSON text. */
     public inputSchema: string,
   ) {}
 }
 
 const DEFINITION_BYTES: usize = 24;
 
-/** The result of `describe`: a list of records of three strings. */
+/** Stores the result of `describe`, a list of records of three strings. Returns its address. */
 export function definitions(all: Definition[]): usize {
   const list = heap.alloc(DEFINITION_BYTES * all.length);
   for (let i = 0; i < all.length; i++) {

@@ -5,7 +5,7 @@ export { realloc as cabi_realloc } from "./guest";
 
 const NAMES = '{"type":"array","items":{"type":"string"}}';
 
-/** `sandgate:tool/guest#describe`. The build gives it that name. */
+/** `sandgate:tool/guest#describe`; the build renames the export. */
 export function describe(): usize {
   return definitions([
     new Definition(
@@ -20,7 +20,7 @@ export function describe(): usize {
   ]);
 }
 
-/** `sandgate:tool/guest#call`. The build gives it that name. */
+/** `sandgate:tool/guest#call`; the build renames the export. */
 export function call(
   tool: usize,
   toolBytes: usize,

@@ -1,4 +1,4 @@
-// As much of JSON (RFC 8259) as tools need that know the shape of their input.
+// A small JSON (RFC 8259) reader and writer, for tools that have a fixed input schema.
 
 const QUOTE: u16 = 0x22;
 const BACKSLASH: u16 = 0x5c;
@@ -10,8 +10,8 @@ const COLON: u16 = 0x3a;
 const COMMA: u16 = 0x2c;
 
 /**
- * Reads a JSON text from front to back. What is not there as expected sets `failed`, and everything read
- * after that is empty: check once, at the end.
+ * Reads a JSON text from start to end. Unexpected input sets `failed`, and everything read after that is empty, so
+ * check `failed` once, at the end.
  */
 export class JsonReader {
   failed: bool = false;
@@ -19,7 +19,7 @@ export class JsonReader {
 
   constructor(private text: string) {}
 
-  /** Goes to the next member of an object, opening it the first time; `null` when there are no more. */
+  /** Moves to the next member of an object and returns its name, or `null` if there are no more. */
   member(first: bool): string | null {
     if (!this.next(first, OPEN_BRACE, CLOSE_BRACE)) return null;
     const name = this.string();
@@ -27,12 +27,12 @@ export class JsonReader {
     return name;
   }
 
-  /** Goes to the next item of an array, opening it the first time; `false` when there are no more. */
+  /** Moves to the next item of an array. Returns `false` if there are no more. */
   item(first: bool): bool {
     return this.next(first, OPEN_BRACKET, CLOSE_BRACKET);
   }
 
-  /** Reads a string, its escapes resolved. */
+  /** Reads a string and resolves its escapes. */
   string(): string {
     this.expect(QUOTE);
     let value = "";
@@ -48,7 +48,7 @@ export class JsonReader {
         value += this.escape();
         start = this.at;
       } else if (unit < 0x20) {
-        this.failed = true; // the end of the text, too
+        this.failed = true; // a control character, or the end of the text
       } else {
         this.at++;
       }
@@ -56,7 +56,7 @@ export class JsonReader {
     return "";
   }
 
-  /** Reads a number that is an integer without sign and exponent. */
+  /** Reads an integer without sign and exponent. */
   integer(): i32 {
     this.skipSpace();
     const start = this.at;
@@ -66,7 +66,7 @@ export class JsonReader {
     return this.failed ? 0 : <i32>value;
   }
 
-  /** Passes over a value of any kind. */
+  /** Skips a value of any type. */
   skip(): void {
     this.skipSpace();
     const unit = this.peek();
@@ -141,7 +141,7 @@ export class JsonReader {
     }
   }
 
-  /** The unit here; 0 at the end, and after a failure. */
+  /** Returns the current code unit; 0 at the end and after a failure. */
   private peek(): u16 {
     return this.failed || this.at >= this.text.length ? 0 : <u16>this.text.charCodeAt(this.at);
   }
@@ -157,18 +157,18 @@ function isDigit(unit: u16): bool {
   return unit >= 0x30 && unit <= 0x39;
 }
 
-/** Whether a unit can stand in a number or a literal. */
+/** Whether a code unit can be part of a number or a literal. */
 function isScalar(unit: u16): bool {
   return isDigit(unit) || (unit >= 0x61 && unit <= 0x7a) || unit == 0x2b || unit == 0x2d || unit == 0x2e || unit == 0x45;
 }
 
-/** A string as JSON text. */
+/** Returns a string as JSON text. */
 export function quote(value: string): string {
   let text = '"';
   let start = 0;
   for (let at = 0; at < value.length; at++) {
     const unit = value.charCodeAt(at);
-    // A surrogate without its other half has no UTF-8 of its own.
+    // A lone surrogate cannot be encoded as UTF-8, so it is escaped.
     const alone = isSurrogate(unit) && !isPair(value, at);
     if (unit >= 0x20 && unit != QUOTE && unit != BACKSLASH && !alone) {
       if (isSurrogate(unit)) at++;

@@ -42,9 +42,9 @@ function write(candidates: Candidate[]): string {
   return "[" + items.join(",") + "]";
 }
 
-/** How many letters have to be put in, left out, or replaced (Levenshtein), counted in UTF-16 code units. */
+/** Returns the Levenshtein distance, in UTF-16 code units. */
 function editDistance(a: string, b: string): i32 {
-  // One row of the table is enough: what stands left of `column` is of this row, the rest of the one above.
+  // One row of the table is enough: entries to the left of `column` belong to this row, the others to the row above.
   const row = new StaticArray<i32>(b.length + 1);
   for (let column = 0; column <= b.length; column++) row[column] = column;
   for (let line = 1; line <= a.length; line++) {
