@@ -21,7 +21,7 @@ export function describeThrown(thrown: unknown): ThrownText {
     const text = thrown === null ? "" : (JSON.stringify(thrown) ?? "");
     return { message: withoutHostPaths(text), detail: text };
   } catch {
-    return { message: "", detail: "what was thrown cannot be read" };
+    return { message: "", detail: "the thrown value cannot be read" };
   }
 }
 

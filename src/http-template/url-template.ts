@@ -39,12 +39,13 @@ export function compileUrl(text: unknown): UrlTemplate {
   }
   const origin = parseHttpUrl(authority);
   if (typeof origin === "string") throw new TemplateError(origin);
-  if (text.includes("#")) throw new TemplateError("url must have no fragment: it would not be sent");
+  if (text.includes("#")) throw new TemplateError("url must not have a fragment, since it would not be sent");
   const expressions = readExpressions(text);
   const variables = new Set(expressions.flatMap(({ names }) => names));
   const [path = ""] = text.split(/\?|\{\?/, 1);
-  if (hasDotSegment(path.replace(/\{[^{}]*\}/g, "x"))) throw new TemplateError("url must have no '..' in it");
-  // A path with an empty segment is another path, and may be another resource.
+  if (hasDotSegment(path.replace(/\{[^{}]*\}/g, "x")))
+    throw new TemplateError("url must not contain '.' or '..' segments");
+  // These must not be empty: a path with an empty segment may name another resource.
   const needed = readExpressions(path).flatMap(({ operator, names }) => (operator === "" ? names : []));
   if (variables.size === 0) {
     const url = new URL(text);
@@ -57,7 +58,7 @@ export function compileUrl(text: unknown): UrlTemplate {
       const expanded = expand(template, valuesOf(variables, needed, input));
       const [expandedPath = ""] = expanded.split("?", 1);
       if (hasDotSegment(expandedPath)) {
-        throw new ArgumentPlaceError("'.' and '..' cannot be parts of the tool's URL");
+        throw new ArgumentPlaceError("the arguments must not add '.' or '..' segments to the tool's URL");
       }
       return expanded;
     },
@@ -67,14 +68,14 @@ export function compileUrl(text: unknown): UrlTemplate {
 function readExpressions(text: string): { readonly operator: string; readonly names: readonly string[] }[] {
   const found = text.match(/\{[^{}]*\}/g) ?? [];
   if (/[{}]/.test(text.replaceAll(/\{[^{}]*\}/g, ""))) {
-    throw new TemplateError("url has a brace that closes or opens nothing");
+    throw new TemplateError("url has an unmatched brace");
   }
   return found.map((expression) => {
     const [, operator = "", list] = EXPRESSION.exec(expression) ?? [];
     if (list === undefined) {
       throw new TemplateError(
-        `url has the expression '${expression}': it must name arguments, and '+' and '#' are not allowed, ` +
-          "since their values could leave their place (for a path of several parts use {/name*} and a list)",
+        `url has the expression '${expression}': it must name arguments without the operators '+' and '#', ` +
+          "whose values could change the rest of the URL (for several path segments use {/name*} with a list)",
       );
     }
     return { operator, names: list.split(",").map((name) => name.replace(/\*$|:\d+$/, "")) };
@@ -92,15 +93,13 @@ function valuesOf(
     const value = Object.hasOwn(input, name) ? input[name] : undefined;
     if (value === undefined || value === null) continue;
     if (!isExpandable(value)) {
-      throw new ArgumentPlaceError(`the argument '${name}' cannot be a part of the tool's URL`);
+      throw new ArgumentPlaceError(`the argument '${name}' cannot be inserted into the tool's URL`);
     }
     values[name] = value;
   }
   for (const name of needed) {
     if (isEmpty(values[name])) {
-      throw new ArgumentPlaceError(
-        `the argument '${name}' must not be empty: it is a part of the tool's URL`,
-      );
+      throw new ArgumentPlaceError(`the argument '${name}' must not be empty: it is part of the tool's URL`);
     }
   }
   return values;
@@ -121,8 +120,8 @@ function expand(template: ReturnType<typeof parseTemplate>, values: Record<strin
   try {
     return template.expand(values);
   } catch {
-    // A prefix that cuts a character in two.
-    throw new ArgumentPlaceError("the arguments cannot be a part of the tool's URL");
+    // A prefix modifier (`{name:3}`) split a surrogate pair.
+    throw new ArgumentPlaceError("the arguments cannot be inserted into the tool's URL");
   }
 }
 

@@ -39,7 +39,7 @@ class Copier {
       case "object":
         return value === null ? null : this.#copyNode(value, path, depth);
       default:
-        throw new JsonValueError(`${path || "/"} is of type ${typeof value}, which JSON does not have`);
+        throw new JsonValueError(`${path || "/"} is of type ${typeof value}, which JSON does not support`);
     }
   }
 
@@ -71,7 +71,7 @@ class Copier {
   #checkText(text: string, path: string): void {
     this.#length += text.length;
     if (this.#length > this.#bounds.length) throw beyond(`${this.#bounds.length} characters`);
-    if (!text.isWellFormed()) throw new JsonValueError(`${path || "/"} has half of a surrogate pair`);
+    if (!text.isWellFormed()) throw new JsonValueError(`${path || "/"} has an unpaired surrogate`);
   }
 }
 

@@ -37,7 +37,7 @@ export function parseJson(text: string, bounds: JsonBounds = ARGUMENT_BOUNDS): P
   try {
     value = JSON.parse(text) as JsonValue;
   } catch {
-    return { kind: "syntax", ...(locateSyntaxError(text) ?? { reason: "it cannot be read", position: 0 }) };
+    return { kind: "syntax", ...(locateSyntaxError(text) ?? { reason: "it cannot be parsed", position: 0 }) };
   }
   // Some texts parse to the same value as harmless ones. Only their text tells them apart.
   const sights = typeof value === "object" && value !== null ? seal(value, 1) : sightsOf(value);

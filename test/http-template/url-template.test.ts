@@ -21,13 +21,13 @@ describe("the template of a URL", () => {
     ["https://api.test/x{.format}", { format: "json" }, "https://api.test/x.json"],
     ["https://api.test/{b}", { b: "..." }, "https://api.test/..."],
     ["https://api.test/x?q={b}", { b: ".." }, "https://api.test/x?q=.."],
-  ])("%s is expanded", (template, input, url) => {
+  ])("the URL template %s is expanded", (template, input, url) => {
     expect(expand(template, input)).toBe(url);
   });
 
   test.each([
     ["a number", 7],
-    ["no URL", "/users/{user}"],
+    ["a path instead of a URL", "/users/{user}"],
     ["another scheme", "ftp://api.test/{x}"],
     ["an expression in the scheme", "{scheme}://api.test/"],
     ["an expression in the host", "https://{host}/"],
@@ -38,11 +38,11 @@ describe("the template of a URL", () => {
     ["a fragment", "https://api.test/#{x}"],
     ["reserved expansion", "https://api.test/{+path}"],
     ["a fragment's expansion", "https://api.test/x{#x}"],
-    ["an operator that there is not", "https://api.test/{|x}"],
+    ["an unknown operator", "https://api.test/{|x}"],
     ["an empty expression", "https://api.test/{}"],
     ["an open brace", "https://api.test/{x"],
-    ["a way upwards of its own", "https://api.test/{x}/../y"],
-  ])("with %s is refused", (_case, template) => {
+    ["a '..' segment", "https://api.test/{x}/../y"],
+  ])("a URL template with %s is refused", (_case, template) => {
     expect(() => compileUrl(template)).toThrow(/^url /);
   });
 
@@ -66,11 +66,11 @@ describe("the template of a URL", () => {
     ["https://api.test/a/{b}", { b: { deep: [1] } }],
     ["https://api.test/a/{constructor}", {}],
     ["https://api.test/a/{b:1}", { b: "\u{1f600}" }],
-  ])("%s takes no %o", (template, input) => {
+  ])("the URL template %s refuses the arguments %o", (template, input) => {
     expect(() => expand(template, input)).toThrow(/^(the argument|'\.' and '\.\.')/);
   });
 
-  test("keeps whatever an argument is in its place: the other parts stay as they are", () => {
+  test("no argument can change the other parts of a URL template", () => {
     const template = compileUrl("https://api.test/a/{b}/c/{d}/e?f={g}{&h}");
     const value = fc.string({ unit: "grapheme", minLength: 1 });
     fc.assert(

@@ -15,7 +15,7 @@ function memberByMember(value: unknown): string {
 }
 
 describe("the canonical form", () => {
-  test("is that of RFC 8785, section 3.2.3", () => {
+  test("is the one in RFC 8785, section 3.2.3", () => {
     const text = String.raw`{
       "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
       "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
@@ -27,7 +27,7 @@ describe("the canonical form", () => {
     );
   });
 
-  test("has members in the order of UTF-16 code units, numbers in names too", () => {
+  test("sorts members by UTF-16 code units, numeric names too", () => {
     const names = ["€", "\r", "\ufb33", "1", "\ud83d\ude00", "\u0080", "ö", "10", "9"];
     const text = canonicalText(Object.fromEntries(names.map((name) => [name, 0])));
     expect(Object.keys(JSON.parse(text.replaceAll(/"(\d+)"/g, '"_$1"')))).toEqual([
@@ -35,7 +35,7 @@ describe("the canonical form", () => {
     ]);
   });
 
-  test("keeps a member with any name, at any depth", () => {
+  test("keeps members with any name, at any depth", () => {
     const member = fc.oneof(fc.string(), fc.constantFrom("__proto__", "constructor", "0", "10", "-1", ""));
     const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
       tree: fc.oneof(
@@ -62,7 +62,7 @@ describe("the canonical form", () => {
     );
   });
 
-  test("is one and the same, whatever the order in which members came", () => {
+  test("does not depend on the order of the members", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (members) => {
         fc.pre(!JSON.stringify(members).includes("__proto__"));
@@ -72,7 +72,7 @@ describe("the canonical form", () => {
     );
   });
 
-  test("is stable: what is parsed from it has the same form", () => {
+  test("is stable: parsing and serialising it gives the same text", () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
         const parsed = parseJson(JSON.stringify(value));
@@ -86,14 +86,14 @@ describe("the canonical form", () => {
     );
   });
 
-  test("has a digest that is SHA-256 of its bytes", () => {
+  test("has the SHA-256 of its bytes as digest", () => {
     const canonical = new CanonicalJson({ b: "é", a: 1 });
     const expected = createHash("sha256").update('{"a":1,"b":"é"}', "utf8").digest("hex");
     expect(canonical.digest).toBe(expected);
     expect(JSON.stringify({ canonical })).toBe(`{"canonical":{"digest":"${expected}"}}`);
   });
 
-  test("is made once, when it is first asked for, and never otherwise", () => {
+  test("is computed once, on first use", () => {
     let reads = 0;
     const ownKeys = (target: object): (string | symbol)[] => {
       reads++;

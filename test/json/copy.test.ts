@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ARGUMENT_BOUNDS } from "../../src/json/bounds.ts";
 import { copyJson } from "../../src/json/copy.ts";
 
-test("refuses more than may cross a border", () => {
+test("refuses values beyond the bounds", () => {
   const { length, values, members } = ARGUMENT_BOUNDS;
   expect(() => copyJson(["x".repeat(length), "x"])).toThrow(`more than ${length} characters`);
   expect(() => copyJson(new Array(values))).toThrow(/type undefined/);
@@ -13,11 +13,11 @@ test("refuses more than may cross a border", () => {
   expect(() => copyJson(many)).toThrow(`more than ${members} members`);
 });
 
-test("takes minus zero for zero", () => {
+test("turns minus zero into zero", () => {
   expect(Object.is((copyJson([-0]) as number[])[0], 0)).toBe(true);
 });
 
-test("gives a frozen copy that JSON.stringify writes the same", () => {
+test("returns a frozen copy with the same JSON text", () => {
   fc.assert(
     fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
       const text = JSON.stringify(value);
@@ -29,7 +29,7 @@ test("gives a frozen copy that JSON.stringify writes the same", () => {
   );
 });
 
-test("reads each member once, so that what it saw is what it gives", () => {
+test("reads each member only once", () => {
   let reads = 0;
   const shifty = {
     get path() {
@@ -45,10 +45,10 @@ test.each<[string, unknown, RegExp]>([
   ["functions", { a: [() => 1] }, /^\/a\/0 is of type function/],
   ["symbols", { "x/y": Symbol("s") }, /^\/x~1y is of type symbol/],
   ["bigints", [1n], /^\/0 is of type bigint/],
-  ["half surrogate pairs", { a: "\ud800" }, /^\/a has half of a surrogate pair/],
-  ["half surrogate pairs in names", { a: { "\udc00": 1 } }, /^\/a has half of a surrogate pair/],
+  ["unpaired surrogates", { a: "\ud800" }, /^\/a has an unpaired surrogate/],
+  ["unpaired surrogates in names", { a: { "\udc00": 1 } }, /^\/a has an unpaired surrogate/],
   ["infinite numbers", { n: Number.POSITIVE_INFINITY }, /^\/n is not a finite number/],
   ["dates and other objects with a class", { at: new Date(0) }, /^\/at is not a plain object/],
-])("refuses %s, and says where", (_case, value, message) => {
+])("refuses %s and reports the path", (_case, value, message) => {
   expect(() => copyJson(value)).toThrow(message);
 });

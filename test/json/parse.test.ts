@@ -10,10 +10,10 @@ const TOO_SMALL = "a number that is too small for a double";
 const INEXACT = "an integer that a double cannot hold exactly (send it as a string)";
 const PROTO = "a member named '__proto__' is not allowed";
 
-describe("a text is refused, at the position where it goes wrong,", () => {
+describe("parseJson refuses, with the position, a text", () => {
   test.each<[string, string, string, number]>([
     ["with a number beyond a double", '{"n": 1e999}', TOO_LARGE, 6],
-    ["with a number beyond a double that is negative", "[-1e999]", TOO_LARGE, 1],
+    ["with a negative number beyond a double", "[-1e999]", TOO_LARGE, 1],
     ["with a number that would become zero", "[0, 1e-999]", TOO_SMALL, 4],
     ["with such a number without an exponent", `[0.${"0".repeat(400)}1]`, TOO_SMALL, 1],
     ["with an integer that would become its neighbour", '["é😀", 9007199254740993]', INEXACT, 8],
@@ -27,7 +27,7 @@ describe("a text is refused, at the position where it goes wrong,", () => {
     expect(parseJson(text)).toEqual({ kind: "refused", reason, position });
   });
 
-  test("when it is too long, deep or rich, before it is parsed", () => {
+  test("that is too long, too deep or has too many values, before parsing it", () => {
     const { length, values, members } = ARGUMENT_BOUNDS;
     const refused = (reason: string, position: number): object => ({ kind: "refused", reason, position });
     expect(parseJson(`"${"x".repeat(length)}"`)).toEqual(refused(`longer than ${length} characters`, length));
@@ -41,23 +41,23 @@ describe("a text is refused, at the position where it goes wrong,", () => {
     expect(parseJson(object)).toMatchObject({ reason: `more than ${members} members` });
   });
 
-  test("when it is small and deep", () => {
+  test("that is small and too deep", () => {
     const deep = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
     expect(parseJson(deep(MAX_DEPTH))).toHaveProperty("value");
     expect(parseJson(deep(MAX_DEPTH + 1))).toMatchObject({ position: MAX_DEPTH });
   });
 
-  test("when it is no JSON, as many levels as it may have", () => {
+  test("that is not JSON", () => {
     expect(parseJson(`{"a":1,}`)).toEqual({ kind: "syntax", reason: "unexpected token", position: 7 });
   });
 });
 
-describe("a text is taken", () => {
+describe("parseJson accepts a text", () => {
   test.each<[string, string, unknown]>([
-    ["with members of the same name: the last one counts", '{"a":1,"b":2,"a":3}', { a: 3, b: 2 }],
-    ["with NUL, escaped", '"\\u0000"', "\0"],
-    ["with whole surrogate pairs, escaped", '"\\ud83d\\ude00"', "😀"],
-    ["with what only looks like half of a pair", '"\\\\ud800"', "\\ud800"],
+    ["with repeated names, of which the last one wins", '{"a":1,"b":2,"a":3}', { a: 3, b: 2 }],
+    ["with an escaped NUL", '"\\u0000"', "\0"],
+    ["with escaped surrogate pairs", '"\\ud83d\\ude00"', "😀"],
+    ["with an escaped backslash that looks like a surrogate", '"\\\\ud800"', "\\ud800"],
     [
       "with large integers that a double holds",
       "[9007199254740992, 1152921504606847000, 1e22]",
@@ -66,7 +66,7 @@ describe("a text is taken", () => {
     ["with fractions, which are rounded", "0.1000000000000000055511151231257827", 0.1],
     ["with zeros of every kind", "[0, 0.0, 0e5, 0e-5]", [0, 0, 0, 0]],
     [
-      "with names that only careless code minds",
+      "with names that are dangerous in careless code only",
       '{"constructor":{"prototype":1}}',
       { constructor: { prototype: 1 } },
     ],
@@ -75,13 +75,13 @@ describe("a text is taken", () => {
     expect(parseJson(text)).toEqual({ value });
   });
 
-  test("with minus zero as zero: they are the same in the canonical form", () => {
+  test("with minus zero, which becomes zero as in the canonical form", () => {
     const parsed = parseJson('[-0, {"a": -0.0}]') as { value: [number, { a: number }] };
     expect(Object.is(parsed.value[0], 0)).toBe(true);
     expect(Object.is(parsed.value[1].a, 0)).toBe(true);
   });
 
-  test("as JSON.parse takes it, deeply frozen, whatever honest value it holds", () => {
+  test("like JSON.parse, with a deeply frozen result", () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
         const text = JSON.stringify(value);

@@ -31,7 +31,7 @@ const anything = fc.anything({
 });
 
 describe("a plain copy", () => {
-  test("is what JSON makes of the value, frozen, with the length of its text", () => {
+  test("equals the value after a JSON round trip, is frozen and has the length of its text", () => {
     fc.assert(
       fc.property(fc.oneof(plainTree, anything), (value) => {
         const copy = copyPlain(value);
@@ -45,7 +45,7 @@ describe("a plain copy", () => {
     );
   });
 
-  test("is made of every plain tree", () => {
+  test("is made of a plain tree", () => {
     const value = { text: 'a "quoted" \\ ☃', list: [1, -2.5, [], {}, null], no: undefined, yes: true };
     const text = JSON.stringify(value);
     expect(copyPlain(value)).toStrictEqual({ value: JSON.parse(text), bytes: Buffer.byteLength(text) });
@@ -59,7 +59,7 @@ describe("a plain copy", () => {
     expect(copy?.value).toEqual({ list: [{ a: 1 }] });
   });
 
-  test("takes no symbols and nothing inherited along", () => {
+  test("omits symbols and inherited properties", () => {
     const value = Object.assign(Object.create(Object.prototype), { a: 1, [Symbol("s")]: { secret: true } });
     expect(Reflect.ownKeys(copyPlain(value)?.value as object)).toEqual(["a"]);
   });
@@ -74,7 +74,7 @@ describe("a plain copy", () => {
     expect(copyPlain(value)?.value).toEqual({ a: 1 });
   });
 
-  test("of a value whose getter copies another value has its own length", () => {
+  test("has the right length if a getter copies another value", () => {
     const value = {
       get a() {
         return copyPlain(["much", "longer", "than", "one"])?.bytes;
@@ -84,21 +84,21 @@ describe("a plain copy", () => {
   });
 
   test.each<[string, unknown]>([
-    ["a toJSON of its own", { a: { toJSON: () => 1 } }],
-    ["a class with a toJSON", { at: new Date(0) }],
+    ["a toJSON method", { a: { toJSON: () => 1 } }],
+    ["a class with a toJSON method", { at: new Date(0) }],
     [
       "a class",
       new (class Point {
         x = 1;
       })(),
     ],
-    ["a list of a class", new (class List extends Array {})()],
+    ["a subclass of Array", new (class List extends Array {})()],
     ["no prototype", Object.create(null)],
     ["functions", { f: () => 1 }],
     ["big integers", [1n]],
     ["symbols", [Symbol("s")]],
     [
-      "itself in it",
+      "a cycle",
       (() => {
         const value: unknown[] = [];
         value.push(value);
@@ -106,19 +106,19 @@ describe("a plain copy", () => {
       })(),
     ],
     ["a member named __proto__", JSON.parse('{"__proto__":{}}')],
-    ["a length that it only claims", new Array(2 ** 32 - 1)],
-    ["more than is worth copying", "x".repeat(100_000).split("")],
-  ])("is left to JSON.stringify of a value with %s", (_case, value) => {
+    ["a huge sparse array", new Array(2 ** 32 - 1)],
+    ["too many items", "x".repeat(100_000).split("")],
+  ])("is not made of a value with %s", (_case, value) => {
     expect(copyPlain(value)).toBeUndefined();
   });
 
-  test("of few objects that refer to each other often is not begun in earnest", () => {
+  test("is not made of an object graph that expands exponentially", () => {
     let bomb: unknown = [1];
     for (let i = 0; i < 60; i++) bomb = [bomb, bomb];
     expect(copyPlain(bomb)).toBeUndefined();
   });
 
-  test("shows nothing that somebody gave to all objects", () => {
+  test("is not made if Object.prototype is polluted", () => {
     const polluted = Object.prototype as { shared?: unknown };
     polluted.shared = 1;
     try {
@@ -128,7 +128,7 @@ describe("a plain copy", () => {
     }
   });
 
-  test("sees a toJSON that somebody gave to all objects", () => {
+  test("is not made if Object.prototype has a toJSON method", () => {
     const polluted = Object.prototype as { toJSON?: unknown };
     polluted.toJSON = () => "polluted";
     try {

@@ -34,7 +34,7 @@ test.each<[string, "unexpected token" | "unexpected end", number]>([
   expect(locateSyntaxError(text)).toEqual({ reason, position });
 });
 
-test("finds an error exactly where JSON.parse does find one, whatever is done to a text", () => {
+test("finds an error in exactly those texts that JSON.parse refuses", () => {
   const mutated = fc
     .tuple(
       fc.json(),
@@ -68,6 +68,6 @@ test("finds an error exactly where JSON.parse does find one, whatever is done to
   );
 });
 
-test("takes a text of any depth", () => {
+test("handles a text of any depth", () => {
   expect(locateSyntaxError("[".repeat(1e6))).toEqual({ reason: "unexpected end", position: 1e6 });
 });

@@ -23,17 +23,17 @@ describe("a tree from JSON.parse", () => {
     ["in an array", "[1, 2, 1e999]"],
     ["in an object", '{"a":{"b":-1e400}}'],
     ["written in digits", `[${"9".repeat(400)}]`],
-  ])("is refused for a number that overflowed, %s", (_case, text) => {
+  ])("refuses a number that overflowed, %s", (_case, text) => {
     expect(() => freezeJson(parse(text))).toThrow(
       new JsonValueError("a number that is too large for a double"),
     );
   });
 
-  test.each(["1.7976931348623157e308", "5e-324", "[0, -0.5, 1e21]"])("keeps %s", (text) => {
+  test.each(["1.7976931348623157e308", "5e-324", "[0, -0.5, 1e21]"])("accepts %s", (text) => {
     expect(freezeJson(parse(text))).toEqual(parse(text));
   });
 
-  test("is refused for a member named __proto__, and when it is too deep", () => {
+  test("refuses a member named __proto__, and a tree that is too deep", () => {
     expect(() => freezeJson(parse('[{"__proto__":1}]'))).toThrow("a member named '__proto__' is not allowed");
     const nested = (depth: number): JsonValue => parse("[".repeat(depth) + "]".repeat(depth));
     expect(isDeeplyFrozen(freezeJson(nested(MAX_DEPTH)))).toBe(true);
