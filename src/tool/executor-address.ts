@@ -47,7 +47,7 @@ function parseExecutor(url: unknown): ExecutorAddress | string {
     const [origin, authority] = ["http://localhost", "localhost"];
     return { url: `unix:${socketPath}`, origin, authority, basePath: "", socketPath, isPrivate: true };
   }
-  if (!URL.canParse(String(url))) return "executor is no absolute URL";
+  if (!URL.canParse(String(url))) return "executor must be an absolute URL";
   const { protocol, host, hostname, origin, username, password, pathname, search, hash } = new URL(url);
   if (protocol !== "http:" && protocol !== "https:") return "executor must be http:, https: or unix:/PATH";
   // They would be shown wherever the URL is.

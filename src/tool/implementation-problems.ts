@@ -42,7 +42,8 @@ const CHECKS: Record<keyof ToolImplementations, (given: unknown) => string | und
   quickjs: (given) => {
     if (!isJsonObject(given)) return "quickjs must be an object";
     const { source, file } = given;
-    if ((source === undefined) === (file === undefined)) return "quickjs takes either a source or a file";
+    if ((source === undefined) === (file === undefined))
+      return "quickjs takes exactly one of source and file";
     if (source !== undefined && typeof source !== "string") return "quickjs.source must be a string";
     if (file !== undefined && !isLocation(file)) return "quickjs.file must be a path or a file: URL";
     return isOptionalString(given["export"]) ? undefined : "quickjs.export must be a string";

@@ -66,7 +66,7 @@ export function httpProblem(given: unknown): string | undefined {
 function responseProblem(response: JsonValue): string | undefined {
   if (!isJsonObject(response)) return "remote.http.response must be an object";
   const { pointer, text, ...others } = response;
-  if (Object.keys(others).length > 0) return "remote.http.response takes a pointer and text";
+  if (Object.keys(others).length > 0) return "remote.http.response takes only pointer and text";
   if (pointer !== undefined && (typeof pointer !== "string" || !POINTER.test(pointer))) {
     return "remote.http.response.pointer must be a JSON pointer, such as /data/items";
   }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { parseExecutors } from "../../src/tool/executor-address.ts";
 
-describe("an executor's address", () => {
+describe("the address of an executor", () => {
   test.each([
     ["http://127.0.0.1:7420", { url: "http://127.0.0.1:7420", authority: "127.0.0.1:7420", isPrivate: true }],
     ["http://localhost", { origin: "http://localhost", authority: "localhost", isPrivate: true }],
@@ -16,12 +16,12 @@ describe("an executor's address", () => {
       "unix:///run/sandgate.sock",
       { url: "unix:/run/sandgate.sock", authority: "localhost", isPrivate: true },
     ],
-  ])("may be %s", (url, address) => {
+  ])("the address of an executor can be %s", (url, address) => {
     expect(parseExecutors(url)).toMatchObject([address]);
     expect(parseExecutors([new URL(url)])).toMatchObject([address]);
   });
 
-  test("is taken once, however often it is given", () => {
+  test("an executor address that is given several times is used once", () => {
     expect(parseExecutors(["http://a.example", "http://a.example/", "http://A.example:80"])).toHaveLength(1);
   });
 
@@ -31,19 +31,19 @@ describe("an executor's address", () => {
     [[], /a list of 1 to 64/],
     [Array.from({ length: 65 }, (_, n) => `http://e${n}.example`), /a list of 1 to 64/],
     [["http://a.example", 7], /must be a URL/],
-    ["/v1", /no absolute URL/],
+    ["/v1", /must be an absolute URL/],
     ["ftp://a.example", /http:, https: or unix:/],
     ["unix:relative.sock", /http:, https: or unix:/],
-    ["http://me:secret@a.example", /no credentials/],
+    ["http://me:secret@a.example", /must not contain credentials/],
     ["http://a.example/?tenant=1", /neither a query nor a fragment/],
     ["http://a.example/#x", /neither a query nor a fragment/],
-  ])("must not be %j, and the registration says why", (executor, reason) => {
+  ])("an executor address must not be %j, and registration reports why", (executor, reason) => {
     expect(parseExecutors(executor)).toMatch(reason);
     const tool = { name: "tool", description: "", inputSchema: {}, remote: { executor } } as never;
     if (executor !== undefined) expect(() => new ToolRegistry().register(tool)).toThrow(reason);
   });
 
-  test("does not stand beside another remote implementation", () => {
+  test("an executor address excludes other remote implementations", () => {
     const remote = { executor: "http://a.example", url: "http://b.example" };
     const tool = { name: "tool", description: "", inputSchema: {}, remote };
     expect(() => new ToolRegistry().register(tool)).toThrow(/one of url, http and executor/);
