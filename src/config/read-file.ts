@@ -32,7 +32,7 @@ async function readText(path: string, file: string): Promise<string> {
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     const { errno, code } = error as NodeJS.ErrnoException;
-    if (code === "ERR_ENCODING_INVALID_ENCODED_DATA") return refuse("the file is no valid UTF-8 text");
+    if (code === "ERR_ENCODING_INVALID_ENCODED_DATA") return refuse("the file is not valid UTF-8");
     return refuse(
       `the file cannot be read: ${errno === undefined ? "unknown reason" : getSystemErrorMessage(errno)}`,
     );

@@ -128,7 +128,7 @@ function wordsOf({ keyword, params, message, data }: ErrorObject): string {
     case "minProperties":
       return param["limit"] === 1 ? "must not be empty" : (message ?? "is too short");
     case "uniqueItems":
-      return `the items ${param["j"]} and ${param["i"]} (from 0) are the same`;
+      return `the items ${param["j"]} and ${param["i"]} (counted from 0) are equal`;
     case "false schema":
     case "not":
       return "is not allowed here";

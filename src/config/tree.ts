@@ -52,7 +52,7 @@ export class TreeReader {
    */
   read(node: Node | null | undefined, offset: number, keyOffset: number = offset, depth = 1): LocatedValue {
     const at = startOf(node) ?? offset;
-    if (++this.#values > MAX_VALUES) this.#abort(at, `the file holds more than ${MAX_VALUES} values`);
+    if (++this.#values > MAX_VALUES) this.#abort(at, `the file has more than ${MAX_VALUES} values`);
     if (depth > MAX_DEPTH) this.#abort(at, `nested deeper than ${MAX_DEPTH} levels`);
     if (isAlias(node)) return { ...this.#followed(node, at, depth), offset: at, keyOffset };
     let value: JsonValue = null;
@@ -76,7 +76,7 @@ export class TreeReader {
       const key = isScalar(keyNode) ? keyNode.value : undefined;
       if (typeof key !== "string") this.#report(keyOffset, "a key must be a plain string");
       else if (key === "__proto__") this.#report(keyOffset, "the key '__proto__' is not allowed");
-      else if (members.has(key)) this.#report(keyOffset, `the key '${key}' stands here twice`);
+      else if (members.has(key)) this.#report(keyOffset, `duplicate key '${key}'`);
       else {
         const member = this.read(valueNode as Node | null, keyOffset, keyOffset, depth + 1);
         members.set(key, member);
@@ -98,14 +98,17 @@ export class TreeReader {
   #scalar(value: unknown, offset: number): JsonValue {
     if (value === null || typeof value === "string" || typeof value === "boolean") return value;
     if (typeof value === "number" && Number.isFinite(value)) return value;
-    this.#report(offset, "this is no value that JSON has");
+    this.#report(offset, "this value cannot be represented in JSON");
     return null;
   }
 
   #followed(alias: Alias, offset: number, depth: number): LocatedValue {
     const target = this.#targets.get(alias) ?? this.#anchors.get(alias.source);
     if (target === undefined) {
-      this.#report(offset, `the alias '*${alias.source}' names nothing that ends before it`);
+      this.#report(
+        offset,
+        `undefined alias '*${alias.source}': its anchor must be on a value that ends before it`,
+      );
       return { value: null, offset, keyOffset: offset, members: NO_MEMBERS };
     }
     // The anchor can be redefined further down. Later reads of this alias must still find the same node.

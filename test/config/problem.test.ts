@@ -3,22 +3,22 @@ import { ConfigError, type ConfigProblem, formatProblem } from "../../src/config
 
 const PROBLEM: ConfigProblem = { file: "a.yaml", line: 2, column: 3, severity: "error", message: "is wrong" };
 
-test("a problem reads as file, line, column and message", () => {
+test("a problem is formatted as file, line, column and message", () => {
   expect(formatProblem(PROBLEM)).toBe("a.yaml:2:3: is wrong");
   expect(formatProblem({ ...PROBLEM, severity: "warning" })).toBe("a.yaml:2:3: warning: is wrong");
 });
 
-test("a problem is one printable line of bounded length, whatever it quotes", () => {
+test("a problem is formatted as one printable line of bounded length", () => {
   const text = formatProblem({
     ...PROBLEM,
     file: "a\u001b[31m",
-    message: `key '\n\u202e${"x".repeat(10_000)}'`,
+    message: `key '\n\u202e\u200b${"x".repeat(10_000)}'`,
   });
   expect(text).not.toMatch(/[\u0000-\u001f\u202e]/);
   expect(text.length).toBeLessThan(600);
 });
 
-test("a config error lists every problem, one a line", () => {
+test("a ConfigError lists every problem, one per line", () => {
   const error = new ConfigError([PROBLEM, { ...PROBLEM, line: 4, severity: "warning" }]);
   expect(error.message).toBe("a.yaml:2:3: is wrong\na.yaml:4:3: warning: is wrong");
   expect(error.problems).toHaveLength(2);

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test("a configuration file is read under the name that the operator gave it", async () => {
+test("readConfigFile keeps the name that the operator gave the file", async () => {
   const path = join(folder, "a.yaml");
   await writeFile(path, "a: ä\n");
   const source = await readConfigFile(path, "shown.yaml");
@@ -19,7 +19,7 @@ test("a configuration file is read under the name that the operator gave it", as
   expect(source.file).toBe("shown.yaml");
 });
 
-test("a file that cannot be read is a config error that says why", async () => {
+test("readConfigFile rejects with the reason if the file cannot be read", async () => {
   const missing = readConfigFile(join(folder, "none.yaml"), "none.yaml");
   await expect(missing).rejects.toThrow("none.yaml:1:1: the file cannot be read: no such file or directory");
   await expect(readConfigFile(folder, "folder")).rejects.toThrow(
@@ -27,10 +27,10 @@ test("a file that cannot be read is a config error that says why", async () => {
   );
 });
 
-test("bytes that are no UTF-8 and files that are too long are refused", async () => {
+test("readConfigFile refuses invalid UTF-8 and files that are too long", async () => {
   const binary = join(folder, "binary.yaml");
   await writeFile(binary, new Uint8Array([0xff, 0xfe, 0x00]));
-  await expect(readConfigFile(binary, "b")).rejects.toThrow("b:1:1: the file is no valid UTF-8 text");
+  await expect(readConfigFile(binary, "b")).rejects.toThrow("b:1:1: the file is not valid UTF-8");
   const long = join(folder, "long.yaml");
   await writeFile(long, new Uint8Array(MAX_CONFIG_LENGTH + 1).fill(0x23));
   await expect(readConfigFile(long, "l")).rejects.toThrow("l:1:1: the file is longer than 1 MiB");

@@ -29,19 +29,19 @@ function check(text: string): string[] {
     .map(({ line, column, message }) => `${line}:${column}: ${message}`);
 }
 
-describe("a shape tells in plain words", () => {
-  test("nothing of a value that has it", () => {
+describe("a shape reports", () => {
+  test("nothing for a value that matches", () => {
     expect(check("tools: [a]\neffect: allow\nmemory: 5MiB\nwhen: {/x: 1}\n")).toEqual([]);
   });
 
-  test("an unknown key, with the name that was meant where that is obvious", () => {
+  test("an unknown key, and suggests a name if that is obvious", () => {
     expect(check("tools: [a]\nefect: allow\nzzz: 1\n")).toEqual([
       "2:1: unknown key 'efect': did you mean 'effect'?",
-      "3:1: unknown key 'zzz': known here are tools, effect, memory, when",
+      "3:1: unknown key 'zzz': expected one of tools, effect, memory, when",
     ]);
   });
 
-  test("a missing key, where it would stand", () => {
+  test("a missing key, at the map that lacks it", () => {
     expect(check("effect: allow\n")).toEqual(["1:1: 'tools' is missing"]);
   });
 
@@ -52,22 +52,22 @@ describe("a shape tells in plain words", () => {
     expect(check("[]")).toEqual(["1:1: must be a map, not a list"]);
   });
 
-  test("a word that is none of those allowed", () => {
+  test("a value that is not one of those allowed", () => {
     expect(check("tools: [a]\neffect: alow\n")).toEqual([
       "2:9: must be one of allow, deny: did you mean 'allow'?",
     ]);
   });
 
-  test("once that no alternative fits, in the schema's own words", () => {
+  test("one flaw if no alternative matches, with the schema's own message", () => {
     expect(check("tools: [a]\nmemory: 5 apples\n")).toEqual(["2:9: must be bytes, such as 64MiB"]);
   });
 
-  test("a bad key and a key that has no place here, at the key", () => {
+  test("an invalid key and a disallowed key, at the key", () => {
     expect(check("tools: [a]\nwhen: { x: 1 }\n")).toEqual(["2:9: must begin with '/'"]);
     expect(check("tools: [a]\neffect: deny\nmemory: 5MiB\n")).toEqual(["3:1: is not for a denial"]);
   });
 
-  test("all of it at once, and the same of a part of a file", () => {
+  test("all flaws at once, also for a part of a file", () => {
     expect(check("tools: []\neffect: 5\nx: 1\n")).toHaveLength(3);
     const source = ConfigSource.parse("policy:\n  tools: 5\n", "a.yaml");
     expect(source.check(shape, ["policy"])).toMatchObject([{ line: 2, column: 10 }]);
@@ -86,6 +86,6 @@ test.each([
   { enum: "allow" },
   { anyOf: {} },
   { type: "string", patern: "a" },
-])("a shape is not compiled of the wrong schema %j", (schema) => {
+])("compileShape refuses the schema %j", (schema) => {
   expect(() => compileShape(schema)).toThrow();
 });

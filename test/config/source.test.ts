@@ -24,14 +24,14 @@ describe("a configuration source", () => {
     expect(Object.isFrozen((value as { a: unknown }).a)).toBe(true);
   });
 
-  test("is null for an empty file, and finds nothing in it", () => {
+  test("is null for an empty file", () => {
     const source = ConfigSource.parse("", "a.yaml");
     expect(source.value).toBeNull();
     expect(source.at(["tools"])).toBeUndefined();
     expect(source.problem(["tools"], "is missing")).toMatchObject({ line: 1, column: 1 });
   });
 
-  test("reads every JSON document as JSON.parse does", () => {
+  test("reads every JSON document like JSON.parse", () => {
     fc.assert(
       fc.property(fc.jsonValue({ depthSize: "small" }), (value) => {
         const text = JSON.stringify(value, null, 1);
@@ -64,30 +64,38 @@ describe("a configuration source", () => {
     expect(source.problem(["b"], "x")).toMatchObject({ line: 2, column: 4 });
   });
 
-  test("follows aliases, and points at what stands behind them", () => {
+  test("expands aliases and locates the values behind them", () => {
     const source = ConfigSource.parse("base: &b\n  x: 1\nuse: *b\n", "a.yaml");
     expect(source.value).toEqual({ base: { x: 1 }, use: { x: 1 } });
     expect(source.problem(["use"], "x")).toMatchObject({ line: 3, column: 6 });
     expect(source.problem(["use", "x"], "x")).toMatchObject({ line: 2, column: 6 });
   });
 
-  test("takes an alias as it was meant where it stands, though the anchor is set anew later", () => {
+  test("resolves an alias to the anchor before it, even if the anchor is redefined later", () => {
     const { value } = ConfigSource.parse("a: &x 1\nb: &y [*x]\nc: &x 2\nd: *y\ne: *x\n", "a.yaml");
     expect(value).toEqual({ a: 1, b: [1], c: 2, d: [1], e: 2 });
   });
 
-  test("keeps a member named like one of Object.prototype", () => {
+  test("keeps a member that is named like one of Object.prototype", () => {
     const source = ConfigSource.parse("constructor: 1\n", "a.yaml");
     expect(source.at(["constructor"])).toBe(1);
     expect(source.at(["toString"])).toBeUndefined();
   });
 
   test.each([
-    ["a repeated key", "a: 1\nb: 2\na: 3\n", ["3:1: the key 'a' stands here twice"]],
-    ["a key of prototypes", "a:\n  __proto__: {}\n", ["2:3: the key '__proto__' is not allowed"]],
-    ["a number that JSON lacks", "a: .inf\n", ["1:4: this is no value that JSON has"]],
-    ["an alias of nothing", "a: *b\n", ["1:4: the alias '*b' names nothing that ends before it"]],
-    ["an alias of itself", "a: &b [*b]\n", ["1:8: the alias '*b' names nothing that ends before it"]],
+    ["a repeated key", "a: 1\nb: 2\na: 3\n", ["3:1: duplicate key 'a'"]],
+    ["a __proto__ key", "a:\n  __proto__: {}\n", ["2:3: the key '__proto__' is not allowed"]],
+    ["a number that JSON lacks", "a: .inf\n", ["1:4: this value cannot be represented in JSON"]],
+    [
+      "an undefined alias",
+      "a: *b\n",
+      ["1:4: undefined alias '*b': its anchor must be on a value that ends before it"],
+    ],
+    [
+      "an alias of itself",
+      "a: &b [*b]\n",
+      ["1:8: undefined alias '*b': its anchor must be on a value that ends before it"],
+    ],
     ["an alias as a key", "a: &b c\n*b : 1\n", ["2:1: With stringKeys, all keys must be strings"]],
     ["a custom tag", "a: !!js/function x\n", ["1:4: Unresolved tag: tag:yaml.org,2002:js/function"]],
     ["bytes as a tag", "a: !!binary aGk=\n", ["1:4: Unresolved tag: tag:yaml.org,2002:binary"]],
@@ -99,14 +107,14 @@ describe("a configuration source", () => {
     expect(problemsOf("a: 1\n---\nb: 2\n")).toHaveLength(1);
   });
 
-  test("refuses text that is no YAML with the position of the error", () => {
+  test("refuses invalid YAML with the position of the error", () => {
     expect(problemsOf("a: 1\nb: [1, 2\n")[0]).toMatch(/^3:1: Flow sequence/);
   });
 
-  test("refuses an alias bomb, a deep tree and a long text before they cost anything", () => {
+  test("refuses an alias bomb, a deep tree and a long text before they cost much", () => {
     const bomb = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"];
     for (let i = 1; i < 12; i++) bomb.push(`a${i}: &a${i} [${`*a${i - 1}, `.repeat(10)}]`);
-    expect(problemsOf(bomb.join("\n")).at(-1)).toMatch(/the file holds more than 100000 values$/);
+    expect(problemsOf(bomb.join("\n")).at(-1)).toMatch(/the file has more than 100000 values$/);
     expect(problemsOf(`${"[".repeat(300)}${"]".repeat(300)}`)[0]).toMatch(/nested deeper than 256 levels$/);
     expect(problemsOf("[".repeat(20_000))[0]).toMatch(/nested too deeply$/);
     expect(problemsOf("#".repeat(MAX_CONFIG_LENGTH + 1))).toEqual(["1:1: the file is longer than 1 MiB"]);

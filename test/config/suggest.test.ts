@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { suggest } from "../../src/config/suggest.ts";
 
-test("a misspelling suggests the nearest name, and only an obvious one", () => {
+test("suggest returns the closest name, but only an obvious one", () => {
   const names = ["sandboxes", "limits", "effect", "tools"];
   expect(suggest("sandboxs", names)).toBe("sandboxes");
   expect(suggest("Limits", names)).toBe("limits");
