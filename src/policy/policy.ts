@@ -75,7 +75,7 @@ const checkedGrants = new WeakSet<object>();
 export function checkGrant(grant: GrantOptions): ExecutionGrant {
   if (checkedGrants.has(grant)) return grant as ExecutionGrant;
   const { sandbox, limits = {}, capabilities = {}, ...unknown } = grant;
-  if (!isSandboxMode(sandbox)) throw new TypeError("a grant must name one of the sandboxes");
+  if (!isSandboxMode(sandbox)) throw new TypeError("a grant must have a valid sandbox mode as 'sandbox'");
   for (const key of Object.keys(unknown)) throw new TypeError(`unknown member '${key}' in a grant`);
   const checked = Object.freeze({
     sandbox,

@@ -67,7 +67,7 @@ class PolicyChecks {
     const tools = this.#concerned(rule);
     if (tools.length === 0) {
       const isKnown = this.#tools.some(({ name }) => rule.tools.some((pattern) => covers(pattern, name)));
-      if (isKnown) this.#warn([...path, "sideEffects"], "none of the tools has these side effects");
+      if (isKnown) this.#warn([...path, "sideEffects"], "no matching tool has these side effects");
       return;
     }
     for (const [pointer, condition] of Object.entries(rule.when ?? {})) {
@@ -77,7 +77,7 @@ class PolicyChecks {
       this.#checkSandboxes(rule.sandboxes, rule.tools, tools, [...path, "sandboxes"]);
     if (rule.effect !== "deny" && tools.every((tool) => denied.has(tool))) {
       const names = [...new Set(tools.map((tool) => `'${denied.get(tool)}'`))].join(", ");
-      this.#warn(path, `this rule never decides: ${names} denies every call of its tools`);
+      this.#warn(path, `this rule has no effect: ${names} denies every call of its tools`);
     }
   }
 
@@ -132,14 +132,14 @@ class PolicyChecks {
   ): void {
     const stranded = tools.filter((tool) => !sandboxes.some((mode) => tool.sandboxes.includes(mode)));
     for (const tool of stranded) {
-      const message = `tool '${tool.name}' runs in none of these sandboxes, only in ${tool.sandboxes.join(", ")}`;
+      const message = `tool '${tool.name}' runs only in ${tool.sandboxes.join(", ")}, which this rule does not list`;
       if (patterns.includes(tool.name)) this.#fail(path, message, "value");
       else this.#warn(path, message);
     }
     if (stranded.length === tools.length) return;
     for (const [index, mode] of sandboxes.entries()) {
       if (tools.some((tool) => tool.sandboxes.includes(mode))) continue;
-      this.#warn([...path, index], `no tool of this rule can run in '${mode}'`);
+      this.#warn([...path, index], `no tool that this rule matches can run in '${mode}'`);
     }
   }
 
@@ -171,8 +171,10 @@ function unfitType(condition: RuleCondition, schema: JsonValue): string | undefi
   if (type === undefined) return undefined;
   const types = [type].flat();
   if ("glob" in condition || "prefix" in condition) {
-    return types.includes("string") ? undefined : "a glob or prefix needs a string, which this never is";
+    return types.includes("string")
+      ? undefined
+      : "a glob or prefix requires a string, and this argument is never one";
   }
   if (!("range" in condition) || types.includes("number") || types.includes("integer")) return undefined;
-  return "a range needs a number, which this never is";
+  return "a range requires a number, and this argument is never one";
 }

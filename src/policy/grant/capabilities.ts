@@ -91,7 +91,7 @@ export function checkCapabilities(capabilities: Capabilities): Capabilities {
         break;
       case "frozenClock":
         if (!Number.isSafeInteger(value)) {
-          throw new TypeError("capability 'frozenClock' must be a whole number of ms since the epoch");
+          throw new TypeError("capability 'frozenClock' must be an integer number of ms since the epoch");
         }
         checked.frozenClock = value;
         break;

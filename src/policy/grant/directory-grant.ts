@@ -22,7 +22,7 @@ export function checkDirectoryGrants(grants: unknown): readonly DirectoryGrant[]
   const checked = grants.map(checkDirectoryGrant);
   const places = new Set(checked.map(({ at }) => at));
   if (places.size < checked.length) {
-    throw new TypeError("capability 'fs' shows two directories in one place: give each its own 'at'");
+    throw new TypeError("capability 'fs' has two directories at the same path: give each a different 'at'");
   }
   return Object.freeze(checked);
 }
@@ -30,10 +30,12 @@ export function checkDirectoryGrants(grants: unknown): readonly DirectoryGrant[]
 function checkDirectoryGrant(grant: unknown): DirectoryGrant {
   const { directory, at = "/", write = false, ...others } = (grant ?? {}) as DirectoryGrant;
   if (typeof directory !== "string" || !isAbsolute(directory) || directory.includes("\0")) {
-    throw new TypeError("capability 'fs' must name each directory by its absolute path");
+    throw new TypeError("capability 'fs' must have an absolute path as each 'directory'");
   }
   if (typeof at !== "string" || !at.startsWith("/") || posix.normalize(at) !== at || at.includes("\0")) {
-    throw new TypeError("capability 'fs' must show each directory at an absolute path such as '/data'");
+    throw new TypeError(
+      "capability 'fs' must have a normalized absolute path, such as '/data', as each 'at'",
+    );
   }
   if (typeof write !== "boolean" || Object.keys(others).length > 0) {
     throw new TypeError("capability 'fs' must be a list of { directory, at, write }");

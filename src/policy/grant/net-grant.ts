@@ -94,7 +94,9 @@ export function checkNetGrant(grant: unknown): NetGrant {
   parseOrigin(origin);
   for (const range of addresses) {
     if (!isRange(range)) {
-      throw new TypeError(`capability 'net' has addresses that are no ranges such as 10.0.0.0/8: '${range}'`);
+      throw new TypeError(
+        `capability 'net' must have CIDR ranges such as 10.0.0.0/8 as addresses, not '${range}'`,
+      );
     }
   }
   return Object.freeze({ origin, addresses: Object.freeze([...addresses]) });

@@ -28,7 +28,7 @@ const MAX_EXPANDED_LENGTH = 4_096;
  */
 export function compileGlob(pattern: string): (text: string) => boolean {
   if (pattern === "") throw new SyntaxError("a glob must not be empty");
-  if (pattern.startsWith("!")) throw new SyntaxError("a glob cannot be negated: write a rule that denies");
+  if (pattern.startsWith("!")) throw new SyntaxError("a glob cannot be negated: write a 'deny' rule instead");
   const alternatives = expandBraces(pattern).map(compileAlternative);
   return (text) => {
     const segments = splitPath(text);
@@ -60,7 +60,9 @@ function expandBraces(pattern: string): string[] {
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     length += next.length;
     if (length > MAX_EXPANDED_LENGTH)
-      throw new SyntaxError(`a glob must not be longer than ${MAX_EXPANDED_LENGTH}`);
+      throw new SyntaxError(
+        `a glob must not be longer than ${MAX_EXPANDED_LENGTH} characters, with its braces expanded`,
+      );
     const parts = splitBraces(next);
     if (parts === undefined) done.push(next);
     else for (const choice of parts.choices) waiting.push(`${parts.before}${choice}${parts.after}`);
@@ -89,19 +91,20 @@ function splitBraces(pattern: string): Braces | undefined {
       choiceAt = i + 1;
     } else if (character === "}" && --depth === 0) {
       choices.push(pattern.slice(choiceAt, i));
-      if (choices.length === 1) throw new SyntaxError("braces in a glob need a comma: '{a,b}'");
+      if (choices.length === 1) throw new SyntaxError("braces in a glob must contain a comma, as in '{a,b}'");
       return { before: pattern.slice(0, start), choices, after: pattern.slice(i + 1) };
     }
     if (depth < 0) break;
   }
-  if (depth !== 0) throw new SyntaxError("the braces of a glob must be in pairs");
+  if (depth !== 0) throw new SyntaxError("a glob has unbalanced braces");
   return undefined;
 }
 
 function compileAlternative(pattern: string): Segment[] {
   return splitPath(pattern).map((segment) => {
     if (segment === "**") return GLOBSTAR;
-    if (segment.includes("**")) throw new SyntaxError("'**' must stand alone between slashes: '**/*.csv'");
+    if (segment.includes("**"))
+      throw new SyntaxError("'**' must be a whole segment of a glob, as in '**/*.csv'");
     return compileSegment(segment);
   });
 }
@@ -118,7 +121,7 @@ function compileSegment(segment: string): Wildcard {
       i = end;
     } else if ("()|\\]".includes(character)) {
       throw new SyntaxError(
-        `'${character}' means nothing in a glob: write '[${character}]' for the character`,
+        `'${character}' is not supported in a glob: write '[${character}]' to match the character`,
       );
     } else {
       tokens.push(character);
@@ -136,7 +139,7 @@ function endOfClass(pattern: string, start: number): number {
   const end = pattern.indexOf("]", first + 1);
   const slash = pattern.indexOf("/", start);
   if (end < 0 || (slash >= 0 && slash < end))
-    throw new SyntaxError("a '[' of a glob must close in its segment");
+    throw new SyntaxError("a '[' in a glob must be closed in the same segment");
   return end;
 }
 
@@ -152,8 +155,7 @@ function compileClass(content: string): CharacterClass {
       continue;
     }
     const range: [number, number] = [from.codePointAt(0) ?? 0, to.codePointAt(0) ?? 0];
-    if (range[0] > range[1])
-      throw new SyntaxError(`the range '${from}-${to}' of a glob is the wrong way round`);
+    if (range[0] > range[1]) throw new SyntaxError(`the range '${from}-${to}' in a glob is out of order`);
     ranges.push(range);
     i += 2;
   }

@@ -63,10 +63,12 @@ export interface Permission {
 
 /** Compiles a rule that denies or asks. */
 export function compileRestriction(rule: PolicyRule, name: string): Restriction {
-  const [decide, verb] = rule.effect === "deny" ? [deny, "denies"] : [ask, "asks to confirm"];
+  const [decide, verb] = rule.effect === "deny" ? [deny, "denies"] : [ask, "requires confirmation of"];
   return {
     matcher: new RuleMatcher(rule),
     whenMatched: Object.freeze(decide(`'${name}' ${verb} this call`)),
-    whenUnclear: Object.freeze(decide(`'${name}' ${verb} this call, because whether it matches is unclear`)),
+    whenUnclear: Object.freeze(
+      decide(`'${name}' ${verb} this call, because it is unclear whether the rule matches`),
+    ),
   };
 }

@@ -23,7 +23,7 @@ export function ruleFlaws(
     const name = ruleName(rule, index);
     const first = names.get(name);
     if (first === undefined) names.set(name, index);
-    else flaws.push(valueFlaw([...path, "name"], `rule ${first + 1} has the name '${name}' too`));
+    else flaws.push(valueFlaw([...path, "name"], `the name '${name}' is already used by rule ${first + 1}`));
     if (rule.effect === "allow") flaws.push(...capabilityFlaws(path, rule.capabilities));
     for (const [pointer, condition] of Object.entries(rule.when ?? {})) {
       flaws.push(...conditionFlaws([...path, "when", pointer], condition));
@@ -46,7 +46,7 @@ function conditionFlaws(path: readonly string[], condition: RuleCondition): Flaw
   if ("range" in condition) {
     const { min, max } = condition.range;
     if (min === undefined || max === undefined || min <= max) return [];
-    return [valueFlaw([...path, "range"], "no number is in this range: min is above max")];
+    return [valueFlaw([...path, "range"], "the range is empty: min is greater than max")];
   }
   if (!("glob" in condition)) return [];
   const { glob } = condition;

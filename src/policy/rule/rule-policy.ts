@@ -147,7 +147,7 @@ function combine(permissions: readonly Permission[], tool: PolicySubject): Polic
     (mode) => tool.sandboxes.includes(mode) && others.every(({ sandboxes }) => sandboxes.includes(mode)),
   );
   if (first === undefined || sandbox === undefined) {
-    return Object.freeze(deny(`${names} together allow no sandbox in which the tool can run`));
+    return Object.freeze(deny(`the tool cannot run in any sandbox that all matching rules allow: ${names}`));
   }
   let { limits = {}, capabilities = {} } = first;
   for (const other of others) {
@@ -171,7 +171,8 @@ function copyOptions(options: RulePolicyOptions): JsonValue {
   try {
     return copyJson(options, POLICY_BOUNDS);
   } catch (error) {
-    if (error instanceof JsonValueError) throw new TypeError(`the rules are no JSON: ${error.message}`);
+    if (error instanceof JsonValueError)
+      throw new TypeError(`the rules are not valid JSON: ${error.message}`);
     throw error;
   }
 }

@@ -37,7 +37,7 @@ const WRITTEN_LIMITS = {
 const TOOL_NAMES = {
   type: "string",
   pattern: NAME_PATTERN,
-  message: "must be the name of a tool, made of A-Z a-z 0-9 _ -, where * stands for any of them",
+  message: "must be a tool name (A-Z a-z 0-9 _ -), in which * matches any number of characters",
 };
 
 const NAMES = { type: "array", items: { type: "string", minLength: 1 } };
@@ -62,7 +62,7 @@ const NET_GRANT = {
         items: {
           type: "string",
           pattern: CIDR_PATTERN,
-          message: "must be a range of addresses, such as 10.0.0.0/8",
+          message: "must be a CIDR range, such as 10.0.0.0/8",
         },
       },
     },
@@ -100,7 +100,7 @@ const CAPABILITIES = {
 };
 
 const GLOB = { type: "string", minLength: 1 };
-const ONE_CONDITION = "must hold exactly one of equals, oneOf, glob, prefix, range";
+const ONE_CONDITION = "must have exactly one of equals, oneOf, glob, prefix, range";
 
 const CONDITION = {
   type: "object",

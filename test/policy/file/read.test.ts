@@ -67,7 +67,7 @@ rules:
 `;
 
 describe("a policy file", () => {
-  test("decides as the same policy in code does", () => {
+  test("a policy file decides like the same policy in code", () => {
     const { policy, warnings } = read(POLICY);
     expect(warnings).toEqual([]);
     const [tool] = TOOLS as readonly [PolicyTool];
@@ -90,7 +90,7 @@ describe("a policy file", () => {
     });
   });
 
-  test("names directories relative to itself, and says where capabilities contradict each other", () => {
+  test("a policy file names directories relative to itself, and reports capabilities that contradict each other", () => {
     const text = (fs: string): string =>
       `rules:\n  - tools: [read_file]\n    effect: allow\n    sandboxes: [host]\n    limits: { file: 1MiB, net: 64KiB }\n    capabilities: { fs: ${fs} }\n`;
     const source = ConfigSource.parse(
@@ -106,11 +106,11 @@ describe("a policy file", () => {
       },
     });
     expect(problemsOf(text("[{ directory: a }, { directory: b }]"))).toEqual([
-      expect.stringMatching(/^p\.yaml:6:.*two directories in one place/),
+      expect.stringMatching(/^p\.yaml:6:.*two directories at the same path/),
     ]);
   });
 
-  test("can stand inside another file", () => {
+  test("a policy can be part of another file", () => {
     const source = ConfigSource.parse(
       "tools: []\npolicy:\n  rules:\n    - tools: [x]\n      effect: dny\n",
       "s.yaml",
@@ -121,7 +121,7 @@ describe("a policy file", () => {
     expect(() => readPolicy(source, ["polcy"])).toThrow("s.yaml:1:1: 'polcy' is missing");
   });
 
-  test("is read from disk, and is a config error where it is not there", async () => {
+  test("loadPolicyFile reads a policy file, and rejects with a ConfigError if it does not exist", async () => {
     const folder = await mkdtemp(join(tmpdir(), "sandgate-policy-"));
     try {
       const path = join(folder, "policy.yaml");
@@ -133,7 +133,7 @@ describe("a policy file", () => {
     }
   });
 
-  test("gives the default what it says, limits with units too", () => {
+  test("the default of a policy file can have limits with units", () => {
     const { policy } = read("rules: []\ndefault: { sandboxes: [remote], limits: { wallTime: 1m } }\n");
     const tool = { ...(TOOLS[1] as PolicyTool), sideEffects: "destructive" as const };
     expect(policy.check(request({}, tool))).toMatchObject({
@@ -142,7 +142,7 @@ describe("a policy file", () => {
     });
   });
 
-  test("reports every problem at once, each where it stands, in the file's order", () => {
+  test("all problems of a policy file are reported at once, with their positions, in the file's order", () => {
     expect(
       problemsOf(`rules:
   - name: files
@@ -173,18 +173,18 @@ default: allow
       "p.yaml:8:21: must be a string or a list, not a number",
       "p.yaml:10:5: unknown key 'efect': did you mean 'effect'?",
       "p.yaml:12:5: only a rule with the effect 'allow' can have this",
-      "p.yaml:16:16: tool 'read_file' runs in none of these sandboxes, only in host, quickjs",
+      "p.yaml:16:16: tool 'read_file' runs only in host, quickjs, which this rule does not list",
       "p.yaml:17:25: must be a duration such as 250ms, 5s or 2m, or a number of milliseconds",
       "p.yaml:17:38: must be a size such as 512KiB, 64MiB or 1GiB, or a number of bytes",
       "p.yaml:17:52: must be a size such as 512KiB, 64MiB or 1GiB, or a number of bytes",
       "p.yaml:19:7: the input of tool 'read_file' has no '/pth': did you mean 'path'?",
-      "p.yaml:20:15: a glob or prefix needs a string, which this never is in the input of tool 'read_file'",
-      "p.yaml:20:23: '(' means nothing in a glob: write '[(]' for the character",
+      "p.yaml:20:15: a glob or prefix requires a string, and this argument is never one in the input of tool 'read_file'",
+      "p.yaml:20:23: '(' is not supported in a glob: write '[(]' to match the character",
       "p.yaml:21:10: must be 'deny', or a map with sandboxes, limits and capabilities",
     ]);
   });
 
-  test("says what it must be when it is something else", () => {
+  test("a problem in a policy file is reported with what is expected", () => {
     expect(problemsOf("")).toEqual(["p.yaml:1:1: must be a map, not null"]);
     expect(problemsOf("rules: none\n")).toEqual(["p.yaml:1:8: must be a list, not a string"]);
     expect(problemsOf("rule: []\n")).toEqual([
@@ -197,8 +197,8 @@ default: allow
   });
 });
 
-describe("a policy is held against the registered tools:", () => {
-  test("a pattern that matches none is a warning, with the name that was meant", () => {
+describe("checks against the registered tools", () => {
+  test("a pattern that matches no registered tool is a warning, which suggests a similar name", () => {
     expect(problemsOf("rules: [{ tools: [raed_file, 'x*', '*'], effect: deny }]")).toEqual([
       "p.yaml:1:19: warning: 'raed_file' matches no registered tool: did you mean 'read_file'?",
       "p.yaml:1:30: warning: 'x*' matches no registered tool",
@@ -207,21 +207,21 @@ describe("a policy is held against the registered tools:", () => {
 
   test("side effects that no matching tool has are a warning", () => {
     expect(problemsOf("rules: [{ tools: [read_file], sideEffects: [none], effect: deny }]")).toEqual([
-      "p.yaml:1:44: warning: none of the tools has these side effects",
+      "p.yaml:1:44: warning: no matching tool has these side effects",
     ]);
   });
 
-  test("a sandbox is an error for a tool by name, a warning for one by wildcard", () => {
+  test("a sandbox in which a tool cannot run is an error if a rule names the tool, and a warning for a wildcard", () => {
     expect(problemsOf("rules: [{ tools: ['*'], effect: allow, sandboxes: [wasm, quickjs] }]")).toEqual([
-      "p.yaml:1:51: warning: tool 'fetch' runs in none of these sandboxes, only in remote",
-      "p.yaml:1:52: warning: no tool of this rule can run in 'wasm'",
+      "p.yaml:1:51: warning: tool 'fetch' runs only in remote, which this rule does not list",
+      "p.yaml:1:52: warning: no tool that this rule matches can run in 'wasm'",
     ]);
     expect(problemsOf("rules: [{ tools: [fetch], effect: allow, sandboxes: [wasm] }]")).toEqual([
-      "p.yaml:1:53: tool 'fetch' runs in none of these sandboxes, only in remote",
+      "p.yaml:1:53: tool 'fetch' runs only in remote, which this rule does not list",
     ]);
   });
 
-  test("an argument that a closed schema lacks is an error by name, and by wildcard only if all lack it", () => {
+  test("an argument that a closed schema lacks is an error if a rule names the tool, or all matching tools lack it", () => {
     const rule = (tools: string, pointer: string): string =>
       `rules: [{ tools: [${tools}], effect: deny, when: { ${pointer}: { prefix: x } } }]`;
     expect(problemsOf(rule("read_file", "/url"))).toHaveLength(1);
@@ -229,7 +229,7 @@ describe("a policy is held against the registered tools:", () => {
     expect(problemsOf(rule("'*'", "/url"))).toEqual([]);
   });
 
-  test("an argument that an open schema does not list is a warning where the tool is named", () => {
+  test("an argument that an open schema does not list is a warning if a rule names the tool", () => {
     const rules = (tool: string): string =>
       `rules: [{ tools: [${tool}], effect: deny, when: { /headers: { prefix: x } } }]`;
     expect(problemsOf(rules("fetch"))).toEqual([
@@ -238,21 +238,21 @@ describe("a policy is held against the registered tools:", () => {
     expect(problemsOf(rules("'fet*'"))).toEqual([]);
   });
 
-  test("an obvious misspelling in an open schema is a warning", () => {
+  test("an argument that is similar to one that an open schema lists is a warning", () => {
     expect(problemsOf("rules: [{ tools: [fetch], effect: deny, when: { /ulr: { prefix: x } } }]")).toEqual([
       "p.yaml:1:49: warning: the input of tool 'fetch' has no '/ulr': did you mean 'url'?",
     ]);
   });
 
-  test("a rule whose tools another denies altogether is a warning", () => {
+  test("a rule is a warning if other rules deny every call of its tools", () => {
     const rules =
       "rules:\n  - { tools: [fetch], effect: ask }\n  - { name: offline, tools: ['*'], effect: deny }\n";
     expect(problemsOf(rules)).toEqual([
-      "p.yaml:2:5: warning: this rule never decides: 'offline' denies every call of its tools",
+      "p.yaml:2:5: warning: this rule has no effect: 'offline' denies every call of its tools",
     ]);
   });
 
-  test("without tools, nothing of the kind is said", () => {
+  test("rules are not checked against tools if no tools are given", () => {
     const text =
       "rules: [{ tools: [anything], effect: allow, sandboxes: [wasm], when: { /x: { equals: 1 } } }]";
     expect(readPolicy(ConfigSource.parse(text, "p.yaml"), []).warnings).toEqual([]);

@@ -50,11 +50,11 @@ test.each([
   ["/never", "impossible"],
   ["/any/x/y", "open"],
   ["/constructor", "impossible"],
-])("a closed schema's place %j is %s", (pointer, kind) => {
+])("the location %j in a closed schema is %s", (pointer, kind) => {
   expect(findInSchema(CLOSED, parsePointer(pointer)).kind).toBe(kind);
 });
 
-test("a schema that is one reference is followed", () => {
+test("findInSchema follows a root schema that is a reference", () => {
   const root = {
     $ref: "#/definitions/Input",
     definitions: { Input: CLOSED["properties"] === undefined ? true : { ...CLOSED } },
@@ -63,6 +63,6 @@ test("a schema that is one reference is followed", () => {
   expect(findInSchema(root as JsonObject, ["pth"])).toMatchObject({ kind: "impossible" });
 });
 
-test("an empty schema leaves everything open", () => {
+test("every location in an empty schema is open", () => {
   expect(findInSchema({}, ["a", "b"])).toEqual({ kind: "open", names: [] });
 });

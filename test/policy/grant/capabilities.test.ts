@@ -7,30 +7,30 @@ import {
 
 describe("what two sets of capabilities both give", () => {
   test.each<[string, Capabilities, Capabilities, Capabilities]>([
-    ["is nothing where one gives nothing", { env: ["A"], clock: true, tools: ["*"] }, {}, {}],
-    ["is what stands in both lists", { env: ["A", "B"] }, { env: ["B", "C"] }, { env: ["B"] }],
+    ["nothing if one set is empty", { env: ["A"], clock: true, tools: ["*"] }, {}, {}],
+    ["the names in both lists", { env: ["A", "B"] }, { env: ["B", "C"] }, { env: ["B"] }],
     [
-      "is the narrower pattern of tools",
+      "the narrower pattern of tools",
       { tools: ["*"] },
       { tools: ["read_*", "add"] },
       { tools: ["read_*", "add"] },
     ],
     [
-      "is the tool that a pattern takes in",
+      "the tool that a pattern matches",
       { tools: ["read_file"] },
       { tools: ["read_*"] },
       { tools: ["read_file"] },
     ],
-    ["is no tool where patterns merely overlap", { tools: ["read_*"] }, { tools: ["*_file"] }, {}],
-    ["is no tool that only looks like a pattern", { tools: ["read"] }, { tools: ["read_*"] }, {}],
+    ["no tool if patterns only overlap", { tools: ["read_*"] }, { tools: ["*_file"] }, {}],
+    ["no tool whose name is only a prefix of a pattern", { tools: ["read"] }, { tools: ["read_*"] }, {}],
     [
-      "keeps the restrictions of either",
+      "the restrictions of both",
       { frozenClock: 0 },
       { randomSeed: "s" },
       { frozenClock: 0, randomSeed: "s" },
     ],
     [
-      "is a directory of both, seen where the second says, writable where both are",
+      "directories in both, at the path in the second, writable if both are",
       { fs: [{ directory: "/srv/a", write: true }, { directory: "/srv/b" }, { directory: "/srv" }] },
       {
         fs: [
@@ -41,26 +41,26 @@ describe("what two sets of capabilities both give", () => {
       { fs: [{ directory: "/srv/a/", at: "/in", write: true }, { directory: "/srv/b" }] },
     ],
     [
-      "is no directory below another one",
+      "no directory below another one",
       { fs: [{ directory: "/srv" }] },
       { fs: [{ directory: "/srv/a" }] },
       {},
     ],
     [
-      "is the narrower origin",
+      "the narrower origin",
       { net: ["https://*.example.com", "http://localhost:*"] },
       { net: ["https://api.example.com", "http://localhost:8080"] },
       { net: ["https://api.example.com", "http://localhost:8080"] },
     ],
-    ["is no origin where schemes differ", { net: ["https://a.example"] }, { net: ["http://a.example"] }, {}],
+    ["no origin if schemes differ", { net: ["https://a.example"] }, { net: ["http://a.example"] }, {}],
     [
-      "is the addresses that both name",
+      "the addresses that both list",
       { net: [{ origin: "http://a.test", addresses: ["10.0.0.0/8", "127.0.0.1/32"] }] },
       { net: [{ origin: "http://*", addresses: ["127.0.0.1/32"] }] },
       { net: [{ origin: "http://a.test", addresses: ["127.0.0.1/32"] }] },
     ],
     [
-      "is the secrets and stores of both",
+      "the secrets and stores in both",
       { secrets: ["A", "B"], keyValue: ["notes"] },
       { secrets: ["B"], keyValue: ["notes", "other"] },
       { secrets: ["B"], keyValue: ["notes"] },
@@ -100,7 +100,7 @@ describe("capabilities from outside", () => {
     ["keyValue", { keyValue: [1] }],
     ["reuse", { reuse: true }],
     ["teleport", { teleport: true }],
-  ])("are refused by name: %s", (name, capabilities) => {
+  ])("checkCapabilities rejects an invalid value, and names it: %s", (name, capabilities) => {
     expect(() => checkCapabilities(capabilities)).toThrow(name);
   });
 });

@@ -13,7 +13,7 @@ describe("an origin lies within", () => {
     ["http://localhost:8080", "http://localhost:*"],
     ["http://[::1]:8080", "http://[::1]:*"],
     ["http://10.0.0.1", "http://*"],
-  ])("%s in %s", (inner, outer) => {
+  ])("the origin %s lies within %s", (inner, outer) => {
     expect(isWithinOrigin(parseOrigin(inner), parseOrigin(outer))).toBe(true);
   });
 
@@ -27,7 +27,7 @@ describe("an origin lies within", () => {
     ["https://*.example.com", "https://api.example.com"],
     ["http://a.test:8080", "http://*"],
     ["http://a.test:*", "http://a.test"],
-  ])("%s not in %s", (inner, outer) => {
+  ])("the origin %s does not lie within %s", (inner, outer) => {
     expect(isWithinOrigin(parseOrigin(inner), parseOrigin(outer))).toBe(false);
   });
 });
@@ -53,7 +53,7 @@ describe("a range of addresses", () => {
     "fd00::/8",
     "::ffff:10.0.0.0/104",
     "2001:db8:0:0:0:0:0:0/32",
-  ])("is granted as %s", (range) => {
+  ])("the range of addresses %s is valid", (range) => {
     expect(checkNetGrant(grant(range))).toEqual(grant(range));
   });
 
@@ -76,13 +76,13 @@ describe("a range of addresses", () => {
     "",
     8,
     null,
-  ])("is refused as %j, by a text that shows one", (range) => {
+  ])("the range of addresses %j is rejected", (range) => {
     expect(() => checkNetGrant(grant(range))).toThrow(
-      new TypeError(`capability 'net' has addresses that are no ranges such as 10.0.0.0/8: '${range}'`),
+      new TypeError(`capability 'net' must have CIDR ranges such as 10.0.0.0/8 as addresses, not '${range}'`),
     );
   });
 
-  test("that is granted is one that connections can be held against", () => {
+  test("every range of addresses that is accepted can be parsed when connections are checked", () => {
     const address = fc.oneof(fc.ipV4(), fc.ipV6(), fc.ipV4Extended());
     fc.assert(
       fc.property(address, fc.integer({ min: 0, max: 200 }), (first, prefix) => {

@@ -10,28 +10,28 @@ function match(condition: RuleCondition, value: JsonValue): Match {
 }
 
 describe("a condition", () => {
-  test("finds its argument by JSON pointer, with escapes, in lists and in the root", () => {
+  test("a condition finds its argument by JSON pointer, with escapes, in lists and at the root", () => {
     const input = { "a/b": { "~": [10, { "": 20 }] } };
     expect(compileCondition("/a~1b/~0/0", { equals: 10 })(input)).toBe("yes");
     expect(compileCondition("/a~1b/~0/1/", { equals: 20 })(input)).toBe("yes");
     expect(compileCondition("", { equals: input })(input)).toBe("yes");
   });
 
-  test("does not match an argument that is missing", () => {
+  test("a condition does not match a missing argument", () => {
     for (const pointer of ["/b", "/b/c", "/list/2", "/list/-"]) {
       const expected = pointer === "/list/-" ? "unclear" : "no";
       expect(compileCondition(pointer, { glob: "**" })({ a: 1, list: ["x", "y"] })).toBe(expected);
     }
   });
 
-  test("never takes what an object inherits for an argument", () => {
+  test("a condition ignores inherited members of an object", () => {
     for (const pointer of ["/constructor", "/__proto__", "/toString/name", "/list/length"]) {
       const answer = compileCondition(pointer, { prefix: "x" })({ list: [] });
       expect(answer).toBe(pointer === "/list/length" ? "unclear" : "no");
     }
   });
 
-  test("is unclear when the pointer leads through what has no members", () => {
+  test("a condition is unclear if its pointer leads through a value without members", () => {
     for (const value of ["text", 5, null, true, ["by name into a list"]]) {
       expect(compileCondition("/a/b", { equals: 1 })({ a: value })).toBe("unclear");
     }
@@ -48,7 +48,7 @@ describe("a condition", () => {
     expect(match({ oneOf: ["a", "b"] }, "c")).toBe("no");
   });
 
-  test("equality of JSON is what the canonical texts say", () => {
+  test("JSON values are equal if and only if their canonical texts are", () => {
     const canonical = (value: unknown): string =>
       JSON.stringify(value, (_key, member: unknown) =>
         typeof member === "object" && member !== null && !Array.isArray(member)
@@ -65,7 +65,7 @@ describe("a condition", () => {
     );
   });
 
-  test("range takes both bounds, and numbers only", () => {
+  test("range includes both bounds, and is unclear about values that are not numbers", () => {
     expect(match({ range: { min: 1, max: 3 } }, 1)).toBe("yes");
     expect(match({ range: { min: 1, max: 3 } }, 3)).toBe("yes");
     expect(match({ range: { min: 1 } }, 0.5)).toBe("no");
@@ -73,13 +73,13 @@ describe("a condition", () => {
     expect(match({ range: { min: 1 } }, "2")).toBe("unclear");
   });
 
-  test("glob takes any of its globs, dot files too", () => {
+  test("glob matches if any of its globs matches, including dot files", () => {
     expect(match({ glob: "/data/**" }, "/data/.env")).toBe("yes");
     expect(match({ glob: ["/a/*", "/b/*"] }, "/b/c")).toBe("yes");
     expect(match({ glob: ["/a/*", "/b/*"] }, "/c/c")).toBe("no");
   });
 
-  test("prefix takes strings that begin so", () => {
+  test("prefix matches strings that start with it", () => {
     expect(match({ prefix: "https://api.example.com/" }, "https://api.example.com/v1?q=1")).toBe("yes");
     expect(match({ prefix: "https://api.example.com/" }, "https://api.example.com.evil.org/")).toBe("no");
     expect(match({ prefix: "SELECT " }, "SELECT *\n\tFROM t")).toBe("yes");
@@ -106,7 +106,7 @@ describe("a condition", () => {
     ["a parent segment encoded twice", "src/%252e%252e/x"],
     ["a parent segment in percent-encoding", "https://example.com/a/%2E%2e/secret"],
     ["a slash in percent-encoding", "https://example.com/a/..%2fsecret"],
-    ["a parent segment split by what URLs leave out", "https://example.com/a/.\t./secret"],
+    ["a parent segment split by a character that URL parsers remove", "https://example.com/a/.\t./secret"],
     ["a parent segment before a query", "https://example.com/a/..?x"],
   ])("glob and prefix are unclear about %s", (_case, value) => {
     expect(match({ glob: "**" }, value)).toBe("unclear");

@@ -96,8 +96,8 @@ function isNoWider(after: PolicyDecision, before: PolicyDecision): boolean {
   return limitsHold && envHolds && flagsHold;
 }
 
-describe("for any rules and any call", () => {
-  test("one more rule, at any place, never loosens what a call that matched was held to", () => {
+describe("any rules and any call", () => {
+  test("adding a rule anywhere never loosens the decision on a call that already matched a rule", () => {
     fc.assert(
       fc.property(rules, rule, fc.nat(5), subject, input, (all, more, place, tool, args) => {
         const before = decide(all, tool, args);
@@ -111,7 +111,7 @@ describe("for any rules and any call", () => {
     );
   });
 
-  test("a rule that denies or asks never loosens anything, matched or not", () => {
+  test("adding a rule that denies or asks never loosens any decision", () => {
     fc.assert(
       fc.property(rules, rule, byDefault, subject, input, (all, more, otherwise, tool, args) => {
         fc.pre(more.effect !== "allow");
@@ -123,7 +123,7 @@ describe("for any rules and any call", () => {
     );
   });
 
-  test("a grant names a sandbox that the tool has and a rule or the default lists", () => {
+  test("a grant has a sandbox in which the tool can run and that a rule or the default lists", () => {
     fc.assert(
       fc.property(rules, byDefault, subject, input, (all, otherwise, tool, args) => {
         const decision = decide(all, tool, args, otherwise);
@@ -136,7 +136,7 @@ describe("for any rules and any call", () => {
     );
   });
 
-  test("equal policy and call give the same decision, whatever was decided before", () => {
+  test("equal policies and calls give equal decisions, regardless of earlier decisions", () => {
     fc.assert(
       fc.property(
         rules,

@@ -35,46 +35,46 @@ const DENY_SECRETS: PolicyRule = {
 };
 
 describe("a rule policy", () => {
-  test("denies what no rule matches", () => {
+  test("a rule policy denies calls that no rule matches", () => {
     expect(decide([])).toEqual({ decision: "deny", reason: "no rule allows this call" });
     expect(decide([{ ...ALLOW, tools: ["write_*", "read"] }])).toMatchObject({ decision: "deny" });
   });
 
-  test("allows what no rule matches only if the default says so", () => {
+  test("a rule policy allows calls that no rule matches only if the default allows them", () => {
     const policy = new RulePolicy({ rules: [DENY_SECRETS], default: { sandboxes: ["wasm", "host"] } });
     expect(check(policy)).toMatchObject({ decision: "allow", grant: { sandbox: "host", limits: {} } });
     expect(check(policy, { path: "/secret/a" })).toMatchObject({ decision: "deny" });
   });
 
-  test("grants the first listed sandbox in which the tool can run", () => {
+  test("a rule policy grants the first listed sandbox in which the tool can run", () => {
     expect(decide([{ ...ALLOW, sandboxes: ["wasm", "quickjs", "host"] }])).toMatchObject({
       decision: "allow",
       grant: { sandbox: "quickjs", limits: {}, capabilities: {} },
     });
     expect(decide([{ ...ALLOW, sandboxes: ["wasm", "remote"] }])).toEqual({
       decision: "deny",
-      reason: "'rule 1' together allow no sandbox in which the tool can run",
+      reason: "the tool cannot run in any sandbox that all matching rules allow: 'rule 1'",
     });
   });
 
-  test("matches the class of side effects that the tool declares", () => {
+  test("a rule matches the side effects that the tool declares", () => {
     expect(decide([{ ...ALLOW, sideEffects: ["none", "read"] }])).toMatchObject({ decision: "allow" });
     expect(decide([{ ...ALLOW, sideEffects: ["none"] }])).toMatchObject({ decision: "deny" });
   });
 
-  test("wants every condition of a rule to hold", () => {
+  test("a rule matches only if all its conditions are met", () => {
     const when = { "/path": { prefix: "/data/" }, "/depth": { range: { max: 3 } } };
     expect(decide([{ ...ALLOW, when }], { path: "/data/a", depth: 2 })).toMatchObject({ decision: "allow" });
     expect(decide([{ ...ALLOW, when }], { path: "/data/a", depth: 4 })).toMatchObject({ decision: "deny" });
     expect(decide([{ ...ALLOW, when }], { path: "/data/a" })).toMatchObject({ decision: "deny" });
   });
 
-  test("lets the strictest matching rule win, in whatever order they stand", () => {
+  test("the strictest matching rule wins, regardless of the order of rules", () => {
     const asking: PolicyRule = { name: "careful", effect: "ask", tools: ["read_file"] };
     const input = { path: "/secret/a" };
     expect(decide([ALLOW, asking])).toEqual({
       decision: "ask",
-      question: "'careful' asks to confirm this call",
+      question: "'careful' requires confirmation of this call",
     });
     expect(decide([asking, ALLOW])).toMatchObject({ decision: "ask" });
     expect(decide([ALLOW, asking, DENY_SECRETS], input)).toEqual({
@@ -84,12 +84,12 @@ describe("a rule policy", () => {
     expect(decide([DENY_SECRETS, asking, ALLOW], input)).toMatchObject({ decision: "deny" });
   });
 
-  test("keeps denying what its permissions rule out together, though a rule asks", () => {
+  test("a call is denied if matching permissions have no sandbox in common, even if a rule asks", () => {
     const rules: PolicyRule[] = [ALLOW, { ...ALLOW, sandboxes: ["wasm"] }, { effect: "ask", tools: ["*"] }];
     expect(decide(rules)).toMatchObject({ decision: "deny" });
   });
 
-  test("holds a call to every permission that matches it", () => {
+  test("a grant stays within every permission that matches the call", () => {
     const first: PolicyRule = {
       ...ALLOW,
       sandboxes: ["host", "quickjs"],
@@ -112,16 +112,16 @@ describe("a rule policy", () => {
     });
     expect(decide([first, { ...second, sandboxes: ["wasm"] }])).toEqual({
       decision: "deny",
-      reason: "'rule 1', 'rule 2' together allow no sandbox in which the tool can run",
+      reason: "the tool cannot run in any sandbox that all matching rules allow: 'rule 1', 'rule 2'",
     });
   });
 
-  test("fails closed when it is unclear whether a rule matches", () => {
+  test("the stricter decision applies if it is unclear whether a rule matches", () => {
     const unclear = { path: "/data/../secret/a" };
     const everything: PolicyRule = { ...ALLOW, limits: { wallTimeMs: 5_000 } };
     expect(decide([everything, DENY_SECRETS], unclear)).toEqual({
       decision: "deny",
-      reason: "'no secrets' denies this call, because whether it matches is unclear",
+      reason: "'no secrets' denies this call, because it is unclear whether the rule matches",
     });
     for (const path of [["/secret/a"], 5, null, { secret: 1 }]) {
       expect(decide([everything, DENY_SECRETS], { path })).toMatchObject({ decision: "deny" });
@@ -132,7 +132,7 @@ describe("a rule policy", () => {
     });
   });
 
-  test("does not let a call shake off a permission's limits by making its match unclear", () => {
+  test("a call cannot escape the limits of a permission by making its match unclear", () => {
     const narrow: PolicyRule = {
       ...ALLOW,
       when: { "/path": { glob: "/slow/**" } },
@@ -146,18 +146,18 @@ describe("a rule policy", () => {
     expect(check(policy, { path: "/fast" })).toMatchObject({ decision: "allow", grant: { limits: {} } });
   });
 
-  test("does not take a missing argument for a match", () => {
+  test("a rule with a condition does not match a call without the argument", () => {
     expect(decide([ALLOW, DENY_SECRETS], {})).toMatchObject({ decision: "allow" });
   });
 
-  test("answers with the same frozen decision for calls that the same rules match", () => {
+  test("calls that match the same rules get the same frozen decision", () => {
     const policy = new RulePolicy({ rules: [ALLOW, DENY_SECRETS] });
     const decision = check(policy, { path: "/a" });
     expect(check(policy, { path: "/b" })).toBe(decision);
     expect(Object.isFrozen(decision)).toBe(true);
   });
 
-  test("keeps what it decides for one combination of rules apart from another", () => {
+  test("cached decisions for one combination of rules are not used for another", () => {
     const narrow: PolicyRule = {
       ...ALLOW,
       when: { "/path": { glob: "/slow/**" } },
@@ -176,7 +176,7 @@ describe("a rule policy", () => {
     }
   });
 
-  test("keeps what it decides for a tool apart from another tool of the same name", () => {
+  test("cached decisions for a tool are not used for another tool of the same name", () => {
     const policy = new RulePolicy({
       rules: [{ ...ALLOW, sandboxes: ["wasm", "quickjs"], sideEffects: ["read"] }],
     });
@@ -187,7 +187,7 @@ describe("a rule policy", () => {
     expect(check(policy, {}, { ...READ_FILE, sideEffects: "write" })).toMatchObject({ decision: "deny" });
   });
 
-  test("is not changed by who changes the rules that it was built from", () => {
+  test("changing the rules that a policy was built from does not change the policy", () => {
     const rules: { tools: string[] }[] = [{ ...ALLOW, tools: ["read_file"] }];
     const policy = new RulePolicy({ rules: rules as unknown as PolicyRule[] });
     rules[0]?.tools.splice(0, 1, "nothing");
@@ -195,7 +195,7 @@ describe("a rule policy", () => {
     expect(check(policy)).toMatchObject({ decision: "allow" });
   });
 
-  test("holds ten thousand rules", () => {
+  test("a rule policy can have ten thousand rules", () => {
     const rules = Array.from({ length: 10_000 }, (_, i) => ({
       ...{ name: `rule of ${i}`, tools: [`tool_${i}`] },
       ...{ effect: "deny" as const, when: { "/path": { prefix: "/etc/" } } },
@@ -203,7 +203,7 @@ describe("a rule policy", () => {
     expect(decide([...rules, ALLOW])).toMatchObject({ decision: "allow" });
   });
 
-  test("knows every limit and capability that there is", () => {
+  test("a rule policy supports every limit and capability", () => {
     const value = {
       wallTimeMs: 1,
       memoryBytes: 1,
@@ -235,7 +235,7 @@ describe("a rule policy", () => {
   });
 });
 
-describe("a malformed rule is refused by name:", () => {
+describe("invalid rule policies", () => {
   const named = { ...ALLOW, name: "reading" };
   test.each<[string, unknown, RegExp]>([
     ["no options", undefined, /JSON/],
@@ -247,9 +247,9 @@ describe("a malformed rule is refused by name:", () => {
     ],
     ["no tools", { rules: [named, { ...ALLOW, tools: [] }] }, /^rule 2: \/tools must not be empty$/],
     [
-      "a pattern that fits no name",
+      "a pattern that no tool name can match",
       { rules: [{ ...ALLOW, tools: ["read file?"] }] },
-      /\/tools\/0 must be the name/,
+      /\/tools\/0 must be a tool name/,
     ],
     ["an unknown effect", { rules: [{ effect: "alow", tools: ["a"] }] }, /must be one of allow, deny, ask/],
     [
@@ -278,7 +278,7 @@ describe("a malformed rule is refused by name:", () => {
       /unknown key 'teleport'/,
     ],
     [
-      "a pointer that is none",
+      "an invalid pointer",
       { rules: [{ ...ALLOW, when: { path: { equals: 1 } } }] },
       /must be a JSON pointer/,
     ],
@@ -289,15 +289,15 @@ describe("a malformed rule is refused by name:", () => {
     ],
     ["no condition", { rules: [{ ...ALLOW, when: { "/a": {} } }] }, /exactly one of/],
     [
-      "a broken glob",
+      "an invalid glob",
       { rules: [{ ...ALLOW, when: { "/a": { glob: ["/x", "[a"] } } }] },
-      /\/when\/~1a\/glob\/1 a '\[' of a glob/,
+      /\/when\/~1a\/glob\/1 a '\[' in a glob/,
     ],
     ["a negated glob", { rules: [{ ...ALLOW, when: { "/a": { glob: "!/x" } } }] }, /cannot be negated/],
     [
       "an empty range",
       { rules: [{ ...ALLOW, when: { "/a": { range: { min: 2, max: 1 } } } }] },
-      /no number is in this range/,
+      /the range is empty/,
     ],
     [
       "a number that is none",
@@ -307,12 +307,12 @@ describe("a malformed rule is refused by name:", () => {
     ["a name used twice", { rules: [named, named] }, /rule 2 \('reading'\): \/name rule 1 has the name/],
     ["a default that is none", { rules: [], default: "allow" }, /\/default must be 'deny', or a map/],
     [
-      "two directories in one place",
+      "two directories at the same path",
       {
         rules: [],
         default: { sandboxes: ["wasm"], capabilities: { fs: [{ directory: "/a" }, { directory: "/b" }] } },
       },
-      /default.*two directories in one place/,
+      /default.*two directories at the same path/,
     ],
     ["a function", { rules: [{ ...ALLOW, when: () => true }] }, /function/],
   ])("%s", (_case, options, message) => {
