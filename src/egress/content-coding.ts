@@ -51,17 +51,17 @@ export async function decodeBody(
   codings: readonly string[],
   maxBytes: number,
 ): Promise<Buffer> {
-  if (codings.length > MAX_CODINGS) throw new ContentCodingError("too many content codings");
+  if (codings.length > MAX_CODINGS) throw new ContentCodingError("the body has too many content codings");
   let decoded = body;
   for (const coding of codings) {
     const decode = DECODERS.get(coding);
-    if (decode === undefined) throw new ContentCodingError("an unknown content coding");
+    if (decode === undefined) throw new ContentCodingError("the body has an unknown content coding");
     try {
       decoded = await decode(decoded, { maxOutputLength: Math.max(1, maxBytes) });
     } catch (error) {
       const { code } = error as { readonly code?: unknown };
       if (code === "ERR_BUFFER_TOO_LARGE") throw new DecodedTooLargeError();
-      throw new ContentCodingError(`no valid ${coding}`, { cause: error });
+      throw new ContentCodingError(`the body is not valid ${coding}`, { cause: error });
     }
   }
   return decoded;

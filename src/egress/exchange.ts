@@ -60,7 +60,9 @@ export class Exchange implements Timed {
   }
 
   expire(): void {
-    this.#cancel(new EgressError("timeout", `no whole response in ${this.#request.limits.timeoutMs} ms`));
+    this.#cancel(
+      new EgressError("timeout", `no complete response within ${this.#request.limits.timeoutMs} ms`),
+    );
   }
 
   readonly #onAbort = (): void => this.#cancel(new EgressError("aborted", "the request was aborted"));

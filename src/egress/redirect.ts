@@ -42,12 +42,13 @@ export function redirectedHop(
 ): Hop {
   const location = headers["location"];
   const url = typeof location === "string" ? URL.parse(location, hop.url) : null;
-  if (url === null) throw new EgressError("redirect_refused", "a redirect must name one URL");
+  if (url === null)
+    throw new EgressError("redirect_refused", "a redirect must have exactly one valid location");
   if (url.username !== "" || url.password !== "") {
-    throw new EgressError("redirect_refused", "a redirect leads to a URL with credentials");
+    throw new EgressError("redirect_refused", "a redirect's location has credentials");
   }
   if (hop.url.protocol === "https:" && url.protocol !== "https:") {
-    throw new EgressError("redirect_refused", "a redirect leads from https: to another scheme");
+    throw new EgressError("redirect_refused", "a redirect's location must be https:, like the request");
   }
   const becomesGet = (status === 303 && hop.method !== "HEAD") || (status < 303 && hop.method === "POST");
   const dropped = [

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { bodyOf, echo, failureOf, listen, openEgress, request, serve, serveBytes } from "./servers.ts";
 
 describe("a request", () => {
-  test("goes to its origin and comes back with what went over the network", async () => {
+  test("a request reaches its origin, and its response reports the traffic", async () => {
     const port = await serve(echo);
     const { status, body, traffic } = await openEgress().send(
       request(`http://api.test:${port}/a%2Fb?c=d#e`, {
@@ -24,7 +24,7 @@ describe("a request", () => {
     expect(traffic.bytesDown).toBeGreaterThan(body.length);
   });
 
-  test("goes nowhere else than its grant says", async () => {
+  test("a request reaches only what its grant allows", async () => {
     const port = await serve(echo);
     const grants = [{ origin: `http://api.test:${port}`, addresses: ["127.0.0.1/32"] }];
     const egress = openEgress();
@@ -43,22 +43,22 @@ describe("a request", () => {
 
   test.each([
     ["a URL with credentials", { url: "http://user:secret@api.test/" }],
-    ["a URL that is none", { url: "http://[fe80::1%25eth0]/" }],
+    ["an invalid URL", { url: "http://[fe80::1%25eth0]/" }],
     ["a tunnel", { method: "CONNECT" }],
     ["a method with a line feed", { method: "GET / HTTP/1.1\r\nX:" }],
     ["a header with a line feed", { headers: { a: "b\r\nx: y" } }],
-    ["a header's name with a colon", { headers: { "a: b\r\nx": "y" } }],
-    ["a host of its own", { headers: { Host: "other.test" } }],
-    ["a length of its own", { headers: { "content-length": "3" } }],
-    ["a transfer coding of its own", { headers: { "Transfer-Encoding": "chunked" } }],
+    ["a header name with a colon", { headers: { "a: b\r\nx": "y" } }],
+    ["a host header", { headers: { Host: "other.test" } }],
+    ["a content-length header", { headers: { "content-length": "3" } }],
+    ["a transfer-encoding header", { headers: { "Transfer-Encoding": "chunked" } }],
     ["a header beyond Latin-1", { headers: { a: "\u0100" } }],
-  ])("with %s is refused before a byte is sent", async (_case, more) => {
+  ])("a request with %s is refused before a byte is sent", async (_case, more) => {
     const error = await failureOf(openEgress().send(request("http://api.test/", more)));
     expect(error).toMatchObject({ code: "request_invalid", sent: false });
     expect(error.message).not.toContain("secret");
   });
 
-  test("does not look at proxies of the environment", async () => {
+  test("a request ignores proxies of the environment", async () => {
     vi.stubEnv("HTTP_PROXY", "http://127.0.0.1:1");
     vi.stubEnv("http_proxy", "http://127.0.0.1:1");
     vi.stubEnv("NODE_USE_ENV_PROXY", "1");
@@ -67,7 +67,7 @@ describe("a request", () => {
     vi.unstubAllEnvs();
   });
 
-  test("that exceeds the network budget is not sent", async () => {
+  test("a request that exceeds the network budget is not sent", async () => {
     const limits = { timeoutMs: 1_000, bodyBytes: 1_000, netBytes: 1_000 };
     const sending = openEgress().send(request("http://api.test/", { limits, body: "x".repeat(1_000) }));
     expect(await failureOf(sending)).toMatchObject({ code: "request_too_large", sent: false });
@@ -75,7 +75,7 @@ describe("a request", () => {
 });
 
 describe("a host", () => {
-  test("with an address that is not public is not contacted, nor is one with one bad address among several", async () => {
+  test("a host is not contacted if any of its addresses is not public", async () => {
     let connections = 0;
     const port = await listen(createServer(() => connections++));
     for (const addresses of [
@@ -92,7 +92,7 @@ describe("a host", () => {
     expect(connections).toBe(0);
   });
 
-  test("is resolved once for a connection, which goes to what was checked", async () => {
+  test("a host is resolved once for a connection, which uses the checked address", async () => {
     const port = await serve(echo);
     const answers = [["127.0.0.1"], ["127.0.0.2"]];
     const asked: string[] = [];
@@ -106,7 +106,7 @@ describe("a host", () => {
     expect(asked).toEqual(["rebind.test"]);
   });
 
-  test("is checked anew for each new connection", async () => {
+  test("a host is checked again for each new connection", async () => {
     const port = await serve((_request, response) => response.setHeader("connection", "close").end());
     const answers = [["127.0.0.1"], ["127.0.0.2"]];
     const egress = openEgress({ resolve: async () => answers.shift() ?? [] });
@@ -115,14 +115,14 @@ describe("a host", () => {
     expect(await failureOf(egress.send(request(url)))).toMatchObject({ code: "address_denied", sent: false });
   });
 
-  test("that resolves to nothing, or not at all, is told", async () => {
+  test("a host without an address, or that cannot be resolved, is reported", async () => {
     const egress = openEgress({ resolve: async () => [] });
     expect((await failureOf(egress.send(request("http://none.test/")))).code).toBe("name_not_resolved");
     const other = openEgress();
     expect((await failureOf(other.send(request("http://none.example/")))).code).toBe("name_not_resolved");
   });
 
-  test("that refuses connections was sent nothing", async () => {
+  test("a host that refuses connections is sent nothing", async () => {
     const error = await failureOf(openEgress().send(request("http://api.test:1/")));
     expect(error).toMatchObject({ code: "connection_refused", sent: false });
     expect(error.traffic).toEqual({ contacted: [], bytesUp: 0, bytesDown: 0 });
@@ -130,7 +130,7 @@ describe("a host", () => {
 });
 
 describe("a connection", () => {
-  test("is shared by requests that may go to the same addresses, and by no others", async () => {
+  test("a connection is shared only by requests that may use the same addresses", async () => {
     const ports = new Set<number | undefined>();
     const port = await serve((asked, response) => {
       ports.add(asked.socket.remotePort);
@@ -152,7 +152,7 @@ describe("a connection", () => {
     expect(denied.code).toBe("address_denied");
   });
 
-  test("that nothing uses is closed when there are too many of them", async () => {
+  test("idle connections are closed if there are too many", async () => {
     let open = 0;
     const port = await listen(
       createServer((socket) => {
@@ -166,7 +166,7 @@ describe("a connection", () => {
     expect(open).toBeGreaterThan(0);
   });
 
-  test("does not serve a request after its response was cut short", async () => {
+  test("a connection is not reused after its response was truncated", async () => {
     let connections = 0;
     const port = await listen(
       createServer((socket) => {
@@ -186,10 +186,10 @@ describe("a connection", () => {
   });
 });
 
-describe("an exchange ends", () => {
+describe("the end of an exchange", () => {
   const silent = () => serveBytes(() => {});
 
-  test("at its time-out, and its connection with it", async () => {
+  test("an exchange ends at its timeout, and closes its connection", async () => {
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     const port = await listen(
       createServer((socket) =>
@@ -205,7 +205,7 @@ describe("an exchange ends", () => {
     await closed;
   });
 
-  test("when it is aborted: before, while its host is resolved, and while it waits for an answer", async () => {
+  test("an exchange can be aborted before it starts, while its host is resolved, and while it waits for a response", async () => {
     const egress = openEgress();
     const before = request("http://api.test/", { signal: AbortSignal.abort() });
     expect(await failureOf(egress.send(before))).toMatchObject({ code: "aborted", sent: false });
@@ -219,7 +219,7 @@ describe("an exchange ends", () => {
     expect(await failureOf(egress.send(waiting))).toMatchObject({ code: "aborted", sent: true });
   });
 
-  test("and a request that was aborted before it had a connection is never sent", async () => {
+  test("a request that was aborted before it had a connection is never sent", async () => {
     let bytes = 0;
     const port = await listen(
       createServer((socket) => {
@@ -238,7 +238,7 @@ describe("an exchange ends", () => {
     expect(bytes).toBe(0);
   });
 
-  test("when the egress is closed, which takes no more", async () => {
+  test("closing the egress ends its exchanges, and it accepts no more requests", async () => {
     const egress = openEgress();
     const sending = failureOf(egress.send(request(`http://api.test:${await silent()}/`)));
     await new Promise((resolve) => setTimeout(resolve, 30));
@@ -248,7 +248,7 @@ describe("an exchange ends", () => {
     await egress.close();
   });
 
-  test("when the first byte, or the next one, does not come in time", async () => {
+  test("an exchange ends if the first byte or the next chunk does not arrive in time", async () => {
     const limits = { timeoutMs: 5_000, bodyBytes: 1_000, firstByteTimeoutMs: 50, betweenBytesTimeoutMs: 50 };
     const egress = openEgress();
     const first = request(`http://api.test:${await silent()}/`, { limits });
@@ -259,8 +259,8 @@ describe("an exchange ends", () => {
   });
 });
 
-test("connections are opened by the egress and by nothing that it does not see", async () => {
-  // Whatever opens sockets goes through net.connect: what it is given is where it goes.
+test("only the egress opens connections", async () => {
+  // All sockets are opened by net.connect, whose arguments show where they go.
   const connect = vi.spyOn(net, "connect");
   const port = await serve(async (asked, response) => response.end(await bodyOf(asked)));
   await openEgress().send(request(`http://api.test:${port}/`, { method: "PUT", body: "1" }));

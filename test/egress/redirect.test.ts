@@ -20,7 +20,7 @@ const SENT = {
 };
 
 describe("a redirect", () => {
-  test("is a response like others unless it is asked to be followed", async () => {
+  test("a redirect is returned like any response unless it should be followed", async () => {
     const port = await serve(redirecting(302, "/next"));
     const { status, headers } = await openEgress().send(request(`http://api.test:${port}/`));
     expect({ status, location: headers["location"] }).toEqual({ status: 302, location: "/next" });
@@ -33,7 +33,7 @@ describe("a redirect", () => {
     [303, "PUT", "GET", ""],
     [307, "POST", "POST", "body"],
     [308, "DELETE", "DELETE", "body"],
-  ])("with %i of a %s is followed with %s", async (status, method, followed, body) => {
+  ])("a redirect with %i after a %s is followed with %s", async (status, method, followed, body) => {
     const port = await serve(redirecting(status, "/next"));
     const url = `http://api.test:${port}/`;
     const asked = request(url, { method, body: "body", headers: SENT, maxRedirects: 1 });
@@ -46,7 +46,7 @@ describe("a redirect", () => {
     expect(response.traffic.contacted).toHaveLength(2);
   });
 
-  test("takes no credentials to another origin", async () => {
+  test("a redirect sends no credentials to another origin", async () => {
     const other = await serve(echo);
     const port = await serve(redirecting(307, `http://other.test:${other}/next`));
     const asked = request(`http://api.test:${port}/`, {
@@ -66,14 +66,14 @@ describe("a redirect", () => {
     ["to a loopback address in disguise", "http://[::ffff:7f00:1]/", "address_denied"],
     ["to a scheme that is not HTTP", "file:///etc/passwd", "origin_denied"],
     ["to a URL with credentials", "http://u:p@api.test/", "redirect_refused"],
-    ["to no URL", "http://[", "redirect_refused"],
-  ])("%s is not followed", async (_case, location, code) => {
+    ["to an invalid URL", "http://[", "redirect_refused"],
+  ])("a redirect %s is not followed", async (_case, location, code) => {
     const port = await serve(redirecting(302, location));
     const asked = request(`http://api.test:${port}/`, { maxRedirects: 5 });
     expect(await failureOf(openEgress().send(asked))).toMatchObject({ code, sent: true });
   });
 
-  test("to an origin that the grant does not name is not followed", async () => {
+  test("a redirect to an origin that the grant does not name is not followed", async () => {
     let visits = 0;
     const other = await serve((_request, response) => {
       visits++;
@@ -86,7 +86,7 @@ describe("a redirect", () => {
     expect(visits).toBe(0);
   });
 
-  test("that goes in circles ends", async () => {
+  test("a circular redirect ends", async () => {
     let visits = 0;
     const port = await serve((_request, response) => {
       visits++;
@@ -97,7 +97,7 @@ describe("a redirect", () => {
     expect(visits).toBe(4);
   });
 
-  test("to two places is an error", async () => {
+  test("a redirect with two locations is an error", async () => {
     const head =
       "HTTP/1.1 302 Found\r\nlocation: /a\r\nlocation: http://127.0.0.1/\r\ncontent-length: 0\r\n\r\n";
     const port = await serveBytes((socket) => socket.write(head));
@@ -105,7 +105,7 @@ describe("a redirect", () => {
     expect((await failureOf(openEgress().send(asked))).code).toBe("redirect_refused");
   });
 
-  test("by a Refresh header is none", async () => {
+  test("a Refresh header is not a redirect", async () => {
     const port = await serve((_request, response) =>
       response.setHeader("refresh", "0;url=/next").end("here"),
     );

@@ -21,7 +21,7 @@ const flood =
     more();
   };
 
-describe("a body", () => {
+describe("the body of a response", () => {
   const text = "hello ".repeat(1_000);
   test.each<[string, (bytes: Buffer) => Buffer]>([
     ["gzip", gzipSync],
@@ -31,14 +31,14 @@ describe("a body", () => {
     ["zstd", zstdCompressSync],
     ["identity", (bytes) => bytes],
     ["deflate, gzip", (bytes) => gzipSync(deflateSync(bytes))],
-  ])("that is encoded with %s is decoded", async (encoding, encode) => {
+  ])("a body with the encoding %s is decoded", async (encoding, encode) => {
     const port = await encoded(encoding, encode(Buffer.from(text)));
     const { body, traffic } = await openEgress().send(request(`http://api.test:${port}/`));
     expect(body.toString()).toBe(text);
     if (encoding !== "identity") expect(traffic.bytesDown).toBeLessThan(text.length);
   });
 
-  test("that is deflated without the wrapper it should have is decoded too", async () => {
+  test("a deflate body without the zlib wrapper is decoded", async () => {
     const port = await encoded("deflate", deflateRawSync(text));
     expect((await openEgress().send(request(`http://api.test:${port}/`))).body.toString()).toBe(text);
   });
@@ -49,7 +49,7 @@ describe("a body", () => {
     ["br", brotliCompressSync],
     ["zstd", zstdCompressSync],
     ["gzip, gzip", (bytes) => gzipSync(gzipSync(bytes))],
-  ])("that is a bomb of %s is refused", async (encoding, encode) => {
+  ])("a decompression bomb in %s is refused", async (encoding, encode) => {
     const port = await encoded(encoding, encode(Buffer.alloc(20_000_000)));
     const error = await failureOf(openEgress().send(request(`http://api.test:${port}/`)));
     expect(error).toMatchObject({ code: "body_too_large", sent: true });
@@ -60,13 +60,13 @@ describe("a body", () => {
     ["br", "\u0001\u0002"],
     ["rot13", "uryyb"],
     ["gzip, gzip, gzip", "x"],
-  ])("that is not %s as it says is refused", async (encoding, body) => {
+  ])("a body that is not valid %s is refused", async (encoding, body) => {
     const port = await encoded(encoding, Buffer.from(body));
     const error = await failureOf(openEgress().send(request(`http://api.test:${port}/`)));
     expect(error.code).toBe("encoding_invalid");
   });
 
-  test("of a failure is cut where it is allowed to be, and left out when it is compressed", async () => {
+  test("the body of an error response is truncated at its limit, and dropped if it is compressed", async () => {
     const limits = { timeoutMs: 1_000, bodyBytes: 1_000, failureBodyBytes: 10 };
     const egress = openEgress();
     const plain = await serve((_request, response) => response.writeHead(500).end("x".repeat(100_000)));
@@ -79,7 +79,7 @@ describe("a body", () => {
     expect([left.status, left.body.length]).toEqual([500, 0]);
   });
 
-  test("may be as long as its limit, and no byte longer", async () => {
+  test("a body may be as long as its limit, and not a byte longer", async () => {
     const port = await serve((asked, response) => response.end("x".repeat(Number(asked.url?.slice(1)))));
     const limits = { timeoutMs: 1_000, bodyBytes: 1_000 };
     const egress = openEgress();
@@ -91,7 +91,7 @@ describe("a body", () => {
 
 describe("a response", () => {
   test.each<[string, (socket: Socket) => void, EgressErrorCode]>([
-    ["is no HTTP", (socket) => socket.end("\u0000\u0001 no HTTP at all\r\n\r\n"), "response_invalid"],
+    ["is not HTTP", (socket) => socket.end("\u0000\u0001 no HTTP at all\r\n\r\n"), "response_invalid"],
     ["ends before its headers", (socket) => socket.end("HTTP/1.1 200 OK\r\nx: "), "connection_lost"],
     [
       "ends before its body",
@@ -100,7 +100,11 @@ describe("a response", () => {
     ],
     ["never begins", (socket) => socket.end(), "connection_lost"],
     ["is reset", (socket) => socket.resetAndDestroy(), "connection_lost"],
-    ["has a chunk of no length", (socket) => socket.write(`${CHUNKED}ZZ\r\nx\r\n`), "response_invalid"],
+    [
+      "has a chunk with an invalid length",
+      (socket) => socket.write(`${CHUNKED}ZZ\r\nx\r\n`),
+      "response_invalid",
+    ],
     [
       "has a chunk without end",
       (socket) => socket.write(`${CHUNKED}FFFFFFFFFFFFFFFFFF\r\nx`),
@@ -126,21 +130,21 @@ describe("a response", () => {
       flood("HTTP/1.1 200 OK\r\n", `x: ${"a".repeat(1_000)}\r\n`),
       "headers_too_large",
     ],
-    ["has one header without end", flood("HTTP/1.1 200 OK\r\nx: ", "a".repeat(10_000)), "headers_too_large"],
-    ["has a body without end", flood("HTTP/1.1 200 OK\r\n\r\n", "a".repeat(10_000)), "body_too_large"],
+    ["has an endless header", flood("HTTP/1.1 200 OK\r\nx: ", "a".repeat(10_000)), "headers_too_large"],
+    ["has an endless body", flood("HTTP/1.1 200 OK\r\n\r\n", "a".repeat(10_000)), "body_too_large"],
     [
       "is informational without end",
       flood("", "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"),
       "budget_exceeded",
     ],
-  ])("that %s is an error that says so", async (_case, answer, code) => {
+  ])("a response that %s fails with a matching code", async (_case, answer, code) => {
     const port = await serveBytes(answer);
     const limits = { timeoutMs: 5_000, bodyBytes: 50_000, netBytes: 200_000 };
     const error = await failureOf(openEgress().send(request(`http://api.test:${port}/`, { limits })));
     expect({ code: error.code, sent: error.sent }).toEqual({ code, sent: true });
   });
 
-  test("cannot reach a prototype through the names of its headers", async () => {
+  test("header names of a response cannot change a prototype", async () => {
     const head =
       "HTTP/1.1 200 OK\r\n__proto__: x\r\n__proto__: y\r\nconstructor: a\r\nconstructor: b\r\nx: z\r\n";
     const port = await serveBytes((socket) => socket.write(`${head}content-length: 0\r\n\r\n`));
@@ -150,7 +154,7 @@ describe("a response", () => {
     expect({}).not.toHaveProperty("x");
   });
 
-  test("may follow informational ones, and have trailers", async () => {
+  test("a response may follow informational ones and have trailers", async () => {
     const port = await serveBytes((socket) =>
       socket.write(
         `HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${CHUNKED}2\r\nhi\r\n0\r\nlate: trailer\r\n\r\n`,
@@ -161,8 +165,8 @@ describe("a response", () => {
   });
 });
 
-test("a body is the same however it is cut into chunks, up to its budget", () => {
-  // Chunks of their own, and chunks that are a small part of what was read with them.
+test("a body does not depend on how it is split into chunks, up to its budget", () => {
+  // Chunks with their own buffer, and chunks that are a small part of the buffer they were read into.
   const chunk = fc
     .tuple(fc.integer({ min: 0, max: 20_000 }), fc.nat(255), fc.boolean())
     .map(([length, byte, isPart]) =>

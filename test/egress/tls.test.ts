@@ -6,8 +6,8 @@ import { echo, failureOf, listen, openEgress, request, SECURE_TEST } from "./ser
 
 const trusting = { ca: SECURE_TEST.cert };
 
-describe("over TLS, a request", () => {
-  test("goes over HTTP/1.1 to the host that the certificate names", async () => {
+describe("requests over TLS", () => {
+  test("a TLS request uses HTTP/1.1 and reaches the host that the certificate names", async () => {
     const port = await listen(createServer(SECURE_TEST, echo));
     const asked = request(`https://secure.test:${port}/`, { method: "POST", body: "1" });
     const { body, traffic } = await openEgress(trusting).send(asked);
@@ -18,7 +18,7 @@ describe("over TLS, a request", () => {
     expect(traffic.contacted[0]?.address).toBe("127.0.0.1");
   });
 
-  test("goes over HTTP/2 where that is what the host speaks", async () => {
+  test("a TLS request uses HTTP/2 if the host supports it", async () => {
     const server = createSecureServer(SECURE_TEST, async (asked, response) => {
       let body = "";
       for await (const chunk of asked) body += chunk;
@@ -38,7 +38,7 @@ describe("over TLS, a request", () => {
     expect((await egress.send(asked)).status).toBe(200);
   });
 
-  test("is sent once, although an HTTP/2 server asks for it again", async () => {
+  test("a request is sent once, even if an HTTP/2 server asks for it again", async () => {
     const server = createSecureServer(SECURE_TEST);
     let requests = 0;
     server.on("stream", (stream: ServerHttp2Stream) => {
@@ -57,7 +57,7 @@ describe("over TLS, a request", () => {
     expect((await egress.send(asked)).status).toBe(200);
   });
 
-  test("is not answered with headers without end over HTTP/2", async () => {
+  test("endless response headers over HTTP/2 fail the request", async () => {
     const server = createSecureServer(SECURE_TEST);
     server.on("stream", (stream: ServerHttp2Stream) => {
       stream.on("error", () => {});
@@ -69,7 +69,7 @@ describe("over TLS, a request", () => {
     expect(error).toMatchObject({ code: "connection_lost", sent: true });
   });
 
-  test("is not sent to a host whose certificate nobody vouches for", async () => {
+  test("a request is not sent to a host with an untrusted certificate", async () => {
     const port = await listen(createServer(SECURE_TEST, echo));
     // The environment must not matter.
     vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
@@ -78,7 +78,7 @@ describe("over TLS, a request", () => {
     expect(error).toMatchObject({ code: "certificate_invalid", sent: false });
   });
 
-  test("is not sent to a host that the certificate does not name", async () => {
+  test("a request is not sent to a host that its certificate does not name", async () => {
     const port = await listen(createServer(SECURE_TEST, echo));
     for (const host of ["other.test", "127.0.0.1"]) {
       const error = await failureOf(openEgress(trusting).send(request(`https://${host}:${port}/`)));
@@ -86,7 +86,7 @@ describe("over TLS, a request", () => {
     }
   });
 
-  test("is not sent to a host that speaks no TLS", async () => {
+  test("a request is not sent to a host that does not support TLS", async () => {
     const { createServer: createPlainServer } = await import("node:http");
     const port = await listen(createPlainServer(echo));
     const error = await failureOf(openEgress(trusting).send(request(`https://secure.test:${port}/`)));

@@ -57,7 +57,7 @@ export function checkAddress(host: string, address: string, rules: AddressRules)
   if (rules.allows(address)) return;
   throw new EgressError(
     "address_denied",
-    `'${host}' has the address ${JSON.stringify(address)}, which is not public: a grant must name its range ` +
+    `'${host}' has the address ${JSON.stringify(address)}, which is not public: the grant must name its range ` +
       `(net: [{ origin, addresses: [CIDR] }])`,
   );
 }

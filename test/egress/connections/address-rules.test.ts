@@ -9,13 +9,13 @@ describe("an address that is not public", () => {
     ["loopback", "127.0.0.1", "127.255.255.255", "::1"],
     ["unspecified", "0.0.0.0", "0.1.2.3", "::"],
     ["private", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1"],
-    ["link-local, with the metadata of clouds", "169.254.169.254", "fe80::1", "fe80::1%eth0"],
+    ["link-local, such as cloud metadata services", "169.254.169.254", "fe80::1", "fe80::1%eth0"],
     ["of a carrier's NAT", "100.64.0.1", "100.127.255.255"],
     ["unique local", "fc00::1", "fd00:ec2::254"],
     ["site-local", "fec0::1"],
     ["multicast or broadcast", "224.0.0.1", "239.255.255.255", "255.255.255.255", "ff02::1"],
     ["reserved", "192.0.0.1", "198.18.0.1", "198.19.255.255", "240.0.0.1", "2001::1", "100::1", "5f00::1"],
-    ["of a document", "192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1", "3fff::1"],
+    ["for documentation", "192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1", "3fff::1"],
     ["of an anycast relay", "192.88.99.1"],
     ["IPv4 mapped into IPv6", "::ffff:8.8.8.8", "::ffff:7f00:1"],
     ["IPv4-compatible", "::8.8.8.8", "::ac10:1"],
@@ -23,13 +23,13 @@ describe("an address that is not public", () => {
     ["Teredo", "2001:0:808:808::"],
     ["NAT64", "64:ff9b::808:808", "64:ff9b:1::808:808"],
     ["translated", "::ffff:0:8.8.8.8"],
-    ["not given out by IANA", "4000::1", "::2:3"],
-    ["none at all", "", "localhost", "127.1", "0x7f000001", "8.8.8.8 ", "[2606:4700::1]"],
-  ])("is refused: %s", (_kind, ...addresses) => {
+    ["not assigned by IANA", "4000::1", "::2:3"],
+    ["not a valid address", "", "localhost", "127.1", "0x7f000001", "8.8.8.8 ", "[2606:4700::1]"],
+  ])("an address that is not public is refused: %s", (_kind, ...addresses) => {
     for (const address of addresses) expect([address, rules.allows(address)]).toEqual([address, false]);
   });
 
-  test("passes when its range is named, in its own family only", () => {
+  test("a private address is allowed if its range is given, only for its own family", () => {
     const named = new AddressRules(["10.1.0.0/16", "fd00::/8"]);
     expect(named.allows("10.1.2.3")).toBe(true);
     expect(named.allows("fd12::1")).toBe(true);
@@ -45,9 +45,9 @@ test.each([
   "172.15.255.255",
   "198.17.255.255",
   "2606:4700::1111",
-])("the public address %s passes", (address) => expect(rules.allows(address)).toBe(true));
+])("the public address %s is allowed", (address) => expect(rules.allows(address)).toBe(true));
 
-test("no IPv6 address that carries a private one of IPv4 passes, whichever way", () => {
+test("no IPv6 address that embeds a private IPv4 address is allowed", () => {
   const prefixes = ["::", "::ffff:", "::ffff:0:", "64:ff9b::", "64:ff9b:1::"];
   const octet = fc.integer({ min: 0, max: 255 });
   fc.assert(
