@@ -58,7 +58,7 @@ class MemoryStore implements KeyValueStore {
     const known = this.#values.get(key);
     const bytes = this.#bytes + sizeOf(key, value) - (known === undefined ? 0 : sizeOf(key, known));
     if (bytes > this.#maxBytes || (known === undefined && this.#values.size >= this.#maxKeys)) {
-      throw new KeyValueFullError(`a store holds ${this.#maxKeys} keys and ${this.#maxBytes} bytes`);
+      throw new KeyValueFullError(`a store has at most ${this.#maxKeys} keys and ${this.#maxBytes} bytes`);
     }
     this.#values.set(key, Uint8Array.from(value));
     this.#bytes = bytes;

@@ -67,7 +67,7 @@ function openGranted(directory: string): number {
 function problemWith(fd: number, directory: string): string | undefined {
   const path = ask(() => readlinkSync(fdPath(fd)));
   if (path !== directory) return `is reached through a link: grant '${path}' instead`;
-  return isOfKernel(fd) ? "shows the kernel, not files" : undefined;
+  return isOfKernel(fd) ? "is on a kernel file system such as /proc" : undefined;
 }
 
 /** Returns the current path of an open directory, with each byte as a character. */

@@ -33,7 +33,7 @@ describe("stores in memory", () => {
     );
   });
 
-  test("give and take copies", async () => {
+  test("a store in memory copies the values that it gets and returns", async () => {
     const store = new MemoryKeyValue().open("store", "session");
     const value = bytes(1);
     await store.set("a", value, signal);
@@ -44,7 +44,7 @@ describe("stores in memory", () => {
     expect(await store.get("a", signal)).toEqual(bytes(1));
   });
 
-  test("hold no more than their bounds, and what is replaced or deleted makes room", async () => {
+  test("a store in memory stays within its bounds, and frees the space of deleted values", async () => {
     const store = new MemoryKeyValue({ maxKeys: 2, maxBytes: 10 }).open("store", "session");
     await store.set("a", bytes(4), signal);
     await store.set("b", bytes(4), signal);
@@ -56,7 +56,7 @@ describe("stores in memory", () => {
     expect(set("c", 4)).not.toThrow();
   });
 
-  test("are one for each name and session; the one that was opened longest ago goes first", async () => {
+  test("each session has its own stores in memory, and the least recently opened are deleted first", async () => {
     const stores = new MemoryKeyValue({ maxStores: 2 });
     await stores.open("a", "1").set("key", bytes(1), signal);
     expect(await stores.open("a", "2").get("key", signal)).toBeUndefined();
@@ -68,7 +68,7 @@ describe("stores in memory", () => {
     expect(await stores.open("a", "1").get("key", signal)).toBeUndefined();
   });
 
-  test("list the first keys that come after one", async () => {
+  test("a store in memory lists the first keys after a given one", async () => {
     const store = new MemoryKeyValue().open("store", "session");
     for (const key of ["c", "a", "b"]) await store.set(key, bytes(0), signal);
     expect(await store.listKeys(undefined, 2, signal)).toEqual(["a", "b"]);

@@ -16,8 +16,8 @@ beforeEach(() => {
 });
 afterEach(() => tree[Symbol.dispose]());
 
-describe.runIf(isHere)("what a call uses", () => {
-  test("is bounded: no more is written than the limit, holes and zeros included", () => {
+describe.runIf(isHere)("the limits of a workspace", () => {
+  test("a call cannot write more than its limit, including gaps and zeros", () => {
     const [directory, workspace] = tree.open({}, 10);
     const f = openFile(directory, "f", { read: true, write: true, create: true });
     f.write(0, Buffer.from("1234567"));
@@ -36,7 +36,7 @@ describe.runIf(isHere)("what a call uses", () => {
     expect(codeOf(() => f.read(-1, 1))).toBe("file-too-large");
   });
 
-  test("is bounded: so many files and directories are made, and as many again in the next call", () => {
+  test("the number of files and directories that a call can create is bounded, and reset for the next call", () => {
     const budget = new ChangeBudget(1);
     for (let made = 0; made < MAX_CREATED; made++) budget.create();
     expect(codeOf(() => budget.create())).toBe("insufficient-space");
@@ -48,14 +48,14 @@ describe.runIf(isHere)("what a call uses", () => {
     expect([budget.hasChanged, budget.writtenBytes]).toEqual([true, 1]);
   });
 
-  test("is bounded: a read gives so much at once", () => {
+  test("the number of bytes that one read returns is bounded", () => {
     truncateSync(join(tree.root, "ok.txt"), 2 ** 30);
     const f = openFile(tree.open()[0], "ok.txt", { read: true });
     expect(f.read(0, Number.MAX_SAFE_INTEGER)).toHaveLength(MAX_READ_BYTES);
     expect(f.read(2 ** 30, 1)).toHaveLength(0);
   });
 
-  test("is bounded: so many files are open at once, and all are closed at its end", () => {
+  test("the number of open files is bounded, and all are closed with the workspace", () => {
     const [directory, workspace] = tree.open();
     const all = Array.from({ length: MAX_OPEN - 1 }, () => openFile(directory, "ok.txt", { read: true }));
     expect(codeOf(() => directory.open("ok.txt", { read: true }))).toBe("insufficient-memory");
@@ -82,7 +82,7 @@ describe.runIf(isHere)("what a call uses", () => {
     expect(codeOf(() => readText(directory, "ok.txt"))).toBe("bad-descriptor");
   });
 
-  test("is what it was opened for", () => {
+  test("a file can be used only for the access that it was opened for", () => {
     const [directory] = tree.open();
     const toRead = openFile(directory, "ok.txt", { read: true });
     const toWrite = openFile(directory, "ok.txt", { write: true });
@@ -94,7 +94,7 @@ describe.runIf(isHere)("what a call uses", () => {
     expect(readFileSync(join(tree.root, "ok.txt"), "utf8")).toBe("OK");
   });
 
-  test("stays open for as many as share it", () => {
+  test("a shared file stays open until its last holder closes it", () => {
     const f = openFile(tree.open()[0], "ok.txt", { read: true });
     const shared = f.share();
     f.close();
@@ -103,7 +103,7 @@ describe.runIf(isHere)("what a call uses", () => {
     expect(codeOf(() => f.read(0, 2))).toBe("bad-descriptor");
   });
 
-  test("is refused as the system refuses it, without its words", () => {
+  test("an error of the system keeps its code, but not its message", () => {
     chmodSync(join(tree.root, "ok.txt"), 0o000);
     const [directory] = tree.open();
     const message = (act: () => unknown): string => {
@@ -116,8 +116,8 @@ describe.runIf(isHere)("what a call uses", () => {
     };
     const messages = [() => readText(directory, "gone"), () => readText(directory, "../x")].map(message);
     expect(messages).toEqual([
-      "there is no such file or directory",
-      "it is outside of the granted directories, or no plain file",
+      "no such file or directory",
+      "the path is outside the granted directories, or not a regular file",
     ]);
     // The superuser may read every file.
     if (process.getuid?.() !== 0) expect(codeOf(() => readText(directory, "ok.txt"))).toBe("access");

@@ -30,7 +30,7 @@ export class GrantedTree implements Disposable {
     const workspace = new Workspace([{ directory: this.root, write: true, ...grant }], fileBytes);
     this.#opened.push(workspace);
     const [first] = workspace.directories;
-    if (first === undefined) throw new Error("nothing was granted");
+    if (first === undefined) throw new Error("no directory was granted");
     return [first.directory, workspace];
   }
 

@@ -24,11 +24,11 @@ describe("a tool's path", () => {
     ["/", "/a/b", "a/b"],
     ["/data", "/data/../etc", "../etc"],
     ["/data", "/data/a/../../etc", "a/../../etc"],
-  ])("below %s: %s is %s", (at, path, relative) => {
+  ])("in a directory at %s, the path %s leads to %s", (at, path, relative) => {
     expect(locate(mountedAt(at), path)).toEqual({ directory, path: relative });
   });
 
-  test("begins in the directory that is seen deepest", () => {
+  test("a path is located in the most deeply mounted directory", () => {
     const other: MountedDirectory = { at: "/data/out", directory: tree.open()[0] };
     const directories = [other, ...mountedAt("/", "/data")];
     expect(locate(directories, "/data/out/a").directory).toBe(other.directory);
@@ -46,7 +46,7 @@ describe("a tool's path", () => {
     ["/database", "not-permitted"],
     ["/x/../data/a", "not-permitted"],
     [`/data/${"x".repeat(5_000)}`, "name-too-long"],
-  ])("in no granted directory is refused: %s", (path, code) => {
+  ])("a path in no granted directory is refused: %s", (path, code) => {
     expect(codeOf(() => locate(mountedAt("/data"), path))).toBe(code);
   });
 });

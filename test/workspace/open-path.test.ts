@@ -15,8 +15,8 @@ beforeEach(() => {
 });
 afterEach(() => tree[Symbol.dispose]());
 
-describe.runIf(isHere)("what is not a plain file", () => {
-  test("is not opened when it has a second name, which may be outside", () => {
+describe.runIf(isHere)("entries that are not regular files", () => {
+  test("a file with a second hard link, which may be outside, is not opened", () => {
     linkSync(join(tree.outside, "secret.txt"), join(tree.root, "hard"));
     const [directory] = tree.open();
     expect(codeOf(() => readText(directory, "hard"))).toBe("not-permitted");
@@ -27,7 +27,7 @@ describe.runIf(isHere)("what is not a plain file", () => {
     tree.expectUntouchedOutside();
   });
 
-  test("is not waited for: a FIFO is never opened, and nobody at its other end notices", async () => {
+  test("a FIFO or socket is never opened, so opening it cannot block", async () => {
     expect(spawnSync("sh", ["-c", `mkfifo "$0"`, join(tree.root, "p")]).status).toBe(0);
     const server = createServer().listen(join(tree.root, "s"));
     await new Promise((resolve) => server.once("listening", resolve));
@@ -41,7 +41,7 @@ describe.runIf(isHere)("what is not a plain file", () => {
     server.close();
   });
 
-  test("is told apart: a directory is no file, and a file no directory", () => {
+  test("a directory cannot be used as a file, nor a file as a directory", () => {
     const [directory] = tree.open();
     expect(codeOf(() => writeText(directory, "a", "x"))).toBe("is-directory");
     expect(codeOf(() => directory.open("ok.txt", { directory: true }))).toBe("not-directory");
@@ -55,7 +55,7 @@ describe.runIf(isHere)("what is not a plain file", () => {
     );
   });
 
-  test("is left out of a listing when no path can name it", () => {
+  test("a name that no path can contain is left out of listings", () => {
     writeFileSync(Buffer.concat([Buffer.from(`${tree.root}/a/b/`), Buffer.from([0xff])]), "");
     writeFileSync(`${tree.root}/a/b/back\\slash`, "");
     writeFileSync(`${tree.root}/a/b/é`, "");
@@ -64,8 +64,8 @@ describe.runIf(isHere)("what is not a plain file", () => {
   });
 });
 
-describe.runIf(isHere)("while others rename and replace what is in it", () => {
-  test("an open directory stays the one that it was", () => {
+describe.runIf(isHere)("a workspace that others change", () => {
+  test("an open directory stays the same if it is renamed and replaced", () => {
     const [directory] = tree.open();
     const a = openDirectory(directory, "a");
     renameSync(join(tree.root, "a"), join(tree.root, "moved"));
@@ -77,7 +77,7 @@ describe.runIf(isHere)("while others rename and replace what is in it", () => {
     tree.expectUntouchedOutside();
   });
 
-  test("an open directory cannot be used once it was moved out of the granted one", () => {
+  test("an open directory cannot be used after it is moved out of the granted one", () => {
     const [directory] = tree.open();
     const b = openDirectory(directory, "a/b");
     renameSync(join(tree.root, "a"), join(tree.outside, "a"));
@@ -87,7 +87,7 @@ describe.runIf(isHere)("while others rename and replace what is in it", () => {
     expect(codeOf(() => writeText(b, "x", ""))).toEqual({ returned: undefined });
   });
 
-  test("an open directory that is gone says so", () => {
+  test("operations in an open directory that was deleted fail with no-entry", () => {
     const [directory] = tree.open();
     const b = openDirectory(directory, "a/b");
     rmSync(join(tree.root, "a"), { recursive: true });

@@ -5,7 +5,7 @@ import { race } from "./race.ts";
 if (!workspaceIsSupported()) console.log("workspace: not tested, directories can be granted on Linux only");
 
 test.runIf(workspaceIsSupported())(
-  "nothing outside is reached while another thread renames directories and puts links in their place",
+  "a path does not lead outside while another thread renames directories and replaces them by links",
   async () => {
     const { operations, good, outside } = await race((done) => done < 10_000);
     expect(outside).toBe(0);

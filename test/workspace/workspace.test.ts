@@ -24,7 +24,7 @@ beforeEach(() => {
 afterEach(() => tree[Symbol.dispose]());
 
 describe.runIf(isHere)("a granted directory", () => {
-  test("can be read, listed and written, and its entries made, renamed and removed", () => {
+  test("a granted directory can be read, listed and written, and its entries created, renamed and removed", () => {
     const [directory, workspace] = tree.open();
     expect(readText(directory, "./a/../ok.txt")).toBe("OK");
     expect(readText(directory, "a//in.txt")).toBe("IN");
@@ -42,7 +42,7 @@ describe.runIf(isHere)("a granted directory", () => {
     expect(workspace.hasChanged).toBe(true);
   });
 
-  test("can only be read where the grant says nothing of writing", () => {
+  test("a granted directory can only be read unless the grant allows writing", () => {
     const [directory, workspace] = tree.open({ write: false });
     expect(readText(directory, "ok.txt")).toBe("OK");
     expect(directory.isWritable).toBe(false);
@@ -53,7 +53,7 @@ describe.runIf(isHere)("a granted directory", () => {
     expect(workspace.hasChanged).toBe(false);
   });
 
-  test("takes nothing from one that may be written into one that may not", () => {
+  test("files cannot be moved between a writable and a read-only directory", () => {
     mkdirSync(join(tree.base, "second"));
     const grants = [
       { directory: tree.root, write: true },
@@ -61,14 +61,15 @@ describe.runIf(isHere)("a granted directory", () => {
     ];
     using workspace = new Workspace(grants, 1_024);
     const [first, second] = workspace.directories.map(({ directory }) => directory);
-    if (first === undefined || second === undefined) throw new Error("two were granted");
+    if (first === undefined || second === undefined)
+      throw new Error("fewer than two directories were granted");
     expect(codeOf(() => first.rename("ok.txt", second, "ok.txt"))).toBe("read-only");
     expect(codeOf(() => second.rename("x", first, "x"))).toBe("read-only");
     expect(workspace.directories.map(({ at }) => at)).toEqual(["/", "/second"]);
     expect(readdirSync(join(tree.base, "second"))).toEqual([]);
   });
 
-  test("is opened only where it is, not where a link leads to it", () => {
+  test("a granted directory cannot be opened through a link", () => {
     symlinkSync(tree.root, join(tree.base, "link"));
     expect(() => tree.open({ directory: join(tree.base, "link") })).toThrow(DirectoryGrantError);
     expect(() => tree.open({ directory: join(tree.base, "link/a") })).toThrow(
@@ -77,11 +78,11 @@ describe.runIf(isHere)("a granted directory", () => {
     expect(() => tree.open({ directory: join(tree.base, "gone") })).toThrow(/gone' cannot be opened/);
     expect(() => tree.open({ directory: join(tree.root, "ok.txt") })).toThrow(DirectoryGrantError);
     expect(() => tree.open({ directory: "/proc/self" })).toThrow(DirectoryGrantError);
-    expect(() => tree.open({ directory: "/sys" })).toThrow("shows the kernel, not files");
+    expect(() => tree.open({ directory: "/sys" })).toThrow("is on a kernel file system such as /proc");
     expect(() => tree.open({ directory: join(tree.root, "a") })).not.toThrow();
   });
 
-  test("is the whole machine's files when '/' is granted, and still not the kernel's", () => {
+  test("a grant of '/' gives access to all files of the machine, but not to kernel file systems", () => {
     const [directory] = tree.open({ directory: "/", write: false });
     expect(readText(directory, join(tree.root, "ok.txt").slice(1))).toBe("OK");
     expect(codeOf(() => readText(directory, "proc/version"))).toBe("not-permitted");
@@ -91,6 +92,6 @@ describe.runIf(isHere)("a granted directory", () => {
   });
 });
 
-test("directories can be granted on Linux, where they can be held open", () => {
+test("directories can be granted on Linux only", () => {
   expect(workspaceIsSupported()).toBe(process.platform === "linux");
 });

@@ -39,7 +39,7 @@ describe.runIf(isHere)("a path", () => {
     tree.expectUntouchedOutside();
   });
 
-  test("does not lead out of an open directory either, though it is inside the granted one", () => {
+  test("a path does not lead out of an open directory, even if it stays in the granted one", () => {
     const [directory] = tree.open();
     for (const [, attempt] of ATTEMPTS) {
       expect(codeOf(() => attempt(openDirectory(directory, "a"), "../ok.txt"))).toBe("not-permitted");
@@ -49,7 +49,7 @@ describe.runIf(isHere)("a path", () => {
 
   test.each(
     ATTEMPTS,
-  )("that ends in a link to the outside does nothing to where it leads: %s", (name, attempt) => {
+  )("a path that ends in a link to the outside does not affect its target: %s", (name, attempt) => {
     symlinkSync("../outside/secret.txt", join(tree.root, "l"));
     symlinkSync("../outside/new.txt", join(tree.root, "dangling"));
     symlinkSync("../outside", join(tree.root, "d"));
@@ -61,7 +61,7 @@ describe.runIf(isHere)("a path", () => {
     tree.expectUntouchedOutside();
   });
 
-  test("leads through links that stay inside, and tells what they say", () => {
+  test("a path leads through links that stay inside, and their targets can be read", () => {
     symlinkSync("a/in.txt", join(tree.root, "in"));
     symlinkSync("a", join(tree.root, "d"));
     symlinkSync("../ok.txt", join(tree.root, "a/back"));
@@ -82,7 +82,7 @@ describe.runIf(isHere)("a path", () => {
     expect(directory.stat("in", { follow: true })).toMatchObject({ kind: "regular-file" });
   });
 
-  test("that leads in circles, or too deep, ends", () => {
+  test("a path that is circular or too deep is refused", () => {
     symlinkSync("y", join(tree.root, "x"));
     symlinkSync("x", join(tree.root, "y"));
     symlinkSync("deep/deep", join(tree.root, "deep"));
@@ -99,21 +99,21 @@ describe.runIf(isHere)("a path", () => {
   test.each([
     ["empty", "", "no-entry"],
     ["absolute", "/ok.txt", "not-permitted"],
-    ["with NUL", "ok.txt\0.png", "illegal-byte-sequence"],
-    ["with a backslash", "a\\in.txt", "illegal-byte-sequence"],
-    ["with half a character", "\ud800", "illegal-byte-sequence"],
-    ["with a long name", "é".repeat(128), "name-too-long"],
+    ["one with NUL", "ok.txt\0.png", "illegal-byte-sequence"],
+    ["one with a backslash", "a\\in.txt", "illegal-byte-sequence"],
+    ["one with a lone surrogate", "\ud800", "illegal-byte-sequence"],
+    ["one with a long name", "é".repeat(128), "name-too-long"],
     ["long", "a/".repeat(2_048), "name-too-long"],
-    ["of slashes only", "/".repeat(1_000_000), "name-too-long"],
-    ["through a file", "ok.txt/x", "not-directory"],
-    ["of a file with a slash", "ok.txt/", "not-directory"],
-  ])("that is %s is refused", (_, path, code) => {
+    ["only slashes", "/".repeat(1_000_000), "name-too-long"],
+    ["one through a file", "ok.txt/x", "not-directory"],
+    ["a file with a trailing slash", "ok.txt/", "not-directory"],
+  ])("a path that is %s is refused", (_, path, code) => {
     const [directory] = tree.open();
     expect(codeOf(() => readText(directory, path))).toBe(code);
     expect(typeof codeOf(() => directory.createDirectory(path))).toBe("string");
   });
 
-  test("of any characters at all reaches nothing tree.outside, and fails with a known code", () => {
+  test("a path of arbitrary characters does not lead outside, and fails with a known code", () => {
     mkdirSync(join(tree.root, "w/w/w"), { recursive: true });
     symlinkSync("../../outside", join(tree.root, "w/out"));
     symlinkSync("..", join(tree.root, "w/up"));
