@@ -101,7 +101,7 @@ export function shapeProblem(name: ShapeName, value: JsonValue): string | undefi
   }
   if (validate(value)) return undefined;
   const [error] = validate.errors ?? [];
-  if (error === undefined) return "not of the shape";
+  if (error === undefined) return "does not match the schema";
   const { instancePath, message, params } = error;
   const unknown: unknown = params["additionalProperty"] ?? params["propertyName"];
   if (unknown !== undefined) return `${instancePath || "/"} has an unknown member`;

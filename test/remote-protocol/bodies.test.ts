@@ -31,8 +31,8 @@ const EXECUTION = {
 };
 const FAILURE = { code: "timeout", message: "Tool exceeded 5s wall time limit", effect: "unknown" };
 
-describe("the body of a dispatch", () => {
-  test("is read as it was written", () => {
+describe("dispatch requests", () => {
+  test("a dispatch request is read as it was written", () => {
     fc.assert(
       fc.property(fc.string(), fc.string({ maxLength: 50 }), fc.jsonValue(), (id, session, value) => {
         const args = JSON.parse(JSON.stringify(value)) as JsonValue;
@@ -57,31 +57,27 @@ describe("the body of a dispatch", () => {
   });
 
   test.each<[string, unknown, RegExp]>([
-    ["a member that is not known", { ...REQUEST, user: "me" }, /^\/ has an unknown member$/],
-    [
-      "a member of the call that is not known",
-      { ...REQUEST, call: { ...REQUEST.call, x: 1 } },
-      /^\/call has/,
-    ],
+    ["an unknown member", { ...REQUEST, user: "me" }, /^\/ has an unknown member$/],
+    ["an unknown member of the call", { ...REQUEST, call: { ...REQUEST.call, x: 1 } }, /^\/call has/],
     ["no session", { ...REQUEST, session: undefined }, /must have required property 'session'/],
     [
-      "an id that is no string",
+      "an id that is not a string",
       { ...REQUEST, call: { ...REQUEST.call, id: 1 } },
       /^\/call\/id must be string/,
     ],
-    ["a limit that is not known", withLimits({ cpuMs: 1 }), /^\/grant\/limits has an unknown member/],
-    ["a limit of nothing", withLimits({ wallTimeMs: 0 }), /^\/grant\/limits\/wallTimeMs must be >= 1/],
+    ["an unknown limit", withLimits({ cpuMs: 1 }), /^\/grant\/limits has an unknown member/],
+    ["a limit of zero", withLimits({ wallTimeMs: 0 }), /^\/grant\/limits\/wallTimeMs must be >= 1/],
     ["a limit that is too long", withLimits({ wallTimeMs: 2 ** 40 }), /^\/grant: limit 'wallTimeMs'/],
-    ["a capability that is not known", withCapabilities({ root: true }), /^\/grant\/capabilities/],
-    ["a capability of another shape", withCapabilities({ clock: "yes" }), /^\/grant: capability 'clock'/],
-    ["a time that is no whole number", { ...REQUEST, timeoutMs: 1.5 }, /^\/timeoutMs must be integer/],
-    ["a list instead", [REQUEST], /^\/ must be object/],
-  ])("is refused with %s", (_, body, message) => {
+    ["an unknown capability", withCapabilities({ root: true }), /^\/grant\/capabilities/],
+    ["an invalid capability", withCapabilities({ clock: "yes" }), /^\/grant: capability 'clock'/],
+    ["a timeout that is not an integer", { ...REQUEST, timeoutMs: 1.5 }, /^\/timeoutMs must be integer/],
+    ["a list instead of an object", [REQUEST], /^\/ must be object/],
+  ])("a dispatch request is refused with %s", (_, body, message) => {
     expect(() => readDispatchRequest(JSON.stringify(body))).toThrow(BodyError);
     expect(() => readDispatchRequest(JSON.stringify(body))).toThrow(message);
   });
 
-  test("is refused when it is no JSON, or hides a prototype", () => {
+  test("a dispatch request is refused if it is not valid JSON, or contains __proto__", () => {
     expect(() => readDispatchRequest('{"call":')).toThrow(/invalid JSON: .* at position 8/);
     const hidden = JSON.stringify(REQUEST).replace('{"a":1}', '{"__proto__":{}}');
     expect(() => readDispatchRequest(hidden)).toThrow(/refused: .*__proto__/);
@@ -109,15 +105,18 @@ describe("an answer", () => {
     ["succeeds and has an error", { ...EXECUTION, error: FAILURE }],
     ["fails without an error", { ...EXECUTION, success: false }],
     ["has no receipt", { ...EXECUTION, receipt: undefined }],
-    ["names no sandbox there is", { ...EXECUTION, sandbox: "root" }],
-    ["has an effect that is none", { ...EXECUTION, success: false, error: { ...FAILURE, effect: "maybe" } }],
-    ["has a member that is not known", { ...EXECUTION, note: "" }],
-    ["enforced what is no limit", { ...EXECUTION, receipt: { ...EXECUTION.receipt, enforced: { x: 1 } } }],
-  ])("is none when it %s", (_, body) => {
+    ["has an unknown sandbox", { ...EXECUTION, sandbox: "root" }],
+    ["has an unknown effect", { ...EXECUTION, success: false, error: { ...FAILURE, effect: "maybe" } }],
+    ["has an unknown member", { ...EXECUTION, note: "" }],
+    [
+      "has an unknown enforced limit",
+      { ...EXECUTION, receipt: { ...EXECUTION.receipt, enforced: { x: 1 } } },
+    ],
+  ])("an execution is refused if it %s", (_, body) => {
     expect(() => readExecution(JSON.stringify(body))).toThrow(BodyError);
   });
 
-  test("is none when it is no JSON, or nested too deeply", () => {
+  test("an execution is refused if it is not valid JSON, or nested too deeply", () => {
     expect(() => readExecution("<html>")).toThrow("invalid JSON");
     const deep = JSON.stringify(EXECUTION).replace(
       '"output":{"a":1}',
@@ -126,7 +125,7 @@ describe("an answer", () => {
     expect(() => readExecution(deep)).toThrow(/nested deeper/);
   });
 
-  test("is read the same with its call known, in whatever order it comes", () => {
+  test("the execution of a known call is read with its members in any order", () => {
     const call = { id: "c1", name: "echo", argumentsText: '{"a":1}' };
     const { callId, toolName, arguments: args, ...result } = EXECUTION;
     const usual = JSON.stringify(EXECUTION);
@@ -141,25 +140,25 @@ describe("an answer", () => {
     ["id", { callId: "c2" }],
     ["name", { toolName: "delete" }],
     ["arguments", { arguments: { a: 2 } }],
-    ["arguments, as far as they are told", { arguments: { a: 1, b: 2 } }],
-  ])("of a call with another %s is none of this one", (_, change) => {
+    ["arguments, which start the same", { arguments: { a: 1, b: 2 } }],
+  ])("the execution of a known call is not accepted with other %s", (_, change) => {
     const call = { id: "c1", name: "echo", argumentsText: '{"a":1}' };
     expect(readResultOf(call, JSON.stringify({ ...EXECUTION, ...change }))).toBeUndefined();
   });
 
   test.each([
-    ["says twice which call it is of", ',"success":true', ',"callId":"c2","success":true'],
-    ["says other arguments later", ',"success":true', ',"arguments":{"a":2},"success":true'],
-    ["has a member that is not known", ',"success":true', ',"note":"","success":true'],
+    ["repeats the call id", ',"success":true', ',"callId":"c2","success":true'],
+    ["repeats the arguments", ',"success":true', ',"arguments":{"a":2},"success":true'],
+    ["has an unknown member", ',"success":true', ',"note":"","success":true'],
     ["ends early", /,"success".*/s, ",}"],
     ["contradicts itself", ',"success":true', ',"success":false'],
-  ])("is none when it %s", (_, part, instead) => {
+  ])("the execution of a known call is refused if it %s", (_, part, instead) => {
     const call = { id: "c1", name: "echo", argumentsText: '{"a":1}' };
     const text = JSON.stringify(EXECUTION).replace(part, instead);
     expect(() => readResultOf(call, text)).toThrow(BodyError);
   });
 
-  test("is a list of tools", () => {
+  test("a list of tools is read as it was written, and refused if it is incomplete", () => {
     const tools = { tools: [{ name: "echo", description: "", inputSchema: { type: "object" } }] };
     expect(readTools(JSON.stringify(tools))).toEqual(tools);
     expect(() => readTools('{"tools":[{"name":"echo"}]}')).toThrow(BodyError);
@@ -170,17 +169,17 @@ describe("a problem", () => {
   test("is read as it was written", () => {
     const problem = new RemoteProblem("overloaded", "come again later", 1);
     expect(readProblem(JSON.stringify(problem))).toEqual({
-      error: { code: "overloaded", message: "come again later", effect: "none" },
+      error: { code: "overloaded", message: "retry later", effect: "none" },
     });
     expect(problem.headers).toMatchObject({ "retry-after": "1" });
   });
 
-  test("has a status of its own for each code", () => {
+  test("each code of a problem has a different status", () => {
     const statuses = Object.values(PROBLEMS).map(({ status }) => status);
     expect(new Set(statuses).size).toBe(statuses.length);
   });
 
-  test("can be tried again only where nothing can have happened", () => {
+  test("a problem allows a retry only if the request cannot have had an effect", () => {
     const unsafe = Object.values(PROBLEMS).filter(({ retry, effect }) => retry && effect !== "none");
     expect(unsafe).toEqual([]);
   });

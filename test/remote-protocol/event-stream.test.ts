@@ -20,7 +20,7 @@ describe("a stream of events", () => {
     );
   });
 
-  test("may have any line ends, comments, and data of several lines", () => {
+  test("a stream of events can have any line breaks, comments, and data of several lines", () => {
     const text = ": hello\revent: log\r\ndata: 1\ndata:2\r\r\nid: 7\n\ndata\n\n";
     const expected = [
       { event: "log", data: "1\n2" },
@@ -31,7 +31,7 @@ describe("a stream of events", () => {
     expect([...text].flatMap((character) => reader.push(character))).toEqual(expected);
   });
 
-  test("never holds more than one event's budget", () => {
+  test("an event that is too long is refused", () => {
     expect(() => new StreamReader(100).push(`data: ${"x".repeat(100)}`)).toThrow(EventTooLongError);
     expect(() => new StreamReader(100).push("data: xxxxxxxxxx\n".repeat(10))).toThrow(EventTooLongError);
     expect(new StreamReader(100).push("data: xxxxxxxxxx\n\n".repeat(100))).toHaveLength(100);

@@ -56,23 +56,23 @@ export class SignatureVerifier {
     if (claimed === undefined) {
       throw new RemoteProblem(
         "unauthenticated",
-        "the signature's headers cannot be read: sign once, as documented",
+        "the signature's headers are malformed: send exactly one signature, as documented",
       );
     }
     this.#checkForm(claimed, hasBody);
     const { keyid, created, expires, nonce } = claimed.params;
     const key = this.#keys.get(keyid);
-    if (key === undefined) throw new RemoteProblem("unknown_key", "the signature's key is not known here");
+    if (key === undefined) throw new RemoteProblem("unknown_key", "the signature's key is unknown");
     if (!isSigned(message, claimed, key)) {
-      throw new RemoteProblem("altered", "the signature is not of this request: sign what is sent");
+      throw new RemoteProblem("altered", "the signature does not match the request");
     }
     const seconds = Math.floor(now / 1_000);
     this.#checkTime(created, expires, seconds);
     switch (this.#nonces.take(keyid, nonce, expires + CLOCK_SKEW_S, seconds)) {
       case "seen":
-        throw new RemoteProblem("replayed", "the signature was used before: sign each request anew");
+        throw new RemoteProblem("replayed", "the signature was already used: sign each request separately");
       case "full":
-        throw new RemoteProblem("overloaded", "too many signatures at once", CLOCK_SKEW_S);
+        throw new RemoteProblem("overloaded", "too many signatures at once: retry later", CLOCK_SKEW_S);
       case "fresh":
         return keyid;
     }
@@ -88,7 +88,7 @@ export class SignatureVerifier {
     if (alg !== SIGNATURE_ALGORITHM || tag !== SIGNATURE_TAG) {
       throw new RemoteProblem(
         "unauthenticated",
-        `the signature must be ${SIGNATURE_ALGORITHM}, with the tag ${SIGNATURE_TAG}`,
+        `the signature must use ${SIGNATURE_ALGORITHM} and have the tag ${SIGNATURE_TAG}`,
       );
     }
     if (nonce.length < 16 || nonce.length > 128) {
@@ -101,11 +101,12 @@ export class SignatureVerifier {
       throw new RemoteProblem("expired", message);
     };
     if (expires < created || expires - created > MAX_SIGNATURE_LIFETIME_S) {
-      expired(`the signature must hold for at most ${MAX_SIGNATURE_LIFETIME_S} seconds`);
+      expired(`the signature must be valid for at most ${MAX_SIGNATURE_LIFETIME_S} seconds`);
     }
-    if (now > expires + CLOCK_SKEW_S) expired("the signature is over: sign again");
-    if (created > now + CLOCK_SKEW_S) expired("the signature is of the future: set the clock");
-    if (created < this.#startedAt) expired("the signature is older than this executor: sign again");
+    if (now > expires + CLOCK_SKEW_S) expired("the signature has expired: sign the request again");
+    if (created > now + CLOCK_SKEW_S) expired("the signature was created in the future: check the clock");
+    if (created < this.#startedAt)
+      expired("the signature was created before the executor started: sign the request again");
   }
 }
 

@@ -9,7 +9,7 @@ describe("the memory of nonces", () => {
     expect(memory.take("b", "n", 100, 50)).toBe("fresh");
   });
 
-  test("refuses what it cannot remember, and has room again when signatures are over", () => {
+  test("nonces are refused at full capacity, until other signatures expire", () => {
     const memory = new ReplayMemory(2);
     expect(memory.take("a", "1", 100, 50)).toBe("fresh");
     expect(memory.take("a", "2", 110, 50)).toBe("fresh");

@@ -40,12 +40,12 @@ function verdict(message: SignedMessage, verifier = newVerifier(), now = NOW): s
   }
 }
 
-describe("a signed request", () => {
-  test("names the key that signed it", () => {
+describe("signed requests", () => {
+  test("verifying a request returns the id of its key", () => {
     expect(verdict(signed())).toBe("agent-1");
   });
 
-  test("is understood by any other implementation of RFC 9421", async () => {
+  test("a signed request is accepted by another implementation of RFC 9421", async () => {
     const { headers } = signed({}, Date.now());
     const verified = await httpbis.verifyMessage(
       {
@@ -62,7 +62,7 @@ describe("a signed request", () => {
     expect(verified).toBe(true);
   });
 
-  test("has the signature base of RFC 9421, appendix B.2.6", () => {
+  test("the signature base is that of RFC 9421, appendix B.2.6", () => {
     const key = createPublicKey({
       key: Buffer.from("MCowBQYDK2VwAyEAJrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=", "base64"),
       format: "der",
@@ -92,7 +92,7 @@ describe("a signed request", () => {
     ["the method", { method: "PUT" }],
     ["the host", { authority: "other.example:7420" }],
     ["the path", { path: "/v1/tools" }],
-  ])("is refused as altered when %s changed on its way", (_, change) => {
+  ])("a signed request is refused as altered if %s was changed", (_, change) => {
     const message = { ...signed(), ...change };
     const problem = (() => {
       try {
@@ -104,12 +104,15 @@ describe("a signed request", () => {
     expect(problem).toBe("altered");
   });
 
-  test.each(["content-digest", "content-type"])("is refused as altered when its %s changed", (name) => {
+  test.each([
+    "content-digest",
+    "content-type",
+  ])("a signed request is refused as altered if its %s was changed", (name) => {
     const message = signed();
     expect(verdict({ ...message, headers: { ...message.headers, [name]: "text/plain" } })).toBe("altered");
   });
 
-  test("is refused as altered whenever a parameter or the signature changed", () => {
+  test("a signed request is refused if a parameter or the signature was changed", () => {
     fc.assert(
       fc.property(fc.constantFrom("signature-input", "signature"), fc.nat(), fc.nat(), (name, at, by) => {
         const message = signed();
@@ -126,7 +129,7 @@ describe("a signed request", () => {
     );
   });
 
-  test("is taken only once", () => {
+  test("a signed request is accepted only once", () => {
     const verifier = newVerifier();
     const message = signed();
     expect(verdict(message, verifier)).toBe("agent-1");
@@ -135,25 +138,25 @@ describe("a signed request", () => {
     expect(verdict(signed(), verifier)).toBe("agent-1");
   });
 
-  test("is over after its time, and never holds for long", () => {
+  test("a signed request is refused after its expiry, or if its lifetime is too long", () => {
     expect(verdict(signed(), newVerifier(), NOW + 39_000)).toBe("agent-1");
     expect(verdict(signed(), newVerifier(), NOW + 41_000)).toBe("expired");
     expect(verdict(signed({}, NOW, 301))).toBe("expired");
     expect(verdict(signed({}, NOW, -1))).toBe("expired");
   });
 
-  test("is refused when its clock is ahead", () => {
+  test("a signed request is refused if it was created in the future", () => {
     expect(verdict(signed({}, NOW + 9_000))).toBe("agent-1");
     expect(verdict(signed({}, NOW + 12_000))).toBe("expired");
   });
 
-  test("is refused when it is older than the executor, which cannot know its nonce", () => {
+  test("a signed request from before the executor's start is refused, since its nonce is unknown", () => {
     const restarted = new SignatureVerifier(new Map([["agent-1", publicKey]]), NOW);
     expect(verdict(signed({}, NOW - 1_000), restarted)).toBe("expired");
     expect(verdict(signed(), restarted)).toBe("agent-1");
   });
 
-  test("is refused when its key is not known, and when another key signed in its name", () => {
+  test("a signed request is refused if its key is unknown, or if another key signed it", () => {
     const verifier = new SignatureVerifier(new Map([["agent-2", publicKey]]), NOW - 60_000);
     expect(verdict(signed(), verifier)).toBe("unknown_key");
     const other = generateKeyPairSync("ed25519").publicKey;
@@ -161,7 +164,7 @@ describe("a signed request", () => {
     expect(verdict(signed(), impostor)).toBe("altered");
   });
 
-  test("is refused without its signature", () => {
+  test("a signed request is refused without its signature headers", () => {
     const { "signature-input": input, signature, ...rest } = signed().headers;
     const message = signed();
     expect(verdict({ ...message, headers: rest })).toBe("unauthenticated");
@@ -169,7 +172,7 @@ describe("a signed request", () => {
     expect(verdict({ ...message, headers: { ...rest, "signature-input": input } })).toBe("unauthenticated");
   });
 
-  test("must cover its body", () => {
+  test("a signature must cover the body", () => {
     const { method: _, ...get } = signed({ method: "GET" });
     // Uses the signature of a request without a body for one with a body.
     const { body: __, ...bodiless } = REQUEST;
@@ -182,7 +185,7 @@ describe("the headers of a signature", () => {
   const params = 'created=1;expires=2;nonce="n";keyid="k";tag="t"';
   const signature = `sig=:${Buffer.alloc(64).toString("base64")}:`;
 
-  test("are read as RFC 8941 serializes them", () => {
+  test("signature headers are read in the serialization of RFC 8941", () => {
     const claimed = readSignatureInput(`sig=("@method" "date");${params}`, signature);
     expect(claimed?.components).toEqual(["@method", "date"]);
     expect(claimed?.params).toEqual({
@@ -202,13 +205,13 @@ describe("the headers of a signature", () => {
     ["a component of another message", `sig=("@method";req);${params}`],
     ["a component twice", `sig=("@method" "@method");${params}`],
     ["a parameter twice", `sig=("@method");${params};nonce="m"`],
-    ["a time that is no number", `sig=("@method");created="1";expires=2;nonce="n";keyid="k";tag="t"`],
+    ["a time that is not a number", `sig=("@method");created="1";expires=2;nonce="n";keyid="k";tag="t"`],
     ["a missing nonce", 'sig=("@method");created=1;expires=2;keyid="k";tag="t"'],
-    ["white space that is not serialized", `sig=( "@method" );${params}`],
-    ["another label than the signature's", `gis=("@method");${params}`],
+    ["white space that RFC 8941 does not serialize", `sig=( "@method" );${params}`],
+    ["a label that differs from the signature's", `gis=("@method");${params}`],
     ["no components", `sig=();${params}`],
-    ["too much", `sig=("@method");${params};x="${"x".repeat(3_000)}"`],
-  ])("are refused with %s", (_, input) => {
+    ["too many characters", `sig=("@method");${params};x="${"x".repeat(3_000)}"`],
+  ])("signature headers are refused with %s", (_, input) => {
     expect(readSignatureInput(input, signature)).toBeUndefined();
   });
 });
@@ -220,7 +223,7 @@ describe("a content digest", () => {
     expect(matchesContentDigest(header, Buffer.from('{"hello": "world"}'))).toBe(false);
   });
 
-  test("is not taken in another algorithm, or beside another one", () => {
+  test("a content digest with another algorithm, or in a list, does not match", () => {
     const body = Buffer.from("x");
     const sha256 = "sha-256=:LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSIE=:";
     expect(matchesContentDigest(sha256, body)).toBe(true);
@@ -229,7 +232,7 @@ describe("a content digest", () => {
   });
 });
 
-test("a key that is none is refused when it is set up", () => {
+test("invalid keys are refused at set-up", () => {
   const rsa = generateKeyPairSync("rsa", { modulusLength: 2_048 });
   expect(() => new SignatureVerifier(new Map([["a", rsa.publicKey]]))).toThrow(/public Ed25519/);
   expect(() => new SignatureVerifier(new Map([["a", privateKey]]))).toThrow(/public Ed25519/);
