@@ -94,8 +94,8 @@ function compile(lowered: LoweredSchema, mode: ErrorMode): ValidateFunction {
 
 function whyNot(error: unknown): string {
   return error instanceof WorkExceededError
-    ? "too much work to hold against the schema: send less at once"
-    : "cannot be held against the schema";
+    ? "too expensive to validate: send less at once"
+    : "cannot be validated against the schema";
 }
 
 /** Returns whether a tree has at most `most` values. */

@@ -23,30 +23,30 @@ const SCHEMA = {
 };
 
 describe("null in an optional argument", () => {
-  test("is as if the model had left it out", () => {
+  test("is removed", () => {
     expect(accept(SCHEMA, { path: "a", depth: null, mode: null, kind: null })).toEqual({
       value: { path: "a" },
     });
   });
 
-  test("is so at every depth, through references, allOf and items", () => {
+  test("is removed at every depth, through references, allOf and items", () => {
     expect(accept(SCHEMA, { path: "a", tags: [{ name: null }, { name: "x" }] })).toEqual({
       value: { path: "a", tags: [{}, { name: "x" }] },
     });
   });
 
-  test("stays where the schema accepts it, or says nothing", () => {
+  test("stays if the schema accepts it or does not restrict it", () => {
     const value = { path: "a", note: null, anything: null, unknown: null };
     expect(accept(SCHEMA, value)).toEqual({ value });
   });
 
-  test("is an error where the argument is required", () => {
+  test("is an error if the argument is required", () => {
     expect(accept(SCHEMA, { path: null })).toEqual({ problems: ["/path must be string"] });
     const required = { allOf: [{ required: ["a"] }], properties: { a: { type: "string" } } };
     expect(accept(required, { a: null })).toEqual({ problems: ["/a must be string"] });
   });
 
-  test("is an error as the item of a list, and in a branch that may not be meant", () => {
+  test("is an error as a list item, and in a branch that may not apply", () => {
     expect(accept({ items: { type: "string" } }, [null])).toEqual({ problems: ["/0 must be string"] });
     const branches = {
       anyOf: [{ type: "object", properties: { a: { type: "string" } } }, { type: "string" }],
@@ -60,27 +60,27 @@ describe("null in an optional argument", () => {
     });
   });
 
-  test("does not hide other errors, which are about what is left", () => {
+  test("does not hide other errors", () => {
     expect(accept(SCHEMA, { path: "a", depth: null, mode: "x" })).toEqual({
       problems: ['/mode must be equal to one of the allowed values: ["r","w"]'],
     });
   });
 
-  test("changes nothing of the value that was given, and gives a frozen one", () => {
+  test("leaves the original value alone and returns a frozen one", () => {
     const given = Object.freeze({ path: "a", depth: null });
     const accepted = accept(SCHEMA, given) as { value: JsonValue };
     expect(given).toEqual({ path: "a", depth: null });
     expect(Object.isFrozen(accepted.value)).toBe(true);
   });
 
-  test("is found in draft 7 too, and in the lists that it has", () => {
+  test("is removed in draft 7, too, also in tuples", () => {
     const $schema = "http://json-schema.org/draft-07/schema#";
     const schema = { $schema, items: [{ properties: { a: { type: "string" } } }] };
     expect(accept(schema, [{ a: null }])).toEqual({ value: [{}] });
   });
 });
 
-describe("a value of another type", () => {
+describe("a value of the wrong type", () => {
   const schema = {
     properties: {
       text: { type: "string" },
@@ -92,11 +92,11 @@ describe("a value of another type", () => {
     },
   };
 
-  test("is not coerced unless asked for", () => {
+  test("is not coerced by default", () => {
     expect(accept(schema, { count: "5" })).toEqual({ problems: ["/count must be integer"] });
   });
 
-  test("is coerced exactly as JSON writes it, if asked for", () => {
+  test("is coerced with coerce: true if its JSON text stays the same", () => {
     const given = { text: 5, count: "5", share: "-1.5e3", flag: "true", either: "5", list: ["1"] };
     expect(accept(schema, given, { coerce: true })).toEqual({
       value: { text: "5", count: 5, share: -1500, flag: true, either: "5", list: [1] },
@@ -115,7 +115,7 @@ describe("a value of another type", () => {
     ["flag", 1],
     ["text", null],
     ["count", [5]],
-  ])("is not coerced if JSON does not write it so: %s %j", (name, value) => {
+  ])("is not coerced if its JSON text would change: %s %j", (name, value) => {
     expect(accept(schema, { [name]: value }, { coerce: true, nullForOptional: "reject" })).toHaveProperty(
       "problems",
     );

@@ -6,7 +6,7 @@ const errors = (schema: JsonObject, value: JsonValue): readonly string[] | undef
   compileSchema(schema).validate(value);
 
 describe("a schema", () => {
-  test("is of draft 2020-12 by default, and of draft 7 where $schema says so", () => {
+  test("is of draft 2020-12 by default, and of draft 7 if $schema names it", () => {
     expect(errors({ type: "array", prefixItems: [{ type: "string" }] }, [1])).toEqual(["/0 must be string"]);
     const $schema = "http://json-schema.org/draft-07/schema#";
     expect(errors({ $schema, type: "array", items: [{ type: "string" }] }, [1])).toEqual([
@@ -14,11 +14,11 @@ describe("a schema", () => {
     ]);
   });
 
-  test("counts own properties only", () => {
+  test("considers own properties only", () => {
     expect(errors({ type: "object", required: ["constructor", "toString"] }, {})).toHaveLength(2);
   });
 
-  test("names the property that should not be there, and the values that are allowed", () => {
+  test("reports additional properties by name, and the allowed values of an enum", () => {
     const schema = { properties: { mode: { enum: ["r", "w"] } }, additionalProperties: false };
     expect(errors(schema, { mode: "x", pth: 1 })).toEqual([
       "must NOT have additional properties: 'pth'",
@@ -26,7 +26,7 @@ describe("a schema", () => {
     ]);
   });
 
-  test("keeps apart from others with the same $id", () => {
+  test("is independent of others with the same $id", () => {
     const first = compileSchema({ $id: "urn:example:tool", type: "string" });
     const second = compileSchema({ $id: "urn:example:tool", type: "number" });
     expect([first.validate("a"), second.validate("a"), second.validate(1)]).toEqual([
@@ -36,13 +36,13 @@ describe("a schema", () => {
     ]);
   });
 
-  test("does not coerce, and does not fill in defaults", () => {
+  test("neither coerces values nor fills in defaults", () => {
     const schema = { properties: { n: { type: "integer", default: 1 } }, required: ["n"] };
     expect(errors(schema, { n: "1" })).toEqual(["/n must be integer"]);
     expect(errors(schema, {})).toEqual(["must have required property 'n'"]);
   });
 
-  test("may refer to itself, by pointer, anchor or $id", () => {
+  test("can refer to itself by pointer, anchor or $id", () => {
     const tree = { type: "object", properties: { name: { type: "string" }, left: { $ref: "#" } } };
     expect(errors(tree, { left: { left: { name: 1 } } })).toEqual(["/left/left/name must be string"]);
     const named = {
@@ -53,14 +53,16 @@ describe("a schema", () => {
     expect(errors(named, 1)).toEqual(["must be string"]);
   });
 
-  test("may refer to schemas that were given along, and to nothing else", () => {
+  test("can refer to shared schemas, and to no others", () => {
     const schema = { $ref: "https://example.org/date" };
     const shared = { "https://example.org/date": { type: "string", format: "date" } };
     expect(compileSchema(schema, shared).validate("2026-02-30")).toEqual(['must match format "date"']);
-    expect(() => compileSchema(schema)).toThrow("leads to no schema here, and nothing is fetched");
+    expect(() => compileSchema(schema)).toThrow(
+      "does not refer to a known schema, and schemas are never fetched",
+    );
   });
 
-  test("takes a $dynamicRef to where the outermost schema says", () => {
+  test("resolves a $dynamicRef in the outermost schema", () => {
     const list = { $id: "list", items: { $dynamicRef: "#item" }, $defs: { any: { $dynamicAnchor: "item" } } };
     const schema = {
       $id: "https://example.org/",
@@ -70,28 +72,28 @@ describe("a schema", () => {
     expect(errors(schema, ["a", 1])).toEqual(["/1 must be string"]);
   });
 
-  test("makes void what stands beside a reference, in draft 7", () => {
+  test("ignores the siblings of a reference in draft 7", () => {
     const $schema = "http://json-schema.org/draft-07/schema#";
     const schema = { definitions: { a: {} }, properties: { a: { $ref: "#/definitions/a", type: "string" } } };
     expect(errors({ $schema, ...schema }, { a: 1 })).toBeUndefined();
     expect(errors(schema, { a: 1 })).toEqual(["/a must be string"]);
   });
 
-  test("holds a property named __proto__ against its schema, and pollutes nothing", () => {
+  test("validates a property named __proto__ without polluting prototypes", () => {
     const schema = JSON.parse('{"properties":{"__proto__":{"type":"string"}},"additionalProperties":false}');
     expect(errors(schema, JSON.parse('{"__proto__":1}'))).toEqual(["/__proto__ must be string"]);
     expect(errors(schema, JSON.parse('{"__proto__":"a"}'))).toBeUndefined();
     expect({}).not.toHaveProperty("type");
   });
 
-  test("tells duplicates among values of every kind", () => {
+  test("finds duplicates among values of every kind", () => {
     const isUnique = (value: JsonValue): boolean => errors({ uniqueItems: true }, value) === undefined;
     expect(isUnique([1, "1", null, [1], { a: 1 }, "__proto__"])).toBe(true);
     expect(isUnique([{ a: 1, b: 2 }, 3, { b: 2, a: 1 }])).toBe(false);
     expect(isUnique(["__proto__", "__proto__"])).toBe(false);
   });
 
-  test("with an empty enum accepts nothing", () => {
+  test("accepts nothing if its enum is empty", () => {
     expect(errors({ enum: [] }, 1)).toEqual(["must be equal to one of the allowed values: []"]);
   });
 });
@@ -99,11 +101,11 @@ describe("a schema", () => {
 describe("the errors of a value", () => {
   const schema = { type: "array", items: { type: "string" } };
 
-  test("are all there when they are few", () => {
+  test("are all reported if they are few", () => {
     expect(errors(schema, [1, 2, 3])).toHaveLength(3);
   });
 
-  test("are not looked for in a value of many thousands", () => {
+  test("are not all collected for a value of many thousands", () => {
     expect(errors(schema, new Array(90_000).fill(1))).toEqual(["/0 must be string"]);
   });
 

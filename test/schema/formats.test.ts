@@ -24,15 +24,15 @@ describe("a format", () => {
     expect([accepts(format, good), accepts(format, bad)]).toEqual([true, false]);
   });
 
-  test("that nobody knows is an annotation", () => {
+  test("that is unknown is an annotation", () => {
     expect(accepts("currency", "x")).toBe(true);
   });
 
-  test("says nothing of values of other types", () => {
+  test("does not apply to values of other types", () => {
     expect([accepts("date", 5), accepts("int32", 5), accepts("int32", 2 ** 31)]).toEqual([true, true, false]);
   });
 
-  test("is not looked for in a string that is too long to have it", () => {
+  test("is not checked in a string that is too long", () => {
     expect(accepts("uri", `https://example.org/${"a".repeat(MAX_FORMATTED_LENGTH)}`)).toBe(false);
     expect(accepts("byte", "QUJD".repeat(MAX_FORMATTED_LENGTH))).toBe(true);
   });

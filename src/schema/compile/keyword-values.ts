@@ -22,7 +22,7 @@ export function unfitValue(shape: KeywordShape, value: JsonValue): string | unde
     case "positive-number":
       return typeof value === "number" && value > 0 ? undefined : "must be a number above 0";
     case "count":
-      return Number.isInteger(value) && Number(value) >= 0 ? undefined : "must be an integer from 0";
+      return Number.isInteger(value) && Number(value) >= 0 ? undefined : "must be a non-negative integer";
     case "flag":
       return typeof value === "boolean" ? undefined : "must be true or false";
     case "format":
@@ -51,9 +51,9 @@ function isNames(value: JsonValue | undefined): boolean {
 
 function unfitTypes(value: JsonValue): string | undefined {
   const types = Array.isArray(value) ? value : [value];
-  if (types.length === 0) return "must name a type";
+  if (types.length === 0) return "must name at least one type";
   const unknown = types.find((type) => !JSON_TYPES.includes(type));
   if (unknown === undefined) return undefined;
-  const shown = typeof unknown === "string" ? `'${unknown.slice(0, 64)}'` : "a value that is no string";
+  const shown = typeof unknown === "string" ? `'${unknown.slice(0, 64)}'` : "a value that is not a string";
   return `must be one of ${JSON_TYPES.join(", ")}, not ${shown} (normalizeSchema maps other dialects' types)`;
 }

@@ -174,7 +174,10 @@ class Lowering {
         ? this.#references.resolveDynamic(schema, reference, scope)
         : this.#references.resolve(schema, reference);
     if (target === undefined || !isSchema(target.schema)) {
-      this.#refuse(path, `'${reference.slice(0, 128)}' leads to no schema here, and nothing is fetched`);
+      this.#refuse(
+        path,
+        `'${reference.slice(0, 128)}' does not refer to a known schema, and schemas are never fetched`,
+      );
     } else if (Object.hasOwn(lowered, "$ref")) {
       this.#refuse(path, "two references in one schema are not supported");
     } else {

@@ -44,14 +44,14 @@ export class WorkGraph {
     let cost = this.#weights.get(definition) ?? 0;
     for (const { to, path } of this.#references.get(definition) ?? []) {
       if (this.#costs.get(to) === "open")
-        return { path, reason: "this reference leads back to itself without end" };
+        return { path, reason: "the reference recurses endlessly on the same value" };
       const more = this.#cost(to);
       if (typeof more !== "number") return more;
       cost += more;
       if (cost > MAX_KEYWORDS_PER_VALUE) {
         return {
           path,
-          reason: `through references, more than ${MAX_KEYWORDS_PER_VALUE} keywords for one value`,
+          reason: `more than ${MAX_KEYWORDS_PER_VALUE} keywords apply to one value through references`,
         };
       }
     }

@@ -79,7 +79,7 @@ class Normalizer {
     const root = rootObject(given);
     if (root !== given) this.#note("", given, root);
     const schema = this.#schema(root, "", 0);
-    if (saysNothing(schema)) this.#refuse("", "nothing in it says what is valid");
+    if (saysNothing(schema)) this.#refuse("", "none of its members is a schema keyword");
     if (this.#problems.length === 0 && !isJsonObject(schema)) this.#refuse("", "the root must be an object");
     if (this.#problems.length > 0) throw new SchemaError(this.#problems);
     return { schema: schema as JsonObject, changes: this.#changes };
@@ -130,7 +130,7 @@ class Normalizer {
     const at = `${path}/type`;
     if (typeof type === "string" && /^(?:enum|choice)$/i.test(type.trim())) {
       if (Array.isArray(schema["enum"])) this.#change(schema, { type: undefined }, path);
-      else this.#refuse(at, "an enumeration without its values");
+      else this.#refuse(at, "the enumeration has no values");
       return;
     }
     const types = Array.isArray(type) ? type : [type];
@@ -138,7 +138,7 @@ class Normalizer {
       typeof one === "string" ? this.#type(one, at) : undefined,
     );
     if (types.some((one: JsonValue) => typeof one !== "string")) {
-      this.#refuse(at, "must be a type's name or a list of them");
+      this.#refuse(at, "must be a type name or a list of type names");
     }
     if (schemas.length === 0 || schemas.some((one) => one === undefined)) return;
     const whole = Array.isArray(type) ? unionSchema(schemas as JsonObject[]) : (schemas[0] as JsonObject);

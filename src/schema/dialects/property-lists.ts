@@ -114,9 +114,9 @@ function namedProperties(list: readonly JsonValue[], problems: SchemaProblem[]):
   for (const [index, item] of list.entries()) {
     const path = `/properties/${index}`;
     const { name, ...property } = isJsonObject(item) ? item : {};
-    if (typeof name !== "string" || name === "") problems.push({ path, reason: "a property without a name" });
+    if (typeof name !== "string" || name === "") problems.push({ path, reason: "the property has no name" });
     else if (Object.hasOwn(named, name))
-      problems.push({ path, reason: `'${name.slice(0, 64)}' is there twice` });
+      problems.push({ path, reason: `duplicate property '${name.slice(0, 64)}'` });
     else named[name] = property as JsonObject;
   }
   return named;

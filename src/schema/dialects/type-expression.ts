@@ -53,7 +53,7 @@ function tokenize(text: string): readonly Token[] {
   for (let at = 0; at < source.length; ) {
     TOKEN.lastIndex = at;
     const found = TOKEN.exec(source);
-    if (found === null) throw new TypeExpressionError("it cannot be read");
+    if (found === null) throw new TypeExpressionError("unexpected character");
     at = TOKEN.lastIndex;
     const index = found.findIndex((group, position) => position > 0 && group !== undefined);
     tokens.push({ kind: kinds[index - 1] ?? "symbol", text: found[index] ?? "" });
@@ -92,13 +92,11 @@ class Parser {
 
   #unexpected(): TypeExpressionError {
     const { kind, text } = this.#peek();
-    return new TypeExpressionError(
-      kind === "end" ? "it ends too early" : `'${text.slice(0, 32)}' is not expected`,
-    );
+    return new TypeExpressionError(kind === "end" ? "unexpected end" : `unexpected '${text.slice(0, 32)}'`);
   }
 
   #union(): TypeExpression {
-    if (++this.#depth > MAX_SCHEMA_DEPTH) throw new TypeExpressionError("nested too deep");
+    if (++this.#depth > MAX_SCHEMA_DEPTH) throw new TypeExpressionError("nested too deeply");
     const options = [this.#postfix()];
     while (this.#takes("|") || this.#takes("or")) options.push(this.#postfix());
     this.#depth--;
@@ -123,7 +121,7 @@ class Parser {
   }
 
   #prefix(): TypeExpression {
-    if (++this.#depth > MAX_SCHEMA_DEPTH) throw new TypeExpressionError("nested too deep");
+    if (++this.#depth > MAX_SCHEMA_DEPTH) throw new TypeExpressionError("nested too deeply");
     const isList = this.#takesList();
     const expression = isList || this.#takes("*") || this.#takes("&") ? this.#prefix() : this.#primary();
     this.#depth--;

@@ -30,11 +30,11 @@ export function typeSchema(expression: TypeExpression, context: TypeContext): Js
     case "literal":
       return { const: expression.value };
     case "rest":
-      throw new TypeExpressionError("'...' is not expected");
+      throw new TypeExpressionError("unexpected '...'");
     case "name": {
       const { name, args } = expression;
       const meaning = context.names.get(name.toLowerCase());
-      if (meaning === undefined) throw new TypeExpressionError(`'${name.slice(0, 64)}' is not mapped`);
+      if (meaning === undefined) throw new TypeExpressionError(`'${name.slice(0, 64)}' is not a known type`);
       if (meaning === "tuple") return tupleSchema(args, schemaOf, context.draft);
       return namedSchema(meaning, name, args, schemaOf);
     }
@@ -60,26 +60,26 @@ function namedSchema(
       const values = args.map((arg): JsonValue => {
         if (arg.kind === "literal") return arg.value;
         if (meaning === "enum" && arg.kind === "name") return arg.name;
-        throw new TypeExpressionError(`'${name}' takes values`);
+        throw new TypeExpressionError(`'${name}' takes literal values`);
       });
-      if (values.length === 0) throw new TypeExpressionError(`'${name}' needs its values`);
+      if (values.length === 0) throw new TypeExpressionError(`'${name}' requires values`);
       return { enum: values };
     }
     case "optional":
       if (first === undefined) return ANY;
       return unionSchema([schemaOf(first), { type: "null" }]);
     case "union":
-      if (args.length === 0) throw new TypeExpressionError(`'${name}' needs its types`);
+      if (args.length === 0) throw new TypeExpressionError(`'${name}' requires type arguments`);
       return unionSchema(args.map(schemaOf));
     case "wrapper":
-      if (first === undefined) throw new TypeExpressionError(`'${name}' needs its type`);
+      if (first === undefined) throw new TypeExpressionError(`'${name}' requires a type argument`);
       return schemaOf(first);
     case "any":
       return ANY;
     default:
       // The size in `varchar(20)` and `decimal(10, 2)` is dropped.
       if (args.some(({ kind }) => kind !== "literal")) {
-        throw new TypeExpressionError(`'${name}' takes no types`);
+        throw new TypeExpressionError(`'${name}' takes no type arguments`);
       }
       return { type: meaning };
   }

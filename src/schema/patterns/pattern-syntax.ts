@@ -142,7 +142,7 @@ class Translator {
     const isNegated = this.#source[this.#at] === "^";
     if (isNegated) this.#at++;
     while (this.#source[this.#at] !== "]") {
-      if (this.#at >= this.#source.length) throw new PatternError("it has a class without an end");
+      if (this.#at >= this.#source.length) throw new PatternError("the pattern has an unterminated class");
       if (this.#source[this.#at] === "\\") inside += writeEscape(this.#take(ESCAPE), "in-class");
       else {
         const codePoint = this.#character();

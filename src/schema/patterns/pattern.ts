@@ -38,12 +38,14 @@ const MAX_KEPT = 256;
 
 function compile(source: string): Pattern {
   if (source.length > MAX_PATTERN_LENGTH) {
-    throw new PatternError(`a pattern longer than ${MAX_PATTERN_LENGTH} characters`);
+    throw new PatternError(`the pattern is longer than ${MAX_PATTERN_LENGTH} characters`);
   }
   const native = parse(source);
   const { re2, size, retried } = translatePattern(source);
   if (size > MAX_PATTERN_SIZE) {
-    throw new PatternError(`a pattern of more than ${MAX_PATTERN_SIZE} characters, repetitions written out`);
+    throw new PatternError(
+      `the pattern is larger than ${MAX_PATTERN_SIZE} characters with its repetitions expanded`,
+    );
   }
   if (retried !== undefined && native.unicode) {
     const work = (1 + retried) / NATIVE_STEPS;
@@ -68,7 +70,7 @@ export function compileLinear(
     return engine.RE2JS.compile(re2, ignoreCase ? engine.RE2JS.CASE_INSENSITIVE : 0);
   } catch (error) {
     const detail = error instanceof Error ? error.message.replace("error parsing regexp: ", "") : "";
-    throw new PatternError(`a pattern that the linear-time engine does not have: ${detail}`);
+    throw new PatternError(`the pattern is not supported by the linear-time engine: ${detail}`);
   }
 }
 
@@ -92,5 +94,5 @@ function parse(source: string): RegExp {
       // Try the next flags.
     }
   }
-  throw new PatternError("no regular expression");
+  throw new PatternError("not a valid regular expression");
 }

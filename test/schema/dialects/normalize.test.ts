@@ -20,7 +20,7 @@ function problems(schema: unknown): readonly SchemaProblem[] {
 
 const array = (items: JsonValue): JsonValue => ({ type: "array", items });
 
-describe("a type is mapped", () => {
+describe("normalizeSchema maps a type", () => {
   test.each<[string, JsonValue]>([
     ["dict", { type: "object" }],
     ["float", { type: "number" }],
@@ -65,7 +65,7 @@ describe("a type is mapped", () => {
     expect(typeOf(type)).toEqual({ x: schema });
   });
 
-  test("to a tuple, in the words of its draft", () => {
+  test("to a tuple in the keywords of its draft", () => {
     const bounds = { type: "array", minItems: 2, maxItems: 2 };
     const items = [{ type: "integer" }, { type: "string" }];
     expect(typeOf("Tuple[int, str]")).toEqual({ x: { ...bounds, prefixItems: items } });
@@ -73,33 +73,33 @@ describe("a type is mapped", () => {
     expect(normalizeSchema({ $schema, type: "[int, str]" }).schema).toEqual({ $schema, ...bounds, items });
   });
 
-  test("alone in a list of types", () => {
+  test("in a list of types", () => {
     expect(typeOf(["str", "none"])).toEqual({ x: { type: ["string", "null"] } });
   });
 
-  test("within one dialect only, if that is asked for", () => {
+  test("of one dialect only, if the options name one", () => {
     expect(normalizeSchema({ type: "str" }, { dialect: "python" }).schema).toEqual({ type: "string" });
     expect(() => normalizeSchema({ type: "ArrayList" }, { dialect: "python" })).toThrow(
-      "'ArrayList' is not mapped",
+      "'ArrayList' is not a known type",
     );
     expect(() => normalizeSchema({}, { dialect: "klingon" as "auto" })).toThrow("unknown dialect");
   });
 
   test.each([
-    ["DataFrame", /'DataFrame' is not mapped/],
-    ["list[DataFrame]", /'DataFrame' is not mapped/],
-    ["", /ends too early/],
-    ["list[", /ends too early/],
-    ["a b]", /']' is not expected/],
-    ["int<str>", /takes no types/],
-    ["Union", /needs its types/],
-    ["%", /cannot be read/],
-    ["[".repeat(200), /nested too deep/],
+    ["DataFrame", /'DataFrame' is not a known type/],
+    ["list[DataFrame]", /'DataFrame' is not a known type/],
+    ["", /unexpected end/],
+    ["list[", /unexpected end/],
+    ["a b]", /unexpected ']'/],
+    ["int<str>", /takes no type arguments/],
+    ["Union", /requires type arguments/],
+    ["%", /unexpected character/],
+    ["[".repeat(200), /nested too deeply/],
     ["x".repeat(1_000), /longer than/],
     [["str", 5], /name or a list/],
     [{ type: "str" }, /name or a list/],
     [5, /name or a list/],
-  ])("or refused with path and reason: %j", (type, reason) => {
+  ])("or refuses it with path and reason: %j", (type, reason) => {
     expect(problems({ properties: { x: { type } } })).toContainEqual({
       path: "/properties/x/type",
       reason: expect.stringMatching(reason),
@@ -107,7 +107,7 @@ describe("a type is mapped", () => {
   });
 });
 
-describe("a schema is mapped", () => {
+describe("normalizeSchema maps a schema", () => {
   const schemaOf = (schema: unknown): JsonValue => normalizeSchema(schema).schema;
 
   test("with required and optional inside its properties", () => {
@@ -129,7 +129,7 @@ describe("a schema is mapped", () => {
     });
   });
 
-  test("with properties named as keywords are", () => {
+  test("with properties that are named like keywords", () => {
     const property = { type: "str" };
     const names = ["type", "properties", "required", "items", "enum", "nullable", "$ref"];
     const given = { type: "dict", properties: Object.fromEntries(names.map((name) => [name, property])) };
@@ -155,11 +155,11 @@ describe("a schema is mapped", () => {
     ];
     expect(schemaOf({ required_parameters: [a], optional_parameters: [b] })).toEqual(expected);
     expect(schemaOf({ a: { type: "str", required: true }, b: { type: "int" } })).toEqual(expected);
-    expect(problems([{ type: "str" }])[0]?.reason).toBe("a property without a name");
-    expect(problems([a, a])[0]?.reason).toBe("'a' is there twice");
+    expect(problems([{ type: "str" }])[0]?.reason).toBe("the property has no name");
+    expect(problems([a, a])[0]?.reason).toBe("duplicate property 'a'");
   });
 
-  test("with types where schemas should be", () => {
+  test("with type names in place of schemas", () => {
     expect(schemaOf({ properties: { a: "str" }, items: "int[]" })).toEqual({
       properties: { a: { type: "string" } },
       items: array({ type: "integer" }),
@@ -197,7 +197,7 @@ describe("a schema is mapped", () => {
     expect(schemaOf(given)).toEqual(expected);
   });
 
-  test("and each change is reported", () => {
+  test("and reports each change", () => {
     const { changes } = normalizeSchema({ type: "dict", properties: { a: { type: "any", example: 1 } } });
     expect(changes).toEqual([
       { path: "/type", from: "dict", to: "object" },
@@ -208,8 +208,8 @@ describe("a schema is mapped", () => {
   });
 });
 
-describe("a schema that is JSON Schema", () => {
-  test("stays as it is", () => {
+describe("JSON Schema", () => {
+  test("is not changed by normalizeSchema", () => {
     const schema = {
       $schema: "https://json-schema.org/draft/2020-12/schema",
       type: "object",
@@ -221,7 +221,7 @@ describe("a schema that is JSON Schema", () => {
     expect(normalizeSchema(schema)).toEqual({ schema, changes: [] });
   });
 
-  test("comes out of whatever is put in, or a typed refusal", () => {
+  test("is the result for any input, unless it is refused with a SchemaError", () => {
     const keyword = fc.constantFrom(
       "type",
       "properties",
@@ -258,16 +258,16 @@ describe("a schema that is JSON Schema", () => {
   });
 });
 
-describe("nothing is guessed", () => {
+describe("normalizeSchema guesses nothing", () => {
   test.each<[string, unknown, string, RegExp]>([
-    ["an enumeration without values", { type: "enum" }, "/type", /without its values/],
-    ["a schema that says nothing", { foo: 1 }, "", /nothing in it says what is valid/],
-    ["required that names no list", { required: "path" }, "/required", /list of names/],
+    ["an enumeration without values", { type: "enum" }, "/type", /has no values/],
+    ["a schema without keywords", { foo: 1 }, "", /none of its members is a schema keyword/],
+    ["required that is not a list", { required: "path" }, "/required", /list of names/],
     ["what JSON cannot express", { default: 1n }, "", /of type bigint/],
-    ["what is no schema", 5, "", /must be an object/],
-    ["what is no value of its keyword", { type: "str", minLength: "long" }, "/minLength", /integer from 0/],
+    ["a value that is not a schema", 5, "", /must be an object/],
+    ["an invalid keyword value", { type: "str", minLength: "long" }, "/minLength", /non-negative integer/],
     [
-      "more than there may be",
+      "more values than the bound",
       { enum: Array.from({ length: 60_000 }, (_, i) => i) },
       "",
       /more than 50000 values/,
