@@ -64,7 +64,7 @@ describe.each(Object.entries(TARGETS))("%s", (_name, open) => {
     expect({ success, output }).toEqual({ success: true, output: { greeting: "héllo" } });
   }
 
-  test("gives back what the tool returned", async () => {
+  test("returns the output of the tool", async () => {
     const input = {
       text: 'zwölf \ud83d\ude00 \u0000 " \\',
       list: [1, -0.5, 1e21, null, true],
@@ -76,7 +76,7 @@ describe.each(Object.entries(TARGETS))("%s", (_name, open) => {
     expect(Object.isFrozen(execution) && Object.isFrozen(execution.output)).toBe(true);
   });
 
-  test("tells in the receipt what was enforced and what was used", async () => {
+  test("reports enforced limits and used resources in the receipt", async () => {
     const limits = { wallTimeMs: 5_000, outputBytes: 2_000 };
     const { receipt } = await run("echo", { limits });
     expect(receipt.enforced).toMatchObject(limits);
@@ -94,7 +94,7 @@ describe.each(Object.entries(TARGETS))("%s", (_name, open) => {
     await expectStillWorking();
   });
 
-  test("has a text for a tool that breaks without a message", async () => {
+  test("has a message for a tool that crashes without one", async () => {
     const { error } = await run("breaks");
     expect(error?.code).toBe("execution_error");
     expect(error?.message).toMatch(/\w+ \w+/);
@@ -102,7 +102,7 @@ describe.each(Object.entries(TARGETS))("%s", (_name, open) => {
     await expectStillWorking();
   });
 
-  test("ends a tool that does not end by itself at its deadline", async () => {
+  test("ends a tool at its deadline", async () => {
     const { error, receipt } = await run("loop", { limits: { wallTimeMs: 150 } });
     expect(error).toMatchObject({ code: "timeout", message: "Tool exceeded 150ms wall time limit" });
     expect(receipt.enforced.wallTimeMs).toBe(150);
@@ -127,12 +127,12 @@ describe.each(Object.entries(TARGETS))("%s", (_name, open) => {
     await expectStillWorking();
   });
 
-  test("lets an output pass that just fits its budget", async () => {
+  test("accepts an output that just fits its budget", async () => {
     const { success } = await run("large", { input: { bytes: 998 }, limits: { outputBytes: 1_000 } });
     expect(success).toBe(true);
   });
 
-  test("refuses an output that JSON cannot express", async () => {
+  test("refuses an output that is not JSON-serialisable", async () => {
     const { output, error } = await run("unserialisable");
     expect(output).toBeNull();
     expect(error?.code).toBe("execution_error");
@@ -140,7 +140,7 @@ describe.each(Object.entries(TARGETS))("%s", (_name, open) => {
     await expectStillWorking();
   });
 
-  test("holds a tool to its memory limit, or refuses to run it", async () => {
+  test("enforces the memory limit of a tool, or refuses to run it", async () => {
     const limits = { memoryBytes: 32 * 1_024 * 1_024 };
     if (target.bomb === undefined) {
       const { error, receipt } = await run("echo", { limits });
@@ -154,7 +154,7 @@ describe.each(Object.entries(TARGETS))("%s", (_name, open) => {
     await expectStillWorking();
   });
 
-  test("refuses a capability that it cannot give, instead of leaving it out", async () => {
+  test("refuses a capability that it cannot give, instead of omitting it", async () => {
     const tool = { name: "tool", description: "", inputSchema: {}, ...target.tools.echo };
     const sandbox = await sandboxes.route(target.sandbox);
     const execution = await engine.dispatch(
@@ -170,13 +170,13 @@ describe.each(Object.entries(TARGETS))("%s", (_name, open) => {
     else expect(execution?.error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
   });
 
-  test("answers many calls at once, each with its own result", async () => {
+  test("runs many calls concurrently, each with its own result", async () => {
     const numbers = Array.from({ length: 20 }, (_, number) => number);
     const executions = await Promise.all(numbers.map((number) => run("echo", { input: { number } })));
     expect(executions.map(({ output }) => output)).toEqual(numbers.map((number) => ({ number })));
   });
 
-  test("ends what runs when it is closed, and refuses what comes later", async () => {
+  test("ends running calls when it is closed, and refuses later ones", async () => {
     const closing = await openSandboxes({ workers: { threads: 1 } });
     expect((await dispatch(target.tools.echo, {}, closing)).success).toBe(true);
     const running = dispatch(target.tools.loop, {}, closing);

@@ -23,7 +23,7 @@ export function encodeOutput(value: unknown): EncodedOutput {
   try {
     return JSON.stringify(value) ?? { message: `Tool returned a ${typeof value}, which JSON cannot express` };
   } catch {
-    return { message: "Tool returned a value that JSON cannot express" };
+    return { message: "Tool returned a value that is not JSON-serialisable" };
   }
 }
 
@@ -40,8 +40,7 @@ export function checkOutput(text: string, maxBytes: number | undefined, streamed
   try {
     return { status: "completed", output: freezeJson(JSON.parse(text) as JsonValue), outputBytes };
   } catch (error) {
-    const why =
-      error instanceof JsonValueError ? `an output that is refused: ${error.message}` : "no valid JSON";
+    const why = error instanceof JsonValueError ? `an invalid output: ${error.message}` : "invalid JSON";
     return { status: "failed", message: `Tool returned ${why}`, outputBytes };
   }
 }

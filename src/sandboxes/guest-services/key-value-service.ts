@@ -47,7 +47,7 @@ export class KeyValueService {
       const value = await untilAborted(this.#use(this.#stores, request, signal), signal);
       return value === "aborted" ? failure("unavailable", "the call has ended") : { ok: value.ok };
     } catch (error) {
-      if (error instanceof KeyValueFullError) return failure("full", "the store has no room for it");
+      if (error instanceof KeyValueFullError) return failure("full", "the store is full");
       return failure("unavailable", "the store is not available");
     }
   }
@@ -66,7 +66,8 @@ export class KeyValueService {
       case "get": {
         const value = await store.get(request.key, signal);
         if (value === undefined) return { ok: null };
-        if (value.length > MAX_VALUE_BYTES) throw new RangeError("a store gave a value that is too large");
+        if (value.length > MAX_VALUE_BYTES)
+          throw new RangeError("the store returned a value that is too large");
         return { ok: Buffer.from(value).toString("base64") };
       }
       case "set":
