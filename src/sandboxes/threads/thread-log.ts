@@ -36,7 +36,7 @@ export class ThreadLog {
     this.#leftLines--;
     this.#leftBytes -= Buffer.byteLength(message) + 1;
     const isWithin = this.#leftLines >= 0 && this.#leftBytes > 0;
-    const line = isWithin ? message : "(the log ends here: the call wrote too much)";
+    const line = isWithin ? message : "(log truncated: the call wrote too much)";
     this.#thread.tell({ type: "log", level, message: line });
   }
 }

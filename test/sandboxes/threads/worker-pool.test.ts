@@ -37,8 +37,8 @@ const ANSWER: Step = { kind: "answer" };
 const SPIN_FOREVER: Step = { kind: "spin", ms: 1e9 };
 const isReturned = ({ status }: PoolOutcome<Ran>): boolean => status === "returned";
 
-describe("a pool's thread", () => {
-  test("runs one task at a time, and those that wait go on elsewhere as soon as a thread is free", async () => {
+describe("threads of a pool", () => {
+  test("a thread runs one task at a time, and waiting ones move to a thread as soon as it is free", async () => {
     const pool = open({ threads: 2 });
     await Promise.all([run(pool, ANSWER), run(pool, ANSWER)]);
     const long = run(pool, SPIN_FOREVER, { wallTimeMs: 2_000 });
@@ -49,7 +49,7 @@ describe("a pool's thread", () => {
     expect(await long).toMatchObject({ status: "timeout", started: true });
   });
 
-  test("that is ended costs the task that ran in it, and none that waited", async () => {
+  test("ending a thread ends its running task, but not those that wait in it", async () => {
     const pool = open({ threads: 1 });
     const running = run(pool, SPIN_FOREVER, { wallTimeMs: 50 });
     const waiting = Array.from({ length: 40 }, () => run(pool, ANSWER));
@@ -60,7 +60,7 @@ describe("a pool's thread", () => {
   test.each<[Step, string]>([
     [{ kind: "exit" }, "exit code 3"],
     [{ kind: "throw later" }, "the step threw later"],
-  ])("that breaks costs the task that ran in it: $kind", async (step, reason) => {
+  ])("a thread that breaks ends its running task, but not those that wait in it: $kind", async (step, reason) => {
     const pool = open({ threads: 1 });
     const running = run(pool, step);
     const waiting = Array.from({ length: 20 }, () => run(pool, ANSWER));
@@ -77,7 +77,7 @@ describe("a pool's thread", () => {
     expect(await run(pool, ANSWER)).toMatchObject({ result: (before as { result?: Ran }).result });
   });
 
-  test("goes on after tasks that cannot be sent to it, and those that were sent with them run", async () => {
+  test("a thread continues after tasks that cannot be sent to it, and runs those that were sent with them", async () => {
     const pool = open({ threads: 1 });
     await run(pool, ANSWER);
     const unsendable = { ...ANSWER, left: () => {} } as Step;
@@ -99,7 +99,7 @@ describe("a pool's thread", () => {
     expect(many.every(isReturned)).toBe(true);
   });
 
-  test("gets what a task needs, though the first that named it could not be sent", async () => {
+  test("a thread gets an artifact even if the first task that needs it could not be sent", async () => {
     const pool = open({ threads: 1 });
     const artifact = { name: "a", value: "needed" };
     const unsendable = { ...ANSWER, left: () => {} } as Step;
@@ -107,7 +107,7 @@ describe("a pool's thread", () => {
     expect(await run(pool, ANSWER, { artifact })).toMatchObject({ result: { artifact: "needed" } });
   });
 
-  test("that does not start is not started again and again: its tasks are told so", async () => {
+  test("a thread that fails to start is not restarted, and its tasks get the reason", async () => {
     const broken = new WorkerPool({ entry: `${entry}.missing` }, { threads: 1 });
     pools.push(broken);
     const outcomes = await Promise.all([run(broken, ANSWER), run(broken, ANSWER)]);
@@ -116,7 +116,7 @@ describe("a pool's thread", () => {
     }
   });
 
-  test("hands over everything that a task told before its result", async () => {
+  test("all output of a task arrives before its result", async () => {
     const pool = open({ threads: 1 });
     const chunks: string[] = [];
     const observer = { output: (chunk: string) => void chunks.push(chunk), log: () => {} };
@@ -152,7 +152,7 @@ describe("a task", () => {
     expect(await run(pool, ANSWER)).toMatchObject({ result: before });
   });
 
-  test("that is cancelled while it runs is over", async () => {
+  test("cancelling a running task ends it", async () => {
     const pool = open({ threads: 1 });
     await run(pool, ANSWER);
     const cancel = new AbortController();
@@ -162,7 +162,7 @@ describe("a task", () => {
     expect(await running).toMatchObject({ status: "cancelled", started: true });
   });
 
-  test("finds what many tasks need in every thread, and no longer what was forgotten", async () => {
+  test("a task gets its artifact in every thread, and not one that was deleted", async () => {
     const pool = open({ threads: 2 });
     const artifact = { name: "a", value: { big: "thing" } };
     const steps = Array.from({ length: 8 }, () => run(pool, { kind: "spin", ms: 2 }, { artifact }));
@@ -174,7 +174,7 @@ describe("a task", () => {
     expect(await run(pool, ANSWER, { artifact: changed })).toMatchObject({ result: { artifact: "another" } });
   });
 
-  test("finds what it needs, however many others there were", async () => {
+  test("a task gets its artifact even if it has been evicted", async () => {
     const pool = open({ threads: 1 });
     for (let i = 0; i < 100; i++) {
       const artifact = { name: `n${i % 50}`, value: i % 50 };
@@ -183,8 +183,8 @@ describe("a task", () => {
   });
 });
 
-describe("a task that asks", () => {
-  test("waits for the reply, and others run in the meantime", async () => {
+describe("tasks that send requests", () => {
+  test("other tasks run while a task waits for the reply to its request", async () => {
     const pool = open({ threads: 2 });
     await Promise.all([run(pool, ANSWER), run(pool, ANSWER)]);
     const { promise: reply, resolve } = Promise.withResolvers<string>();
@@ -195,7 +195,7 @@ describe("a task that asks", () => {
     expect(await asking).toMatchObject({ result: { reply: "!" } });
   });
 
-  test("leaves its thread as able as it was: what it takes over from another runs once", async () => {
+  test("a thread takes over tasks of another after a reply, and each runs once", async () => {
     const pool = open({ threads: 2, maxWaitMs: 2_000 });
     await Promise.all([run(pool, ANSWER), run(pool, ANSWER)]);
     const { promise: reply, resolve } = Promise.withResolvers<string>();
@@ -214,7 +214,7 @@ describe("a task that asks", () => {
     expect(chunks).toHaveLength(31);
   });
 
-  test("when it is over asks in vain", async () => {
+  test("a request that arrives after the task is cancelled is not served", async () => {
     const pool = open({ threads: 1 });
     await run(pool, ANSWER);
     const asks = new Int32Array(new SharedArrayBuffer(4));
@@ -235,7 +235,7 @@ describe("a task that asks", () => {
     expect(isReturned(await run(pool, ANSWER))).toBe(true);
   });
 
-  test("for another task does not starve it, however deep and however many", async () => {
+  test("tasks that wait for nested tasks do not starve them", async () => {
     const pool = open({ threads: 1 });
     const ask = (nesting: number): Promise<PoolOutcome<Ran>> =>
       nesting === 3
@@ -252,7 +252,7 @@ describe("a task that asks", () => {
     for (const outcome of outcomes) expect(outcome).toMatchObject({ result: { reply: "returned" } });
   });
 
-  test("is ended at its deadline although nobody replies", async () => {
+  test("a task that waits for a reply is ended at its deadline", async () => {
     const pool = open({ threads: 1 });
     const never = new Promise<string>(() => {});
     const asking = run(pool, { kind: "ask", text: "?" }, { wallTimeMs: 50, onRequest: () => never });
@@ -296,7 +296,7 @@ describe("a pool that is closed", () => {
     },
   );
 
-  test("waits for threads that were ending already", async () => {
+  test("closing a pool waits for threads that were already being ended", async () => {
     const pool = open({ threads: 1 });
     await run(pool, ANSWER);
     const begins = new Int32Array(new SharedArrayBuffer(4));
@@ -310,7 +310,7 @@ describe("a pool that is closed", () => {
     expect(await Promise.race([running, Promise.resolve("still there")])).toMatchObject({ started: true });
   });
 
-  test("takes no task, and may be closed again", async () => {
+  test("a closed pool accepts no tasks, and can be closed again", async () => {
     const pool = open({ threads: 1 });
     await pool.close();
     await pool.close();
