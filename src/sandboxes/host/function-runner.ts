@@ -43,9 +43,9 @@ export class FunctionRunner {
   }
 
   #flawOf(instance: HostInstance): string | undefined {
-    if (typeof instance !== "object" || instance === null) return "returned no instance";
-    if (typeof instance.execute !== "function") return "returned what has no execute()";
-    return this.#usedInstances.has(instance) ? "returned an instance twice" : undefined;
+    if (typeof instance !== "object" || instance === null) return "did not return an object";
+    if (typeof instance.execute !== "function") return "returned an object without execute()";
+    return this.#usedInstances.has(instance) ? "returned the same instance twice" : undefined;
   }
 
   /** Cancels all running calls, and waits until they end. */

@@ -21,7 +21,7 @@ export class ModuleRunner {
     try {
       await stat(module instanceof URL || module.startsWith("file:") ? new URL(module) : module);
     } catch {
-      throw new ToolPreparationError(`the worker's module cannot be read: ${module}`);
+      throw new ToolPreparationError(`the module cannot be read: ${module}`);
     }
   }
 

@@ -19,8 +19,8 @@ async function run(
   return dispatchTool(await contextFor([hostTool(host as never)], { policy }));
 }
 
-describe("a host function", () => {
-  test("knows its call, and gets what the embedder passes through untouched", async () => {
+describe("host functions", () => {
+  test("a host function gets the call's ids and the embedder's value unchanged", async () => {
     const embedder = { user: new Map() };
     const seen: Partial<HostContext>[] = [];
     const tool = hostTool((_input, { callId, sessionId, toolName, embedder: passed }) => {
@@ -31,7 +31,7 @@ describe("a host function", () => {
     expect(seen[0]?.embedder).toBe(embedder);
   });
 
-  test("streams output and log lines as events while it runs, and none afterwards", async () => {
+  test("a host function streams output and log lines as events only while it runs", async () => {
     const { events, seen } = recordEvents();
     let late: HostContext | undefined;
     const tool = hostTool((_input, context) => {
@@ -51,7 +51,7 @@ describe("a host function", () => {
     ]);
   });
 
-  test("may take everything out of its context before it uses it", async () => {
+  test("a host function can destructure its context", async () => {
     const { events, seen } = recordEvents();
     const cancel = new AbortController();
     const known: unknown[] = [];
@@ -77,7 +77,7 @@ describe("a host function", () => {
     ]);
   });
 
-  test("has chunks counted together, however it came by the function that takes them", async () => {
+  test("the chunks of all copies of onOutput are counted together", async () => {
     const { receipt, output } = await run((_input, context) => {
       const { onOutput } = context;
       onOutput("12");
@@ -87,7 +87,7 @@ describe("a host function", () => {
     expect([output, receipt.used.outputBytes]).toEqual(["", 7]);
   });
 
-  test("has its chunks counted against the output budget", async () => {
+  test("the chunks of a host function count against its output limit", async () => {
     const { error } = await run(
       async (_input, context) => {
         for (let i = 0; i < 100; i++) context.onOutput("x".repeat(10));
@@ -99,7 +99,7 @@ describe("a host function", () => {
     expect(error).toMatchObject({ code: "limit_exceeded", message: "Tool exceeded 500 B output limit" });
   });
 
-  test("hears of its deadline by the signal, and its late result is dropped", async () => {
+  test("the signal of a host function is aborted at its deadline, and a late result is dropped", async () => {
     let heard = false;
     const { error, output } = await run(
       (_input, { signal }) =>
@@ -126,7 +126,7 @@ describe("a host function", () => {
     expect(error?.code).toBe("cancelled");
   });
 
-  test("that holds the process past its deadline fails, though its work is done", async () => {
+  test("a host function that blocks the process beyond its deadline times out, although its work is done", async () => {
     const { error } = await run(
       () => {
         const end = performance.now() + 30;
@@ -138,7 +138,7 @@ describe("a host function", () => {
     expect(error).toMatchObject({ code: "timeout", effect: "committed" });
   });
 
-  test("that asks for its signal only after it was told to stop finds it aborted", async () => {
+  test("a host function that reads its signal only after the deadline finds it aborted", async () => {
     let aborted: boolean | undefined;
     await run(
       async (_input, context) => {
@@ -151,7 +151,7 @@ describe("a host function", () => {
   });
 });
 
-describe("what a host tool throws", () => {
+describe("errors of host tools", () => {
   const thrownBy = async (thrown: unknown): Promise<string | undefined> =>
     (
       await run(() => {
@@ -159,7 +159,7 @@ describe("what a host tool throws", () => {
       })
     ).error?.message;
 
-  test("is told without this machine's folders", async () => {
+  test("the message of a host tool's error omits this machine's folders", async () => {
     expect(await thrownBy(new Error(`cannot open ${process.cwd()}/a/b, ${tmpdir()}/x`))).toBe(
       "cannot open a/b, x",
     );
@@ -167,12 +167,12 @@ describe("what a host tool throws", () => {
     expect(await thrownBy(new Error(`in ${pathToFileURL(process.cwd()).href}/a.js`))).toBe("in a.js");
   });
 
-  test("is told with paths that only look like them", async () => {
+  test("the message of a host tool's error keeps paths that only resemble this machine's folders", async () => {
     const message = `https://example.org${tmpdir()}/y and ${tmpdir()}fs and ${tmpdir()}.old`;
     expect(await thrownBy(new Error(message))).toBe(message);
   });
 
-  test("is told without the paths that the system named", async () => {
+  test("the message of a host tool's error omits the paths of system errors", async () => {
     const message = await run(() => readFile("/no/such/place/key.pem")).then(({ error }) => error?.message);
     expect(message).toBe("ENOENT: no such file or directory, open 'key.pem'");
   });
@@ -188,13 +188,13 @@ describe("what a host tool throws", () => {
       new Proxy({}, { getPrototypeOf: () => Number("x") as never }),
       "Tool failed without a message",
     ],
-  ])("may be %s", async (_case, thrown, message) => {
+  ])("a host tool can throw %s", async (_case, thrown, message) => {
     expect(await thrownBy(thrown)).toBe(message);
   });
 });
 
-describe("a host factory", () => {
-  test("makes an instance for each call", async () => {
+describe("host factories", () => {
+  test("a host factory creates an instance for each call", async () => {
     let made = 0;
     const create = (): HostInstance => {
       const number = ++made;
@@ -214,7 +214,7 @@ describe("a host factory", () => {
     expect(runs).toBe(1);
   });
 
-  test("has its instance cancelled once at the deadline, whatever cancel() does", async () => {
+  test("a host factory's instance is cancelled once at the deadline, even if cancel() throws", async () => {
     let cancelled = 0;
     const cancel = async (): Promise<boolean> => {
       cancelled++;
@@ -226,7 +226,7 @@ describe("a host factory", () => {
     expect(cancelled).toBe(1);
   });
 
-  test("that throws fails the call in its own words", async () => {
+  test("a host factory that throws fails the call with its message", async () => {
     const create = (): HostInstance => {
       throw new Error("out of instances");
     };
@@ -240,14 +240,14 @@ describe("a host factory", () => {
     ["nothing", undefined],
     ["a number", 7],
     ["a promise", Promise.resolve({})],
-    ["what cannot execute", { cancel: async () => true }],
-  ])("that makes %s is refused before it runs", async (_case, made) => {
+    ["an object without execute()", { cancel: async () => true }],
+  ])("a host factory that returns %s fails the call before anything runs", async (_case, made) => {
     const { error } = await run({ create: () => made as HostInstance });
     expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
   });
 });
 
-describe("the outcome of a host function that answers later", () => {
+describe("outcomes of asynchronous host functions", () => {
   const task = (host: () => unknown): SandboxTask => ({
     callId: "call",
     sessionId: "session",
@@ -262,7 +262,7 @@ describe("the outcome of a host function that answers later", () => {
     embedder: undefined,
   });
 
-  test("is told to everybody who waits for it, before its end and after it", async () => {
+  test("the outcome of a host function can be awaited several times, before and after it ends", async () => {
     const outcome = new HostSandbox().run(task(async () => "done"));
     const statusOf = async (): Promise<SandboxOutcome["status"]> => (await outcome).status;
     const early = [statusOf(), statusOf(), statusOf()];
@@ -270,7 +270,7 @@ describe("the outcome of a host function that answers later", () => {
     expect(await statusOf()).toBe("completed");
   });
 
-  test("is there when the sandbox was closed, however long the function would have taken", async () => {
+  test("closing the sandbox ends a host function that never settles", async () => {
     const sandbox = new HostSandbox();
     const outcome = sandbox.run(task(() => new Promise(() => {})));
     const told = Promise.resolve(outcome);

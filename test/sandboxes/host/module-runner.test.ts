@@ -10,7 +10,7 @@ const module = new URL("../../fixtures/worker/contract.ts", import.meta.url);
 const moduleTool = (name: string, from: URL | string = module): Tool =>
   defineTool({ name: "tool", description: "", inputSchema: {}, worker: { module: from, export: name } });
 
-test("a worker streams output and log lines from its thread", async () => {
+test("a module streams output and log lines from its thread", async () => {
   const { events, seen } = recordEvents();
   const ctx = await contextFor([moduleTool("stream")], { sandboxes, events });
   const { output } = await dispatchTool(ctx, { chunks: ["a", "b"] });
@@ -24,7 +24,7 @@ test("a worker streams output and log lines from its thread", async () => {
   ]);
 });
 
-test("a worker may take everything out of its context before it uses it", async () => {
+test("a module can destructure its context", async () => {
   const { events, seen } = recordEvents();
   const ctx = await contextFor([moduleTool("takenApart")], { sandboxes, events });
   const { output, receipt } = await dispatchTool(ctx);
@@ -36,7 +36,7 @@ test("a worker may take everything out of its context before it uses it", async 
   ]);
 });
 
-test("a worker that ends its thread fails its own call, and no other", async () => {
+test("a module that ends its thread fails its own call, but no other", async () => {
   const { error } = await dispatchTool(await contextFor([moduleTool("exit")], { sandboxes }));
   expect(error).toEqual({
     code: "execution_error",
@@ -48,9 +48,9 @@ test("a worker that ends its thread fails its own call, and no other", async () 
 });
 
 test.each<[string, Tool]>([
-  ["is not there", moduleTool("echo", "/no/such/module.js")],
-  ["exports no such function", moduleTool("nothing")],
-])("a worker whose module %s is unavailable, and the model reads no path", async (_case, tool) => {
+  ["a module that does not exist", moduleTool("echo", "/no/such/module.js")],
+  ["a missing export", moduleTool("nothing")],
+])("a tool with %s is unavailable, and its error contains no path", async (_case, tool) => {
   const { events, seen } = recordEvents();
   const { error } = await dispatchTool(await contextFor([tool], { sandboxes, events }));
   expect(error).toEqual({
@@ -61,7 +61,7 @@ test.each<[string, Tool]>([
   expect(seen.at(-1)).toHaveProperty("detail");
 });
 
-test("a call that finds no free thread in time is refused, and was not run", async () => {
+test("a call of a module is refused without effect if no thread is free in time", async () => {
   await using small = await openSandboxes({ workers: { threads: 1, maxWaitMs: 300 } });
   const echo = await contextFor([moduleTool("echo")], { sandboxes: small });
   await expect.poll(async () => (await dispatchTool(echo)).success).toBe(true);
