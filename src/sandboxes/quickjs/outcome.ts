@@ -5,7 +5,7 @@ import type { PoolOutcome } from "../threads/pool-task.ts";
 import { readFailure } from "./failure.ts";
 import type { QuickJsAnswer } from "./thread/thread-task.ts";
 
-const ENGINE_BROKE = "Tool broke the JavaScript engine that it ran in";
+const ENGINE_BROKE = "Tool crashed the JavaScript engine";
 
 /** Returns the outcome of a call that could not start. */
 export function notStarted(error: unknown): SandboxOutcome {
@@ -66,7 +66,7 @@ function readAnswer(
         effect,
         used,
         message: ENGINE_BROKE,
-        detail: `it ended with ${answer.status}`,
+        detail: `unexpected status: ${answer.status}`,
       };
   }
 }

@@ -86,7 +86,7 @@ export class QuickJsSandbox implements Sandbox {
     if (quickjs === undefined) return;
     const loaded = await this.#load(quickjs, QUICKJS_DEFAULT_LIMITS, {}, SILENT);
     if (!("status" in loaded)) return;
-    if (loaded.status !== "failed") throw new ToolPreparationError(`it ended with ${loaded.status}`);
+    if (loaded.status !== "failed") throw new ToolPreparationError(`loading it ended with ${loaded.status}`);
     const { detail, message } = loaded;
     throw new ToolPreparationError(detail === undefined ? message : describeLoadFailure(detail));
   }

@@ -46,7 +46,7 @@ function send(
 }
 
 describe("fetch", () => {
-  test("is there for a call whose grant gives it, and for no other call of the same tool", async () => {
+  test("fetch exists only for calls whose grant gives the network, also of the same tool", async () => {
     const port = await serve(echo);
     const tool = new GrantedTool(
       sandboxes,
@@ -71,7 +71,7 @@ describe("fetch", () => {
     ]);
   });
 
-  test("sends a method, headers and a text, and gives the response", async () => {
+  test("fetch sends a method, headers and a text body, and returns the response", async () => {
     const port = await serve((request, response) => {
       response.setHeader("x-many", ["one", "two"]);
       response.setHeader("content-type", "application/json");
@@ -114,7 +114,7 @@ describe("fetch", () => {
     expect((await send(port, "/gzip")).output).toMatchObject({ text: "x".repeat(100_000) });
   });
 
-  test("does not follow a redirect unless it is told to, and then only to granted origins", async () => {
+  test("fetch follows redirects only on request, and only to granted origins", async () => {
     const elsewhere = await serve((_request, response) => response.end("CANARY"));
     const port = await serve((request, response) => {
       const target = { "/in": "/end", "/out": `http://api.test:${elsewhere}/` }[request.url ?? ""];
@@ -132,7 +132,7 @@ describe("fetch", () => {
     expect((await send(port, "", {}, { ...both, input })).output).toMatchObject({ text: "CANARY" });
   });
 
-  test("rejects what was not granted, and says what to do without an address", async () => {
+  test("fetch rejects requests that are not granted, with advice but without addresses", async () => {
     const port = await serve(echo);
     const other = await serve(echo);
     const denied = await send(port, "/", {}, { capabilities: { net: ports(other) } });
@@ -149,22 +149,22 @@ describe("fetch", () => {
   });
 
   test.each<[string, string, string]>([
-    ["a name that nobody has", "http://none.invalid/", "name_not_resolved"],
+    ["a name that cannot be resolved", "http://none.invalid/", "name_not_resolved"],
     ["credentials in the URL", "http://a:b@api.test/", "request_invalid"],
-    ["what is no URL", "somewhere", "request_invalid"],
+    ["an invalid URL", "somewhere", "request_invalid"],
     ["a file", "file:///etc/passwd", "origin_denied"],
     ["a data URL", "data:text/plain,x", "origin_denied"],
-  ])("rejects %s", async (_case, url, code) => {
+  ])("fetch rejects %s", async (_case, url, code) => {
     const capabilities = { capabilities: { net: ["http://*:*", "https://*:*"] } };
     expect((await send(1, "", {}, { ...capabilities, input: { url } })).output).toMatchObject({ code });
   });
 
   test.each<[string, string]>([
-    ["a body that is no text", "{ method: 'POST', body: { a: 1 } }"],
-    ["a method that is no text", "{ method: 1 }"],
-    ["an option that it does not know", "{ credentials: 'include' }"],
-    ["a way to redirect that it does not know", "{ redirect: 'error' }"],
-  ])("rejects %s with a TypeError", async (_case, init) => {
+    ["a body that is not a string", "{ method: 'POST', body: { a: 1 } }"],
+    ["a method that is not a string", "{ method: 1 }"],
+    ["an unsupported option", "{ credentials: 'include' }"],
+    ["an unsupported redirect mode", "{ redirect: 'error' }"],
+  ])("fetch rejects %s with a TypeError", async (_case, init) => {
     const { output } = await run(`return fetch("http://api.test/", ${init}).catch(({ name }) => name)`, {
       capabilities: { net: ports(80) },
     });
@@ -174,26 +174,26 @@ describe("fetch", () => {
   test.each([
     ["of the connection", { headers: { Host: "other.test" } }],
     ["with a line break", { headers: { "x-a": "b\r\nx-c: d" } }],
-    ["that is none", { method: "CONNECT" }],
-  ])("rejects a header or a method %s", async (_case, init) => {
+    ["that is not allowed", { method: "CONNECT" }],
+  ])("fetch rejects a header or a method %s", async (_case, init) => {
     const port = await serve(echo);
     expect((await send(port, "/", init)).output).toMatchObject({ code: "request_invalid" });
     expect((await send(port, "/", { headers: { "x-a": "b" } })).output).toMatchObject({ status: 200 });
   });
 
-  test("gives no body that is no UTF-8 text, and says so", async () => {
+  test("fetch rejects when a body that is not UTF-8 is read", async () => {
     const port = await serve((_request, response) => response.end(Buffer.from([0xff, 0xfe, 0])));
     expect((await send(port)).output).toMatchObject({ name: "FetchError", code: "body_not_text" });
   });
 
-  test("rejects where the connection breaks, and the tool goes on", async () => {
+  test("fetch rejects if the connection is lost, and the tool continues", async () => {
     const port = await serveBytes((socket) => socket.destroy());
     expect((await send(port)).output).toMatchObject({ code: "connection_lost" });
   });
 });
 
 describe("requests of a call", () => {
-  test("run at once with each other and with nested calls", async () => {
+  test("requests of a call run concurrently with each other and with nested calls", async () => {
     let inFlight = 0;
     let most = 0;
     const port = await serve((_request, response) => {
@@ -216,7 +216,7 @@ describe("requests of a call", () => {
     expect(most).toBeLessThanOrEqual(6);
   });
 
-  test("are at most 64", async () => {
+  test("a call can send at most 64 requests", async () => {
     let served = 0;
     const port = await serve((_request, response) => response.end(String(++served)));
     const { output } = await run(
@@ -232,7 +232,7 @@ describe("requests of a call", () => {
     expect((await run(all, setting)).output).toBe(64);
   });
 
-  test("share the limit on network bytes, one after the other and all at once", async () => {
+  test("requests of a call share the network budget, sequentially and concurrently", async () => {
     const port = await serve((_request, response) => response.end("x".repeat(10_000)));
     const setting: CallSetting = {
       capabilities: { net: ports(port) },
@@ -257,7 +257,7 @@ describe("requests of a call", () => {
     );
   });
 
-  test("leave each other room: one that takes long holds up none that comes later", async () => {
+  test("a slow request of a call does not delay later ones", async () => {
     const asked = Promise.withResolvers<void>();
     const port = await serve(async (request, response) => {
       if (request.url === "/slow") await asked.promise;
@@ -274,7 +274,7 @@ describe("requests of a call", () => {
     expect(output).toEqual(["/later", "/slow"]);
   });
 
-  test("that are larger than the limit are not sent", async () => {
+  test("requests that exceed the network budget are not sent", async () => {
     let served = 0;
     const port = await serve((_request, response) => response.end(String(++served)));
     const init = { method: "POST", body: "x".repeat(2_000) };
@@ -285,7 +285,7 @@ describe("requests of a call", () => {
     expect(served).toBe(0);
   });
 
-  test("with a response that the guest has no memory for end the call, and no other", async () => {
+  test("a response that exceeds the guest's memory ends only its call", async () => {
     const port = await serve((request, response) => {
       response.setHeader("content-encoding", "gzip");
       response.end(gzipSync("\u0001".repeat(request.url === "/small" ? 1e5 : 3e6)));
@@ -298,7 +298,7 @@ describe("requests of a call", () => {
     expect(small.output).toMatchObject({ status: 200 });
   });
 
-  test("are cancelled when the call ends, by itself or at its deadline", async () => {
+  test("requests are cancelled when their call ends, normally or at its deadline", async () => {
     let closed = 0;
     let served = 0;
     const port = await serve((request, response) => {
@@ -321,7 +321,7 @@ describe("requests of a call", () => {
     expect(closed).toBe(3);
   });
 
-  test("are cancelled when the sandboxes close", async () => {
+  test("requests are cancelled when the sandboxes close", async () => {
     const arrived = Promise.withResolvers<void>();
     const port = await serve(() => arrived.resolve());
     const own = await openSandboxes({ workers: { threads: 1 }, egress: { resolve } });
@@ -337,7 +337,7 @@ describe("requests of a call", () => {
     expect(receipt.used.contacted).toHaveLength(1);
   });
 
-  test("leave no effect where they only read, and an unknown one where they may change something", async () => {
+  test("requests with safe methods leave no effect, and others an unknown one", async () => {
     const port = await serve(echo);
     const effectOf = async (init: string): Promise<unknown> => {
       const setting = { capabilities: { net: ports(port) }, input: { url: `http://api.test:${port}` } };

@@ -45,7 +45,7 @@ export class GrantedTool {
         ...(signal && { signal }),
       },
     );
-    if (execution === null) throw new Error("nobody aborts before the call");
+    if (execution === null) throw new Error("the hooks abort no call");
     return execution;
   }
 }

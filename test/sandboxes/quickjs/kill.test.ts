@@ -43,7 +43,7 @@ function call(name: string, input: object, wallTimeMs = 10_000): Promise<ToolExe
   return new ToolDispatchEngine().dispatch({ id: "1", name, arguments: input as never }, ctx);
 }
 
-test("a thread that is killed from outside costs the call that ran in it; the others succeed", async () => {
+test("a killed thread fails the call that ran in it, and no other", async () => {
   await Promise.all([call("spin", { ms: 1 }), call("spin", { ms: 1 })]);
   expect(threads.size).toBe(2);
   const [victim] = threads;
@@ -56,7 +56,7 @@ test("a thread that is killed from outside costs the call that ran in it; the ot
   for (const execution of failed) {
     expect(execution?.error).toEqual({
       code: "execution_error",
-      message: "Tool broke the JavaScript engine that it ran in",
+      message: "Tool crashed the JavaScript engine",
       effect: "none",
     });
   }
@@ -64,7 +64,7 @@ test("a thread that is killed from outside costs the call that ran in it; the ot
   expect((await call("spin", { ms: 1 }))?.output).toBe(1);
 });
 
-test("a call that is deaf to its deadline costs its thread, and no other call", async () => {
+test("a call that cannot be interrupted costs its thread, and no other call", async () => {
   const calls = [call("deaf", {}, 100), ...Array.from({ length: 12 }, () => call("spin", { ms: 10 }))];
   const [deaf, ...others] = await Promise.all(calls);
   expect(deaf?.error?.code).toBe("timeout");

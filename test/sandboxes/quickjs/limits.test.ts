@@ -27,7 +27,7 @@ const logged = (): string[] =>
   recorded.seen.flatMap((event) => (event.type === "tool.log" ? [event.message] : []));
 
 describe("a limit of QuickJS", () => {
-  test("is in the receipt, with what was used", async () => {
+  test("QuickJS limits are in the receipt, with what was used", async () => {
     const limits = {
       ...{ wallTimeMs: 1_000, memoryBytes: 2 ** 25, outputBytes: 100 },
       ...{ stackBytes: 65_536, logLines: 5, nestedCalls: 1, fileBytes: 1_000, netBytes: 1_000 },
@@ -40,22 +40,22 @@ describe("a limit of QuickJS", () => {
     expect(receipt.used).toMatchObject({ memoryBytes: 2 ** 24, outputBytes: 1, logLines: 2, nestedCalls: 0 });
   });
 
-  test("holds by default", async () => {
+  test("QuickJS limits have defaults", async () => {
     expect((await run("export default () => 1")).receipt.enforced).toEqual({
       ...{ wallTimeMs: 30_000, memoryBytes: 2 ** 26, outputBytes: 2 ** 20 },
       ...{ stackBytes: 262_144, logLines: 1_000, nestedCalls: 16, fileBytes: 2 ** 24, netBytes: 2 ** 24 },
     });
   });
 
-  test("on log lines leaves out the lines after it, and says so", async () => {
+  test("a limit on log lines drops later lines, and reports it", async () => {
     const source = "export default () => { for (let i = 0; i < 9; i++) console.log(i); return 'done'; }";
     const { output, receipt } = await run(source, { logLines: 2 });
     expect(output).toBe("done");
-    expect(logged()).toEqual(["0", "1", "(the log ends here: the call wrote too much)"]);
+    expect(logged()).toEqual(["0", "1", "(log truncated: the call wrote too much)"]);
     expect(receipt.used.logLines).toBe(2);
   });
 
-  test("on the stack ends a recursion, sooner where it is lower", async () => {
+  test("a limit on the stack ends a recursion, sooner if it is lower", async () => {
     const source =
       "let n = 0; const f = () => { n++; f(); }; export default () => { try { f(); } catch { return n; } }";
     const low = await run(source, { stackBytes: 65_536 });
@@ -71,7 +71,7 @@ describe("a limit of QuickJS", () => {
   test.each([
     1_024,
     2 ** 20,
-  ])("on the stack that cannot be enforced is refused: %d bytes", async (stackBytes) => {
+  ])("a limit on the stack that cannot be enforced is refused: %d bytes", async (stackBytes) => {
     const { error } = await run("export default () => 1", { stackBytes });
     expect(error).toMatchObject({ code: "limit_unenforceable", effect: "none" });
   });
@@ -88,19 +88,19 @@ describe("a limit of QuickJS", () => {
     ["getters", "const f = () => ({ get x() { return f(); } }).x; export default () => f()"],
     ["proxies", "const f = () => new Proxy({}, { get: () => f() }).x; export default () => f()"],
     ["sorting", "const f = () => [2, 1].sort(f); export default () => f()"],
-  ])("on the stack holds against depth in %s", async (_case, source) => {
+  ])("a limit on the stack holds for depth in %s", async (_case, source) => {
     const { error } = await run(source, { wallTimeMs: 5_000 });
     expect(["execution_error", "limit_exceeded", "timeout"]).toContain(error?.code);
     expect((await run("export default () => 'fine'")).output).toBe("fine");
   });
 
-  test("holds while the tool is loaded too", async () => {
+  test("QuickJS limits also hold while the tool is loaded", async () => {
     const hoard = "const all = []; for (;;) all.push(new Uint8Array(1e6)); export default 1";
     expect((await run(hoard, { memoryBytes: 2 ** 25 })).error?.code).toBe("limit_exceeded");
     expect((await run("for (;;); export default 1", { wallTimeMs: 50 })).error?.code).toBe("timeout");
   });
 
-  test("on memory that a tool met and recovered from leaves the rest of its call to it", async () => {
+  test("a tool that recovers from reaching its memory limit can continue", async () => {
     const source = `export default async (_input, { tools }) => {
       let met = false;
       try { const all = []; for (;;) all.push(new Uint8Array(2 ** 20)); } catch { met = true; }
@@ -109,21 +109,21 @@ describe("a limit of QuickJS", () => {
     expect((await run(source, { memoryBytes: 2 ** 25 })).output).toEqual([true, "permission_denied"]);
   });
 
-  test("on memory is per call: what one call used is there again for the next", async () => {
+  test("a limit on memory is per call: the memory of one call is available again to the next", async () => {
     const source = "const kept = []; export default () => kept.push(new Uint8Array(8e6)) + kept.length";
     for (let call = 0; call < 10; call++) {
       expect((await run(source, { memoryBytes: 2 ** 25 })).output).toBe(2);
     }
   });
 
-  test("takes a tool whose modules alone need more than the engine begins with", async () => {
+  test("a tool may need more memory for its modules than the engine starts with", async () => {
     const source = "const big = new Uint8Array(2e7).fill(7); export default () => big.at(-1)";
     for (let call = 0; call < 3; call++) expect((await run(source)).output).toBe(7);
   });
 });
 
-describe("chance and time", () => {
-  test("differ from call to call, and follow the host's clock in UTC", async () => {
+describe("random numbers and time in QuickJS", () => {
+  test("random numbers and time differ from call to call, and time is the host's in UTC", async () => {
     const source = "export default () => [Math.random(), Date.now(), new Date().getTimezoneOffset()]";
     const [a, b] = [(await run(source)).output, (await run(source)).output] as [number[], number[]];
     expect(a[0]).not.toBe(b[0]);
@@ -131,7 +131,7 @@ describe("chance and time", () => {
     expect(b[2]).toBe(0);
   });
 
-  test("can be replayed", async () => {
+  test("random numbers and time can be replayed", async () => {
     const source =
       "export default () => [Math.random(), Math.random(), Date.now(), new Date().toISOString()]";
     const replay = { randomSeed: "replay-1", frozenClock: Date.UTC(2_020, 1, 29) };
@@ -143,14 +143,14 @@ describe("chance and time", () => {
     expect(other[0]).not.toBe(first[0]);
   });
 
-  test("that are granted are those that a tool has anyway", async () => {
+  test("granting clock and random changes nothing", async () => {
     const source = "export default () => typeof Math.random() + typeof Date.now()";
     expect((await run(source, {}, { clock: true, random: true })).output).toBe("numbernumber");
   });
 });
 
 describe("the context of a call", () => {
-  test("has a log, a signal that never needs to fire, and tools", async () => {
+  test("the context of a call has a log, a signal that never fires, and tools", async () => {
     const source = `export default (input, context) => {
       context.log("plain", { n: 1 });
       context.log.warn("careful");
@@ -162,7 +162,7 @@ describe("the context of a call", () => {
     expect(logged()).toEqual(['plain {"n":1}', "careful"]);
   });
 
-  test("refuses a nested call that makes no sense", async () => {
+  test("tools.call refuses invalid arguments", async () => {
     const source = `export default async (input, { tools }) => {
       const said = [];
       for (const args of [[], [1], ["x", () => {}], ["x", 1n]]) {
@@ -173,7 +173,7 @@ describe("the context of a call", () => {
     expect((await run(source, {}, { tools: ["*"] })).output).toEqual(Array(4).fill("TypeError"));
   });
 
-  test("refuses arguments of a nested call over 1 MiB", async () => {
+  test("tools.call refuses arguments over 1 MiB", async () => {
     const source = `export default (input, { tools }) =>
       tools.call("x", { text: "x".repeat(2 ** 20) }).catch((error) => error.code)`;
     expect((await run(source, {}, { tools: ["*"] })).output).toBe("validation_error");

@@ -30,13 +30,13 @@ async function run(
 }
 
 describe("a QuickJS tool", () => {
-  test("may be a file, may name its export, and may be asynchronous", async () => {
+  test("a QuickJS tool may be a file, name its export, and be asynchronous", async () => {
     const file = join(await mkdtemp(join(tmpdir(), "sandgate-")), "tool.js");
     writeFileSync(file, "export async function double({ n }) { await null; return 2 * n; }");
     expect((await run({ file, export: "double" }, {}, { n: 21 })).output).toBe(42);
   });
 
-  test("that is not there is unavailable, and found once it is", async () => {
+  test("a QuickJS tool whose file is missing is unavailable until the file exists", async () => {
     const file = join(await mkdtemp(join(tmpdir(), "sandgate-")), "late.js");
     const implementation = { file };
     expect((await run(implementation)).error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
@@ -62,7 +62,7 @@ describe("a QuickJS tool", () => {
     expect((await run("import fs from 'fs'; export default () => 1")).error?.code).toBe("execution_error");
   });
 
-  test("logs to the event stream, within a budget", async () => {
+  test("a QuickJS tool logs to the event stream, within a budget", async () => {
     await run("export default () => { console.warn('careful', { n: 1 }, undefined); }");
     expect(recorded.seen[1]).toMatchObject({
       type: "tool.log",
@@ -74,10 +74,10 @@ describe("a QuickJS tool", () => {
     });
     const logged = recorded.seen.filter(({ type }) => type === "tool.log");
     expect(logged.length).toBeLessThan(1_000);
-    expect(logged.at(-1)).toMatchObject({ message: "(the log ends here: the call wrote too much)" });
+    expect(logged.at(-1)).toMatchObject({ message: "(log truncated: the call wrote too much)" });
   });
 
-  test("leaves nothing behind for the next call", async () => {
+  test("a QuickJS tool leaves nothing behind for its next call", async () => {
     const source = `
       export default () => {
         const before = [globalThis.seen, Object.prototype.seen, Array.prototype.map.seen];
@@ -96,7 +96,7 @@ describe("a QuickJS tool", () => {
       "gives prototypes a toJSON",
       "Array.prototype.toJSON = Object.prototype.toJSON = () => 'evil'; export default () => [1]",
     ],
-    ["throws what cannot be read", "export default () => { throw new Proxy({}, { get() { throw 1 } }) }"],
+    ["throws an unreadable value", "export default () => { throw new Proxy({}, { get() { throw 1 } }) }"],
     [
       "names its error after ours",
       "export default () => { const e = new Error('x'); e.name = 'InternalError'; throw e }",
@@ -105,8 +105,8 @@ describe("a QuickJS tool", () => {
       "returns a value that refuses to be written",
       "export default () => ({ toJSON() { throw new Error('no') } })",
     ],
-    ["exports a then", "export const then = 1; export default () => 1"],
-  ])("that %s harms only itself", async (_case, source) => {
+    ["exports a then member", "export const then = 1; export default () => 1"],
+  ])("a QuickJS tool that %s harms only itself", async (_case, source) => {
     const execution = await run(source);
     expect(execution.error === undefined || execution.error.code === "execution_error").toBe(true);
     expect((await run("export default () => 'fine'")).output).toBe("fine");
@@ -121,18 +121,18 @@ describe("a QuickJS tool", () => {
       "const f = () => Promise.resolve().then(() => { f(); f(); }); export default () => f()",
     ],
     ["catches what interrupts it", "export default () => { for (;;) try { for (;;); } catch {} }"],
-    ["sorts without looking at the clock", "export default () => [].sort.call({ length: 2 ** 31 })"],
+    ["sorts without being interruptible", "export default () => [].sort.call({ length: 2 ** 31 })"],
     [
       "searches without looking at the clock",
       "export default () => 'a'.repeat(3e6).indexOf('a'.repeat(1e6) + 'b')",
     ],
-    ["computes a number without end", "export default () => { let n = 3n; for (;;) n *= n; }"],
-  ])("that %s is ended at its deadline", async (_case, source) => {
+    ["computes ever larger numbers", "export default () => { let n = 3n; for (;;) n *= n; }"],
+  ])("a QuickJS tool that %s is ended at its deadline", async (_case, source) => {
     const { error } = await run(source, { wallTimeMs: 100 });
     expect(error).toMatchObject({ code: "timeout", effect: "none" });
   });
 
-  test("that awaits what can never come fails at once", async () => {
+  test("a QuickJS tool that awaits a promise that can never settle fails at once", async () => {
     const { error } = await run("export default () => new Promise(() => {})");
     expect(error?.message).toBe("Tool awaits a promise that can never settle");
   });
@@ -145,7 +145,7 @@ describe("a QuickJS tool", () => {
       "promise jobs",
       "export default async () => { await 0; const a = []; for (;;) a.push(new Uint8Array(1e5)); }",
     ],
-  ])("that hoards %s meets its memory cap", async (_case, source) => {
+  ])("a QuickJS tool that hoards %s reaches its memory limit", async (_case, source) => {
     const memoryBytes = 20 * 2 ** 20;
     const { error, receipt } = await run(source, { memoryBytes, wallTimeMs: 10_000 });
     // The engine throws another error for a string that exceeds its maximum length.
@@ -153,7 +153,7 @@ describe("a QuickJS tool", () => {
     expect(receipt.used.memoryBytes).toBeLessThanOrEqual(memoryBytes);
   });
 
-  test("cannot be held to less memory than its engine needs, and is then not run", async () => {
+  test("a QuickJS tool does not run with a memory limit below what its engine needs", async () => {
     const { error } = await run("export default () => 1", { memoryBytes: 8 * 2 ** 20 });
     expect(error).toMatchObject({ code: "limit_unenforceable", effect: "none" });
   });
@@ -163,7 +163,7 @@ test.each<[string, string, RegExp]>([
   ["does not parse", "export default (", /unexpected|expect/i],
   ["throws while it is loaded", "throw new Error('not today')", /not today/],
   ["exports no function", "export default 1", /no exported function 'default'/],
-])("preparing a module that %s says why", async (_case, source, message) => {
+])("preparing a module that %s reports why", async (_case, source, message) => {
   const preparing = sandboxes.prepare({ quickjs: { source } });
   await expect(preparing).rejects.toThrow(ToolPreparationError);
   await expect(preparing).rejects.toThrow(message);

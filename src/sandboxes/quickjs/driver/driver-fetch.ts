@@ -32,7 +32,7 @@ export const FETCH_SOURCE: string = `(ask, failure) => {
     });
     const readText = async () => {
       if (body === null) {
-        throw failure("FetchError", { code: "body_not_text", message: "the response's body is no UTF-8 text: ask the server for text, such as JSON" });
+        throw failure("FetchError", { code: "body_not_text", message: "the response's body is not UTF-8 text: ask the server for text, such as JSON" });
       }
       return body;
     };
@@ -43,12 +43,12 @@ export const FETCH_SOURCE: string = `(ask, failure) => {
     for (const name in others) {
       throw new TypeError("fetch takes method, headers, body and redirect, and no '" + name + "'");
     }
-    if (typeof method !== "string") throw new TypeError("fetch takes a method that is a string");
+    if (typeof method !== "string") throw new TypeError("fetch: method must be a string");
     if (body !== null && typeof body !== "string") {
-      throw new TypeError("fetch takes a body that is a string: write an object with JSON.stringify");
+      throw new TypeError("fetch: body must be a string; use JSON.stringify for an object");
     }
     if (redirect !== "manual" && redirect !== "follow") {
-      throw new TypeError("fetch takes a redirect that is 'manual' or 'follow'");
+      throw new TypeError("fetch: redirect must be 'manual' or 'follow'");
     }
     const given = isArray(headers) ? headers : entries(headers);
     const pairs = [];

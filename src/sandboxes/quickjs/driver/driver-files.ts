@@ -8,11 +8,11 @@ export const FILES_SOURCE: string = `(send, failure) => {
 
   const useFiles = (operation, path, argument = "") => {
     if (typeof path !== "string" || typeof argument !== "string") {
-      throw new TypeError("fs." + operation + " takes a path and texts: both must be strings");
+      throw new TypeError("fs." + operation + " takes only strings");
     }
     const reply = send("s" + stringify([operation, path, argument]));
     if (reply === undefined) {
-      throw failure("FsError", { code: "insufficient-memory", message: operation + ": the call has no memory for it" });
+      throw failure("FsError", { code: "insufficient-memory", message: operation + ": the call is out of memory" });
     }
     const { ok, error } = parse(reply);
     if (error !== undefined) throw failure("FsError", error);

@@ -71,7 +71,7 @@ function driverSource(fetch: string, fs: string): string {
     try {
       const written = stringify(value);
       if (written === undefined && value !== undefined) {
-        throw new TypeError("Tool returned a " + typeof value + ", which JSON cannot express");
+        throw new TypeError("Tool returned a " + typeof value + ", which is not JSON-serialisable");
       }
       outcome = "+" + (written === undefined ? "null" : written);
     } catch (thrown) {
@@ -114,7 +114,7 @@ function driverSource(fetch: string, fs: string): string {
   const call = (name, input) => new PromiseOf((resolve, reject) => {
     const written = stringify(input === undefined ? {} : input);
     if (typeof name !== "string" || written === undefined) {
-      throw new TypeError("tools.call takes the name of a tool and an input that JSON can express");
+      throw new TypeError("tools.call takes the name of a tool and a JSON-serialisable input");
     }
     ask("c", [0, name, written], resolve, reject, "ToolCallError");
   });

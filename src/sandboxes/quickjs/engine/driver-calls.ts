@@ -90,4 +90,4 @@ export class DriverCalls {
   }
 }
 
-const NO_MEMORY = "the engine has no memory for a text";
+const NO_MEMORY = "the engine could not allocate a string";

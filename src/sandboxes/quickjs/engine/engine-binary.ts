@@ -56,7 +56,9 @@ async function compile(): Promise<WebAssembly.Module> {
   const library = createRequire(createRequire(import.meta.url).resolve("quickjs-emscripten"));
   const bytes = await readFile(library.resolve("@jitl/quickjs-wasmfile-release-sync/wasm"));
   if (createHash("sha256").update(bytes).digest("hex") !== ENGINE_SHA256) {
-    throw new Error("the QuickJS engine is another build than quickjs-emscripten 0.32.0: reinstall that");
+    throw new Error(
+      "the QuickJS engine is not the build from quickjs-emscripten 0.32.0: reinstall that version",
+    );
   }
   return WebAssembly.compile(bytes);
 }

@@ -19,6 +19,6 @@ export const NOBODY: GuestHost = {
   receive: () => undefined,
   resolveModule: (_importer, specifier) => specifier,
   loadModule: () => {
-    throw new Error("nothing can be imported");
+    throw new Error("imports are not available before a tool is loaded");
   },
 };

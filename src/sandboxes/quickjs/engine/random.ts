@@ -12,7 +12,7 @@ export function checkRandomState(context: QuickJSContext, memory: WebAssembly.Me
   const before = read();
   context.unwrapResult(context.evalCode("Math.random()")).dispose();
   if (before === 0n || read() !== nextRandomState(before)) {
-    throw new Error("the engine keeps the state of Math.random elsewhere");
+    throw new Error("the engine does not keep the state of Math.random at the expected address");
   }
 }
 

@@ -71,11 +71,13 @@ export class ToolSource {
    */
   async read(name: string): Promise<void> {
     if (this.#folder === undefined) {
-      throw new ToolPreparationError(`'${name}' cannot be imported: a tool without a file imports nothing`);
+      throw new ToolPreparationError(`'${name}' cannot be imported: an inline source cannot import modules`);
     }
     if (this.#sources.has(name)) return;
     if (!MODULE_NAME.test(name)) {
-      throw new ToolPreparationError(`'${name}' is no module: its name must end in .js, .mjs, .ts or .mts`);
+      throw new ToolPreparationError(
+        `'${name}' is not a module: its name must end in .js, .mjs, .ts or .mts`,
+      );
     }
     this.#add(name, await readInside(this.#folder, name));
   }
@@ -92,7 +94,7 @@ async function readInside(folder: string, name: string): Promise<string> {
   try {
     const path = await realpath(join(folder, name));
     if (!path.startsWith(folder.endsWith(sep) ? folder : folder + sep)) {
-      throw new ToolPreparationError(`'${name}' is a link out of the tool's folder`);
+      throw new ToolPreparationError(`'${name}' is a link to a file outside the tool's folder`);
     }
     const { size } = await stat(path);
     if (size > MAX_FILE_BYTES) throw new ToolPreparationError(`'${name}' is larger than 1 MiB`);

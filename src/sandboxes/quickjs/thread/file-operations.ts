@@ -53,7 +53,7 @@ function readText({ directory, path }: Location): string {
   const file = openFile(directory, path, { read: true, follow: true });
   try {
     const bytes = readAll(file);
-    if (!isUtf8(bytes)) throw new FileOperationError("illegal-byte-sequence", "it is no UTF-8 text");
+    if (!isUtf8(bytes)) throw new FileOperationError("illegal-byte-sequence", "the file is not UTF-8 text");
     return bytes.toString("utf8");
   } finally {
     file.close();
@@ -75,7 +75,10 @@ function readAll(file: WorkspaceFile): Buffer {
 }
 
 function tooLarge(): FileOperationError {
-  return new FileOperationError("file-too-large", "it is larger than the 8 MiB that can be read at once");
+  return new FileOperationError(
+    "file-too-large",
+    "it is larger than 8 MiB, the most that can be read at once",
+  );
 }
 
 function writeText({ directory, path }: Location, text: string, { leftBytes, create }: FileScope): undefined {
@@ -111,7 +114,10 @@ function appendText(
 /** Encodes a text to write. Called before the file is truncated: it must stay as it is if the text is too long. */
 function bytesOf(text: string, leftBytes: number): Buffer {
   if (Buffer.byteLength(text) > leftBytes) {
-    throw new FileOperationError("insufficient-space", "the call may not write so much (fileBytes)");
+    throw new FileOperationError(
+      "insufficient-space",
+      "the text exceeds the call's remaining write budget (fileBytes)",
+    );
   }
   return Buffer.from(text);
 }

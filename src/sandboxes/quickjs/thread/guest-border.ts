@@ -90,7 +90,7 @@ export class GuestBorder implements GuestHost {
     const problem = this.#modules?.problem(name);
     if (problem !== undefined) throw new Error(problem);
     this.missingModule ??= { name, importer: this.#modules?.importer(name) ?? name };
-    throw new Error(`'${name}' was not loaded with the tool: import it where a module begins`);
+    throw new Error(`'${name}' was not loaded with the tool: use a static import`);
   }
 }
 

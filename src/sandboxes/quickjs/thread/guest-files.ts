@@ -28,7 +28,7 @@ export class GuestFiles implements Disposable {
   answer([operation, path, argument]: readonly unknown[]): string {
     const known = FILE_OPERATIONS.get(operation);
     if (known === undefined || typeof path !== "string" || typeof argument !== "string") {
-      return failed({ code: "invalid", message: "there is no such operation with files" });
+      return failed({ code: "invalid", message: "unknown file operation, or invalid arguments" });
     }
     try {
       return JSON.stringify({ ok: this.#do(known, path, argument) ?? null });
@@ -41,7 +41,7 @@ export class GuestFiles implements Disposable {
     this.#workspace ??= new Workspace(this.#allowance.directories, this.#leftBytes);
     const { directories } = this.#workspace;
     const find = (named: string): Location => {
-      if (!named.startsWith("/")) throw new FileOperationError("invalid", "a path begins with '/'");
+      if (!named.startsWith("/")) throw new FileOperationError("invalid", "a path must begin with '/'");
       return locate(directories, named);
     };
     return operation(find(path), argument, {

@@ -45,5 +45,5 @@ export class ModuleNames {
   }
 }
 
-const NOT_RELATIVE = "a tool imports only relative files of its folder";
+const NOT_RELATIVE = "a tool can import only relative paths in its folder";
 const OUTSIDE = "it is outside the tool's folder";

@@ -63,14 +63,14 @@ export class RequestValidator {
     if (this.#fetches >= this.#fetch.requests) {
       return {
         code: "too_many_requests",
-        message: `a call may send at most ${MAX_REQUESTS} requests: ask for more with each of them`,
+        message: `a call may send at most ${MAX_REQUESTS} requests: ask for more data with each`,
       };
     }
     // Such a request could not be sent, so it is refused before it is transferred to the process.
     if (bytes > this.#fetch.bytes - this.#fetchBytes) {
       return {
         code: "request_too_large",
-        message: "the request is larger than what the call may still send and receive (netBytes)",
+        message: "the request exceeds the call's remaining network budget (netBytes)",
       };
     }
     return undefined;

@@ -45,7 +45,7 @@ const HOARD = `export default ({ secret }) => {
 };`;
 
 describe("an instance of the engine", () => {
-  test("that goes to another owner has nothing of the one before in its memory", async () => {
+  test("an instance that changes its owner has nothing of the previous owner in its memory", async () => {
     const { instance, template } = await load(HOARD);
     for (const owner of ["a", "b", "a"]) {
       const secret = `secret-of-${owner}-`;
@@ -57,7 +57,7 @@ describe("an instance of the engine", () => {
     }
   });
 
-  test("goes on from a snapshot that another one took", async () => {
+  test("an instance restores a snapshot that another instance took", async () => {
     const { template } = await load("let n = 1; export default () => ++n");
     const other = await open();
     for (let call = 0; call < 3; call++) {
@@ -66,13 +66,15 @@ describe("an instance of the engine", () => {
     }
   });
 
-  test("does not take a snapshot of a memory of another size", async () => {
+  test("an instance refuses a snapshot of a memory of another size", async () => {
     const { instance, template } = await load("export default () => 1");
     const larger = { ...template, memoryBytes: 2 * MIN_MEMORY_BYTES };
-    expect(() => instance.restore(larger, "owner", undefined)).toThrow("not taken in such an instance");
+    expect(() => instance.restore(larger, "owner", undefined)).toThrow(
+      "taken in a different kind of instance",
+    );
   });
 
-  test("has a heap whose end never sinks, so that it tells all that was ever used", async () => {
+  test("the end of an instance's heap never decreases, so it covers all used memory", async () => {
     const { instance, template } = await load("export default () => new Uint8Array(4e6).length");
     instance.restore(template, "owner", undefined);
     const before = heapEnd(new Uint8Array(instance.memory.buffer));
@@ -83,7 +85,7 @@ describe("an instance of the engine", () => {
     expect(before).toBeGreaterThan(HEAP_START);
   });
 
-  test("takes and gives any text", async () => {
+  test("the driver accepts and returns any string", async () => {
     const { instance, template } = await load("export default (input) => input");
     const text = fc.oneof(
       fc.string({ unit: "binary" }),
@@ -99,14 +101,16 @@ describe("an instance of the engine", () => {
     );
   });
 
-  test("breaks when there is no memory for a text, and says so", async () => {
+  test("an instance without memory for a string throws", async () => {
     const { instance, template } = await load("export default (input) => input.length");
     instance.restore(template, "owner", undefined);
-    expect(() => startGuest(instance, JSON.stringify("x".repeat(2 ** 25)))).toThrow("no memory");
+    expect(() => startGuest(instance, JSON.stringify("x".repeat(2 ** 25)))).toThrow(
+      "could not allocate a string",
+    );
     expect(instance.memory.refused).toBe(true);
   });
 
-  test("gives random numbers that depend on the seed alone", async () => {
+  test("random numbers depend only on the seed", async () => {
     const { instance, template } = await load("export default () => [Math.random(), Math.random()]");
     const draw = (seed: number): unknown => {
       instance.restore(template, "owner", new Uint8Array(8).fill(seed));

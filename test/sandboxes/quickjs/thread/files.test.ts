@@ -59,11 +59,11 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     }
     const other = { capabilities: { fs: [{ directory: tree.outside, at: "/data" }] } };
     expect((await tool.call(other)).error?.message).toBe(
-      "readFile '/data/ok.txt': there is no such file or directory",
+      "readFile '/data/ok.txt': no such file or directory",
     );
   });
 
-  test("reads and writes texts, lists, describes, renames and removes", async () => {
+  test("fs reads, writes, lists, describes, renames and removes files", async () => {
     const { output, receipt } = await run(`
       fs.mkdir("/data/new");
       fs.writeFile("/data/new/a.txt", "grüße");
@@ -90,7 +90,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     tree.expectUntouchedOutside();
   });
 
-  test("shows each granted directory where its grant says, and takes files from one to the other", async () => {
+  test("fs shows each granted directory at its path, and moves files between them", async () => {
     mkdirSync(join(tree.base, "root/out"));
     const fs = [
       { directory: tree.root, at: "/" },
@@ -115,7 +115,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     ]);
   });
 
-  test("changes nothing where the grant is for reading only", async () => {
+  test("fs changes nothing in a read-only directory", async () => {
     const attempts = `return [
       attempt(() => fs.writeFile("/data/ok.txt", "x")), attempt(() => fs.appendFile("/data/ok.txt", "x")),
       attempt(() => fs.writeFile("/data/new.txt", "x")), attempt(() => fs.mkdir("/data/new")),
@@ -129,7 +129,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     expect((await run(attempts)).output).toEqual([...Array(6).fill("done"), "FsError no-entry"]);
   });
 
-  test("leads nowhere but into the granted directories", async () => {
+  test("fs reaches nothing outside the granted directories", async () => {
     symlinkSync(join(tree.outside, "secret.txt"), join(tree.root, "absolute"));
     symlinkSync("../outside/secret.txt", join(tree.root, "relative"));
     symlinkSync("../outside", join(tree.root, "directory"));
@@ -165,20 +165,20 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
 
   test.each<[string, string, string]>([
     ["a path that does not begin with '/'", "fs.readFile('data/ok.txt')", "FsError invalid"],
-    ["what is not there", "fs.readFile('/data/none')", "FsError no-entry"],
+    ["a missing file", "fs.readFile('/data/none')", "FsError no-entry"],
     ["a directory that is read", "fs.readFile('/data/a')", "FsError is-directory"],
     ["a file that is listed", "fs.readdir('/data/ok.txt')", "FsError not-directory"],
     ["a directory that exists", "fs.mkdir('/data/a')", "FsError exist"],
     ["a directory that is not empty", "fs.rm('/data/a')", "FsError not-empty"],
     ["a path with a NUL", "fs.readFile('/data/ok.txt\\0')", "FsError illegal-byte-sequence"],
-    ["a path that is no text", "fs.readFile({ toString: () => '/data/ok.txt' })", "TypeError undefined"],
-    ["a text that is none", "fs.writeFile('/data/x', 1)", "TypeError undefined"],
-    ["no text at all", "fs.writeFile('/data/x')", "TypeError undefined"],
-  ])("throws a typed error for %s", async (_case, act, expected) => {
+    ["a path that is not a string", "fs.readFile({ toString: () => '/data/ok.txt' })", "TypeError undefined"],
+    ["a content that is not a string", "fs.writeFile('/data/x', 1)", "TypeError undefined"],
+    ["a missing content", "fs.writeFile('/data/x')", "TypeError undefined"],
+  ])("fs throws a typed error for %s", async (_case, act, expected) => {
     expect((await run(`return attempt(() => ${act})`)).output).toBe(expected);
   });
 
-  test("reads no file that is no text, nor one that is too large", async () => {
+  test("fs reads neither a file that is not text nor one that is too large", async () => {
     writeFileSync(join(tree.root, "bytes"), Buffer.from([0xff, 0xfe]));
     writeFileSync(join(tree.root, "large"), Buffer.alloc(8 * 2 ** 20 + 1, "x"));
     writeFileSync(join(tree.root, "larger-than-a-read"), Buffer.alloc(3 * 2 ** 20, "x"));
@@ -189,8 +189,8 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     expect(output).toEqual(["FsError illegal-byte-sequence", "FsError file-too-large", 3 * 2 ** 20]);
   });
 
-  test("tells a guest that has no memory for a text, which goes on", async () => {
-    // Each of them takes six characters on its way.
+  test("fs throws if the guest has no memory for a text, and the guest continues", async () => {
+    // Each of these characters takes six in JSON.
     writeFileSync(join(tree.root, "large"), Buffer.alloc(2e6, 1));
     const body = `
       const code = attempt(() => fs.readFile("/data/large").length);
@@ -200,7 +200,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     expect((await run(body)).output).toEqual([2e6, "OK"]);
   });
 
-  test("writes no more than its limit, in all steps of a call together, and cuts nothing off for it", async () => {
+  test("fs writes at most its limit over all steps of a call, and truncates no file if it refuses", async () => {
     const port = await serve(echo);
     const setting: CallSetting = {
       capabilities: {
@@ -228,7 +228,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     expect((await run("fs.writeFile('/data/x', '1234567890')", setting)).success).toBe(true);
   });
 
-  test("leaves no effect where it only reads, and an unknown one where it may have changed something", async () => {
+  test("fs leaves no effect if it only reads, and an unknown one if it may have changed something", async () => {
     const effectOf = async (body: string, setting?: CallSetting): Promise<unknown> =>
       (await run(`${body}; throw new Error("late")`, setting)).error?.effect;
     expect(await effectOf("fs.readFile('/data/ok.txt'); fs.readdir('/data'); fs.stat('/data')")).toBe("none");
@@ -238,7 +238,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     expect(await effectOf("fs.mkdir('/data/n'); await tools.call('none').catch(() => {})")).toBe("unknown");
   });
 
-  test("of a thread that had to be ended has an unknown effect where it could write", async () => {
+  test("a call whose thread was ended has an unknown effect if it could write files", async () => {
     const deaf = "[].reverse.call({ length: 2 ** 32 - 1 })";
     const limits = { wallTimeMs: 100 };
     expect((await run(deaf, { ...data(), limits })).error).toMatchObject({
@@ -251,7 +251,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     });
   });
 
-  test("ends at its deadline however much it asks for", async () => {
+  test("a call that uses fs all the time ends at its deadline", async () => {
     const { error } = await run("for (;;) attempt(() => fs.stat('/data/ok.txt'))", {
       ...data({}),
       limits: { wallTimeMs: 200 },
@@ -259,7 +259,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     expect(error?.code).toBe("timeout");
   });
 
-  test("is not granted in a directory that is not there, or reached through a link: nothing is run", async () => {
+  test("a call does not run if a granted directory is missing or is reached through a link", async () => {
     symlinkSync(tree.outside, join(tree.base, "link"));
     for (const directory of [join(tree.base, "none"), join(tree.base, "link")]) {
       const { error } = await run("return 1", { capabilities: { fs: [{ directory, at: "/data" }] } });
@@ -269,7 +269,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     rmSync(join(tree.base, "link"));
   });
 
-  test("tells that a directory is gone that was there when the call began", async () => {
+  test("fs reports that a granted directory was removed after the call began", async () => {
     const gone = join(tree.base, "gone");
     mkdirSync(gone);
     const port = await serve((_request, response) => {
@@ -292,7 +292,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     });
   });
 
-  test("says what the system refuses, without its words", async () => {
+  test("fs reports errors of the system in its own words", async () => {
     chmodSync(join(tree.root, "ok.txt"), 0o000);
     const { output } = await run(
       "try { return fs.readFile('/data/ok.txt'); } catch ({ message }) { return message; }",
@@ -302,7 +302,7 @@ describe.skipIf(!workspaceIsSupported())("fs", () => {
     expect(output).toBe(expected);
   });
 
-  test("closes what it opened, call after call", async () => {
+  test("fs closes everything that it opened, call after call", async () => {
     const open = (): number => readdirSync("/proc/self/fd").length;
     await run("fs.writeFile('/data/x', fs.readFile('/data/ok.txt'))");
     const before = open();

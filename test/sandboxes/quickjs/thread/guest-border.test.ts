@@ -33,7 +33,7 @@ const CALL = 'c[1,"tool","{}"]';
 const FETCH = 'f[2,"GET","http://api.test/",[["a","b"]],null,false]';
 const STAT = 's["stat","/",""]';
 
-test("what a guest sends is not done where nothing was granted, whatever form it has", () => {
+test("a guest without grants cannot make the host do anything, whatever it sends", () => {
   const host = open();
   expect([CALL, FETCH, STAT].map((text) => host.receive(text))).toEqual([undefined, undefined, undefined]);
   expect(host.validator.requests).toEqual([]);
@@ -50,7 +50,7 @@ test("what a guest sends is not done where nothing was granted, whatever form it
   expect(host.closeFiles()).toBeUndefined();
 });
 
-test.skipIf(!workspaceIsSupported())("the same is done, or passed on, where it was granted", () => {
+test.skipIf(!workspaceIsSupported())("a guest with grants has its requests done or passed on", () => {
   using tree = new GrantedTree();
   const fs = { directories: [{ directory: tree.root }], fileBytes: 10, used: NO_FILE_USE };
   const host = open({ net: { requests: 1, bytes: 1_000 }, fs }, 1);
@@ -73,7 +73,7 @@ test.skipIf(!workspaceIsSupported())("the same is done, or passed on, where it w
 });
 
 test.skipIf(!workspaceIsSupported())(
-  "whatever a guest sends, nothing is thrown, and nothing is seen outside",
+  "nothing that a guest sends throws, or has an effect outside its grants",
   () => {
     using tree = new GrantedTree();
     const fs = {

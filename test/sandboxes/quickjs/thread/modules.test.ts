@@ -44,7 +44,7 @@ async function problem(quickjs: QuickJsImplementation): Promise<string> {
 }
 
 describe("a tool of several modules", () => {
-  test("imports files of its folder, in JavaScript and TypeScript", async () => {
+  test("a tool imports files of its folder, in JavaScript and TypeScript", async () => {
     const file = await write({
       "tool.ts": `
         import { double } from "./lib/double.js";
@@ -58,7 +58,7 @@ describe("a tool of several modules", () => {
     expect((await run({ file: pathToFileURL(file) }, { n: 4 })).output).toBe(8);
   });
 
-  test("may import in a circle", async () => {
+  test("a tool may have circular imports", async () => {
     const file = await write({
       "a.js": `import { b } from "./b.js"; export const a = () => "a"; export default () => b();`,
       "b.js": `import { a } from "./a.js"; export const b = () => a() + "b";`,
@@ -66,7 +66,7 @@ describe("a tool of several modules", () => {
     expect((await run({ file })).output).toBe("ab");
   });
 
-  test("may import a loaded module again while it runs, and no other", async () => {
+  test("a running tool may import a loaded module again, but no other", async () => {
     const file = await write({
       "tool.js": `import "./one.js"; export default async ({ name }) => (await import(name)).value;`,
       "one.js": "export const value = 1;",
@@ -79,22 +79,22 @@ describe("a tool of several modules", () => {
   });
 
   test.each<[string, string, RegExp]>([
-    ["a package", "lodash", /a tool imports only relative files of its folder/],
-    ["a module of Node's", "node:fs", /a tool imports only relative files of its folder/],
-    ["an absolute path", "/etc/passwd", /a tool imports only relative files of its folder/],
-    ["a URL", "https://example.com/x.js", /a tool imports only relative files of its folder/],
+    ["a package", "lodash", /a tool can import only relative paths in its folder/],
+    ["a module of Node.js", "node:fs", /a tool can import only relative paths in its folder/],
+    ["an absolute path", "/etc/passwd", /a tool can import only relative paths in its folder/],
+    ["a URL", "https://example.com/x.js", /a tool can import only relative paths in its folder/],
     [
       "a data URL",
       "data:text/javascript,export default 1",
-      /a tool imports only relative files of its folder/,
+      /a tool can import only relative paths in its folder/,
     ],
     ["a file outside of its folder", "../outside.js", /outside the tool's folder/],
     ["a file outside, in disguise", "./lib/../../outside.js", /outside the tool's folder/],
     ["a file that is not there", "./missing.js", /tool.js: 'missing.js' cannot be read: ENOENT/],
-    ["a file that is no module", "./data.json", /'data.json' is no module/],
-    ["a folder", "./lib", /'lib' is no module/],
-    ["a link out of its folder", "./link.js", /'link.js' is a link out of the tool's folder/],
-  ])("cannot import %s", async (_case, specifier, message) => {
+    ["a file that is not a module", "./data.json", /'data.json' is not a module/],
+    ["a folder", "./lib", /'lib' is not a module/],
+    ["a link out of its folder", "./link.js", /'link.js' is a link to a file outside the tool's folder/],
+  ])("a tool cannot import %s", async (_case, specifier, message) => {
     const file = await write({
       "tool.js": `import ${JSON.stringify(specifier)}; export default () => 1;`,
       "data.json": "{}",
@@ -105,13 +105,13 @@ describe("a tool of several modules", () => {
     expect(await problem({ file })).toMatch(message);
   });
 
-  test("cannot import without end", async () => {
+  test("a tool cannot have endless imports", async () => {
     const files: Record<string, string> = {};
     for (let n = 0; n < 70; n++) files[`m${n}.js`] = `import "./m${n + 1}.js"; export default () => 1;`;
     expect(await problem({ file: await write(files) })).toMatch(/more than 64 modules/);
   });
 
-  test("cannot be larger than its bounds", async () => {
+  test("a tool cannot exceed the limits on its modules", async () => {
     const file = await write({
       "tool.js": `import "./big.js"; export default () => 1;`,
       "big.js": `// ${"x".repeat(2 ** 20)}`,
@@ -119,14 +119,14 @@ describe("a tool of several modules", () => {
     expect(await problem({ file })).toMatch(/'big.js' is larger than 1 MiB/);
   });
 
-  test("imports nothing when it is no file", async () => {
+  test("an inline tool cannot import modules", async () => {
     const source = `import "./x.js"; export default () => 1;`;
-    expect(await problem({ source })).toMatch(/a tool without a file imports nothing/);
+    expect(await problem({ source })).toMatch(/an inline source cannot import modules/);
   });
 });
 
-describe("an error comes back with file, line and column", () => {
-  test("when a module does not parse", async () => {
+describe("the position of an error", () => {
+  test("a syntax error is reported with file, line and column", async () => {
     const file = await write({
       "tool.js": `import "./broken.js";\nexport default () => 1;`,
       "broken.js": "const a = 1;\nconst b = ;\n",
@@ -134,12 +134,12 @@ describe("an error comes back with file, line and column", () => {
     expect(await problem({ file })).toMatch(/^ToolPreparationError: broken\.js:2:\d+: SyntaxError: /);
   });
 
-  test("when a module throws while it is loaded", async () => {
+  test("an error while a module is loaded is reported with file, line and column", async () => {
     const file = await write({ "tool.js": "export default () => 1;\n\n  throw new Error('not today');" });
     expect(await problem({ file })).toMatch(/^ToolPreparationError: tool\.js:3:\d+: Error: not today$/);
   });
 
-  test("when a call throws, for the operator and not for the model", async () => {
+  test("an error of a call is reported with file, line and column to the operator, but not to the model", async () => {
     const file = await write({
       "tool.ts": `import { check } from "./lib/check.ts";\nexport default (input: { n: number }) => check(input.n);`,
       "lib/check.ts": `export function check(n: number): void {\n  throw new RangeError(\`\${n} is too much\`);\n}`,
@@ -154,7 +154,7 @@ describe("an error comes back with file, line and column", () => {
     ["a namespace", "namespace X { export const a = 1; }", "tool.ts:1:1"],
     ["a parameter property", "class A {\n  constructor(private x: number) {}\n}", "tool.ts:2:23"],
     ["a type that does not parse", "const x: = 1;", "tool.ts:1:10"],
-  ])("when types cannot be stripped: %s", async (_case, code, position) => {
+  ])("an error of type stripping is reported with file, line and column: %s", async (_case, code, position) => {
     const file = await write({ "tool.ts": `${code}\nexport default () => 1;` });
     expect(await problem({ file })).toContain(`ToolPreparationError: ${position}: `);
   });
