@@ -63,6 +63,6 @@ export function checkImport(name: string): string {
   const interfaceName = wasi ?? own ?? "";
   if (WASI_INTERFACES.has(interfaceName)) return interfaceName;
   throw new ToolPreparationError(
-    `it imports '${name.slice(0, 128)}', which is not there: a component may import interfaces of WASI 0.2`,
+    `it imports '${name.slice(0, 128)}', which is not supported: components may import interfaces of WASI 0.2`,
   );
 }

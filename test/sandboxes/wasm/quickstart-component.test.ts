@@ -32,7 +32,7 @@ function distance(a: string, b: string): number {
 }
 
 describe("the example's similar_names", () => {
-  test("ranks names by how many edits they are away", async () => {
+  test("similar_names ranks names by their edit distance", async () => {
     const candidates = ["refusal", "registry", "reporter", "regsitry"];
     expect(await similarNames({ query: "regsitry", candidates })).toMatchObject({
       output: [
@@ -44,7 +44,7 @@ describe("the example's similar_names", () => {
     });
   });
 
-  test("passes over members that it does not know, and misses those that it needs", async () => {
+  test("similar_names ignores unknown members, and fails if a required one is missing", async () => {
     const more = { extra: [{ a: [1.5e-3, true] }, "]", null], query: "a", candidates: [] };
     expect(await similarNames(more)).toMatchObject({ output: [] });
     expect(await similarNames({ candidates: [] })).toMatchObject({
@@ -54,7 +54,7 @@ describe("the example's similar_names", () => {
     expect(await similarNames({ query: 1, candidates: "no" })).toMatchObject({ status: "failed" });
   });
 
-  test("reads and writes any string that JSON can hold", async () => {
+  test("similar_names reads and writes any JSON string", async () => {
     const text = fc.string({ unit: "binary", maxLength: 5 });
     const lone = fc.constantFrom("\ud800", "a\udc00\ud800", '"\\/\b\f\n\r\t\u0000\u007f\u2028');
     await fc.assert(

@@ -19,7 +19,7 @@ afterAll(async () => {
 });
 
 describe("a Wasm tool", () => {
-  test("gets its input and what it may know of the call", async () => {
+  test("a Wasm tool gets its input and the context of the call", async () => {
     const input = { text: 'ünï"\\\n\u{1f600}', list: [1, null] };
     expect(await sandbox.run(wasmTask(component, "echo", input))).toMatchObject({
       status: "completed",
@@ -35,7 +35,7 @@ describe("a Wasm tool", () => {
     });
   });
 
-  test("is found under the name that its implementation gives", async () => {
+  test("a Wasm tool is called by the name that its implementation sets", async () => {
     const implementations = { wasm: { component, tool: "echo" } };
     const task = wasmTask(component, "alias", [1], { implementations });
     expect(await sandbox.run(task)).toMatchObject({ output: [1] });
@@ -46,13 +46,13 @@ describe("a Wasm tool", () => {
     });
   });
 
-  test("runs from a path, a file URL and bytes alike", async () => {
+  test("a Wasm tool can be a path, a file URL or bytes", async () => {
     for (const given of [pathToFileURL(component), pathToFileURL(component).href, readFileSync(component)]) {
       expect(await sandbox.run(wasmTask(given, "echo", 1))).toMatchObject({ output: 1 });
     }
   });
 
-  test("writes into the log, tells how far it has come, and asks whether its time is over", async () => {
+  test("a Wasm tool can write to the log, report progress and check its deadline", async () => {
     const log = logKeeper();
     expect(await sandbox.run(wasmTask(component, "report", null, { observer: log }))).toMatchObject({
       output: false,
@@ -67,7 +67,7 @@ describe("a Wasm tool", () => {
       ]);
   });
 
-  test("never sees what an earlier call left", async () => {
+  test("a Wasm tool never sees the state of an earlier call", async () => {
     const counts = await Promise.all(
       Array.from({ length: 6 }, () => sandbox.run(wasmTask(component, "count"))),
     );
@@ -78,14 +78,17 @@ describe("a Wasm tool", () => {
     ["traps", "trap", { status: "failed", message: "Tool trapped: unreachable" }],
     ["recurses without end", "recurse", { status: "failed", message: /call stack/ }],
     ["takes all memory", "bomb", { status: "limit_exceeded", limit: "memoryBytes" }],
-    ["returns no JSON", "garbage", { status: "failed", message: "Tool returned no valid JSON" }],
+    ["returns no JSON", "garbage", { status: "failed", message: "Tool returned invalid JSON" }],
     [
       "reports an error",
       "fail",
       { status: "failed", message: "no such record", detail: "error code not-found" },
     ],
     ["never ends", "loop", { status: "timeout" }],
-  ])("that %s changes nothing for the next call", async (_what, tool, { message, ...expected }: Expected) => {
+  ])("a Wasm tool that %s does not affect the next call", async (_what, tool, {
+    message,
+    ...expected
+  }: Expected) => {
     const limits = { wallTimeMs: 1_000, memoryBytes: 4 * MIB };
     const outcome = await sandbox.run(wasmTask(component, tool, null, { limits }));
     expect(outcome).toMatchObject({ ...expected, effect: "none" });
@@ -97,7 +100,7 @@ describe("a Wasm tool", () => {
 type Expected = { message?: string | RegExp } & Record<string, unknown>;
 
 describe("the memory limit", () => {
-  test("caps what a component can grow to, exactly", async () => {
+  test("the memory limit caps a component's memories and tables exactly", async () => {
     const task = (memoryBytes: number) => wasmTask(component, "bomb", null, { limits: { memoryBytes } });
     for (const memoryBytes of [MIB, 3 * MIB + 65_536]) {
       expect(await sandbox.run(task(memoryBytes))).toMatchObject({
@@ -107,7 +110,7 @@ describe("the memory limit", () => {
     }
   });
 
-  test("refuses to start what declares more, and starts it where there is room", async () => {
+  test("a component that declares more memory than its limit does not start", async () => {
     const large = await watComponent({ memory: '(memory (export "memory") 32)' });
     const task = (memoryBytes: number) => wasmTask(large, "any", "hello", { limits: { memoryBytes } });
     expect(await sandbox.run(task(2 * MIB - 1))).toEqual({
@@ -124,7 +127,7 @@ describe("the memory limit", () => {
 });
 
 describe("the output limit", () => {
-  test("counts bytes of JSON text, and what lies far beyond never leaves the component", async () => {
+  test("the output limit counts bytes of JSON text, and a much larger output never leaves the component", async () => {
     const task = (bytes: number) =>
       wasmTask(component, "large", { bytes }, { limits: { memoryBytes: 64 * MIB, outputBytes: 1_002 } });
     expect(await sandbox.run(task(1_000))).toMatchObject({
@@ -139,14 +142,14 @@ describe("the output limit", () => {
     }
   });
 
-  test("leaves room for a tool's own error message", async () => {
+  test("the output limit does not apply to a tool's error message", async () => {
     const task = wasmTask(component, "fail", null, { limits: { outputBytes: 4 } });
     expect(await sandbox.run(task)).toMatchObject({ status: "failed", message: "no such record" });
   });
 });
 
 describe("closing the sandbox", () => {
-  test("ends what runs, refuses what comes, and can be done twice", async () => {
+  test("closing the sandbox ends running calls, refuses new ones, and can be repeated", async () => {
     const closing = new WasmSandbox({ cacheDirectory, workers: { threads: 1 } });
     const implementations = { wasm: { component } };
     await closing.prepare(implementations);
@@ -162,7 +165,7 @@ describe("closing the sandbox", () => {
     await expect(closing.prepare({ wasm: { component } })).rejects.toThrow("the sandbox is closed");
   });
 
-  test("cancels a call whose component is still being made ready", async () => {
+  test("closing the sandbox cancels a call whose component is still being prepared", async () => {
     const opened = new WasmSandbox({ cacheDirectory: join(root, "closed"), workers: { threads: 1 } });
     const running = opened.run(wasmTask(component, "loop"));
     await opened.close();

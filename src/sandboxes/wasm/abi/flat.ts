@@ -86,7 +86,7 @@ export function liftFlat(access: MemoryAccess, take: CoreValues, type: ValueType
     case "borrow":
       return liftHandle(access, Number(take("i32")) >>> 0, type.kind, type.resource);
     case "unsupported":
-      throw new AbiError(`a ${type.what} cannot cross`);
+      throw new AbiError(`values of type ${type.what} are not supported`);
   }
 }
 
@@ -161,7 +161,7 @@ export function lowerFlat(
       values.push(lowerHandle(access, value, type.kind, type.resource));
       return;
     case "unsupported":
-      throw new AbiError(`a ${type.what} cannot cross`);
+      throw new AbiError(`values of type ${type.what} are not supported`);
     default:
       values.push(value as number);
   }

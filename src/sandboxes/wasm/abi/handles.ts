@@ -19,7 +19,7 @@ export class Handles {
   #mayLeave = true;
 
   add(handle: Handle): number {
-    if (this.#handles.size >= MAX_HANDLES) throw new AbiError(`there are more than ${MAX_HANDLES} handles`);
+    if (this.#handles.size >= MAX_HANDLES) throw new AbiError(`it has more than ${MAX_HANDLES} handles`);
     const index = this.#free.pop() ?? this.#next++;
     this.#handles.set(index, handle);
     return index;
@@ -27,8 +27,8 @@ export class Handles {
 
   get(index: number, resource: ResourceType): Handle {
     const handle = this.#handles.get(index);
-    if (handle === undefined) throw new AbiError("there is no such handle");
-    if (handle.resource !== resource) throw new AbiError("a handle is of another type of resource");
+    if (handle === undefined) throw new AbiError("it used a handle that does not exist");
+    if (handle.resource !== resource) throw new AbiError("it used a handle of a different resource type");
     return handle;
   }
 
@@ -50,7 +50,7 @@ export class Handles {
 
   /** @throws {AbiError} while the component must not call imports. */
   checkMayLeave(): void {
-    if (!this.#mayLeave) throw new AbiError("it called out while a value was crossing");
+    if (!this.#mayLeave) throw new AbiError("it called an import from realloc or post-return");
   }
 
   /** Disposes the host's resources and resets the table. */

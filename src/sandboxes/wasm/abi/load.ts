@@ -65,7 +65,7 @@ export function load(access: MemoryAccess, at: number, type: ValueType): Compone
     case "borrow":
       return liftHandle(access, view.getUint32(at, true), type.kind, type.resource);
     case "unsupported":
-      throw new AbiError(`a ${type.what} cannot cross`);
+      throw new AbiError(`values of type ${type.what} are not supported`);
   }
 }
 

@@ -37,7 +37,7 @@ export class MemoryAccess {
   /** A view of the current buffer, because a memory that grows gets a new buffer. */
   get view(): DataView {
     const buffer = this.#memory?.buffer;
-    if (buffer === undefined) throw new AbiError("a value needs a memory, and there is none");
+    if (buffer === undefined) throw new AbiError("it passes a value in memory but declares no memory");
     if (this.#view?.buffer !== buffer) this.#view = new DataView(buffer);
     return this.#view as DataView;
   }
@@ -49,7 +49,7 @@ export class MemoryAccess {
    */
   bytes(at: number, length: number): Uint8Array {
     const { buffer } = this.view;
-    if (at + length > buffer.byteLength) throw new AbiError("a value reaches outside of memory");
+    if (at + length > buffer.byteLength) throw new AbiError("a value is out of the bounds of memory");
     return new Uint8Array(buffer, at, length);
   }
 
@@ -59,10 +59,11 @@ export class MemoryAccess {
    * @throws {AbiError} if there is no `realloc`, or it returns an invalid pointer.
    */
   allocate(alignment: number, size: number): number {
-    if (this.#realloc === undefined) throw new AbiError("a value needs memory, and nothing allocates it");
+    if (this.#realloc === undefined)
+      throw new AbiError("it receives a value in memory but declares no realloc");
     const at = this.handles.withoutLeaving(() => this.#realloc?.(0, 0, alignment, size) ?? 0) >>> 0;
     if (at % alignment !== 0 || at + size > this.view.byteLength) {
-      throw new AbiError("memory was set aside where there is none");
+      throw new AbiError("realloc returned an invalid pointer");
     }
     return at;
   }

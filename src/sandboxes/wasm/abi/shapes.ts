@@ -15,7 +15,8 @@ type FieldType = Extract<ValueType, { readonly kind: "record" | "tuple" }>;
  * @throws {AbiError} if the code is a surrogate or out of range.
  */
 export function liftChar(code: number): string {
-  if (code >= 0x11_0000 || (code >= 0xd800 && code < 0xe000)) throw new AbiError("a char is no character");
+  if (code >= 0x11_0000 || (code >= 0xd800 && code < 0xe000))
+    throw new AbiError("a char is not a Unicode scalar value");
   return String.fromCodePoint(code);
 }
 
@@ -67,7 +68,7 @@ export function liftCase(
   lift: (payload: ValueType) => ComponentValue,
 ): ComponentValue {
   const cases = casesOf(type) ?? [];
-  if (index >= cases.length) throw new AbiError("a case is none of its type's");
+  if (index >= cases.length) throw new AbiError("a case index is out of range");
   const payload = cases[index];
   switch (type.kind) {
     case "enum":
@@ -114,7 +115,7 @@ export function lowerCase(
 }
 
 function knownCase(index: number): number {
-  if (index === -1) throw new AbiError("a case is none of its type's");
+  if (index === -1) throw new AbiError("a value has a case that its type does not have");
   return index;
 }
 
@@ -132,7 +133,7 @@ export function liftHandle(
 ): ComponentValue {
   if (kind === "borrow") return handles.get(index, resource).representation as ComponentValue;
   const { owned, representation } = handles.remove(index, resource);
-  if (!owned) throw new AbiError("a handle that was lent cannot be given away");
+  if (!owned) throw new AbiError("it passed on ownership of a borrowed handle");
   return representation as ComponentValue;
 }
 

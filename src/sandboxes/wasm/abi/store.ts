@@ -13,7 +13,7 @@ import type { ComponentValue } from "./value.ts";
  */
 export function store(access: MemoryAccess, value: ComponentValue, at: number, type: ValueType): void {
   const { view } = access;
-  if (at % layoutOf(type).alignment !== 0) throw new AbiError("a value would not be aligned");
+  if (at % layoutOf(type).alignment !== 0) throw new AbiError("the address for a value is not aligned");
   switch (type.kind) {
     case "bool":
       view.setUint8(at, value === true ? 1 : 0);
@@ -71,7 +71,7 @@ export function store(access: MemoryAccess, value: ComponentValue, at: number, t
       view.setUint32(at, lowerHandle(access, value, type.kind, type.resource), true);
       return;
     case "unsupported":
-      throw new AbiError(`a ${type.what} cannot cross`);
+      throw new AbiError(`values of type ${type.what} are not supported`);
   }
 }
 

@@ -27,7 +27,7 @@ export function loadString(access: MemoryAccess, at: number, taggedLength: numbe
   try {
     return (isUtf16 ? UTF16 : UTF8).decode(bytes);
   } catch {
-    throw new AbiError("a string is no valid Unicode");
+    throw new AbiError("a string is not valid Unicode");
   }
 }
 

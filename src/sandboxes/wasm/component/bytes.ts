@@ -17,7 +17,7 @@ export async function readComponentBytes(component: WasmImplementation["componen
     const isUrl = typeof component === "string" && component.startsWith("file:");
     await using file = await open(isUrl ? new URL(component) : component);
     const status = await file.stat();
-    if (!status.isFile()) throw new ToolPreparationError(`${String(component)} is no file`);
+    if (!status.isFile()) throw new ToolPreparationError(`${String(component)} is not a file`);
     refuseTooLarge(status.size);
     const bytes = await file.readFile();
     refuseTooLarge(bytes.length);

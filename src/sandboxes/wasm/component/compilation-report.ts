@@ -1,6 +1,6 @@
 /** What V8 prints about each function that it compiles (`--trace-wasm-compilation-times`). */
 const LINE =
-  /^Compiled function \S+ using Liftoff, took \d+ \S+ and (\d+) bytes; bodysize \d+ codesize (\d+)/;
+  /^Compiled function \S+ using Liftoff, took (\d+) \S+ and (\d+) bytes; bodysize \d+ codesize (\d+)/;
 
 /**
  * Bytes of memory that V8 may take to compile one function. The largest function of an unoptimised JavaScript engine

@@ -32,7 +32,7 @@ const COMPONENT_SECTION = Object.freeze({
 export function passComponentGate(binary: Uint8Array): readonly string[] {
   if (isCoreModule(binary)) {
     throw new ToolPreparationError(
-      "it is a core module and no component: make one of it, for example with 'wasm-tools component new'",
+      "it is a core module, not a component: convert it, for example with 'wasm-tools component new'",
     );
   }
   const gate = new Gate();
@@ -51,7 +51,7 @@ class Gate {
   #depth = 0;
 
   pass(binary: Uint8Array): void {
-    if (!isComponent(binary)) throw new ToolPreparationError("it is no WebAssembly component");
+    if (!isComponent(binary)) throw new ToolPreparationError("it is not a WebAssembly component");
     bound("components", ++this.#components, MAX_COMPONENTS);
     bound("levels of components", ++this.#depth, MAX_DEPTH);
     for (const { id, body } of sections(binary)) {
@@ -89,7 +89,7 @@ class Gate {
     const kind = readExternType(reader);
     if (kind === "type") return;
     if (kind !== "instance") {
-      throw new ToolPreparationError(`it imports '${name}', which is no interface of WASI 0.2`);
+      throw new ToolPreparationError(`it imports '${name}', which is not an interface of WASI 0.2`);
     }
     this.imports.push(name);
     bound("imports", this.imports.length, MAX_IMPORTS);

@@ -19,7 +19,7 @@ async function validate(binary: Uint8Array): Promise<string> {
   const { files } = generate(binary, TRANSPILE_OPTIONS);
   const bytes = files.reduce((sum, [, file]) => sum + file.length, 0);
   if (bytes - binary.length > MAX_GENERATED_BYTES) {
-    throw new Error(`jco writes more than ${MAX_GENERATED_BYTES} bytes of code for it`);
+    throw new Error(`jco generates more than ${MAX_GENERATED_BYTES} bytes of code`);
   }
   compile(files.filter(([name]) => name.endsWith(".wasm")).map(([, core]) => core));
   return VALID;
@@ -41,7 +41,7 @@ const COMPILE_ALL: readonly string[] = [
 /** jco throws its own words as `payload`. */
 function describe(thrown: unknown): string {
   if (typeof thrown === "object" && thrown !== null && "payload" in thrown) {
-    return `jco refuses it: ${String(thrown.payload)}`;
+    return `jco rejects it: ${String(thrown.payload)}`;
   }
   return thrown instanceof Error ? thrown.message : String(thrown);
 }

@@ -108,7 +108,7 @@ function runChild(binary: Uint8Array, signal: AbortSignal): Promise<CompilationR
   });
   child.on("close", (code, killedBy) => {
     if (code === 0 && report.verdict !== undefined) resolve(report);
-    else fail(ENDED_BY.get(killedBy) ?? `jco broke on it (exit ${code ?? killedBy}): ${stderr}`);
+    else fail(ENDED_BY.get(killedBy) ?? `jco crashed (exit ${code ?? killedBy}): ${stderr}`);
   });
   return promise;
 }

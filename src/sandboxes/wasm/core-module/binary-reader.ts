@@ -30,7 +30,7 @@ export class BinaryReader {
   /** The next byte, which is left where it is. */
   peek(): number {
     const value = this.#bytes[this.#at];
-    if (value === undefined) throw new ToolPreparationError("the component ends in the middle of something");
+    if (value === undefined) throw new ToolPreparationError("the component is truncated");
     return value;
   }
 
@@ -51,7 +51,7 @@ export class BinaryReader {
   bytes(count: number): Uint8Array {
     const end = this.#at + count;
     if (end > this.#bytes.length) {
-      throw new ToolPreparationError("the component ends in the middle of something");
+      throw new ToolPreparationError("the component is truncated");
     }
     const taken = this.#bytes.subarray(this.#at, end);
     this.#at = end;
@@ -64,7 +64,7 @@ export class BinaryReader {
     try {
       return UTF8.decode(bytes);
     } catch {
-      throw new ToolPreparationError("the component holds a name that is no UTF-8");
+      throw new ToolPreparationError("the component has a name that is not valid UTF-8");
     }
   }
 

@@ -41,7 +41,11 @@ export function callExport(
   const json = type === undefined ? null : toJson(type, val);
   if (tag === "ok") return { status: "returned", text: JSON.stringify(json) };
   const message = typeof json === "string" ? json : json === null ? "" : JSON.stringify(json);
-  return { status: "tool-error", code: undefined, message: message || "Tool failed without saying why" };
+  return {
+    status: "tool-error",
+    code: undefined,
+    message: message || "Tool failed without an error message",
+  };
 }
 
 function hasOutput(result: FunctionType["result"]): boolean {

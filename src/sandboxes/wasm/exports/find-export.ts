@@ -22,7 +22,7 @@ export function findExport(
   if (name !== GUEST_CALL) checkCallable(name, found);
   else if (!isGuestCall(found.type)) {
     throw new ToolPreparationError(
-      `the 'call' that it exports has another type than '${GUEST_INTERFACE}' gives it (see wit/tool.wit)`,
+      `its 'call' does not have the type that '${GUEST_INTERFACE}' declares (see wit/tool.wit)`,
     );
   }
   return name;
@@ -42,7 +42,7 @@ function explainMissing(
   implementation: WasmImplementation,
 ): string {
   const names = [...exports.keys()].slice(0, MAX_NAMED).map((name) => `'${name.slice(0, 128)}'`);
-  const has = names.length === 0 ? "it exports no function" : `it exports ${names.join(", ")}`;
+  const has = names.length === 0 ? "it exports no functions" : `it exports ${names.join(", ")}`;
   if (implementation.export !== undefined) return `it does not export '${implementation.export}': ${has}`;
-  return `it does not export '${GUEST_INTERFACE}' (see wit/tool.wit), and no 'export' is named: ${has}`;
+  return `it does not export '${GUEST_INTERFACE}' (see wit/tool.wit), and 'export' is not set: ${has}`;
 }

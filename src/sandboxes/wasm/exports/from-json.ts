@@ -72,7 +72,7 @@ function fromJson(type: ValueType, json: JsonValue, path: string): ComponentValu
     case "own":
     case "borrow":
     case "unsupported":
-      throw new ArgumentError(path, "cannot be given");
+      throw new ArgumentError(path, "has a type that is not supported");
     default:
       return readInteger(INTEGER_BOUNDS[type.kind] ?? [0, 0], json, path);
   }
@@ -89,12 +89,13 @@ function readBigInteger(kind: "s64" | "u64", json: JsonValue, path: string): big
     const value = BigInt(json as string | number);
     if ((kind === "s64" ? BigInt.asIntN(64, value) : BigInt.asUintN(64, value)) === value) return value;
   }
-  throw new ArgumentError(path, `must be an integer of type ${kind}, as a string where it is beyond 2^53`);
+  throw new ArgumentError(path, `must be an integer of type ${kind}, as a string if it is beyond 2^53`);
 }
 
 function readText(kind: "char" | "string", json: JsonValue, path: string): string {
   if (typeof json !== "string") throw new ArgumentError(path, "must be string");
-  if (!json.isWellFormed()) throw new ArgumentError(path, "must be valid Unicode: it holds half a character");
+  if (!json.isWellFormed())
+    throw new ArgumentError(path, "must be well-formed Unicode, but has a lone surrogate");
   if (kind === "char" && (json === "" || String.fromCodePoint(json.codePointAt(0) ?? 0) !== json)) {
     throw new ArgumentError(path, "must be one character");
   }
@@ -190,5 +191,5 @@ function readResult(
   const type = tag === "ok" ? ok : err;
   if (type !== undefined) return { tag, val: readMember(members, tag, type, path, true) };
   if (Object.hasOwn(members, tag) && members[tag] === null) return { tag };
-  throw new ArgumentError(path, "must be { ok } or { err }, with null where there is no value");
+  throw new ArgumentError(path, "must be { ok } or { err }, with null if there is no value");
 }

@@ -59,7 +59,7 @@ function valueSchema(type: ValueType): JsonObject {
     case "own":
     case "borrow":
       throw new NoJsonError(
-        `it takes or returns a resource (${type.resource.name.slice(0, 64)}), which JSON cannot hold`,
+        `it takes or returns a resource (${type.resource.name.slice(0, 64)}), which has no JSON representation`,
       );
     case "unsupported":
       throw new NoJsonError(`it takes or returns a ${type.what}, which is not supported`);

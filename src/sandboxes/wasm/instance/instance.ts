@@ -17,7 +17,7 @@ import { InstanceImage } from "./instance-image.ts";
 import { MemoryGauge } from "./memory-gauge.ts";
 
 /** Why nothing runs in an instance that was given up. An error for each one would cost as much as a small call. */
-const GONE = Object.freeze({ by: new AbiError("the instance is gone") });
+const GONE = Object.freeze({ by: new AbiError("the instance has ended") });
 
 /**
  * One instance of a component: made by its link plan, with its own memories and handles. Of what comes out of
@@ -108,7 +108,7 @@ export class ComponentInstance {
 
   #coreOf(instantiation: CoreInstantiation | undefined): CompiledCore {
     const core = this.#artifact.cores[instantiation?.module ?? -1];
-    if (core === undefined) throw new AbiError("there is no such core module");
+    if (core === undefined) throw new AbiError("the core module does not exist");
     return core;
   }
 
@@ -205,7 +205,7 @@ export class ComponentInstance {
 
   #handlesOf(component: number): Handles {
     const handles = this.#handles[component];
-    if (handles === undefined) throw new AbiError("there is no such component instance");
+    if (handles === undefined) throw new AbiError("the component instance does not exist");
     return handles;
   }
 

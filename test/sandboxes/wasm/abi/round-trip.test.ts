@@ -39,7 +39,7 @@ describe("any value that JSON can give", () => {
   const samples = typesWithJson();
   const encodings = fc.constantFrom("utf8", "utf16", "latin1+utf16");
 
-  test("comes back the same through memory and through core values, in every encoding", () => {
+  test("any JSON value is the same after a round trip through memory and core values, in every encoding", () => {
     fc.assert(
       fc.property(samples, encodings, ({ type, json }, encoding) => {
         const [value] = argumentsFromJson([{ name: "a", type }], json === undefined ? {} : { a: json });
@@ -58,7 +58,7 @@ describe("any value that JSON can give", () => {
     );
   });
 
-  test("fits the schema that is derived from its type", () => {
+  test("any value matches the schema that is derived from its type", () => {
     fc.assert(
       fc.property(samples, ({ type, json }) => {
         const schema = argumentsSchema({ params: [{ name: "a", type }], result: type, isAsync: false });
@@ -111,13 +111,13 @@ describe("the layout of", () => {
     ["flags of 9 names", named("flags", 9), { size: 2, alignment: 2, flat: "i32" }],
     ["flags of 17 names", named("flags", 17), { size: 4, alignment: 4, flat: "i32" }],
     ["a list", { kind: "list", element: u64 }, { size: 8, alignment: 4, flat: "i32 i32" }],
-  ])("%s is what the canonical ABI says", (_what, type, { size, alignment, flat }) => {
+  ])("the layout of %s is that of the canonical ABI", (_what, type, { size, alignment, flat }) => {
     const layout = layoutOf(type);
     expect({ ...layout, flat: layout.flat.join(" ") }).toMatchObject({ size, alignment, flat });
   });
 });
 
-describe("what breaks the canonical ABI ends the call", () => {
+describe("violations of the canonical ABI", () => {
   const string = { kind: "string" } as const;
   const bytesAt = (at: number, bytes: number[], options: Partial<MemoryAccessOptions> = {}): MemoryAccess => {
     const side = access(options);
@@ -127,9 +127,9 @@ describe("what breaks the canonical ABI ends the call", () => {
 
   test.each<[string, MemoryAccess, ValueType, CoreValue[]]>([
     ["a string outside of memory", access(), string, [16 * 65_536 - 1, 2]],
-    ["a string of bytes that are no UTF-8", bytesAt(8, [0xff, 0xfe]), string, [8, 2]],
-    ["half a character of UTF-16", bytesAt(8, [0x00, 0xd8], { encoding: "utf16" }), string, [8, 1]],
-    ["UTF-16 at an odd place", access({ encoding: "utf16" }), string, [9, 1]],
+    ["a string of invalid UTF-8", bytesAt(8, [0xff, 0xfe]), string, [8, 2]],
+    ["a lone surrogate in UTF-16", bytesAt(8, [0x00, 0xd8], { encoding: "utf16" }), string, [8, 1]],
+    ["UTF-16 at an odd address", access({ encoding: "utf16" }), string, [9, 1]],
     ["a char that is a surrogate", access(), { kind: "char" }, [0xd800]],
     ["a char beyond Unicode", access(), { kind: "char" }, [0x11_0000]],
     ["a list outside of memory", access(), { kind: "list", element: u32 }, [16 * 65_536 - 4, 2]],
@@ -140,7 +140,7 @@ describe("what breaks the canonical ABI ends the call", () => {
     expect(() => liftFlat(side, takeFrom(flat), type)).toThrow(AbiError);
   });
 
-  test("an allocator that answers with what is outside of memory, or not aligned", () => {
+  test("an allocator that returns an address out of bounds or not aligned ends the call", () => {
     for (const at of [16 * 65_536, 4, -1]) {
       const side = access({ realloc: () => at });
       expect(() => side.allocate(8, 8)).toThrow(AbiError);

@@ -34,7 +34,7 @@ describe("preparing a component", () => {
   test("says why a component cannot be read", async () => {
     const missing = { wasm: { component: join(root, "missing.wasm") } };
     await expect(sandbox.prepare(missing)).rejects.toThrow(/cannot be read: .*ENOENT/);
-    await expect(sandbox.prepare({ wasm: { component: root } })).rejects.toThrow(/is no file|EISDIR/);
+    await expect(sandbox.prepare({ wasm: { component: root } })).rejects.toThrow(/is not a file|EISDIR/);
     const huge = { wasm: { component: new Uint8Array(64 * MIB + 1) } };
     await expect(sandbox.prepare(huge)).rejects.toThrow(/larger than/);
   });

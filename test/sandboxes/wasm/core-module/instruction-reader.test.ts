@@ -96,7 +96,7 @@ describe("reading instructions", () => {
       "(table.set 1 (i32.const 0) (ref.null extern)) (elem.drop $e)",
       [0x41, 0xd0, INSTRUCTION.tableSet, INSTRUCTION.elementDrop],
     ],
-  ])("knows %s", async (_what, instructions, expected) => {
+  ])("finds where each ends: %s", async (_what, instructions, expected) => {
     expect(await read(instructions)).toEqual(expected);
   });
 

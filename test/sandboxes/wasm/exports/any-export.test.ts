@@ -94,7 +94,7 @@ describe("any exported function of any component", () => {
         [{ err: "no" }, { err: null }, { ok: null }],
       ],
     ],
-  ])("takes and returns %s", async (_what, type, types, values) => {
+  ])("an exported function takes and returns %s", async (_what, type, types, values) => {
     const component = await echoComponent(type, types);
     for (const v of values) {
       expect(await call(component, "echo", { v, ...PADDED })).toMatchObject({
@@ -104,13 +104,13 @@ describe("any exported function of any component", () => {
     }
   });
 
-  test("answers arguments that do not fit with where and why, and does not start", async () => {
+  test("invalid arguments fail with path and reason before the function starts", async () => {
     const component = await echoComponent("tuple<u8, list<string>>");
     for (const [v, message] of [
       [[256, []], "/v/0 must be an integer from 0 to 255"],
       [[1.5, []], "/v/0 must be an integer from 0 to 255"],
       [[1, ["a", 2]], "/v/1/1 must be string"],
-      [[1, ["\ud800"]], "/v/1/0 must be valid Unicode: it holds half a character"],
+      [[1, ["\ud800"]], "/v/1/0 must be well-formed Unicode, but has a lone surrogate"],
       [[1], "/v must have 2 items"],
     ] as const) {
       expect(await call(component, "echo", { v, ...PADDED })).toMatchObject({
@@ -124,7 +124,7 @@ describe("any exported function of any component", () => {
     });
   });
 
-  test("fails with the 'err' of its result, and succeeds with its 'ok'", async () => {
+  test("a function fails with the 'err' of its result, and succeeds with its 'ok'", async () => {
     const component = await typedComponent(
       "record reason { code: u16 } export check: func(ok: bool) -> result<u32, reason>; export stop: func() -> result<_, string>; export odd: func() -> result;",
       `(data (i32.const 64) "broken")
@@ -142,7 +142,9 @@ describe("any exported function of any component", () => {
       message: '{"code":7}',
     });
     expect(await call(component, "stop", {})).toMatchObject({ status: "failed", message: "broken" });
-    expect(await call(component, "odd", {})).toMatchObject({ message: "Tool failed without saying why" });
+    expect(await call(component, "odd", {})).toMatchObject({
+      message: "Tool failed without an error message",
+    });
   });
 
   test.each([
@@ -151,7 +153,7 @@ describe("any exported function of any component", () => {
     "to-string",
     "value-of",
     "has-own-property",
-  ])("may be called '%s'", async (name) => {
+  ])("an exported function may be called '%s'", async (name) => {
     const component = await typedComponent(
       `export %${name}: func(%${name}: u32) -> u32;`,
       `(func (export "${name}") (param i32) (result i32) (i32.add (local.get 0) (i32.const 1)))`,
@@ -159,7 +161,7 @@ describe("any exported function of any component", () => {
     expect(await call(component, name, { [name]: 41 })).toMatchObject({ output: 42 });
   });
 
-  test("answers by exiting with success where it has nothing else to answer", async () => {
+  test("a function without output succeeds by exiting with success", async () => {
     const component = await parse(`(component
       (import "wasi:cli/exit@0.2.3" (instance $exit (export "exit" (func (param "status" (result))))))
       (core func $exit (canon lower (func $exit "exit")))
@@ -168,13 +170,13 @@ describe("any exported function of any component", () => {
       (core instance $i (instantiate $m (with "host" (instance (export "exit" (func $exit))))))
       (func (export "run") (param "code" u32) (result (result)) (canon lift (core func $i "run")))
       (func (export "count") (param "code" u32) (result u32) (canon lift (core func $i "run"))))`);
-    const exited = { status: "failed", message: "Tool exited instead of answering" };
+    const exited = { status: "failed", message: "Tool exited without returning a result" };
     expect(await call(component, "run", { code: 0 })).toMatchObject({ status: "completed", output: null });
     expect(await call(component, "run", { code: 1 })).toMatchObject(exited);
     expect(await call(component, "count", { code: 0 })).toMatchObject(exited);
   });
 
-  test("cannot go on after what ended its call, even if it catches it", async () => {
+  test("a component cannot continue after an error that ends its call, even if it catches it", async () => {
     const component = await parse(`(component
       (import "wasi:random/random@0.2.3" (instance $random (export "get-random-u64" (func (result u64)))))
       (import "wasi:cli/exit@0.2.3" (instance $exit (export "exit" (func (param "status" (result))))))
@@ -196,10 +198,10 @@ describe("any exported function of any component", () => {
     });
     const implementations = { wasm: { component, export: "run" } };
     const granted = wasmTask(component, "t", {}, { implementations, capabilities: { random: true } });
-    expect(await sandbox.run(granted)).toMatchObject({ message: "Tool exited instead of answering" });
+    expect(await sandbox.run(granted)).toMatchObject({ message: "Tool exited without returning a result" });
   });
 
-  test("is refused where a component cannot be called by that name, with those that it has", async () => {
+  test("an export that does not exist is refused with the names of those that do", async () => {
     const component = await typedComponent("export run: func();", '(func (export "run"))');
     const prepare = (name?: string) =>
       sandbox.prepare({ wasm: { component, ...(name && { export: name }) } });
@@ -210,7 +212,7 @@ describe("any exported function of any component", () => {
     expect(await call(component, "run", {})).toMatchObject({ status: "completed", output: null });
   });
 
-  test("cannot fill this process with a list whose items all lie in the same place", async () => {
+  test("a component cannot exhaust the host's memory with a list whose items share their bytes", async () => {
     const component = await typedComponent(
       "export strings: func(n: u32) -> list<string>; export pairs: func(n: u32) -> list<list<tuple<u32, u32>>>;",
       `(func $fill (export "strings") (param i32) (result i32) (local $i i32)
@@ -235,7 +237,7 @@ describe("any exported function of any component", () => {
 });
 
 describe("the tools of a component", () => {
-  test("are ready to be registered and called", async () => {
+  test("the tools of a component can be registered and called", async () => {
     const component = await typedComponent(
       "export add: func(a: u32, b: option<u32>) -> u64;",
       `(func (export "add") (param i32 i32 i32) (result i64)
@@ -264,7 +266,7 @@ describe("the tools of a component", () => {
     expect(await dispatch({ a: -1 })).toMatchObject({ error: { code: "validation_error" } });
   });
 
-  test("are told apart by their interface, and those that cannot be tools are refused with the reason", async () => {
+  test("tools with the same name are distinguished by their interface, and other functions refused with a reason", async () => {
     const wat = `(component
       (core module $m (func (export "f") (param i32)) (func (export "g")) (memory (export "memory") 1))
       (core instance $i (instantiate $m))
@@ -293,12 +295,15 @@ describe("the tools of a component", () => {
     expect(await componentTools(await parse(withResource), sandboxes)).toEqual({
       tools: [],
       refused: [
-        { export: "take", reason: "it takes or returns a resource (resource), which JSON cannot hold" },
+        {
+          export: "take",
+          reason: "it takes or returns a resource (resource), which has no JSON representation",
+        },
       ],
     });
   });
 
-  test("of the world 'sandgate:tool' are those that it describes, and not its functions", async () => {
+  test("the tools of the world 'sandgate:tool' are those that it describes, not its functions", async () => {
     const component = await contractComponent();
     expect(await componentTools(component, sandboxes)).toEqual({
       refused: [],
@@ -325,9 +330,9 @@ describe("the tools of a component", () => {
     [
       "describes more tools than there is memory",
       "(i32.store (i32.const 8) (i32.const -1)) (i32.store (i32.const 12) (i32.const -1)) i32.const 8",
-      "failed: Tool broke the contract",
+      "failed: Tool violated the component ABI",
     ],
-  ])("are missing when it %s", async (_what, describeBody, reason) => {
+  ])("the tools of a component cannot be read if it %s", async (_what, describeBody, reason) => {
     const component = await watComponent({ describe: describeBody });
     await expect(componentTools(component, sandboxes)).rejects.toThrow(`its 'describe' ${reason}`);
   });
@@ -345,7 +350,7 @@ describe("the tools of a component", () => {
         unreachable`,
     });
 
-  test("are missing with what it logged, so that its author sees why", async () => {
+  test("a failed 'describe' is reported with what it logged, so that its author sees the reason", async () => {
     await expect(componentTools(await logging("no catalogue: HTTP 500", 2), sandboxes)).rejects.toThrow(
       new ToolPreparationError(
         "its 'describe' failed: Tool trapped: unreachable; it logged: " +
@@ -354,7 +359,7 @@ describe("the tools of a component", () => {
     );
   });
 
-  test("are missing with the end of a long log, and nothing in it that a terminal obeys", async () => {
+  test("a failed 'describe' is reported with the end of a long log, without control characters", async () => {
     const problem: unknown = await componentTools(await logging("\t[2Jxyz", 1_000), sandboxes).catch(
       (error: unknown) => error,
     );

@@ -15,7 +15,7 @@ export function httpHandler(call: () => CurrentCall, budget: BodyBudget): Interf
   return {
     handle(request: OutgoingRequest, options: RequestOptions | undefined): FutureIncomingResponse {
       if (options !== undefined && !(options instanceof RequestOptions)) {
-        throw new TypeError("a request's options are of another type");
+        throw new TypeError("the options of a request must be of type request-options");
       }
       const toSend = readRequest(request);
       if ("tag" in toSend) throw toSend;
@@ -33,7 +33,7 @@ function send(
 ): TaggedValue {
   const body = readBody();
   if (body === undefined) {
-    return failure("internal-error", "the request's body must be finished before its response is awaited");
+    return failure("internal-error", "the request body must be finished before the response is awaited");
   }
   const headers = joinFields(fields);
   const declared = headers["content-length"];

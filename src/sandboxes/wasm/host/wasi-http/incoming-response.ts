@@ -56,7 +56,10 @@ export class IncomingBody {
     this.#held = undefined;
     return InputStream.from((maxBytes) => {
       if (held.left === undefined) {
-        throw { tag: "last-operation-failed", val: new IoError("the call that it came to is over") };
+        throw {
+          tag: "last-operation-failed",
+          val: new IoError("the call that received this body has ended"),
+        };
       }
       if (held.left.length === 0) return undefined;
       const bytes = new Uint8Array(held.left.subarray(0, maxBytes));

@@ -35,13 +35,13 @@ export class OutgoingBody {
   #take(bytes: Uint8Array): void {
     if (this.#isFinished) throw { tag: "closed" };
     if (this.#isOver) {
-      throw { tag: "last-operation-failed", val: new IoError("the call that it was made for is over") };
+      throw { tag: "last-operation-failed", val: new IoError("the call that created this body has ended") };
     }
     try {
       this.#budget.charge(bytes.length);
     } catch (error) {
       if (!(error instanceof BodyBudgetError)) throw error;
-      throw { tag: "last-operation-failed", val: new IoError("the network limit is reached") };
+      throw { tag: "last-operation-failed", val: new IoError("the network limit has been reached") };
     }
     // Copies the bytes, because the component can change its memory.
     this.#chunks.push(Uint8Array.from(bytes));
@@ -50,7 +50,7 @@ export class OutgoingBody {
   static finish(body: OutgoingBody, trailers: Fields | undefined): void {
     body.#isFinished = true;
     if (trailers !== undefined) {
-      throw { tag: "internal-error", val: "trailers cannot be sent: leave them out" };
+      throw { tag: "internal-error", val: "trailers are not supported" };
     }
   }
 }

@@ -18,7 +18,7 @@ export class ExitError extends Error {
   readonly success: boolean;
 
   constructor(success: boolean) {
-    super("Tool exited instead of answering");
+    super("Tool exited without returning a result");
     this.success = success;
   }
 }

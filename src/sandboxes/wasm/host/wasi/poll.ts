@@ -38,7 +38,7 @@ export class Pollable {
   /** Waits until at least one pollable is ready, and returns the indices of all that are ready. */
   static poll(pollables: readonly Pollable[]): Uint32Array {
     const [first, ...others] = pollables;
-    if (first === undefined) throw new Error("poll needs something to wait for");
+    if (first === undefined) throw new Error("poll was called without pollables");
     others.reduce((soonest, other) => (other.#readyAt < soonest.#readyAt ? other : soonest), first).block();
     return Uint32Array.from(pollables.flatMap((pollable, index) => (pollable.ready() ? [index] : [])));
   }

@@ -19,8 +19,8 @@ export interface RandomInterfaces {
 export function randomInterfaces(seed: string | undefined): RandomInterfaces {
   const draw = seed === undefined ? (count: number) => randomBytes(count) : seededSource(seed);
   const bytes = (count: bigint): Uint8Array => {
-    // The interface has no way to give less than was asked for, so it traps.
-    if (count > MAX_BYTES) throw new RangeError(`more than ${MAX_BYTES} random bytes were asked for at once`);
+    // The interface cannot return fewer bytes than requested, so this ends the call.
+    if (count > MAX_BYTES) throw new RangeError(`cannot return more than ${MAX_BYTES} random bytes at once`);
     return Uint8Array.from(draw(Number(count)));
   };
   const u64 = (): bigint => draw(8).readBigUInt64LE();

@@ -92,8 +92,8 @@ export class OutputStream {
   }
   write(given: Uint8Array): void {
     const bytes = requireBytes(given);
-    // The interface's rule: whoever writes more than `check-write` allowed traps.
-    if (bytes.length > MAX_WRITE_BYTES) throw new RangeError("a stream was given too much at once");
+    // The interface requires a trap if a component writes more than `check-write` permits.
+    if (bytes.length > MAX_WRITE_BYTES) throw new RangeError("a write is larger than check-write permits");
     this.#sink(bytes);
   }
   blockingWriteAndFlush(bytes: Uint8Array): void {
@@ -108,7 +108,7 @@ export class OutputStream {
   flush(): void {}
   blockingFlush(): void {}
   splice(from: InputStream, count: bigint): bigint {
-    if (!(from instanceof InputStream)) throw new TypeError("only an input stream can be spliced");
+    if (!(from instanceof InputStream)) throw new TypeError("splice requires an input stream");
     const bytes = from.read(count > BigInt(MAX_WRITE_BYTES) ? BigInt(MAX_WRITE_BYTES) : count);
     this.#sink(bytes);
     return BigInt(bytes.length);

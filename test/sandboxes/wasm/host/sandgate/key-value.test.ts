@@ -38,7 +38,7 @@ function run(
 }
 
 describe("a component with a key-value store", () => {
-  test("keeps values from call to call", async () => {
+  test("a component keeps values between calls", async () => {
     expect(await run("get", ["notes", "a"])).toMatchObject({ output: null });
     expect(await run("set", ["notes", "a", "ünï"])).toMatchObject({ output: true, effect: "unknown" });
     expect(await run("get", ["notes", "a"])).toMatchObject({ output: "ünï", effect: "none" });
@@ -51,7 +51,7 @@ describe("a component with a key-value store", () => {
     expect(await run("list", ["notes"])).toMatchObject({ output: ["b"] });
   });
 
-  test("sees nothing of another session", async () => {
+  test("a component cannot see the values of another session", async () => {
     await run("set", ["notes", "own", "1"]);
     expect(await run("get", ["notes", "own"], { sessionId: "other" })).toMatchObject({ output: null });
     expect(await run("get", ["notes", "own"])).toMatchObject({ output: "1" });
@@ -62,7 +62,7 @@ describe("a component with a key-value store", () => {
     ["set", ["other", "a", "1"]],
     ["delete", ["other", "a"]],
     ["list", ["other"]],
-  ])("can use no other store (%s)", async (tool, input) => {
+  ])("a component cannot use a store that was not granted (%s)", async (tool, input) => {
     const denied = { output: { error: 0, message: "the store 'other' was not granted" }, effect: "none" };
     expect(await run(tool, input)).toMatchObject(denied);
     expect(await run(tool, input, { capabilities: {} })).toMatchObject(denied);
@@ -70,7 +70,7 @@ describe("a component with a key-value store", () => {
     expect(await run(tool, input, { capabilities })).not.toMatchObject(denied);
   });
 
-  test("can write neither too long keys nor too large values nor too many", async () => {
+  test("keys, values and their number are limited", async () => {
     const session = { sessionId: "bounds" };
     const set = (key: string, bytes: number): Promise<SandboxOutcome> =>
       run("set_bytes", ["notes", key, String(bytes)], session);
@@ -81,12 +81,12 @@ describe("a component with a key-value store", () => {
     expect(await run("get", ["notes", "large"], session)).toMatchObject({ output: 2 ** 20 });
     expect(await set("third", 1)).toMatchObject({ output: true });
     expect(await set("fourth", 1)).toMatchObject({
-      output: { error: 2, message: "the store has no room for it" },
+      output: { error: 2, message: "the store is full" },
     });
     expect(await set("third", 2)).toMatchObject({ output: true });
   });
 
-  test("may have written although it failed", async () => {
+  test("the effect of a component that fails after a write is unknown", async () => {
     expect(await run("set_and_trap", ["notes", "a", "1"])).toMatchObject({
       status: "failed",
       effect: "unknown",
@@ -97,7 +97,7 @@ describe("a component with a key-value store", () => {
     });
   });
 
-  test("is told that a store is not available, and not why", async () => {
+  test("a component learns that a store is unavailable, but not the reason", async () => {
     const broken = open({
       open: () => {
         throw new Error("password of the database");
@@ -108,7 +108,7 @@ describe("a component with a key-value store", () => {
     });
   });
 
-  test("is ended by its deadline while a store does not answer", async () => {
+  test("the deadline ends a component whose store does not respond", async () => {
     const { promise } = Promise.withResolvers<never>();
     const signals: AbortSignal[] = [];
     const store = {
@@ -126,7 +126,7 @@ describe("a component with a key-value store", () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   });
 
-  test("writes nothing once it is over, although its store opens later", async () => {
+  test("a component writes nothing after its call has ended, even if the store opens later", async () => {
     const { promise: opened, resolve } = Promise.withResolvers<void>();
     const written: string[] = [];
     const store = {
@@ -147,7 +147,7 @@ describe("a component with a key-value store", () => {
     expect(written).toEqual([]);
   });
 
-  test("that hands over something else than bytes is ended", () => {
+  test("a component that passes something other than bytes is ended", () => {
     const asked: unknown[] = [];
     const call = { ask: (request: unknown) => asked.push(request) } as unknown as CurrentCall;
     const { set } = keyValue(() => call) as { set: (...args: unknown[]) => void };
@@ -156,7 +156,7 @@ describe("a component with a key-value store", () => {
     expect(asked).toEqual([]);
   });
 
-  test("cannot be granted one where the embedder has none", () => {
+  test("stores cannot be granted if the embedder does not provide any", () => {
     expect(open().capabilities.has("keyValue")).toBe(false);
     expect(memory.capabilities.has("keyValue")).toBe(true);
   });

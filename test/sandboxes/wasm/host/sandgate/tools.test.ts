@@ -90,7 +90,7 @@ async function dispatch(
 }
 
 describe("a component that calls another tool", () => {
-  test("gets its output, and the receipt counts the call", async () => {
+  test("a component gets the output of the tool that it calls, and the receipt counts the call", async () => {
     const execution = await dispatch("call_twice", ["note", '{"text":"ünï"}']);
     expect(execution.output).toEqual([{ ok: { noted: true } }, { ok: { noted: true } }]);
     expect(execution.receipt.used.nestedCalls).toBe(2);
@@ -98,17 +98,17 @@ describe("a component that calls another tool", () => {
   });
 
   test.each([
-    ["a tool that is not there", "nothing", "{}", 0, "not found"],
-    ["input that does not fit the schema", "note", '{"text":1}', 1, "must be string"],
-    ["a text that is no JSON", "note", "{", 1, "Invalid JSON"],
+    ["a tool that does not exist", "nothing", "{}", 0, "not found"],
+    ["a tool with input that does not match its schema", "note", '{"text":1}', 1, "must be string"],
+    ["a tool with input that is not JSON", "note", "{", 1, "Invalid JSON"],
     ["a tool that fails", "break", "{}", 7, "it broke"],
-  ])("reads what is wrong with %s", async (_what, name, input, error, message) => {
+  ])("a component gets the error of a call to %s", async (_what, name, input, error, message) => {
     const execution = await dispatch("call", [name, input]);
     expect(execution.output).toEqual({ error, message: expect.stringContaining(message) });
     expect(seen).toEqual([]);
   });
 
-  test("may call only what its grant names, and nothing without one", async () => {
+  test("a component may only call the tools that its grant names", async () => {
     expect((await dispatch("call", ["note", "{}"], { tools: ["no*"] })).output).toHaveProperty("ok");
     expect(seen.splice(0)).toEqual([{}]);
     const denied = { error: 2, message: expect.any(String) };
@@ -120,7 +120,7 @@ describe("a component that calls another tool", () => {
     expect(seen).toEqual([]);
   });
 
-  test("may make no more calls than its limit", async () => {
+  test("a component may make at most as many calls as its limit", async () => {
     const execution = await dispatch("call_twice", ["note", "{}"], { limits: { nestedCalls: 1 } });
     expect(execution.output).toEqual([
       { ok: { noted: true } },
@@ -129,14 +129,14 @@ describe("a component that calls another tool", () => {
     expect(seen.splice(0)).toHaveLength(1);
   });
 
-  test("may call components, which call others, although there is one thread", async () => {
+  test("components can call components that call others, even with one thread", async () => {
     const innermost = JSON.stringify(["count", "[]"]);
     const middle = JSON.stringify(["call", innermost]);
     const execution = await dispatch("call", ["call", middle]);
     expect(execution.output).toEqual({ ok: { ok: { ok: 1 } } });
   });
 
-  test("cannot nest calls without end", async () => {
+  test("the nesting of calls is limited", async () => {
     let input = JSON.stringify([]);
     let name = "count";
     for (let depth = 0; depth < 6; depth++) {
@@ -147,14 +147,14 @@ describe("a component that calls another tool", () => {
     expect(JSON.stringify(output)).toContain('"error":2');
   });
 
-  test("is ended by its deadline while it waits, and the other call with it", async () => {
+  test("the deadline of a waiting component also ends its nested call", async () => {
     const execution = await dispatch("call", ["wait", "{}"], { limits: { wallTimeMs: 300 } });
     expect(execution.error).toMatchObject({ code: "timeout" });
     expect(aborted).toBe(1);
     expect((await dispatch("count", [])).output).toBe(1);
   });
 
-  test("is ended by a cancellation while it waits, and the other call with it", async () => {
+  test("cancelling a waiting component also cancels its nested call", async () => {
     const aborting = new AbortController();
     const running = dispatch("call", ["wait", "{}"], { signal: aborting.signal });
     setTimeout(() => aborting.abort(), 100);
@@ -162,7 +162,7 @@ describe("a component that calls another tool", () => {
     expect(aborted).toBe(2);
   });
 
-  test("may have had an effect through it, which its own failure tells", async () => {
+  test("a component that fails after a nested call reports an unknown effect", async () => {
     expect((await dispatch("call_and_trap", ["note", "{}"])).error).toMatchObject({
       code: "execution_error",
       effect: "unknown",

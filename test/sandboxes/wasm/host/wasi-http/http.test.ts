@@ -86,7 +86,7 @@ function outputOf(outcome: SandboxOutcome): JsonValue {
 }
 
 describe("a component with the capability 'net'", () => {
-  test("sends a request, and reads its response", async () => {
+  test("a component sends a request and reads the response", async () => {
     const port = await serve(echo);
     const outcome = await send({
       authority: `api.test:${port}`,
@@ -109,7 +109,7 @@ describe("a component with the capability 'net'", () => {
     expect(outcome.used.bytesDown).toBeGreaterThan(100);
   });
 
-  test("reads bodies of any length, decoded, and headers that come more than once", async () => {
+  test("a component reads decoded bodies of any length, and repeated headers", async () => {
     const text = "0123456789".repeat(20_000);
     const port = await serve((request, response) => {
       const gzip = request.url === "/gzip";
@@ -128,7 +128,7 @@ describe("a component with the capability 'net'", () => {
     });
   });
 
-  test("sees a redirect, and is not led anywhere by it", async () => {
+  test("a component receives a redirect, which is not followed", async () => {
     let requests = 0;
     const port = await serve((_request, response) => {
       requests++;
@@ -141,7 +141,7 @@ describe("a component with the capability 'net'", () => {
     expect(requests).toBe(1);
   });
 
-  test("reaches no other origin, and no address that was not granted", async () => {
+  test("a component cannot reach origins or addresses that were not granted", async () => {
     const port = await serve(echo);
     const authority = `api.test:${port}`;
     const denied = { error: CODE.requestDenied };
@@ -179,14 +179,14 @@ describe("a component with the capability 'net'", () => {
     expect(outcome).not.toHaveProperty("used.contacted");
   });
 
-  test("can send a length that is right", async () => {
+  test("a component can send a correct content-length", async () => {
     const port = await serve(echo);
     const sent = { authority: `api.test:${port}`, method: 2, body: "hello" };
     const outcome = await send({ ...sent, header: ["content-length", "5"] });
     expect(outputOf(outcome)).toMatchObject({ status: 200 });
   });
 
-  test("reads why there is no response", async () => {
+  test("a component gets an error code if there is no response", async () => {
     const port = await serve(() => {});
     const dead = "http://nowhere.invalid";
     expect(outputOf(await send({ authority: "nowhere.invalid" }, { net: [dead] }))).toEqual({
@@ -198,7 +198,7 @@ describe("a component with the capability 'net'", () => {
     });
   });
 
-  test("sends and receives no more than its limit", async () => {
+  test("a component sends and receives at most as many bytes as its limit", async () => {
     const port = await serve(
       (request, response) => void response.end("x".repeat(Number(request.url?.slice(1)))),
     );
@@ -214,7 +214,7 @@ describe("a component with the capability 'net'", () => {
     expect(sandbox.unenforceable({ netBytes: 1 })).toBeUndefined();
   });
 
-  test("is not filled by what a small response decodes to", async () => {
+  test("a small response that decodes to a large body is refused", async () => {
     const port = await serve((_request, response) => {
       response.setHeader("content-encoding", "gzip").end(gzipSync(Buffer.alloc(2 ** 20)));
     });
@@ -222,7 +222,7 @@ describe("a component with the capability 'net'", () => {
     expect(outputOf(outcome)).toEqual({ error: CODE.responseBodySize });
   });
 
-  test("that declares other types than the interface has is ended, and this process is not filled", () => {
+  test("a component that declares wrong types for the interface is ended, and the host's memory not exhausted", () => {
     const budget = new BodyBudget(10);
     const body = new OutgoingBody(budget);
     // In JavaScript, a record with this field would look like an array.
@@ -234,7 +234,7 @@ describe("a component with the capability 'net'", () => {
     expect(budget.leftBytes).toBe(10);
   });
 
-  test("holds no body longer than its call, though the grant lets calls share an instance", () => {
+  test("bodies are released when their call ends, even if calls share an instance", () => {
     const budget = new BodyBudget(100);
     const body = Buffer.from("kept").toString("base64");
     const kept = new IncomingResponse({ status: 200, headers: [], body }, budget);
@@ -262,7 +262,7 @@ describe("a component with the capability 'net'", () => {
     expect(readBody(outgoing)).toBeUndefined();
   });
 
-  test("is ended by its deadline while a server does not answer, and the connection with it", async () => {
+  test("the deadline ends a component whose server does not respond, and closes the connection", async () => {
     const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
     const port = await serve((request) => void request.socket.on("close", onClosed));
     const outcome = await send({ authority: `api.test:${port}` }, { limits: { wallTimeMs: 300 } });
@@ -270,7 +270,7 @@ describe("a component with the capability 'net'", () => {
     await closed;
   });
 
-  test("may have had an effect through a request that left, and none through one that did not", async () => {
+  test("the effect of a failed component is unknown if it sent a request, and none if it did not", async () => {
     const port = await serve(echo);
     const authority = `api.test:${port}`;
     expect(await send({ authority }, { tool: "http_and_trap" })).toMatchObject({

@@ -60,18 +60,18 @@ async function outputOf(...args: Parameters<typeof run>): Promise<JsonValue | un
   return outcome.status === "completed" ? outcome.output : outcome.status;
 }
 
-test("is offered where directories can be granted, and refused elsewhere", () => {
+test("the capability 'fs' is offered on platforms where directories can be granted, and refused on others", () => {
   expect(sandbox.capabilities.has("fs")).toBe(isHere);
 });
 
 describe.runIf(isHere)("a component", () => {
-  test("sees the granted directories where the grant shows them, and no other", async () => {
+  test("a component sees only the granted directories, at the paths of the grant", async () => {
     const two = [...written(), { directory: tree.outside, at: "/more" }];
     expect(await outputOf("directories", "", two)).toEqual(["/data", "/more"]);
     expect(await outputOf("directories", "", undefined)).toEqual([]);
   });
 
-  test("reads, lists and looks at what is in them", async () => {
+  test("a component can read, list and stat the entries of granted directories", async () => {
     expect(await outputOf("read", "a/../ok.txt", onlyRead())).toBe("OK");
     expect(await outputOf("read", "gone", onlyRead())).toEqual({ error: "no-entry" });
     expect(await outputOf("read", "a", onlyRead())).toEqual({ error: "is-directory" });
@@ -84,7 +84,7 @@ describe.runIf(isHere)("a component", () => {
     expect(await outputOf("same", "ok.txt", onlyRead())).toBe(true);
   });
 
-  test("writes into those that may be written, and the receipt tells how much", async () => {
+  test("a component can write to writable directories, and the receipt counts the bytes", async () => {
     expect(await run("write", "new.txt", written())).toMatchObject({
       status: "completed",
       output: true,
@@ -106,7 +106,7 @@ describe.runIf(isHere)("a component", () => {
     expect(readdirSync(tree.root).sort()).toEqual(["a", "ok.txt"]);
   });
 
-  test("changes nothing where it may only read", async () => {
+  test("a component cannot change read-only directories", async () => {
     for (const tool of ["write", "append", "write_at", "mkdir", "rmdir", "unlink", "rename", "set_size"]) {
       expect(await outputOf(tool, "ok.txt", onlyRead())).toEqual({ error: "read-only" });
     }
@@ -114,7 +114,7 @@ describe.runIf(isHere)("a component", () => {
     expect(await run("write", "ok.txt", onlyRead())).toMatchObject({ effect: "none" });
   });
 
-  test("makes no links and sets no times", async () => {
+  test("a component cannot create links or set times", async () => {
     expect(await outputOf("symlink", "l", written())).toEqual({ error: "not-permitted" });
     expect(await outputOf("link", "l", written())).toEqual({ error: "not-permitted" });
     expect(await outputOf("set_times", "ok.txt", written())).toEqual({ error: "unsupported" });
@@ -135,7 +135,7 @@ describe.runIf(isHere)("a component", () => {
     "unlink",
     "rename",
     "readlink",
-  ])("cannot %s anything outside of them", async (tool) => {
+  ])("a component cannot %s anything outside its directories", async (tool) => {
     symlinkSync("../outside", join(tree.root, "d"));
     for (const path of ["../outside/secret.txt", join(tree.outside, "secret.txt"), "d/secret.txt"]) {
       expect(await outputOf(tool, path, written())).toEqual({ error: "not-permitted" });
@@ -143,14 +143,14 @@ describe.runIf(isHere)("a component", () => {
     tree.expectUntouchedOutside();
   });
 
-  test("cannot leave by putting a link in the place of a directory that it holds open", async () => {
+  test("a component cannot escape by replacing a directory that it has open with a link", async () => {
     symlinkSync("../outside", join(tree.root, "link"));
     expect(await outputOf("exploit", "a", written())).toEqual(["no-entry", "not-permitted", ""]);
     expect(readdirSync(join(tree.root, "elsewhere")).sort()).toEqual(["b", "in.txt"]);
     tree.expectUntouchedOutside();
   });
 
-  test("writes no more than its limit", async () => {
+  test("a component writes at most as many bytes as its limit", async () => {
     const limits = { fileBytes: 4_000 };
     expect(await outputOf("write_much", "much.txt", written(), limits)).toEqual({
       error: "insufficient-space",
@@ -160,12 +160,12 @@ describe.runIf(isHere)("a component", () => {
     expect(contents("much.txt")).toHaveLength(4_096);
   });
 
-  test("has no more than so many files open at once", async () => {
+  test("the number of files that a component has open at once is limited", async () => {
     expect(await outputOf("read_many", "ok.txt", onlyRead())).toEqual({ error: "insufficient-memory" });
     expect(await outputOf("read", "ok.txt", onlyRead())).toBe("OK");
   });
 
-  test("that failed after it wrote may have had an effect, and one that did not write had none", async () => {
+  test("the effect of a failed component is unknown if it wrote, and none if it did not", async () => {
     expect(await run("write_and_trap", "new.txt", written())).toMatchObject({
       status: "failed",
       effect: "unknown",
@@ -179,7 +179,7 @@ describe.runIf(isHere)("a component", () => {
     expect(await run("read", "ok.txt", written())).toMatchObject({ status: "completed", effect: "none" });
   });
 
-  test("leaves nothing open, however it ends", async () => {
+  test("a component leaves no files open, however it ends", async () => {
     const openInTree = (): readonly string[] =>
       readdirSync("/proc/self/fd").filter((fd) => {
         try {
@@ -195,7 +195,7 @@ describe.runIf(isHere)("a component", () => {
     }
   });
 
-  test("may write as much again in each call, though the grant lets calls share an instance", async () => {
+  test("each call may write up to its limit, even if calls share an instance", async () => {
     const task = wasmTask(component, "write", "new.txt", {
       capabilities: { fs: written(), reuse: "instance" },
       limits: { wallTimeMs: 5_000, fileBytes: 7 },
@@ -205,7 +205,7 @@ describe.runIf(isHere)("a component", () => {
     }
   });
 
-  test("that declares other types than the interface has is ended, and reaches nothing", () => {
+  test("a component that declares wrong types for the interface is ended and reaches nothing", () => {
     const [directory] = tree.open();
     const descriptor = descriptorOf(directory);
     const writer = () => descriptorOf(openFile(directory, "ok.txt", { write: true })).writeViaStream(0n);
@@ -226,12 +226,12 @@ describe.runIf(isHere)("a component", () => {
     expect(contents("ok.txt")).toBe("OK");
   });
 
-  test("starts without the grant, and is denied where it uses files", async () => {
+  test("without the grant, a component starts but cannot use files", async () => {
     expect(await run("read", "ok.txt", undefined)).toMatchObject({ status: "failed", effect: "none" });
     expect(await outputOf("directories", "", undefined)).toEqual([]);
   });
 
-  test("does not start when a granted directory is not there, or is reached through a link", async () => {
+  test("a component does not start if a granted directory does not exist or is reached through a link", async () => {
     mkdirSync(join(tree.base, "other"));
     symlinkSync("other", join(tree.base, "link"));
     for (const name of ["gone", "link"]) {

@@ -30,7 +30,7 @@ async function outputOf(tool: string, capabilities: Capabilities): Promise<JsonV
 }
 
 describe("a component", () => {
-  test("sees the variables of the environment that were granted, and no other", async () => {
+  test("a component sees only the environment variables that were granted", async () => {
     expect(await run("environment")).toMatchObject({ output: [] });
     expect(await run("environment", { clock: true, random: true })).toMatchObject({ output: [] });
     expect(
@@ -57,7 +57,7 @@ describe("a component", () => {
     expect(await run(tool, { [capability]: true })).toMatchObject({ status: "completed" });
   });
 
-  test("gets a clock that is this machine's, and waits by it", async () => {
+  test("a component can read the machine's clock and wait", async () => {
     const before = Math.floor(Date.now() / 1_000);
     const seconds = Number(await outputOf("wall", { clock: true }));
     expect(seconds).toBeGreaterThanOrEqual(before);
@@ -65,7 +65,7 @@ describe("a component", () => {
     expect(await outputOf("sleep", { clock: true })).toBe(true);
   });
 
-  test("is ended by its deadline while it waits", async () => {
+  test("a component that waits is ended by its deadline", async () => {
     const task = wasmTask(component, "sleep_for_ever", null, {
       capabilities: { clock: true },
       limits: { wallTimeMs: 300 },
@@ -73,13 +73,13 @@ describe("a component", () => {
     expect(await sandbox.run(task)).toMatchObject({ status: "timeout" });
   });
 
-  test("gets random numbers that differ", async () => {
+  test("a component gets different random numbers", async () => {
     const random = { random: true };
     expect(await outputOf("random", random)).not.toEqual(await outputOf("random", random));
     expect(await outputOf("random_bytes", random)).toBe(16);
   });
 
-  test("gets the time and the numbers that a grant sets, the same in each call", async () => {
+  test("a component gets the fixed time and the seeded random numbers of its grant in each call", async () => {
     const frozen = { clock: true, frozenClock: 1_700_000_000_123 };
     expect(Number(await outputOf("wall", frozen))).toBe(1_700_000_000);
     expect(await run("wall", { frozenClock: 1 })).toMatchObject({ status: "failed" });
@@ -91,22 +91,22 @@ describe("a component", () => {
     expect(await run("random", { randomSeed: "a" })).toMatchObject({ status: "failed" });
   });
 
-  test("logs no more lines than its limit, and the receipt has them", async () => {
+  test("a component logs at most as many lines as its limit, and the receipt counts them", async () => {
     const log = logKeeper();
     const limits = { wallTimeMs: 5_000, logLines: 2 };
     const outcome = await sandbox.run(wasmTask(component, "print", "hello", { observer: log, limits }));
     expect(outcome).toMatchObject({ status: "completed", used: { logLines: 2 } });
-    await expect.poll(() => log.lines.at(-1)?.[1]).toContain("the log ends here");
+    await expect.poll(() => log.lines.at(-1)?.[1]).toContain("log truncated");
     expect(log.lines).toHaveLength(3);
     expect(await run("read")).not.toHaveProperty("used.logLines");
   });
 
-  test("has an empty standard input and no directories", async () => {
+  test("a component has an empty standard input and no directories", async () => {
     expect(await run("read")).toMatchObject({ output: true });
     expect(await run("directories")).toMatchObject({ output: 0 });
   });
 
-  test("cannot use what no grant gives", async () => {
+  test("a component cannot use interfaces that no grant gives", async () => {
     const all = { env: ["HOME"], clock: true, random: true, net: ["https://*"] };
     expect(await run("zone", all)).toMatchObject({
       status: "failed",
@@ -114,7 +114,7 @@ describe("a component", () => {
     });
   });
 
-  test("cannot make resources of the host by itself, such as a moment to read a clock by", async () => {
+  test("a component cannot construct resources of the host, such as a pollable that reveals the time", async () => {
     const own = await typedComponent(
       `import wasi:io/poll@0.2.3; import wasi:io/streams@0.2.3;
        export moment: func() -> u32; export output: func() -> u32;
@@ -135,15 +135,15 @@ describe("a component", () => {
     }
   });
 
-  test("ends itself by exiting, and nothing else", async () => {
+  test("a component that exits ends only its call", async () => {
     expect(await run("exit")).toMatchObject({
       status: "failed",
-      message: "Tool exited instead of answering",
+      message: "Tool exited without returning a result",
     });
     expect(await run("read")).toMatchObject({ status: "completed" });
   });
 
-  test("writes its standard output and error into the log, line by line", async () => {
+  test("standard output and standard error go to the log, line by line", async () => {
     const log = logKeeper();
     const task = wasmTask(component, "print", "hello", { observer: log });
     expect(await sandbox.run(task)).toMatchObject({ output: null });
@@ -156,16 +156,16 @@ describe("a component", () => {
       ]);
   });
 
-  test("writes no more into the log than its budget", async () => {
+  test("standard output does not exceed the log's budget", async () => {
     const log = logKeeper();
     expect(await sandbox.run(wasmTask(component, "print_much", null, { observer: log }))).toMatchObject({
       output: null,
     });
-    await expect.poll(() => log.lines.at(-1)?.[1]).toContain("the log ends here");
+    await expect.poll(() => log.lines.at(-1)?.[1]).toContain("log truncated");
     expect(log.lines.join("").length).toBeLessThan(70_000);
   });
 
-  test("cannot fill this process by handing over the same bytes again and again", async () => {
+  test("a component cannot exhaust the host's memory by passing the same bytes repeatedly", async () => {
     expect(await run("http_amplify")).toMatchObject({ status: "limit_exceeded", limit: "outputBytes" });
     expect(await run("http_list")).toMatchObject({ output: true });
   });

@@ -187,11 +187,11 @@ export class DirectoryEntryStream {
 
 /** Converts an offset or a length. Values that a double cannot represent exactly are far beyond the end of any file. */
 function toNumber(value: bigint): number {
-  if (typeof value !== "bigint") throw new TypeError("a number was expected");
+  if (typeof value !== "bigint") throw new TypeError("expected a 64-bit integer");
   return Number(value);
 }
 
 function toText(path: string): string {
-  if (typeof path !== "string") throw new TypeError("a path was expected");
+  if (typeof path !== "string") throw new TypeError("expected a path");
   return path;
 }
