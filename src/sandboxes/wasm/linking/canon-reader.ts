@@ -19,7 +19,7 @@ export function readCanon(reader: BinaryReader, scope: Scope): void {
       const options = readOptions(reader, scope);
       const type = scope.types.get(reader.u32());
       if (type.sort !== "function")
-        throw new ToolPreparationError("it lifts a function to what is no function's type");
+        throw new ToolPreparationError("it lifts a function to a type that is not a function type");
       scope.functions.add({ kind: "lift", type: type.type, core, options });
       return;
     }
@@ -33,7 +33,8 @@ export function readCanon(reader: BinaryReader, scope: Scope): void {
     case 0x03:
     case 0x04: {
       const type = scope.types.get(reader.u32());
-      if (type.sort !== "resource") throw new ToolPreparationError("it uses as a resource what is none");
+      if (type.sort !== "resource")
+        throw new ToolPreparationError("it uses a type as a resource that is not a resource type");
       const kind = form === 0x02 ? "resource.new" : form === 0x03 ? "resource.drop" : "resource.rep";
       scope.coreFunctions.add({ kind, resource: type.resource, component: scope.component });
       return;

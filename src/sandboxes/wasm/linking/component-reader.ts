@@ -70,7 +70,7 @@ class ComponentReader {
    */
   read({ binary, outer }: ComponentDefinition, given: Exports | undefined): Exports {
     if (this.componentInstances >= MAX_COMPONENT_INSTANCES) {
-      throw new ToolPreparationError(`it makes more than ${MAX_COMPONENT_INSTANCES} component instances`);
+      throw new ToolPreparationError(`it has more than ${MAX_COMPONENT_INSTANCES} component instances`);
     }
     const scope = new Scope(outer, this.componentInstances++);
     for (const { id, body } of sections(binary)) {
@@ -115,7 +115,7 @@ class ComponentReader {
         return;
       case COMPONENT_SECTION.start:
       case COMPONENT_SECTION.value:
-        throw new ToolPreparationError("it runs a function when it starts, or uses values: not supported");
+        throw new ToolPreparationError("it uses start functions or values, which are not supported");
     }
   }
 
@@ -144,7 +144,7 @@ class ComponentReader {
       imports.set(namespace, scope.coreInstances.get(reader.u32()));
     });
     if (this.coreInstances.length >= MAX_CORE_INSTANCES) {
-      throw new ToolPreparationError(`it makes more than ${MAX_CORE_INSTANCES} core instances`);
+      throw new ToolPreparationError(`it has more than ${MAX_CORE_INSTANCES} core instances`);
     }
     return { kind: "instance", instance: this.coreInstances.push({ module, imports }) - 1 };
   }
@@ -181,7 +181,9 @@ class ComponentReader {
   #importFromHost(name: string, described: Definition): Definition {
     if (described.sort === "type") return described;
     if (described.sort !== "instance") {
-      throw new ToolPreparationError(`it imports '${name.slice(0, 128)}', which is no interface of WASI 0.2`);
+      throw new ToolPreparationError(
+        `it imports '${name.slice(0, 128)}', which is not an interface of WASI 0.2`,
+      );
     }
     const exports = new Map<string, Definition>();
     this.#importedFunctions += described.exports.size;

@@ -52,7 +52,7 @@ class ExportedFunctions {
 function bound(what: string, count: number, max: number): void {
   if (count <= max) return;
   throw new ToolPreparationError(
-    `its exports come to more than ${max} ${what}: export fewer functions, or smaller types`,
+    `its exports have more than ${max} ${what}: export fewer functions, or smaller types`,
   );
 }
 

@@ -29,7 +29,7 @@ export function readExternalType(reader: BinaryReader, scope: Scope, name: strin
     case 1: {
       const type = scope.types.get(reader.u32());
       if (type.sort !== "function")
-        throw new ToolPreparationError("it has a function of what is no function's type");
+        throw new ToolPreparationError("it has a function whose type is not a function type");
       return { sort: "function type", type: type.type };
     }
     case 2: // a value
@@ -45,7 +45,7 @@ export function readExternalType(reader: BinaryReader, scope: Scope, name: strin
     case 5: {
       const type = scope.types.get(reader.u32());
       if (type.sort !== "instance")
-        throw new ToolPreparationError("it has an instance of what is no instance's type");
+        throw new ToolPreparationError("it has an instance whose type is not an instance type");
       return { sort: "instance", exports: type.exports };
     }
     default:

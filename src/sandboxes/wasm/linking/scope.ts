@@ -70,7 +70,8 @@ export class Scope {
   enclosing(levels: number): Scope {
     let scope: Scope = this;
     for (let left = levels; left > 0; left--) {
-      if (scope.outer === undefined) throw new ToolPreparationError("it refers to a scope outside itself");
+      if (scope.outer === undefined)
+        throw new ToolPreparationError("it refers to an outer scope that does not exist");
       scope = scope.outer;
     }
     return scope;
@@ -144,7 +145,7 @@ export class IndexSpace<Item> {
   get(index: number): NonNullable<Item> {
     const item = this.#items[index];
     if (item === undefined || item === null)
-      throw new ToolPreparationError(`it uses a ${this.#what} that it does not have`);
+      throw new ToolPreparationError(`it refers to a ${this.#what} that it does not define`);
     return item;
   }
 }

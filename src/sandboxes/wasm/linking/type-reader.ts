@@ -54,7 +54,7 @@ export function readType(
       return form === COMPONENT ? { sort: "component" } : { sort: "instance", exports: inner.exports };
     }
     case RESOURCE:
-      throw new ToolPreparationError("it defines a resource where none can be");
+      throw new ToolPreparationError("it defines a resource inside a type, which is not valid");
     default: {
       const type = readDefinedValue(form, reader, scope);
       checkTypeSize(type);
@@ -67,7 +67,8 @@ function readFunction(reader: BinaryReader, scope: Scope, isAsync: boolean): Fun
   const params = readNamed(reader, scope);
   const hasResult = reader.byte() === 0;
   const result = hasResult ? readValueType(reader, scope) : undefined;
-  if (!hasResult && reader.byte() !== 0) throw new ToolPreparationError("a function of it has named results");
+  if (!hasResult && reader.byte() !== 0)
+    throw new ToolPreparationError("it has a function with named results, which are outdated");
   checkTypeSize({ kind: "tuple", items: [...params.map(({ type }) => type), ...(result ? [result] : [])] });
   return { params, result, isAsync };
 }
@@ -133,14 +134,15 @@ export function readValueType(reader: BinaryReader, scope: Scope): ValueType {
     throw new ToolPreparationError("it uses a type of an unknown form");
   }
   const definition = scope.types.get(reader.u32());
-  if (definition.sort !== "value") throw new ToolPreparationError("it uses as a value's type what is none");
+  if (definition.sort !== "value")
+    throw new ToolPreparationError("it uses a type for a value that is not a value type");
   return definition.type;
 }
 
 function readHandle(kind: "own" | "borrow", reader: BinaryReader, scope: Scope): ValueType {
   const definition = scope.types.get(reader.u32());
   if (definition.sort !== "resource")
-    throw new ToolPreparationError("it has a handle of what is no resource");
+    throw new ToolPreparationError("it has a handle type whose type is not a resource type");
   return { kind, resource: definition.resource };
 }
 
@@ -153,7 +155,7 @@ function readCases(reader: BinaryReader, scope: Scope): readonly Case[] {
     const name = readLabel(reader);
     const type = reader.byte() === 0 ? undefined : readValueType(reader, scope);
     if (reader.byte() !== 0)
-      throw new ToolPreparationError("a variant of it refines another, which is outdated");
+      throw new ToolPreparationError("it has a variant whose case refines another, which is outdated");
     return { name, type };
   });
 }
@@ -164,7 +166,7 @@ const LABEL = /^[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*$/;
 function readLabel(reader: BinaryReader): string {
   const name = reader.name();
   if (LABEL.test(name)) return name;
-  throw new ToolPreparationError(`it has a label that is none: ${JSON.stringify(name.slice(0, 64))}`);
+  throw new ToolPreparationError(`it has an invalid label: ${JSON.stringify(name.slice(0, 64))}`);
 }
 
 function list<Item>(reader: BinaryReader, read: () => Item): readonly Item[] {

@@ -26,7 +26,7 @@ export function checkTypeSize(type: ValueType): void {
   const { parts, depth } = sizeOf(type);
   if (parts > MAX_PARTS || depth > MAX_DEPTH) {
     throw new ToolPreparationError(
-      `it has a type of more than ${MAX_PARTS} parts, or of more than ${MAX_DEPTH} levels`,
+      `it has a type with more than ${MAX_PARTS} parts or more than ${MAX_DEPTH} levels`,
     );
   }
 }

@@ -35,10 +35,9 @@ function describe(thrown: unknown): string {
   // V8's messages for traps are a closed set that the component cannot influence.
   if (thrown instanceof WebAssembly.RuntimeError) return `Tool trapped: ${thrown.message}`;
   if (thrown instanceof RangeError && thrown.message === "Maximum call stack size exceeded") {
-    return "Tool trapped: its call stack is exhausted";
+    return "Tool trapped: call stack exhausted";
   }
-  if (thrown instanceof WebAssembly.Exception)
-    return "Tool trapped: it threw an exception and did not catch it";
-  if (thrown instanceof AbiError) return `Tool broke the contract of a component: ${thrown.message}`;
-  return "Tool broke the contract of a component: what it handed over is not of the declared type";
+  if (thrown instanceof WebAssembly.Exception) return "Tool trapped: uncaught exception";
+  if (thrown instanceof AbiError) return `Tool violated the component ABI: ${thrown.message}`;
+  return "Tool violated the component ABI: a value does not have its declared type";
 }

@@ -38,7 +38,7 @@ export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAns
 
 function callTool({ instance }: Guest, { plan }: WasmArtifact, task: WasmTask): WasmEnd {
   const exported = plan.exports.get(task.export);
-  if (exported === undefined) throw new Error("the component lacks the export");
+  if (exported === undefined) throw new Error("the component does not have this export");
   try {
     if (task.export !== GUEST_CALL) {
       return withinLimit(

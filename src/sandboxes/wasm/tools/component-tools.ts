@@ -71,7 +71,7 @@ function makeTool(
   try {
     const inputSchema = argumentsSchema(type);
     if (!TOOL_NAME.test(name))
-      return `'${name.slice(0, 80)}' is no name for a tool: register it under another one`;
+      return `'${name.slice(0, 80)}' is not a valid tool name: register the function under another name`;
     const description = `${exported}: ${functionText(type)}`;
     return { name, description, inputSchema, wasm: { component, export: exported } };
   } catch (error) {

@@ -88,6 +88,6 @@ function readSchema(text: string, name: string): JsonObject {
   }
   if (isJsonObject(schema)) return schema;
   throw new ToolPreparationError(
-    `it describes the tool '${name.slice(0, 64)}' with an input schema that is none`,
+    `it describes the tool '${name.slice(0, 64)}' with an input schema that is not a JSON object`,
   );
 }

@@ -77,7 +77,7 @@ const COMPOSED = `(component
   (export "twice" (func $u "twice")))`;
 
 describe("reading a component", () => {
-  test("finds types through aliases, instances and components inside", async () => {
+  test("types are found through aliases, instances and nested components", async () => {
     const wat = `(component
       (type $pair (tuple u8 string))
       (component $inner
@@ -99,12 +99,12 @@ describe("reading a component", () => {
     });
   });
 
-  test("links components that call each other and share resources", async () => {
+  test("components that call each other and share resources are linked", async () => {
     expect(await run(COMPOSED, "run", 7)).toBe(7 + 100 + 1_000 * 7);
-    await expect(run(COMPOSED, "twice", 7)).rejects.toThrow("there is no such handle");
+    await expect(run(COMPOSED, "twice", 7)).rejects.toThrow("it used a handle that does not exist");
   });
 
-  test("answers any damaged component with a reason, or reads it", async () => {
+  test("any damaged component is refused with a reason, or can be read", async () => {
     const binaries = [readFileSync(await wasiComponent()), Buffer.from(await parse(COMPOSED))];
     const damage = fc.record({ which: fc.nat(1), at: fc.nat(), byte: fc.nat(255), cut: fc.boolean() });
     fc.assert(
@@ -150,7 +150,7 @@ describe("reading a component", () => {
       "",
       /asynchronous/,
     ],
-  ])("refuses %s", async (_what, wat, before, reason) => {
+  ])("a component with %s is refused", async (_what, wat, before, reason) => {
     await expect(exportsOf(`(component ${before} ${wat})`)).rejects.toThrow(reason);
   });
 });

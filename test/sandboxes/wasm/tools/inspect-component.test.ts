@@ -5,7 +5,7 @@ import { typedComponent } from "../../../fixtures/wasm/typed-component.ts";
 import { wasiComponent } from "../../../fixtures/wasm/wasi-component.ts";
 
 describe("inspecting a component", () => {
-  test("tells of each export its type and schema, or why it cannot be a tool", async () => {
+  test("inspecting a component returns each export's type and schema, or why it cannot be a tool", async () => {
     const component = await typedComponent(
       "export find: func(name: string) -> result<u8, string>; export stop: func();",
       '(func (export "find") (param i32 i32) (result i32) i32.const 8) (func (export "stop"))',
@@ -32,7 +32,7 @@ describe("inspecting a component", () => {
     });
   });
 
-  test("tells what each import needs", async () => {
+  test("inspecting a component returns what each import requires", async () => {
     const { imports } = await inspectComponent(await wasiComponent());
     expect(imports).toEqual(
       expect.arrayContaining([
@@ -44,7 +44,7 @@ describe("inspecting a component", () => {
     );
   });
 
-  test("refuses one whose exports come to too much, before it writes anything of them", async () => {
+  test("a component whose exports are too large is refused before they are written out", async () => {
     const label = (length: number, index: number): string => `${"x".repeat(length)}${index}`;
     const record = (fields: number, length: number): string =>
       `record ${Array.from({ length: fields }, (_, i) => `(field "${label(length, i)}" u8)`).join(" ")}`;
@@ -64,18 +64,18 @@ describe("inspecting a component", () => {
       inspectComponent(await binary).then(String, (error: Error) => `${error.name}: ${error.message}`);
     const mend = "export fewer functions, or smaller types";
     expect(await problem(exported(4_000, record(4_000, 1)))).toBe(
-      `ToolPreparationError: its exports come to more than 200000 parts of types: ${mend}`,
+      `ToolPreparationError: its exports have more than 200000 parts of types: ${mend}`,
     );
     expect(await problem(exported(1_001, record(17, 1)))).toBe(
-      `ToolPreparationError: its exports come to more than 1000 functions: ${mend}`,
+      `ToolPreparationError: its exports have more than 1000 functions: ${mend}`,
     );
     expect(await problem(exported(1_000, record(17, 1_000)))).toBe(
-      `ToolPreparationError: its exports come to more than 8388608 characters of names: ${mend}`,
+      `ToolPreparationError: its exports have more than 8388608 characters of names: ${mend}`,
     );
   });
 
-  test("refuses what registration refuses", async () => {
-    await expect(inspectComponent(await parse("(module)"))).rejects.toThrow(/core module and no component/);
+  test("inspecting refuses the same components as registration", async () => {
+    await expect(inspectComponent(await parse("(module)"))).rejects.toThrow(/core module, not a component/);
     await expect(inspectComponent("/nowhere.wasm")).rejects.toThrow(/cannot be read/);
   });
 });
