@@ -31,7 +31,7 @@ async function call(
 }
 
 describe("a remote tool", () => {
-  test("is one POST of the call to its own URL", async () => {
+  test("a call of an endpoint is one POST to its URL", async () => {
     let seen: unknown;
     await call(async (request, response) => {
       const chunks: Buffer[] = [];
@@ -59,14 +59,14 @@ describe("a remote tool", () => {
     ["{ error: { message } }", 400, '{"error":{"message":"no such user"}}', "HTTP 400: no such user"],
     ["{ message }", 403, '{"message":"not yours"}', "HTTP 403: not yours"],
     ["nothing", 502, "", "HTTP 502"],
-  ])("that fails with %s is quoted with its status", async (_case, status, body, message) => {
+  ])("an endpoint that fails with %s is quoted with its status", async (_case, status, body, message) => {
     const { error } = await call((_request, response) => response.writeHead(status).end(body));
     expect(error).toEqual({ code: "execution_error", message, effect: "unknown" });
   });
 
-  test("that answers with what is no UTF-8 fails, instead of losing bytes", async () => {
+  test("a response that is not UTF-8 fails the call, instead of losing bytes", async () => {
     const { error } = await call((_request, response) => response.end(Buffer.from([0x22, 0xff, 0x22])));
-    expect(error).toMatchObject({ code: "execution_error", message: "Tool returned no valid UTF-8" });
+    expect(error).toMatchObject({ code: "execution_error", message: "Tool returned invalid UTF-8" });
   });
 
   test("that answers without a body gives null", async () => {
@@ -74,7 +74,7 @@ describe("a remote tool", () => {
     expect({ success, output }).toEqual({ success: true, output: null });
   });
 
-  test("is not followed anywhere else", async () => {
+  test("redirects of an endpoint are not followed", async () => {
     let requests = 0;
     const { error } = await call((_request, response) => {
       requests++;
@@ -84,7 +84,7 @@ describe("a remote tool", () => {
     expect(requests).toBe(1);
   });
 
-  test("that cannot be reached was not asked, and its address is not told", async () => {
+  test("an unreachable endpoint has no effect, and its address is not revealed", async () => {
     const { error } = await call(() => {}, {}, "http://127.0.0.1:1/");
     expect(error).toEqual({
       code: "execution_error",
@@ -93,16 +93,16 @@ describe("a remote tool", () => {
     });
   });
 
-  test("whose connection breaks may have had an effect", async () => {
+  test("a call whose connection is lost may have had an effect", async () => {
     const { error } = await call((request) => request.socket.destroy());
     expect(error).toEqual({
       code: "execution_error",
-      message: "The connection to the tool's server broke",
+      message: "The connection to the tool's server was lost",
       effect: "unknown",
     });
   });
 
-  test("that sends without end is cut off at the budget", async () => {
+  test("an endless response is cut off at the output budget", async () => {
     const { error } = await call(
       (_request, response) => {
         const more = (): void => {
@@ -116,12 +116,12 @@ describe("a remote tool", () => {
     expect(error).toMatchObject({ code: "limit_exceeded", effect: "committed" });
   });
 
-  test("that fails at length is quoted in part", async () => {
+  test("a long error response is quoted in part", async () => {
     const { error } = await call((_request, response) => response.writeHead(500).end("x".repeat(1e6)));
     expect(error?.message.length).toBeLessThan(5_000);
   });
 
-  test("that drips its answer is ended at the deadline", async () => {
+  test("a response that drips is ended at the deadline", async () => {
     const { error } = await call(
       (_request, response) => {
         const drip = setInterval(() => response.write(" "), 10);

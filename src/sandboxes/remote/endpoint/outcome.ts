@@ -34,7 +34,7 @@ export function responseOutcome(
   const sent = body.toString();
   // Decoding replaces invalid bytes with U+FFFD, so only such a text has to be validated.
   if (sent.includes("\ufffd") && !isUtf8(body)) {
-    const message = "Tool returned no valid UTF-8";
+    const message = "Tool returned invalid UTF-8";
     return { status: "failed", effect, used: useOf(startedAt, traffic), message };
   }
   const text = sent === "" && !endpoint.response.text ? "null" : sent;

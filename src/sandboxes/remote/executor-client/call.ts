@@ -119,7 +119,10 @@ export class ExecutorCall implements TimedCall {
     if (endpoint !== undefined) this.#ask(endpoint, settle);
     else {
       const { lastFault } = this.#fleet;
-      settle({ outcome: refused("sandbox_unavailable", lastFault, "no executor works"), isFault: false });
+      settle({
+        outcome: refused("sandbox_unavailable", lastFault, "no executor is available"),
+        isFault: false,
+      });
     }
   }
 

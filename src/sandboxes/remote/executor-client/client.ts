@@ -44,7 +44,7 @@ export class ExecutorClient {
     if (typeof addresses === "string") throw new ToolPreparationError(`remote.${addresses}`);
     if (this.#credentials.token !== undefined && addresses.some(({ isPrivate }) => !isPrivate)) {
       throw new ToolPreparationError(
-        "remote.executor must be https: for a token, which anybody on the way could read: or use a signing key",
+        "remote.executor must be an https: URL if a token is used, since others could read the token; use a signing key instead",
       );
     }
     const endpoints = addresses.map((address) => {

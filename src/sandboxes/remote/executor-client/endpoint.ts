@@ -123,7 +123,8 @@ export class ExecutorEndpoint {
     if (outcome.status === "cancelled") return;
     if (retryAfterMs > 0) this.#restsUntil = performance.now() + Math.min(retryAfterMs, MAX_REST_MS);
     if (isFault) {
-      this.#lastFault = "message" in outcome ? outcome.message : "The tool's executor did not answer in time";
+      this.#lastFault =
+        "message" in outcome ? outcome.message : "The tool's executor did not respond in time";
     }
     // The breaker need not see results while it is open, nor successes after a success.
     if (!this.isWorking || (this.#isWell && !isFault)) return;
@@ -164,7 +165,7 @@ export class ExecutorEndpoint {
       const request: ExecutorRequest = { method: "GET", path, headers: [] };
       const timer = setTimeout(() => {
         exchange.cancel();
-        resolve({ isReady: false, fault: "The tool's executor does not answer" });
+        resolve({ isReady: false, fault: "The tool's executor does not respond" });
       }, CHECK_TIMEOUT_MS).unref();
       const exchange = this.#send(request, CHECK_BYTES, undefined, (end) => {
         clearTimeout(timer);

@@ -93,14 +93,14 @@ export class ExecutorExchange {
 
   #read(): ExecutorReply | EgressError {
     const { status, headers, body, codings } = this.#reader;
-    if (codings.length > 0) return this.#invalid("the body is encoded, which nobody asked for");
+    if (codings.length > 0) return this.#invalid("the body has a content encoding that was not requested");
     if (this.#tap?.isStreaming) {
       const last = this.#stream?.last;
       if (last === undefined) return this.#invalid("the stream ended without an execution");
       const status = last.event === "execution" ? 200 : 0;
       return { status, text: last.data, retryAfterMs: 0 };
     }
-    if (!isUtf8(body)) return this.#invalid("the body is no valid UTF-8");
+    if (!isUtf8(body)) return this.#invalid("the body is not valid UTF-8");
     return { status, text: body.toString(), retryAfterMs: retryAfter(headers) };
   }
 

@@ -46,6 +46,6 @@ export class ExecutorFleet {
   /** The most recent fault of one of them, for the model. */
   get lastFault(): string {
     const faults = this.#endpoints.flatMap(({ lastFault }) => lastFault ?? []);
-    return faults.at(-1) ?? "The tool's executor does not answer";
+    return faults.at(-1) ?? "The tool's executor does not respond";
   }
 }

@@ -25,7 +25,7 @@ export function readReply(reply: ExecutorReply, asked: AskedCall, streamedBytes:
   try {
     if (reply.status !== 200) return readRefusal(reply);
     const result = readResultOf(asked, reply.text);
-    if (result === undefined) return failed("The tool's executor answered for another call", true);
+    if (result === undefined) return failed("The tool's executor responded for another call", true);
     return readAnswer(result, asked, streamedBytes);
   } catch (error) {
     const { status } = reply;
@@ -40,7 +40,7 @@ export function readReply(reply: ExecutorReply, asked: AskedCall, streamedBytes:
 function readRefusal({ status, text, retryAfterMs }: ExecutorReply): Verdict {
   const { code, message } = readProblem(text).error;
   const { effect, retry, status: own } = PROBLEMS[code];
-  if (status !== own && status !== 0) throw new BodyError("a problem with another one's status");
+  if (status !== own && status !== 0) throw new BodyError("the HTTP status does not match the problem");
   const said = `The tool's executor refused the call: ${message}`;
   if (effect === "unknown") return failed(said, code === "internal_error", code);
   const outcome: SandboxOutcome =
@@ -52,8 +52,8 @@ function readRefusal({ status, text, retryAfterMs }: ExecutorReply): Verdict {
 
 /** Short texts for refusals that are part of normal operation. */
 const REFUSALS: { readonly [Code in ProblemCode]?: string } = {
-  overloaded: "The tool's executor has too many calls: try again later",
-  draining: "The tool's executor is about to end: try again later",
+  overloaded: "The tool's executor is overloaded: try again later",
+  draining: "The tool's executor is shutting down: try again later",
 };
 
 function readAnswer(result: RemoteResult, asked: AskedCall, streamedBytes: number): Verdict {
@@ -62,7 +62,7 @@ function readAnswer(result: RemoteResult, asked: AskedCall, streamedBytes: numbe
   const outcome = readRemoteOutcome(result, asked, streamedBytes);
   const loose = error === undefined ? firstLooseLimit(enforced, asked.limits) : undefined;
   if (loose !== undefined) {
-    return failed("The tool's executor did not hold the call to its limits", true, `not held: ${loose}`);
+    return failed("The tool's executor did not enforce the call's limits", true, `not enforced: ${loose}`);
   }
   const used = { ...figuresOf(receipt.used), ...outcome.used };
   return { outcome: { ...outcome, enforced, used }, isFault: false };

@@ -48,7 +48,8 @@ export class AnswerStream {
   }
 
   #take({ event, data }: StreamEvent): void {
-    if (this.last !== undefined) throw new EgressError("response_invalid", "an event after the last one");
+    if (this.last !== undefined)
+      throw new EgressError("response_invalid", "the stream continues after its last event");
     if (event === "output") this.#output(readShaped<{ chunk: string }>("Output", data).chunk);
     else if (event === "log") this.#log(readShaped<{ level: LogLevel; message: string }>("Log", data));
     else if (event === "execution" || event === "problem") this.last = { event, data };
@@ -58,7 +59,7 @@ export class AnswerStream {
   #output(chunk: string): void {
     this.#outputBytes += Buffer.byteLength(chunk);
     if (this.#outputBytes > this.#maxOutputBytes) {
-      throw new EgressError("body_too_large", `more output than ${this.#maxOutputBytes} bytes`);
+      throw new EgressError("body_too_large", `the output is larger than ${this.#maxOutputBytes} bytes`);
     }
     this.#observer.output(chunk);
   }

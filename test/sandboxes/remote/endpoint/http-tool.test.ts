@@ -71,7 +71,7 @@ async function call(
 }
 
 describe("an HTTP tool", () => {
-  test("puts the arguments where its templates say, and the others into the body", async () => {
+  test("an HTTP tool inserts arguments into its templates, and the others into the body", async () => {
     const http = {
       method: "POST",
       url: `${base}/repos/{owner}/issues{?draft}`,
@@ -101,7 +101,7 @@ describe("an HTTP tool", () => {
     expect(receipt.used.bytesDown).toBeGreaterThan(11);
   });
 
-  test("fills a body of its own", async () => {
+  test("an HTTP tool fills a body template", async () => {
     const body = {
       query: "query { x }",
       variables: { id: "{id}", missing: "{no}", list: ["{id}", "{no}", "as {id}"] },
@@ -113,7 +113,7 @@ describe("an HTTP tool", () => {
     });
   });
 
-  test("is a GET without a body unless it says otherwise, and leaves out headers without a value", async () => {
+  test("an HTTP tool is a GET without a body by default, and omits headers without a value", async () => {
     await call(
       { url: `${base}/x{?q}`, headers: { "x-a": "{a}", "x-b": "b" } },
       { input: { q: "é", a: null } },
@@ -123,7 +123,7 @@ describe("an HTTP tool", () => {
     expect(seen?.headers).not.toHaveProperty("content-type");
   });
 
-  test("takes the part of the answer that it points to, or the answer as text", async () => {
+  test("an HTTP tool returns the part of the response at its pointer, or the response as text", async () => {
     const reply: RequestListener = (_request, response) => response.end('{"data":{"items":[1,2]}}');
     const part = await call({ url: base, response: { pointer: "/data/items" } }, { reply });
     expect([part.output, part.receipt.used.outputBytes]).toEqual([[1, 2], 5]);
@@ -136,32 +136,32 @@ describe("an HTTP tool", () => {
     expect((await call({ url: base }, { reply: empty })).output).toBeNull();
   });
 
-  test("refuses an answer with a number that no double holds", async () => {
+  test("an HTTP tool refuses a response with a number that no double can hold", async () => {
     const reply: RequestListener = (_request, response) => response.end('{"total":[1e999]}');
     for (const http of [{ url: base }, { url: base, response: { pointer: "/total" } }]) {
       const { output, error } = await call(http, { reply });
       expect(output).toBeNull();
       expect(error).toMatchObject({
         code: "execution_error",
-        message: "Tool returned an output that is refused: a number that is too large for a double",
+        message: "Tool returned an invalid output: a number that is too large for a double",
       });
     }
   });
 
-  test("reads a compressed answer", async () => {
+  test("an HTTP tool reads a compressed response", async () => {
     const reply: RequestListener = (_request, response) =>
       response.setHeader("content-encoding", "gzip").end(gzipSync("[1]"));
     expect((await call({ url: base }, { reply })).output).toEqual([1]);
   });
 
-  test("tells the model the status and the server's words", async () => {
+  test("the model reads the status and the server's message", async () => {
     const reply: RequestListener = (_request, response) =>
       response.writeHead(422).end('{"message":"no such user"}');
     const { error } = await call({ method: "DELETE", url: base }, { reply });
     expect(error).toEqual({ code: "execution_error", message: "HTTP 422: no such user", effect: "unknown" });
   });
 
-  test("follows no redirect, unless it says so and the grant gives the way", async () => {
+  test("an HTTP tool follows a redirect only if it is configured to and the grant allows it", async () => {
     const reply: RequestListener = (request, response) => {
       if (request.url === "/") response.writeHead(302, { location: "/next" }).end();
       else response.end("1");
@@ -182,7 +182,7 @@ describe("an HTTP tool", () => {
     );
     expect(error).toEqual({
       code: "execution_error",
-      message: "The tool's server redirects to where the tool may not go",
+      message: "The tool's server redirected to a location that the tool may not access",
       effect: "unknown",
     });
     expect(JSON.stringify(events)).toContain("http://169.254.169.254");
@@ -198,7 +198,7 @@ describe("an HTTP tool without a grant", () => {
       "the grant does not name the origin",
     ],
     ["for this address", { net: [base] }, "which is not public"],
-  ])("%s sends nothing, and the operator reads why", async (_case, capabilities, why) => {
+  ])("an HTTP tool without a grant %s sends nothing, and the operator reads why", async (_case, capabilities, why) => {
     const { error, events } = await call({ url: base }, { capabilities });
     expect(error).toEqual({
       code: "permission_denied",
@@ -209,7 +209,7 @@ describe("an HTTP tool without a grant", () => {
     expect(events.at(-1)).toMatchObject({ type: "tool.failed", detail: expect.stringContaining(why) });
   });
 
-  test("for its secret sends nothing, and does not even look it up", async () => {
+  test("an HTTP tool without a grant for its secret sends nothing, and does not look it up", async () => {
     const http = { url: base, headers: { authorization: "Bearer {secret:TOKEN}" } };
     const { error, events } = await call(http, { capabilities: { net, secrets: ["OTHER"] } });
     expect(error).toEqual({
@@ -230,7 +230,7 @@ describe("a secret", () => {
   };
   const capabilities = { net, secrets: ["TOKEN"] };
 
-  test("is sent, and is in no event, log, error or result, whatever the server echoes", async () => {
+  test("a secret is sent, but is in no event, log, error or result, whatever the server echoes", async () => {
     for (const status of [200, 500, 404]) {
       const reply: RequestListener = (_request, response) => {
         const echoed = { sent: seen?.headers.authorization, [`key ${SECRET}`]: [SECRET] };
@@ -253,7 +253,7 @@ describe("a secret", () => {
     }
   });
 
-  test("that has no value, or one that no header can have, sends nothing", async () => {
+  test("a secret without a value, or with one that is invalid in a header, sends nothing", async () => {
     const none = { ...http, headers: { authorization: "{secret:NONE}" } };
     const missing = await call(none, { capabilities: { net, secrets: ["NONE"] } });
     expect(missing.error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
@@ -268,7 +268,7 @@ describe("a secret", () => {
     expect(requests).toBe(0);
   });
 
-  test("that is not found in time ends the call", async () => {
+  test("a secret that is not found in time ends the call", async () => {
     const own = await openSandboxes({ secrets: () => new Promise(() => {}), egress: { resolve } });
     const tool = defineTool({ name: "tool", description: "", inputSchema: {}, remote: { http } });
     const policy = { check: () => allow({ sandbox: "remote", capabilities, limits: { wallTimeMs: 50 } }) };
@@ -284,21 +284,21 @@ describe("a secret", () => {
   });
 });
 
-describe("what went wrong leaves an effect", () => {
+describe("the effect of a failed request", () => {
   test.each([
     ["GET", "none"],
     ["POST", "unknown"],
-  ])("of a %s that was sent: %s", async (method, effect) => {
+  ])("a failed %s that was sent has the effect %s", async (method, effect) => {
     const http = { method, url: base };
     const broken = await call(http, { reply: (request) => request.socket.destroy() });
-    expect(broken.error).toMatchObject({ message: "The connection to the tool's server broke", effect });
+    expect(broken.error).toMatchObject({ message: "The connection to the tool's server was lost", effect });
     const late = await call(http, { reply: () => {}, limits: { wallTimeMs: 50 } });
     expect(late.error).toMatchObject({ code: "timeout", effect });
     const failed = await call(http, { reply: (_request, response) => response.writeHead(503).end() });
     expect(failed.error).toMatchObject({ message: "HTTP 503", effect });
   });
 
-  test("of a POST that was not sent: none", async () => {
+  test("a POST that was not sent has no effect", async () => {
     const capabilities = { net: [{ origin: "http://api.test:1", addresses: ["127.0.0.0/8"] }] };
     const { error, receipt } = await call({ method: "POST", url: "http://api.test:1/" }, { capabilities });
     expect(error).toEqual({
@@ -312,16 +312,16 @@ describe("what went wrong leaves an effect", () => {
 
 describe("arguments", () => {
   test.each<[string, JsonObject, RegExp]>([
-    ["that would climb out of the path", { id: "../admin" }, /'\.' and '\.\.' cannot be parts/],
-    ["that leave a hole in the path", { id: "" }, /'id' must not be empty/],
-    ["that are no part of a path", { id: { a: { b: 1 } } }, /'id' cannot be a part/],
+    ["that would leave the path", { id: "../admin" }, /must not add '\.' or '\.\.' segments/],
+    ["that leave a path segment empty", { id: "" }, /'id' must not be empty/],
+    ["that cannot be part of a path", { id: { a: { b: 1 } } }, /'id' cannot be inserted/],
     [
       "that would make a header of their own",
       { id: "1", trace: "x\r\ny: z" },
       /'trace' cannot be sent in a header/,
     ],
-    ["that are no header", { id: "1", trace: ["x"] }, /'trace' cannot be sent in a header/],
-  ])("%s are refused before a byte is sent", async (_case, input, message) => {
+    ["that cannot be a header", { id: "1", trace: ["x"] }, /'trace' cannot be sent in a header/],
+  ])("arguments %s are refused before a byte is sent", async (_case, input, message) => {
     const { error } = await call({ url: `${base}/x/{id}`, headers: { "x-trace": "{trace}" } }, { input });
     expect(error).toMatchObject({ code: "execution_error", effect: "none" });
     expect(error?.message).toMatch(message);
@@ -331,7 +331,7 @@ describe("arguments", () => {
 
 describe("limits", () => {
   const flood: RequestListener = (_request, response) => response.end("x".repeat(300_000));
-  test("bound what is received, before and after it is decompressed", async () => {
+  test("limits bound the response before and after decompression", async () => {
     const large = await call({ url: base }, { reply: flood, limits: { outputBytes: 100_000 } });
     expect(large.error).toMatchObject({
       code: "limit_exceeded",
@@ -349,7 +349,7 @@ describe("limits", () => {
     expect(spent.receipt.enforced.netBytes).toBe(10_000);
   });
 
-  test("that another machine would have to enforce are refused", async () => {
+  test("limits that another machine would have to enforce are refused", async () => {
     const { error } = await call({ url: base }, { limits: { memoryBytes: 1e9 } });
     expect(error).toMatchObject({ code: "limit_unenforceable", effect: "none" });
   });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { redactBody, redactText } from "../../../../src/sandboxes/remote/endpoint/secrets.ts";
 
-test("of a secret that begins with another one nothing is left", () => {
+test("a secret that begins with another one is redacted completely", () => {
   const secrets = new Map([
     ["USER", "alice"],
     ["TOKEN", "alice:s3cret/1"],

@@ -36,7 +36,7 @@ afterAll(async () => {
 });
 
 describe("a tool on an executor", () => {
-  test("gives its output, and tells in the receipt what was contacted and enforced", async () => {
+  test("a tool on an executor returns its output, and the receipt has the contacts and limits", async () => {
     const { success, output, receipt } = await call("echo", {
       input: { greeting: "héllo" },
       limits: { wallTimeMs: 5_000 },
@@ -53,7 +53,7 @@ describe("a tool on an executor", () => {
     expect(Object.isFrozen(receipt.used.contacted)).toBe(true);
   });
 
-  test("runs anew for each dispatch, even if the model repeats an id", async () => {
+  test("a tool on an executor runs again for each dispatch, even if the model repeats an id", async () => {
     const options = { input: { file: join(folder, "anew"), line: "1" } };
     await call("append", options);
     const { output } = await call("append", { input: { ...options.input, line: "2" } });
@@ -62,11 +62,11 @@ describe("a tool on an executor", () => {
 
   test.each([
     ["is short", "call_1", "call_1"],
-    ["is longer than an executor takes", "x".repeat(2_000), "x".repeat(900)],
-    ["has a pair of surrogates where it is cut", `${"x".repeat(899)}😀y`, "x".repeat(899)],
-    ["has a pair of surrogates right before the cut", `${"x".repeat(898)}😀y`, `${"x".repeat(898)}😀`],
-    ["is no valid text itself", "a\ud83d", "a\ufffd"],
-  ])("runs whatever the model calls it: the id %s", async (_case, id, told) => {
+    ["is longer than an executor accepts", "x".repeat(2_000), "x".repeat(900)],
+    ["has a surrogate pair at the cut", `${"x".repeat(899)}😀y`, "x".repeat(899)],
+    ["has a surrogate pair right before the cut", `${"x".repeat(898)}😀y`, `${"x".repeat(898)}😀`],
+    ["is not well-formed", "a\ud83d", "a\ufffd"],
+  ])("a tool on an executor runs with any call id: the id %s", async (_case, id, told) => {
     const { events, seen } = recordEvents();
     await using other = await start({ events });
     const execution = await callOn(`http://${other.address}`, "echo", sandboxes, { id, input: { n: 1 } });
@@ -74,7 +74,7 @@ describe("a tool on an executor", () => {
     expect(new Set(seen.map(({ callId }) => callId.split("~")[0]))).toEqual(new Set([told]));
   });
 
-  test("keeps content and metadata apart, as a local tool does", async () => {
+  test("a tool on an executor returns content and metadata, as a local tool does", async () => {
     const content = [{ type: "text", text: "seen" }];
     expect(await call("content", { input: { success: true } })).toMatchObject({
       success: true,
@@ -89,57 +89,57 @@ describe("a tool on an executor", () => {
     });
   });
 
-  test("tells what it left behind when it fails", async () => {
+  test("a tool on an executor that fails reports its effect", async () => {
     const { error } = await call("fail", { input: { message: "no such record" } });
     expect(error).toEqual({ code: "execution_error", message: "no such record", effect: "unknown" });
   });
 
-  test("that the executor does not have is not available, and the model learns of no other one", async () => {
+  test("a tool that the executor does not have is unavailable, and the model does not read which it has", async () => {
     const { error, receipt } = await call("missing");
     expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
     expect(error?.message).not.toMatch(/echo/);
     expect(receipt.enforced).toEqual({});
   });
 
-  test("whose arguments the executor does not take is not run", async () => {
+  test("a tool whose arguments the executor refuses does not run", async () => {
     const { error } = await call("strict", { input: { pat: 1 } });
     expect(error).toMatchObject({ code: "validation_error", effect: "none" });
     expect(error?.message).toMatch(/path/);
   });
 
-  test("is refused when the executor cannot enforce a limit of the grant", async () => {
+  test("a call is refused if the executor cannot enforce a limit of the grant", async () => {
     const { error, receipt } = await call("echo", { limits: { memoryBytes: 1_000_000 } });
     expect(error).toMatchObject({ code: "limit_unenforceable", effect: "none" });
     expect(receipt.enforced).toEqual({});
   });
 
-  test("gets no capability that the executor's own policy does not give", async () => {
+  test("a call gets no capability that the executor's own policy does not give", async () => {
     const { success } = await call("echo", { capabilities: { env: ["HOME"] } });
     expect(success).toBe(true);
   });
 
   test.each([
     ["denies", { check: () => deny("not here") }, "permission_denied"],
-    ["has nobody to ask", { check: () => ask("really?") }, "permission_denied"],
-  ])("is refused when the executor's policy %s", async (_case, policy, code) => {
+    ["asks, but there is no one to answer", { check: () => ask("really?") }, "permission_denied"],
+  ])("a call is refused if the executor's policy %s", async (_case, policy, code) => {
     await using other = await start({ policy });
     const { error } = await callOn(`http://${other.address}`, "echo", sandboxes);
     expect(error).toMatchObject({ code, effect: "none" });
     expect(error?.message).not.toMatch(/not here|really/);
   });
 
-  test("ends at its deadline, and the executor tells of it", async () => {
+  test("a tool on an executor ends at its deadline, and the executor reports it", async () => {
     const { error, receipt } = await call("sleep", { input: { ms: 10_000 }, limits: { wallTimeMs: 150 } });
     expect(error).toMatchObject({ code: "timeout", message: "Tool exceeded 150ms wall time limit" });
     expect(receipt.enforced.wallTimeMs).toBe(150);
   });
 
-  test("may have the longest wall time that there is", async () => {
+  test("a tool on an executor may have the longest possible wall time", async () => {
     const { success } = await call("echo", { limits: { wallTimeMs: 2_147_483_647 } });
     expect(success).toBe(true);
   });
 
-  test("ends at its own deadline, whatever those of others are", async () => {
+  test("a tool on an executor ends at its own deadline, whatever those of others are", async () => {
     const deadlines = [1_000, 100, 300, 200];
     const ended: number[] = [];
     await Promise.all(
@@ -152,7 +152,7 @@ describe("a tool on an executor", () => {
     expect(ended).toEqual([100, 200, 300, 1_000]);
   });
 
-  test("is cancelled at the executor when it is cancelled here", async () => {
+  test("a call that is cancelled here is cancelled at the executor", async () => {
     const ended = Promise.withResolvers<void>();
     const { events, seen } = recordEvents();
     events.on(({ type }) => type === "tool.failed" && ended.resolve());
@@ -168,7 +168,7 @@ describe("a tool on an executor", () => {
     expect(seen.at(-1)).toMatchObject({ type: "tool.failed", execution: { error: { code: "cancelled" } } });
   });
 
-  test("tells chunks and log lines as they come, if somebody listens", async () => {
+  test("a tool on an executor streams output and log lines if there are listeners", async () => {
     const { events, seen } = recordEvents();
     const { output, receipt } = await call("stream", {
       input: { chunks: ["ä", "b"] },
@@ -182,13 +182,13 @@ describe("a tool on an executor", () => {
     expect(receipt.used.outputBytes).toBe(4);
   });
 
-  test("has one result on a stream too when it fails", async () => {
+  test("a streaming tool that fails has one result", async () => {
     const { events } = recordEvents();
     const { error } = await call("fail", { input: { message: "no" }, context: { events } });
     expect(error).toMatchObject({ code: "execution_error", message: "no" });
   });
 
-  test("runs over a unix socket", async () => {
+  test("a tool on an executor runs over a unix socket", async () => {
     const listen = `unix:${join(folder, "socket")}`;
     await using _other = await start({ listen });
     const { output, receipt } = await callOn(listen, "echo", sandboxes, { input: { n: 1 } });
@@ -196,7 +196,7 @@ describe("a tool on an executor", () => {
     expect(receipt.used.contacted).toEqual([{ origin: listen, address: "" }]);
   });
 
-  test("is refused before anything is sent when its sandboxes were closed", async () => {
+  test("a call after the sandboxes were closed is refused before anything is sent", async () => {
     const closed = await openSandboxes();
     await closed.prepare({ remote: { executor: url } });
     await closed.close();
@@ -204,11 +204,11 @@ describe("a tool on an executor", () => {
   });
 });
 
-describe("an executor that asks who calls", () => {
+describe("an executor that authenticates its clients", () => {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const token = "a-token-that-nobody-guesses";
 
-  test("takes calls that are signed, each anew", async () => {
+  test("an executor accepts signed calls, each with a new signature", async () => {
     await using other = await start({ keys: new Map([["me", publicKey]]) });
     const signing = await openSandboxes({ remote: { signingKey: privateKey, keyId: "me" } });
     for (const n of [1, 2]) {
@@ -218,7 +218,7 @@ describe("an executor that asks who calls", () => {
     await signing.close();
   });
 
-  test("takes calls with its token", async () => {
+  test("an executor accepts calls with its token", async () => {
     await using other = await start({ token });
     const knowing = await openSandboxes({ remote: { token } });
     const { success } = await callOn(`http://${other.address}`, "echo", knowing);
@@ -226,20 +226,20 @@ describe("an executor that asks who calls", () => {
     await knowing.close();
   });
 
-  test("refuses others, and says why", async () => {
+  test("an executor refuses other calls, and reports why", async () => {
     await using other = await start({ token });
     const { error } = await callOn(`http://${other.address}`, "echo", sandboxes);
     expect(error).toEqual({
       code: "sandbox_unavailable",
-      message: "The tool's executor refused the call: the request needs a bearer token",
+      message: "The tool's executor refused the call: the request must have a bearer token",
       effect: "none",
     });
   });
 
-  test("is sent no token where others on the way could read it", async () => {
+  test("an executor is not sent a token without encryption", async () => {
     const knowing = await openSandboxes({ remote: { token } });
     const remote = { executor: "http://executor.example:7420" };
-    await expect(knowing.prepare({ remote })).rejects.toThrow(/must be https/);
+    await expect(knowing.prepare({ remote })).rejects.toThrow(/must be an https: URL/);
     const { error } = await callOn(remote.executor, "echo", knowing);
     expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
     await knowing.close();

@@ -29,8 +29,8 @@ async function call(
 
 const held = { receipt: { enforced: { wallTimeMs: 1, outputBytes: 1 }, used: { wallTimeMs: 1 } } };
 
-describe("an executor's answer", () => {
-  test("counts when it is about the call and within its limits", async () => {
+describe("an executor's response", () => {
+  test("an executor's response is accepted if it is about the call and within its limits", async () => {
     const { success, output } = await call((socket, request) => {
       socket.write(response(200, execution(request)));
     });
@@ -60,22 +60,22 @@ describe("an executor's answer", () => {
       (request) => execution(request).replace('"done"', "[".repeat(5e4) + "]".repeat(5e4)),
     ],
     ["half of a JSON text", () => '{"callId":'],
-    ["a page", () => "<html>login</html>"],
+    ["an HTML page", () => "<html>login</html>"],
     ["null", () => "null"],
     ["nothing", () => ""],
-  ])("with %s is none", async (_case, body) => {
+  ])("an executor's response with %s is refused", async (_case, body) => {
     const { success, output, error } = await call((socket, request) => {
       socket.write(response(200, body(request)));
     });
     expect({ success, output }).toEqual({ success: false, output: null });
     expect(error).toMatchObject({ code: "execution_error", effect: "unknown" });
     expect(error?.message).toMatch(
-      /^The tool's executor (?:sent no valid|answered for another|did not hold)/,
+      /^The tool's executor (?:sent an invalid|responded for another|did not enforce)/,
     );
     expect(peer.seen).toHaveLength(1);
   });
 
-  test("is refused when its output is over the budget", async () => {
+  test("an executor's response is refused if its output exceeds the budget", async () => {
     const enforced = { wallTimeMs: 1, outputBytes: 1_000 };
     const change = { output: "x".repeat(2_000), receipt: { ...held.receipt, enforced } };
     const { error } = await call(
@@ -85,18 +85,18 @@ describe("an executor's answer", () => {
     expect(error).toMatchObject({ code: "limit_exceeded", message: "Tool exceeded 1000 B output limit" });
   });
 
-  test("with a number that no double can hold is no answer", async () => {
+  test("an executor's response with a number that no double can hold is refused", async () => {
     const { output, error } = await call((socket, request) => {
       socket.write(response(200, execution(request).replace('"done"', "[1e999,1]")));
     });
     expect(output).toBeNull();
     expect(error).toMatchObject({
-      message: "The tool's executor sent no valid answer",
+      message: "The tool's executor sent an invalid response",
       effect: "unknown",
     });
   });
 
-  test("is cut off when it does not end", async () => {
+  test("an endless response of an executor is cut off", async () => {
     const { error } = await call(
       (socket) => {
         socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"');
@@ -111,7 +111,7 @@ describe("an executor's answer", () => {
     expect(error).toMatchObject({ code: "limit_exceeded", effect: "unknown" });
   });
 
-  test("may tell figures that nobody here knows, and bad ones are left out", async () => {
+  test("unknown and invalid figures in an executor's response are dropped", async () => {
     const used = { wallTimeMs: 1, memoryBytes: -5, logLines: "many", nestedCalls: 2, bytesUp: 1e9 };
     const { receipt } = await call((socket, request) => {
       socket.write(response(200, execution(request, { receipt: { ...held.receipt, used } })));
@@ -121,7 +121,7 @@ describe("an executor's answer", () => {
     expect(receipt.used.bytesUp).toBeLessThan(1e6);
   });
 
-  test("that tells of a time-out without its limit is told with the grant's", async () => {
+  test("a timeout without a limit is reported with the limit of the grant", async () => {
     const error = { code: "timeout", message: "late", effect: "none" };
     const change = { success: false, output: null, error, receipt: { ...held.receipt, enforced: {} } };
     const { error: read, receipt } = await call((socket, request) => {
@@ -141,7 +141,7 @@ describe("an executor's answer", () => {
 });
 
 describe("a connection to an executor", () => {
-  test("that is refused means that nothing ran", async () => {
+  test("a refused connection to an executor means that nothing ran", async () => {
     const { error, receipt } = await callOn("http://127.0.0.1:1", "tool", sandboxes, {
       limits: { wallTimeMs: 300 },
     });
@@ -154,7 +154,7 @@ describe("a connection to an executor", () => {
     expect(receipt.used.contacted).toEqual([]);
   });
 
-  test("to a name that nobody has is told as such", async () => {
+  test("an executor's name that cannot be resolved is reported", async () => {
     const { error } = await callOn("http://no-such-host.invalid", "tool", sandboxes, {
       limits: { wallTimeMs: 2_000 },
     });
@@ -172,11 +172,11 @@ describe("a connection to an executor", () => {
         socket.write("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{", () => socket.resetAndDestroy());
       },
     ],
-  ])("that %s after the request leaves its effect unknown, and the call is not asked for again", async (_case, answer) => {
+  ])("a connection that %s after the request leaves the effect unknown, and the call is not retried", async (_case, answer) => {
     const { error } = await call((socket) => answer(socket));
     expect(error).toEqual({
       code: "execution_error",
-      message: "The connection to the tool's executor broke before its answer came",
+      message: "The connection to the tool's executor was lost before it responded",
       effect: "unknown",
     });
     expect(peer.seen).toHaveLength(1);
@@ -184,7 +184,7 @@ describe("a connection to an executor", () => {
 
   test.each<[string, string | Buffer]>([
     ["garbage", Buffer.from(Array.from({ length: 500 }, (_, index) => (index * 7) % 256))],
-    ["a chunk of no length", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\nxx\r\n"],
+    ["a chunk with an invalid length", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\nxx\r\n"],
     ["two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 5\r\n\r\n{}"],
     [
       "a compressed body",
@@ -193,16 +193,18 @@ describe("a connection to an executor", () => {
         gzipSync("{}"),
       ]),
     ],
-    ["headers without end", `HTTP/1.1 200 OK\r\n${`x: ${"a".repeat(1_000)}\r\n`.repeat(100)}`],
-  ])("that carries %s carries no answer", async (_case, bytes) => {
+    ["endless headers", `HTTP/1.1 200 OK\r\n${`x: ${"a".repeat(1_000)}\r\n`.repeat(100)}`],
+  ])("a connection that carries %s carries no valid response", async (_case, bytes) => {
     const { error } = await call((socket) => socket.end(bytes));
     expect(error).toMatchObject({ code: "execution_error", effect: "unknown" });
-    expect(error?.message).toMatch(/^The tool's executor sent (?:no valid answer|headers without end)$/);
+    expect(error?.message).toMatch(
+      /^The tool's executor sent (?:an invalid response|headers that are too large)$/,
+    );
     expect(peer.seen).toHaveLength(1);
   });
 
   test.each<[string, (socket: Socket) => void]>([
-    ["never answers", () => {}],
+    ["never responds", () => {}],
     [
       "drips its headers",
       (socket) => {
@@ -219,7 +221,7 @@ describe("a connection to an executor", () => {
         socket.on("close", () => clearInterval(drip));
       },
     ],
-  ])("to one who %s is closed after the deadline", async (_case, answer) => {
+  ])("a connection to an executor that %s is closed after the deadline", async (_case, answer) => {
     const closed = Promise.withResolvers<void>();
     const { error } = await call(
       (socket) => {
@@ -238,18 +240,18 @@ describe("a connection to an executor", () => {
   });
 });
 
-describe("an answer that is no execution", () => {
+describe("a response without an execution", () => {
   const problem = (code: string, effect: string): string =>
     JSON.stringify({ error: { code, message: "in its own words", effect } });
 
   test.each([
-    [302, "The tool's executor answered HTTP 302: redirects are not followed"],
-    [204, "The tool's executor answered HTTP 204 without a result"],
-    [404, "The tool's executor answered HTTP 404 without a result"],
-    [502, "The tool's executor answered HTTP 502 without a result"],
-    [503, "The tool's executor answered HTTP 503 without a result"],
-    [429, "The tool's executor answered HTTP 429 without a result"],
-  ])("of HTTP %s by who stands between is not asked for again: it may have run", async (status, message) => {
+    [302, "The tool's executor responded with HTTP 302: redirects are not followed"],
+    [204, "The tool's executor responded with HTTP 204 without a result"],
+    [404, "The tool's executor responded with HTTP 404 without a result"],
+    [502, "The tool's executor responded with HTTP 502 without a result"],
+    [503, "The tool's executor responded with HTTP 503 without a result"],
+    [429, "The tool's executor responded with HTTP 429 without a result"],
+  ])("a proxy's response with HTTP %s is not retried, since the call may have run", async (status, message) => {
     const { error } = await call((socket) => {
       const body = status === 204 ? "" : "<html>sorry</html>";
       socket.write(response(status, body, { location: "http://169.254.169.254/", "retry-after": "0" }));
@@ -259,9 +261,9 @@ describe("an answer that is no execution", () => {
   });
 
   test.each([
-    [429, "overloaded", "The tool's executor has too many calls: try again later"],
-    [503, "draining", "The tool's executor is about to end: try again later"],
-  ])("of HTTP %s '%s' is asked for again as long as there is time", async (status, code, message) => {
+    [429, "overloaded", "The tool's executor is overloaded: try again later"],
+    [503, "draining", "The tool's executor is shutting down: try again later"],
+  ])("the problem HTTP %s '%s' is retried as long as there is time", async (status, code, message) => {
     let answers = 0;
     const refuse = (socket: Socket): boolean => socket.write(response(status, problem(code, "none")));
     const { success, receipt } = await call((socket, request) => {
@@ -275,7 +277,7 @@ describe("an answer that is no execution", () => {
     expect(error).toEqual({ code: "sandbox_unavailable", message, effect: "none" });
   });
 
-  test("of an executor with too many calls for longer than there is time is told at once", async () => {
+  test("an executor that is overloaded beyond the deadline is reported at once", async () => {
     const { error, receipt } = await call((socket) => {
       socket.write(response(429, problem("overloaded", "none"), { "retry-after": "999999999" }));
     });
@@ -290,13 +292,13 @@ describe("an answer that is no execution", () => {
     [504, "deadline_passed", "none", "timeout"],
     [410, "result_forgotten", "unknown", "execution_error"],
     [500, "internal_error", "unknown", "execution_error"],
-  ])("of HTTP %s '%s' is not asked for again, and its effect is %s", async (status, code, effect, ends) => {
+  ])("the problem HTTP %s '%s' is not retried, and its effect is %s", async (status, code, effect, ends) => {
     const { error } = await call((socket) => socket.write(response(status, problem(code, effect))));
     expect(error).toMatchObject({ code: ends, effect });
     expect(peer.seen).toHaveLength(1);
   });
 
-  test("does not count with another status than its own", async () => {
+  test("a problem with another status than its own is refused", async () => {
     const { error } = await call((socket) => socket.write(response(500, problem("overloaded", "none"))));
     expect(error).toMatchObject({ code: "execution_error", effect: "unknown" });
     expect(peer.seen).toHaveLength(1);
@@ -323,7 +325,7 @@ describe("an executor's stream", () => {
     return { result, chunks };
   }
 
-  test("counts up to its execution, whatever events of later versions are in it", async () => {
+  test("an executor's stream may contain events of later versions", async () => {
     const { result, chunks } = await stream(
       (request) =>
         `: hello\n\n${chunk("a")}event: progress\ndata: 1\n\n${writeStreamEvent("execution", execution(request))}`,
@@ -335,21 +337,21 @@ describe("an executor's stream", () => {
 
   test.each<[string, (request: SeenRequest) => string | Buffer]>([
     ["without an execution", () => chunk("a")],
-    ["with two", (request) => writeStreamEvent("execution", execution(request)).repeat(2)],
-    ["with a chunk that is none", () => writeStreamEvent("output", "1")],
-    ["with a log line of no level", () => writeStreamEvent("log", '{"level":"moon","message":"x"}')],
-    ["that is no UTF-8", () => Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0xfe, 0x0a, 0x0a])],
-    ["with an event without end", () => `data: ${"x".repeat(3_000_000)}`],
-  ])("%s carries no answer", async (_case, body) => {
+    ["with two executions", (request) => writeStreamEvent("execution", execution(request)).repeat(2)],
+    ["with an invalid chunk", () => writeStreamEvent("output", "1")],
+    ["with a log line of an unknown level", () => writeStreamEvent("log", '{"level":"moon","message":"x"}')],
+    ["that is not UTF-8", () => Buffer.from([0x64, 0x61, 0x74, 0x61, 0x3a, 0xff, 0xfe, 0x0a, 0x0a])],
+    ["with an endless event", () => `data: ${"x".repeat(3_000_000)}`],
+  ])("an executor's stream %s carries no valid response", async (_case, body) => {
     const { result } = await stream(body);
     expect(result.error).toMatchObject({
       code: "execution_error",
-      message: "The tool's executor sent no valid answer",
+      message: "The tool's executor sent an invalid response",
       effect: "unknown",
     });
   });
 
-  test("is cut off when it tells more output than the budget", async () => {
+  test("an executor's stream is cut off if it exceeds the output budget", async () => {
     const { result, chunks } = await stream(() => chunk("x".repeat(100)).repeat(50), {
       limits: { outputBytes: 1_000 },
     });
@@ -357,7 +359,7 @@ describe("an executor's stream", () => {
     expect(chunks.length).toBeLessThanOrEqual(10);
   });
 
-  test("ends with a problem when the call never ran", async () => {
+  test("an executor's stream ends with a problem if the call never ran", async () => {
     const { result } = await stream(() =>
       writeStreamEvent(
         "problem",
@@ -367,7 +369,7 @@ describe("an executor's stream", () => {
     expect(result.error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
   });
 
-  test("tells no more log lines than the grant gives", async () => {
+  test("an executor's stream passes on at most the log lines of the grant", async () => {
     const { events, seen } = recordEvents();
     const line = writeStreamEvent("log", '{"level":"info","message":"x"}');
     await call(

@@ -22,7 +22,7 @@ const start = (limits: { inFlight?: number; queued?: number } = {}): Promise<Exe
 const originOf = ({ receipt }: ToolExecution): string | undefined => receipt.used.contacted?.at(-1)?.origin;
 
 describe("several executors behind one tool", () => {
-  test("get calls in turn, and the one with fewer calls gets the next", async () => {
+  test("executors take turns, and the one with the fewest calls gets the next", async () => {
     await using one = await start();
     await using other = await start();
     const urls = [`http://${one.address}`, `http://${other.address}`];
@@ -36,7 +36,7 @@ describe("several executors behind one tool", () => {
     expect([...counts.values()]).toEqual([3, 3]);
   });
 
-  test("stand in for one that is not there", async () => {
+  test("executors replace one that is unreachable", async () => {
     await using one = await start();
     const urls = ["http://127.0.0.1:1", `http://${one.address}`];
     for (let n = 0; n < 8; n++) {
@@ -46,7 +46,7 @@ describe("several executors behind one tool", () => {
     }
   });
 
-  test("stand in for one that has too many calls", async () => {
+  test("executors replace one that is overloaded", async () => {
     await using full = await start({ inFlight: 1, queued: 1 });
     await using free = await start();
     const busy = [0, 1].map(() =>
@@ -61,7 +61,7 @@ describe("several executors behind one tool", () => {
     expect((await Promise.all(busy)).map(({ success }) => success)).toEqual([true, true]);
   });
 
-  test("are not asked for what another one may have run", async () => {
+  test("executors do not get calls that another one may have run", async () => {
     const breaking = new RawPeer();
     const honest = new RawPeer();
     const urls = [await breaking.start(), await honest.start()];

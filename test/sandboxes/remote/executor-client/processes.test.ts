@@ -34,8 +34,8 @@ async function startProcess(listen?: string): Promise<{ child: ChildProcess; url
   return { child, url: `http://${address}` };
 }
 
-describe("executors in processes of their own", () => {
-  test("lose no call when one of them is killed: each has one result, and nothing runs twice", async () => {
+describe("executors in separate processes", () => {
+  test("if an executor is killed, each call still has one result, and none runs twice", async () => {
     const [killed, other] = await Promise.all([startProcess(), startProcess()]);
     await using sandboxes = await openSandboxes();
     const file = join(folder, "lines");
@@ -63,7 +63,7 @@ describe("executors in processes of their own", () => {
     expect(executions.slice(dead).every(({ success }) => success)).toBe(true);
   });
 
-  test("answer every call that they have when they are told to end", async () => {
+  test("executors that shut down answer all running calls", async () => {
     const { child, url } = await startProcess();
     await using sandboxes = await openSandboxes();
     const file = join(folder, "ending");
@@ -81,7 +81,7 @@ describe("executors in processes of their own", () => {
     expect(error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
   });
 
-  test("that hang are left alone after some calls, and are used again when they go on", async () => {
+  test("an executor that hangs is avoided after some calls, and used again when it recovers", async () => {
     const { child, url } = await startProcess();
     await using sandboxes = await openSandboxes();
     const echo = (wallTimeMs: number): Promise<ToolExecution> =>

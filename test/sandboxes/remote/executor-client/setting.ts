@@ -37,7 +37,7 @@ export async function callOn(
       ...context,
     },
   );
-  if (execution === null) throw new Error("nobody aborts here");
+  if (execution === null) throw new Error("the hooks abort no call");
   return execution;
 }
 
