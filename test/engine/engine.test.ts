@@ -8,7 +8,7 @@ const engine = new ToolDispatchEngine();
 const echo = hostTool((input) => input);
 
 describe("what the model reads on failure", () => {
-  test("an unknown tool is named beside those that there are", async () => {
+  test("an unknown tool is reported with the available tools", async () => {
     const ctx = await contextFor([hostTool(() => 1, { name: "a" }), hostTool(() => 1, { name: "b" })]);
     const execution = await dispatchTool(ctx);
     expect(execution.error).toEqual({
@@ -19,13 +19,13 @@ describe("what the model reads on failure", () => {
     expect(execution).toMatchObject({ success: false, output: null, sandbox: null });
   });
 
-  test("of many tools the first fifty are listed", async () => {
+  test("at most fifty available tools are listed", async () => {
     const tools = Array.from({ length: 60 }, (_, index) => hostTool(() => 1, { name: `t${index}` }));
     const { error } = await dispatchTool(await contextFor(tools));
     expect(error?.message).toMatch(/t49, and 10 more\]$/);
   });
 
-  test("a name as long and strange as the model likes is cut and cleaned", async () => {
+  test("an unknown name is truncated, without control characters", async () => {
     const ctx = await contextFor([echo]);
     const name = `\u001b[31m${"x".repeat(1e6)}`;
     const execution = await engine.dispatch({ id: "1", name, arguments: {} }, ctx);
@@ -33,7 +33,7 @@ describe("what the model reads on failure", () => {
     expect(execution?.error?.message).not.toContain("\u001b");
   });
 
-  test("broken JSON is located", async () => {
+  test("a JSON syntax error is reported with its position", async () => {
     const ctx = await contextFor([echo]);
     expect((await dispatchTool(ctx, '{"a":x}')).error).toEqual({
       code: "validation_error",
@@ -45,7 +45,7 @@ describe("what the model reads on failure", () => {
     expect(cut.arguments).toBe('{"a":');
   });
 
-  test("each argument against the schema is named, ten at most", async () => {
+  test("every invalid argument is listed, at most ten", async () => {
     const strings = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`p${i}`, { type: "string" }]));
     const inputSchema = { type: "object", properties: { path: { type: "string" }, ...strings } };
     const ctx = await contextFor([hostTool(() => 1, { inputSchema })]);
@@ -59,7 +59,7 @@ describe("what the model reads on failure", () => {
     expect(many.error?.message).toMatch(/; and 2 more$/);
   });
 
-  test("a denial says that it is one, and nothing of the rule", async () => {
+  test("a denial by the policy does not reveal the rule", async () => {
     const { events, seen } = recordEvents();
     const policy = { check: () => deny("rule 7 at policy.yaml:12: secrets") };
     const { error } = await dispatchTool(await contextFor([echo], { policy, events }));
@@ -71,16 +71,16 @@ describe("what the model reads on failure", () => {
     expect(seen).toMatchObject([{ type: "tool.failed", detail: "rule 7 at policy.yaml:12: secrets" }]);
   });
 
-  test("a confirmation that nobody can give is a denial that says so", async () => {
+  test("a call that requires confirmation is denied without an approver", async () => {
     const policy = { check: () => ask("Really?") };
     const { error } = await dispatchTool(await contextFor([echo], { policy }));
     expect(error?.code).toBe("permission_denied");
     expect(error?.message).toBe(
-      "Permission denied: tool 'tool' needs a confirmation, and there is nobody to give it",
+      "Permission denied: tool 'tool' requires confirmation, and no approver is available",
     );
   });
 
-  test("a tool that fails speaks for itself, without stack and without this machine's folders", async () => {
+  test("a failing tool's message is passed on without its stack and this machine's folders", async () => {
     const { events, seen } = recordEvents();
     const tool = hostTool(() => {
       throw new Error(`HTTP 500: cannot open ${process.cwd()}/secret/key.pem`);
@@ -97,7 +97,7 @@ describe("what the model reads on failure", () => {
     });
   });
 
-  test("a message of any length is cut to what a model can use", async () => {
+  test("a long message of a tool is truncated", async () => {
     const tool = hostTool(() => {
       throw new Error("x".repeat(1e6));
     });
@@ -105,7 +105,7 @@ describe("what the model reads on failure", () => {
     expect(error?.message).toHaveLength(4_097);
   });
 
-  test("a deadline is told in the unit that people use", async () => {
+  test("a timeout names the wall time limit in a readable unit", async () => {
     const slow = hostTool(() => new Promise(() => {}));
     const policy = { check: () => allow({ sandbox: "host", limits: { wallTimeMs: 20 } }) };
     const { error } = await dispatchTool(await contextFor([slow], { policy }));
@@ -126,24 +126,24 @@ describe("policies", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("no database"))],
-    ["never answers", () => new Promise(() => {})],
-    ["answers nothing", () => undefined],
-    ["answers what is no decision", () => ({ decision: "maybe" })],
+    ["never settles", () => new Promise(() => {})],
+    ["returns nothing", () => undefined],
+    ["returns an unknown decision", () => ({ decision: "maybe" })],
     ["grants a sandbox that does not exist", () => ({ decision: "allow", grant: { sandbox: "cloud" } })],
     [
       "grants a limit that does not exist",
       () => ({ decision: "allow", grant: { sandbox: "host", limits: { cpu: 1 } } }),
     ],
     [
-      "grants a limit that is no number",
+      "grants a limit that is not a number",
       () => ({ decision: "allow", grant: { sandbox: "host", limits: { wallTimeMs: "5s" } } }),
     ],
     [
       "grants a capability that does not exist",
       () => ({ decision: "allow", grant: { sandbox: "host", capabilities: { root: true } } }),
     ],
-    ["forgets the grant", () => ({ decision: "allow" })],
-  ])("fails closed when the policy %s", async (_case, check) => {
+    ["allows without a grant", () => ({ decision: "allow" })],
+  ])("a call is denied if the policy %s", async (_case, check) => {
     let ran = false;
     const tool = hostTool(() => {
       ran = true;
@@ -155,7 +155,7 @@ describe("policies", () => {
     expect(ran).toBe(false);
   });
 
-  test("see the validated arguments, and cannot change them", async () => {
+  test("a policy gets the validated arguments and cannot change them", async () => {
     const policy = {
       check: ({ input }: { input: unknown }) => {
         expect(() => Object.assign(input as object, { path: "/etc/passwd" })).toThrow(TypeError);
@@ -166,12 +166,12 @@ describe("policies", () => {
     expect(output).toEqual({ path: "a" });
   });
 
-  test("may answer later", async () => {
+  test("a policy may return a promise", async () => {
     const policy = { check: async () => allow({ sandbox: "host" }) };
     expect((await dispatchTool(await contextFor([echo], { policy }))).success).toBe(true);
   });
 
-  test("that grant a sandbox for which the tool has nothing make the call fail; nothing falls back", async () => {
+  test("a call fails without fallback if the policy grants a sandbox that the tool does not support", async () => {
     const policy = { check: () => allow({ sandbox: "wasm" }) };
     const { error } = await dispatchTool(await contextFor([echo], { policy }));
     expect(error).toEqual({
@@ -185,7 +185,7 @@ describe("policies", () => {
 describe("where a tool may run", () => {
   const grant = { sandbox: "host", limits: { wallTimeMs: 1_000 } } as const;
 
-  test("is found anew in other sandboxes, and when they were closed", async () => {
+  test("a tool's placement is not reused in other sandboxes, or after they were closed", async () => {
     const decision = allow(grant);
     const ctx = await contextFor([echo], { policy: { check: () => decision } });
     const other = { ...ctx, sandboxes: await openSandboxes() };
@@ -195,7 +195,7 @@ describe("where a tool may run", () => {
     expect((await dispatchTool(other)).success).toBe(true);
   });
 
-  test("is found anew for another grant, whose limits hold instead", async () => {
+  test("a tool's placement is not reused for another grant, whose limits are enforced instead", async () => {
     const limits = [
       { wallTimeMs: 1_000 },
       {},
@@ -216,7 +216,7 @@ describe("where a tool may run", () => {
 });
 
 describe("hooks", () => {
-  test("abort a call without a result, and without any event but the abort", async () => {
+  test("a hook aborts a call without a result, and with `tool.aborted` as its only event", async () => {
     const { events, seen } = recordEvents();
     const ctx = await contextFor([], { events, hooks: { onToolCall: () => "abort" } });
     expect(await engine.dispatch({ id: "1", name: "nothing", arguments: {} }, ctx)).toBeNull();
@@ -236,10 +236,10 @@ describe("hooks", () => {
         throw new Error("no");
       },
     ],
-    ["never answers", () => new Promise(() => {})],
-    ["answers nonsense", () => ({ allow: true })],
-    ["answers true", () => true],
-  ])("deny the call when one %s", async (_case, hook) => {
+    ["never settles", () => new Promise(() => {})],
+    ["returns an unknown object", () => ({ allow: true })],
+    ["returns true", () => true],
+  ])("a call is denied if a hook %s", async (_case, hook) => {
     for (const name of ["onToolCall", "onToolStart"]) {
       let ran = false;
       const tool = hostTool(() => {
@@ -252,7 +252,7 @@ describe("hooks", () => {
     }
   });
 
-  test("deny with a reason that only the operator sees", async () => {
+  test("a hook denies a call with a reason that only the operator sees", async () => {
     const { events, seen } = recordEvents();
     const hooks = { onToolStart: async () => ({ deny: "budget of team 7 is spent" }) };
     const { error } = await dispatchTool(await contextFor([echo], { hooks, events }));
@@ -285,7 +285,7 @@ describe("hooks", () => {
 });
 
 describe("calls", () => {
-  test("cannot change what runs once they were read", async () => {
+  test("a call cannot be changed after it arrived", async () => {
     const input = { path: "a" };
     const policy = {
       check: () => {
@@ -296,7 +296,7 @@ describe("calls", () => {
     expect((await dispatchTool(await contextFor([echo], { policy }), input)).output).toEqual({ path: "a" });
   });
 
-  test("with a member named __proto__ are refused, as text and as objects", async () => {
+  test("a call with an argument named __proto__ is refused, as text and as an object", async () => {
     const ctx = await contextFor([echo]);
     const text = '{"a":{"__proto__":{"admin":true}}}';
     for (const input of [text, JSON.parse(text)]) {
@@ -307,7 +307,7 @@ describe("calls", () => {
     expect({}).not.toHaveProperty("admin");
   });
 
-  test("nested deeper than any honest call are refused", async () => {
+  test("a call with too deeply nested arguments is refused", async () => {
     const ctx = await contextFor([echo]);
     const deep = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`;
     expect((await dispatchTool(ctx, deep)).error?.message).toBe(
@@ -321,9 +321,9 @@ describe("calls", () => {
     ["a string", "call"],
     ["an array", []],
     ["an id that is a number", { id: 1, name: "tool", arguments: {} }],
-    ["a name that is no string", { id: "1", name: {}, arguments: {} }],
+    ["a name that is not a string", { id: "1", name: {}, arguments: {} }],
     ["a function among the arguments", { id: "1", name: "tool", arguments: { f: () => 1 } }],
-    ["an argument that refers to itself", { id: "1", name: "tool", arguments: cyclic() }],
+    ["a circular argument", { id: "1", name: "tool", arguments: cyclic() }],
     [
       "a getter that throws",
       {
@@ -334,14 +334,14 @@ describe("calls", () => {
         },
       },
     ],
-    ["a revoked proxy", revoked()],
-    ["a number that JSON does not have", { id: "1", name: "tool", arguments: { n: Number.NaN } }],
-  ])("that are %s get a validation error", async (_case, call) => {
+    ["a revoked proxy as its value", revoked()],
+    ["a number that JSON cannot represent", { id: "1", name: "tool", arguments: { n: Number.NaN } }],
+  ])("a call with %s gets a validation error", async (_case, call) => {
     const execution = await engine.dispatch(call as never, await contextFor([echo]));
     expect(execution?.error).toMatchObject({ code: "validation_error", effect: "none" });
   });
 
-  test("that are cancelled before they begin run nothing", async () => {
+  test("a call that is cancelled before it starts runs nothing", async () => {
     let ran = false;
     const tool = hostTool(() => {
       ran = true;
@@ -351,7 +351,7 @@ describe("calls", () => {
     expect(ran).toBe(false);
   });
 
-  test("that are cancelled while the policy thinks run nothing", async () => {
+  test("a call that is cancelled while the policy decides runs nothing", async () => {
     const cancel = new AbortController();
     const policy = { check: () => new Promise<PolicyDecision>(() => {}) };
     const running = dispatchTool(await contextFor([echo], { policy, signal: cancel.signal }));
@@ -359,7 +359,7 @@ describe("calls", () => {
     expect((await running).error).toMatchObject({ code: "cancelled", effect: "none" });
   });
 
-  test("of one message run one after the other, with a result for each in order", async () => {
+  test("dispatchAll runs calls one after the other and returns their results in order", async () => {
     const order: unknown[] = [];
     const tool = hostTool(async ({ n }) => {
       order.push(`start ${n}`);
@@ -379,12 +379,12 @@ describe("calls", () => {
 });
 
 describe("outputs", () => {
-  test("of nothing are null", async () => {
+  test("a tool that returns nothing has the output null", async () => {
     const { success, output } = await dispatchTool(await contextFor([hostTool(() => undefined)]));
     expect({ success, output }).toEqual({ success: true, output: null });
   });
 
-  test("with content keep blocks for the model and metadata for the embedder", async () => {
+  test("an output with content has blocks for the model and metadata for the embedder", async () => {
     const content = [
       { type: "text", text: "a chart" },
       { type: "image", data: "aGk=", mimeType: "image/png" },
@@ -400,14 +400,14 @@ describe("outputs", () => {
     expect(JSON.stringify(message)).not.toContain("cost");
   });
 
-  test("with content can report a failure", async () => {
+  test("an output with content can report a failure", async () => {
     const tool = hostTool(() => ({ content: [{ type: "text", text: "no such file" }], success: false }));
     const execution = await dispatchTool(await contextFor([tool]));
     expect(execution.error).toMatchObject({ code: "execution_error", message: "no such file" });
     expect(execution.output).toEqual({ content: [{ type: "text", text: "no such file" }] });
   });
 
-  test("that merely resemble content are values like any other", async () => {
+  test("an output that only resembles content is a plain value", async () => {
     for (const output of [{ content: "text" }, { content: [{ type: "video" }] }, { content: [], extra: 1 }]) {
       expect((await dispatchTool(await contextFor([hostTool(() => output)]))).output).toEqual(output);
     }

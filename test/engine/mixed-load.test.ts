@@ -42,7 +42,7 @@ function held(): { sockets: number; threads: number | undefined } {
   return { sockets, threads };
 }
 
-test("1,000 mixed calls at once get one result each, and leave nothing behind", async () => {
+test("1,000 concurrent calls of all kinds get one result each, and leave no sockets, threads or memory", async () => {
   const registry = new ToolRegistry();
   for (const [name, implementations] of Object.entries(tools)) {
     registry.register(

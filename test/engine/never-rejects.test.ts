@@ -63,7 +63,7 @@ const call = fc.oneof(
   fc.anything(),
 );
 
-test("dispatch gives one result for any call and any behaviour of tool, hooks, policy and listeners, and never rejects", async () => {
+test("dispatch never rejects and returns one result for any call, tool, hook, policy and listener", async () => {
   const decisions = fc.oneof(
     fc.constant(allow({ sandbox: "host", limits: { wallTimeMs: 5 } })),
     fc.anything(),
@@ -98,7 +98,7 @@ test("dispatch gives one result for any call and any behaviour of tool, hooks, p
 
 test.each(
   HOSTILE_ANSWERS.map((answer) => [String(answer), answer] as const),
-)("a hook or policy denies when it answers with what cannot be read: %s", async (_text, answer) => {
+)("a call is denied if a hook or the policy returns an unreadable value: %s", async (_text, answer) => {
   const hooks = [{ onToolCall: answer }, { onToolStart: answer }] as unknown as DispatchContext["hooks"][];
   const contexts: Partial<DispatchContext>[] = [{ policy: { check: answer as never } }];
   for (const hook of hooks) contexts.push({ hooks: hook as NonNullable<DispatchContext["hooks"]> });
@@ -116,7 +116,7 @@ test.each(
 
 test.each(
   HOSTILE_ANSWERS.map((answer) => [String(answer), answer] as const),
-)("a tool that answers with what cannot be read has one result: %s", async (_text, answer) => {
+)("a tool that returns an unreadable value has one result: %s", async (_text, answer) => {
   const policy = { check: () => allow({ sandbox: "host", limits: { wallTimeMs: 5 } }) };
   const ctx = await contextFor([hostTool(answer)], { policy });
   const execution = await engine.dispatch({ id: "1", name: "tool", arguments: {} }, ctx);

@@ -6,7 +6,7 @@ import { contextFor, dispatchTool, hostTool } from "./helpers.ts";
 const tool = (name: string): Tool => hostTool(() => name, { name });
 
 describe("a registry", () => {
-  test("finds what was registered, in that order", () => {
+  test("a registry lists tools in the order of their registration", () => {
     const registry = new ToolRegistry().register(tool("b")).register(tool("a"));
     expect(registry.names).toEqual(["b", "a"]);
     expect(registry.tools.map(({ name }) => name)).toEqual(["b", "a"]);
@@ -20,7 +20,7 @@ describe("a registry", () => {
     expect(() => registry.get("toString")).toThrow(ToolNotFoundError);
   });
 
-  test("refuses a second tool of a name, unless it shall replace the first", () => {
+  test("a registry refuses a second tool of the same name unless it replaces the first", () => {
     const registry = new ToolRegistry().register(tool("a"));
     expect(() => registry.register(tool("a"))).toThrow(/the name is taken/);
     registry.register(
@@ -30,7 +30,7 @@ describe("a registry", () => {
     expect(registry.get("a").description).toBe("new");
   });
 
-  test("forgets a tool, and does not mind forgetting it again", () => {
+  test("a registry unregisters a tool, and reports whether it was registered", () => {
     const registry = new ToolRegistry().register(tool("a"));
     expect([registry.unregister("a"), registry.unregister("a"), registry.isEmpty]).toEqual([
       true,
@@ -39,7 +39,7 @@ describe("a registry", () => {
     ]);
   });
 
-  test("gives a subset that goes its own way", () => {
+  test("a subset of a registry is independent of it", () => {
     const registry = new ToolRegistry().register(tool("a")).register(tool("b"));
     const subset = registry.subset("b");
     subset.register(tool("c"));
@@ -50,14 +50,14 @@ describe("a registry", () => {
     expect(() => registry.subset("a", "x")).toThrow(ToolNotFoundError);
   });
 
-  test("tells a model what it needs to know, and no more", () => {
+  test("a registry gives a model names, descriptions and schemas only", () => {
     const inputSchema = { type: "object" };
     expect(new ToolRegistry().register(tool("a")).definitions()).toEqual([
       { name: "a", description: "A tool.", inputSchema },
     ]);
   });
 
-  test("can grow while calls are under way", async () => {
+  test("a registry can change while calls run", async () => {
     const ctx = await contextFor([
       hostTool(async () => {
         ctx.registry.unregister("tool");
@@ -70,8 +70,8 @@ describe("a registry", () => {
   });
 });
 
-describe("a registry keeps a tool as it was registered", () => {
-  test("its schema too, whatever becomes of the original", () => {
+describe("registered tools", () => {
+  test("a registered tool keeps its schema if the original object changes", () => {
     const inputSchema = { type: "object", properties: { a: { type: "string" } } };
     const registry = new ToolRegistry().register({ ...tool("a"), inputSchema });
     inputSchema.type = "array";
@@ -86,7 +86,7 @@ describe("a registry keeps a tool as it was registered", () => {
     "检索",
     "a",
     "x".repeat(128),
-  ])("under names as %s", (name) => {
+  ])("a tool can have a name such as %s", (name) => {
     expect(new ToolRegistry().register(tool(name)).names).toEqual([name]);
   });
 
@@ -100,11 +100,11 @@ describe("a registry keeps a tool as it was registered", () => {
     "a\0",
     "\ud800",
     "x".repeat(129),
-  ])("but not under names as %j", (name) => {
+  ])("a tool cannot have a name such as %j", (name) => {
     expect(() => new ToolRegistry().register(tool(name))).toThrow(/the name must be 1 to 128 printable/);
   });
 
-  test("with schemas that others refer to", () => {
+  test("the schema of a tool can refer to the schemas of its registry", () => {
     const schemas = { "https://example.org/id": { type: "string", minLength: 1 } };
     const registry = new ToolRegistry({ schemas });
     registry.register({
@@ -115,7 +115,7 @@ describe("a registry keeps a tool as it was registered", () => {
   });
 });
 
-describe("a tool is refused with every reason", () => {
+describe("invalid tools", () => {
   const reasons = (broken: unknown): readonly string[] => {
     try {
       new ToolRegistry().register(broken as Tool);
@@ -126,12 +126,12 @@ describe("a tool is refused with every reason", () => {
     }
   };
 
-  test("at once", () => {
+  test("a tool is refused with every reason at once", () => {
     expect(reasons({ name: "no spaces", inputSchema: { type: "strnig" }, sideEffects: "maybe" })).toEqual([
       "the name must be 1 to 128 printable characters without spaces",
       "the description must be a string",
       "sideEffects must be one of none, read, write, destructive",
-      "there is no implementation: give one of host, worker, wasm, quickjs, remote",
+      "the tool has no implementation: add one of host, wasm, quickjs, remote",
       expect.stringMatching(/^the input schema does not compile: .*type/),
     ]);
   });
@@ -146,26 +146,33 @@ describe("a tool is refused with every reason", () => {
       { wasm: { component: new URL("https://example.org/x.wasm") } },
       /wasm.component/,
     ],
-    ["both source and file", { quickjs: { source: "", file: "x.js" } }, /source or a file/],
+    ["both source and file", { quickjs: { source: "", file: "x.js" } }, /exactly one of source and file/],
     ["an endpoint that is a path", { remote: { url: "/tool" } }, /remote.url/],
     ["an endpoint that is a file", { remote: { url: "file:///etc/passwd" } }, /remote.url must be http/],
     ["an endpoint with a password", { remote: { url: "http://me:secret@example.org" } }, /credentials/],
-  ])("when it has %s", (_case, implementation, reason) => {
+  ])("a tool is refused if it has %s", (_case, implementation, reason) => {
     const found = reasons({ name: "tool", description: "", inputSchema: {}, ...implementation });
     expect(found).toHaveLength(1);
     expect(found[0]).toMatch(reason);
   });
 
-  test.each([undefined, null, 1, "tool", [], () => 1])("when it is no tool at all: %s", (nothing) => {
+  test.each([
+    undefined,
+    null,
+    1,
+    "tool",
+    [],
+    () => 1,
+  ])("a tool is refused if it is not an object: %s", (nothing) => {
     expect(reasons(nothing).length).toBeGreaterThan(0);
   });
 
-  test("when its schema answers with a promise, which would pass for valid", () => {
+  test("a tool is refused if its schema is asynchronous, since a promise would count as valid", () => {
     const inputSchema = { $async: true, type: "object" };
     expect(reasons({ ...tool("a"), inputSchema })[0]).toMatch(/\$async/);
   });
 
-  test("when its schema refers to what would have to be fetched", () => {
+  test("a tool is refused if its schema refers to a schema that would have to be fetched", () => {
     const inputSchema = { $ref: "https://example.org/schema.json" };
     expect(reasons({ ...tool("a"), inputSchema })[0]).toMatch(/does not compile/);
   });

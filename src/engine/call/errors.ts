@@ -83,7 +83,7 @@ export function invalidArgumentsText(errors: readonly string[]): string {
 export type DenialCause = "caller" | "policy" | "policy-failed" | "hook" | "hook-failed" | "nobody-to-ask";
 
 const DENIALS: Record<DenialCause, (tool: string) => string> = {
-  caller: (tool) => `tool ${tool} may not be called by the tool that called it`,
+  caller: (tool) => `the calling tool is not allowed to call tool ${tool}`,
   policy: (tool) => `tool ${tool} is disabled by policy`,
   "policy-failed": (tool) => `the policy could not decide on tool ${tool}`,
   hook: (tool) => `tool ${tool} was refused by a hook`,

@@ -41,7 +41,9 @@ export function buildToolResultMessages(
     const call = calls[index];
     if (execution === null || call === undefined) continue;
     if (call.id !== execution.callId) {
-      throw new TypeError(`execution ${index} is of call '${execution.callId}', not of '${call.id}'`);
+      throw new TypeError(
+        `execution ${index} belongs to call '${execution.callId}', not to call '${call.id}'`,
+      );
     }
     toolCalls.push(call);
     results.push(toToolResult(execution));

@@ -57,7 +57,7 @@ function readDecision(decision: PolicyDecision, tool: string): ExecutionGrant {
     case "ask":
       throw denial(tool, "nobody-to-ask", describeThrown(decision.question).detail);
     default:
-      throw denial(tool, "policy-failed", "the answer is no decision");
+      throw denial(tool, "policy-failed", "the policy returned an invalid decision");
   }
 }
 

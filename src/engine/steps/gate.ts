@@ -55,5 +55,5 @@ function readVerdict(verdict: unknown, tool: string): "continue" {
   if (typeof verdict === "object" && verdict !== null && "deny" in verdict) {
     throw denial(tool, "hook", describeThrown(verdict.deny).detail);
   }
-  throw denial(tool, "hook-failed", "the answer is no verdict");
+  throw denial(tool, "hook-failed", "the hook returned an invalid verdict");
 }

@@ -55,7 +55,7 @@ async function run(
   const ctx: DispatchContext = { registry, policy, sandboxes, sessionId: "session", ...more };
   const call = { id: "call", name: "outer", arguments: input };
   const execution = await new ToolDispatchEngine().dispatch(call, ctx);
-  if (execution === null) throw new Error("nobody aborts the outer call");
+  if (execution === null) throw new Error("the outer call was aborted");
   return execution;
 }
 
@@ -69,7 +69,7 @@ const add: ToolImplementations = {
 } as ToolImplementations;
 
 describe("a tool that calls other tools", () => {
-  test("gets their outputs, and goes on where it was", async () => {
+  test("a tool that calls others gets their outputs and continues", async () => {
     const outer = `
       const seen = [await tools.call("add", { a: 1, b: 2 })];
       const both = await Promise.all([tools.call("add", { a: 3, b: 4 }), tools.call("add", { a: 5, b: 6 })]);
@@ -79,7 +79,7 @@ describe("a tool that calls other tools", () => {
     expect(execution.receipt.used.nestedCalls).toBe(3);
   });
 
-  test("gets the first reply before the last one is there", async () => {
+  test("a tool that calls others gets each output as soon as it is there", async () => {
     let release = (): void => {};
     const released = new Promise<string>((resolve) => {
       release = () => resolve("slow");
@@ -97,7 +97,7 @@ describe("a tool that calls other tools", () => {
     expect((await run({ tools })).output).toEqual(["fast", "slow"]);
   });
 
-  test("can call tools that call tools, three deep and no deeper", async () => {
+  test("tools can call tools that call tools, at most three deep", async () => {
     const outer = `
       if (input.depth === 0) return "bottom";
       return [input.depth, await tools.call("outer", { depth: input.depth - 1 })];`;
@@ -106,7 +106,7 @@ describe("a tool that calls other tools", () => {
     expect(error?.message).toBe("this call may not call other tools");
   });
 
-  test("reads a failure as an error that has its code", async () => {
+  test("a tool that calls others gets a failure as an error with its code", async () => {
     const outer = `
       try { await tools.call("broken"); } catch (error) { return [error.name, error.code, error.message]; }`;
     const broken = {
@@ -121,7 +121,7 @@ describe("a tool that calls other tools", () => {
     ]);
   });
 
-  test("may leave its calls alone: they end with it", async () => {
+  test("calls that a tool does not await end with it", async () => {
     let aborted = false;
     const wait = {
       host: (_input: never, { signal }: { signal: AbortSignal }) =>
@@ -137,7 +137,7 @@ describe("a tool that calls other tools", () => {
     expect(aborted).toBe(true);
   });
 
-  test("asks as often as it is granted; what it asks beyond is refused", async () => {
+  test("calls beyond the granted number are refused", async () => {
     const outer = `
       const results = [];
       for (let i = 0; i < 4; i++) {
@@ -156,19 +156,19 @@ describe("a nested call has no more authority than both:", () => {
   const outer = `
     try { return await tools.call(input.name, input.input); } catch (error) { return [error.code, error.message]; }`;
 
-  test("nothing is granted by default", async () => {
+  test("a tool may not call other tools by default", async () => {
     const grants = { outer: { capabilities: {} } };
     const { output } = await run({ tools: { outer, add }, grants }, { name: "add", input: { a: 1, b: 2 } });
     expect(output).toEqual(["permission_denied", "this call may not call other tools"]);
   });
 
-  test("a tool that is not in the caller's grant is denied, and not even known", async () => {
+  test("a tool that is not in the caller's grant is denied, whether or not it exists", async () => {
     const setting = {
       tools: { outer, add, secret: add, read_a: add },
       grants: { outer: { capabilities: { tools: ["read_*"] } } },
     };
     for (const name of ["secret", "no_such_tool"]) {
-      const message = `Permission denied: tool '${name}' may not be called by the tool that called it`;
+      const message = `Permission denied: the calling tool is not allowed to call tool '${name}'`;
       expect((await run(setting, { name })).output).toEqual(["permission_denied", message]);
     }
     expect((await run(setting, { name: "read_b" })).output).toEqual([
@@ -177,13 +177,13 @@ describe("a nested call has no more authority than both:", () => {
     ]);
   });
 
-  test("the policy decides on it as on any other", async () => {
+  test("the policy decides on a nested call like on any other", async () => {
     const grants = { add: deny("not today") };
     const { output } = await run({ tools: { outer, add }, grants }, { name: "add", input: { a: 1, b: 2 } });
     expect(output).toEqual(["permission_denied", "Permission denied: tool 'add' is disabled by policy"]);
   });
 
-  test("hooks see it, and can abort it", async () => {
+  test("hooks get a nested call and can abort it", async () => {
     const seen: string[] = [];
     const hooks = {
       onToolCall: ({ id, name }: { id: string; name: string }) => {
@@ -197,7 +197,7 @@ describe("a nested call has no more authority than both:", () => {
     expect(seen).toEqual(["call outer", "call/1 add"]);
   });
 
-  test("its arguments are validated", async () => {
+  test("the arguments of a nested call are validated", async () => {
     const { output } = await run({ tools: { outer, add } }, { name: "add", input: [1] as never });
     expect(output).toEqual([
       "validation_error",
@@ -205,7 +205,7 @@ describe("a nested call has no more authority than both:", () => {
     ]);
   });
 
-  test("a tool that it calls may call only what both may", async () => {
+  test("a nested call may call only the tools in both its own and its caller's grant", async () => {
     const tools = {
       outer: `return tools.call("middle", input);`,
       middle: `try { return await tools.call(input.name, { a: 1, b: 2 }); } catch (error) { return error.code; }`,
@@ -220,13 +220,13 @@ describe("a nested call has no more authority than both:", () => {
     expect((await run({ tools, grants }, { name: "subtract" })).output).toBe("permission_denied");
   });
 
-  test("a frozen clock stays frozen", async () => {
+  test("a frozen clock stays frozen in a nested call", async () => {
     const tools = { outer: `return tools.call("clock");`, clock: "return Date.now();" };
     const grants = { outer: { capabilities: { tools: ["*"], frozenClock: 86_400_000 } } };
     expect((await run({ tools, grants })).output).toBe(86_400_000);
   });
 
-  test("it has no more time than its caller has left", async () => {
+  test("a nested call has no more time than its caller has left", async () => {
     const { events, seen } = recordEvents();
     const tools = {
       outer: `try { await tools.call("wait"); } catch (error) { return error.code; }`,
@@ -275,19 +275,19 @@ describe("a nested call that runs on an executor", () => {
   const echo: ToolImplementations = { host: (input) => input };
   const quickjs: ToolImplementations = { quickjs: { source: "export default (input) => input" } };
 
-  test("is not refused for what its caller's sandbox limits by itself", async () => {
+  test("a call on an executor is not refused for limits that are defaults of its caller's sandbox", async () => {
     const { output, enforced } = await runFar(echo);
     expect(output).toEqual({ n: 1 });
     expect(Object.keys(enforced as object).sort()).toEqual(["outputBytes", "wallTimeMs"]);
   });
 
-  test("has no more time and output than its caller", async () => {
+  test("a call on an executor gets no more time and output than its caller", async () => {
     const { enforced } = await runFar(echo, {}, { wallTimeMs: 20_000, outputBytes: 700 });
     expect(enforced).toMatchObject({ outputBytes: 700 });
     expect((enforced as { wallTimeMs: number }).wallTimeMs).toBeLessThanOrEqual(20_000);
   });
 
-  test("has the least of both where its own grant names a limit too", async () => {
+  test("a call on an executor gets the lower limit if its own grant has one, too", async () => {
     const far = { limits: { memoryBytes: 48 * MIB } };
     expect((await runFar(quickjs, far, { memoryBytes: 32 * MIB })).enforced).toMatchObject({
       memoryBytes: 32 * MIB,
@@ -298,19 +298,21 @@ describe("a nested call that runs on an executor", () => {
     ]);
   });
 
-  test("may make no more calls than its caller has left, if it may make any", async () => {
+  test("a call on an executor may make no more calls than its caller has left", async () => {
     const far = { capabilities: { tools: ["*"] } };
     expect((await runFar(quickjs, far, { nestedCalls: 3 })).enforced).toMatchObject({ nestedCalls: 2 });
   });
 });
 
-describe("what a failure left behind", () => {
-  test("is nothing when no nested call had an effect", async () => {
-    const { error } = await run({ tools: { outer: `await tools.call("nobody").catch(() => {}); throw 1;` } });
+describe("the effect of a failed call", () => {
+  test("the effect of a failed call is none if no nested call had an effect", async () => {
+    const { error } = await run({
+      tools: { outer: `await tools.call("missing").catch(() => {}); throw 1;` },
+    });
     expect(error?.effect).toBe("none");
   });
 
-  test("is unknown after a nested call that succeeded", async () => {
+  test("the effect of a failed call is unknown after a nested call that succeeded", async () => {
     const { error } = await run({
       tools: { outer: `await tools.call("add", {}); throw new Error("late");`, add },
     });
@@ -334,7 +336,7 @@ test("cancelling a call ends the calls that it made", async () => {
   expect(ends).toEqual(["call/1", "call"]);
 });
 
-test("a flood of nested calls that nobody awaits is bounded, and answered", async () => {
+test("a flood of nested calls that are not awaited is bounded", async () => {
   const outer = `for (let i = 0; i < 10_000; i++) tools.call("add", { a: i, b: 0 }).catch(() => {}); return "done";`;
   const { output, receipt } = await run({ tools: { outer, add } });
   expect(output).toBe("done");

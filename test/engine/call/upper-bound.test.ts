@@ -22,7 +22,7 @@ const capabilities = fc
   .map(checkCapabilities);
 
 describe("an upper bound", () => {
-  test("leaves of a grant what both give, and no more", () => {
+  test("an upper bound reduces a grant to what both give", () => {
     fc.assert(
       fc.property(limits, capabilities, limits, capabilities, (own, mayOwn, other, mayOther) => {
         const granted = checkGrant({ sandbox: "quickjs", limits: own, capabilities: mayOwn });
@@ -44,7 +44,7 @@ describe("an upper bound", () => {
     );
   });
 
-  test("never stands in for a sandbox's default that is stricter", () => {
+  test("an upper bound never replaces a stricter default of the sandbox", () => {
     fc.assert(
       fc.property(limits, limits, limits, (defaults, own, other) => {
         const granted = checkGrant({ sandbox: "quickjs", limits: own });

@@ -18,12 +18,12 @@ const inputSchema = {
 const messageOf = async (args: JsonValue, schema: JsonObject = inputSchema): Promise<string | undefined> =>
   (await dispatchTool(await contextFor([hostTool(() => 1, { inputSchema: schema })]), args)).error?.message;
 
-describe("arguments are refused with a text that says what to mend", () => {
+describe("invalid arguments", () => {
   test.each<[string, string, string]>([
-    ["no JSON", '{"a":"é😀",}', "Invalid JSON: unexpected token at position 11"],
-    ["nothing at all", "", "Invalid JSON: unexpected end at position 0"],
+    ["a JSON syntax error", '{"a":"é😀",}', "Invalid JSON: unexpected token at position 11"],
+    ["an empty text", "", "Invalid JSON: unexpected end at position 0"],
     [
-      "a number that would change",
+      "a number that would lose precision",
       '{"b":9007199254740993}',
       "Invalid arguments: an integer that a double cannot hold exactly (send it as a string) at position 5",
     ],
@@ -42,7 +42,7 @@ describe("arguments are refused with a text that says what to mend", () => {
     expect(await messageOf(text)).toBe(message);
   });
 
-  test("and unknown ones reach the tool where the schema lets them", async () => {
+  test("unknown arguments reach the tool if the schema allows them", async () => {
     const ctx = await contextFor([hostTool((input) => input)]);
     expect((await dispatchTool(ctx, '{"extra":1}')).output).toEqual({ extra: 1 });
   });
@@ -55,26 +55,26 @@ describe("null in an optional argument", () => {
     return error?.message ?? output;
   };
 
-  test("is absent by default: neither the tool nor the record has it", async () => {
+  test("null in an optional argument is dropped by default, for the tool and in the execution", async () => {
     const ctx = await contextFor([hostTool((input) => input, { inputSchema })]);
     const execution = await dispatchTool(ctx, '{"a":"x","b":null}');
     expect([execution.output, execution.arguments]).toEqual([{ a: "x" }, { a: "x" }]);
   });
 
-  test("is what the registry says, unless the tool says otherwise", async () => {
+  test("null in an optional argument follows the rule of the registry unless the tool has one", async () => {
     expect(await outputOf({}, { nullForOptional: "reject" })).toBe("Invalid arguments: /b must be integer");
     expect(await outputOf({ nullForOptional: "absent" }, { nullForOptional: "reject" })).toEqual({ a: "x" });
     expect(await outputOf({ nullForOptional: "reject" })).toBe("Invalid arguments: /b must be integer");
   });
 
-  test("is the same in a subset of the registry", async () => {
+  test("null in an optional argument follows the same rule in a subset of the registry", async () => {
     const whole = new ToolRegistry({ nullForOptional: "reject" });
     const registry = whole.subset().register(hostTool((input) => input, { inputSchema }));
     const { error } = await dispatchTool(await contextFor([], { registry }), { b: null });
     expect(error?.message).toBe("Invalid arguments: /b must be integer");
   });
 
-  test("follows rules that are rules", () => {
+  test("an unknown rule for arguments is refused", () => {
     expect(() => new ToolRegistry({ nullForOptional: "maybe" as "absent" })).toThrow(
       /nullForOptional must be/,
     );
@@ -84,13 +84,13 @@ describe("null in an optional argument", () => {
   });
 });
 
-test("a number as a string is coerced where the tool asks for it", async () => {
+test("a number given as a string is coerced if the tool has the rule", async () => {
   const tool = hostTool((input) => input, { inputSchema, coerce: true });
   expect((await dispatchTool(await contextFor([tool]), { b: "5" })).output).toEqual({ b: 5 });
 });
 
 describe("the canonical form", () => {
-  test("is the same for policy and events, and holds what runs", async () => {
+  test("the canonical form is the same for the policy and listeners, and matches what runs", async () => {
     const { events, seen } = recordEvents();
     let asked: PolicyRequest | undefined;
     const policy = {
@@ -111,7 +111,7 @@ describe("the canonical form", () => {
     });
   });
 
-  test("is what crosses into every sandbox behind a border", async () => {
+  test("the canonical form is what is sent to QuickJS and to a remote endpoint", async () => {
     const bodies: string[] = [];
     const server = createServer(async (request, response) => {
       bodies.push(Buffer.concat(await request.toArray()).toString());
