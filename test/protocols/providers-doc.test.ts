@@ -163,10 +163,10 @@ describe("each snippet of docs/providers.md runs, and sends the results back", (
     expect(await run("Native")).toEqual(['[{"type":"text","text":"5"}]']);
   });
 
-  test("and there is no other", () => expect(snippets.size).toBe(5));
+  test("and there are no others", () => expect(snippets.size).toBe(5));
 });
 
-test("names every format, and the bounds and limits as they are", () => {
+test("docs/providers.md has every format, and the actual bounds and limits", () => {
   const rows = [...document.matchAll(/^\| `([a-z-]+)` \| `/gm)].map(([, format]) => format);
   expect(rows).toEqual(FORMATS);
   const told = [

@@ -5,7 +5,7 @@ import { ToolNames } from "../../src/protocols/tool-names.ts";
 const namesOf = (...names: string[]): ToolNames => new ToolNames({ names });
 const FITTING = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
-test("leaves a name alone that every provider takes", () => {
+test("does not change a name that every provider accepts", () => {
   const names = namesOf("read_file", "a-b");
   expect(names.toAlias("read_file")).toBe("read_file");
   expect(names.toName("a-b")).toBe("a-b");
@@ -17,25 +17,25 @@ test.each([
   ["3d-print", "_3d-print"],
   ["größe", "gr__e"],
   ["x".repeat(100), "x".repeat(64)],
-])("gives %s an alias that still tells what it is", (name, alias) => {
+])("gives %s a readable alias", (name, alias) => {
   const names = namesOf(name);
   expect(names.toAlias(name)).toBe(alias);
   expect(names.toName(alias)).toBe(name);
 });
 
-test("never lets an alias take the name of another tool", () => {
+test("never gives an alias that is the name of another tool", () => {
   const names = namesOf("math.factorial", "math_factorial");
   expect(names.toAlias("math_factorial")).toBe("math_factorial");
   expect(names.toAlias("math.factorial")).toMatch(/^math_factorial_[0-9a-f]{8}$/);
 });
 
-test("tells names apart that would look the same", () => {
+test("gives distinct aliases to names that would look the same", () => {
   const names = namesOf("a.b", "a/b");
   expect(new Set([names.toAlias("a.b"), names.toAlias("a/b")]).size).toBe(2);
   expect(names.toName(names.toAlias("a/b"))).toBe("a/b");
 });
 
-test("keeps an alias that it gave when a tool of that name is registered later", () => {
+test("keeps an alias even if a tool of that name is registered later", () => {
   const registered = ["math.factorial"];
   const names = new ToolNames({
     get names() {
@@ -49,7 +49,7 @@ test("keeps an alias that it gave when a tool of that name is registered later",
   expect(names.toName(names.toAlias("math_factorial"))).toBe("math_factorial");
 });
 
-test("leaves what is no alias to the engine, and makes it fit where it is echoed", () => {
+test("returns an unknown name unchanged, and makes it valid in messages", () => {
   expect(namesOf("a").toName("invented")).toBe("invented");
   expect(namesOf("a").toAlias("in vented")).toBe("in_vented");
 });
@@ -64,7 +64,7 @@ describe("any names", () => {
     { maxLength: 30 },
   );
 
-  test("have aliases that providers take, one each, and that lead back", () => {
+  test("have unique and valid aliases that map back", () => {
     fc.assert(
       fc.property(anyNames, (list) => {
         const names = namesOf(...list);
@@ -76,7 +76,7 @@ describe("any names", () => {
     );
   });
 
-  test("have the same aliases whatever the order of registration", () => {
+  test("have the same aliases in any order of registration", () => {
     fc.assert(
       fc.property(anyNames, fc.infiniteStream(fc.nat()), (list, random) => {
         const shuffled = [...list];

@@ -45,7 +45,7 @@ export class CallCollector {
    * @throws {ProtocolError} if there are too many calls, or a call with this key is open.
    */
   open(key: Key, id: string, name: string, whole: JsonValue): void {
-    if (this.#open.has(key)) throw new ProtocolError("", "begins a call where another has not ended");
+    if (this.#open.has(key)) throw new ProtocolError("", "starts a call before the previous one has ended");
     checkCallCount(++this.#count);
     this.#open.set(key, { id, name, whole, pieces: [], length: 0 });
   }
@@ -68,7 +68,7 @@ export class CallCollector {
   /** Appends to the arguments of an open call. @throws {ProtocolError} if no call is open, or it gets too long. */
   append(key: Key, piece: string): void {
     const call = this.#open.get(key);
-    if (call === undefined) throw new ProtocolError("", "continues a call that has not begun");
+    if (call === undefined) throw new ProtocolError("", "continues a call that has not started");
     call.length += piece.length;
     checkArgumentsLength(call.length);
     if (piece !== "") call.pieces.push(piece);

@@ -43,5 +43,5 @@ export function expectAssistantMessage(value: unknown, pointer: string): JsonObj
 
 /** Returns the error for a provider's error event. It does not repeat the provider's text, which is untrusted. */
 export function providerFailure(pointer: string): ProtocolError {
-  return new ProtocolError(pointer, "reports an error of the provider");
+  return new ProtocolError(pointer, "reports a provider error");
 }

@@ -12,7 +12,7 @@ export function isShowable({ mimeType, data }: ImageBlock): boolean {
 
 /** Returns a placeholder for an image that a format cannot carry. */
 export function describeImage({ mimeType, data }: ImageBlock): string {
-  return `[an image of type ${mimeType.slice(0, 64)}, ${data.length} characters of base64, is not shown here]`;
+  return `[image omitted: ${mimeType.slice(0, 64)}, ${data.length} characters of base64]`;
 }
 
 /** Joins the blocks of content into one text, separated by line feeds. */

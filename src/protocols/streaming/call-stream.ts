@@ -66,8 +66,8 @@ export class CallStream {
     return this.#guard(() => {
       for (const text of this.#parser.end()) this.#readText(text);
       this.#collector.end();
-      // Readers pass over events that they do not know: of another format, that is every one.
-      if (this.#events > 0 && !this.#isKnown) throw new ProtocolError("", "is no stream of this format");
+      // Readers ignore unknown events. In a stream of another format, all events are unknown.
+      if (this.#events > 0 && !this.#isKnown) throw new ProtocolError("", "is not a stream of this format");
     });
   }
 
@@ -87,7 +87,7 @@ export class CallStream {
     try {
       event = JSON.parse(text);
     } catch {
-      throw new ProtocolError("", "is no valid JSON", this.#events + 1);
+      throw new ProtocolError("", "is not valid JSON", this.#events + 1);
     }
     if (findExcessiveDepth(text) !== undefined) {
       throw new ProtocolError("", `is nested deeper than ${MAX_MESSAGE_DEPTH} levels`, this.#events + 1);

@@ -23,7 +23,7 @@ export class EventParser {
   push(chunk: Uint8Array | string): readonly string[] {
     this.#bytes += chunk.length;
     if (this.#bytes > MAX_STREAM_BYTES) {
-      throw new ProtocolError("", `is a stream longer than ${formatBytes(MAX_STREAM_BYTES)}`);
+      throw new ProtocolError("", `is longer than ${formatBytes(MAX_STREAM_BYTES)}`);
     }
     return this.#cut(typeof chunk === "string" ? chunk : this.#decode(chunk));
   }
@@ -38,7 +38,7 @@ export class EventParser {
     try {
       return this.#decoder.decode(chunk, { stream: chunk !== undefined });
     } catch {
-      throw new ProtocolError("", "is no valid UTF-8 text");
+      throw new ProtocolError("", "is not valid UTF-8");
     }
   }
 
@@ -65,7 +65,7 @@ export class EventParser {
     if (line.startsWith("data:")) this.#data.push(line.slice(line[5] === " " ? 6 : 5));
     // Everything else must be a comment or an unused field.
     else if (!/^[\w-]*:|^(?:data|event|id|retry)$/.test(line))
-      throw new ProtocolError("", "is no stream of events");
+      throw new ProtocolError("", "is not an event stream");
     return [];
   }
 

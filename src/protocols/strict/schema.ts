@@ -59,10 +59,10 @@ class Rewriter {
 
   root(schema: JsonObject): JsonObject {
     const combined = COMBINING.find((keyword) => schema[keyword] !== undefined);
-    if (combined !== undefined) return this.#refuse(`/${combined}`, "the root must not be made of others");
-    if (typesOf(schema).join() !== "object")
-      this.#refuse("", "the root must be of type object, and of no other");
-    if (!this.#subset.takesRecursion && isRecursive(schema)) this.#refuse("", "it refers to itself");
+    if (combined !== undefined)
+      return this.#refuse(`/${combined}`, "the root must not combine other schemas");
+    if (typesOf(schema).join() !== "object") this.#refuse("", "the root must have the type object only");
+    if (!this.#subset.takesRecursion && isRecursive(schema)) this.#refuse("", "it is recursive");
     const strict = this.#schema(schema, "", 1);
     const definitions = ["$defs", "definitions"].flatMap((keyword) =>
       Object.entries(asObject(schema[keyword])).map(([name, definition]): [string, JsonObject] => [
@@ -74,7 +74,7 @@ class Rewriter {
   }
 
   #schema(schema: JsonValue | undefined, path: string, depth: number): JsonObject {
-    if (!isJsonObject(schema)) return this.#refuse(path, "it takes anything or nothing: it needs a type");
+    if (!isJsonObject(schema)) return this.#refuse(path, "it is missing or a boolean: it needs a type");
     if (depth > this.#subset.maxDepth) {
       return this.#refuse(path, `it is nested deeper than ${this.#subset.maxDepth} levels`);
     }
@@ -94,7 +94,8 @@ class Rewriter {
     const at = `${path}/${keyword}`;
     const others = [...STRUCTURE, "additionalProperties", ...COMBINING];
     const other = others.find((name) => name !== keyword && schema[name] !== undefined);
-    if (other !== undefined) return this.#refuse(at, `'${keyword}' beside '${other}' is not supported`);
+    if (other !== undefined)
+      return this.#refuse(at, `'${keyword}' together with '${other}' is not supported`);
     const value = schema[keyword];
     if (keyword === "$ref") return this.#reference(value, at);
     const members = Array.isArray(value) ? (value as readonly JsonValue[]) : [];
@@ -153,7 +154,7 @@ class Rewriter {
   #object(schema: JsonObject, path: string, depth: number): JsonObject {
     const { additionalProperties = false } = schema;
     if (additionalProperties !== false) {
-      this.#refuse(`${path}/additionalProperties`, "further properties are not supported");
+      this.#refuse(`${path}/additionalProperties`, "additional properties are not supported");
     } else if (
       path !== "" &&
       schema["properties"] === undefined &&
@@ -171,7 +172,7 @@ class Rewriter {
     );
     const unnamed = [...required].find((name) => !Object.hasOwn(properties, String(name)));
     if (unnamed !== undefined)
-      this.#refuse(`${path}/required`, "it requires a property that it does not name");
+      this.#refuse(`${path}/required`, "it requires a property that it does not define");
     const names = Object.keys(properties);
     return {
       properties,

@@ -14,8 +14,8 @@ export interface SchemaSize {
 
 const NAMES: Readonly<Record<keyof SchemaSize, string>> = {
   properties: "properties",
-  enumValues: "values in enums",
-  text: "characters in names and enums",
+  enumValues: "enum values",
+  text: "characters in names and enum values",
   optional: "optional properties",
   unions: "schemas of several types",
 };

@@ -18,21 +18,21 @@ test.each<[string, unknown, string[]]>([
   ["an OpenAI response without calls", { choices: [] }, ["openai"]],
   ["a Cohere message", { role: "assistant", tool_plan: "", tool_calls: [call] }, ["cohere"]],
   ["a Gemini turn", { role: "model", parts: [] }, ["google"]],
-  ["a list with a call and what is none", [{ name: "add", arguments: {} }, 7], ["native"]],
+  ["a list with a call and a number", [{ name: "add", arguments: {} }, 7], ["native"]],
   [
     "text alone",
     { role: "assistant", content: [{ type: "text", text: "" }] },
     ["openai", "anthropic", "ai-sdk"],
   ],
   ["a user's message", { role: "user", content: "Hi" }, []],
-  ["no message", "Hi", []],
+  ["a text", "Hi", []],
   ["an empty list", [], []],
   ["an unknown list", [{ a: 1 }], []],
 ])("%s", (_, message, formats) => {
   expect(detectMessageFormats(message)).toEqual(formats);
 });
 
-test("goes by the first event that tells", () => {
+test("detects the format of a stream by the first event that identifies one", () => {
   expect(detectStreamFormats([7, { type: "ping" }, { type: "message_start" }])).toEqual(["anthropic"]);
   expect(detectStreamFormats([{ type: "message-start" }])).toEqual(["cohere"]);
   expect(detectStreamFormats([{ type: "ping" }])).toEqual([]);

@@ -91,7 +91,7 @@ describe("a tool set whose every execution goes through the engine", () => {
     expect(toldResults(model.doStreamCalls[1]?.prompt)).toMatchObject(told);
   });
 
-  test("gives the model the schemas as they are, or strict", async () => {
+  test("offers the schemas unchanged, or in strict form", async () => {
     const model = new MockLanguageModelV4({ doGenerate: results.slice(1).concat(results.slice(1)) });
     const ctx = await openContext();
     for (const strict of [false, true]) {
@@ -107,7 +107,7 @@ describe("a tool set whose every execution goes through the engine", () => {
     expect(asItIs).not.toHaveProperty("inputSchema.additionalProperties");
   });
 
-  test("tells of a call that a hook aborted, and cancels with the SDK's signal", async () => {
+  test("throws for a call that a hook aborted, and cancels with the SDK's signal", async () => {
     const aborting = aiSdkToolSet(await openContext({ hooks: { onToolCall: () => "abort" } })).tools;
     const options = { toolCallId: "1" };
     await expect(aborting["weather"]?.execute({ city: "Rome" }, options)).rejects.toThrow(
@@ -138,7 +138,7 @@ describe("whoever dispatches between the SDK's steps", () => {
     expect(protocol.read({ role: "assistant", content: "Hi" })).toEqual({ calls: [], text: "Hi" });
   });
 
-  test("reads what generateText gives for tools that it does not execute", async () => {
+  test("reads the result of generateText for tools that it does not execute", async () => {
     const model = new MockLanguageModelV4({ doGenerate: results.slice(0, 1) });
     const { tools } = protocol.toTools();
     const { toolCalls, response } = await generateText({ model, tools, prompt: "Rome?" });
@@ -148,7 +148,7 @@ describe("whoever dispatches between the SDK's steps", () => {
     expect(protocol.read(response.messages[0]).calls).toEqual(protocol.read(toolCalls).calls);
   });
 
-  test("answers with a tool message, errors marked", async () => {
+  test("writes a tool message that marks errors", async () => {
     const failing = { id: "3", name: "broken", arguments: {} };
     const all = [...calls, failing];
     const messages = protocol.toMessages(all, await converse(all), { text: "Let me see." });
@@ -199,7 +199,7 @@ describe("whoever dispatches between the SDK's steps", () => {
     );
   });
 
-  test("gets pointer and reason for what has not the shape", () => {
+  test("refuses invalid messages with pointer and reason", () => {
     expect(refusal(protocol, { role: "user", content })).toBe('/role must be "assistant"');
     expect(refusal(protocol, [{ type: "tool-call", toolCallId: "1", toolName: "x" }])).toBe(
       "/0/input is missing",
@@ -207,6 +207,6 @@ describe("whoever dispatches between the SDK's steps", () => {
     expect(refusal(protocol, { content: 7 })).toBe("/content must be a list");
     expect(
       streamRefusal(protocol.stream(), (stream) => stream.pushEvent({ type: "error", error: "x" })),
-    ).toBe("event 1: it reports an error of the provider");
+    ).toBe("event 1: it reports a provider error");
   });
 });

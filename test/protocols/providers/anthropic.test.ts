@@ -24,7 +24,7 @@ const message = {
   ],
 };
 
-test("reads the calls of an assistant message, and not those that the provider ran itself", () => {
+test("reads the calls of an assistant message, without the provider's own calls", () => {
   const calls = [
     { id: "toolu_1", name: "weather", arguments: { city: "Rome" } },
     { id: "toolu_2", name: "broken", arguments: {} },
@@ -36,7 +36,7 @@ test("reads the calls of an assistant message, and not those that the provider r
   expect(anthropic.read({ role: "assistant", content: "Hi" }).calls).toEqual([]);
 });
 
-test("refuses what has not the shape, with pointer and reason", () => {
+test("refuses invalid messages with pointer and reason", () => {
   const refused = (candidate: unknown): string => refusal(anthropic, candidate);
   const assistant = (...content: unknown[]): unknown => ({ role: "assistant", content });
   expect(refused([message])).toBe(" must be an object");
@@ -54,7 +54,7 @@ test("refuses what has not the shape, with pointer and reason", () => {
   );
 });
 
-test("answers with one user message that holds a result for each call, errors marked", async () => {
+test("writes one user message with a result for each call, and marks errors", async () => {
   const calls = anthropic.read(message).calls;
   expect(anthropic.toMessages(calls, await converse(calls))).toEqual([
     { role: "assistant", content: [message.content[2], message.content[4]] },
@@ -85,15 +85,15 @@ async function resultContent(name: string, args: object = {}): Promise<unknown> 
   return messages[1]?.content.map((block) => block.type === "tool_result" && block.content)[0];
 }
 
-test("shows images as base64 blocks", async () => {
+test("writes images as base64 blocks", async () => {
   expect(await resultContent("picture", { type: "image/png" })).toEqual([
     { type: "text", text: "a pixel" },
     { type: "image", source: { type: "base64", media_type: "image/png", data: PIXEL } },
   ]);
 });
 
-test("tells of images that the provider would refuse: other types, and those of a failure", async () => {
-  const told = { type: "text", text: expect.stringContaining("an image of type") };
+test("writes placeholders for images that the provider rejects: other types, and those of a failure", async () => {
+  const told = { type: "text", text: expect.stringContaining("image omitted") };
   expect(await resultContent("picture", { type: "image/bmp" })).toEqual([
     { type: "text", text: "a pixel" },
     told,
@@ -101,22 +101,22 @@ test("tells of images that the provider would refuse: other types, and those of 
   expect(await resultContent("failed-picture")).toEqual([{ type: "text", text: "half" }, told]);
 });
 
-test("leaves out empty texts, which the provider refuses", async () => {
+test("omits empty texts, which the provider rejects", async () => {
   expect(await resultContent("silent")).toEqual([]);
 });
 
 test.each([
   ["JSON text of an object", '{"city":"Rome"}', { city: "Rome" }],
   ["broken JSON", '{"city":', { arguments: '{"city":' }],
-  ["JSON text of no object", "[1]", { arguments: "[1]" }],
-  ["a value that is no object", [1], { arguments: [1] }],
-])("echoes arguments of another format as an object: %s", async (_, args, input) => {
+  ["JSON text that is not an object", "[1]", { arguments: "[1]" }],
+  ["a value that is not an object", [1], { arguments: [1] }],
+])("writes arguments of another format as an object: %s", async (_, args, input) => {
   const calls = [{ id: "1", name: "weather", arguments: args }];
   const [assistant] = anthropic.toMessages(calls, await converse(calls));
   expect(assistant?.content).toEqual([toolUse("1", "weather", input)]);
 });
 
-test("writes no message when every call was aborted", async () => {
+test("writes no message if every call was aborted", async () => {
   const calls = [{ id: "1", name: "aborted", arguments: {} }];
   expect(anthropic.toMessages(calls, await converse(calls))).toEqual([]);
 });
@@ -167,11 +167,11 @@ describe("a stream", () => {
     { id: "toolu_2", name: "3d-print", arguments: {} },
   ];
 
-  test("gives the same calls and text wherever it is cut, arguments as the model wrote them", () => {
+  test("has the same calls and text for any chunks, with the model's own arguments", () => {
     expect(readEvents(anthropic, events)).toEqual({ calls, text: "Zürich first." });
   });
 
-  test("gives what the provider's SDK gives", async () => {
+  test("has the same result as the provider's SDK", async () => {
     const body = toServerSentEvents(events);
     const client = new Anthropic({ apiKey: "none", fetch: fetchStream(body) });
     const params = { model: "claude", max_tokens: 9, messages: [] };
@@ -184,7 +184,7 @@ describe("a stream", () => {
     expect(anthropic.read(final)).toEqual({ calls: parsed, text });
   });
 
-  test("gives the calls that a message brings along when it goes on, as the SDK does", async () => {
+  test("reads the calls at the start of a resumed message, like the SDK", async () => {
     const body = toServerSentEvents([
       begin([toolUse("toolu_1", "weather", { city: "Rome" })]),
       ...events.slice(-2),
@@ -198,26 +198,26 @@ describe("a stream", () => {
     expect(anthropic.read(final)).toEqual(read);
   });
 
-  test("is refused when it breaks off inside a call, or begins one inside another", () => {
+  test("is refused if it ends inside a call, or starts a call inside another one", () => {
     const stream = anthropic.stream();
     expect(
       streamRefusal(stream, () => [stream.push(toServerSentEvents(events.slice(0, 9))), stream.end()]),
     ).toBe("the message ends inside a call");
     const other = anthropic.stream();
     expect(streamRefusal(other, () => [events[6], events[6]].map((event) => other.pushEvent(event)))).toBe(
-      "event 2: it begins a call where another has not ended",
+      "event 2: it starts a call before the previous one has ended",
     );
   });
 
-  test("is refused where the provider reports an error", () => {
+  test("is refused if the provider reports an error", () => {
     const event = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
     expect(streamRefusal(anthropic.stream(), (stream) => stream.pushEvent(event))).toBe(
-      "event 1: /error reports an error of the provider",
+      "event 1: /error reports a provider error",
     );
   });
 });
 
-test("keeps the text beside the calls, unless it is nothing but space", async () => {
+test("keeps the text besides the calls, unless it is only white space", async () => {
   const { calls, text } = anthropic.read(message);
   const executions = await converse(calls);
   const [assistant] = anthropic.toMessages(calls, executions, { text });
@@ -226,7 +226,7 @@ test("keeps the text beside the calls, unless it is nothing but space", async ()
   expect(silent?.content[0]).toMatchObject({ type: "tool_use" });
 });
 
-test("offers the tools, strict where that is asked for, under names that the provider takes", () => {
+test("offers the tools, strict if requested, under names that the provider accepts", () => {
   const { tools, problems } = anthropic.toTools({ strict: true });
   expect(problems).toEqual([]);
   expect(tools[0]).toEqual({
@@ -244,7 +244,7 @@ test("offers the tools, strict where that is asked for, under names that the pro
   expect(anthropic.toTools().tools[0]).not.toHaveProperty("strict");
 });
 
-test("offers no more strict tools than the provider takes in one request, and names the others", () => {
+test("offers no more strict tools than the provider accepts in one request, and reports the others", () => {
   const many = new ToolRegistry();
   for (let at = 0; at < 22; at++) {
     many.register(
@@ -264,7 +264,7 @@ test("offers no more strict tools than the provider takes in one request, and na
   ]);
 });
 
-test("writes what the SDK's types take", () => {
+test("is compatible with the SDK's types", () => {
   expectTypeOf(anthropic.toTools().tools).toExtend<Anthropic.Tool[]>();
   expectTypeOf(anthropic.toMessages([], [])).toExtend<readonly Anthropic.MessageParam[]>();
 });

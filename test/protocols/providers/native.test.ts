@@ -12,13 +12,13 @@ const calls = [
   { id: "3", name: "aborted", arguments: null },
 ];
 
-test("reads the calls of an assistant message, and of a bare list", () => {
+test("reads the calls of an assistant message and of a bare list", () => {
   expect(native.read({ role: "assistant", toolCalls: calls }).calls).toEqual(calls);
   expect(native.read(calls).calls).toEqual(calls);
   expect(native.read({ role: "assistant" }).calls).toEqual([]);
 });
 
-test("refuses what has not the shape, with pointer and reason", () => {
+test("refuses invalid messages with pointer and reason", () => {
   const refused = (message: unknown): string => refusal(native, message);
   expect(refused("hello")).toBe(" must be an object");
   expect(refused({ role: "user", toolCalls: calls })).toBe('/role must be "assistant"');
@@ -31,7 +31,7 @@ test("refuses what has not the shape, with pointer and reason", () => {
   expect(refused([{ id: "1", name: "x" }])).toBe("/0/arguments is missing");
 });
 
-test("writes the pair that continues the conversation, without the aborted call", async () => {
+test("writes the two messages that continue the conversation, without the aborted call", async () => {
   const messages = native.toMessages(calls, await converse(calls));
   expect(messages).toEqual([
     { role: "assistant", toolCalls: calls.slice(0, 2) },
@@ -68,7 +68,7 @@ test("reads a stream of calls and messages, and keeps the text", async () => {
   expect(assistant).toEqual({ role: "assistant", text: "So.!", toolCalls: [first, second] });
 });
 
-test("offers the tools under their own names, whatever providers would take", () => {
+test("offers the tools under their own names", () => {
   const { tools, problems } = native.toTools({ strict: true });
   expect(tools).toEqual(registry.definitions());
   expect(problems).toEqual([]);

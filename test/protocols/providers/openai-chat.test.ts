@@ -28,7 +28,7 @@ const message = {
   ],
 };
 
-test("reads the calls with their arguments as the model wrote them", () => {
+test("reads the calls with the model's own arguments", () => {
   const calls = openai.read(message).calls;
   expect(calls).toHaveLength(4);
   expect(calls[0]).toEqual({ id: "call_1", name: "weather", arguments: '{ "city": "Rome" }' });
@@ -40,14 +40,14 @@ test("reads a whole chat completion", () => {
   expect(openai.read(completion).calls).toEqual(openai.read(message).calls);
 });
 
-test("reads what compatible servers send: no type, null for no calls", () => {
+test("reads messages of compatible servers: no type, null for no calls", () => {
   const untyped = { role: "assistant", tool_calls: [{ id: "a", function: { name: "f", arguments: "" } }] };
   expect(openai.read(untyped).calls).toEqual([{ id: "a", name: "f", arguments: "" }]);
   expect(openai.read({ role: "assistant", tool_calls: null, content: "Hi" }).calls).toEqual([]);
   expect(openai.read({ role: "assistant", content: "Hi" }).calls).toEqual([]);
 });
 
-test("refuses what has not the shape, with pointer and reason", () => {
+test("refuses invalid messages with pointer and reason", () => {
   const refused = (candidate: unknown): string => refusal(openai, candidate);
   const assistant = (...calls: unknown[]): unknown => ({ role: "assistant", tool_calls: calls });
   expect(refused(null)).toBe(" must be an object");
@@ -70,7 +70,7 @@ test("refuses what has not the shape, with pointer and reason", () => {
   );
 });
 
-test("answers each call that has a result with one tool message, in order", async () => {
+test("writes one tool message per result, in order", async () => {
   const calls = openai.read(message).calls;
   const [assistant, ...results] = openai.toMessages(calls, await converse(calls));
   expect(assistant).toEqual({
@@ -83,23 +83,23 @@ test("answers each call that has a result with one tool message, in order", asyn
     {
       role: "tool",
       tool_call_id: "call_4",
-      content: expect.stringMatching(/^a pixel\n\[an image of type image\/png, \d+ characters/),
+      content: expect.stringMatching(/^a pixel\n\[image omitted: image\/png, \d+ characters/),
     },
   ]);
 });
 
-test("writes arguments that are no text as JSON text", async () => {
+test("writes arguments that are not text as JSON text", async () => {
   const calls = [{ id: "1", name: "weather", arguments: { city: "Rome" } }];
   const [assistant] = openai.toMessages(calls, await converse(calls));
   expect(assistant).toMatchObject({ tool_calls: [{ function: { arguments: '{"city":"Rome"}' } }] });
 });
 
-test("writes no message when every call was aborted", async () => {
+test("writes no message if every call was aborted", async () => {
   const calls = [{ id: "1", name: "aborted", arguments: "{}" }];
   expect(openai.toMessages(calls, await converse(calls))).toEqual([]);
 });
 
-test("keeps any id, name and text of arguments as they are", () => {
+test("does not change ids, names and the text of arguments", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), fc.string(), fc.string(), (id, name, args) => {
       const sent = { role: "assistant", tool_calls: [toolCall(id, name, args)] };
@@ -131,7 +131,7 @@ describe("a stream", () => {
     { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "gpt", choices: [], usage: null },
   ];
 
-  test("gives the same calls and text wherever it is cut, and names of the registry", () => {
+  test("has the same calls and text for any chunks, with the names of the registry", () => {
     expect(readEvents(openai, events)).toEqual({
       calls: [
         { id: "call_1", name: "weather", arguments: '{"city": "Zürich 🏔"}' },
@@ -141,7 +141,7 @@ describe("a stream", () => {
     });
   });
 
-  test("gives what the provider's SDK gives", async () => {
+  test("has the same result as the provider's SDK", async () => {
     const body = `${toServerSentEvents(events)}data: [DONE]\n\n`;
     const client = new OpenAI({ apiKey: "none", fetch: fetchStream(body) });
     const completion = await client.chat.completions
@@ -166,7 +166,7 @@ describe("a stream", () => {
         piece(0, "{}", { id: "b", function: { name: "g" } }),
       ],
     ],
-  ])("tells calls apart that a compatible server sends %s", (_, pieces) => {
+  ])("separates the calls of a compatible server that sends them %s", (_, pieces) => {
     const { calls } = readEvents(openai, [delta({ tool_calls: pieces }), delta({}, "tool_calls")]);
     expect(calls.map(({ id, name, arguments: args }) => `${id} ${name} ${args}`)).toEqual([
       "a f {}",
@@ -174,7 +174,7 @@ describe("a stream", () => {
     ]);
   });
 
-  test("goes on with a call whose id and name are repeated or empty", () => {
+  test("continues a call whose id and name are repeated or empty", () => {
     const { calls } = readEvents(openai, [
       delta({ tool_calls: [piece(0, "{", { id: "a", function: { name: "f" } })] }),
       delta({ tool_calls: [piece(0, '"b"', { id: "a", function: { name: "f" } })] }),
@@ -184,19 +184,19 @@ describe("a stream", () => {
   });
 });
 
-test("keeps the text beside the calls", async () => {
+test("keeps the text besides the calls", async () => {
   const { calls, text } = openai.read(message);
   const [assistant] = openai.toMessages(calls, await converse(calls), { text });
   expect(assistant).toMatchObject({ content: "Let me see." });
 });
 
-test("writes the results alone for whoever sends the provider's own message back", async () => {
+test("writes only the results for callers that send the provider's own message back", async () => {
   const { calls } = openai.read(message);
   const executions = await converse(calls);
   expect(openai.toResults(calls, executions)).toEqual(openai.toMessages(calls, executions).slice(1));
 });
 
-test("offers the tools, strict where that is asked for, under names that the provider takes", () => {
+test("offers the tools, strict if requested, under names that the provider accepts", () => {
   const { tools, problems } = openai.toTools({ strict: true });
   expect(problems).toEqual([]);
   expect(tools.map(({ function: { name } }) => name)).toContain("_3d-print");
@@ -220,7 +220,7 @@ test("offers the tools, strict where that is asked for, under names that the pro
   });
 });
 
-test("offers a tool that has no strict form as it is, and says why", () => {
+test("offers a tool without a strict form unchanged, and reports why", () => {
   const inputSchema = { type: "object", patternProperties: { "^x": { type: "string" } } };
   const tool = defineTool({ name: "open", description: "Takes anything", inputSchema, host: () => null });
   const { tools, problems } = openAiChatProtocol(new ToolRegistry().register(tool)).toTools({ strict: true });
@@ -230,7 +230,7 @@ test("offers a tool that has no strict form as it is, and says why", () => {
   ]);
 });
 
-test("writes what the SDK's types take, and reads what they give", () => {
+test("is compatible with the SDK's types", () => {
   expectTypeOf(openai.toTools().tools).toExtend<OpenAI.ChatCompletionTool[]>();
   expectTypeOf(openai.toMessages([], [])).toExtend<readonly OpenAI.ChatCompletionMessageParam[]>();
   expectTypeOf<OpenAI.ChatCompletion>().toExtend<Parameters<typeof openai.read>[0]>();

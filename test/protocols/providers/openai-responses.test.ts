@@ -43,13 +43,13 @@ const response = {
   output,
 };
 
-test("reads a response, its items, and a single call; what the provider runs is none", () => {
+test("reads a response, its items, and a single call, and ignores the provider's own calls", () => {
   expect(responses.read(response)).toEqual({ calls, text: "Let me see." });
   expect(responses.read(output)).toEqual({ calls, text: "Let me see." });
   expect(responses.read(output[2])).toEqual({ calls: [calls[0]], text: "" });
 });
 
-test("refuses what has not the shape, with pointer and reason", () => {
+test("refuses invalid messages with pointer and reason", () => {
   const refused = (message: unknown): string => refusal(responses, message);
   expect(refused(7)).toBe(" must be an object");
   expect(refused({})).toBe("/output must be a list");
@@ -57,7 +57,7 @@ test("refuses what has not the shape, with pointer and reason", () => {
   expect(refused([{ type: "function_call", call_id: 7 }])).toBe("/0/call_id must be a string");
 });
 
-test("answers each call with an item, after the assistant's", async () => {
+test("writes one item per result, after the assistant's items", async () => {
   expect(responses.toMessages(calls, await converse(calls), { text: "Let me see." })).toEqual([
     { role: "assistant", content: "Let me see." },
     { type: "function_call", call_id: "call_1", name: "weather", arguments: '{ "city": "Rome" }' },
@@ -67,7 +67,7 @@ test("answers each call with an item, after the assistant's", async () => {
   ]);
 });
 
-test("shows images that the provider takes, and tells of others", async () => {
+test("writes images that the provider accepts, and placeholders for others", async () => {
   const outputOf = async (type: string): Promise<unknown> => {
     const call = { id: "1", name: "picture", arguments: { type } };
     return responses.toResults([call], await converse([call]));
@@ -78,11 +78,11 @@ test("shows images that the provider takes, and tells of others", async () => {
     { output: [text, { type: "input_image", image_url: url, detail: "auto" }] },
   ]);
   expect(await outputOf("image/bmp")).toMatchObject([
-    { output: expect.stringMatching(/^a pixel\n\[an image of type image\/bmp/) },
+    { output: expect.stringMatching(/^a pixel\n\[image omitted: image\/bmp/) },
   ]);
 });
 
-test("offers the tools and says of each whether it is strict, since the provider's default is that", () => {
+test("always sets strict in the tools, as the provider's default is true", () => {
   const [tool] = responses.toTools().tools;
   expect(tool).toMatchObject({ type: "function", name: "weather", strict: false });
   expect(responses.toTools({ strict: true }).tools[0]?.strict).toBe(true);
@@ -117,33 +117,33 @@ describe("a stream", () => {
     { type: "response.completed", response },
   ].map((event, sequence_number) => ({ ...event, sequence_number }));
 
-  test("gives the same calls and text wherever it is cut", () => {
+  test("has the same calls and text for any chunks", () => {
     expect(readEvents(responses, events)).toEqual({ calls, text: "Let me see." });
   });
 
-  test("gives what the provider's SDK gives", async () => {
+  test("has the same result as the provider's SDK", async () => {
     const body = toServerSentEvents(events);
     const client = new OpenAI({ apiKey: "none", fetch: fetchStream(body) });
     const final = await client.responses.stream({ model: "gpt", input: "Hi" }).finalResponse();
     expect(responses.read(final)).toEqual(readAll(responses, [body]));
   });
 
-  test("is refused when it breaks off between a call's beginning and its end", () => {
+  test("is refused if it ends inside a call", () => {
     const cut = toServerSentEvents(events.slice(0, 9));
     expect(streamRefusal(responses.stream(), (stream) => [stream.push(cut), stream.end()])).toBe(
       "the message ends inside a call",
     );
   });
 
-  test("is refused when the response failed", () => {
+  test("is refused if the response failed", () => {
     const failed = { type: "response.failed", response: { ...response, status: "failed" } };
     expect(streamRefusal(responses.stream(), (stream) => stream.pushEvent(failed))).toBe(
-      "event 1: it reports an error of the provider",
+      "event 1: it reports a provider error",
     );
   });
 });
 
-test("writes what the SDK's types take", () => {
+test("is compatible with the SDK's types", () => {
   expectTypeOf(responses.toTools().tools).toExtend<OpenAI.Responses.Tool[]>();
   expectTypeOf(responses.toMessages([], [])).toExtend<readonly OpenAI.Responses.ResponseInputItem[]>();
 });

@@ -30,7 +30,7 @@ describe("Bedrock Converse", () => {
     ],
   };
 
-  test("reads a message and a response, offers tools, and answers with status", async () => {
+  test("reads a message and a response, offers tools, and writes results with a status", async () => {
     expect(bedrock.read(message)).toEqual({ calls: all, text: "So." });
     expect(bedrock.read({ output: { message } })).toEqual({ calls: all, text: "So." });
     expect(bedrock.toTools().tools[0]?.toolSpec).toMatchObject({
@@ -85,7 +85,7 @@ describe("Cohere Chat", () => {
     tool_calls: [toolCall(weather, "weather"), toolCall(broken, "broken"), toolCall(print, "_3d-print")],
   };
 
-  test("reads a message and a response, offers tools, and answers", async () => {
+  test("reads a message and a response, offers tools, and writes results", async () => {
     const { calls, text } = cohere.read({ message, finish_reason: "TOOL_CALL" });
     expect(text).toBe("So.");
     expect(calls[2]).toEqual({ id: "3", name: "3d-print", arguments: "{}" });
@@ -100,7 +100,7 @@ describe("Cohere Chat", () => {
     expect(cohere.read({ role: "assistant", content: [{ type: "text", text: "Hi" }] }).text).toBe("Hi");
   });
 
-  test("reads a stream, in which a call without arguments has no piece of them", () => {
+  test("reads a stream in which a call without arguments has no delta for them", () => {
     const called = (id: string | undefined, name: string | undefined, args: string): object => ({
       delta: { message: { tool_calls: { id, function: { name, arguments: args } } } },
     });
@@ -128,7 +128,7 @@ describe("Google's generateContent", () => {
   const chunk = (...parts: object[]): object => ({ candidates: [{ content: { role: "model", parts } }] });
   const call = (functionCall: object): object => ({ functionCall });
 
-  test("reads a turn and a response, makes ids up where there are none, and keeps them from the provider", async () => {
+  test("reads a turn and a response, generates missing ids, and does not send them to the provider", async () => {
     const parts = [
       { text: "Hm", thought: true },
       { text: "So." },
@@ -170,7 +170,7 @@ describe("Google's generateContent", () => {
     willContinue: true,
   });
 
-  test("reads a stream, of whole calls and of calls in parts", () => {
+  test("reads a stream of complete calls and of calls in parts", () => {
     const events = [
       chunk({ text: "So." }, call({ id: "1", name: "weather", args: { city: "Rome" } })),
       chunk(call({ id: "2", name: "_3d-print", willContinue: true })),
@@ -204,7 +204,7 @@ describe("Google's generateContent", () => {
     "$.text.x",
     "$.list.x",
     `$${".a".repeat(300)}`,
-  ])("refuses a part whose path leads nowhere: %s", (path) => {
+  ])("refuses a part with the invalid path %j", (path) => {
     const events = [
       chunk(call({ id: "1", name: "weather", willContinue: true })),
       chunk(call(partial("$.list[0]", { numberValue: 1 })), call(partial("$.text", { stringValue: "x" }))),
@@ -212,11 +212,11 @@ describe("Google's generateContent", () => {
     ];
     const stream = google.stream();
     expect(streamRefusal(stream, () => events.map((event) => stream.pushEvent(event)))).toMatch(
-      /^event 3: \S+\/jsonPath leads nowhere$/,
+      /^event 3: \S+\/jsonPath is not a valid path$/,
     );
   });
 
-  test("changes no prototype, whatever a path says", () => {
+  test("changes no prototype for any path", () => {
     const stream = google.stream();
     const calls = [
       call({ id: "1", name: "weather", willContinue: true }),
@@ -228,12 +228,14 @@ describe("Google's generateContent", () => {
     expect({}).not.toHaveProperty("polluted");
   });
 
-  test("refuses a call inside another, and an error of the provider", () => {
+  test("refuses a call inside another one, and a provider error", () => {
     const open = call({ id: "1", name: "weather", willContinue: true });
     const stream = google.stream();
-    expect(streamRefusal(stream, () => stream.pushEvent(chunk(open, open)))).toContain("has not ended");
+    expect(streamRefusal(stream, () => stream.pushEvent(chunk(open, open)))).toContain(
+      "before the previous one has ended",
+    );
     expect(streamRefusal(google.stream(), (other) => other.pushEvent({ error: { code: 500 } }))).toBe(
-      "event 1: /error reports an error of the provider",
+      "event 1: /error reports a provider error",
     );
   });
 });

@@ -25,11 +25,11 @@ test("reads a body call by call, each as soon as it is complete", async () => {
   expect(seen).toEqual(["1 {}", "2 {}"]);
   await expect(async () => {
     for await (const { id } of openai.stream().read(pieces('{"choices": [', "]"))) seen.push(id);
-  }).rejects.toThrow("event 1: it is no valid JSON");
+  }).rejects.toThrow("event 1: it is not valid JSON");
 });
 
-describe("a stream that is no whole message", () => {
-  test("is refused when it breaks off inside a call", () => {
+describe("an incomplete or invalid stream", () => {
+  test("is refused if it ends inside a call", () => {
     expect(
       refused((stream) => {
         stream.pushEvent(piece(0, "1", '{"city":"Rome"}'));
@@ -38,38 +38,36 @@ describe("a stream that is no whole message", () => {
     ).toBe("the message ends inside a call");
   });
 
-  test("is refused when it breaks off inside an event, and stays broken", () => {
+  test("is refused if it ends inside an event, and stays broken", () => {
     const stream = openai.stream();
-    const reason = "event 1: it is no valid JSON";
+    const reason = "event 1: it is not valid JSON";
     expect(streamRefusal(stream, () => [stream.push('data: {"choices":'), stream.end()])).toBe(reason);
     expect(streamRefusal(stream, () => stream.pushEvent(finish))).toBe(reason);
   });
 
-  test("is refused where it reports an error, without the error's text", () => {
-    const event = { error: { message: "sk-secret is no valid key" } };
-    expect(refused((stream) => stream.pushEvent(event))).toBe(
-      "event 1: /error reports an error of the provider",
-    );
+  test("is refused if it reports an error, whose text is not repeated", () => {
+    const event = { error: { message: "sk-secret is not a valid key" } };
+    expect(refused((stream) => stream.pushEvent(event))).toBe("event 1: /error reports a provider error");
   });
 
-  test("is refused when none of its events is of the format", () => {
+  test("is refused if none of its events is of the format", () => {
     const events = [{ type: "message_start", message: { content: [] } }, { type: "message_stop" }];
     expect(
       refused((stream) => {
         for (const event of events) stream.pushEvent(event);
         stream.end();
       }),
-    ).toBe("the message is no stream of this format");
+    ).toBe("the message is not a stream of this format");
   });
 
-  test("is complete, and has no calls, when it ends before any began", () => {
+  test("is complete and has no calls if it ends before any started", () => {
     const stream = openai.stream();
     expect([stream.pushEvent({ choices: [{ delta: { content: "Hi" } }] }), stream.end()]).toEqual([[], []]);
     expect(stream.text).toBe("Hi");
   });
 });
 
-describe("a hostile stream cannot grow without bounds", () => {
+describe("a hostile stream is bounded", () => {
   test("by its number of calls", () => {
     expect(
       refused((stream) => {
@@ -96,8 +94,8 @@ describe("a hostile stream cannot grow without bounds", () => {
 });
 
 test.each([
-  ["no object", 7, "event 1: it must be an object"],
-  ["no list of choices", { choices: 7 }, "event 1: /choices must be a list"],
+  ["a number", 7, "event 1: it must be an object"],
+  ["choices that are not a list", { choices: 7 }, "event 1: /choices must be a list"],
   [
     "a call without an id",
     piece(0, undefined, ""),

@@ -14,31 +14,31 @@ test("reads server-sent events: fields, comments, data of several lines, a byte 
   expect(parse(new TextEncoder().encode(stream))).toEqual(['{"a":\n1}', "[DONE]"]);
 });
 
-test("reads one JSON text a line", () => {
+test("reads JSON lines", () => {
   expect(parse('{"a":1}\r\n\r\n{"b":2}\n{"c":3}')).toEqual(['{"a":1}', '{"b":2}', '{"c":3}']);
 });
 
-test("gives an event as soon as it is complete, and the last one without a line end", () => {
+test("returns an event as soon as it is complete, and the last one without a line end", () => {
   const parser = new EventParser();
   expect(parser.push("data: 1\n")).toEqual([]);
   expect(parser.push("\ndata: 2")).toEqual(["1"]);
   expect(parser.end()).toEqual(["2"]);
 });
 
-test("refuses what is no stream of events, and no UTF-8", () => {
-  expect(() => parse("<html>\n")).toThrow("the message is no stream of events");
-  expect(() => parse(Uint8Array.of(0x22, 0xff))).toThrow("the message is no valid UTF-8 text");
-  expect(() => parse(Uint8Array.of(0x7b, 0xe2, 0x82))).toThrow("the message is no valid UTF-8 text");
+test("refuses other texts and invalid UTF-8", () => {
+  expect(() => parse("<html>\n")).toThrow("the message is not an event stream");
+  expect(() => parse(Uint8Array.of(0x22, 0xff))).toThrow("the message is not valid UTF-8");
+  expect(() => parse(Uint8Array.of(0x7b, 0xe2, 0x82))).toThrow("the message is not valid UTF-8");
 });
 
-test("refuses a stream that does not end", () => {
+test("refuses an endless stream", () => {
   const parser = new EventParser();
   const piece = new Uint8Array(1_024 * 1_024).fill(0x3a);
   for (let bytes = 0; bytes < MAX_STREAM_BYTES; bytes += piece.length) parser.push(piece);
-  expect(() => parser.push(piece)).toThrow("is a stream longer than 64 MiB");
+  expect(() => parser.push(piece)).toThrow("is longer than 64 MiB");
 });
 
-test("gives the same events wherever the bytes are cut, whatever ends the lines", () => {
+test("returns the same events for any chunks and any line ends", () => {
   const event = fc.json().filter((text) => /^[[{]/.test(text));
   const lineEnd = fc.constantFrom("\n", "\r", "\r\n");
   fc.assert(

@@ -23,7 +23,7 @@ function problems(schema: JsonObject, subset: StrictSubset = OPENAI_STRICT): rea
   return "problems" in result ? result.problems.map(({ path, reason }) => `${path}: ${reason}`) : [];
 }
 
-describe("rewrites what keeps its meaning", () => {
+describe("toStrictSchema rewrites", () => {
   const schema = object(
     {
       city: { type: "string", minLength: 1, description: "Where" },
@@ -57,7 +57,7 @@ describe("rewrites what keeps its meaning", () => {
     });
   });
 
-  test("for Anthropic: an optional property stays one, and most bounds are told in words", () => {
+  test("for Anthropic: an optional property stays optional, and most bounds move to the description", () => {
     expect(rewritten(schema, ANTHROPIC_STRICT)).toMatchObject({
       properties: {
         unit: { type: "string", enum: ["C", "F"] },
@@ -68,7 +68,7 @@ describe("rewrites what keeps its meaning", () => {
     });
   });
 
-  test("alternatives, single members of allOf, constants, what has its type by its keywords", () => {
+  test("alternatives, a single allOf, constants, and types that other keywords imply", () => {
     const schema = object({
       either: { oneOf: [{ type: "string" }, { properties: { a: { const: 1 } }, required: ["a"] }] },
       alone: { allOf: [{ type: "string" }], description: "One" },
@@ -86,7 +86,7 @@ describe("rewrites what keeps its meaning", () => {
     });
   });
 
-  test("several types, each with what belongs to it", () => {
+  test("several types, each with its own keywords", () => {
     const schema = object({
       a: { type: ["integer", "string", "boolean"], enum: [1, "one", null], maximum: 5 },
     });
@@ -103,7 +103,7 @@ describe("rewrites what keeps its meaning", () => {
     });
   });
 
-  test("a reference with words of its own", () => {
+  test("a reference with a description", () => {
     const schema = object(
       { a: { $ref: "#/$defs/b", description: "A b" } },
       { $defs: { b: { type: "string" } } },
@@ -113,15 +113,15 @@ describe("rewrites what keeps its meaning", () => {
     });
   });
 
-  test("recursion, where the provider takes it", () => {
+  test("recursion, if the provider supports it", () => {
     const schema = object({ next: { $ref: "#" } });
     expect(rewritten(schema, OPENAI_STRICT)).toMatchObject({
       properties: { next: { anyOf: [{ $ref: "#" }, { type: "null" }] } },
     });
-    expect(problems(schema, ANTHROPIC_STRICT)).toEqual([": it refers to itself"]);
+    expect(problems(schema, ANTHROPIC_STRICT)).toEqual([": it is recursive"]);
   });
 
-  test("a property of any name, `__proto__` too", () => {
+  test("properties of any name, also `__proto__`", () => {
     const schema = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}') as JsonObject;
     const strict = rewritten(schema, ANTHROPIC_STRICT) as { properties: object };
     expect(Object.getOwnPropertyNames(strict.properties)).toEqual(["__proto__"]);
@@ -129,26 +129,22 @@ describe("rewrites what keeps its meaning", () => {
 });
 
 test.each<[string, JsonObject, string]>([
-  ["a root of no object", { type: "array", items: {} }, ": the root must be of type object, and of no other"],
-  ["a root of alternatives", { anyOf: [object({})] }, "/anyOf: the root must not be made of others"],
+  ["a root that is not an object", { type: "array", items: {} }, ": the root must have the type object only"],
+  ["a root of alternatives", { anyOf: [object({})] }, "/anyOf: the root must not combine other schemas"],
   [
     "a map",
     object({}, { additionalProperties: true }),
-    "/additionalProperties: further properties are not supported",
+    "/additionalProperties: additional properties are not supported",
   ],
   [
     "a free-form object",
     object({ "a/b": { type: "object" } }),
     "/properties/a~1b: an object without named properties is not supported",
   ],
-  ["anything", object({ a: true }), "/properties/a: it takes anything or nothing: it needs a type"],
+  ["anything", object({ a: true }), "/properties/a: it is missing or a boolean: it needs a type"],
   ["no type", object({ a: { description: "?" } }), "/properties/a: it has no type"],
-  [
-    "a list of anything",
-    object({ a: { type: "array" } }),
-    "/properties/a/items: it takes anything or nothing",
-  ],
-  ["a tuple", object({ a: { type: "array", items: [{}] } }), "/properties/a/items: it takes anything"],
+  ["a list of anything", object({ a: { type: "array" } }), "/properties/a/items: it is missing or a boolean"],
+  ["a tuple", object({ a: { type: "array", items: [{}] } }), "/properties/a/items: it is missing"],
   ["not", object({ a: { type: "string", not: {} } }), "/properties/a/not: 'not' is not supported"],
   ["if", object({}, { if: {} }), "/if: 'if' is not supported"],
   [
@@ -162,9 +158,9 @@ test.each<[string, JsonObject, string]>([
     "/properties/a/allOf: 'allOf' of several schemas",
   ],
   [
-    "alternatives beside other keywords",
+    "alternatives with other keywords",
     object({ a: { type: "string", anyOf: [{ type: "string" }] } }),
-    "/properties/a/anyOf: 'anyOf' beside 'type' is not supported",
+    "/properties/a/anyOf: 'anyOf' together with 'type' is not supported",
   ],
   [
     "a reference elsewhere",
@@ -177,11 +173,11 @@ test.each<[string, JsonObject, string]>([
     "/properties/a: an enum of",
   ],
   ["an unnamed required property", object({}, { required: ["a"] }), "/required: it requires a property that"],
-])("reports, with path and reason: %s", (_, schema, problem) => {
+])("toStrictSchema reports, with path and reason: %s", (_, schema, problem) => {
   expect(problems(schema).join()).toContain(problem);
 });
 
-test("reports what exceeds the provider's limits", () => {
+test("toStrictSchema reports what exceeds the provider's limits", () => {
   let deep: JsonObject = { type: "string" };
   for (let depth = 0; depth < 10; depth++) deep = object({ a: deep });
   expect(problems(deep).join()).toContain("it is nested deeper than 10 levels");
@@ -191,7 +187,7 @@ test("reports what exceeds the provider's limits", () => {
   expect(problems(wide)).toEqual([": it has more than 5000 properties"]);
   const values = Array.from({ length: 1_001 }, (_, at) => at);
   expect(problems(object({ a: { enum: values } }, { required: ["a"] }))).toEqual([
-    ": it has more than 1000 values in enums",
+    ": it has more than 1000 enum values",
   ]);
 });
 
@@ -249,8 +245,8 @@ const { sample } = fc.letrec<{ sample: Sample; object: Sample }>((tie) => {
 const samples = sample.filter(({ schema }) => schema["type"] === "object");
 const ajv = new Ajv2020({ strict: false, validateFormats: false, ownProperties: true, addUsedSchema: false });
 
-describe("whatever a schema is", () => {
-  test("its strict form for OpenAI takes what it takes, null in place of what is absent", () => {
+describe("for random schemas", () => {
+  test("the strict form for OpenAI accepts the same values, with null for missing ones", () => {
     fc.assert(
       fc.property(samples, ({ schema, value, strict }) => {
         expect(ajv.validate(schema, value)).toBe(true);
@@ -259,7 +255,7 @@ describe("whatever a schema is", () => {
     );
   });
 
-  test("its strict form for Anthropic takes what it takes", () => {
+  test("the strict form for Anthropic accepts the same values", () => {
     fc.assert(
       fc.property(samples, ({ schema, value }) => {
         expect(ajv.validate(rewritten(schema, ANTHROPIC_STRICT) as JsonObject, value)).toBe(true);
@@ -267,7 +263,7 @@ describe("whatever a schema is", () => {
     );
   });
 
-  test("OpenAI's own SDK finds nothing to change in its strict form", () => {
+  test("OpenAI's own SDK changes nothing in the strict form", () => {
     fc.assert(
       fc.property(samples, ({ schema }) => {
         const strict = rewritten(schema, OPENAI_STRICT) as JsonObject;
@@ -276,7 +272,7 @@ describe("whatever a schema is", () => {
     );
   });
 
-  test("Anthropic's own SDK finds nothing to move into descriptions in its strict form", () => {
+  test("Anthropic's own SDK moves nothing into descriptions in the strict form", () => {
     const descriptions = (schema: unknown): readonly string[] =>
       [...JSON.stringify(schema).matchAll(/"description":"([^"\\]|\\.)*"/g)].map(([text]) => text);
     fc.assert(

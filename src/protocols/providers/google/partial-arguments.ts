@@ -18,7 +18,7 @@ export function applyPartialArgument(
   pointer: string,
 ): void {
   const refuse = (): never => {
-    throw new ProtocolError(`${pointer}/jsonPath`, "leads nowhere");
+    throw new ProtocolError(`${pointer}/jsonPath`, "is not a valid path");
   };
   const steps = readPath(expectString(piece["jsonPath"], `${pointer}/jsonPath`)) ?? refuse();
   let node: Tree = args;

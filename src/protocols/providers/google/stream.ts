@@ -40,7 +40,7 @@ function readPart(
     return;
   }
   if (open !== undefined && part["name"] !== undefined) {
-    throw new ProtocolError(`${pointer}/name`, "begins a call where another has not ended");
+    throw new ProtocolError(`${pointer}/name`, "starts a call before the previous one has ended");
   }
   const key = open ?? 0;
   if (open === undefined) {

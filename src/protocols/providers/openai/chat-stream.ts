@@ -29,7 +29,7 @@ export function readChatChunk(chunk: JsonObject, calls: CallCollector): void {
 function readDelta(value: unknown, pointer: string, calls: CallCollector): void {
   const { content, tool_calls: pieces, function_call: legacy } = expectObject(value, pointer);
   if (legacy !== undefined && legacy !== null) {
-    const reason = "has no id, so no result can answer it: offer the functions as tools";
+    const reason = "has no id, so it cannot be answered: offer the functions as tools";
     throw new ProtocolError(`${pointer}/function_call`, reason);
   }
   calls.addText(content);

@@ -79,7 +79,7 @@ const OPENAI_CHAT_SHAPE: ProviderShape<OpenAiTool[], OpenAiAssistantMessage | Op
 function readAssistant(value: unknown, pointer: string): AssistantTurn {
   const { content, tool_calls: list, function_call: legacy } = expectAssistantMessage(value, pointer);
   if (legacy !== undefined && legacy !== null) {
-    const reason = "has no id, so no result can answer it: offer the functions as tools";
+    const reason = "has no id, so it cannot be answered: offer the functions as tools";
     throw new ProtocolError(`${pointer}/function_call`, reason);
   }
   return { text: readContent(content), calls: readChatCalls(list, `${pointer}/tool_calls`) };
