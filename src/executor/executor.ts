@@ -139,6 +139,6 @@ export class Executor implements AsyncDisposable {
 
 function unprotected(): ListenError {
   return new ListenError(
-    "without signature keys or a token an executor listens on loopback or a unix socket only",
+    "without signature keys or a token, an executor can listen on loopback or a unix socket only",
   );
 }

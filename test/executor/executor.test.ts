@@ -21,7 +21,7 @@ import {
 const JSON_TYPE = { "content-type": "application/json" };
 
 describe("an executor", () => {
-  test("dispatches a call and answers with its execution", async () => {
+  test("an executor dispatches a call and responds with its execution", async () => {
     const executor = await startExecutor([new CountingTool().tool]);
     const answer = await dispatch(executor, dispatchBody({ name: "count", arguments: { a: "é" } }));
     expect(executionOf(answer)).toMatchObject({
@@ -34,7 +34,7 @@ describe("an executor", () => {
     expect(answer.headers["content-type"]).toBe("application/json");
   });
 
-  test("answers a call that fails with an execution too", async () => {
+  test("an executor responds with an execution even if the call fails", async () => {
     const executor = await startExecutor([new CountingTool().tool]);
     const { success, error } = executionOf(await dispatch(executor, dispatchBody({ name: "nothing" })));
     expect({ success, error }).toEqual({
@@ -43,7 +43,7 @@ describe("an executor", () => {
     });
   });
 
-  test("tells its tools", async () => {
+  test("an executor lists its tools", async () => {
     const executor = await startExecutor([new CountingTool().tool]);
     const { text } = await send(executor, { method: "GET", path: "/v1/tools" });
     expect(readTools(text).tools).toEqual([
@@ -51,7 +51,7 @@ describe("an executor", () => {
     ]);
   });
 
-  test("streams chunks and log lines as they come, and the execution last", async () => {
+  test("an executor streams chunks and log lines, and finally the execution", async () => {
     const tool = defineTool({
       name: "talk",
       description: "Talks.",
@@ -78,7 +78,7 @@ describe("an executor", () => {
     ]);
   });
 
-  test("tells its own listeners of each call, streamed or not", async () => {
+  test("an executor emits the events of each call to its own listeners, streamed or not", async () => {
     const events = new EventStream();
     const seen: string[] = [];
     events.on(({ callId, type }) => seen.push(`${callId} ${type}`));
@@ -90,7 +90,7 @@ describe("an executor", () => {
     expect(seen).toEqual(["a tool.started", "a tool.completed", "b tool.started", "b tool.completed"]);
   });
 
-  test("counts what it does", async () => {
+  test("an executor counts executions, problems and replays", async () => {
     const executor = await startExecutor([new CountingTool().tool]);
     await dispatch(executor, dispatchBody({ id: "a", name: "count" }));
     await dispatch(executor, dispatchBody({ id: "a", name: "count" }));
@@ -113,7 +113,7 @@ describe("an executor", () => {
   });
 });
 
-describe("what a call may have", () => {
+describe("upper bounds", () => {
   const policy: RuntimePolicy = {
     check: () => allow({ sandbox: "quickjs", limits: { wallTimeMs: 5_000 }, capabilities: { clock: true } }),
   };
@@ -124,7 +124,7 @@ describe("what a call may have", () => {
     quickjs: { source: "export default () => Date.now() > 0 && Math.random() >= 0;" },
   });
 
-  test("is no more than its caller grants and no more than the executor's policy", async () => {
+  test("a call gets no more than its caller and the executor's policy grant", async () => {
     const executor = await startExecutor([clock], { policy });
     const both = await dispatch(
       executor,
@@ -144,7 +144,7 @@ describe("what a call may have", () => {
     });
   });
 
-  test("is never more than a sandbox's own limit, where only the caller names one", async () => {
+  test("a limit of the caller alone does not raise the sandbox's default", async () => {
     const open: RuntimePolicy = { check: () => allow({ sandbox: "quickjs" }) };
     const executor = await startExecutor([clock], { policy: open });
     const own = executionOf(await dispatch(executor, dispatchBody({ id: "1", name: "clock" })));
@@ -153,7 +153,7 @@ describe("what a call may have", () => {
     expect(executionOf(answer).receipt.enforced).toEqual(own.receipt.enforced);
   });
 
-  test("is refused when a limit of the caller cannot be enforced", async () => {
+  test("a call fails if a limit of its caller cannot be enforced", async () => {
     const counting = new CountingTool();
     const executor = await startExecutor([counting.tool]);
     const body = dispatchBody({ name: "count" }, { limits: { memoryBytes: 1_000_000 } });
@@ -164,7 +164,7 @@ describe("what a call may have", () => {
     expect(counting.calls).toBe(0);
   });
 
-  test("is nothing when the executor's policy or hooks deny, however much the caller grants", async () => {
+  test("a call that the executor's policy or hooks deny does not run, whatever its caller grants", async () => {
     const counting = new CountingTool();
     const denied = await startExecutor([counting.tool], { policy: { check: () => deny("no") } });
     const body = dispatchBody({ name: "count" }, { capabilities: { clock: true, tools: ["*"] } });
@@ -178,7 +178,7 @@ describe("what a call may have", () => {
     expect(counting.calls).toBe(0);
   });
 
-  test("is no nested call that its caller does not grant", async () => {
+  test("a call cannot make nested calls that its caller does not grant", async () => {
     const counting = new CountingTool();
     const outer = defineTool({
       name: "outer",
@@ -204,7 +204,7 @@ describe("what a call may have", () => {
     expect(counting.calls).toBe(1);
   });
 
-  test("is no more time than its caller waits", async () => {
+  test("a call gets no more time than its caller waits", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool]);
     const { error, receipt } = executionOf(
@@ -216,20 +216,24 @@ describe("what a call may have", () => {
   });
 });
 
-describe("a request that is refused", () => {
+describe("refused requests", () => {
   test.each<[string, string, Parameters<typeof send>[1]]>([
     ["has another path", "404 not_found", { path: "/v1/dispatch?x=1", headers: JSON_TYPE }],
     ["has another method", "405 method_not_allowed", { method: "GET" }],
-    ["is no JSON", "415 unsupported_media_type", { headers: { "content-type": "text/plain" }, body: "{}" }],
+    ["is not JSON", "415 unsupported_media_type", { headers: { "content-type": "text/plain" }, body: "{}" }],
     [
       "is compressed",
       "415 unsupported_media_type",
       { headers: { ...JSON_TYPE, "content-encoding": "gzip" } },
     ],
-    ["wants what there is not", "406 not_acceptable", { headers: { ...JSON_TYPE, accept: "image/png" } }],
+    [
+      "accepts only other media types",
+      "406 not_acceptable",
+      { headers: { ...JSON_TYPE, accept: "image/png" } },
+    ],
     ["is too large", "413 too_large", { headers: JSON_TYPE, body: " ".repeat(2_000) }],
-    ["is no UTF-8", "400 bad_request", { headers: JSON_TYPE, body: "\ud800\u00ff" }],
-    ["is not of the shape", "400 bad_request", { headers: JSON_TYPE, body: "{}" }],
+    ["is not UTF-8", "400 bad_request", { headers: JSON_TYPE, body: "\ud800\u00ff" }],
+    ["does not match the schema", "400 bad_request", { headers: JSON_TYPE, body: "{}" }],
     [
       "has another digest",
       "422 altered",
@@ -242,21 +246,21 @@ describe("a request that is refused", () => {
     ],
     ["names another port", "421 misdirected", { headers: { ...JSON_TYPE, host: "127.0.0.1:1" }, body: "{}" }],
     [
-      "comes from a page",
+      "comes from a web page",
       "421 misdirected",
       { headers: { ...JSON_TYPE, origin: "http://127.0.0.1" }, body: "{}" },
     ],
     [
-      "comes from no page that is told",
+      "comes from a page with an opaque origin",
       "421 misdirected",
       { method: "GET", path: "/v1/tools", headers: { origin: "null" } },
     ],
-  ])("because it %s has its own status", async (_, problem, sending) => {
+  ])("a request that %s is refused with its own status", async (_, problem, sending) => {
     const executor = await startExecutor([], { limits: { bodyBytes: 1_000 } });
     expect(problemOf(await send(executor, sending))).toBe(problem);
   });
 
-  test("for its length has the connection closed, if it is long", async () => {
+  test("the connection is closed after a request that is refused as much too large", async () => {
     const executor = await startExecutor([], { limits: { bodyBytes: 1_000 } });
     const headers = { ...JSON_TYPE, "content-length": "100000000" };
     const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");
@@ -269,7 +273,7 @@ describe("a request that is refused", () => {
     expect(text.toLowerCase()).toContain("connection: close");
   });
 
-  test("without a length has its own status", async () => {
+  test("a request without a length is refused with its own status", async () => {
     const executor = await startExecutor([]);
     const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");
     socket.write(
@@ -282,7 +286,7 @@ describe("a request that is refused", () => {
     socket.destroy();
   });
 
-  test("for its slowness is answered by the server itself", async () => {
+  test("a request that arrives too slowly is refused by the HTTP server", async () => {
     const executor = await startExecutor([], { limits: { requestMs: 100 } });
     const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");
     socket.write(
@@ -294,7 +298,7 @@ describe("a request that is refused", () => {
   });
 });
 
-test("bodies that are held have a bound together", async () => {
+test("the total size of the bodies that are held is bounded", async () => {
   const executor = await startExecutor([], { limits: { bodyBytes: 100, requestMs: 5_000 } });
   const port = Number(executor.address.split(":")[1]);
   const sockets = Array.from({ length: 65 }, () => connect(port, "127.0.0.1"));
@@ -312,7 +316,7 @@ test("bodies that are held have a bound together", async () => {
   for (const socket of sockets) socket.destroy();
 });
 
-test("a reader that is too slow misses chunks, but never the execution", async () => {
+test("a client that reads too slowly misses chunks, but not the execution", async () => {
   const CHUNKS = 200;
   const talk = defineTool({
     name: "talk",
@@ -331,8 +335,8 @@ test("a reader that is too slow misses chunks, but never the execution", async (
   expect(events.at(-1)?.event).toBe("execution");
 });
 
-describe("a client that goes away", () => {
-  test("cancels its call", async () => {
+describe("clients that disconnect", () => {
+  test("a client that disconnects cancels its call", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool]);
     const gone = new AbortController();
@@ -344,7 +348,7 @@ describe("a client that goes away", () => {
     expect(held.cancelled).toEqual(["call"]);
   });
 
-  test("does not cancel a call that somebody else waits for", async () => {
+  test("a client that disconnects does not cancel a call that others wait for", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool]);
     const gone = new AbortController();
@@ -362,7 +366,7 @@ describe("a client that goes away", () => {
     expect(held.cancelled).toEqual([]);
   });
 
-  test("takes its waiting call out of the queue, and can send it again", async () => {
+  test("a client that disconnects removes its queued call, and can send it again", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool], { limits: { inFlight: 1 } });
     const running = dispatch(executor, dispatchBody({ id: "a", name: "hold" }));
@@ -384,7 +388,7 @@ describe("a client that goes away", () => {
     expect(executionOf(await again).success).toBe(true);
   });
 
-  test("before its request is whole leaves nothing behind", async () => {
+  test("a client that disconnects before its request is complete leaves no state behind", async () => {
     const counting = new CountingTool();
     // With this limit, 64 bodies can be held at once.
     const executor = await startExecutor([counting.tool], { limits: { bodyBytes: 1_000 } });
@@ -404,7 +408,7 @@ describe("a client that goes away", () => {
   });
 });
 
-test("a body may come in pieces, and another request right behind it", async () => {
+test("a body can arrive in pieces, and requests can be pipelined", async () => {
   const counting = new CountingTool();
   const executor = await startExecutor([counting.tool]);
   const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");

@@ -93,7 +93,7 @@ async function harden(
   return (attempt, more = {}) => call("probe", { attempt, ...more });
 }
 
-test("the example's tool reads in the executor what it should, and not what it could here", async () => {
+test("the example's tool can read its own folder in the hardened executor, but not other files", async () => {
   const call = await start({ config: join(ROOT, "examples/hardened-executor/sandgate.yaml") });
   expect((await call("read_note", { name: "hello.txt" })).output).toBe("Ask for a receipt.\n");
   const elsewhere = { name: "../../../README.md" };
@@ -101,8 +101,8 @@ test("the example's tool reads in the executor what it should, and not what it c
   expect((await call("read_note", elsewhere)).error?.message).toMatch(/restricted/);
 });
 
-describe("a host tool in a hardened executor", () => {
-  test("reads its own folder, and nothing outside", async () => {
+describe("host tools in a hardened executor", () => {
+  test("a host tool in a hardened executor can read its own folder only", async () => {
     const attempt = await harden({});
     expect((await attempt("own")).output).toBe("mine");
     for (const path of ["/etc/passwd", join(ROOT, "README.md"), "/proc/self/environ", `${folder}/../x`]) {
@@ -111,7 +111,7 @@ describe("a host tool in a hardened executor", () => {
     expect((await attempt("list", { path: "/" })).error?.message).toMatch(/restricted/);
   });
 
-  test("writes nowhere, and starts neither processes nor threads nor addons", async () => {
+  test("a host tool in a hardened executor cannot write files, start processes or threads, or load addons", async () => {
     const attempt = await harden({});
     for (const path of [join(folder, "own.txt"), join(tmpdir(), "sandgate-written")]) {
       expect((await attempt("write", { path })).error?.message).toMatch(/restricted/);
@@ -122,7 +122,7 @@ describe("a host tool in a hardened executor", () => {
     expect((await attempt("addon")).error?.message).toMatch(/addons is disabled/);
   });
 
-  test("reaches nobody over the network, and finds nothing in the environment", async () => {
+  test("a host tool in a hardened executor has no network and an empty environment", async () => {
     const contacts: unknown[] = [];
     const canary = createServer((socket) => {
       contacts.push(socket.remoteAddress);
@@ -139,7 +139,7 @@ describe("a host tool in a hardened executor", () => {
     expect((await attempt("env")).output).toEqual([]);
   });
 
-  test("is another user, who cannot even signal this process", async (context) => {
+  test("a host tool in a hardened executor can run as another user, who cannot signal this process", async (context) => {
     if (process.getuid?.() !== 0) return context.skip("only root can start a process as another user");
     const attempt = await harden({ user: NOBODY });
     expect((await attempt("user")).output).toEqual([NOBODY.uid, NOBODY.gid, [NOBODY.gid]]);
@@ -148,7 +148,7 @@ describe("a host tool in a hardened executor", () => {
   });
 });
 
-test("an executor that is to give up the network does not start where it could not", async () => {
+test("an executor with dropNetwork does not start without Node's permission model", async () => {
   const { code, stderr } = await sandgate([
     ...["serve", "--config", join(folder, "sandgate.yaml"), "--listen", "127.0.0.1:0"],
   ]);

@@ -14,7 +14,7 @@ import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 export class HeldTool {
   readonly tool: Tool = defineTool({
     name: "hold",
-    description: "Waits until it is let go.",
+    description: "Waits until it is released.",
     inputSchema: { type: "object" },
     host: (input, context) => {
       const { signal, callId } = context;

@@ -40,11 +40,11 @@ describe("where an executor listens", () => {
     `unix:/${"x".repeat(200)}`,
     "fd:x",
     "http://127.0.0.1:1",
-  ])("is not %s", async (listen) => {
+  ])("an executor cannot listen on the invalid address %s", async (listen) => {
     await expect(startExecutor([], { listen })).rejects.toThrow(/listen must be HOST:PORT/);
   });
 
-  test("can be named by localhost, its address, and by names of its own", async () => {
+  test("an executor accepts localhost, its address and its own names as host", async () => {
     const executor = await startExecutor([new CountingTool().tool], { hosts: ["Executor.Example"] });
     const port = executor.address.split(":")[1];
     for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, "executor.example", "EXECUTOR.example"]) {
@@ -53,7 +53,7 @@ describe("where an executor listens", () => {
     }
   });
 
-  test("can be a unix socket of this user alone, which is gone afterwards", async () => {
+  test("a unix socket can be used only by this user, and is removed when the executor closes", async () => {
     const folder = await createFolder();
     const path = join(folder, "executor.sock");
     const executor = await startExecutor([new CountingTool().tool], { listen: `unix:${path}` });
@@ -67,7 +67,7 @@ describe("where an executor listens", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("can be the socket of an executor that is no more, but not of one that lives, and no other file", async () => {
+  test("an executor replaces a stale socket, but neither one that is in use nor any other file", async () => {
     const folder = await createFolder();
     const path = join(folder, "executor.sock");
     // A socket whose server has closed without removing it.
@@ -80,10 +80,12 @@ describe("where an executor listens", () => {
     await startExecutor([], { listen: `unix:${path}` });
     await expect(startExecutor([], { listen: `unix:${path}` })).rejects.toThrow("the address is in use");
     await writeFile(join(folder, "file"), "precious");
-    await expect(startExecutor([], { listen: `unix:${join(folder, "file")}` })).rejects.toThrow(/no socket/);
+    await expect(startExecutor([], { listen: `unix:${join(folder, "file")}` })).rejects.toThrow(
+      /not a socket/,
+    );
   });
 
-  test("is told when it is taken", async () => {
+  test("an executor reports that its address is in use", async () => {
     const executor = await startExecutor([]);
     await expect(startExecutor([], { listen: executor.address })).rejects.toThrow("the address is in use");
   });
@@ -114,7 +116,7 @@ describe("an executor that is told to end", () => {
     await closed;
   });
 
-  test("refuses new calls on connections that are still open", async () => {
+  test("a closing executor refuses new calls on open connections", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool], { limits: { drainMs: 5_000 } });
     const running = dispatch(executor, dispatchBody({ id: "a", name: "hold" }));
@@ -139,7 +141,7 @@ describe("an executor that is told to end", () => {
     expect(held.started).toEqual(["a"]);
   });
 
-  test("cancels what takes too long, and answers all the same", async () => {
+  test("a closing executor cancels calls that take too long, and still answers them", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool], { limits: { drainMs: 50, inFlight: 1 } });
     const running = dispatch(executor, dispatchBody({ id: "a", name: "hold" }));

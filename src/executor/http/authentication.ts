@@ -56,10 +56,10 @@ export class Authentication {
       const [, given = ""] = /^Bearer +([^ ]+)$/i.exec(headers.authorization) ?? [];
       // Digests have the same length, and reveal nothing about where the tokens differ.
       if (timingSafeEqual(digestOf(given), this.#token)) return { caller: "token", isSigned: false };
-      throw new RemoteProblem("unauthenticated", "the bearer token is none of this executor's");
+      throw new RemoteProblem("unauthenticated", "the bearer token is wrong");
     }
     const ways = [this.#verifier && "a signature", this.#token && "a bearer token"].filter(Boolean);
-    throw new RemoteProblem("unauthenticated", `the request needs ${ways.join(" or ")}`);
+    throw new RemoteProblem("unauthenticated", `the request must have ${ways.join(" or ")}`);
   }
 }
 

@@ -89,7 +89,7 @@ export class DispatchExchange implements CallWaiter {
     if ((this.#sender.isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body)) {
       throw new RemoteProblem(
         "altered",
-        "the body has another content-digest than the header says, in sha-256",
+        "the body does not match the content-digest header, which must have a sha-256 digest",
       );
     }
     try {

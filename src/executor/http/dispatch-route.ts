@@ -54,14 +54,17 @@ function wantsStream({
   "content-encoding": encoding,
 }: IncomingHttpHeaders): boolean {
   if (type !== JSON_MEDIA_TYPE && type.split(";", 1)[0]?.trim().toLowerCase() !== JSON_MEDIA_TYPE) {
-    throw new RemoteProblem("unsupported_media_type", `the body must be ${JSON_MEDIA_TYPE}`);
+    throw new RemoteProblem("unsupported_media_type", `the content-type header must be ${JSON_MEDIA_TYPE}`);
   }
   if (encoding !== undefined) {
-    throw new RemoteProblem("unsupported_media_type", "the body must not be encoded");
+    throw new RemoteProblem("unsupported_media_type", "the body must not have a content-encoding");
   }
   if (accept === JSON_MEDIA_TYPE) return false;
   const wanted = accept.toLowerCase();
   if (wanted.includes(STREAM_MEDIA_TYPE)) return true;
   if (/\*\/\*|application\/(?:json|\*)/.test(wanted)) return false;
-  throw new RemoteProblem("not_acceptable", `accept must be ${JSON_MEDIA_TYPE} or ${STREAM_MEDIA_TYPE}`);
+  throw new RemoteProblem(
+    "not_acceptable",
+    `the accept header must be ${JSON_MEDIA_TYPE} or ${STREAM_MEDIA_TYPE}`,
+  );
 }

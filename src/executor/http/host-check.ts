@@ -25,19 +25,19 @@ export class HostCheck {
    */
   check({ host = "", origin }: IncomingHttpHeaders): string {
     if (origin !== undefined)
-      throw new RemoteProblem("misdirected", "an executor takes no requests of browsers");
+      throw new RemoteProblem("misdirected", "an executor does not accept requests from browsers");
     if (this.#names?.has(host)) return host;
     const authority = host.toLowerCase();
     if (!AUTHORITY.test(authority)) {
       throw new RemoteProblem(
         "bad_request",
-        "the header host must be one host, with its port if that is not the scheme's own",
+        "the host header must be a single host, with the port unless it is the scheme's default",
       );
     }
     if (this.#names?.has(authority) !== false) return authority;
     throw new RemoteProblem(
       "misdirected",
-      "the header host names another server: see the executor's 'hosts'",
+      "the host header is not a name of this executor: see its option 'hosts'",
     );
   }
 }
@@ -55,7 +55,7 @@ export function refuseSeveralHosts({ rawHeaders }: IncomingMessage): void {
     const name = rawHeaders[index];
     if (name?.length === 4 && name.toLowerCase() === "host") count++;
   }
-  if (count > 1) throw new RemoteProblem("bad_request", "the request must have one header host, not several");
+  if (count > 1) throw new RemoteProblem("bad_request", "the request must have only one host header");
 }
 
 /** Returns the names of the loopback interface, with a port. */

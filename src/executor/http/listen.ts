@@ -44,7 +44,7 @@ async function listenPrivately(server: Server, path: string): Promise<void> {
 async function removeStaleSocket(path: string): Promise<void> {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return;
-  if (!stats.isSocket()) throw new ListenError("the path is taken by what is no socket");
+  if (!stats.isSocket()) throw new ListenError("the path exists and is not a socket");
   const socket = connect(path);
   try {
     await once(socket, "connect");

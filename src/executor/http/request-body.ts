@@ -29,8 +29,9 @@ export class ByteBudget {
  */
 export function bodyLength({ headers }: IncomingMessage, maxBytes: number): number {
   const length = headers["content-length"];
-  // The parser has checked that it is a number, and that there is no other encoding beside it.
-  if (length === undefined) throw new RemoteProblem("length_required", "the request needs a content-length");
+  // The parser has checked that it is a number, and that there is no `transfer-encoding`.
+  if (length === undefined)
+    throw new RemoteProblem("length_required", "the request must have a content-length");
   const bytes = Number(length);
   if (bytes <= maxBytes) return bytes;
   throw new RemoteProblem("too_large", `the body must have at most ${maxBytes} bytes`);
@@ -63,5 +64,5 @@ export function readBody(request: IncomingMessage, bytes: number, take: (body: B
 /** @throws {RemoteProblem} `bad_request` unless the body is UTF-8. */
 export function decodeBody(body: Buffer): string {
   if (isUtf8(body)) return body.toString();
-  throw new RemoteProblem("bad_request", "the body is no valid UTF-8");
+  throw new RemoteProblem("bad_request", "the body is not valid UTF-8");
 }

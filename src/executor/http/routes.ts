@@ -72,7 +72,7 @@ export class Routes {
     const problem =
       thrown instanceof RemoteProblem
         ? thrown
-        : new RemoteProblem("internal_error", "the executor failed: its operator can see why");
+        : new RemoteProblem("internal_error", "the executor failed unexpectedly");
     this.#dispatcher.metrics.refused(problem.code);
     if (response.headersSent) response.destroy();
     else respondProblem(request, response, problem);
@@ -104,7 +104,7 @@ export class Routes {
         break;
       default:
         this.hostCheck.check(request.headers);
-        throw new RemoteProblem("not_found", "there is no such path");
+        throw new RemoteProblem("not_found", "the path does not exist");
     }
   }
 

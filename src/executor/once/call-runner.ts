@@ -13,8 +13,8 @@ export type ExecutorContext = Pick<
   "registry" | "policy" | "sandboxes" | "hooks" | "events" | "decisionTimeoutMs" | "embedder"
 >;
 
-/** What the model reads of a call whose callers left, when it comes again. */
-const ABANDONED_TEXT = `${CANCELLED_TEXT}: whoever waited for it left before it ended`;
+/** The text for later requests of a call that was cancelled because all its clients disconnected. */
+const ABANDONED_TEXT = `${CANCELLED_TEXT}: the client disconnected before it finished`;
 
 /** Runs calls in the engine, with their callers' grants as upper bounds. */
 export class CallRunner {

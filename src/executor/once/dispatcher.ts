@@ -55,12 +55,12 @@ export class Dispatcher {
       case "conflict":
         throw new RemoteProblem(
           "call_id_conflict",
-          "the session had another call of this id: give each its own",
+          "the session already had another call with this id: use a different id for each call",
         );
       case "forgotten":
         throw new RemoteProblem(
           "result_forgotten",
-          "the call ran before, and its execution is no longer kept",
+          "the call already ran, and its execution is no longer kept",
         );
       case "answered":
         this.#replay(waiter);
@@ -166,7 +166,7 @@ export class Dispatcher {
       this.#refuse(
         name,
         call,
-        new RemoteProblem("deadline_passed", "the call's time was over before its turn"),
+        new RemoteProblem("deadline_passed", "the caller's timeout expired before the call started"),
       );
       // Deferred, since many such calls in a row would otherwise grow the stack.
       queueMicrotask(() => this.#release(call));
@@ -184,7 +184,7 @@ export class Dispatcher {
       () => {
         // The call may have run, so it is remembered without an answer.
         this.#window.end(name);
-        call.refuse(new RemoteProblem("internal_error", "the executor failed: its operator can see why"));
+        call.refuse(new RemoteProblem("internal_error", "the executor failed unexpectedly"));
         this.#release(call);
       },
     );

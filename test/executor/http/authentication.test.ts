@@ -34,7 +34,7 @@ describe("an executor with keys", () => {
     expect(problemOf(await dispatch(executor, BODY, { headers }))).toBe("425 replayed");
   });
 
-  test("refuses unsigned, unknown, expired, altered and replayed requests, each with its own status", async () => {
+  test("unsigned, unknown, expired and altered requests are refused, each with its own status", async () => {
     const counting = new CountingTool();
     const executor = await startExecutor([counting.tool], { keys: KEYS });
     const other = dispatchBody({ name: "count", arguments: { a: 1 } });
@@ -56,7 +56,7 @@ describe("an executor with keys", () => {
     expect(counting.calls).toBe(0);
   });
 
-  test("reads no body before it knows who sends it", async () => {
+  test("an executor with keys does not read the body of an unauthenticated request", async () => {
     const executor = await startExecutor([], { keys: KEYS });
     const socket = connect(Number(executor.address.split(":")[1]), "127.0.0.1");
     socket.write(
@@ -67,7 +67,7 @@ describe("an executor with keys", () => {
     expect(text).toMatch(/^HTTP\/1\.1 401 /);
   });
 
-  test("wants to know who asks for its tools and figures, but not who asks whether it is there", async () => {
+  test("tools and metrics require authentication, but health probes do not", async () => {
     const executor = await startExecutor([], { keys: KEYS });
     const get = async (path: string, headers = {}): Promise<number> =>
       (await send(executor, { method: "GET", path, headers })).status;
@@ -83,8 +83,8 @@ describe("an executor with keys", () => {
   });
 });
 
-describe("an executor with a token", () => {
-  test("takes it, and nothing else", async () => {
+describe("bearer tokens", () => {
+  test("an executor with a token accepts this token only", async () => {
     const executor = await startExecutor([new CountingTool().tool], { token: TOKEN });
     const problems = await Promise.all(
       ["Bearer correct-horse-battery-staplf", "Bearer ", `Basic ${TOKEN}`, TOKEN].map(async (authorization) =>
@@ -100,7 +100,7 @@ describe("an executor with a token", () => {
     expect(executionOf(answer).success).toBe(true);
   });
 
-  test("does not start with one that can be guessed", async () => {
+  test("an executor does not start with a token that is too short", async () => {
     await expect(startExecutor([], { token: "secret" })).rejects.toThrow(/at least 16 characters/);
   });
 });

@@ -20,7 +20,7 @@ async function sendRaw(
 }
 
 // RFC 9112, section 3.2.
-describe("a request whose host is not one host", () => {
+describe("the host header", () => {
   test.each<[string, (own: string) => readonly string[]]>([
     ["another host after the executor's", (own) => [`host: ${own}`, "host: rebound.example"]],
     ["another host before the executor's", (own) => ["host: rebound.example", `host: ${own}`]],
@@ -28,9 +28,9 @@ describe("a request whose host is not one host", () => {
     ["two hosts in different case", (own) => [`Host: ${own}`, "x-between: 1", `HOST: ${own}`]],
     ["two hosts in one line", (own) => [`host: ${own}, rebound.example`]],
     ["two hosts in one line without a space", (own) => [`host: ${own},rebound.example`]],
-    ["no host in its line", () => ["host:"]],
+    ["an empty host", () => ["host:"]],
     ["a user before its host", (own) => [`host: user@${own}`]],
-  ])("because it has %s is no good request, and runs nothing", async (_, hosts) => {
+  ])("a request with %s is a bad request, and its call does not run", async (_, hosts) => {
     const counting = new CountingTool();
     const executor = await startExecutor([counting.tool]);
     const headers = hosts(executor.address);
@@ -46,7 +46,7 @@ describe("a request whose host is not one host", () => {
     expect(counting.calls).toBe(0);
   });
 
-  test("is no good request either where it only asks for the executor's health", async () => {
+  test("a health probe with two hosts is a bad request", async () => {
     const executor = await startExecutor([]);
     for (const line of ["GET /healthz", "GET /readyz"]) {
       expect(await sendRaw(executor, line, ["host: probe", "host: probe"])).toMatch(/^HTTP\/1\.1 400 /);

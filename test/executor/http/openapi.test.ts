@@ -79,7 +79,7 @@ async function exchange(executor: { readonly address: string }, sending: Sending
 const JSON_TYPE = { "content-type": "application/json" };
 
 describe("docs/openapi.yaml", () => {
-  test("has the shapes that both sides check", () => {
+  test("docs/openapi.yaml has the same schemas as the code", () => {
     const { ResourceLimits, ...schemas } = DOCUMENT.components.schemas;
     const text = JSON.stringify(schemas, (key, value: unknown) => {
       if (key === "description" && typeof value === "string") return undefined;
@@ -89,7 +89,7 @@ describe("docs/openapi.yaml", () => {
     expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(SCHEMAS)));
   });
 
-  test("refers only to what it has, and its schemas compile", () => {
+  test("all references in docs/openapi.yaml resolve, and its schemas compile", () => {
     const references = JSON.stringify(DOCUMENT).match(/#\/components\/schemas\/\w+/g) ?? [];
     for (const reference of new Set(references)) {
       expect(() => ajv.compile({ $ref: `openapi${reference}` })).not.toThrow();
@@ -97,7 +97,7 @@ describe("docs/openapi.yaml", () => {
     expect(DOCUMENT.openapi).toBe("3.1.0");
   });
 
-  test("tells every problem, by its status", () => {
+  test("docs/openapi.yaml documents the status of every problem", () => {
     const responses = Object.values(DOCUMENT.paths).flatMap((path) =>
       Object.values(path).flatMap((operation) => Object.keys(operation.responses)),
     );
@@ -108,7 +108,7 @@ describe("docs/openapi.yaml", () => {
   });
 });
 
-test("docs/remote-protocol.md tells every problem with its status", () => {
+test("docs/remote-protocol.md documents every problem with its status", () => {
   const document = readFileSync(resolve(import.meta.dirname, "../../../docs/remote-protocol.md"), "utf8");
   const rows = [...document.matchAll(/^\| ([0-9, ]+) \| (.*?) \| (none|unknown) \| (\w+)/gm)].flatMap(
     ([, statuses = "", codes = "", effect, again]) => {
@@ -121,8 +121,8 @@ test("docs/remote-protocol.md tells every problem with its status", () => {
   expect(Object.fromEntries(rows)).toEqual(PROBLEMS);
 });
 
-describe("real traffic is as docs/openapi.yaml says", () => {
-  test("for executions, repeated ones and failures", async () => {
+describe("real requests and responses", () => {
+  test("executions, replays and failures match docs/openapi.yaml", async () => {
     const executor = await startExecutor([new CountingTool().tool]);
     const body = dispatchBody(
       { name: "count", arguments: { a: [1, null] } },
@@ -135,7 +135,7 @@ describe("real traffic is as docs/openapi.yaml says", () => {
     expect((await exchange(executor, { headers: JSON_TYPE, body: failed })).text).toContain("not_found");
   });
 
-  test("for streams", async () => {
+  test("streams match docs/openapi.yaml", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool]);
     const headers = { ...JSON_TYPE, accept: "text/event-stream" };
@@ -151,14 +151,14 @@ describe("real traffic is as docs/openapi.yaml says", () => {
     }
   });
 
-  test("for tools, figures and health", async () => {
+  test("tools, metrics and health match docs/openapi.yaml", async () => {
     const executor = await startExecutor([new CountingTool().tool]);
     for (const path of ["/v1/tools", "/metrics", "/healthz", "/readyz"]) {
       expect((await exchange(executor, { method: "GET", path })).status).toBe(200);
     }
   });
 
-  test("for requests that are refused", async () => {
+  test("refused requests match docs/openapi.yaml", async () => {
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
     const token = "0123456789abcdef";
     const executor = await startExecutor([new CountingTool().tool], {
@@ -196,7 +196,7 @@ describe("real traffic is as docs/openapi.yaml says", () => {
     expect(statuses).toEqual([401, 403, 412, 425, 422, 400, 406, 415, 421, 413, 200, 409, 401]);
   });
 
-  test("for an executor that is full, or about to end", async () => {
+  test("responses of an overloaded or closing executor match docs/openapi.yaml", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool], { limits: { inFlight: 1, queued: 1, drainMs: 20 } });
     const hold = (id: string): Promise<Answer> =>

@@ -12,7 +12,7 @@ const LONG = "x".repeat(16 * 1_024 * 1_024);
 
 const long = defineTool({
   name: "long",
-  description: "Returns a long text, and tells it before.",
+  description: "Prints a long text, and returns it.",
   inputSchema: { type: "object" },
   host: (_, { onOutput }) => {
     for (let at = 0; at < LONG.length; at += 65_536) onOutput(LONG.slice(at, at + 65_536));
@@ -38,8 +38,11 @@ function requestText({ address }: Executor, body: string, accept: string): strin
   return `POST /v1/dispatch HTTP/1.1\r\n${headers}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 }
 
-describe("whoever never reads an answer", () => {
-  test.each(["text/event-stream", "application/json"])("as %s is let go of", async (accept) => {
+describe("clients that do not read", () => {
+  test.each([
+    "text/event-stream",
+    "application/json",
+  ])("a client that does not read its %s response is disconnected", async (accept) => {
     const executor = await startExecutor([long], { limits: { requestMs: 100 } });
     const { client, held } = await connectDeaf(executor);
     client.write(requestText(executor, dispatchBody({ name: "long" }), accept));
@@ -47,7 +50,7 @@ describe("whoever never reads an answer", () => {
     expect(held.writableLength).toBe(0);
   });
 
-  test("is let go of too when the answer had to wait for an earlier one on the connection", async () => {
+  test("a client that does not read a pipelined response is disconnected", async () => {
     const tool = new HeldTool();
     const events = new EventStream();
     const ended: string[] = [];
@@ -64,7 +67,7 @@ describe("whoever never reads an answer", () => {
     await once(held, "close");
   });
 
-  test("keeps nobody else from reading one as long", async () => {
+  test("a client that does not read does not affect other clients", async () => {
     const executor = await startExecutor([long], { limits: { requestMs: 5_000 } });
     const { client } = await connectDeaf(executor);
     client.write(requestText(executor, dispatchBody({ id: "a", name: "long" }), "application/json"));

@@ -20,7 +20,7 @@ function entering(admission: Admission): {
 }
 
 describe("admission", () => {
-  test("starts as many calls as may run, and the next when one ends", () => {
+  test("admission starts as many calls as may run, and the next one when one ends", () => {
     const admission = new Admission(2, 10);
     const { log, enter } = entering(admission);
     for (const name of ["1", "2", "3"]) enter("a", name);
@@ -30,7 +30,7 @@ describe("admission", () => {
     expect([admission.inFlight, admission.queued]).toEqual([2, 0]);
   });
 
-  test("lets sessions take turns, however many calls one has", () => {
+  test("sessions take turns, no matter how many calls one has", () => {
     const admission = new Admission(1, 10);
     const { log, enter } = entering(admission);
     for (const name of ["a0", "a1", "a2", "a3"]) enter("a", name);
@@ -41,7 +41,7 @@ describe("admission", () => {
     expect(log).toEqual(["start a0", "start a1", "start b1", "start c1", "start a2", "start c2", "start a3"]);
   });
 
-  test("refuses what is beyond the queue, but makes room for a session that has less", () => {
+  test("a full queue refuses calls, except those of a session with fewer calls, which replace others", () => {
     const admission = new Admission(1, 3);
     const { log, enter } = entering(admission);
     for (const name of ["a0", "a1", "a2", "a3"]) enter("a", name);
@@ -54,20 +54,20 @@ describe("admission", () => {
     expect(enter("d", "d1")).toBe("refused");
   });
 
-  test("forgets a call that leaves the queue", () => {
+  test("a call that leaves the queue does not start", () => {
     const admission = new Admission(1, 3);
     const { log, enter } = entering(admission);
     enter("a", "1");
     const leave = enter("a", "2");
     enter("a", "3");
-    if (leave === "refused") throw new Error("there was room");
+    if (leave === "refused") throw new Error("the call was refused");
     expect(leave()).toBe(true);
     expect(leave()).toBe(false);
     admission.release();
     expect(log).toEqual(["start 1", "start 3"]);
   });
 
-  test("gives each call exactly one end, and never runs or holds more than it may", () => {
+  test("each call starts, leaves or is refused exactly once, and the bounds are never exceeded", () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant("enter" as const), session: fc.constantFrom("a", "b", "c") }),
       fc.record({ kind: fc.constantFrom("release" as const, "leave" as const), session: fc.constant("") }),

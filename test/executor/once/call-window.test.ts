@@ -14,7 +14,7 @@ describe("the window of calls", () => {
     expect([window.size, window.bytes]).toEqual([0, 0]);
   });
 
-  test("tells another call of the same name", () => {
+  test("another call with the same name is a conflict", () => {
     const window = new CallWindow<string>({ calls: 10, bytes: 1_000, ageMs: 5_000 });
     window.begin("a", "1", "running");
     expect(window.find("a", "2", 0)).toEqual({ state: "conflict" });
@@ -22,7 +22,7 @@ describe("the window of calls", () => {
     expect(window.find("a", "2", 0)).toEqual({ state: "conflict" });
   });
 
-  test("forgets the answers first, oldest first, but not that the calls ran", () => {
+  test("beyond the bytes, answers are forgotten, oldest first, but not that the calls ran", () => {
     const window = new CallWindow<string>({ calls: 10, bytes: 20, ageMs: 5_000 });
     for (const name of ["a", "b", "c"]) {
       window.begin(name, "1", "");
@@ -37,7 +37,7 @@ describe("the window of calls", () => {
     expect(window.find("d", "1", 0)).toEqual({ state: "forgotten" });
   });
 
-  test("never remembers more calls than it may", () => {
+  test("the number of remembered calls is bounded", () => {
     const window = new CallWindow<string>({ calls: 2, bytes: 1_000, ageMs: 5_000 });
     for (const name of ["a", "b", "c"]) {
       window.begin(name, "1", "");
@@ -47,14 +47,14 @@ describe("the window of calls", () => {
     expect(window.find("a", "1", 0)).toBeUndefined();
   });
 
-  test("forgets a call that never ran", () => {
+  test("a call that did not run is forgotten", () => {
     const window = new CallWindow<string>({ calls: 2, bytes: 1_000, ageMs: 5_000 });
     window.begin("a", "1", "");
     window.cancel("a");
     expect(window.find("a", "1", 0)).toBeUndefined();
   });
 
-  test("remembers the calls that ended last, and of these the answers that fit, in whatever order they come", () => {
+  test("the calls that ended last are remembered with the newest answers that fit, in any order of operations", () => {
     const name = fc.constantFrom("a", "b", "c", "d", "e", "f");
     const step = fc.oneof(
       fc.record({ do: fc.constant("begin" as const), name }),

@@ -58,8 +58,8 @@ function start(limits: Partial<ExecutorLimits> = {}): {
   };
 }
 
-describe("a call that comes while the same one is being cancelled", () => {
-  test("runs when that one had no effect, once for all who came", async () => {
+describe("resubmitting a call that is being cancelled", () => {
+  test("a resubmitted call runs once for all its waiters if the cancelled one had no effect", async () => {
     const { sandbox, submit } = start();
     submit(requestOf("a")).leave();
     const waiters = [submit(requestOf("a")), submit(requestOf("a"))];
@@ -73,7 +73,7 @@ describe("a call that comes while the same one is being cancelled", () => {
     expect(submit(requestOf("a")).heard).toEqual(["replayed", "second"]);
   });
 
-  test("gets what that one left behind when it may have had an effect", async () => {
+  test("a resubmitted call gets the failure of the cancelled one if that may have had an effect", async () => {
     const { sandbox, submit } = start();
     submit(requestOf("a")).leave();
     const waiter = submit(requestOf("a"));
@@ -84,7 +84,7 @@ describe("a call that comes while the same one is being cancelled", () => {
     expect(sandbox.signals).toHaveLength(1);
   });
 
-  test("gets that one's output when it succeeded all the same", async () => {
+  test("a resubmitted call gets the output of the cancelled one if that succeeded nevertheless", async () => {
     const { sandbox, submit } = start();
     submit(requestOf("a")).leave();
     const waiter = submit(requestOf("a"));
@@ -93,14 +93,14 @@ describe("a call that comes while the same one is being cancelled", () => {
     expect(waiter.heard).toEqual(["replayed", "first"]);
   });
 
-  test("is another call if its arguments are others", () => {
+  test("a resubmitted call with other arguments is a conflict", () => {
     const { submit } = start();
     submit(requestOf("a")).leave();
     const other = { id: "a", name: "t", arguments: { x: 1 } };
-    expect(() => submit(requestOf("a", { call: other }))).toThrow(/another call of this id/);
+    expect(() => submit(requestOf("a", { call: other }))).toThrow(/another call with this id/);
   });
 
-  test("does not run when its caller left too, and nothing of it stays", async () => {
+  test("a resubmitted call does not run and leaves no state behind if its waiter leaves, too", async () => {
     const { sandbox, dispatcher, submit } = start();
     submit(requestOf("a")).leave();
     const waiter = submit(requestOf("a"));
@@ -112,7 +112,7 @@ describe("a call that comes while the same one is being cancelled", () => {
     expect(waiter.heard).toEqual([]);
   });
 
-  test("can be left once it runs, as any other", async () => {
+  test("a resubmitted call is cancelled like any other when its waiter leaves", async () => {
     const { sandbox, submit } = start();
     submit(requestOf("a")).leave();
     const waiter = submit(requestOf("a"));
@@ -122,7 +122,7 @@ describe("a call that comes while the same one is being cancelled", () => {
     expect(sandbox.signals[1]?.aborted).toBe(true);
   });
 
-  test("does not run when its time was over before", async () => {
+  test("a resubmitted call does not run after its timeout", async () => {
     const { sandbox, submit } = start();
     submit(requestOf("a")).leave();
     const waiter = submit(requestOf("a", { timeoutMs: 5 }));
@@ -133,7 +133,7 @@ describe("a call that comes while the same one is being cancelled", () => {
     expect(sandbox.signals).toHaveLength(1);
   });
 
-  test("takes its turn where no more may run", async () => {
+  test("a resubmitted call waits for its turn", async () => {
     const { sandbox, submit } = start({ inFlight: 1 });
     submit(requestOf("a")).leave();
     const other = submit(requestOf("b"));
@@ -147,7 +147,7 @@ describe("a call that comes while the same one is being cancelled", () => {
     expect([other.heard, waiter.heard]).toEqual([["b"], ["a"]]);
   });
 
-  test("is refused when the executor is told to end, before that has ended", async () => {
+  test("a resubmitted call is refused if the executor shuts down before the cancelled one has ended", async () => {
     const { sandbox, dispatcher, submit } = start();
     submit(requestOf("a")).leave();
     const waiter = submit(requestOf("a"));

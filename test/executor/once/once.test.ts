@@ -16,8 +16,8 @@ import {
 } from "../harness.ts";
 import { SlowlyEnding } from "../slowly-ending.ts";
 
-describe("a call that arrives again", () => {
-  test("gets the first execution, and does not run", async () => {
+describe("repeated calls", () => {
+  test("a repeated call gets the first execution, and does not run again", async () => {
     const counting = new CountingTool();
     const executor = await startExecutor([counting.tool]);
     const first = await dispatch(executor, dispatchBody({ name: "count", arguments: { a: 1, b: 2 } }));
@@ -31,7 +31,7 @@ describe("a call that arrives again", () => {
     expect(counting.calls).toBe(1);
   });
 
-  test("while it runs waits for the same execution", async () => {
+  test("a repeated call that still runs waits for the same execution", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool]);
     const body = dispatchBody({ name: "hold" });
@@ -48,7 +48,7 @@ describe("a call that arrives again", () => {
     expect(held.started).toEqual(["call"]);
   });
 
-  test("with other arguments or another name is refused", async () => {
+  test("a repeated id with other arguments or another name is refused", async () => {
     const counting = new CountingTool();
     const executor = await startExecutor([counting.tool]);
     await dispatch(executor, dispatchBody({ name: "count", arguments: { a: 1 } }));
@@ -61,7 +61,7 @@ describe("a call that arrives again", () => {
     expect(counting.calls).toBe(1);
   });
 
-  test("with another session or another caller is another call", async () => {
+  test("a repeated id in another session or of another caller is another call", async () => {
     const counting = new CountingTool();
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
     const token = "0123456789abcdef";
@@ -79,7 +79,7 @@ describe("a call that arrives again", () => {
     expect(counting.calls).toBe(3);
   });
 
-  test("does not run again when its execution is no longer kept", async () => {
+  test("a repeated call does not run again if its execution is no longer kept", async () => {
     const counting = new CountingTool();
     const executor = await startExecutor([counting.tool], {
       limits: { window: { calls: 10, bytes: 1, ageMs: 60_000 } },
@@ -90,7 +90,7 @@ describe("a call that arrives again", () => {
   });
 });
 
-describe("a call whose only caller left", () => {
+describe("abandoned calls", () => {
   const tool = defineTool({ name: "t", description: "", inputSchema: { type: "object" }, host: () => 1 });
   const used = { wallTimeMs: 0 };
   const BODY = dispatchBody({ name: "t" });
@@ -121,7 +121,7 @@ describe("a call whose only caller left", () => {
     return { sandbox, answers };
   }
 
-  test("and that had no effect runs again for those who came meanwhile, under a signal of its own", async () => {
+  test("an abandoned call without effect runs again, with a new signal, for requests that arrived meanwhile", async () => {
     const { sandbox, answers } = await abandon();
     expect(sandbox.signals).toHaveLength(1);
     sandbox.end({ status: "cancelled", effect: "none", used });
@@ -137,13 +137,13 @@ describe("a call whose only caller left", () => {
     expect(sandbox.signals).toHaveLength(2);
   });
 
-  test("and that may have had an effect does not run again: all are told why it ended", async () => {
+  test("an abandoned call that may have had an effect does not run again, and its failure says why it ended", async () => {
     const { sandbox, answers } = await abandon();
     sandbox.end({ status: "cancelled", effect: "unknown", used });
     const [answer, stream] = await answers;
     expect(executionOf(answer).error).toEqual({
       code: "cancelled",
-      message: "Tool call was cancelled: whoever waited for it left before it ended",
+      message: "Tool call was cancelled: the client disconnected before it finished",
       effect: "unknown",
     });
     expect(stream.text).toBe(`event: execution\ndata: ${answer.text}\n\n`);
@@ -151,7 +151,7 @@ describe("a call whose only caller left", () => {
     expect(sandbox.signals).toHaveLength(1);
   });
 
-  test("while a hook decided on it runs when it comes again", async () => {
+  test("a call that is abandoned while a hook decides on it runs when it is repeated", async () => {
     const counting = new CountingTool();
     const asked: (() => void)[] = [];
     const executor = await startExecutor([counting.tool], {
@@ -202,7 +202,7 @@ describe("under load", () => {
     expect(executionOf(await again).success).toBe(true);
   });
 
-  test("a call whose time is over before its turn does not run", async () => {
+  test("a call whose timeout expires before its turn does not run", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool], { limits: { inFlight: 1 } });
     const first = dispatch(executor, dispatchBody({ id: "a", name: "hold" }));
@@ -215,7 +215,7 @@ describe("under load", () => {
     expect(held.started).toEqual(["a"]);
   });
 
-  test("a session with many calls does not keep another one waiting", async () => {
+  test("a session with many calls does not delay another session", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool], { limits: { inFlight: 1 } });
     const many = ["a1", "a2", "a3"].map((id) =>
