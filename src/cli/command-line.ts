@@ -57,12 +57,12 @@ const DISPATCH = { format: { type: "string" }, output: { type: "string" } } as c
  */
 export function parseCommandLine(argv: readonly string[]): Command {
   const [name, ...rest] = argv;
-  if (name === undefined) throw new UsageError("a command is missing");
+  if (name === undefined) throw new UsageError("the command is missing");
   if (name === "dispatch") return parseDispatch(rest);
   if (name === "check") return parseCheck(rest);
   if (name === "serve") return parseServe(rest);
   if (name === "tool") return parseTool(rest);
-  if (!name.startsWith("-")) throw new UsageError(`'${name}' is no command`);
+  if (!name.startsWith("-")) throw new UsageError(`unknown command '${name}'`);
   const { values } = parse(argv, { ...HELP, ...VERSION }, 0);
   return { name: values.help ? "help" : "version" };
 }
@@ -103,7 +103,7 @@ function parseTool([name, ...args]: readonly string[]): Command {
     case "new":
       return parseToolNew(args);
     default:
-      throw new UsageError(`'tool' is followed by run, check, inspect or new, not '${name ?? ""}'`);
+      throw new UsageError(`'tool' must be followed by run, check, inspect or new, not '${name ?? ""}'`);
   }
 }
 
@@ -126,15 +126,15 @@ function parseToolNew(args: readonly string[]): Command {
   const { values, positionals } = parse(args, { ...HELP, ...NEW_OPTIONS }, 1);
   if (values.help) return { name: "help" };
   const [directory] = positionals;
-  if (directory === undefined) throw new UsageError("a DIR is missing: where the project is to be");
-  if (!values.wasm) throw new UsageError("--wasm is missing: it is the one kind of project that there is");
+  if (directory === undefined) throw new UsageError("DIR is missing: the folder of the new project");
+  if (!values.wasm) throw new UsageError("--wasm is required: no other kind of project is supported");
   const language = oneOf(LANGUAGES, "--language", values.language) ?? "javascript";
   return { name: "tool new", directory, language };
 }
 
 function fileOf([file]: readonly string[]): string {
   if (file !== undefined) return file;
-  throw new UsageError("a FILE is missing: the tool's module or component");
+  throw new UsageError("FILE is missing: the tool's module or component");
 }
 
 function parse<Options extends ParseArgsOptionsConfig>(

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseCommandLine, UsageError } from "../../src/cli/command-line.ts";
 
-test("reads a dispatch with its defaults", () => {
+test("parses dispatch with its defaults", () => {
   expect(parseCommandLine(["dispatch", "--config", "c.yaml"])).toEqual({
     name: "dispatch",
     file: "-",
@@ -11,7 +11,7 @@ test("reads a dispatch with its defaults", () => {
   });
 });
 
-test("reads a dispatch with everything, in any order", () => {
+test("parses dispatch with all options, in any order", () => {
   const argv = ["dispatch", "--format=openai", "m.json", "--output", "json", "-c", "c.yaml"];
   expect(parseCommandLine(argv)).toEqual({
     name: "dispatch",
@@ -22,11 +22,11 @@ test("reads a dispatch with everything, in any order", () => {
   });
 });
 
-test("takes - for the standard input", () => {
+test("accepts - for standard input", () => {
   expect(parseCommandLine(["dispatch", "-", "--config", "c.yaml"])).toMatchObject({ file: "-" });
 });
 
-test("reads check, help and version", () => {
+test("parses check, help and version", () => {
   expect(parseCommandLine(["check", "--config", "c.yaml"])).toEqual({ name: "check", config: "c.yaml" });
   expect(parseCommandLine(["--help"])).toEqual({ name: "help" });
   expect(parseCommandLine(["check", "-h"])).toEqual({ name: "help" });
@@ -35,14 +35,14 @@ test("reads check, help and version", () => {
 });
 
 test.each([
-  [[], "a command is missing"],
-  [["run"], "'run' is no command"],
+  [[], "the command is missing"],
+  [["run"], "unknown command 'run'"],
   [["--verbose"], "Unknown option '--verbose'"],
   [["dispatch"], "--config is missing"],
   [["check"], "--config is missing"],
   [["dispatch", "--config"], "argument missing"],
-  [["dispatch", "a", "b", "--config", "c"], "'b' is one argument too many"],
-  [["check", "a", "--config", "c"], "'a' is one argument too many"],
+  [["dispatch", "a", "b", "--config", "c"], "unexpected argument 'b'"],
+  [["check", "a", "--config", "c"], "unexpected argument 'a'"],
   [["check", "--config", "c", "--format", "native"], "Unknown option '--format'"],
   [
     ["dispatch", "--config", "c", "--format", "gemini"],

@@ -29,7 +29,7 @@ describe("the command loads", () => {
     ["--help"],
     ["check --help"],
     ["deploy"],
-  ])("nothing but the command line's own files for %s", async (args) => {
+  ])("only the files of the command line and two small files of others for %s", async (args) => {
     const modules = await modulesOf(...args.split(" "));
     expect(modules).toContain("cli/main.ts");
     expect(modules.filter((path) => !path.startsWith("cli/"))).toEqual([]);
@@ -37,7 +37,7 @@ describe("the command loads", () => {
     expect(modules.length).toBeLessThan(12);
   });
 
-  test("no server for a dispatch, and no protocols for a check", async () => {
+  test("no server for dispatch, and no protocols for check", async () => {
     const dispatch = await modulesOf("dispatch", "--config", "/nowhere.yaml");
     expect(dispatch).toContain("cli/commands/dispatch.ts");
     expect(dispatch.filter((path) => path.startsWith("executor/"))).toEqual([]);

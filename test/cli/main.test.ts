@@ -26,7 +26,7 @@ test("prints the package's version", async () => {
   });
 });
 
-test("prints how it is used, and where to read about it when it is used otherwise", async () => {
+test("prints its usage, and refers to it after a usage error", async () => {
   expect(await start("--help").outcome).toMatchObject({
     code: 0,
     stdout: expect.stringContaining("sandgate dispatch [FILE|-] --config sandgate.yaml"),
@@ -34,11 +34,11 @@ test("prints how it is used, and where to read about it when it is used otherwis
   expect(await start("deploy").outcome).toEqual({
     code: 2,
     stdout: "",
-    stderr: "sandgate: 'deploy' is no command. See sandgate --help\n",
+    stderr: "sandgate: unknown command 'deploy'. See sandgate --help\n",
   });
 });
 
-test("dispatches a message from a pipe, and ends though a tool left a timer behind", async () => {
+test("dispatches a message from a pipe, and exits even if a tool left a timer behind", async () => {
   const folder = await createFolder({
     ...PROJECT,
     "tools/host.mjs":
@@ -71,7 +71,7 @@ export const broken = add;
   expect(code).toBe(130);
 });
 
-test("keeps what trusted tools print out of its results", async () => {
+test("keeps the output of trusted tools out of its results", async () => {
   const noisy =
     "export default () => { console.log('noise'); process.stdout.write('more noise'); return 1; };";
   const tools = ["host", "worker"].map(
@@ -84,7 +84,7 @@ test("keeps what trusted tools print out of its results", async () => {
   });
   const child = start("dispatch", "--config", join(folder, "sandgate.yaml"), "--output", "json");
   child.stdin?.end(
-    '[{ "id": "1", "name": "host", "arguments": {} }, { "id": "2", "name": "worker", "arguments": {} }]',
+    '[{ "id": "1", "name": "in-thread", "arguments": {} }, { "id": "2", "name": "in-process", "arguments": {} }]',
   );
   const { code, stdout, stderr } = await child.outcome;
   expect(JSON.parse(stdout).executions).toMatchObject([{ output: 1 }, { output: 1 }]);

@@ -23,7 +23,7 @@ export function checkDropNetwork(): void {
   if (typeof permission.drop !== "function") throw new DropNetworkError("it needs Node 26.3 or later");
   if (permission.has("worker") || permission.has("child") || permission.has("addon")) {
     throw new DropNetworkError(
-      "it needs node without --allow-worker, --allow-child-process and --allow-addons",
+      "node must not be started with --allow-worker, --allow-child-process or --allow-addons",
     );
   }
 }
@@ -36,5 +36,5 @@ export function checkDropNetwork(): void {
 export function dropNetwork(): void {
   checkDropNetwork();
   process.permission.drop("net");
-  if (process.permission.has("net")) throw new DropNetworkError("Node keeps the permission all the same");
+  if (process.permission.has("net")) throw new DropNetworkError("Node did not drop the permission");
 }

@@ -99,8 +99,8 @@ function choose(format: Format | "auto", found: readonly Format[], file: string)
   throw new InputError(
     file,
     only === undefined
-      ? `the message is of no known format; --format takes ${FORMATS.join(", ")}`
-      : `the message can be of several formats (${found.join(", ")}): name one with --format`,
+      ? `unrecognised message format: --format takes ${FORMATS.join(", ")}`
+      : `the message matches several formats (${found.join(", ")}): choose one with --format`,
   );
 }
 
@@ -137,7 +137,7 @@ function parseMessage(text: string, file: string): unknown {
   try {
     message = JSON.parse(text);
   } catch {
-    const { reason, position } = locateSyntaxError(text) ?? { reason: "it cannot be read", position: 0 };
+    const { reason, position } = locateSyntaxError(text) ?? { reason: "it cannot be parsed", position: 0 };
     return refuse(`invalid JSON: ${reason}`, position);
   }
   const tooDeep = findExcessiveDepth(text);

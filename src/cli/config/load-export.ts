@@ -14,7 +14,7 @@ export async function loadExport(path: string, name = "default"): Promise<unknow
   try {
     exports = await import(pathToFileURL(path).href);
   } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : "it threw what is no error";
+    const reason = thrown instanceof Error ? thrown.message : "it threw a value that is not an Error";
     throw new Error(`the module cannot be loaded: ${reason}`, { cause: thrown });
   }
   if (Object.hasOwn(exports, name)) return exports[name];

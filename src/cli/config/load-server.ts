@@ -107,11 +107,12 @@ class ServerReader {
 
 /** Returns the key in a PEM text, or what is wrong with it. */
 function readPublicKey(pem: string): KeyObject | string {
-  if (pem.includes("PRIVATE KEY")) return "the file holds a private key: an executor has only the public one";
+  if (pem.includes("PRIVATE KEY"))
+    return "the file contains a private key: an executor needs only the public key";
   try {
     const key = createPublicKey(pem);
     return key.asymmetricKeyType === "ed25519" ? key : "the key must be an Ed25519 key";
   } catch {
-    return "the file holds no public key in PEM";
+    return "the file does not contain a public key in PEM";
   }
 }

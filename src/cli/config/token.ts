@@ -16,7 +16,7 @@ export const TOKEN: JsonObject = {
   properties: { file: { type: "string", minLength: 1 }, env: { type: "string", minLength: 1 } },
   additionalProperties: false,
   oneOf: [{ required: ["file"] }, { required: ["env"] }],
-  message: "must have one of file and env: the token itself does not belong here",
+  message: "must have either file or env: the token itself does not belong here",
 };
 
 /**

@@ -54,12 +54,12 @@ export const TOOL_SHAPE: Shape = compileShape(
       quickjs: {
         ...map({ file: TEXT, source: TEXT, export: TEXT }),
         oneOf: [{ required: ["file"] }, { required: ["source"] }],
-        message: "must have one of file and source",
+        message: "must have either file or source",
       },
       remote: {
         ...map({ url: TEXT, http: HTTP, executor: EXECUTOR }),
         oneOf: [{ required: ["url"] }, { required: ["http"] }, { required: ["executor"] }],
-        message: "must have one of url, http and executor",
+        message: "must have exactly one of url, http and executor",
       },
     },
     ["name", "description", "inputSchema"],

@@ -11,7 +11,7 @@ async function check(files: Record<string, string>): Promise<Outcome> {
   return { code, stdout: relative(stdout), stderr: relative(stderr) };
 }
 
-test("accepts a sound config with a one-line summary", async () => {
+test("accepts a valid config with a one-line summary", async () => {
   expect(await check({})).toEqual({
     code: 0,
     stdout: "sandgate.yaml: 6 tools, 0 errors, 0 warnings\n",
@@ -58,8 +58,8 @@ sandboxes:
     expect.stringMatching(/^sandgate\.yaml:17:21: the module cannot be found$/),
     expect.stringMatching(/^sandgate\.yaml:18:5: 'description' is missing$/),
     expect.stringMatching(/^sandgate\.yaml:19:5: unknown key 'desciption': did you mean 'description'\?$/),
-    expect.stringMatching(/^sandgate\.yaml:21:14: must have one of file and source$/),
-    expect.stringMatching(/^sandgate\.yaml:22:5: there is no implementation/),
+    expect.stringMatching(/^sandgate\.yaml:21:14: must have either file or source$/),
+    expect.stringMatching(/^sandgate\.yaml:22:5: the tool has no implementation/),
     expect.stringMatching(/^sandgate\.yaml:25:1: unknown key 'polcy': did you mean 'policy'\?$/),
     expect.stringMatching(/^sandgate\.yaml:27:23: must be from 1 to 1024$/),
     expect.stringMatching(/^schemas\/missing\.json:1:1: the file cannot be read: no such file or directory$/),
@@ -68,7 +68,7 @@ sandboxes:
   expect({ code, stdout }).toEqual({ code: 2, stdout: "sandgate.yaml: 6 tools, 12 errors, 0 warnings\n" });
 });
 
-test("takes stores, keys and tokens of the sandboxes, and finds what is wrong with them", async () => {
+test("accepts stores, keys and tokens of the sandboxes, and reports their problems", async () => {
   const withRemote = (sandboxes: string): Record<string, string> => ({
     "sandgate.yaml": `${oneTool('quickjs: { source: "export default () => 1" }')}sandboxes:\n${sandboxes}`,
     "key.pem": String(generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" })),
@@ -83,7 +83,7 @@ test("takes stores, keys and tokens of the sandboxes, and finds what is wrong wi
     ["{ signingKey: gone.pem, keyId: me }", /:8:25: the file cannot be read/],
     ["{ signingKey: token.txt, keyId: me }", /:8:\d+: .*must be a private Ed25519 key/],
     ["{ signingKey: key.pem }", /:8:\d+: /],
-    ["{ token: { env: SANDGATE_NO_SUCH_TOKEN } }", /:8:\d+: there is no environment variable/],
+    ["{ token: { env: SANDGATE_NO_SUCH_TOKEN } }", /:8:\d+: the environment variable is not set/],
     ["{ token: secret }", /:8:\d+: must be/],
     // Otherwise calls would go out unsigned.
     ["{ signingKey: empty.txt, keyId: me }", /:8:\d+: .*must be a private Ed25519 key/],
@@ -104,19 +104,27 @@ policy: ${policy}
 `;
 
 test.each([
-  ["a worker's module that is missing", "worker: { module: gone.mjs }", /worker's module cannot be read/],
+  ["a module that is missing", "host: { module: gone.mjs }", /the module cannot be read: .*gone\.mjs/],
   [
-    "a worker's module without the export",
-    "worker: { module: tools/hash.mjs, export: hash }",
+    "a module without the export",
+    "host: { module: tools/hash.mjs, export: hash }",
     /the module has no export 'hash': it exports default/,
   ],
-  ["a worker's export that is no function", "worker: { module: data.mjs }", /export is no function/],
+  [
+    "a module whose export is not a function",
+    "host: { module: data.mjs }",
+    /the export of the module is not a function/,
+  ],
   ["a QuickJS file that is missing", "quickjs: { file: gone.js }", /gone\.js|cannot be read/],
-  ["QuickJS source that is broken", 'quickjs: { source: "export default (" }', /./],
+  ["QuickJS source with a syntax error", 'quickjs: { source: "export default (" }', /./],
   ["a component that is missing", "wasm: { component: gone.wasm }", /gone\.wasm|cannot be read/],
-  ["a component that is none", "wasm: { component: data.mjs }", /component/],
-  ["a host export that is no function", "host: { module: data.mjs }", /host must be a function/],
-  ["a remote tool without a URL of HTTP", "remote: { url: 'ftp://example.org/' }", /http/],
+  ["a file that is not a component", "wasm: { component: data.mjs }", /component/],
+  [
+    "an in-process export that is not a function",
+    "host: { module: data.mjs, thread: false }",
+    /host must be/,
+  ],
+  ["a remote tool with a URL that is not HTTP", "remote: { url: 'ftp://example.org/' }", /http/],
 ])("finds %s", async (_, implementation, message) => {
   const files = { "sandgate.yaml": oneTool(implementation), "data.mjs": "export default 7;" };
   const { code, stderr } = await check(files);
@@ -128,7 +136,7 @@ test.each([
 test.each([
   ["does not parse", "export const = 1;"],
   ["throws", "throw new Error('not today');"],
-  ["imports what is missing", "import './gone.mjs';"],
+  ["imports a missing module", "import './gone.mjs';"],
 ])("finds a host module that %s, without a stack", async (_, text) => {
   const files = { "sandgate.yaml": oneTool("host: { module: bad.mjs }"), "bad.mjs": text };
   const { code, stderr } = await check(files);
@@ -136,7 +144,7 @@ test.each([
   expect(code).toBe(2);
 });
 
-test("finds names that are taken, and holds a policy in place against the tools", async () => {
+test("reports duplicate names, and checks an inline policy against the tools", async () => {
   const tool =
     "  - { name: a, description: A, inputSchema: { type: object }, quickjs: { source: 'export default () => 1' } }";
   const { stderr } = await check({
@@ -152,14 +160,14 @@ policy:
   expect(stderr.split("\n")).toEqual([
     "sandgate.yaml:3:5: the name is taken",
     expect.stringMatching(
-      /^sandgate\.yaml:6:\d+: tool 'a' runs in none of these sandboxes, only in quickjs$/,
+      /^sandgate\.yaml:6:\d+: tool 'a' runs only in quickjs, which this rule does not list$/,
     ),
     expect.stringMatching(/^sandgate\.yaml:7:17: warning: 'b' matches no registered tool$/),
     "",
   ]);
 });
 
-test("exits with 0 when there are only warnings", async () => {
+test("exits with 0 if there are only warnings", async () => {
   const { code, stdout } = await check({
     "policy.yaml": `${PROJECT["policy.yaml"]}  - { tools: [delete_all], effect: deny }\n`,
   });
@@ -182,7 +190,7 @@ test.each([
   expect(code).toBe(2);
 });
 
-test("maps a schema's dialect where the tool names one, and tells where it cannot", async () => {
+test("maps a schema's dialect if the tool names one, and locates what cannot be mapped", async () => {
   const config = (type: string, dialect = "\n    dialect: auto"): string => `
 tools:
   - name: tool

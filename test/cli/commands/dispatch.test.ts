@@ -27,8 +27,8 @@ async function dispatch(
   return sandgate(argv, options);
 }
 
-describe("prints what became of the calls", () => {
-  test("as a table, and exits with 0 though some failed", async () => {
+describe("sandgate dispatch prints the results", () => {
+  test("as a table, and exits with 0 even if some calls failed", async () => {
     const { code, stdout, stderr } = await dispatch(CALLS, { columns: 120 });
     const rows = stdout.split("\n").map((line) => line.replace(/ +/g, " "));
     expect(rows).toEqual([
@@ -47,7 +47,7 @@ describe("prints what became of the calls", () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });
 
-  test("in full, however much it is", async () => {
+  test("in full, even if they are large", async () => {
     const add = 'export const add = ({ a, b }) => "x".repeat(a * b);';
     const files = { "tools/host.mjs": `${add} export const wait = add, broken = add;` };
     const { code, stdout } = await dispatch([{ id: "1", name: "add", arguments: { a: 1_000, b: 500 } }], {
@@ -97,13 +97,13 @@ describe("prints what became of the calls", () => {
     ]);
   });
 
-  test("for a message without calls too", async () => {
+  test("for a message without calls, too", async () => {
     const { code, stdout } = await dispatch({ role: "assistant", toolCalls: [] });
     expect({ code, stdout }).toEqual({ code: 0, stdout: "The message has no tool calls.\n" });
   });
 });
 
-describe("finds out by itself what the format is, and answers in it", () => {
+describe("sandgate dispatch detects the format, and answers in it, of", () => {
   const input = { a: 1, b: 2 };
   const args = '{"a": 1, "b": 2}';
   const chat = { id: "1", type: "function", function: { name: "add", arguments: args } };
@@ -204,7 +204,7 @@ describe("finds out by itself what the format is, and answers in it", () => {
   });
 });
 
-test("reads the message from the standard input", async () => {
+test("reads the message from standard input", async () => {
   const folder = await createFolder(PROJECT);
   const argv = ["dispatch", "--config", join(folder, "sandgate.yaml"), "--output", "json"];
   const { stdout } = await sandgate(argv, { stdin: JSON.stringify(CALLS.slice(0, 1)) });
@@ -243,7 +243,7 @@ policy: { rules: [{ tools: [echo], effect: allow, sandboxes: [remote] }] }
   expect(JSON.parse(stdout).executions).toMatchObject([{ sandbox: "remote", output: { echo: { x: 1 } } }]);
 });
 
-test("cancels what is under way and what would follow when the user interrupts, and prints it", async () => {
+test("cancels the running and remaining calls if the user interrupts, and prints their results", async () => {
   const interruption = new AbortController();
   const wait = { id: "1", name: "wait", arguments: {} };
   const started = `
@@ -268,7 +268,7 @@ export const broken = add;
   expect(code).toBe(130);
 });
 
-test("does not wait for a message any longer when the user interrupts", async () => {
+test("stops waiting for a message if the user interrupts", async () => {
   const folder = await createFolder(PROJECT);
   const signal = AbortSignal.timeout(50);
   const endless = new PassThrough();
@@ -279,7 +279,7 @@ test("does not wait for a message any longer when the user interrupts", async ()
   expect(outcome).toEqual({ code: 130, stdout: "", stderr: "" });
 });
 
-describe("refuses a bad message, named with its position", () => {
+describe("sandgate dispatch refuses, with the position,", () => {
   async function refused(text: string | Buffer, ...args: string[]): Promise<string> {
     const folder = await createFolder(PROJECT);
     const argv = ["dispatch", "-", "--config", join(folder, "sandgate.yaml"), ...args];
@@ -295,7 +295,7 @@ describe("refuses a bad message, named with its position", () => {
     [
       "a message that is the same in several formats",
       '{"role": "assistant", "content": "Hi"}',
-      "<stdin>:1:1: the message can be of several formats (openai, anthropic, ai-sdk): name one with --format\n",
+      "<stdin>:1:1: the message matches several formats (openai, anthropic, ai-sdk): choose one with --format\n",
     ],
     [
       "a stream that breaks off",
@@ -307,45 +307,45 @@ describe("refuses a bad message, named with its position", () => {
       '{"choices":[{"delta":{}}]}\n{"choices":7}\n',
       "<stdin>:1:1: event 2: /choices must be a list\n",
     ],
-    ["a stream that nobody knows", '{"a":1}\n{"b":2}\n', "<stdin>:1:1: the message is of no known format; "],
+    ["an unknown stream", '{"a":1}\n{"b":2}\n', "<stdin>:1:1: unrecognised message format: "],
     [
       "a call of the wrong shape",
       '[\n  { "id": "1",\n    "name": 7, "arguments": {} }\n]',
       "<stdin>:3:13: /0/name must be a string\n",
     ],
     [
-      "a call that lacks something, at the call",
+      "a call without an id, at the call",
       '[\n  { "name": "add", "arguments": {} }\n]',
       "<stdin>:2:3: /0/id must be a string\n",
     ],
-    ["bytes that are no text", Buffer.from([0x22, 0xff, 0x22]), "<stdin>:1:1: the message is no valid UTF-8"],
+    ["invalid UTF-8", Buffer.from([0x22, 0xff, 0x22]), "<stdin>:1:1: the message is not valid UTF-8"],
   ])("%s", async (_, text, message) => {
     expect(await refused(text)).toContain(message);
   });
 
-  test("nesting that could not be written back", async () => {
+  test("a message that is nested too deeply", async () => {
     const deep = `[\n${"[".repeat(100_000)}"[[[\\""${"]".repeat(100_000)}]`;
     expect(await refused(deep)).toBe("<stdin>:2:512: nested deeper than 512 levels\n");
   });
 
-  test("another format than the one that was named", async () => {
+  test("a message in another format than --format", async () => {
     expect(await refused('{"role": "assistant", "content": {}}', "--format", "anthropic")).toBe(
       "<stdin>:1:34: /content must be a list\n",
     );
   });
 
-  test("a file that is not there", async () => {
+  test("a missing file", async () => {
     const folder = await createFolder(PROJECT);
     const file = join(folder, "none.json");
     const { code, stderr } = await sandgate(["dispatch", file, "--config", join(folder, "sandgate.yaml")]);
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: `${file}:1:1: cannot be read: no such file or directory\n`,
+      stderr: `${file}:1:1: the file cannot be read: no such file or directory\n`,
     });
   });
 });
 
-test("lets one call fail whose arguments no sandbox takes, and runs the others", async () => {
+test("fails a call with forbidden arguments, and runs the others", async () => {
   const folder = await createFolder(PROJECT);
   const argv = ["dispatch", "--config", join(folder, "sandgate.yaml"), "--output", "json"];
   const hostile = '{"id":"1","name":"add","arguments":{"__proto__":{"a":1}}}';
@@ -357,14 +357,14 @@ test("lets one call fail whose arguments no sandbox takes, and runs the others",
   expect(code).toBe(0);
 });
 
-test("runs nothing when the config has an error", async () => {
+test("runs nothing if the config has an error", async () => {
   const files = { "policy.yaml": "rules:\n  - { tools: [add], effect: permit }\n" };
   const { code, stdout, stderr } = await dispatch(CALLS, { files });
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
   expect(stderr).toMatch(/policy\.yaml:2:29: must be one of allow, deny, ask/);
 });
 
-test("runs in spite of a warning, and prints it", async () => {
+test("runs despite a warning, and prints it", async () => {
   const rules = `${PROJECT["policy.yaml"]}  - { tools: [delete_all], effect: deny }\n`;
   const { code, stderr } = await dispatch(CALLS.slice(0, 1), { files: { "policy.yaml": rules } });
   expect(code).toBe(0);

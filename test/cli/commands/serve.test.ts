@@ -60,7 +60,7 @@ describe("sandgate serve", () => {
     expect(await server.end()).toBe(0);
   });
 
-  test("listens where the config says, with the token and the keys of its files", async () => {
+  test("listens on the config's address, with the token and keys of its files", async () => {
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
     const server = await serve(
       {
@@ -90,13 +90,13 @@ describe("sandgate serve", () => {
     expect(problemOf(large)).toBe("413 too_large");
   });
 
-  test("can be configured as the documentation shows", async () => {
+  test("accepts the example of the documentation", async () => {
     const document = await readFile(resolve(import.meta.dirname, "../../../docs/remote-protocol.md"), "utf8");
     const [, yaml = ""] = /```yaml\n(.*?)```/s.exec(document) ?? [];
     expect(ConfigSource.parse(yaml, "docs").check(SERVER_SHAPE, ["server"])).toEqual([]);
   });
 
-  test("takes the token from the environment", async () => {
+  test("reads the token from the environment", async () => {
     process.env["SANDGATE_TEST_TOKEN"] = TOKEN;
     onTestFinished(() => void delete process.env["SANDGATE_TEST_TOKEN"]);
     const server = await serve(withServer("{ token: { env: SANDGATE_TEST_TOKEN } }"));
@@ -106,7 +106,7 @@ describe("sandgate serve", () => {
     expect((await send(server, { ...tools, headers })).status).toBe(200);
   });
 
-  test("tells everything that is wrong with the config's server, and where, as check does", async () => {
+  test("reports every problem of the config's server with its position, like check", async () => {
     const { privateKey } = generateKeyPairSync("ed25519");
     const folder = await createFolder({
       ...withServer(`
@@ -127,8 +127,8 @@ describe("sandgate serve", () => {
       for (const message of [
         "listen: must be HOST:PORT",
         "the file cannot be read",
-        "the file holds a private key: an executor has only the public one",
-        "the file holds no public key in PEM",
+        "the file contains a private key: an executor needs only the public key",
+        "the file does not contain a public key in PEM",
         "the token must have at least 16 characters",
         "must be a size such as",
         "must be at most",
@@ -144,7 +144,7 @@ describe("sandgate serve", () => {
     ["{ token: { value: secret } }", /unknown key 'value'/],
     ["{ tokens: {} }", /did you mean 'token'/],
     ["{ limits: { inFlight: 0 } }", /must be from 1 to/],
-    ["{ token: { env: SANDGATE_NO_SUCH_VARIABLE } }", /no environment variable/],
+    ["{ token: { env: SANDGATE_NO_SUCH_VARIABLE } }", /the environment variable is not set/],
   ])("refuses the config %s", async (server, message) => {
     const folder = await createFolder(withServer(server));
     const { code, stderr } = await sandgate(["serve", "--config", join(folder, "sandgate.yaml")]);
@@ -152,7 +152,7 @@ describe("sandgate serve", () => {
     expect(stderr).toMatch(message);
   });
 
-  test("refuses to be reached by others who need not prove who they are", async () => {
+  test("refuses to listen beyond this machine without authentication", async () => {
     const folder = await createFolder(PROJECT);
     const argv = ["serve", "--config", join(folder, "sandgate.yaml"), "--listen"];
     const open = await sandgate([...argv, "0.0.0.0:0"]);
@@ -176,7 +176,7 @@ async function start(folder: string): Promise<{ readonly address: string; readon
 }
 
 describe("the process of an executor", () => {
-  test("that gets SIGTERM with 20 calls in flight gives 20 executions, and exits with 0", async () => {
+  test("answers 20 calls in flight after SIGTERM and exits with 0", async () => {
     const folder = await createFolder({
       ...withServer("{ limits: { drainTime: 10s } }"),
       "tools/host.mjs": `
@@ -199,7 +199,7 @@ export const broken = () => {};
     expect(await exited).toEqual([0, null]);
   });
 
-  test("that gets SIGTERM with a call that never ends cancels it, answers, and exits with 0", async () => {
+  test("cancels and answers a call that never ends after SIGTERM, and exits with 0", async () => {
     const folder = await createFolder(withServer("{ limits: { drainTime: 100ms } }"));
     const { address, child } = await start(folder);
     const answer = dispatch({ address }, dispatchBody({ name: "wait" }));

@@ -24,7 +24,7 @@ function lines(table: string): string[] {
   return table.split("\n").map((line) => line.replace(/\S+$/, "").trimEnd());
 }
 
-test("shows call, tool, sandbox, outcome and time, one line for each call", () => {
+test("shows call, tool, sandbox, outcome and time in one line per call", () => {
   const table = formatTable([execution("1", "add", "3"), execution("call_2", "fetch", "no route", true)], 80);
   expect(table.split("\n")[0]).toMatch(/^call {4}tool {3}sandbox {2}outcome {18}\s+time$/);
   expect(lines(table).slice(1)).toEqual([
@@ -40,13 +40,13 @@ test("cuts the outcome to the terminal's width", () => {
   expect(table).toMatch(/ok: x+… /);
 });
 
-test("cuts ids and names that would push the outcome out of sight", () => {
+test("cuts ids and names that would push the outcome out of view", () => {
   const table = formatTable([execution("i".repeat(500), "n".repeat(500), "the outcome")], 100);
   expect(table).toContain("ok: the outcome");
   expect(table).not.toContain("n".repeat(40));
 });
 
-describe("keeps the terminal safe from", () => {
+describe("formatTable protects the terminal from", () => {
   test.each([
     ["escape sequences", "\u001b[2J\u001b]0;title\u0007"],
     ["line breaks that forge a row", "ok\n2  rm  host  ok"],

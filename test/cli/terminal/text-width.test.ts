@@ -13,13 +13,13 @@ test.each([
   expect(textWidth(text)).toBe(columns);
 });
 
-test("fills a text up, or cuts it with an ellipsis", () => {
+test("pads a text, or cuts it with an ellipsis", () => {
   expect(fitText("abc", 5)).toBe("abc  ");
   expect(fitText("abcdef", 5)).toBe("abcd…");
   expect(fitText("世界世界", 6)).toBe("世界… ");
 });
 
-test("makes any text exactly as wide as asked", () => {
+test("makes any text exactly as wide as requested", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), fc.integer({ min: 1, max: 40 }), (text, columns) => {
       expect(textWidth(fitText(text, columns))).toBe(columns);

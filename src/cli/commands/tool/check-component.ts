@@ -44,7 +44,7 @@ async function registerAll(
   const { exports, imports } = await inspectComponent(component);
   const first = exports.find((exported) => exported.name === GUEST_CALL || "inputSchema" in exported);
   if (exportName === undefined && first === undefined && exports.length === 0) {
-    throw new ToolPreparationError("it exports no function");
+    throw new ToolPreparationError("it exports no functions");
   }
   // Once is enough, as preparing is the same for all its tools.
   await sandboxes.prepare({ wasm: implementation(component, exportName ?? first?.name ?? exports[0]?.name) });
@@ -57,7 +57,7 @@ async function registerAll(
       ({ name, wasm }) => `has the tool '${name}'${wasm.export === undefined ? "" : ` (${wasm.export})`}`,
     ),
     ...(exportName === undefined ? found.refused : []).map(
-      (one) => `'${one.export}' is no tool: ${one.reason}`,
+      (one) => `'${one.export}' is not a tool: ${one.reason}`,
     ),
     ...importNotes(imports),
   ];
@@ -90,7 +90,7 @@ function importNotes(imports: readonly InspectedImport[]): readonly string[] {
   return [...byNeed].flatMap(([needs, interfaces]) => {
     const names = listNames(interfaces.map(({ name }) => name));
     if (needs === "none") return [];
-    if (needs === "ungrantable") return [`imports what no grant gives, and cannot use it: ${names}`];
+    if (needs === "ungrantable") return [`imports interfaces that no grant provides: ${names}`];
     return [`needs the capability '${needs}' to use ${names}`];
   });
 }
@@ -98,5 +98,5 @@ function importNotes(imports: readonly InspectedImport[]): readonly string[] {
 function bound(findings: readonly string[]): readonly string[] {
   const listed = findings.slice(0, MAX_FINDINGS).map((finding) => shorten(finding));
   const more = findings.length - listed.length;
-  return more > 0 ? [...listed, `and ${more} more of the kind`] : listed;
+  return more > 0 ? [...listed, `and ${more} more`] : listed;
 }

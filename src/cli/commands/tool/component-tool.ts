@@ -29,7 +29,7 @@ export async function componentTool(
   const [only] = matching;
   if (only !== undefined && matching.length === 1) return only;
   if (matching.length === 0) throw new UsageError(`the component ${whyNone(found, choice)}`);
-  throw new UsageError(`the component has several tools: name one of ${names(matching)} with --tool`);
+  throw new UsageError(`the component has several tools: choose one of ${names(matching)} with --tool`);
 }
 
 /** Returns whether a tool matches the choice. */

@@ -29,7 +29,7 @@ export async function newTool(
   const files = await projectFiles(language);
   try {
     for (const name of files.keys()) {
-      if (await exists(join(directory, name))) throw new Error(`${join(directory, name)} is there already`);
+      if (await exists(join(directory, name))) throw new Error(`${join(directory, name)} already exists`);
     }
     for (const [name, text] of files) {
       await mkdir(dirname(join(directory, name)), { recursive: true });
@@ -37,11 +37,11 @@ export async function newTool(
       await writeFile(join(directory, name), text, { flag: "wx" });
     }
   } catch (error) {
-    await print(stderr, toPrintable(`sandgate: no project was made: ${(error as Error).message}`));
+    await print(stderr, toPrintable(`sandgate: cannot create the project: ${(error as Error).message}`));
     return EXIT_BAD_INPUT;
   }
   await print(stdout, [...files.keys()].map((name) => toPrintable(join(directory, name))).join("\n"));
-  await print(stderr, toPrintable(`Go on with: cd ${directory} && npm install && npm run build`));
+  await print(stderr, toPrintable(`Next: cd ${directory} && npm install && npm run build`));
   return EXIT_OK;
 }
 

@@ -69,7 +69,7 @@ async function loadTool({ file, tool, export: exportName }: RunCommand, sandboxe
     await sandboxes.prepare(chosen);
     return { ...chosen, sideEffects: "none" };
   }
-  if (tool !== undefined) throw new UsageError("--tool names a tool of a component, and FILE is none");
+  if (tool !== undefined) throw new UsageError("--tool requires a component, and FILE is not one");
   return toolOfFile(file, exportName ?? "default");
 }
 

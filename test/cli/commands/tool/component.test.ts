@@ -58,7 +58,7 @@ const core = await componentFile("core.wasm", parse("(module)"));
 const text = await componentFile("text.wasm", Buffer.from("no component"));
 
 describe("sandgate tool run of a component", () => {
-  test("calls the one function that it exports, and prints output and receipt", async () => {
+  test("calls the only exported function, and prints output and receipt", async () => {
     const { code, stdout, stderr } = await sandgate(["tool", "run", single, "--input", '{"n":84}']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(JSON.parse(stdout)).toMatchObject({
@@ -69,7 +69,7 @@ describe("sandgate tool run of a component", () => {
     });
   });
 
-  test("exits with 1 when the function answers with its error, or the input does not fit its type", async () => {
+  test("exits with 1 if the function returns an error, or the input does not match its type", async () => {
     const failed = await sandgate(["tool", "run", single, "--input", '{"n":7}']);
     expect(failed.code).toBe(1);
     expect(JSON.parse(failed.stdout).error).toMatchObject({ code: "execution_error", message: "it is odd" });
@@ -78,25 +78,25 @@ describe("sandgate tool run of a component", () => {
     expect(JSON.parse(misfit.stdout).error).toMatchObject({ code: "validation_error" });
   });
 
-  test("calls the function, or the tool, that is named", async () => {
+  test("calls the function or the tool that is named", async () => {
     const half = await sandgate(["tool", "run", several, "--export", "half", "--input", '{"n":84}']);
     expect(JSON.parse(half.stdout).output).toBe(42);
     const echo = await sandgate(["tool", "run", world, "--tool", "echo", "--input", '{"a":[1]}']);
     expect(JSON.parse(echo.stdout)).toMatchObject({ success: true, output: { a: [1] } });
   });
 
-  test("asks for a name where several could be meant, and for another where none is", async () => {
+  test("refuses an ambiguous or unknown name", async () => {
     expect(await sandgate(["tool", "run", several])).toEqual({
       code: 2,
       stdout: "",
       stderr:
-        "sandgate: the component has several tools: name one of double (double), half (half) with --tool. " +
+        "sandgate: the component has several tools: choose one of double (double), half (half) with --tool. " +
         "See sandgate --help\n",
     });
     const missing = await sandgate(["tool", "run", several, "--tool", "third"]);
     expect(missing).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining("has no tool 'third', but double"),
+      stderr: expect.stringContaining("has no tool 'third': its tools are double"),
     });
     const refused = await sandgate(["tool", "run", several, "--export", "files#read"]);
     expect(refused).toMatchObject({
@@ -105,7 +105,7 @@ describe("sandgate tool run of a component", () => {
     });
   });
 
-  test("runs under the grant of a policy, which knows the tool by its own name", async () => {
+  test("runs under the grant of a policy that matches the tool's name", async () => {
     const policy = join(
       await createFolder({
         "policy.yaml":
@@ -120,16 +120,16 @@ describe("sandgate tool run of a component", () => {
     expect(JSON.parse(denied.stdout).error.code).toBe("permission_denied");
   });
 
-  test("knows a component by its first bytes, whatever its name is", async () => {
+  test("recognises a component by its first bytes", async () => {
     const unnamed = await componentFile("tool", readFile(single));
     expect(await sandgate(["tool", "run", unnamed, "-i", '{"n":2}'])).toMatchObject({ code: 0 });
   });
 
-  test("says what is no component, and that JavaScript has no --tool", async () => {
+  test("reports files that are not components, and refuses --tool for JavaScript", async () => {
     for (const [file, reason] of [
-      [core, "it is a core module and no component"],
-      [text, "it is no WebAssembly component"],
-      [invalid, "jco refuses it: "],
+      [core, "it is a core module, not a component"],
+      [text, "it is not a WebAssembly component"],
+      [invalid, "jco rejects it: "],
       [join(folder, "missing.wasm"), "cannot be read"],
     ] as const) {
       const outcome = await sandgate(["tool", "run", file]);
@@ -137,43 +137,43 @@ describe("sandgate tool run of a component", () => {
     }
     const module = join(await createFolder({ "a.js": "export default () => 1;" }), "a.js");
     const outcome = await sandgate(["tool", "run", module, "--tool", "a"]);
-    expect(outcome).toMatchObject({ code: 2, stderr: expect.stringContaining("FILE is none") });
+    expect(outcome).toMatchObject({ code: 2, stderr: expect.stringContaining("FILE is not one") });
   });
 });
 
 describe("sandgate tool check of a component", () => {
-  test("names its tools, and what cannot be one and why", async () => {
+  test("lists its tools, and why other exports are not tools", async () => {
     const { code, stdout, stderr } = await sandgate(["tool", "check", single, several]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain(`${single}: has the tool 'checked-half' (checked-half)\n`);
     expect(stdout).toContain(`${several}: has the tool 'half' (half)\n`);
-    expect(stdout).toMatch(/several\.wasm: 'files#read' is no tool: it takes or returns a /);
+    expect(stdout).toMatch(/several\.wasm: 'files#read' is not a tool: it takes or returns a /);
   });
 
-  test("tells what a grant has to give, and that nothing is there to be called", async () => {
+  test("reports the capabilities that it needs, and that it has no tool", async () => {
     const { code, stdout, stderr } = await sandgate(["tool", "check", await wasiComponent()]);
     expect(code).toBe(2);
     expect(stdout).toMatch(/: needs the capability 'clock' to use .*wasi:clocks\/wall-clock/);
     expect(stderr).toMatch(/: has no tool$/m);
   });
 
-  test("tells of a component of the world what it describes", async () => {
+  test("lists the tools that a component of the world describes", async () => {
     const { code, stdout } = await sandgate(["tool", "check", world]);
     expect(code).toBe(0);
     expect(stdout).toContain(`${world}: has the tool 'echo'\n`);
   });
 
-  test("tells what registration would refuse, and why", async () => {
+  test("reports what registration would refuse, and why", async () => {
     const { code, stdout, stderr } = await sandgate(["tool", "check", core, text, invalid, single]);
     expect(code).toBe(2);
     expect(stdout).toContain("single.wasm: has the tool");
     const [first, second, third] = stderr.split("\n");
-    expect(first).toContain("core.wasm: it is a core module and no component");
-    expect(second).toContain("text.wasm: it is no WebAssembly component");
-    expect(third).toMatch(/invalid\.wasm: jco refuses it: /);
+    expect(first).toContain("core.wasm: it is a core module, not a component");
+    expect(second).toContain("text.wasm: it is not a WebAssembly component");
+    expect(third).toMatch(/invalid\.wasm: jco rejects it: /);
   });
 
-  test("checks one export where it is named", async () => {
+  test("checks only the export that is named", async () => {
     const good = await sandgate(["tool", "check", several, "--export", "half"]);
     expect(good).toMatchObject({ code: 0, stdout: `${several}: has the tool 'half' (half)\n` });
     const refused = await sandgate(["tool", "check", several, "--export", "files#read"]);
@@ -187,7 +187,7 @@ describe("sandgate tool check of a component", () => {
 });
 
 describe("sandgate tool inspect", () => {
-  test("prints exports with their schemas, and imports with what they need", async () => {
+  test("prints exports with their schemas, and imports with the capabilities that they need", async () => {
     const { code, stdout } = await sandgate(["tool", "inspect", single]);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
@@ -244,7 +244,7 @@ describe("sandgate tool inspect", () => {
     expect(stdout.length).toBeLessThan(4_000_000);
   });
 
-  test("shows names that a terminal would obey, and does not obey them", async () => {
+  test("escapes names that would control the terminal", async () => {
     const bytes = Buffer.from(await readFile(several));
     for (let at = bytes.indexOf("half"); at !== -1; at = bytes.indexOf("half", at))
       bytes.write("\u001b[2J", at);
@@ -265,7 +265,7 @@ describe("sandgate tool inspect", () => {
   });
 });
 
-test("the command line of tool is read strictly", async () => {
+test("sandgate tool refuses missing and unknown arguments", async () => {
   for (const args of [["inspect"], ["inspect", "a", "b"], ["inspect", "a", "--input", "{}"]]) {
     expect(await sandgate(["tool", ...args])).toMatchObject({ code: 2, stdout: "" });
   }

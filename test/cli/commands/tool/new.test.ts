@@ -7,7 +7,7 @@ describe("sandgate tool new", () => {
   test.each([
     { options: [], example: "wasm-tool-javascript" },
     { options: ["--language", "c"], example: "wasm-tool-c" },
-  ])("writes every file of $example and the world's WIT", async ({ options, example }) => {
+  ])("writes every file of $example and the WIT of the world", async ({ options, example }) => {
     const directory = join(await createFolder({}), "a/project");
     const { code, stdout } = await sandgate(["tool", "new", "--wasm", directory, ...options]);
     expect(code).toBe(0);
@@ -29,13 +29,13 @@ describe("sandgate tool new", () => {
     );
   });
 
-  test("overwrites nothing, not even a link that leads nowhere, and then writes nothing at all", async () => {
+  test("writes nothing if a file exists, even if it is a dangling link", async () => {
     const directory = await createFolder({ "tool.js": "mine" });
     const refused = await sandgate(["tool", "new", "--wasm", directory]);
     expect(refused).toMatchObject({
       code: 2,
       stdout: "",
-      stderr: expect.stringContaining("tool.js is there already"),
+      stderr: expect.stringContaining("tool.js already exists"),
     });
     expect(await readdir(directory)).toEqual(["tool.js"]);
     expect(await readFile(join(directory, "tool.js"), "utf8")).toBe("mine");
@@ -45,20 +45,20 @@ describe("sandgate tool new", () => {
     expect(await readdir(linked)).toEqual(["build.mjs"]);
   });
 
-  test("goes into a folder that has other files", async () => {
+  test("writes into a folder that has other files", async () => {
     const directory = await createFolder({ LICENSE: "mine" });
     expect(await sandgate(["tool", "new", "--wasm", directory, "-l", "c"])).toMatchObject({ code: 0 });
     expect(await readdir(directory)).toContain("LICENSE");
   });
 
-  test("says what is wrong with the command line, and with the folder", async () => {
+  test("reports problems of the command line and of the folder", async () => {
     const folder = await createFolder({ file: "" });
     for (const [args, reason] of [
-      [[folder], "--wasm is missing"],
-      [["--wasm"], "a DIR is missing"],
+      [[folder], "--wasm is required"],
+      [["--wasm"], "DIR is missing"],
       [["--wasm", folder, "-l", "rust"], "--language must be one of javascript, c, not 'rust'"],
-      [["--wasm", join(folder, "file")], "no project was made: "],
-      [["--wasm", "a", "b"], "'b' is one argument too many"],
+      [["--wasm", join(folder, "file")], "cannot create the project: "],
+      [["--wasm", "a", "b"], "unexpected argument 'b'"],
     ] as const) {
       const outcome = await sandgate(["tool", "new", ...args]);
       expect(outcome).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(reason) });

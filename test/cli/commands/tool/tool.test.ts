@@ -16,7 +16,7 @@ rules:
 };
 
 describe("sandgate tool run", () => {
-  test("prints result, log and receipt", async () => {
+  test("prints the result, the log and the receipt", async () => {
     const folder = await createFolder(FILES);
     const { code, stdout, stderr } = await sandgate([
       "tool",
@@ -43,7 +43,7 @@ describe("sandgate tool run", () => {
     });
   });
 
-  test("tells where a tool failed, and exits with 1", async () => {
+  test("reports where a tool failed, and exits with 1", async () => {
     const folder = await createFolder(FILES);
     const outcome = await sandgate(["tool", "run", join(folder, "fails.ts"), "-e", "run", "-i", '{"n":7}']);
     expect(outcome.code).toBe(1);
@@ -56,7 +56,7 @@ describe("sandgate tool run", () => {
     expect(detail[1]).toMatch(/fails\.ts:2:\d+/);
   });
 
-  test("tells what is wrong with the input, the policy and the command line", async () => {
+  test("reports problems of the input, the policy and the command line", async () => {
     const folder = await createFolder(FILES);
     const file = join(folder, "add.js");
     const input = await sandgate(["tool", "run", file, "-i", "{"]);
@@ -77,7 +77,7 @@ describe("sandgate tool run", () => {
 });
 
 describe("sandgate tool check", () => {
-  test("says what a tool exports", async () => {
+  test("reports what a tool exports", async () => {
     const folder = await createFolder(FILES);
     const file = join(folder, "add.js");
     expect(await sandgate(["tool", "check", file])).toEqual({
@@ -87,7 +87,7 @@ describe("sandgate tool check", () => {
     });
   });
 
-  test("says what is wrong with each, and where", async () => {
+  test("reports the problem of each file with its position", async () => {
     const folder = await createFolder(FILES);
     const files = ["broken.js", "enum.ts", "fails.ts", "missing.js"].map((name) => join(folder, name));
     const { code, stdout, stderr } = await sandgate(["tool", "check", ...files]);
