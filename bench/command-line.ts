@@ -46,18 +46,18 @@ export function readCommandLine(args: readonly string[]): Command {
   if (first === "compare") {
     const [before, after, ...more] = others;
     if (before === undefined || after === undefined || more.length > 0) {
-      throw new UsageError("compare takes two reports");
+      throw new UsageError("compare requires two reports");
     }
     return { kind: "compare", before, after };
   }
   if (first === "soak") {
     const seconds = Number(values.seconds ?? 60);
-    if (others.length > 0) throw new UsageError("soak runs by itself");
-    if (!(seconds >= 1)) throw new UsageError("--seconds is a number from 1");
+    if (others.length > 0) throw new UsageError("soak cannot be combined with suites");
+    if (!(seconds >= 1)) throw new UsageError("--seconds must be a number of at least 1");
     return { kind: "soak", seconds, isJson };
   }
   const unknown = positionals.filter((name) => !ROOM_NAMES.includes(name));
-  if (unknown.length > 0) throw new UsageError(`there is no room '${unknown.join("', '")}'`);
+  if (unknown.length > 0) throw new UsageError(`unknown suite '${unknown.join("', '")}'`);
   return {
     kind: "measure",
     rooms: positionals.length > 0 ? positionals : ROOM_NAMES,

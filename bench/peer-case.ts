@@ -24,7 +24,7 @@ export function peerCase(name: string, module: string, exported = "open", calls 
     open: async () => {
       const peer = await load(module);
       const open = peer[exported];
-      if (open === undefined) throw new Error(`bench/peers/${module}.mjs has no '${exported}'`);
+      if (open === undefined) throw new Error(`bench/peers/${module}.mjs does not export '${exported}'`);
       const opened = await open({ ...SETTING, calls });
       return { ...opened, check: (given) => (calls > 1 ? checkAll(given, calls) : check(given)) };
     },

@@ -19,6 +19,6 @@ export const ROOM_NAMES: readonly string[] = Object.keys(ROOMS);
 /** Returns the questions of a suite. */
 export async function openRoom(name: string): Promise<readonly Question[]> {
   const open = ROOMS[name];
-  if (open === undefined) throw new Error(`there is no room '${name}'`);
+  if (open === undefined) throw new Error(`unknown suite '${name}'`);
   return open();
 }

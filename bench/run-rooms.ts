@@ -49,7 +49,7 @@ async function ask(
 ): Promise<QuestionResult> {
   const cases = question.cases.filter(({ isPeer }) => hasPeers || !isPeer);
   return measure(room, { ...question, cases }, effort, (subject, reason) => {
-    console.error(`(${question.name}: '${subject.name}' is left out: ${reason})`);
+    console.error(`(${question.name}: '${subject.name}' is skipped: ${reason})`);
   });
 }
 
@@ -63,7 +63,7 @@ async function checkBaseline(report: Report, { hasPeers, isJson }: MeasureOption
   const suspects = all.filter(isFarWorse);
   if (suspects.length === 0) return 0;
   print(
-    `\nOnce more, at length: ${suspects.map(({ question, name }) => `${question}: ${name}`).join("; ")}\n`,
+    `\nMeasuring again with full effort: ${suspects.map(({ question, name }) => `${question}: ${name}`).join("; ")}\n`,
   );
   const again: QuestionResult[] = [];
   for (const { room, name, figures } of report.questions) {

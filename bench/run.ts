@@ -33,6 +33,6 @@ function readReport(path: string): Report {
   try {
     return JSON.parse(readFileSync(path, "utf8"));
   } catch (error) {
-    throw new UsageError(`${path} is no report: ${error instanceof Error ? error.message : error}`);
+    throw new UsageError(`${path} is not a valid report: ${error instanceof Error ? error.message : error}`);
   }
 }

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 
 const [folder, ...options] = process.argv.slice(2);
 if (folder === undefined || !existsSync(folder)) {
-  console.error("Give the folder of the corpora: npm run test:corpora -- FOLDER");
+  console.error("Missing the folder of the corpora. Usage: npm run test:corpora -- FOLDER");
   process.exit(2);
 }
 const { status } = spawnSync("vitest", ["run", "--config", "vitest.corpora.config.ts", ...options], {

@@ -15,7 +15,7 @@ try {
   const npm = (...args: string[]): void => void execFileSync("npm", args, { cwd: folder, stdio: "inherit" });
   execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { stdio: "inherit" });
   const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"));
-  if (tarball === undefined) throw new Error("npm pack made no tarball");
+  if (tarball === undefined) throw new Error("npm pack did not create a tarball");
   writeFileSync(
     join(folder, "package.json"),
     JSON.stringify({

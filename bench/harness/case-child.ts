@@ -36,7 +36,8 @@ export class CaseChild {
   async round(roundMs: number): Promise<Round> {
     this.#send({ kind: "round", roundMs });
     const answer = await this.#answer();
-    if (answer.kind !== "round") throw new Error(`'${this.subject.name}' said '${answer.kind}' for a round`);
+    if (answer.kind !== "round")
+      throw new Error(`'${this.subject.name}' replied '${answer.kind}' to a round`);
     return answer.round;
   }
 
@@ -73,6 +74,6 @@ export class CaseChild {
 }
 
 function forkPinned(args: readonly string[]): ChildProcess {
-  if (spawnSync(PIN, ["--version"]).status !== 0) throw new NotHereError(`there is no ${PIN}`);
+  if (spawnSync(PIN, ["--version"]).status !== 0) throw new NotHereError(`${PIN} is not available`);
   return fork(MAIN, args, { execPath: PIN, execArgv: ["-c", CORE, process.execPath] });
 }

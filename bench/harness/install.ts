@@ -14,7 +14,7 @@ export function install(folder: "peers" | "plot"): void {
   const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund", "--prefix", path], {
     stdio: ["ignore", "ignore", "inherit"],
   });
-  if (status !== 0) throw new Error(`bench/${folder} cannot be installed: npm ci ended with ${status}`);
+  if (status !== 0) throw new Error(`bench/${folder} cannot be installed: npm ci exited with ${status}`);
 }
 
 function isInstalled(path: string): boolean {

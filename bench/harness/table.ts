@@ -9,7 +9,7 @@ export function questionTable(result: QuestionResult): string {
   const lines = [
     `### ${name}`,
     "",
-    "| case | p50 µs | p99 µs | ratio | middle half | beyond the floor, µs | calls/s | heap bytes per call |",
+    "| case | p50 µs | p99 µs | ratio | middle half | above the floor, µs | calls/s | heap bytes per call |",
     "|---|--:|--:|--:|--:|--:|--:|--:|",
     ...figures.map(row),
   ];
@@ -23,8 +23,8 @@ export function questionTable(result: QuestionResult): string {
   }
   const noisy = noisyFloors(result).map(({ name, noise }) => `'${name}' (${(noise * 100).toFixed(0)} %)`);
   if (noisy.length > 0) {
-    const what = `the middle half of the rounds was more than ${MAX_NOISE * 100} % apart`;
-    lines.push("", `**Too noisy to be believed**, as ${what}: what is divided by ${noisy.join(", ")}`);
+    const what = `the middle half of the rounds varied by more than ${MAX_NOISE * 100} %`;
+    lines.push("", `**Too noisy**: ${what} for the floor ${noisy.join(", ")}`);
   }
   return `${lines.join("\n")}\n`;
 }

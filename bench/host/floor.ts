@@ -21,7 +21,7 @@ export function openFloor(text: string = INPUT_TEXT, schema: object = INPUT_SCHE
     },
     check: (answer) => {
       if (expected === undefined) isInput(JSON.parse(String(answer)));
-      else if (answer !== expected) throw new Error("the answer is wrong");
+      else if (answer !== expected) throw new Error("the result is wrong");
     },
   };
 }

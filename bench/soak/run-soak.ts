@@ -16,7 +16,7 @@ export async function runSoak(options: {
   const child = fork(MAIN, [String(options.seconds)]);
   const exited = once(child, "exit");
   const [result] = (await Promise.race([once(child, "message"), exited])) as [SoakResult | number | null];
-  if (result === null || typeof result === "number") throw new Error(`the soak ended with code ${result}`);
+  if (result === null || typeof result === "number") throw new Error(`the soak exited with code ${result}`);
   await exited;
   const machine = describeMachine(loadBefore);
   if (options.isJson) console.log(JSON.stringify({ machine, ...result }, null, 2));

@@ -17,7 +17,7 @@ export async function openFreshInstance(): Promise<OpenCase> {
   const binary = await readFile(await contractComponent());
   const { artifact } = await new Component("bench", readComponent(binary)).withCap(64 * 2 ** 20);
   const call = artifact.plan.exports.get(GUEST_CALL);
-  if (call === undefined) throw new Error("the component lacks 'call'");
+  if (call === undefined) throw new Error("the component does not export 'call'");
   const context = { callId: "call", wallTimeMs: undefined };
   return {
     run: () => {

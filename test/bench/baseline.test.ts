@@ -5,7 +5,7 @@ import { figure, report } from "./reports.ts";
 const BASELINE = { host: { dispatch: 2, gone: 5 } };
 
 describe("a run beside the baseline", () => {
-  test("holds the cases that both know against each other", () => {
+  test("a run is compared to the baseline in the cases that both have", () => {
     const all = besideBaseline(
       report(figure({ name: "dispatch", ratio: 3 }), figure({ name: "new", ratio: 9 })),
       BASELINE,

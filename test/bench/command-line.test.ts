@@ -3,7 +3,7 @@ import { readCommandLine, UsageError } from "../../bench/command-line.ts";
 import { ROOM_NAMES } from "../../bench/rooms.ts";
 
 describe("the benchmarks' command line", () => {
-  test("asks every room when none is named", () => {
+  test("the command line defaults to all suites", () => {
     expect(readCommandLine([])).toMatchObject({ kind: "measure", rooms: ROOM_NAMES });
     expect(readCommandLine(["host", "--quick"])).toMatchObject({
       rooms: ["host"],
@@ -11,7 +11,7 @@ describe("the benchmarks' command line", () => {
     });
   });
 
-  test("soaks for a minute, and compares two reports", () => {
+  test("the command line runs a soak for a minute by default, and compares two reports", () => {
     expect(readCommandLine(["soak"])).toMatchObject({ kind: "soak", seconds: 60 });
     expect(readCommandLine(["compare", "a.json", "b.json"])).toEqual({
       kind: "compare",
@@ -21,9 +21,9 @@ describe("the benchmarks' command line", () => {
   });
 
   test.each([
-    [["attic"], "there is no room 'attic'"],
-    [["compare", "a.json"], "compare takes two reports"],
-    [["soak", "--seconds", "soon"], "--seconds is a number from 1"],
+    [["attic"], "unknown suite 'attic'"],
+    [["compare", "a.json"], "compare requires two reports"],
+    [["soak", "--seconds", "soon"], "--seconds must be a number of at least 1"],
     [["--fast"], "--fast"],
   ])("refuses %j", (args, message) => {
     expect(() => readCommandLine(args)).toThrow(UsageError);

@@ -10,13 +10,13 @@ const verdicts = (...given: Parameters<typeof compareReports>): string[] =>
   compareReports(...given).map(({ name, verdict }) => `${name}: ${verdict}`);
 
 describe("two runs, compared", () => {
-  test("show what became slower and faster beyond the noise, and leave the floors out", () => {
+  test("comparing two runs reports cases that became slower or faster beyond the noise, without the floors", () => {
     const [before, after] = [report(FLOOR, dispatch(2)), report(FLOOR, dispatch(2.5))];
     expect(verdicts(before, after)).toEqual(["dispatch: slower"]);
     expect(verdicts(after, before)).toEqual(["dispatch: faster"]);
   });
 
-  test("are the same where the rounds overlap, or the medians are close", () => {
+  test("cases are the same if the rounds overlap or the medians are close", () => {
     expect(verdicts(report(FLOOR, dispatch(2, 0.5)), report(FLOOR, dispatch(2.5, 0.5)))).toEqual([
       "dispatch: same",
     ]);
@@ -25,13 +25,13 @@ describe("two runs, compared", () => {
     ]);
   });
 
-  test("are not believed when the floor was too noisy in either", () => {
+  test("a change is unclear if the floor was too noisy in either run", () => {
     const noisy = figure({ name: "floor", ratio: 1, noise: 0.5 });
     expect(verdicts(report(noisy, dispatch(2)), report(FLOOR, dispatch(9)))).toEqual(["dispatch: unclear"]);
     expect(verdicts(report(FLOOR, dispatch(2)), report(noisy, dispatch(9)))).toEqual(["dispatch: unclear"]);
   });
 
-  test("say nothing of a case that only one of them has", () => {
+  test("a case that only one of the runs has is not compared", () => {
     const other = figure({ name: "another", ratio: 3 });
     expect(verdicts(report(FLOOR, dispatch(2)), report(FLOOR, other))).toEqual([]);
   });

@@ -12,7 +12,7 @@ const rounds = (...times: readonly number[]): Round[] =>
   times.map((p50) => ({ p50, p99: p50, distribution: [], batch: 1, bytes: 0, observed: {} }));
 
 describe("the figures of a question", () => {
-  test("divide each round by the floor of the same round, so that a slower machine changes nothing", () => {
+  test("each round is divided by the floor of the same round, so that the machine's speed does not matter", () => {
     const [, ours] = figuresOf([
       { subject: subject("floor"), rounds: rounds(1, 10, 100) },
       { subject: subject("ours"), rounds: rounds(2, 20, 200) },
@@ -20,7 +20,7 @@ describe("the figures of a question", () => {
     expect(ours).toMatchObject({ ratio: 2, spread: { least: 2, most: 2 }, beyondFloor: 10, p50: 20 });
   });
 
-  test("are those of one call, however many a run makes", () => {
+  test("figures are per call, however many calls a run makes", () => {
     const [floor, ours] = figuresOf([
       { subject: subject("floor", { calls: 4 }), rounds: rounds(40) },
       { subject: subject("ours", { calls: 8 }), rounds: rounds(160) },
@@ -29,7 +29,7 @@ describe("the figures of a question", () => {
     expect(ours).toMatchObject({ p50: 20, ratio: 2 });
   });
 
-  test("take the floor that a case names, and leave a case out whose floor is missing", () => {
+  test("a case is divided by the floor that it names, and omitted if that floor is missing", () => {
     const figures = figuresOf([
       { subject: subject("first"), rounds: rounds(1) },
       { subject: subject("second", { floor: "second" }), rounds: rounds(10) },

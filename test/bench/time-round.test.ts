@@ -2,15 +2,15 @@ import { describe, expect, test } from "vitest";
 import { timeRound } from "../../bench/harness/time-round.ts";
 
 describe("a round", () => {
-  test("fails when an answer is wrong while it is timed", async () => {
+  test("a round fails if a result is wrong", async () => {
     const check = (answer: unknown): void => {
-      if (answer !== "right") throw new Error("the answer is wrong");
+      if (answer !== "right") throw new Error("the result is wrong");
     };
-    await expect(timeRound({ run: () => "wrong", check }, 1)).rejects.toThrow("the answer is wrong");
+    await expect(timeRound({ run: () => "wrong", check }, 1)).rejects.toThrow("the result is wrong");
     await expect(timeRound({ run: async () => "right", check }, 1)).resolves.toMatchObject({ observed: {} });
   });
 
-  test("does what has to be done before each run, and runs one at a time then", async () => {
+  test("a round calls 'before' before each run, and then times runs one by one", async () => {
     const done: string[] = [];
     const subject = {
       before: () => done.push("before"),

@@ -12,17 +12,17 @@ async function roundsOf(times: readonly number[], mostMs = LONG): Promise<number
 }
 
 describe("a case's warm-up", () => {
-  test("ends when five rounds brought nothing", async () => {
+  test("the warm-up ends after five rounds without improvement", async () => {
     expect(await roundsOf([10])).toBe(1 + 5);
     expect(await roundsOf([10, 12, 9.9, 10, 9.6, 30])).toBe(1 + 5);
   });
 
-  test("goes on as long as the case becomes faster, also after it stood still for a while", async () => {
+  test("the warm-up continues while the case becomes faster, even after a plateau", async () => {
     expect(await roundsOf([230, 149, 92, 85, 78, 77])).toBe(5 + 5);
     expect(await roundsOf([5, 5, 5, 5, 5, 2])).toBe(6 + 5);
   });
 
-  test("ends when its time is over, after one round at least", async () => {
+  test("the warm-up ends when its time is up, but after at least one round", async () => {
     expect(await roundsOf([100, 10, 1], 0)).toBe(1);
   });
 });
