@@ -50,7 +50,7 @@ export async function startHardened(options: HardenedOptions): Promise<ChildProc
   await Promise.race([
     once(child.stdout ?? child, "data"),
     once(child, "exit").then(([status]) => {
-      throw new Error(`the executor ended with ${status}`);
+      throw new Error(`the executor exited with status ${status}`);
     }),
   ]);
   return child;

@@ -14,7 +14,7 @@ const registry = new ToolRegistry()
   .register(
     defineTool({
       name: "exchange_rate",
-      description: "The rate between two currencies",
+      description: "Returns the exchange rate between two currencies",
       inputSchema: { type: "object", required: ["from", "to"] },
       sideEffects: "none",
       host: ({ from }) => (from === "USD" ? 0.5 : 1),

@@ -33,5 +33,9 @@ const rows = executions.map((execution, index) => ({
 console.table(rows);
 
 const wrong = rows.filter((row) => row["as expected"] === "NO").length;
-console.log(wrong === 0 ? `All ${rows.length} calls came out as expected.` : `${wrong} calls did not.`);
+console.log(
+  wrong === 0
+    ? `All ${rows.length} calls had the expected result.`
+    : `${wrong} calls had an unexpected result.`,
+);
 process.exitCode = wrong === 0 ? 0 : 1;

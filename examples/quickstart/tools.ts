@@ -48,7 +48,7 @@ export function registerTools({ component, licenseUrl }: ToolLocations): ToolReg
       inputSchema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
       sideEffects: "destructive",
       host: () => {
-        throw new Error("the policy denies this tool: it must never run");
+        throw new Error("the policy denies this tool, so it must never run");
       },
     }),
   );
@@ -85,7 +85,7 @@ export function registerTools({ component, licenseUrl }: ToolLocations): ToolReg
   registry.register(
     defineTool({
       name: "package_license",
-      description: "Tells the licence of an installed package.",
+      description: "Returns the licence of an installed package.",
       inputSchema: {
         type: "object",
         properties: { name: { type: "string", pattern: "^[a-z0-9-]{1,64}$" } },
@@ -96,7 +96,7 @@ export function registerTools({ component, licenseUrl }: ToolLocations): ToolReg
     }),
   );
   for (const mischief of ["loop", "bomb"]) {
-    const hostile = { description: `A tool that tries a ${mischief}.`, inputSchema: { type: "object" } };
+    const hostile = { description: `A hostile tool: ${mischief}.`, inputSchema: { type: "object" } };
     const file = beside("quickjs/summarise.js");
     registry.register(
       defineTool({ name: `quickjs_${mischief}`, ...hostile, quickjs: { file, export: mischief } }),

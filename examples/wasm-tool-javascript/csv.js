@@ -10,7 +10,7 @@ export function readRows(text, delimiter) {
   while (field.lastIndex < text.length || row.fields.length > 0) {
     const [whole, quoted, plain, end] = field.exec(text) ?? [];
     if (whole === undefined)
-      return { rows, problem: `line ${line}: a quote is not closed, or stands inside` };
+      return { rows, problem: `line ${line}: a quote is not closed, or is inside an unquoted field` };
     row.fields.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
     line += whole.match(/\r\n|\n|\r/g)?.length ?? 0;
     if (end === delimiter) continue;

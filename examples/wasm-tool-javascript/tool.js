@@ -5,7 +5,7 @@ import { readRows } from "./csv.js";
 const PARSE_CSV = {
   name: "parse_csv",
   description:
-    "Reads comma-separated values (RFC 4180) with a header line, and returns a record for each line",
+    "Parses comma-separated values (RFC 4180) with a header line, and returns a record for each line",
   inputSchema: JSON.stringify({
     type: "object",
     properties: {
@@ -32,7 +32,7 @@ export const guest = {
       if ("payload" in error) throw error;
       // The details go to the log only; the model does not see them.
       log("error", `${error}\n${error.stack}`);
-      throw toolError("internal", "the tool is broken");
+      throw toolError("internal", "the tool has an internal error");
     }
   },
 };

@@ -22,9 +22,9 @@ afterAll(async () => {
   peer.kill();
 });
 
-const BROKE = /^The connection to the tool's executor broke before its answer came$/;
+const BROKE = /^The connection to the tool's executor was lost before it responded$/;
 const LATE = /^Tool exceeded 700ms wall time limit$/;
-const NO_ANSWER = /^The tool's executor sent no valid answer$/;
+const NO_ANSWER = /^The tool's executor sent an invalid response$/;
 const TOO_MUCH = /^Tool exceeded 32 MiB output limit$/;
 
 /** What each fault must be told as. Statuses are told as such, and everything else is no answer of an executor. */
@@ -35,19 +35,19 @@ const CAUSES: Readonly<Record<string, RegExp>> = {
   "slow-body": LATE,
   "cl-too-long": LATE,
   "chunk-no-end": LATE,
-  "chunk-huge-size": /sent no valid answer|wall time limit/,
+  "chunk-huge-size": /sent an invalid response|wall time limit/,
   rst: BROKE,
   close: BROKE,
   "rst-mid-body": BROKE,
-  "close-after-headers": /broke before its answer|sent no valid answer/,
-  "header-bomb": /^The tool's executor sent headers without end$/,
+  "close-after-headers": /was lost before it responded|sent an invalid response/,
+  "header-bomb": /^The tool's executor sent headers that are too large$/,
   "body-endless": TOO_MUCH,
-  "204-body": /^The tool's executor answered HTTP 204 without a result$/,
-  redirect: /^The tool's executor answered HTTP 302: redirects are not followed$/,
-  "redirect-loop": /^The tool's executor answered HTTP 302: redirects are not followed$/,
-  storm: /answered HTTP 503 without a result|sent no valid answer/,
-  "ra-huge": /^The tool's executor answered HTTP 429 without a result$/,
-  flaky: /broke before its answer|sent no valid answer/,
+  "204-body": /^The tool's executor responded with HTTP 204 without a result$/,
+  redirect: /^The tool's executor responded with HTTP 302: redirects are not followed$/,
+  "redirect-loop": /^The tool's executor responded with HTTP 302: redirects are not followed$/,
+  storm: /responded with HTTP 503 without a result|sent an invalid response/,
+  "ra-huge": /^The tool's executor responded with HTTP 429 without a result$/,
+  flaky: /was lost before it responded|sent an invalid response/,
 };
 
 /** How often the peer saw a request of a mode, health checks among them. */
@@ -94,7 +94,7 @@ test.each(
   // Health checks are among them: while calls fail fast, there is none.
   expect((await requestsOf(mode)) - requests).toBe(1);
   const status = /^[45]\d\d$/.test(mode)
-    ? new RegExp(`^The tool's executor answered HTTP ${mode} without a result$`)
+    ? new RegExp(`^The tool's executor responded with HTTP ${mode} without a result$`)
     : NO_ANSWER;
   expect(error?.message).toMatch(CAUSES[mode] ?? status);
   expect(error?.effect).toBe("unknown");

@@ -64,7 +64,7 @@ function readPieces(recording: Recording, pieces: Iterable<Uint8Array>): readonl
     for (const piece of pieces) calls.push(...stream.push(piece));
     calls.push(...stream.end());
   } catch (error) {
-    if (!(error instanceof ProtocolError) || error.reason !== "reports an error of the provider") throw error;
+    if (!(error instanceof ProtocolError) || error.reason !== "reports a provider error") throw error;
   }
   return calls;
 }

@@ -33,7 +33,7 @@ test("docs/wasm-tools.md: its program registers every tool of a component, and t
   await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
   const registry = new ToolRegistry();
   const body = program
-    .replace('import { componentTools } from "sandgate";\n', "")
+    .replace('import { componentTools } from "sandgate/components";\n', "")
     .replace('"adder.wasm"', JSON.stringify(component));
   const AsyncFunction = (async () => {}).constructor as FunctionConstructor;
   await new AsyncFunction("componentTools", "sandboxes", "registry", body)(

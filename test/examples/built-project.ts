@@ -61,7 +61,7 @@ async function install(language: Language, manifest: Buffer): Promise<string | {
     await run("npm", ["install", ...options], { cwd: installing });
   } catch (error) {
     await rm(installing, { recursive: true, force: true });
-    return { missing: `npm cannot install its tools: ${firstLine(error)}` };
+    return { missing: `npm cannot install the dependencies: ${firstLine(error)}` };
   }
   await rename(installing, folder).catch(() => rm(installing, { recursive: true, force: true }));
   return folder;

@@ -6,7 +6,7 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 
-test("a policy written by hand in ten lines decides where each call runs, and which does not", async () => {
+test("a custom policy of ten lines decides where each call runs, and which calls are denied", async () => {
   const registry = new ToolRegistry();
   for (const tool of tools) registry.register(tool);
   const details: unknown[] = [];
@@ -31,5 +31,5 @@ test("a policy written by hand in ten lines decides where each call runs, and wh
     { toolName: "wipe_disk", ...denied },
   ]);
   expect(executions[1]?.receipt.enforced.wallTimeMs).toBe(1_000);
-  expect(details).toEqual(["it must not run on the host", "nothing is destroyed here"]);
+  expect(details).toEqual(["it must not run in the host sandbox", "destructive tools are disabled"]);
 });

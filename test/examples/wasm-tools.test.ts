@@ -58,7 +58,7 @@ function componentOf(name: string, project: BuiltProject): string {
 
 const c = componentOf("examples/wasm-tool-c", await builtProject("c"));
 const withPrintf = componentOf(
-  "the same with printf",
+  "examples/wasm-tool-c with printf",
   await builtProject("c", {
     file: "tool.c",
     text: readFileSync("examples/wasm-tool-c/tool.c", "utf8")
@@ -71,7 +71,7 @@ describe.skipIf(c === "")("examples/wasm-tool-c", async () => {
   const calculate = (expression: string): Promise<Outcome> =>
     call?.("calculate", { expression }) ?? Promise.reject(new Error("it was not built"));
 
-  test("evaluates what one would write by hand", async () => {
+  test("the C example evaluates expressions", async () => {
     for (const [expression, value] of [
       ["2 * (3 + 4)", 14],
       ["2^3^2", 512],
@@ -88,7 +88,7 @@ describe.skipIf(c === "")("examples/wasm-tool-c", async () => {
     }
   });
 
-  test("comes to the same number as JavaScript, to the last bit", async () => {
+  test("the C example computes the same numbers as JavaScript, to the last bit", async () => {
     const { sum } = fc.letrec<{ sum: string; atom: string }>((tie) => ({
       atom: fc.oneof(
         { depthSize: "small" },
@@ -107,26 +107,26 @@ describe.skipIf(c === "")("examples/wasm-tool-c", async () => {
         const value: unknown = new Function(`return ${expression}`)();
         const { output, error } = await calculate(expression);
         if (Number.isFinite(value)) expect(Number(output) + 0).toBe(Number(value) + 0);
-        else expect(error).toBe("the result is no finite number");
+        else expect(error).toBe("the result is not a finite number");
       }),
       { numRuns: 200 },
     );
   });
 
-  test("tells the model where an expression is wrong, and the operator the kind of error", async () => {
+  test("the C example reports the position of a mistake to the model, and its error code to the operator", async () => {
     for (const [expression, message] of [
-      ["", "position 1: a number, a function or '(' is expected"],
-      ["1 +", "position 4: a number, a function or '(' is expected"],
-      ["(1", "position 3: ')' is expected"],
-      ["1 2", "position 3: an operator is expected"],
-      ["1..2", "position 1: a number is expected"],
-      ["0x10", "position 1: a number is expected"],
-      ["inf", "position 1: a number, a function or '(' is expected"],
-      ["sin 1", "position 5: '(' is expected"],
-      ["1\u0000", "position 2: an operator is expected"],
-      ['"\\\u{1f600}"', "position 1: a number, a function or '(' is expected"],
-      ["(".repeat(1_000), "position 201: it is nested too deeply"],
-      ["1/0", "the result is no finite number"],
+      ["", "position 1: expected a number, a function or '('"],
+      ["1 +", "position 4: expected a number, a function or '('"],
+      ["(1", "position 3: expected ')'"],
+      ["1 2", "position 3: expected an operator"],
+      ["1..2", "position 1: expected a number"],
+      ["0x10", "position 1: expected a number"],
+      ["inf", "position 1: expected a number, a function or '('"],
+      ["sin 1", "position 5: expected '('"],
+      ["1\u0000", "position 2: expected an operator"],
+      ['"\\\u{1f600}"', "position 1: expected a number, a function or '('"],
+      ["(".repeat(1_000), "position 201: the expression is nested too deeply"],
+      ["1/0", "the result is not a finite number"],
     ] as const) {
       expect(await calculate(expression)).toMatchObject({
         output: null,
@@ -136,11 +136,11 @@ describe.skipIf(c === "")("examples/wasm-tool-c", async () => {
     }
   });
 
-  test("logs how many operations it took", async () => {
+  test("the C example logs the number of operations", async () => {
     expect(await calculate("1 + 2 * 3")).toMatchObject({ output: 7, log: ["info: operations: 2"] });
   });
 
-  test("brings what printf writes into the log", async () => {
+  test("the output of printf goes to the log of the call", async () => {
     const outcome = await (await openTools(withPrintf))("calculate", { expression: "1" });
     expect(outcome).toMatchObject({ output: 1, log: ["info: 0.500 of all", "info: operations: 0"] });
   });
@@ -153,7 +153,7 @@ describe.skipIf(javascript === "")("examples/wasm-tool-javascript", async () => 
     call?.("parse_csv", delimiter === undefined ? { text } : { text, delimiter }) ??
     Promise.reject(new Error("it was not built"));
 
-  test("reads back whatever was written as RFC 4180 has it", async () => {
+  test("the JavaScript example reads any table written according to RFC 4180", async () => {
     const field = fc.oneof(
       fc.string({ maxLength: 5 }),
       fc.constantFrom('"', '""', "\r\n", "a,b", "|", "constructor", "é\u{1f600}"),
@@ -182,13 +182,13 @@ describe.skipIf(javascript === "")("examples/wasm-tool-javascript", async () => 
     );
   });
 
-  test("tells the model which line is wrong, and the operator the kind of error", async () => {
+  test("the JavaScript example reports the invalid line to the model, and the error code to the operator", async () => {
     for (const [text, message] of [
       ["", "there is no header line"],
       ["a,a\n1,2", "the header names a field twice"],
       ["a,b\n\n1", "line 3: 1 fields instead of 2"],
-      ['a,b\n1,"2\n3', "line 2: a quote is not closed, or stands inside"],
-      ['a,b\n1,"2"3', "line 2: a quote is not closed, or stands inside"],
+      ['a,b\n1,"2\n3', "line 2: a quote is not closed, or is inside an unquoted field"],
+      ['a,b\n1,"2"3', "line 2: a quote is not closed, or is inside an unquoted field"],
     ] as const) {
       expect(await parseCsv(text)).toMatchObject({
         output: null,
@@ -198,12 +198,12 @@ describe.skipIf(javascript === "")("examples/wasm-tool-javascript", async () => 
     }
   });
 
-  test("logs how many records it read", async () => {
+  test("the JavaScript example logs the number of records", async () => {
     const outcome = await parseCsv("name,age\nAda,36\n");
     expect(outcome).toMatchObject({ output: [{ name: "Ada", age: "36" }], log: ["info: records: 1"] });
   });
 
-  test("is held to the schema that it describes", async () => {
+  test("arguments are validated against the schema that the JavaScript example describes", async () => {
     expect((await parseCsv("a\n1", ":")).error).toMatch(/^Invalid arguments: \/delimiter /);
   });
 });

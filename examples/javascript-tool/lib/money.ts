@@ -1,6 +1,6 @@
 /** Parses an amount such as `12.50`. Returns cents. */
 export function cents(amount: string): number {
-  if (!/^\d+(\.\d\d)?$/.test(amount)) throw new TypeError(`'${amount}' is no amount`);
+  if (!/^\d+(\.\d\d)?$/.test(amount)) throw new TypeError(`'${amount}' is not a valid amount`);
   return Math.round(Number(amount) * 100);
 }
 

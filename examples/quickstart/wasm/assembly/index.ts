@@ -10,13 +10,13 @@ export function describe(): usize {
   return definitions([
     new Definition(
       "similar_names",
-      "Ranks names by how many edits they are away from a query",
+      "Ranks names by their edit distance to a query",
       '{"type":"object","properties":{"query":{"type":"string"},"candidates":' +
         NAMES +
         '},"required":["query","candidates"],"additionalProperties":false}',
     ),
     new Definition("wasm_loop", "Never ends", '{"type":"object"}'),
-    new Definition("wasm_bomb", "Takes all the memory it can get", '{"type":"object"}'),
+    new Definition("wasm_bomb", "Allocates all the memory it can get", '{"type":"object"}'),
   ]);
 }
 
