@@ -1,0 +1,22 @@
+/** The codes of the errors that this package throws: see docs/errors.md. */
+export type SandgateErrorCode =
+  | "invalid_config"
+  | "invalid_message"
+  | "invalid_schema"
+  | "invalid_tool"
+  | "key_value_full"
+  | "listen_failed"
+  | "tool_failed"
+  | "tool_not_found"
+  | "tool_not_prepared";
+
+/**
+ * The base class of every error that this package exports. Apart from these it throws `TypeError` for invalid arguments
+ * and options. A call that fails throws nothing: it is an execution with an `error`.
+ */
+export abstract class SandgateError extends Error {
+  /** The name of the class. */
+  abstract override readonly name: string;
+  /** Identifies the kind of error; each exported class has one. Compare this rather than the message. */
+  abstract readonly code: SandgateErrorCode;
+}
