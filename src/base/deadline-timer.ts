@@ -1,12 +1,17 @@
-/** The longest that a timer can be set to, in ms. */
-const MAX_DELAY_MS = 2 ** 31 - 1;
+/** The longest delay of a Node.js timer, in ms (2^31 - 1); a longer one would fire at once. */
+export const MAX_DELAY_MS: number = 2 ** 31 - 1;
 
-/** Something that has to be over at a time. */
-export interface Timed {
-  /** As `performance.now` tells it, in ms. */
-  readonly deadline: number;
-  /** Its time is up. Called once. */
-  expire(): void;
+/** Options of {@link DeadlineTimer}. */
+export interface DeadlineTimerOptions<Item> {
+  /**
+   * Returns when an item is due, on the clock of `performance.now()`, in ms. It is called again each time the timer
+   * fires, so a deadline may move to a later time; one that moves to an earlier time is noticed late.
+   */
+  readonly deadlineOf: (item: Item) => number;
+  /** Called when an item is due. It must delete the item or move its deadline. */
+  readonly expire: (item: Item) => void;
+  /** Whether the process stays alive as long as there are items. Default: false. */
+  readonly keepsAlive?: boolean;
 }
 
 /**
@@ -14,47 +19,67 @@ export interface Timed {
  * to the earliest deadline. Deleting an item does not reset it, so it may fire when nothing is due. Adding and deleting
  * take constant time.
  */
-export class DeadlineTimer {
-  readonly #timed = new Set<Timed>();
+export class DeadlineTimer<Item> {
+  readonly #items = new Set<Item>();
+  readonly #deadlineOf: (item: Item) => number;
+  readonly #expire: (item: Item) => void;
+  readonly #keepsAlive: boolean;
   #timer: NodeJS.Timeout | undefined;
-  /** When the timer looks next; it may find that nothing is due. */
-  #nextLook: number = Number.POSITIVE_INFINITY;
+  /** When the timer fires; `undefined` if it is not set. */
+  #nextLook: number | undefined;
 
-  add(timed: Timed): void {
-    this.#timed.add(timed);
-    if (timed.deadline < this.#nextLook) this.#lookAt(timed.deadline);
+  constructor({ deadlineOf, expire, keepsAlive = false }: DeadlineTimerOptions<Item>) {
+    this.#deadlineOf = deadlineOf;
+    this.#expire = expire;
+    this.#keepsAlive = keepsAlive;
   }
 
-  delete(timed: Timed): void {
-    this.#timed.delete(timed);
+  /** The items that were added and not deleted. */
+  get items(): readonly Item[] {
+    return [...this.#items];
+  }
+
+  add(item: Item): void {
+    this.#items.add(item);
+    const deadline = this.#deadlineOf(item);
+    if (this.#nextLook === undefined || deadline < this.#nextLook) this.#lookAt(deadline);
+    else if (this.#keepsAlive && this.#items.size === 1) this.#timer?.ref();
+  }
+
+  delete(item: Item): void {
+    this.#items.delete(item);
+    if (this.#keepsAlive && this.#items.size === 0) this.#timer?.unref();
+  }
+
+  /** Deletes all items and clears the timer. */
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#nextLook = undefined;
+    this.#items.clear();
   }
 
   #lookAt(time: number): void {
     clearTimeout(this.#timer);
-    this.#nextLook = time;
-    const delay = Math.min(Math.ceil(time - performance.now()), MAX_DELAY_MS);
-    this.#timer = setTimeout(this.#look, delay).unref();
+    const now = performance.now();
+    const delay = Math.min(Math.max(Math.ceil(time - now), 1), MAX_DELAY_MS);
+    this.#nextLook = Math.min(time, now + delay);
+    this.#timer = setTimeout(this.#look, delay);
+    if (!this.#keepsAlive) this.#timer.unref();
   }
 
   readonly #look = (): void => {
-    this.#nextLook = Number.POSITIVE_INFINITY;
+    this.#nextLook = undefined;
     const now = performance.now();
     let next = Number.POSITIVE_INFINITY;
-    for (const timed of [...this.#timed]) {
-      if (timed.deadline > now) {
-        next = Math.min(next, timed.deadline);
-        continue;
+    for (const item of this.#items) {
+      let deadline = this.#deadlineOf(item);
+      if (deadline <= now) {
+        this.#expire(item);
+        if (!this.#items.has(item)) continue;
+        deadline = this.#deadlineOf(item);
       }
-      this.#timed.delete(timed);
-      timed.expire();
+      next = Math.min(next, deadline);
     }
-    if (this.#timed.size > 0 && next < this.#nextLook) this.#lookAt(next);
+    if (this.#items.size > 0 && (this.#nextLook === undefined || next < this.#nextLook)) this.#lookAt(next);
   };
-
-  /** Watches over nothing any longer. */
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#timed.clear();
-    this.#nextLook = Number.POSITIVE_INFINITY;
-  }
 }

@@ -23,7 +23,11 @@ export interface EgressOptions {
  */
 export class Egress {
   readonly #pools: ConnectionPools;
-  readonly #deadlines = new DeadlineTimer();
+  // The timer does not keep the process alive: each exchange has a socket or a lookup that does.
+  readonly #deadlines = new DeadlineTimer<Exchange>({
+    deadlineOf: (exchange) => exchange.deadline,
+    expire: (exchange) => exchange.expire(),
+  });
 
   constructor(options: EgressOptions = {}) {
     const { resolve = systemResolve, connectTimeoutMs = 10_000, headerBytes = 32_768, ca } = options;

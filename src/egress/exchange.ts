@@ -1,4 +1,4 @@
-import type { DeadlineTimer, Timed } from "../base/deadline-timer.ts";
+import type { DeadlineTimer } from "../base/deadline-timer.ts";
 import type { ConnectionPools, SharedPool } from "./connections/pools.ts";
 import { ContentCodingError, DecodedTooLargeError, decodeBody } from "./content-coding.ts";
 import { type Contact, EgressError, type Traffic } from "./egress-error.ts";
@@ -11,8 +11,8 @@ import { ResponseReader } from "./response-reader.ts";
 
 const NO_HEADERS = Object.freeze({});
 
-/** One request and its response, with the redirects between them. Everything ends with it. */
-export class Exchange implements Timed {
+/** One request and its response, with the redirects that are followed. */
+export class Exchange {
   readonly #pools: ConnectionPools;
   readonly #request: EgressRequest;
   readonly #resolve: (response: EgressResponse) => void;
@@ -21,7 +21,8 @@ export class Exchange implements Timed {
   #bytesUp = 0;
   #bytesDown = 0;
   #redirects = 0;
-  readonly #deadlines: DeadlineTimer;
+  readonly #deadlines: DeadlineTimer<Exchange>;
+  /** On the clock of `performance.now()`, in ms. */
   readonly deadline: number;
   #reader: ResponseReader | undefined;
   #shared: SharedPool | undefined;
@@ -31,7 +32,7 @@ export class Exchange implements Timed {
 
   constructor(
     pools: ConnectionPools,
-    deadlines: DeadlineTimer,
+    deadlines: DeadlineTimer<Exchange>,
     request: EgressRequest,
     resolve: (response: EgressResponse) => void,
     reject: (error: EgressError) => void,
@@ -59,6 +60,7 @@ export class Exchange implements Timed {
     signal?.addEventListener("abort", this.#onAbort);
   }
 
+  /** Ends the exchange at its deadline. */
   expire(): void {
     this.#cancel(
       new EgressError("timeout", `no complete response within ${this.#request.limits.timeoutMs} ms`),
@@ -161,7 +163,7 @@ export class Exchange implements Timed {
       else if (error instanceof DecodedTooLargeError) {
         this.#fail(new EgressError("body_too_large", `the body is larger than ${bodyBytes} bytes`));
       } else if (error instanceof ContentCodingError) {
-        this.#fail(new EgressError("encoding_invalid", `the body is ${error.message}`));
+        this.#fail(new EgressError("encoding_invalid", error.message));
       } else this.#fail(error);
     }
   }
