@@ -1,3 +1,6 @@
+/** A value or a promise of it: a synchronous value avoids the cost of a promise. */
+export type MaybePromise<T> = T | Promise<T>;
+
 /**
  * A value that is available later: a promise, or a cheaper object for hot paths. Such an object never rejects, and
  * the first `next` passed to `then` must not throw.

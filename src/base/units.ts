@@ -34,3 +34,17 @@ function parseAmount(text: string | number, units: ReadonlyMap<string, number>):
   const amount = typeof text === "number" ? text : Number((Number(digits) * factor).toFixed(6));
   return Number.isSafeInteger(amount) && amount > 0 ? amount : undefined;
 }
+
+/** Formats milliseconds for people: `250ms`, `1.5s`, `30s`. */
+export function formatDuration(ms: number): string {
+  return ms < 1_000 ? `${ms}ms` : `${Number((ms / 1_000).toFixed(3))}s`;
+}
+
+/** Formats bytes for people: `512 B`, `64 KiB`, `1.5 MiB`. */
+export function formatBytes(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} B`;
+  const kib = bytes / 1_024;
+  if (kib < 1_024) return `${Number(kib.toFixed(2))} KiB`;
+  const mib = kib / 1_024;
+  return mib < 1_024 ? `${Number(mib.toFixed(2))} MiB` : `${Number((mib / 1_024).toFixed(2))} GiB`;
+}

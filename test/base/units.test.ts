@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseDuration, parseSize } from "../../src/base/units.ts";
+import { formatBytes, formatDuration, parseDuration, parseSize } from "../../src/base/units.ts";
 
 test.each([
   ["250ms", 250],
@@ -55,4 +55,24 @@ test("every accepted amount is a whole number above zero", () => {
       expect(ms === undefined || (Number.isSafeInteger(ms) && ms > 0)).toBe(true);
     }),
   );
+});
+
+test.each([
+  [1, "1ms"],
+  [999, "999ms"],
+  [1_500, "1.5s"],
+  [30_000, "30s"],
+  [7_200_000, "7200s"],
+])("%i ms are written as %s", (ms, text) => {
+  expect(formatDuration(ms)).toBe(text);
+});
+
+test.each([
+  [512, "512 B"],
+  [1_024, "1 KiB"],
+  [1_536, "1.5 KiB"],
+  [67_108_864, "64 MiB"],
+  [5_368_709_120, "5 GiB"],
+])("%i bytes are written as %s", (bytes, text) => {
+  expect(formatBytes(bytes)).toBe(text);
 });
