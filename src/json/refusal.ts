@@ -1,5 +1,4 @@
 import type { JsonBounds } from "./bounds.ts";
-import { closingQuote } from "./skip-string.ts";
 import { MAX_DEPTH } from "./value.ts";
 
 /** Where and why a text is refused even if it is valid JSON. */
@@ -92,8 +91,8 @@ function refuseString(
   isMemberName: boolean,
 ): JsonRefusal | undefined {
   const inside = text.slice(start + 1, end);
-  const half = locateUnpaired(inside);
-  if (half !== undefined) return { reason: "half of a surrogate pair", position: start + 1 + half };
+  const unpaired = locateUnpaired(inside);
+  if (unpaired !== undefined) return { reason: "an unpaired surrogate", position: start + 1 + unpaired };
   if (isMemberName && inside.length <= MAX_ESCAPED_PROTO && JSON.parse(`"${inside}"`) === "__proto__") {
     return { reason: "a member named '__proto__' is not allowed", position: start };
   }
@@ -138,4 +137,19 @@ function refuseNumber(literal: string): string | undefined {
   if (Number.isSafeInteger(value) || !INTEGER.test(literal)) return undefined;
   if (String(value) === literal || BigInt(literal) === BigInt(value)) return undefined;
   return "an integer that a double cannot hold exactly (send it as a string)";
+}
+
+/**
+ * Finds the quote that closes a JSON string; -1 if there is none.
+ *
+ * @param start Index of the opening quote.
+ */
+function closingQuote(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
+    // An even number of backslashes escape each other.
+    if (backslashes % 2 === 0) return end;
+  }
+  return -1;
 }

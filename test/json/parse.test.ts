@@ -4,7 +4,7 @@ import { ARGUMENT_BOUNDS } from "../../src/json/bounds.ts";
 import { parseJson } from "../../src/json/parse.ts";
 import { MAX_DEPTH } from "../../src/json/value.ts";
 
-const HALF = "half of a surrogate pair";
+const UNPAIRED = "an unpaired surrogate";
 const TOO_LARGE = "a number that is too large for a double";
 const TOO_SMALL = "a number that is too small for a double";
 const INEXACT = "an integer that a double cannot hold exactly (send it as a string)";
@@ -17,10 +17,10 @@ describe("parseJson refuses, with the position, a text", () => {
     ["with a number that would become zero", "[0, 1e-999]", TOO_SMALL, 4],
     ["with such a number without an exponent", `[0.${"0".repeat(400)}1]`, TOO_SMALL, 1],
     ["with an integer that would become its neighbour", '["é😀", 9007199254740993]', INEXACT, 8],
-    ["with half of a surrogate pair", '"ab\ud800c"', HALF, 3],
-    ["with half of a pair, escaped", '{"a":"\\\\\\ud800"}', HALF, 8],
-    ["with the halves the wrong way round", '"\\udc00\\ud800"', HALF, 1],
-    ["with half of a pair in a name", '{"\\ud800":1}', HALF, 2],
+    ["with an unpaired surrogate", '"ab\ud800c"', UNPAIRED, 3],
+    ["with an escaped unpaired surrogate", '{"a":"\\\\\\ud800"}', UNPAIRED, 8],
+    ["with a pair in the wrong order", '"\\udc00\\ud800"', UNPAIRED, 1],
+    ["with an unpaired surrogate in a name", '{"\\ud800":1}', UNPAIRED, 2],
     ["with a member named __proto__", '{"a":[{"__proto__":1}]}', PROTO, 7],
     ["with a member named __proto__, escaped", '{"\\u005f_proto_\\u005f":1}', PROTO, 1],
   ])("%s", (_case, text, reason, position) => {

@@ -5,8 +5,8 @@ import { isDeeplyFrozen } from "./deeply-frozen.ts";
 
 const parse = (text: string): JsonValue => JSON.parse(text) as JsonValue;
 
-describe("a tree from JSON.parse", () => {
-  test("is frozen to its leaves, and otherwise as it was", () => {
+describe("freezeJson", () => {
+  test("freezes a tree deeply and does not change it", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value);
