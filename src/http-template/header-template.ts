@@ -1,6 +1,6 @@
-import { headerProblem } from "../egress/request-check.ts";
+import { headerProblem } from "../base/http-syntax.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
-import { ArgumentPlaceError, TemplateError } from "../sandboxes/remote/template-error.ts";
+import { ArgumentPlaceError, TemplateError } from "./url-template.ts";
 
 /** The header templates of a tool. */
 export interface HeaderTemplates {

@@ -1,9 +1,18 @@
 import { type PrimitiveValue, parseTemplate } from "url-template";
 import type { JsonObject, JsonValue } from "../json/value.ts";
-import { ArgumentPlaceError, TemplateError } from "../sandboxes/remote/template-error.ts";
 import { parseHttpUrl } from "./http-url.ts";
 
-/** What a URI template takes: values, lists of values, maps of values. */
+/** A template is not valid. `message` names the part and the reason, for the person who registers the tool. */
+export class TemplateError extends Error {
+  override readonly name = "TemplateError";
+}
+
+/** An argument cannot be inserted into a template. `message` is for the model. */
+export class ArgumentPlaceError extends Error {
+  override readonly name = "ArgumentPlaceError";
+}
+
+/** The values of a URI template: primitives, lists of primitives and maps of primitives. */
 type Expandable = PrimitiveValue | PrimitiveValue[] | Record<string, PrimitiveValue>;
 
 /** A URL template. */
