@@ -1,4 +1,6 @@
-/** What is wrong with a schema, and where. */
+import { SandgateError } from "../base/sandgate-error.ts";
+
+/** A problem of a schema, and where it is. */
 export interface SchemaProblem {
   /** JSON pointer (RFC 6901) into the schema; empty for its root. */
   readonly path: string;
@@ -7,9 +9,10 @@ export interface SchemaProblem {
 
 const MAX_LISTED = 10;
 
-/** A schema is refused. `problems` has what was found; the message names the first ten. */
-export class SchemaError extends Error {
+/** Thrown if a schema is refused. `problems` lists all reasons; `message` has the first ten. */
+export class SchemaError extends SandgateError {
   override readonly name = "SchemaError";
+  override readonly code = "invalid_schema";
   readonly problems: readonly SchemaProblem[];
 
   constructor(problems: readonly SchemaProblem[]) {
