@@ -1,5 +1,4 @@
-import type { DynamicScope } from "../dynamic-scope.ts";
-import type { References, Target } from "./references.ts";
+import type { DynamicScope, References, Target } from "./references.ts";
 
 /** The name of the root definition. */
 export const ROOT = "root";

@@ -1,7 +1,6 @@
 import { escapePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { MAX_SCHEMA_DEPTH } from "../bounds.ts";
-import { DynamicScope } from "../dynamic-scope.ts";
 import { isKnownFormat } from "../formats.ts";
 import { type Draft, draftOf, KEYWORDS } from "../keywords.ts";
 import { compilePattern } from "../patterns/pattern.ts";
@@ -17,7 +16,7 @@ import {
   type LoweredSchema,
   withWork,
 } from "./lowered-schema.ts";
-import { References } from "./references.ts";
+import { DynamicScope, References } from "./references.ts";
 import { WorkGraph } from "./work-graph.ts";
 
 /** Schemas of items and members charge their work if they have more keywords than this. */
@@ -74,13 +73,17 @@ class Lowering {
     return { draft: this.#draft, schema, keywords: this.#budget.spent };
   }
 
-  #lower(schema: JsonValue, path: string, way: Pick<KeywordUse, "depth" | "inPlace" | "scope">): LoweredNode {
+  #lower(
+    schema: JsonValue,
+    path: string,
+    context: Pick<KeywordUse, "depth" | "inPlace" | "scope">,
+  ): LoweredNode {
     if (typeof schema === "boolean") return schema;
     if (!isJsonObject(schema)) {
       this.#refuse(path, "must be a schema: an object or a boolean");
       return true;
     }
-    const { depth } = way;
+    const { depth } = context;
     if (depth > MAX_SCHEMA_DEPTH) {
       throw new SchemaError([{ path, reason: `schemas nested deeper than ${MAX_SCHEMA_DEPTH} levels` }]);
     }
@@ -98,8 +101,8 @@ class Lowering {
       const unfit = unfitValue(keyword.shape, value);
       if (unfit !== undefined) this.#refuse(at, unfit);
       else {
-        const inPlace = way.inPlace && keyword.inPlace;
-        const scope = this.#references.enter(way.scope, schema);
+        const inPlace = context.inPlace && keyword.inPlace;
+        const scope = this.#references.enter(context.scope, schema);
         const use = { name, keyword, value, schema, path: at, depth, scope, inPlace };
         if (keyword.shape === "reference") this.#lowerReference(lowered, use);
         else if (keyword.shape === "schema-map" || keyword.shape === "dependencies") {

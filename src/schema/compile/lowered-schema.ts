@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
-import type { DynamicScope } from "../dynamic-scope.ts";
 import type { Draft, Keyword } from "../keywords.ts";
+import type { DynamicScope } from "./references.ts";
 
 /** A schema or subschema for the compiler. */
 export type LoweredNode = boolean | Readonly<Record<string, unknown>>;

@@ -1,9 +1,31 @@
 import { unescapePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { MAX_SCHEMA_DEPTH } from "../bounds.ts";
-import type { DynamicScope } from "../dynamic-scope.ts";
 import type { Draft } from "../keywords.ts";
 import { subschemas } from "../subschemas.ts";
+
+/** Maps each `$dynamicAnchor` to its schema in the outermost resource that was entered. */
+export class DynamicScope {
+  /** Scopes with the same key have the same bindings. */
+  readonly key: string;
+  readonly #bindings: ReadonlyMap<string, JsonObject>;
+
+  constructor(key = "", bindings: ReadonlyMap<string, JsonObject> = new Map()) {
+    this.key = key;
+    this.#bindings = bindings;
+  }
+
+  get(anchor: string): JsonObject | undefined {
+    return this.#bindings.get(anchor);
+  }
+
+  /** Returns the scope inside a resource. It adds the anchors that are not bound yet. */
+  enter(resource: string, anchors: ReadonlyMap<string, JsonObject>): DynamicScope {
+    const added = [...anchors].filter(([anchor]) => !this.#bindings.has(anchor));
+    if (added.length === 0) return this;
+    return new DynamicScope(`${this.key} ${resource}`, new Map([...this.#bindings, ...added]));
+  }
+}
 
 /** The base of a schema without an `$id`. */
 const NO_BASE = "schema:///";
