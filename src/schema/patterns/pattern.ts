@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
+import { LruMap } from "../../base/lru-map.ts";
 import { MAX_PATTERN_LENGTH, MAX_PATTERN_SIZE } from "../bounds.ts";
 import { meter } from "../work-meter.ts";
 import { PatternError, translatePattern } from "./pattern-syntax.ts";
@@ -26,15 +27,13 @@ export function compilePattern(source: string): Pattern {
   let pattern = compiled.get(source);
   if (pattern === undefined) {
     pattern = compile(source);
-    if (compiled.size >= MAX_KEPT) compiled.clear();
     compiled.set(source, pattern);
   }
   return pattern;
 }
 
-/** Each pattern is checked first, and used by two validators. */
-const compiled = new Map<string, Pattern>();
-const MAX_KEPT = 256;
+/** Each pattern is needed when it is checked, and again by up to two validators. */
+const compiled = new LruMap<string, Pattern>(256);
 
 function compile(source: string): Pattern {
   if (source.length > MAX_PATTERN_LENGTH) {
