@@ -54,7 +54,7 @@ export function normalizeSchema(schema: unknown, options: NormalizeSchemaOptions
     copy = copyJson(schema, SCHEMA_BOUNDS);
   } catch (error) {
     throw new SchemaError([
-      { path: "", reason: error instanceof JsonValueError ? error.message : "unreadable" },
+      { path: "", reason: error instanceof JsonValueError ? error.message : "the schema cannot be read" },
     ]);
   }
   const normalizer = new Normalizer(dialects, draftOf(isJsonObject(copy) ? copy["$schema"] : undefined));
