@@ -1,4 +1,7 @@
-/** Something in a configuration file that the operator should know of, and where it stands. */
+import { SandgateError } from "../base/sandgate-error.ts";
+import { UNPRINTABLE } from "../base/unprintable.ts";
+
+/** A problem in a configuration file, with its position. */
 export interface ConfigProblem {
   /** The path of the file as it was given. */
   readonly file: string;
@@ -12,9 +15,10 @@ export interface ConfigProblem {
   readonly message: string;
 }
 
-/** A configuration cannot be used. The message lists every problem, one a line. */
-export class ConfigError extends Error {
+/** Thrown if a configuration cannot be used. `message` lists every problem, one per line. */
+export class ConfigError extends SandgateError {
   override readonly name = "ConfigError";
+  override readonly code = "invalid_config";
   /** Every problem that was found, warnings included. */
   readonly problems: readonly ConfigProblem[];
 
@@ -25,8 +29,6 @@ export class ConfigError extends Error {
 }
 
 const MAX_MESSAGE_LENGTH = 500;
-/** Control characters, and those that change the order in which a terminal shows the others. */
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
 
 /**
  * Formats a problem as one printable line: `file:line:column: message`, with `warning: ` before a warning's message.

@@ -36,6 +36,14 @@ export function compileShape(schema: JsonObject): Shape {
   return (value) => (validate(value) ? [] : describeAll(validate.errors ?? []));
 }
 
+/** The schema of a text that is not empty. */
+export const TEXT: JsonObject = Object.freeze({ type: "string", minLength: 1 });
+
+/** The schema of a map that has these keys and no others. */
+export function mapOf(properties: JsonObject, required: readonly string[] = []): JsonObject {
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
 function newCompiler(): Ajv2020 {
   const { Ajv2020 } = loadAjv();
   return new Ajv2020({
@@ -95,7 +103,9 @@ function unknownKey(key: string, schema: ErrorObject["parentSchema"]): string {
   const known = isJsonObject(properties) ? Object.keys(properties) : [];
   const meant = suggest(key, known);
   if (meant !== undefined) return `unknown key '${key}': did you mean '${meant}'?`;
-  return `unknown key '${key}': ${known.length > 0 ? `known here are ${known.join(", ")}` : "none is known here"}`;
+  return known.length > 0
+    ? `unknown key '${key}': expected one of ${known.join(", ")}`
+    : `unknown key '${key}': no keys are allowed here`;
 }
 
 const TYPES: Record<string, string> = {

@@ -13,7 +13,36 @@ export const MAX_CONFIG_LENGTH = 1_048_576;
 /** One syntax error tends to cause more of them, so only the first ones are reported. */
 const MAX_SYNTAX_PROBLEMS = 10;
 
-/** A configuration as an operator wrote it: a JSON value, and the position of everything in it. */
+/** A value of a configuration whose shape was checked. */
+export class ConfigEntry<Value> {
+  /** Frozen. Paths in it are relative to {@link ConfigEntry.file}. */
+  readonly value: Value;
+  readonly #source: ConfigSource;
+  readonly #path: ConfigPath;
+
+  constructor(value: Value, source: ConfigSource, path: ConfigPath) {
+    this.value = value;
+    this.#source = source;
+    this.#path = path;
+  }
+
+  /** The name of the file that holds the entry. */
+  get file(): string {
+    return this.#source.file;
+  }
+
+  /** A problem with a part of the entry: see {@link ConfigSource.problem}. */
+  problem(
+    path: ConfigPath,
+    message: string,
+    severity?: ConfigProblem["severity"],
+    at?: "key" | "value",
+  ): ConfigProblem {
+    return this.#source.problem([...this.#path, ...path], message, severity, at);
+  }
+}
+
+/** A configuration file: a JSON value, and the position of everything in it. */
 export class ConfigSource {
   /** The file's name in problems. */
   readonly file: string;
@@ -97,6 +126,21 @@ export class ConfigSource {
     const value = this.at(path);
     if (value === undefined) return [this.problem(path, `'${path.join(".")}' is missing`)];
     return shape(value).map((flaw) => this.problem([...path, ...flaw.path], flaw.message, "error", flaw.at));
+  }
+
+  /**
+   * Reads the value at a path (default: the whole) as the type that its shape describes.
+   *
+   * @param problems Receives every mismatch; the result is then `undefined`.
+   */
+  read<Value>(
+    shape: Shape,
+    problems: ConfigProblem[],
+    path: ConfigPath = [],
+  ): ConfigEntry<Value> | undefined {
+    const found = this.check(shape, path);
+    problems.push(...found);
+    return found.length === 0 ? new ConfigEntry(this.at(path) as Value, this, path) : undefined;
   }
 
   #find(path: ConfigPath): { readonly found: boolean; readonly node: LocatedValue } {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ConfigError } from "../../src/config/problem.ts";
+import { ConfigError, type ConfigProblem } from "../../src/config/problem.ts";
+import { compileShape, mapOf, TEXT } from "../../src/config/shape.ts";
 import { ConfigSource, MAX_CONFIG_LENGTH } from "../../src/config/source.ts";
 
 /** The problems of a text that must not parse, as `line:column: message`. */
@@ -41,7 +42,21 @@ describe("a configuration source", () => {
     );
   });
 
-  test("points at a value, at its key, and at the nearest thing that exists", () => {
+  test("reads an entry of a shape and locates its parts", () => {
+    const shape = compileShape(mapOf({ name: TEXT }));
+    const source = ConfigSource.parse("tools:\n  - name: one\n  - name: 2\n", "a.yaml");
+    const problems: ConfigProblem[] = [];
+    const entry = source.read<{ readonly name: string }>(shape, problems, ["tools", 0]);
+    expect(problems).toEqual([]);
+    expect(entry?.value).toEqual({ name: "one" });
+    expect(entry?.file).toBe("a.yaml");
+    expect(entry?.problem(["name"], "x")).toMatchObject({ line: 2, column: 11, severity: "error" });
+    expect(entry?.problem(["name"], "x", "warning", "key")).toMatchObject({ column: 5, severity: "warning" });
+    expect(source.read(shape, problems, ["tools", 1])).toBeUndefined();
+    expect(problems).toMatchObject([{ line: 3, column: 11, message: "must be a string, not a number" }]);
+  });
+
+  test("locates a value, its key, and the closest existing parent", () => {
     const source = ConfigSource.parse("rules:\n  - name: one\n    tools: [a, b]\n", "a.yaml");
     expect(source.problem(["rules", 0, "tools", 1], "x")).toEqual({
       file: "a.yaml",
