@@ -5,8 +5,8 @@ import type { Permission } from "./compiled-rule.ts";
 export interface CachedDecision {
   /** `undefined` until it is first needed. */
   decision: PolicyDecision | undefined;
-  /** The same permissions and one more. */
-  readonly further: Map<Permission, CachedDecision>;
+  /** The entries for this set with one more permission. */
+  readonly next: Map<Permission, CachedDecision>;
 }
 
 /** Maximum number of entries for one tool. Only arguments chosen to fill the cache lead to more. */
@@ -17,30 +17,30 @@ const MAX_ENTRIES = 256;
  * each permission, which costs less than building a text key for each call.
  */
 export class DecisionCache {
-  #none = unbound();
+  #root = createEntry();
   #count = 0;
 
-  /** The binding of no permission at all. */
-  get none(): CachedDecision {
-    return this.#none;
+  /** The entry for the empty set. */
+  get root(): CachedDecision {
+    return this.#root;
   }
 
-  /** A binding with one more permission. */
-  with(permission: Permission, binding: CachedDecision): CachedDecision {
-    return binding.further.get(permission) ?? this.#add(permission, binding);
+  /** Returns the entry for the set of `entry` with one more permission. */
+  next(entry: CachedDecision, permission: Permission): CachedDecision {
+    return entry.next.get(permission) ?? this.#add(entry, permission);
   }
 
-  #add(permission: Permission, binding: CachedDecision): CachedDecision {
+  #add(entry: CachedDecision, permission: Permission): CachedDecision {
     if (++this.#count > MAX_ENTRIES) {
-      this.#none = unbound();
+      this.#root = createEntry();
       this.#count = 0;
     }
-    const further = unbound();
-    binding.further.set(permission, further);
-    return further;
+    const added = createEntry();
+    entry.next.set(permission, added);
+    return added;
   }
 }
 
-function unbound(): CachedDecision {
-  return { decision: undefined, further: new Map() };
+function createEntry(): CachedDecision {
+  return { decision: undefined, next: new Map() };
 }

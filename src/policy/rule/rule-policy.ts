@@ -1,11 +1,10 @@
 import type { Flaw } from "../../config/shape.ts";
 import type { JsonBounds } from "../../json/bounds.ts";
 import { copyJson } from "../../json/copy.ts";
-import { escapePointer } from "../../json/pointer.ts";
+import { escapePointer, lookUp } from "../../json/pointer.ts";
 import { type JsonValue, JsonValueError } from "../../json/value.ts";
 import { commonCapabilities } from "../grant/capabilities.ts";
 import { strictestLimits } from "../grant/limits.ts";
-import { lookUp } from "../json-pointer.ts";
 import {
   allow,
   deny,
@@ -36,8 +35,8 @@ interface ToolRules {
   readonly permissions: readonly Permission[];
   /** The permissions that depend on the arguments. The others always match. */
   readonly conditional: readonly Permission[];
-  /** What was decided before, by the conditional permissions that bind. */
-  readonly bindings: DecisionCache;
+  /** Earlier decisions, by the set of conditional permissions that matched. */
+  readonly decisions: DecisionCache;
 }
 
 /**
@@ -95,21 +94,21 @@ export class RulePolicy implements RuntimePolicy {
   #permit(rules: ToolRules, tool: PolicySubject, input: JsonValue): PolicyDecision | undefined {
     const { permissions, conditional } = rules;
     let isAllowed = permissions.length > conditional.length;
-    let binding = rules.bindings.none;
+    let cached = rules.decisions.root;
     for (const permission of conditional) {
       const match = permission.matcher.match(input);
       if (match === "no") continue;
       if (match === "yes") isAllowed = true;
-      binding = rules.bindings.with(permission, binding);
+      cached = rules.decisions.next(cached, permission);
     }
     const otherwise = isAllowed ? undefined : this.#default;
-    if (otherwise !== undefined) binding = rules.bindings.with(otherwise, binding);
+    if (otherwise !== undefined) cached = rules.decisions.next(cached, otherwise);
     else if (!isAllowed) return undefined;
-    if (binding.decision === undefined) {
+    if (cached.decision === undefined) {
       const matching = permissions.filter(({ matcher }) => matcher.match(input) !== "no");
-      binding.decision = combine(otherwise === undefined ? matching : [...matching, otherwise], tool);
+      cached.decision = combine(otherwise === undefined ? matching : [...matching, otherwise], tool);
     }
-    return binding.decision;
+    return cached.decision;
   }
 
   #rulesOf(tool: PolicySubject): ToolRules {
@@ -124,7 +123,7 @@ export class RulePolicy implements RuntimePolicy {
       questions: this.#questions.filter(concerns),
       permissions,
       conditional: permissions.filter(({ matcher }) => matcher.isConditional),
-      bindings: new DecisionCache(),
+      decisions: new DecisionCache(),
     };
     this.#toolRules.set(tool, rules);
     return rules;

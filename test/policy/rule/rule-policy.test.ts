@@ -299,13 +299,13 @@ describe("invalid rule policies", () => {
       { rules: [{ ...ALLOW, when: { "/a": { range: { min: 2, max: 1 } } } }] },
       /the range is empty/,
     ],
+    ["not a number", { rules: [{ ...ALLOW, when: { "/a": { range: { min: Number.NaN } } } }] }, /finite/],
     [
-      "a number that is none",
-      { rules: [{ ...ALLOW, when: { "/a": { range: { min: Number.NaN } } } }] },
-      /finite/,
+      "a duplicate name",
+      { rules: [named, named] },
+      /rule 2 \('reading'\): \/name the name 'reading' is already used/,
     ],
-    ["a name used twice", { rules: [named, named] }, /rule 2 \('reading'\): \/name rule 1 has the name/],
-    ["a default that is none", { rules: [], default: "allow" }, /\/default must be 'deny', or a map/],
+    ["an invalid default", { rules: [], default: "allow" }, /\/default must be 'deny', or a map/],
     [
       "two directories at the same path",
       {
@@ -315,7 +315,7 @@ describe("invalid rule policies", () => {
       /default.*two directories at the same path/,
     ],
     ["a function", { rules: [{ ...ALLOW, when: () => true }] }, /function/],
-  ])("%s", (_case, options, message) => {
+  ])("a rule policy is rejected, with a message that locates the problem: %s", (_case, options, message) => {
     expect(() => new RulePolicy(options as RulePolicyOptions)).toThrow(message);
     expect(() => new RulePolicy(options as RulePolicyOptions)).toThrow(TypeError);
   });
