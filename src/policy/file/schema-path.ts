@@ -1,6 +1,5 @@
-import { LIST_INDEX } from "../../json/pointer.ts";
+import { LIST_INDEX, lookUp, parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import { lookUp, parsePointer } from "../json-pointer.ts";
 
 /**
  * What a schema says about the location of a pointer: which values are valid there (`known`), nothing

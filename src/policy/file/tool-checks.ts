@@ -1,10 +1,10 @@
 import type { ConfigProblem } from "../../config/problem.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { suggest } from "../../config/suggest.ts";
+import { parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
-import { parsePointer } from "../json-pointer.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
 import { RuleMatcher } from "../rule/compiled-rule.ts";
 import type { PolicyRule, RuleCondition } from "../rule/rule.ts";

@@ -1,6 +1,6 @@
-import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../../base/units.ts";
+import { DURATION_FORM, formatDuration, parseDuration, parseSize, SIZE_FORM } from "../../base/units.ts";
 import type { Flaw } from "../../config/shape.ts";
-import { formatDuration, type LimitName, MAX_WALL_TIME_MS, type ResourceLimits } from "../grant/limits.ts";
+import { type LimitName, MAX_WALL_TIME_MS, type ResourceLimits } from "../grant/limits.ts";
 
 /** Limits as written in a file: `wallTime: 5s`, `memory: 64MiB`. Numbers without a unit are ms or bytes. */
 export interface WrittenLimits {

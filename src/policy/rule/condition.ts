@@ -1,6 +1,6 @@
 import { equalJson } from "../../json/equal.ts";
+import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../json/pointer.ts";
 import type { JsonValue } from "../../json/value.ts";
-import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../json-pointer.ts";
 import { isAmbiguous } from "../match/ambiguous-text.ts";
 import { compileGlob } from "../match/glob.ts";
 import type { RuleCondition } from "./rule.ts";

@@ -1,10 +1,10 @@
 import { compileShape, type Shape } from "../../config/shape.ts";
+import { POINTER_PATTERN } from "../../json/pointer.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { SANDBOX_MODES } from "../../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { MAX_WALL_TIME_MS } from "../grant/limits.ts";
 import { CIDR_PATTERN, ORIGIN_PATTERN } from "../grant/net-grant.ts";
-import { POINTER_PATTERN } from "../json-pointer.ts";
 import { NAME_PATTERN } from "../match/name-pattern.ts";
 
 const AMOUNT = { type: ["integer", "string"] };

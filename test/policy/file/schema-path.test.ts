@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { parsePointer } from "../../../src/json/pointer.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { findInSchema } from "../../../src/policy/file/schema-path.ts";
-import { parsePointer } from "../../../src/policy/json-pointer.ts";
 
 const CLOSED: JsonObject = {
   type: "object",

@@ -89,7 +89,7 @@ describe("a condition", () => {
     ["a list", ["/data/a"]],
     ["a number", 5],
     ["null", null],
-    ["nothing", ""],
+    ["an empty string", ""],
     ["a text of 4,097 characters", `/data/${"a".repeat(4_091)}`],
     ["NUL", "/data/a\0.txt"],
     ["a backslash", "/data\\..\\secret"],
