@@ -1,4 +1,7 @@
-/** Where tools keep values: what an embedder gives to `openSandboxes({ keyValue })`. */
+import type { MaybePromise } from "../base/promises.ts";
+import { SandgateError } from "../base/sandgate-error.ts";
+
+/** The key-value stores of tools, for `openSandboxes({ keyValue })`. */
 export interface KeyValueStores {
   /**
    * Opens a store for a session. The implementation decides whether sessions share a store. If it throws or
@@ -15,6 +18,7 @@ export interface KeyValueStores {
  * {@link KeyValueFullError}.
  */
 export interface KeyValueStore {
+  /** Returns the value of a key; `undefined` if there is none. */
   get(key: string, signal: AbortSignal): MaybePromise<Uint8Array | undefined>;
   /**
    * Sets the value of a key.
@@ -33,11 +37,10 @@ export interface KeyValueStore {
   listKeys(after: string | undefined, count: number, signal: AbortSignal): MaybePromise<readonly string[]>;
 }
 
-type MaybePromise<T> = T | Promise<T>;
-
-/** A store has no room for a value. */
-export class KeyValueFullError extends Error {
+/** Thrown by a store that is full. The tool sees that the store is full, but not the message. */
+export class KeyValueFullError extends SandgateError {
   override readonly name = "KeyValueFullError";
+  override readonly code = "key_value_full";
 }
 
 /** Maximum bytes of a key as UTF-8. */

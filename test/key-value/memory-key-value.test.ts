@@ -6,8 +6,8 @@ import { MemoryKeyValue } from "../../src/key-value/memory-key-value.ts";
 const { signal } = new AbortController();
 const bytes = (count: number): Uint8Array => new Uint8Array(count);
 
-describe("stores in memory", () => {
-  test("keep what was set, as a map does", async () => {
+describe("MemoryKeyValue", () => {
+  test("a store in memory behaves like a map", async () => {
     const key = fc.constantFrom("a", "b", "__proto__", "\u{1f600}");
     const step = fc.oneof(
       fc.record({ kind: fc.constant("set" as const), key, value: fc.uint8Array({ maxLength: 4 }) }),
