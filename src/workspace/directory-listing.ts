@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { type Dir, type Dirent, opendirSync } from "node:fs";
 import { type EntryKind, kindOf } from "./entry-stat.ts";
-import { ask, WorkspaceError } from "./error.ts";
+import { syscall, WorkspaceError } from "./error.ts";
 import type { OpenHandles } from "./open-handles.ts";
 import { fdPath } from "./paths/fd-path.ts";
 import { isReachable } from "./paths/segments.ts";
@@ -23,8 +23,8 @@ export class DirectoryListing {
   /** @param directory An open directory. */
   constructor(handles: OpenHandles, directory: number) {
     handles.checkRoom();
-    // Node.js types a directory's names as strings only, but gives them as bytes too.
-    this.#dir = ask(() => opendirSync(fdPath(directory), { encoding: "buffer" as BufferEncoding }));
+    // The types of Node.js allow only strings as names, but it also supports bytes.
+    this.#dir = syscall(() => opendirSync(fdPath(directory), { encoding: "buffer" as BufferEncoding }));
     this.#handles = handles;
     handles.add(this);
   }
@@ -34,7 +34,7 @@ export class DirectoryListing {
     const dir = this.#dir;
     if (dir === undefined) throw new WorkspaceError("bad-descriptor");
     for (;;) {
-      const entry = ask(() => dir.readSync()) as unknown as Dirent<Buffer> | null;
+      const entry = syscall(() => dir.readSync()) as unknown as Dirent<Buffer> | null;
       if (entry === null) return undefined;
       const name = entry.name.toString("utf8");
       if (isUtf8(entry.name) && isReachable(name)) return { name, kind: kindOf(entry) };

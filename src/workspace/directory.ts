@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { DirectoryListing } from "./directory-listing.ts";
 import { type EntryStat, statFd } from "./entry-stat.ts";
-import { ask, WorkspaceError } from "./error.ts";
+import { syscall, WorkspaceError } from "./error.ts";
 import type { WorkspaceFile } from "./file.ts";
 import { HeldFd } from "./held-fd.ts";
 import { type OpenOptions, openPath } from "./open-path.ts";
@@ -45,7 +45,7 @@ export class WorkspaceDirectory {
     const place = walk.open(follow);
     if (typeof place !== "number") throw new WorkspaceError("no-entry");
     try {
-      return ask(() => statFd(place));
+      return syscall(() => statFd(place));
     } finally {
       closeSync(place);
     }
@@ -53,7 +53,7 @@ export class WorkspaceDirectory {
 
   /** Returns the status of this directory. */
   statSelf(): EntryStat {
-    return ask(() => statFd(this.#here()));
+    return syscall(() => statFd(this.#here()));
   }
 
   /**
@@ -117,7 +117,7 @@ export class WorkspaceDirectory {
     using walk = this.#walk(path);
     const name = walk.toLastName();
     if (name === undefined) throw new WorkspaceError(otherwise);
-    ask(() => act(entryPath(walk.directory, name)));
+    syscall(() => act(entryPath(walk.directory, name)));
   }
 
   #walk(path: string): PathWalk {

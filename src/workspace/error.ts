@@ -90,23 +90,27 @@ const CODES: ReadonlyMap<string, WorkspaceErrorCode> = new Map<string, Workspace
   ["EXDEV", "cross-device"],
 ]);
 
-/** Asks the system for something. What it refuses is told without its words: they name paths of this machine. */
-export function ask<Answer>(system: () => Answer): Answer {
+/**
+ * Makes a system call.
+ *
+ * @throws {WorkspaceError} if the system refuses it. The system's own message is dropped, as it names host paths.
+ */
+export function syscall<Result>(call: () => Result): Result {
   try {
-    return system();
+    return call();
   } catch (error) {
     if (!(error instanceof Error) || !("syscall" in error) || !("code" in error)) throw error;
     throw new WorkspaceError(CODES.get(String(error.code)) ?? "io");
   }
 }
 
-/** Does the same, but gives `undefined` where the system refuses with one of the codes. */
-export function syscallUnless<Answer>(
+/** Makes a system call; returns `undefined` if the system refuses it with one of the codes. */
+export function syscallUnless<Result>(
   codes: readonly WorkspaceErrorCode[],
-  system: () => Answer,
-): Answer | undefined {
+  call: () => Result,
+): Result | undefined {
   try {
-    return ask(system);
+    return syscall(call);
   } catch (error) {
     if (error instanceof WorkspaceError && codes.includes(error.code)) return undefined;
     throw error;

@@ -9,7 +9,7 @@ import {
   writeSync,
 } from "node:fs";
 import { type EntryStat, statFd } from "./entry-stat.ts";
-import { ask, WorkspaceError } from "./error.ts";
+import { syscall, WorkspaceError } from "./error.ts";
 import { HeldFd } from "./held-fd.ts";
 import { fdPath } from "./paths/fd-path.ts";
 import type { WorkspaceRoot } from "./root.ts";
@@ -49,7 +49,7 @@ export class WorkspaceFile {
     const fd = this.#readable();
     return bytes.subarray(
       0,
-      ask(() => readSync(fd, bytes, 0, bytes.length, checkOffset(offset))),
+      syscall(() => readSync(fd, bytes, 0, bytes.length, checkOffset(offset))),
     );
   }
 
@@ -57,7 +57,7 @@ export class WorkspaceFile {
   write(offset: number, bytes: Uint8Array): void {
     const fd = this.#writable();
     const end = checkOffset(checkOffset(offset) + bytes.length);
-    if (offset > this.#end) this.#end = ask(() => fstatSync(fd)).size;
+    if (offset > this.#end) this.#end = syscall(() => fstatSync(fd)).size;
     this.#root.budget.change(bytes.length + Math.max(0, offset - this.#end));
     writeAll(fd, bytes, offset);
     this.#end = Math.max(this.#end, end);
@@ -67,31 +67,31 @@ export class WorkspaceFile {
   openForAppending(): WorkspaceAppender {
     const flags = constants.O_WRONLY | constants.O_APPEND;
     const path = fdPath(this.#writable());
-    const open = (): number => ask(() => openSync(path, flags));
+    const open = (): number => syscall(() => openSync(path, flags));
     return new WorkspaceAppender(this.#root, new HeldFd(this.#root.handles, open));
   }
 
   stat(): EntryStat {
-    return ask(() => statFd(this.#fd.number));
+    return syscall(() => statFd(this.#fd.number));
   }
 
   /** Truncates the file, or extends it with zeros, which count as written. */
   resize(size: number): void {
     const fd = this.#writable();
-    const grows = checkOffset(size) - ask(() => fstatSync(fd)).size;
+    const grows = checkOffset(size) - syscall(() => fstatSync(fd)).size;
     this.#root.budget.change(Math.max(0, grows));
-    ask(() => ftruncateSync(fd, size));
+    syscall(() => ftruncateSync(fd, size));
     this.#end = size;
   }
 
   /** Flushes data and metadata to the disk. */
   sync(): void {
-    ask(() => fsyncSync(this.#fd.number));
+    syscall(() => fsyncSync(this.#fd.number));
   }
 
   /** Flushes data to the disk. */
   syncData(): void {
-    ask(() => fdatasyncSync(this.#fd.number));
+    syscall(() => fdatasyncSync(this.#fd.number));
   }
 
   /** Adds a holder, which must close the file as well. */
@@ -142,7 +142,7 @@ export class WorkspaceAppender {
 function writeAll(fd: number, bytes: Uint8Array, offset: number | null): void {
   for (let done = 0; done < bytes.length; ) {
     const at = offset === null ? null : offset + done;
-    const written = ask(() => writeSync(fd, bytes, done, bytes.length - done, at));
+    const written = syscall(() => writeSync(fd, bytes, done, bytes.length - done, at));
     if (written === 0) throw new WorkspaceError("io");
     done += written;
   }

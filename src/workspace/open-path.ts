@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync } from "node:fs";
 import { isOfKernel, statFd } from "./entry-stat.ts";
-import { ask, syscallUnless, WorkspaceError } from "./error.ts";
+import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FileAccess, WorkspaceFile } from "./file.ts";
 import { HeldFd } from "./held-fd.ts";
 import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
@@ -80,15 +80,15 @@ function createFile(root: WorkspaceRoot, path: string, options: OpenOptions): Wo
 
 /** Checks and opens an entry that was opened with `O_PATH`, regardless of what has its name now. */
 function openPlace(root: WorkspaceRoot, place: number, options: OpenOptions): WorkspaceFile | HeldFd {
-  const { kind } = ask(() => statFd(place));
+  const { kind } = syscall(() => statFd(place));
   if (kind === "directory") {
     if (options.write || options.create) throw new WorkspaceError("is-directory");
     const flags = constants.O_DIRECTORY | O_PATH;
-    return new HeldFd(root.handles, () => ask(() => openSync(fdPath(place), flags)));
+    return new HeldFd(root.handles, () => syscall(() => openSync(fdPath(place), flags)));
   }
   if (options.directory) throw new WorkspaceError("not-directory");
   if (kind === "symbolic-link") throw new WorkspaceError("loop");
-  if (kind !== "regular-file" || ask(() => isOfKernel(place))) throw new WorkspaceError("not-permitted");
+  if (kind !== "regular-file" || syscall(() => isOfKernel(place))) throw new WorkspaceError("not-permitted");
   const file = fileOf(root, () => openSync(fdPath(place), accessFlags(options)), options);
   if (options.truncate) file.resize(0);
   return file;
@@ -99,7 +99,7 @@ function fileOf(
   open: () => number,
   { read = false, write = false }: OpenOptions,
 ): WorkspaceFile {
-  return new WorkspaceFile(root, new HeldFd(root.handles, () => ask(open)), { read, write });
+  return new WorkspaceFile(root, new HeldFd(root.handles, () => syscall(open)), { read, write });
 }
 
 /**

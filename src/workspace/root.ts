@@ -2,7 +2,7 @@ import { closeSync, openSync, readlinkSync } from "node:fs";
 import type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
 import type { ChangeBudget } from "./change-budget.ts";
 import { isOfKernel } from "./entry-stat.ts";
-import { ask, WorkspaceError } from "./error.ts";
+import { syscall, WorkspaceError } from "./error.ts";
 import { HeldFd } from "./held-fd.ts";
 import type { OpenHandles } from "./open-handles.ts";
 import { DIRECTORY_FLAGS, fdPath } from "./paths/fd-path.ts";
@@ -65,12 +65,12 @@ function openGranted(directory: string): number {
  * link.
  */
 function problemWith(fd: number, directory: string): string | undefined {
-  const path = ask(() => readlinkSync(fdPath(fd)));
+  const path = syscall(() => readlinkSync(fdPath(fd)));
   if (path !== directory) return `is reached through a link: grant '${path}' instead`;
   return isOfKernel(fd) ? "is on a kernel file system such as /proc" : undefined;
 }
 
 /** Returns the current path of an open directory, with each byte as a character. */
 function realPath(fd: number): string {
-  return ask(() => readlinkSync(fdPath(fd), { encoding: "latin1" }));
+  return syscall(() => readlinkSync(fdPath(fd), { encoding: "latin1" }));
 }

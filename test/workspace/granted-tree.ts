@@ -46,7 +46,6 @@ export class GrantedTree implements Disposable {
   }
 }
 
-/** Opens a file. */
 export function openFile(
   directory: WorkspaceDirectory,
   ...args: Parameters<WorkspaceDirectory["open"]>
@@ -57,7 +56,6 @@ export function openFile(
   throw new WorkspaceError("is-directory");
 }
 
-/** Opens a directory. */
 export function openDirectory(directory: WorkspaceDirectory, path: string): WorkspaceDirectory {
   const opened = directory.open(path, { directory: true, follow: true });
   if (opened instanceof WorkspaceDirectory) return opened;
@@ -93,7 +91,6 @@ export function listNames(directory: WorkspaceDirectory, path: string): string[]
   return names.sort();
 }
 
-/** Bytes as text. */
 export function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString();
 }

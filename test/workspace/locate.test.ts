@@ -12,7 +12,7 @@ function mountedAt(...places: readonly string[]): readonly MountedDirectory[] {
   return places.map((at) => ({ at, directory }));
 }
 
-describe("a tool's path", () => {
+describe("locate", () => {
   test.each<[string, string, string]>([
     ["/data", "/data/a/b.txt", "a/b.txt"],
     ["/data", "/data", "."],

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, openSync, readlinkSync } from "node:fs";
-import { ask, syscallUnless, WorkspaceError } from "../error.ts";
+import { syscall, syscallUnless, WorkspaceError } from "../error.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath, O_PATH } from "./fd-path.ts";
 import { pathSegments } from "./segments.ts";
 
@@ -65,7 +65,7 @@ export class PathWalk implements Disposable {
   open(follow: boolean): number | { readonly missing: string } {
     for (;;) {
       const name = this.toLastName();
-      if (name === undefined) return ask(() => openSync(fdPath(this.directory), O_PATH));
+      if (name === undefined) return syscall(() => openSync(fdPath(this.directory), O_PATH));
       const path = entryPath(this.directory, name);
       const fd = syscallUnless(["no-entry"], () => openSync(path, ENTRY_FLAGS));
       if (fd === undefined) return { missing: name };
