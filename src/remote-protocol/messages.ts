@@ -47,6 +47,8 @@ export interface RemoteExecution {
     readonly enforced: ResourceLimits;
     /** Figures by name. Later versions may have more of them. */
     readonly used: { readonly wallTimeMs: number; readonly [figure: string]: JsonValue | undefined };
+    /** Set if the call was stopped, but its end could not be confirmed. */
+    readonly mayStillRun?: true;
   };
 }
 

@@ -35,10 +35,14 @@ const RESULT: JsonObject = {
     ["limit"],
   ),
   metadata: { type: "object" },
-  receipt: closed({
-    enforced: LIMITS,
-    used: { type: "object", properties: { wallTimeMs: FIGURE }, required: ["wallTimeMs"] },
-  }),
+  receipt: closed(
+    {
+      enforced: LIMITS,
+      used: { type: "object", properties: { wallTimeMs: FIGURE }, required: ["wallTimeMs"] },
+      mayStillRun: { const: true },
+    },
+    ["mayStillRun"],
+  ),
 };
 const OPTIONAL_RESULTS = ["error", "metadata"];
 
@@ -105,5 +109,5 @@ export function shapeProblem(name: ShapeName, value: JsonValue): string | undefi
   const { instancePath, message, params } = error;
   const unknown: unknown = params["additionalProperty"] ?? params["propertyName"];
   if (unknown !== undefined) return `${instancePath || "/"} has an unknown member`;
-  return `${instancePath || "/"} ${message ?? "is not of the shape"}`;
+  return `${instancePath || "/"} ${message ?? "does not match the schema"}`;
 }

@@ -92,8 +92,8 @@ function withCapabilities(capabilities: unknown): unknown {
   return { ...REQUEST, grant: { ...REQUEST.grant, capabilities } };
 }
 
-describe("an answer", () => {
-  test("is an execution, deeply frozen", () => {
+describe("responses", () => {
+  test("an execution is read deeply frozen", () => {
     const execution = readExecution(JSON.stringify(EXECUTION));
     expect(execution).toEqual(EXECUTION);
     expect(Object.isFrozen(execution.output)).toBe(true);
@@ -165,9 +165,9 @@ describe("an answer", () => {
   });
 });
 
-describe("a problem", () => {
-  test("is read as it was written", () => {
-    const problem = new RemoteProblem("overloaded", "come again later", 1);
+describe("problems", () => {
+  test("a problem is read as it was written", () => {
+    const problem = new RemoteProblem("overloaded", "retry later", 1);
     expect(readProblem(JSON.stringify(problem))).toEqual({
       error: { code: "overloaded", message: "retry later", effect: "none" },
     });

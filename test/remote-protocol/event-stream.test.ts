@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { EventTooLongError, StreamReader, writeStreamEvent } from "../../src/remote-protocol/event-stream.ts";
 
-describe("a stream of events", () => {
-  test("is read as it was written, however its text is cut", () => {
+describe("StreamReader", () => {
+  test("a stream of events is read as it was written, regardless of how its text is split", () => {
     const name = fc.constantFrom("output", "log", "execution", "problem");
     fc.assert(
       fc.property(fc.array(fc.tuple(name, fc.json())), fc.array(fc.nat()), (events, cuts) => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ReplayMemory } from "../../../src/remote-protocol/signatures/replay-memory.ts";
 
-describe("the memory of nonces", () => {
-  test("takes each nonce of each key once, until its signature is over", () => {
+describe("ReplayMemory", () => {
+  test("each nonce of each key is accepted once until its signature expires", () => {
     const memory = new ReplayMemory();
     expect(memory.take("a", "n", 100, 50)).toBe("fresh");
     expect(memory.take("a", "n", 100, 100)).toBe("seen");

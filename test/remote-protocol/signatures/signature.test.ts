@@ -181,7 +181,7 @@ describe("signed requests", () => {
   });
 });
 
-describe("the headers of a signature", () => {
+describe("readSignatureInput", () => {
   const params = 'created=1;expires=2;nonce="n";keyid="k";tag="t"';
   const signature = `sig=:${Buffer.alloc(64).toString("base64")}:`;
 
@@ -216,8 +216,8 @@ describe("the headers of a signature", () => {
   });
 });
 
-describe("a content digest", () => {
-  test("is of RFC 9530's own example", () => {
+describe("matchesContentDigest", () => {
+  test("a content digest is that of the example in RFC 9530", () => {
     const header = "sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:";
     expect(matchesContentDigest(header, Buffer.from('{"hello": "world"}\n'))).toBe(true);
     expect(matchesContentDigest(header, Buffer.from('{"hello": "world"}'))).toBe(false);
