@@ -1,3 +1,6 @@
+import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { formatBytes, formatDuration } from "../../base/units.ts";
+
 /**
  * The most that a call may use. Every limit that a grant sets is enforced: if the sandbox cannot enforce it,
  * the call fails with `limit_unenforceable` before anything runs. Limits that are not set default to those of
@@ -37,8 +40,8 @@ export const LIMIT_NAMES: readonly LimitName[] = Object.freeze([
   "netBytes",
 ]);
 
-/** The longest wall time, in ms: what a Node.js timer can hold (2^31 - 1). */
-export const MAX_WALL_TIME_MS = 2_147_483_647;
+/** The longest wall time in ms: the longest delay of a Node.js timer (2^31 - 1). */
+export const MAX_WALL_TIME_MS: number = MAX_DELAY_MS;
 
 /**
  * Checks limits, and returns a frozen copy.
@@ -90,16 +93,5 @@ export function formatLimit(name: LimitName, value: number): string {
   return name === "logLines" || name === "nestedCalls" ? String(value) : formatBytes(value);
 }
 
-/** Writes milliseconds as people do: `250ms`, `1.5s`, `30s`. */
-export function formatDuration(ms: number): string {
-  return ms < 1_000 ? `${ms}ms` : `${Number((ms / 1_000).toFixed(3))}s`;
-}
-
-/** Writes bytes as people do: `512 B`, `64 KiB`, `1.5 MiB`. */
-export function formatBytes(bytes: number): string {
-  if (bytes < 1_024) return `${bytes} B`;
-  const kib = bytes / 1_024;
-  if (kib < 1_024) return `${Number(kib.toFixed(2))} KiB`;
-  const mib = kib / 1_024;
-  return mib < 1_024 ? `${Number(mib.toFixed(2))} MiB` : `${Number((mib / 1_024).toFixed(2))} GiB`;
-}
+export { formatDuration } from "../../base/units.ts";
+export { formatBytes } from "../../base/units.ts";

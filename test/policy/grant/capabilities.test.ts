@@ -5,7 +5,7 @@ import {
   commonCapabilities,
 } from "../../../src/policy/grant/capabilities.ts";
 
-describe("what two sets of capabilities both give", () => {
+describe("commonCapabilities", () => {
   test.each<[string, Capabilities, Capabilities, Capabilities]>([
     ["nothing if one set is empty", { env: ["A"], clock: true, tools: ["*"] }, {}, {}],
     ["the names in both lists", { env: ["A", "B"] }, { env: ["B", "C"] }, { env: ["B"] }],
@@ -65,15 +65,15 @@ describe("what two sets of capabilities both give", () => {
       { secrets: ["B"], keyValue: ["notes", "other"] },
       { secrets: ["B"], keyValue: ["notes"] },
     ],
-    ["is a shared instance only where both share it", { reuse: "instance" }, {}, {}],
-    ["keeps the first of two frozen clocks", { frozenClock: 1 }, { frozenClock: 2 }, { frozenClock: 1 }],
-  ])("%s", (_case, a, b, common) => {
+    ["a shared instance only if both grant it", { reuse: "instance" }, {}, {}],
+    ["the first of two frozen clocks", { frozenClock: 1 }, { frozenClock: 2 }, { frozenClock: 1 }],
+  ])("two sets of capabilities have in common: %s", (_case, a, b, common) => {
     expect(commonCapabilities(a, b)).toEqual(common);
   });
 });
 
-describe("capabilities from outside", () => {
-  test("hold only what is granted", () => {
+describe("checkCapabilities", () => {
+  test("checkCapabilities leaves out capabilities that grant nothing", () => {
     expect(checkCapabilities({ env: [], clock: false, tools: [], frozenClock: 0 })).toEqual({
       frozenClock: 0,
     });

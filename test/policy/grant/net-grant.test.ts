@@ -3,7 +3,7 @@ import ipaddr from "ipaddr.js";
 import { describe, expect, test } from "vitest";
 import { checkNetGrant, isWithinOrigin, parseOrigin } from "../../../src/policy/grant/net-grant.ts";
 
-describe("an origin lies within", () => {
+describe("isWithinOrigin", () => {
   test.each([
     ["https://api.example.com", "https://api.example.com"],
     ["https://api.example.com:443", "https://api.example.com"],
@@ -34,7 +34,7 @@ describe("an origin lies within", () => {
 
 describe("a range of addresses", () => {
   const grant = (range: unknown): unknown => ({ origin: "https://a.test", addresses: [range] });
-  const isTaken = (range: unknown): boolean => {
+  const isAccepted = (range: unknown): boolean => {
     try {
       checkNetGrant(grant(range));
       return true;
@@ -87,13 +87,13 @@ describe("a range of addresses", () => {
     fc.assert(
       fc.property(address, fc.integer({ min: 0, max: 200 }), (first, prefix) => {
         const range = `${first}/${prefix}`;
-        fc.pre(isTaken(range));
+        fc.pre(isAccepted(range));
         expect(() => ipaddr.parseCIDR(range)).not.toThrow();
       }),
     );
     fc.assert(
       fc.property(fc.stringMatching(/^[0-9a-f:.]{0,20}\/[0-9]{1,3}$/), (range) => {
-        if (isTaken(range)) ipaddr.parseCIDR(range);
+        if (isAccepted(range)) ipaddr.parseCIDR(range);
       }),
     );
   });
