@@ -1,3 +1,4 @@
+import { LruMap } from "../base/lru-map.ts";
 import {
   addressesOf,
   isWithinOrigin,
@@ -35,7 +36,8 @@ export function netRulesOf(grants: readonly NetGrant[]): NetRules {
 /** The origins that a list of grants allows. */
 class NetRules {
   readonly #grants: readonly { readonly pattern: OriginPattern; readonly addresses: readonly string[] }[];
-  readonly #kept = new Map<string, OriginRule | undefined>();
+  /** `null` for an origin that the grants do not allow. */
+  readonly #kept = new LruMap<string, OriginRule | null>(MAX_KEPT);
 
   constructor(grants: readonly NetGrant[]) {
     this.#grants = grants.map((grant) => ({
@@ -47,10 +49,10 @@ class NetRules {
   /** Returns the rule for a URL's origin, or `undefined` if the grants do not allow it. */
   ruleFor(url: URL): OriginRule | undefined {
     const { origin } = url;
-    if (this.#kept.has(origin)) return this.#kept.get(origin);
+    const known = this.#kept.get(origin);
+    if (known !== undefined) return known ?? undefined;
     const rule = this.#find(url);
-    if (this.#kept.size >= MAX_KEPT) this.#kept.clear();
-    this.#kept.set(origin, rule);
+    this.#kept.set(origin, rule ?? null);
     return rule;
   }
 

@@ -1,40 +1,5 @@
+import { headerProblem, methodProblem } from "../base/http-syntax.ts";
 import { EgressError } from "./egress-error.ts";
-
-/** `CONNECT` makes a tunnel to anywhere, `TRACE` shows a response's reader the request's headers. */
-const METHOD = /^(?!(?:CONNECT|TRACE|TRACK)$)[A-Z][A-Z0-9_-]*$/;
-
-/** What is between this process and the next one on the way (RFC 9110, section 7.6.1), and how long a body is. */
-const OWN_HEADERS: ReadonlySet<string> = new Set([
-  "connection",
-  "content-length",
-  "expect",
-  "host",
-  "http2-settings",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
-
-/** A token (RFC 9110, section 5.6.2). */
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-
-/** A field value (RFC 9110, section 5.5). */
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-
-/** Why a header cannot be sent, or `undefined`. Its value is not repeated. */
-export function headerProblem(name: string, value: string): string | undefined {
-  if (!NAME.test(name)) return `${JSON.stringify(name)} is no name of a header`;
-  if (OWN_HEADERS.has(name.toLowerCase())) return `the header '${name}' is set by the connection`;
-  return VALUE.test(value) ? undefined : `the header '${name}' has characters that a header cannot have`;
-}
-
-/** Why a method cannot be used, or `undefined`. */
-export function methodProblem(method: string): string | undefined {
-  return METHOD.test(method) ? undefined : `the method ${JSON.stringify(method)} is not allowed`;
-}
 
 /**
  * Parses the URL of a request.
@@ -76,3 +41,5 @@ export function headersSize(headers: Readonly<Record<string, string>>): number {
   if (Object.isFrozen(headers)) checkedSizes.set(headers, bytes);
   return bytes;
 }
+
+export { methodProblem } from "../base/http-syntax.ts";
