@@ -41,5 +41,3 @@ export function headersSize(headers: Readonly<Record<string, string>>): number {
   if (Object.isFrozen(headers)) checkedSizes.set(headers, bytes);
   return bytes;
 }
-
-export { methodProblem } from "../base/http-syntax.ts";

@@ -13,16 +13,7 @@ export interface ExecutorAddress {
   readonly isPrivate: boolean;
 }
 
-/** A tool on executors: other Sandgates, started with `sandgate serve`. */
-export interface ExecutorImplementation {
-  /**
-   * `http:` or `https:` URLs without credentials, or `unix:/PATH`. With several, a call goes to the one with the
-   * fewest calls, and none is asked for what may have run elsewhere.
-   */
-  readonly executor: string | URL | readonly (string | URL)[];
-}
-
-/** So many executors can stand behind one tool; more stand behind a load balancer. */
+/** The most executors of one tool; more can be put behind a load balancer. */
 const MAX_EXECUTORS = 64;
 
 /** Parses the `executor` of an implementation into unique addresses. Returns the problem if it is not valid. */
@@ -50,11 +41,15 @@ function parseExecutor(url: unknown): ExecutorAddress | string {
   if (!URL.canParse(String(url))) return "executor must be an absolute URL";
   const { protocol, host, hostname, origin, username, password, pathname, search, hash } = new URL(url);
   if (protocol !== "http:" && protocol !== "https:") return "executor must be http:, https: or unix:/PATH";
-  // They would be shown wherever the URL is.
-  if (username !== "" || password !== "") return "executor must hold no credentials: give openSandboxes them";
+  // Credentials would be shown wherever the URL is.
+  if (username !== "" || password !== "") {
+    return "executor must not contain credentials: pass them to openSandboxes";
+  }
   if (search !== "" || hash !== "") return "executor must have neither a query nor a fragment";
   const basePath = pathname.replace(/\/+$/, "");
   const isLoopback = /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/.test(hostname);
   const isPrivate = protocol === "https:" || isLoopback;
   return { url: origin + basePath, origin, authority: host, basePath, isPrivate };
 }
+
+export type { ExecutorImplementation } from "./remote-implementation.ts";

@@ -1,7 +1,4 @@
-import { parseHttpUrl } from "../http-template/http-url.ts";
-import { isJsonObject } from "../json/value.ts";
-import { type ExecutorImplementation, parseExecutors } from "./executor-address.ts";
-import { type HttpImplementation, httpProblem } from "./remote-problems.ts";
+import type { JsonValue } from "../json/value.ts";
 
 /** A tool that runs in another process: behind an endpoint of your own, behind any HTTP endpoint, or on executors. */
 export type RemoteImplementation =
@@ -19,18 +16,52 @@ export interface EndpointImplementation {
   readonly url: string | URL;
 }
 
-/** What is wrong with a remote implementation, whatever it is, or `undefined`. */
-export function remoteProblem(given: unknown): string | undefined {
-  if (!isJsonObject(given)) return "remote must be an object";
-  const { url, http, executor } = given;
-  if ([url, http, executor].filter((one) => one !== undefined).length > 1) {
-    return "remote takes one of url, http and executor";
-  }
-  if (http !== undefined) return httpProblem(http);
-  if (executor !== undefined) {
-    const addresses = parseExecutors(executor);
-    return typeof addresses === "string" ? `remote.${addresses}` : undefined;
-  }
-  const endpoint = parseHttpUrl(url);
-  return typeof endpoint === "string" ? `remote.${endpoint}` : undefined;
+/**
+ * Any HTTP endpoint as a tool. The grant must name the endpoint's origin (`net`) and every secret (`secrets`).
+ * See docs/http-tools.md.
+ */
+export interface HttpImplementation {
+  /** The HTTP method, in upper case. Default: `GET`. */
+  readonly method?: string;
+  /**
+   * A URI template (RFC 6570) that is expanded with the arguments, such as
+   * `https://api.example.com/users/{user}{?page}`. Scheme, host and port cannot be expanded.
+   */
+  readonly url: string;
+  /** Header values, in which `{name}` is replaced by an argument and `{secret:NAME}` by a secret. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * The body as JSON, in which each string `{name}` is replaced by that argument. Default: for POST, PUT and PATCH, the
+   * arguments that the URL and the headers do not use; for other methods, no body.
+   */
+  readonly body?: JsonValue;
+  readonly response?: HttpResponseRules;
+  /** The most redirects that are followed, all to granted origins. With the default 0, a redirect fails the call. */
+  readonly maxRedirects?: number;
 }
+
+/** How the output is read from a response. Default: the whole body as JSON. */
+export interface HttpResponseRules {
+  /** A JSON pointer (RFC 6901) to the part of the body that is the output. Default: the whole body. */
+  readonly pointer?: string;
+  /** Whether the body is text. The output is then a string. Default: `false`. */
+  readonly text?: boolean;
+}
+
+/** A tool that runs on executors: other Sandgate processes, started with `sandgate serve` or `startExecutor`. */
+export interface ExecutorImplementation {
+  /**
+   * `http:` or `https:` URLs without credentials, or `unix:/PATH`. With several executors, a call goes to the one with
+   * the fewest calls in flight. It is retried on another one only if it cannot have started.
+   */
+  readonly executor: string | URL | readonly (string | URL)[];
+}
+
+/** Whether a tool runs on executors, rather than behind an endpoint. */
+export function isExecutorImplementation(
+  remote: RemoteImplementation | undefined,
+): remote is ExecutorImplementation {
+  return remote !== undefined && "executor" in remote && remote.executor !== undefined;
+}
+
+export { remoteProblem } from "./remote-problems.ts";

@@ -1,50 +1,34 @@
-import { methodProblem } from "../egress/request-check.ts";
+import { methodProblem } from "../base/http-syntax.ts";
 import { compileHeaders } from "../http-template/header-template.ts";
-import { compileUrl } from "../http-template/url-template.ts";
+import { parseHttpUrl } from "../http-template/http-url.ts";
+import { compileUrl, TemplateError } from "../http-template/url-template.ts";
+import { POINTER_PATTERN } from "../json/pointer.ts";
 import { isJsonObject, type JsonValue } from "../json/value.ts";
-import { POINTER_PATTERN } from "../policy/json-pointer.ts";
-import { TemplateError } from "../sandboxes/remote/template-error.ts";
+import { parseExecutors } from "./executor-address.ts";
 
-/**
- * Any HTTP endpoint as a tool. The grant must name the endpoint's origin (`net`) and every secret (`secrets`).
- * See docs/http-tools.md.
- */
-export interface HttpImplementation {
-  /** In upper case. Default: `GET`. */
-  readonly method?: string;
-  /**
-   * A URI template (RFC 6570) over the arguments: `https://api.example.com/users/{user}{?page}`. Scheme, host
-   * and port are fixed.
-   */
-  readonly url: string;
-  /** Values in which `{name}` stands for an argument and `{secret:NAME}` for a secret. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /**
-   * The body as JSON, in which a string that is `{name}` stands for that argument. Default: for POST, PUT and
-   * PATCH the arguments that the URL and the headers do not use; for other methods none.
-   */
-  readonly body?: JsonValue;
-  readonly response?: HttpResponseRules;
-  /** How many redirects are followed, to origins of the grant only. Default: 0, so that one is a failure. */
-  readonly maxRedirects?: number;
-}
-
-/** How a response becomes an output. Default: the body as JSON. */
-export interface HttpResponseRules {
-  /** A JSON pointer (RFC 6901) to the part of the body that is the output. */
-  readonly pointer?: string;
-  /** Whether the body is text; the output is then a string. */
-  readonly text?: boolean;
-}
-
-const MEMBERS: readonly string[] = ["method", "url", "headers", "body", "response", "maxRedirects"];
+const HTTP_MEMBERS: readonly string[] = ["method", "url", "headers", "body", "response", "maxRedirects"];
 const POINTER = new RegExp(POINTER_PATTERN);
 const MAX_REDIRECTS = 10;
 
-/** What is wrong with an HTTP implementation, whatever it is, or `undefined`. */
-export function httpProblem(given: unknown): string | undefined {
+/** Returns why a value is not a valid remote implementation, or `undefined` if it is. */
+export function remoteProblem(given: unknown): string | undefined {
+  if (!isJsonObject(given)) return "remote must be an object";
+  const { url, http, executor } = given;
+  if ([url, http, executor].filter((one) => one !== undefined).length > 1) {
+    return "remote takes one of url, http and executor";
+  }
+  if (http !== undefined) return httpProblem(http);
+  if (executor !== undefined) {
+    const addresses = parseExecutors(executor);
+    return typeof addresses === "string" ? `remote.${addresses}` : undefined;
+  }
+  const endpoint = parseHttpUrl(url);
+  return typeof endpoint === "string" ? `remote.${endpoint}` : undefined;
+}
+
+function httpProblem(given: unknown): string | undefined {
   if (!isJsonObject(given)) return "remote.http must be an object";
-  const unknown = Object.keys(given).find((name) => !MEMBERS.includes(name));
+  const unknown = Object.keys(given).find((name) => !HTTP_MEMBERS.includes(name));
   if (unknown !== undefined) return `remote.http has an unknown member '${unknown}'`;
   const { method = "GET", url, headers = {}, response = {}, maxRedirects = 0 } = given;
   const isCount = Number.isInteger(maxRedirects) && Number(maxRedirects) >= 0;
@@ -75,3 +59,6 @@ function responseProblem(response: JsonValue): string | undefined {
   if (text && pointer !== undefined) return "remote.http.response takes either a pointer or text";
   return undefined;
 }
+
+export type { HttpImplementation } from "./remote-implementation.ts";
+export type { HttpResponseRules } from "./remote-implementation.ts";
