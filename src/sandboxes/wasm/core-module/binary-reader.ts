@@ -68,10 +68,16 @@ export class BinaryReader {
     }
   }
 
-  /** Calls `read` once for each item of a vector. */
-  vector(read: (index: number) => void): void {
+  /** Calls `read` once for each item of a vector. Returns how many there are. */
+  vector(read: (index: number) => void): number {
     const count = this.u32();
     for (let index = 0; index < count; index++) read(index);
+    return count;
+  }
+
+  /** What has not been read yet, without copying it. */
+  rest(): Uint8Array {
+    return this.#bytes.subarray(this.#at);
   }
 }
 
@@ -86,6 +92,39 @@ export interface Section {
 
 /** Bytes of magic, version and layer that every component and core module begins with. */
 export const PREAMBLE_BYTES = 8;
+
+/** The ids of a core module's sections (core specification, section 5.5.2). */
+export const CORE_SECTION = {
+  custom: 0,
+  type: 1,
+  import: 2,
+  function: 3,
+  table: 4,
+  memory: 5,
+  global: 6,
+  export: 7,
+  start: 8,
+  element: 9,
+  code: 10,
+  data: 11,
+  dataCount: 12,
+  tag: 13,
+} as const;
+
+/** The ids of a component's sections (component model, `Binary.md`). */
+export const COMPONENT_SECTION = {
+  coreModule: 1,
+  coreInstance: 2,
+  component: 4,
+  instance: 5,
+  alias: 6,
+  type: 7,
+  canon: 8,
+  start: 9,
+  import: 10,
+  export: 11,
+  value: 12,
+} as const;
 
 /** The sections of a component or of a core module, in order. */
 export function* sections(binary: Uint8Array): Generator<Section, void, undefined> {

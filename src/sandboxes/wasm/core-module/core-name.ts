@@ -7,7 +7,11 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 const SAFE_CORE_NAME = /^[A-Za-z0-9_$.:/@#[\]<>=+\-|!?%&~^, ()]{0,512}$/;
 
 /** Names under which Sandgate itself exports what it measures and restores. */
-export const OWN_NAMES = { memory: "sandgate:memory:", global: "sandgate:global:" } as const;
+export const OWN_NAMES = {
+  memory: "sandgate:memory:",
+  table: "sandgate:table:",
+  global: "sandgate:global:",
+} as const;
 
 /**
  * Passes a name that a core module exports on.
