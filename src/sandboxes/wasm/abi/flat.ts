@@ -1,5 +1,4 @@
 import { fieldsOf, type ValueType } from "../linking/value-type.ts";
-import { AbiError } from "./abi-error.ts";
 import { type CoreType, layoutOf } from "./layout.ts";
 import { loadList } from "./load.ts";
 import type { MemoryAccess } from "./memory-access.ts";
@@ -17,7 +16,7 @@ import {
 } from "./shapes.ts";
 import { storeList } from "./store.ts";
 import { loadString, storeString } from "./strings.ts";
-import type { ComponentValue } from "./value.ts";
+import { AbiError, type ComponentValue } from "./value.ts";
 
 /** A value of core WebAssembly. An i64 is a bigint. */
 export type CoreValue = number | bigint;

@@ -1,5 +1,5 @@
 import type { ResourceType } from "../linking/value-type.ts";
-import { AbiError } from "./abi-error.ts";
+import { AbiError } from "./value.ts";
 
 /** A handle in a component's table. It refers to a resource that the component owns or borrows. */
 export interface Handle {

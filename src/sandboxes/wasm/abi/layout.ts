@@ -13,6 +13,7 @@ export interface Layout {
   readonly flat: readonly CoreType[];
   /** For a type with cases, the size of the case index in bytes. */
   readonly discriminantBytes: 1 | 2 | 4;
+  /** For a type with cases, the offset of the payload in bytes. */
   readonly payloadOffset: number;
 }
 

@@ -1,10 +1,9 @@
 import { fieldsOf, type ValueType } from "../linking/value-type.ts";
-import { AbiError } from "./abi-error.ts";
 import { alignUp, layoutOf } from "./layout.ts";
 import type { MemoryAccess } from "./memory-access.ts";
 import { liftCase, liftChar, liftFlags, liftHandle, packFields } from "./shapes.ts";
 import { loadString } from "./strings.ts";
-import type { ComponentValue } from "./value.ts";
+import { AbiError, type ComponentValue } from "./value.ts";
 
 /** The minimum size of a list item in bytes of JSON text: one character and a comma. */
 const LEAST_ITEM_BYTES = 2;

@@ -1,6 +1,6 @@
-import { AbiError } from "./abi-error.ts";
 import type { Handles } from "./handles.ts";
 import type { LiftBudget } from "./lift-budget.ts";
+import { AbiError } from "./value.ts";
 
 type Realloc = (old: number, oldSize: number, alignment: number, size: number) => number;
 

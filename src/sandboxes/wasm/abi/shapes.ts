@@ -1,7 +1,6 @@
 import { casesOf, type ResourceType, type ValueType } from "../linking/value-type.ts";
-import { AbiError } from "./abi-error.ts";
 import type { MemoryAccess } from "./memory-access.ts";
-import type { ComponentRecord, ComponentValue, TaggedValue } from "./value.ts";
+import { AbiError, type ComponentRecord, type ComponentValue, type TaggedValue } from "./value.ts";
 
 /** A type with cases, of which a value has one. */
 type CaseType = Extract<ValueType, { readonly kind: "variant" | "enum" | "option" | "result" }>;

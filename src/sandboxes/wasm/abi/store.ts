@@ -1,10 +1,9 @@
 import { fieldsOf, type ValueType } from "../linking/value-type.ts";
-import { AbiError } from "./abi-error.ts";
 import { alignUp, layoutOf } from "./layout.ts";
 import type { MemoryAccess } from "./memory-access.ts";
 import { lowerCase, lowerChar, lowerFlags, lowerHandle, unpackFields } from "./shapes.ts";
 import { storeBytes, storeString } from "./strings.ts";
-import type { ComponentValue } from "./value.ts";
+import { AbiError, type ComponentValue } from "./value.ts";
 
 /**
  * Writes a value of a type to a component's memory (`CanonicalABI.md`, `store`).

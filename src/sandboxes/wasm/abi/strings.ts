@@ -1,5 +1,5 @@
-import { AbiError } from "./abi-error.ts";
 import type { MemoryAccess } from "./memory-access.ts";
+import { AbiError } from "./value.ts";
 
 const ENCODER = new TextEncoder();
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -35,3 +35,8 @@ export interface TaggedValue {
   readonly tag: string;
   readonly val?: ComponentValue;
 }
+
+/** A component violated the canonical ABI. Ends the call like a trap does. */
+export class AbiError extends Error {
+  override readonly name = "AbiError";
+}

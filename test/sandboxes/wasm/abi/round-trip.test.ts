@@ -1,7 +1,6 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { AbiError } from "../../../../src/sandboxes/wasm/abi/abi-error.ts";
 import { type CoreValue, liftFlat, lowerFlat, takeFrom } from "../../../../src/sandboxes/wasm/abi/flat.ts";
 import { Handles } from "../../../../src/sandboxes/wasm/abi/handles.ts";
 import { layoutOf, MAX_FLAT } from "../../../../src/sandboxes/wasm/abi/layout.ts";
@@ -9,7 +8,7 @@ import { LiftBudget } from "../../../../src/sandboxes/wasm/abi/lift-budget.ts";
 import { load } from "../../../../src/sandboxes/wasm/abi/load.ts";
 import { MemoryAccess, type MemoryAccessOptions } from "../../../../src/sandboxes/wasm/abi/memory-access.ts";
 import { store } from "../../../../src/sandboxes/wasm/abi/store.ts";
-import type { ComponentValue } from "../../../../src/sandboxes/wasm/abi/value.ts";
+import { AbiError, type ComponentValue } from "../../../../src/sandboxes/wasm/abi/value.ts";
 import { argumentsFromJson } from "../../../../src/sandboxes/wasm/exports/from-json.ts";
 import { argumentsSchema } from "../../../../src/sandboxes/wasm/exports/json-schema.ts";
 import { toJson } from "../../../../src/sandboxes/wasm/exports/to-json.ts";
@@ -133,10 +132,10 @@ describe("violations of the canonical ABI", () => {
     ["a char that is a surrogate", access(), { kind: "char" }, [0xd800]],
     ["a char beyond Unicode", access(), { kind: "char" }, [0x11_0000]],
     ["a list outside of memory", access(), { kind: "list", element: u32 }, [16 * 65_536 - 4, 2]],
-    ["a list at an odd place", access(), { kind: "list", element: u32 }, [2, 1]],
-    ["a case that there is not", access(), variant(undefined, u8), [2, 0]],
-    ["a name that there is not", access(), named("enum", 3), [3]],
-  ])("%s", (_what, side, type, flat) => {
+    ["a list that is not aligned", access(), { kind: "list", element: u32 }, [2, 1]],
+    ["a case index out of range", access(), variant(undefined, u8), [2, 0]],
+    ["an enum index out of range", access(), named("enum", 3), [3]],
+  ])("%s ends the call", (_what, side, type, flat) => {
     expect(() => liftFlat(side, takeFrom(flat), type)).toThrow(AbiError);
   });
 
