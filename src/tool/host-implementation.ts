@@ -1,8 +1,12 @@
 import type { JsonValue } from "../json/value.ts";
 import type { LogLevel } from "./log-level.ts";
 
-/** What a host function gets beside its input. Each member works by itself: `(input, { signal, onOutput }) => …`. */
-export interface HostContext {
+/**
+ * The second argument of a host function. It can be destructured: `(input, { signal, onOutput }) => …`.
+ *
+ * @typeParam Embedder The type of the `embedder` that the function needs. Default: any.
+ */
+export interface HostContext<Embedder = unknown> {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
@@ -12,8 +16,8 @@ export interface HostContext {
   readonly logger: HostLogger;
   /** Writes a piece of output to the event stream (`tool.output`). It counts towards the limit `outputBytes`. */
   readonly onOutput: (chunk: string) => void;
-  /** Whatever the embedder put into `DispatchContext.embedder`, untouched. */
-  readonly embedder: unknown;
+  /** The value of `DispatchContext.embedder`. */
+  readonly embedder: Embedder;
 }
 
 /** The logger of a host tool, with one method for each level. */
@@ -23,23 +27,23 @@ export type HostLogger = { readonly [Level in LogLevel]: (message: string) => vo
  * A tool as a function in this process. It returns or resolves to any JSON value or a {@link ContentOutput}. The
  * message of an error that it throws becomes the text of the failure.
  */
-export type HostFunction<Input = never> = (input: Input, context: HostContext) => unknown;
+export type HostFunction<Input = never, Embedder = unknown> = (
+  input: Input,
+  context: HostContext<Embedder>,
+) => unknown;
 
-/** A tool as an object made for one call. */
-export interface HostInstance<Input = never> {
+/** A tool as an object that is created for one call. */
+export interface HostInstance<Input = never, Embedder = unknown> {
   /** Runs the call. */
-  execute(input: Input, context: HostContext): unknown;
-  /** Ends the work; called at most once per cause, must be idempotent. Resolves to whether it has ended. */
+  execute(input: Input, context: HostContext<Embedder>): unknown;
+  /** Ends the work. Called at most once per cause; must be idempotent. Resolves to whether the work has ended. */
   cancel(): Promise<boolean>;
 }
 
-/** Makes a fresh {@link HostInstance} for each call; one that it returned before is refused. */
-export interface HostFactory<Input = never> {
-  create(): HostInstance<Input>;
+/** Creates a new {@link HostInstance} for each call. Calls fail if it returns an instance twice. */
+export interface HostFactory<Input = never, Embedder = unknown> {
+  create(): HostInstance<Input, Embedder>;
 }
-
-/** A tool that runs in this process. It is trusted: nothing confines it. */
-export type HostImplementation<Input = never> = HostFunction<Input> | HostFactory<Input>;
 
 /**
  * A function of an ES module that runs in a worker thread of the pool: for work that keeps a CPU busy, which a deadline
@@ -58,3 +62,11 @@ export type HostModuleContext = Omit<HostContext, "signal" | "embedder">;
 
 /** The function of a {@link HostModule}. Its output is the same as that of a {@link HostFunction}. */
 export type HostModuleFunction = (input: JsonValue, context: HostModuleContext) => unknown;
+
+/**
+ * A tool that runs on the host: a function or a factory in this process. It is trusted
+ * with everything that this process can do.
+ */
+export type HostImplementation<Input = never, Embedder = unknown> =
+  | HostFunction<Input, Embedder>
+  | HostFactory<Input, Embedder>;

@@ -5,8 +5,8 @@ import type { SandboxMode } from "./sandbox-mode.ts";
 import type { WasmImplementation } from "./wasm-implementation.ts";
 
 /** A tool's implementations: one for each sandbox in which it can run. `worker` is the host's thread. */
-export interface ToolImplementations<Input = never> {
-  readonly host?: HostImplementation<Input>;
+export interface ToolImplementations<Input = never, Embedder = unknown> {
+  readonly host?: HostImplementation<Input, Embedder>;
   readonly worker?: HostModule;
   readonly wasm?: WasmImplementation;
   readonly quickjs?: QuickJsImplementation;
@@ -23,7 +23,7 @@ export const IMPLEMENTATION_NAMES: readonly (keyof ToolImplementations)[] = Obje
 ]);
 
 /** The sandboxes in which a tool with these implementations can run. */
-export function sandboxesOf(implementations: ToolImplementations): readonly SandboxMode[] {
+export function sandboxesOf(implementations: ToolImplementations<never, never>): readonly SandboxMode[] {
   const modes: SandboxMode[] = [];
   if (implementations.host !== undefined || implementations.worker !== undefined) modes.push("host");
   if (implementations.wasm !== undefined) modes.push("wasm");
