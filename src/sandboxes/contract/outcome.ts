@@ -1,0 +1,75 @@
+import type { JsonValue } from "../../json/value.ts";
+import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
+
+/** The resources that a task used. A figure that the sandbox cannot measure is absent. */
+export interface ResourceUse {
+  /** Milliseconds that the work took. */
+  readonly wallTimeMs: number;
+  /** Bytes of the output as UTF-8 JSON text. */
+  readonly outputBytes?: number;
+  /** Bytes of memory at the end: for QuickJS and Wasm, of the linear memories. */
+  readonly memoryBytes?: number;
+  /** Lines that it logged. */
+  readonly logLines?: number;
+  /** Calls that it made to other tools. */
+  readonly nestedCalls?: number;
+  /** Bytes that it wrote to files. */
+  readonly fileBytes?: number;
+  /** Whether an earlier call of the session ran in its instance; only if the grant lets calls share one. */
+  readonly instance?: "fresh" | "reused";
+  /** Every connection that a request was written to, in order: the origin, and the address of the connection. */
+  readonly contacted?: readonly { readonly origin: string; readonly address: string }[];
+  /** Bytes that were sent over the network, heads included. */
+  readonly bytesUp?: number;
+  /** Bytes that were received over the network, heads included. */
+  readonly bytesDown?: number;
+  /** How many times an executor was asked to run it. */
+  readonly attempts?: number;
+}
+
+/**
+ * What a failed call may have changed:
+ *
+ * - `none`: nothing; the tool did not start, or could not reach anything outside its sandbox
+ * - `committed`: the tool took effect although the call failed
+ * - `unknown`: the tool may have taken effect
+ */
+export type CallEffect = "none" | "committed" | "unknown";
+
+/**
+ * The outcome of a task. `effect` applies if the outcome counts as a failure. `detail` is for the operator (stacks,
+ * paths); it never reaches the model.
+ */
+export type SandboxOutcome = {
+  readonly effect: CallEffect;
+  readonly used: ResourceUse;
+  readonly detail?: string;
+  /** The limits that were enforced, if they differ from those of the task. Frozen. */
+  readonly enforced?: ResourceLimits;
+  /** Set if the work was stopped, but may still be running. */
+  readonly mayStillRun?: true;
+  /** When the outcome was known, in ms of `performance.now`; saves another read of the clock. Default: now. */
+  readonly endedAt?: number | undefined;
+} & (
+  | { /** Deeply frozen, and not shared. */ readonly status: "completed"; readonly output: JsonValue }
+  | { readonly status: "failed" /** The tool's own message. */; readonly message: string }
+  | { readonly status: "limit_exceeded"; readonly limit: LimitName }
+  | { readonly status: "timeout" }
+  | { readonly status: "cancelled" }
+  | { /** It did not start. */ readonly status: "unavailable" }
+  | {
+      /** The task did not start: the executor refused it with this message. */
+      readonly status: "refused";
+      readonly reason: TaskRefusalReason;
+      readonly message: string;
+    }
+);
+
+/** Why an executor refused to start a task. */
+export type TaskRefusalReason =
+  | "validation_error"
+  | "permission_denied"
+  | "user_denied"
+  | "confirmation_timeout"
+  | "limit_unenforceable"
+  | "sandbox_unavailable";

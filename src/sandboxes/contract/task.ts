@@ -1,0 +1,70 @@
+import type { CanonicalJson } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { Capabilities } from "../../policy/grant/capabilities.ts";
+import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import type { ToolImplementations } from "../../tool/implementations.ts";
+import type { LogLevel } from "../../tool/log-level.ts";
+import type { CallEffect } from "./outcome.ts";
+
+/** One granted call, as a sandbox receives it. */
+export interface SandboxTask {
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly toolName: string;
+  readonly implementations: ToolImplementations<never, never>;
+  /** The validated arguments, deeply frozen. */
+  readonly input: JsonValue;
+  /** The arguments as canonical text, for threads and other processes. */
+  readonly canonical: CanonicalJson;
+  /** The limits to enforce: those of the grant, and the sandbox's defaults for the others. */
+  readonly limits: ResourceLimits;
+  readonly capabilities: Capabilities;
+  /** Cancels the task. */
+  readonly signal: AbortSignal | undefined;
+  readonly observer: TaskObserver;
+  /** The embedder's own data, for functions in this process only; it never leaves the process. */
+  readonly embedder: unknown;
+  /** Depth of nested calls: 0 for a call of the model, 1 for a call that its tool makes. Default: 0. */
+  readonly nesting?: number;
+  /** Calls another tool for this one. Absent if the grant gives no tools. */
+  readonly callTool?: CallTool;
+}
+
+/**
+ * Calls a tool on behalf of another tool. The call is dispatched like any other, with at most the authority of both
+ * tools. Never rejects.
+ *
+ * @param call Untrusted: it comes from the running tool.
+ * @param options.signal Cancels the nested call.
+ * @param options.wallTimeMs The caller's remaining wall time.
+ */
+export type CallTool = (
+  call: NestedCall,
+  options: { readonly signal: AbortSignal; readonly wallTimeMs: number | undefined },
+) => Promise<NestedResult>;
+
+/** A call that a tool makes. */
+export interface NestedCall {
+  readonly name: string;
+  /** The arguments as JSON text. */
+  readonly input: string;
+}
+
+/** The result of a nested call, for the tool that made it. */
+export type NestedResult =
+  | { readonly output: JsonValue }
+  | {
+      readonly error: {
+        readonly code: string;
+        readonly message: string;
+        readonly effect: CallEffect;
+      };
+    };
+
+/** Receives the output chunks and log lines of a running task. Neither method throws. */
+export interface TaskObserver {
+  /** If `false`, chunks and log lines need not be transferred. Default: `true`. */
+  readonly listening?: boolean;
+  output(chunk: string): void;
+  log(level: LogLevel, message: string): void;
+}
