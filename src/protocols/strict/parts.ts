@@ -1,7 +1,25 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
-import { BOUNDS } from "../strict-keywords.ts";
 
-/** The types of a schema: what it says, or what its other keywords can only mean. */
+/**
+ * Keywords that only bound a value. Models mostly respect them in a description, and arguments are validated anyway.
+ */
+export const BOUNDS: readonly string[] = [
+  ...["minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum"],
+  ...["exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties"],
+  ...["maxProperties", "default"],
+];
+/** Keywords that cannot be expressed. */
+export const UNSUPPORTED: readonly string[] = [
+  ...["not", "if", "then", "else", "patternProperties", "propertyNames", "dependencies", "dependentRequired"],
+  ...["dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "contains", "prefixItems"],
+  ...["additionalItems", "$dynamicRef", "$recursiveRef"],
+];
+/** Keywords that describe the structure of a value. */
+export const STRUCTURE: readonly string[] = ["type", "properties", "required", "items", "enum", "const"];
+/** Keywords that combine other schemas. */
+export const COMBINING: readonly string[] = ["$ref", "allOf", "anyOf", "oneOf"];
+
+/** Returns the types of a schema: those of `type`, or those that its other keywords imply. */
 export function typesOf(schema: JsonObject): readonly JsonValue[] {
   const { type, properties, items } = schema;
   if (Array.isArray(type)) return type;
@@ -26,10 +44,10 @@ export function isOfType(value: JsonValue, type: JsonValue): boolean {
 
 /** Makes the schema of an optional value accept null, which stands for a missing value in strict mode. */
 export function nullable({ description, ...schema }: JsonObject): JsonObject {
-  const told = description === undefined ? {} : { description };
+  const described = description === undefined ? {} : { description };
   const alternatives = Array.isArray(schema["anyOf"]) ? (schema["anyOf"] as readonly JsonObject[]) : [schema];
   const takesNull = alternatives.some(({ type }) => type === "null");
-  return { ...told, anyOf: takesNull ? alternatives : [...alternatives, { type: "null" }] };
+  return { ...described, anyOf: takesNull ? alternatives : [...alternatives, { type: "null" }] };
 }
 
 /** Adds the title and description to a rewritten schema, and the unsupported bounds to the description. */
@@ -39,13 +57,13 @@ export function annotate(strict: JsonObject, schema: JsonObject): JsonObject {
     const limit = schema[bound];
     return limit === undefined || strict[bound] !== undefined ? [] : [`${bound}: ${JSON.stringify(limit)}`];
   });
-  const told = [
+  const texts = [
     ...(typeof description === "string" && description !== "" ? [description] : []),
     ...(bounds.length > 0 ? [`(${bounds.join(", ")})`] : []),
   ];
   const annotations = {
     ...(typeof title === "string" && { title }),
-    ...(told.length > 0 && { description: told.join(" ") }),
+    ...(texts.length > 0 && { description: texts.join(" ") }),
   };
   if (Object.keys(annotations).length === 0) return strict;
   // A reference must not have siblings.

@@ -1,7 +1,16 @@
 import { escapePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import { BOUNDS, COMBINING, STRUCTURE, UNSUPPORTED } from "../strict-keywords.ts";
-import { annotate, isOfType, literalsOf, nullable, typesOf } from "./parts.ts";
+import {
+  annotate,
+  BOUNDS,
+  COMBINING,
+  isOfType,
+  literalsOf,
+  nullable,
+  STRUCTURE,
+  typesOf,
+  UNSUPPORTED,
+} from "./parts.ts";
 import { isRecursive } from "./references.ts";
 import { findExcess, measureSchema, type SchemaSize } from "./size.ts";
 

@@ -17,7 +17,7 @@ const NAMES: Readonly<Record<keyof SchemaSize, string>> = {
   enumValues: "enum values",
   text: "characters in names and enum values",
   optional: "optional properties",
-  unions: "schemas of several types",
+  unions: "unions",
 };
 
 /** No limits. */
