@@ -1,4 +1,6 @@
-/** A call that waits for its turn. */
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
+
+/** A queued call. */
 interface Ticket {
   readonly session: string;
   start(): void;
@@ -108,4 +110,17 @@ export class Admission {
 
 function notQueued(): boolean {
   return false;
+}
+
+/** Seconds after which a client may retry a call that was refused because of the load. */
+const RETRY_AFTER_S = 1;
+
+/** The problem of a call that does not fit in the queue. */
+export function overloaded(): RemoteProblem {
+  return new RemoteProblem("overloaded", "too many calls: retry later", RETRY_AFTER_S);
+}
+
+/** The problem of a call that arrives while the executor shuts down. */
+export function draining(): RemoteProblem {
+  return new RemoteProblem("draining", "the executor is shutting down: call another one", RETRY_AFTER_S);
 }

@@ -1,8 +1,17 @@
-import { MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
+import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
 import { MAX_REQUEST_BYTES } from "../../remote-protocol/http.ts";
-import type { CallWindowBounds } from "../once/call-window.ts";
 
-/** How much an executor takes on. */
+/** Bounds of what is kept about calls that have ended. */
+export interface CallWindowBounds {
+  /** Maximum number of calls. */
+  readonly calls: number;
+  /** Maximum bytes of their executions. */
+  readonly bytes: number;
+  /** Maximum age in ms. */
+  readonly ageMs: number;
+}
+
+/** Limits of an executor's load. */
 export interface ExecutorLimits {
   /** Maximum number of running calls. Default: 512. */
   readonly inFlight: number;
@@ -48,7 +57,7 @@ export function completeLimits(given: Partial<ExecutorLimits> = {}): ExecutorLim
   const limits = { ...EXECUTOR_DEFAULT_LIMITS, ...given };
   const { window, ...others } = limits;
   for (const [name, value] of Object.entries({ ...others, ...window })) {
-    const max = name.endsWith("Ms") ? MAX_WALL_TIME_MS : Number.MAX_SAFE_INTEGER;
+    const max = name.endsWith("Ms") ? MAX_DELAY_MS : Number.MAX_SAFE_INTEGER;
     if (!Number.isSafeInteger(value) || value < 1 || value > max) {
       throw new TypeError(`the limit '${name}' must be an integer from 1 to ${max}`);
     }
