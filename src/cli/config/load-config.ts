@@ -1,5 +1,6 @@
 import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import { readConfigFile } from "../../config/read-file.ts";
+import { compileShape, mapOf, type Shape } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
 import type { Tool } from "../../engine/tool.ts";
@@ -8,9 +9,16 @@ import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { loadPolicy } from "./load-policy.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
 import { loadTool } from "./load-tool.ts";
-import { CONFIG_SHAPE } from "./tool-entry.ts";
 
-/** What `sandgate.yaml` says, as far as it could be loaded. */
+/** The shape of `sandgate.yaml`. Each part is checked by its own loader. */
+const CONFIG_SHAPE: Shape = compileShape(
+  mapOf({ tools: { type: "array" }, policy: { type: ["object", "string"] }, sandboxes: {}, server: {} }, [
+    "tools",
+    "policy",
+  ]),
+);
+
+/** A loaded `sandgate.yaml`, without the parts that could not be loaded. */
 export interface Config {
   readonly source: ConfigSource;
   /** A config with errors cannot be used. Warnings are only reported. */

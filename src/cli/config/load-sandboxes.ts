@@ -1,9 +1,9 @@
+import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
-import { compileShape, type Shape } from "../../config/shape.ts";
-import type { ConfigSource } from "../../config/source.ts";
+import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { MemoryKeyValue, type MemoryKeyValueOptions } from "../../key-value/memory-key-value.ts";
-import { MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import {
   checkCredentials,
@@ -12,29 +12,24 @@ import {
 import { absolutePathBeside } from "./config-path.ts";
 import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
 
-const TEXT: JsonObject = { type: "string", minLength: 1 };
 const COUNT: JsonObject = { type: "integer", minimum: 1 };
 
-function map(properties: JsonObject): JsonObject {
-  return { type: "object", properties, additionalProperties: false };
-}
-
-/** The `sandboxes` of a config: the options of `openSandboxes`, as far as a file can hold them. */
+/** The shape of `sandboxes`: the options of `openSandboxes` that a file can hold. */
 const SANDBOXES_SHAPE: Shape = compileShape(
-  map({
-    workers: map({
+  mapOf({
+    workers: mapOf({
       threads: { type: "integer", minimum: 1, maximum: 1_024, message: "must be from 1 to 1024" },
       maxWaitMs: {
         type: "integer",
         minimum: 1,
-        maximum: MAX_WALL_TIME_MS,
-        message: `must be from 1 to ${MAX_WALL_TIME_MS}`,
+        maximum: MAX_DELAY_MS,
+        message: `must be from 1 to ${MAX_DELAY_MS}`,
       },
     }),
-    wasm: map({ cacheDirectory: TEXT }),
-    keyValue: map({ maxKeys: COUNT, maxBytes: COUNT, maxStores: COUNT }),
+    wasm: mapOf({ cacheDirectory: TEXT }),
+    keyValue: mapOf({ maxKeys: COUNT, maxBytes: COUNT, maxStores: COUNT }),
     remote: {
-      ...map({ signingKey: TEXT, keyId: TEXT, token: TOKEN }),
+      ...mapOf({ signingKey: TEXT, keyId: TEXT, token: TOKEN }),
       dependentRequired: { signingKey: ["keyId"], keyId: ["signingKey"] },
     },
   }),
@@ -64,28 +59,26 @@ export async function loadSandboxOptions(
   problems: ConfigProblem[],
 ): Promise<SandboxesOptions> {
   if (source.at(["sandboxes"]) === undefined) return {};
-  const flaws = source.check(SANDBOXES_SHAPE, ["sandboxes"]);
-  problems.push(...flaws);
-  if (flaws.length > 0) return {};
-  const { workers, wasm, keyValue, remote } = source.at(["sandboxes"]) as unknown as SandboxesEntry;
+  const entry = source.read<SandboxesEntry>(SANDBOXES_SHAPE, problems, ["sandboxes"]);
+  if (entry === undefined) return {};
+  const { workers, wasm, keyValue, remote } = entry.value;
   const directory = wasm?.cacheDirectory;
   return {
     ...(workers && { workers }),
-    ...(directory && { wasm: { cacheDirectory: absolutePathBeside(source.file, directory) } }),
+    ...(directory && { wasm: { cacheDirectory: absolutePathBeside(entry.file, directory) } }),
     ...(keyValue && { keyValue: new MemoryKeyValue(keyValue) }),
-    ...(remote && { remote: await loadCredentials(remote, source, problems) }),
+    ...(remote && { remote: await loadCredentials(remote, entry, problems) }),
   };
 }
 
 async function loadCredentials(
   { signingKey: file, keyId, token: tokenEntry }: RemoteEntry,
-  source: ConfigSource,
+  entry: ConfigEntry<SandboxesEntry>,
   problems: ConfigProblem[],
 ): Promise<ExecutorCredentials> {
-  const path = ["sandboxes", "remote"];
-  const signingKey = file && (await readTextBeside(file, source, [...path, "signingKey"], problems));
-  const token = tokenEntry && (await readToken(tokenEntry, source, [...path, "token"], problems));
-  // An empty one is one that is wrong: whoever names it wants calls to carry it.
+  const signingKey = file && (await readTextBeside(file, entry, ["remote", "signingKey"], problems));
+  const token = tokenEntry && (await readToken(tokenEntry, entry, ["remote", "token"], problems));
+  // Empty texts are passed on, so that they are reported: without them calls would go out unsigned.
   const credentials = {
     ...(signingKey !== undefined && keyId !== undefined && { signingKey, keyId }),
     ...(token !== undefined && { token }),
@@ -94,7 +87,7 @@ async function loadCredentials(
     checkCredentials(credentials);
     return credentials;
   } catch (error) {
-    problems.push(source.problem(path, (error as TypeError).message));
+    problems.push(entry.problem(["remote"], (error as TypeError).message));
     return {};
   }
 }

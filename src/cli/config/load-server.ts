@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { ConfigProblem } from "../../config/problem.ts";
 import type { Flaw } from "../../config/shape.ts";
-import type { ConfigPath, ConfigSource } from "../../config/source.ts";
+import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { ExecutorOptions } from "../../executor/executor.ts";
 import { MIN_TOKEN_LENGTH } from "../../executor/http/authentication.ts";
 import { LISTEN_FORM, parseListenAddress } from "../../executor/http/listen-address.ts";
@@ -27,10 +27,9 @@ const DEFAULT_LISTEN = "127.0.0.1:7420";
 export async function loadServer(source: ConfigSource, problems: ConfigProblem[]): Promise<ServerConfig> {
   const byDefault = { options: { listen: DEFAULT_LISTEN }, dropsNetwork: false };
   if (source.at(["server"]) === undefined) return byDefault;
-  const flaws = source.check(SERVER_SHAPE, ["server"]);
-  problems.push(...flaws);
-  if (flaws.length > 0) return byDefault;
-  const reader = new ServerReader(source, source.at(["server"]) as unknown as ServerEntry, problems);
+  const entry = source.read<ServerEntry>(SERVER_SHAPE, problems, ["server"]);
+  if (entry === undefined) return byDefault;
+  const reader = new ServerReader(entry, problems);
   const token = await reader.token();
   return {
     options: {
@@ -45,35 +44,33 @@ export async function loadServer(source: ConfigSource, problems: ConfigProblem[]
 }
 
 class ServerReader {
-  readonly #source: ConfigSource;
-  readonly #entry: ServerEntry;
+  readonly #entry: ConfigEntry<ServerEntry>;
   readonly #problems: ConfigProblem[];
 
-  constructor(source: ConfigSource, entry: ServerEntry, problems: ConfigProblem[]) {
-    this.#source = source;
+  constructor(entry: ConfigEntry<ServerEntry>, problems: ConfigProblem[]) {
     this.#entry = entry;
     this.#problems = problems;
   }
 
   listen(): string {
-    const { listen = DEFAULT_LISTEN } = this.#entry;
+    const { listen = DEFAULT_LISTEN } = this.#entry.value;
     const address = parseListenAddress(listen);
     if (address === undefined) this.#refuse(["listen"], `must be ${LISTEN_FORM}`);
-    return address?.kind === "unix" ? `unix:${absolutePathBeside(this.#source.file, address.path)}` : listen;
+    return address?.kind === "unix" ? `unix:${absolutePathBeside(this.#entry.file, address.path)}` : listen;
   }
 
   hosts(): readonly string[] {
-    return this.#entry.hosts ?? [];
+    return this.#entry.value.hosts ?? [];
   }
 
   dropsNetwork(): boolean {
-    return this.#entry.dropNetwork === true;
+    return this.#entry.value.dropNetwork === true;
   }
 
   async keys(): Promise<ReadonlyMap<string, KeyObject>> {
     const keys = new Map<string, KeyObject>();
-    for (const [id, file] of Object.entries(this.#entry.keys ?? {})) {
-      const text = await readTextBeside(file, this.#source, ["server", "keys", id], this.#problems);
+    for (const [id, file] of Object.entries(this.#entry.value.keys ?? {})) {
+      const text = await readTextBeside(file, this.#entry, ["keys", id], this.#problems);
       if (text === undefined) continue;
       const key = readPublicKey(text);
       if (typeof key === "string") this.#refuse(["keys", id], key);
@@ -83,11 +80,11 @@ class ServerReader {
   }
 
   async token(): Promise<string | undefined> {
-    const { token: entry } = this.#entry;
-    if (entry === undefined) return undefined;
-    const token = await readToken(entry, this.#source, ["server", "token"], this.#problems);
+    const { token: named } = this.#entry.value;
+    if (named === undefined) return undefined;
+    const token = await readToken(named, this.#entry, ["token"], this.#problems);
     if (token !== undefined && token.length < MIN_TOKEN_LENGTH) {
-      const path = ["token", entry.file === undefined ? "env" : "file"];
+      const path = ["token", named.file === undefined ? "env" : "file"];
       this.#refuse(path, `the token must have at least ${MIN_TOKEN_LENGTH} characters`);
     }
     return token;
@@ -95,13 +92,13 @@ class ServerReader {
 
   limits(): ExecutorOptions["limits"] & object {
     const flaws: Flaw[] = [];
-    const limits = readExecutorLimits(this.#entry.limits ?? {}, flaws);
+    const limits = readExecutorLimits(this.#entry.value.limits ?? {}, flaws);
     for (const { path, message } of flaws) this.#refuse(["limits", ...path], message);
     return limits;
   }
 
   #refuse(path: ConfigPath, message: string): void {
-    this.#problems.push(this.#source.problem(["server", ...path], message));
+    this.#problems.push(this.#entry.problem(path, message));
   }
 }
 

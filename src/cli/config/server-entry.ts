@@ -1,11 +1,10 @@
-import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../../base/units.ts";
-import { compileShape, type Flaw, type Shape } from "../../config/shape.ts";
+import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { DURATION_FORM, formatDuration, parseDuration, parseSize, SIZE_FORM } from "../../base/units.ts";
+import { compileShape, type Flaw, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../executor/load/limits.ts";
 import type { JsonObject } from "../../json/value.ts";
-import { formatDuration, MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
 import { TOKEN, type TokenEntry } from "./token.ts";
 
-const TEXT: JsonObject = { type: "string", minLength: 1 };
 const AMOUNT: JsonObject = { type: ["string", "number"] };
 const COUNT: JsonObject = {
   type: "integer",
@@ -14,26 +13,22 @@ const COUNT: JsonObject = {
   message: "must be from 1 to 10000000",
 };
 
-function map(properties: JsonObject): JsonObject {
-  return { type: "object", properties, additionalProperties: false };
-}
-
-/** The `server` of a config; what `sandgate serve` needs beside tools and policy. */
+/** The shape of `server`: what `sandgate serve` needs besides tools and policy. */
 export const SERVER_SHAPE: Shape = compileShape(
-  map({
+  mapOf({
     listen: TEXT,
     hosts: { type: "array", items: TEXT },
     keys: { type: "object", additionalProperties: TEXT },
     token: TOKEN,
     dropNetwork: { type: "boolean" },
-    limits: map({
+    limits: mapOf({
       inFlight: COUNT,
       queued: COUNT,
       body: AMOUNT,
       requestTime: AMOUNT,
       callTime: AMOUNT,
       drainTime: AMOUNT,
-      remember: map({ calls: COUNT, size: AMOUNT, time: AMOUNT }),
+      remember: mapOf({ calls: COUNT, size: AMOUNT, time: AMOUNT }),
     }),
   }),
 );
@@ -88,7 +83,7 @@ export function readExecutorLimits(written: WrittenExecutorLimits, flaws: Flaw[]
     if (text === undefined) return fallback;
     const ms = parseDuration(text);
     if (ms === undefined) refuse(path, DURATION_FORM);
-    else if (ms > MAX_WALL_TIME_MS) refuse(path, `at most ${formatDuration(MAX_WALL_TIME_MS)}`);
+    else if (ms > MAX_DELAY_MS) refuse(path, `at most ${formatDuration(MAX_DELAY_MS)}`);
     return ms ?? fallback;
   };
   return {

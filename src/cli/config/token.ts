@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ConfigProblem } from "../../config/problem.ts";
-import type { ConfigPath, ConfigSource } from "../../config/source.ts";
+import { TEXT } from "../../config/shape.ts";
+import type { ConfigEntry, ConfigPath } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { pathBeside } from "./config-path.ts";
 
@@ -13,7 +14,7 @@ export interface TokenEntry {
 /** The JSON Schema of a {@link TokenEntry}. */
 export const TOKEN: JsonObject = {
   type: "object",
-  properties: { file: { type: "string", minLength: 1 }, env: { type: "string", minLength: 1 } },
+  properties: { file: TEXT, env: TEXT },
   additionalProperties: false,
   oneOf: [{ required: ["file"] }, { required: ["env"] }],
   message: "must have either file or env: the token itself does not belong here",
@@ -27,14 +28,14 @@ export const TOKEN: JsonObject = {
  */
 export async function readToken(
   { file, env }: TokenEntry,
-  source: ConfigSource,
+  entry: ConfigEntry<unknown>,
   path: ConfigPath,
   problems: ConfigProblem[],
 ): Promise<string | undefined> {
-  if (file !== undefined) return (await readTextBeside(file, source, [...path, "file"], problems))?.trim();
+  if (file !== undefined) return (await readTextBeside(file, entry, [...path, "file"], problems))?.trim();
   const token = process.env[env ?? ""];
   if (token === undefined) {
-    problems.push(source.problem([...path, "env"], "there is no environment variable of that name"));
+    problems.push(entry.problem([...path, "env"], "the environment variable is not set"));
   }
   return token;
 }
@@ -42,14 +43,14 @@ export async function readToken(
 /** Reads a text file that an entry names at `path`. Adds to `problems` and returns `undefined` if that fails. */
 export async function readTextBeside(
   file: string,
-  source: ConfigSource,
+  entry: ConfigEntry<unknown>,
   path: ConfigPath,
   problems: ConfigProblem[],
 ): Promise<string | undefined> {
   try {
-    return await readFile(pathBeside(source.file, file), "utf8");
+    return await readFile(pathBeside(entry.file, file), "utf8");
   } catch {
-    problems.push(source.problem(path, "the file cannot be read"));
+    problems.push(entry.problem(path, "the file cannot be read"));
     return undefined;
   }
 }
