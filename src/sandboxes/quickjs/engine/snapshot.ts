@@ -54,8 +54,9 @@ export function restoreSnapshot(memory: Uint8Array, snapshot: Snapshot, usedEnd:
   if (usedEnd > end) memory.fill(0, end, usedEnd);
 }
 
-/** What is copied for each call. */
-interface Parts {
+/** The parts of a snapshot that are copied for each call. */
+export interface SnapshotParts {
+  /** The static data, which begins at address 0. */
   readonly data: Uint8Array;
   readonly heap: Uint8Array;
   /** Whether this is the thread's own copy. */
@@ -65,16 +66,19 @@ interface Parts {
 /** The largest snapshot of which a thread makes its own copy. */
 const MAX_OWN_BYTES = 512 * 1_024;
 
-const known = new WeakMap<Snapshot, Parts>();
+const known = new WeakMap<Snapshot, SnapshotParts>();
 
-/** Copying out of memory that threads share takes half as long again: what is used more than once gets a copy. */
-function partsOf(snapshot: Snapshot): Parts {
+/**
+ * Returns the parts of a snapshot. Copying from shared memory takes 50% longer, so the thread makes its own copy when
+ * it uses a snapshot for the second time.
+ */
+export function partsOf(snapshot: Snapshot): SnapshotParts {
   const parts = known.get(snapshot);
   if (parts?.isOwn) return parts;
   const shared = new Uint8Array(snapshot.bytes);
   const isOwn = parts !== undefined && shared.length <= MAX_OWN_BYTES;
   const bytes = isOwn ? shared.slice() : shared;
-  const made: Parts = { data: bytes.subarray(0, DATA_END), heap: bytes.subarray(DATA_END), isOwn };
+  const made: SnapshotParts = { data: bytes.subarray(0, DATA_END), heap: bytes.subarray(DATA_END), isOwn };
   known.set(snapshot, made);
   return made;
 }
