@@ -1,0 +1,92 @@
+import { ToolPreparationError } from "../../contract/sandbox.ts";
+import type { BinaryReader } from "./binary-reader.ts";
+import { checkCoreName, checkExportName } from "./core-name.ts";
+import { readValueType } from "./value-types.ts";
+
+/** How large a memory (in pages of 64 KiB) or a table (in elements) is at first, and may become. */
+export interface Limits {
+  readonly min: number;
+  /** `undefined` where the module sets none. */
+  readonly max: number | undefined;
+}
+
+/** A table. */
+export interface Table {
+  /** The type of its elements, as it is written in the binary. */
+  readonly type: readonly number[];
+  readonly limits: Limits;
+}
+
+const FUNCTION_TYPE = 0x60;
+const TABLE_WITH_INITIAL_VALUE = 0x40;
+
+/** Arrays and structs live on V8's heap, outside the linear memories that a grant limits. */
+export function readFunctionType(reader: BinaryReader): void {
+  if (reader.byte() !== FUNCTION_TYPE) {
+    throw new ToolPreparationError("a core module uses garbage-collected types, whose memory has no limit");
+  }
+  reader.vector(() => readValueType(reader));
+  reader.vector(() => readValueType(reader));
+}
+
+/** What a core module imports (core specification, section 5.5.5), as far as it shifts the module's own indices. */
+export type Import =
+  | { readonly kind: "function" | "memory" | "global" | "tag" }
+  | { readonly kind: "table"; readonly table: Table };
+
+/**
+ * Reads an import.
+ *
+ * @throws {ToolPreparationError} if a name in it is unsafe, or it is of an unsupported kind.
+ */
+export function readImport(reader: BinaryReader): Import {
+  checkCoreName(reader.name());
+  checkCoreName(reader.name());
+  switch (reader.byte()) {
+    case 0:
+      reader.u32();
+      return { kind: "function" };
+    case 1:
+      return { kind: "table", table: readTable(reader) };
+    case 2:
+      readLimits(reader);
+      return { kind: "memory" };
+    case 3:
+      readValueType(reader);
+      reader.byte();
+      return { kind: "global" };
+    case 4:
+      reader.byte();
+      reader.u32();
+      return { kind: "tag" };
+    default:
+      throw new ToolPreparationError("a core module imports something of an unknown kind");
+  }
+}
+
+/** Reads an export. */
+export function readExport(reader: BinaryReader): void {
+  checkExportName(reader.name());
+  reader.byte();
+  reader.u32();
+}
+
+/** Reads a table's element type and limits. */
+export function readTable(reader: BinaryReader): Table {
+  if (reader.peek() === TABLE_WITH_INITIAL_VALUE) {
+    throw new ToolPreparationError("a core module has a table with an initial value, which is not supported");
+  }
+  return { type: readValueType(reader), limits: readLimits(reader) };
+}
+
+/** Reads 32-bit limits (section 5.3.11). Shared and 64-bit memories and custom page sizes are refused. */
+export function readLimits(reader: BinaryReader): Limits {
+  const flags = reader.byte();
+  if (flags > 1) {
+    throw new ToolPreparationError(
+      "a core module has a shared or 64-bit memory or table, which is not supported",
+    );
+  }
+  const min = reader.u32();
+  return { min, max: flags === 1 ? reader.u32() : undefined };
+}
