@@ -1,14 +1,23 @@
-import type { BinaryReader } from "./binary-reader.ts";
-
-/** Value types of one byte: numbers, vectors and the two plain references (core specification, section 5.3). */
-const SIMPLE_TYPES: readonly number[] = [0x7f, 0x7e, 0x7d, 0x7c, 0x7b, 0x70, 0x6f];
-
-/** Instructions that others ask for by name (section 5.4). Those with a prefix have it above 16 bits. */
+/** Instructions that are asked for by name (core specification, section 5.4). A prefix stands above 16 bits. */
 export const INSTRUCTION = {
+  block: 0x02,
+  if: 0x04,
+  else: 0x05,
   end: 0x0b,
+  brTable: 0x0e,
+  return: 0x0f,
   call: 0x10,
+  callRef: 0x14,
+  returnCall: 0x12,
+  returnCallIndirect: 0x13,
+  returnCallRef: 0x15,
+  tryTable: 0x1f,
   tableSet: 0x26,
+  i32Const: 0x41,
+  memoryInit: 0xfc_0008,
   dataDrop: 0xfc_0009,
+  memoryCopy: 0xfc_000a,
+  memoryFill: 0xfc_000b,
   tableInit: 0xfc_000c,
   elementDrop: 0xfc_000d,
   tableCopy: 0xfc_000e,
@@ -16,132 +25,143 @@ export const INSTRUCTION = {
   tableFill: 0xfc_0011,
 } as const;
 
-/**
- * Reads past the variables that a function declares before its instructions (section 5.5.13).
- *
- * @returns `false` where their types are not known here: one of more than one byte would shift all that follows.
- */
-export function skipLocals(reader: BinaryReader): boolean {
-  for (let left = reader.u32(); left > 0; left--) {
-    reader.u32();
-    if (!SIMPLE_TYPES.includes(reader.byte())) return false;
+/** What follows an instruction's code. */
+export const IMMEDIATE = {
+  none: 0,
+  index: 1,
+  twoIndices: 2,
+  /** A number in LEB128. */
+  integer: 3,
+  byte: 4,
+  float32: 5,
+  float64: 6,
+  vector: 7,
+  blockType: 8,
+  /** Labels, and one more. */
+  labels: 9,
+  valueTypes: 10,
+  heapType: 11,
+  /** Flags, a label and two heap types. */
+  castLabel: 12,
+  /** Alignment, which says whether the index of a memory follows, and offset. */
+  memory: 13,
+  memoryAndLane: 14,
+  /** The rest of the code: an integer. */
+  prefix: 15,
+  unsupported: 16,
+  /** A block type, and the clauses of `try_table`. */
+  tryTable: 17,
+} as const;
+
+type Row = readonly [from: number, to: number, immediate: number];
+
+function table(size: number, rows: readonly Row[]): Uint8Array {
+  const immediates = new Uint8Array(size).fill(IMMEDIATE.unsupported);
+  for (const [from, to, immediate] of rows) immediates.fill(immediate, from, to + 1);
+  return immediates;
+}
+
+/** By the first byte of an instruction. */
+export const IMMEDIATES: Uint8Array = table(0x100, [
+  [0x00, 0x01, IMMEDIATE.none],
+  [0x02, 0x04, IMMEDIATE.blockType],
+  [0x05, 0x05, IMMEDIATE.none],
+  [0x06, 0x06, IMMEDIATE.blockType],
+  [0x07, 0x09, IMMEDIATE.index],
+  [0x0a, 0x0a, IMMEDIATE.none],
+  [0x0b, 0x0b, IMMEDIATE.none],
+  [0x0c, 0x0d, IMMEDIATE.index],
+  [0x0e, 0x0e, IMMEDIATE.labels],
+  [0x0f, 0x0f, IMMEDIATE.none],
+  [0x10, 0x10, IMMEDIATE.index],
+  [0x11, 0x11, IMMEDIATE.twoIndices],
+  [0x12, 0x12, IMMEDIATE.index],
+  [0x13, 0x13, IMMEDIATE.twoIndices],
+  [0x14, 0x15, IMMEDIATE.index],
+  [0x18, 0x18, IMMEDIATE.index],
+  [0x19, 0x19, IMMEDIATE.none],
+  [0x1a, 0x1b, IMMEDIATE.none],
+  [0x1c, 0x1c, IMMEDIATE.valueTypes],
+  [0x1f, 0x1f, IMMEDIATE.tryTable],
+  [0x20, 0x26, IMMEDIATE.index],
+  [0x28, 0x3e, IMMEDIATE.memory],
+  [0x3f, 0x40, IMMEDIATE.index],
+  [0x41, 0x42, IMMEDIATE.integer],
+  [0x43, 0x43, IMMEDIATE.float32],
+  [0x44, 0x44, IMMEDIATE.float64],
+  [0x45, 0xc4, IMMEDIATE.none],
+  [0xd0, 0xd0, IMMEDIATE.heapType],
+  [0xd1, 0xd1, IMMEDIATE.none],
+  [0xd2, 0xd2, IMMEDIATE.index],
+  [0xd3, 0xd4, IMMEDIATE.none],
+  [0xd5, 0xd6, IMMEDIATE.index],
+  [0xfb, 0xfe, IMMEDIATE.prefix],
+]);
+
+/** Casts, conversions and small integers of references. What makes or reads structs and arrays is not supported. */
+const REFERENCES = table(31, [
+  [20, 23, IMMEDIATE.heapType],
+  [24, 25, IMMEDIATE.castLabel],
+  [26, 30, IMMEDIATE.none],
+]);
+
+/** Saturating truncation and bulk operations. */
+const BULK = table(18, [
+  [0, 7, IMMEDIATE.none],
+  [8, 8, IMMEDIATE.twoIndices],
+  [9, 9, IMMEDIATE.index],
+  [10, 10, IMMEDIATE.twoIndices],
+  [11, 11, IMMEDIATE.index],
+  [12, 12, IMMEDIATE.twoIndices],
+  [13, 13, IMMEDIATE.index],
+  [14, 14, IMMEDIATE.twoIndices],
+  [15, 17, IMMEDIATE.index],
+]);
+
+const VECTORS = table(276, [
+  [0, 275, IMMEDIATE.none],
+  [0, 11, IMMEDIATE.memory],
+  [12, 13, IMMEDIATE.vector],
+  [21, 34, IMMEDIATE.byte],
+  [84, 91, IMMEDIATE.memoryAndLane],
+  [92, 93, IMMEDIATE.memory],
+]);
+
+const ATOMICS = table(79, [
+  [0, 2, IMMEDIATE.memory],
+  [3, 3, IMMEDIATE.byte],
+  [16, 78, IMMEDIATE.memory],
+]);
+
+/** Of the instructions with a prefix: by the prefix, then by the number behind it. */
+export const PREFIXED: ReadonlyMap<number, Uint8Array> = new Map([
+  [0xfb, REFERENCES],
+  [0xfc, BULK],
+  [0xfd, VECTORS],
+  [0xfe, ATOMICS],
+]);
+
+/** The names of instructions that are not supported. */
+const UNSUPPORTED: readonly (readonly [from: number, names: string])[] = [
+  [0xe0, "cont.new cont.bind suspend resume resume_throw resume_throw_ref switch"],
+  [0xfb_0000, "struct.new struct.new_default struct.get struct.get_s struct.get_u struct.set"],
+  [0xfb_0006, "array.new array.new_default array.new_fixed array.new_data array.new_elem"],
+  [0xfb_000b, "array.get array.get_s array.get_u array.set array.len"],
+  [0xfb_0010, "array.fill array.copy array.init_data array.init_elem"],
+  [0xfc_0012, "memory.discard i64.add128 i64.sub128 i64.mul_wide_s i64.mul_wide_u"],
+];
+
+/** An instruction that is not supported, as text: `'throw' (0x08)`. */
+export function describeUnsupported(code: number): string {
+  const hex =
+    code > 0xff ? `0x${(code >> 16).toString(16)} 0x${(code & 0xffff).toString(16)}` : hexByte(code);
+  for (const [from, names] of UNSUPPORTED) {
+    const name = names.split(" ")[code - from];
+    if (name !== undefined) return `'${name}' (${hex})`;
   }
-  return true;
+  return hex;
 }
 
-const PREFIX = { bulk: 0xfc, vector: 0xfd } as const;
-
-/** What stands behind an instruction. */
-type Immediates = (reader: BinaryReader) => boolean | undefined;
-
-/**
- * Reads one instruction and what belongs to it (section 5.4).
- *
- * @returns which one it is; `undefined` for one that is not known here: where the next one begins is not known either.
- */
-export function readInstruction(reader: BinaryReader): number | undefined {
-  const opcode = reader.byte();
-  if (opcode === PREFIX.bulk || opcode === PREFIX.vector) {
-    const behind = reader.u32();
-    const skip = opcode === PREFIX.bulk ? BULK[behind] : VECTOR[behind];
-    return skip === undefined || skip(reader) === false ? undefined : opcode * 0x1_0000 + behind;
-  }
-  const skip = PLAIN[opcode];
-  return skip === undefined || skip(reader) === false ? undefined : opcode;
+function hexByte(byte: number): string {
+  return `0x${byte.toString(16).padStart(2, "0")}`;
 }
-
-const none: Immediates = () => undefined;
-const one: Immediates = (reader) => void reader.u32();
-const two: Immediates = (reader) => {
-  reader.u32();
-  reader.u32();
-};
-const bytes =
-  (count: number): Immediates =>
-  (reader) =>
-    void reader.bytes(count);
-/** An integer, or the index of a type. */
-const integer: Immediates = (reader) => {
-  while ((reader.byte() & 0x80) !== 0);
-};
-/** A block's type: none, one value, or the index of a function type. */
-const blockType: Immediates = (reader) => {
-  const first = reader.peek();
-  const isReference = first === 0x63 || first === 0x64;
-  integer(reader);
-  return !isReference;
-};
-const labels: Immediates = (reader) => {
-  reader.vector(() => reader.u32());
-  reader.u32();
-};
-const types: Immediates = (reader) => {
-  let isKnown = true;
-  reader.vector(() => {
-    isKnown &&= SIMPLE_TYPES.includes(reader.byte());
-  });
-  return isKnown;
-};
-/** Alignment, which may say that the index of a memory follows, and offset. */
-const memoryArgument: Immediates = (reader) => {
-  if (reader.u32() >= 0x40) reader.u32();
-  reader.u32();
-};
-const lane: Immediates = (reader) => {
-  memoryArgument(reader);
-  reader.byte();
-};
-
-function table(rows: readonly (readonly [from: number, to: number, skip: Immediates])[]): Immediates[] {
-  const filled: Immediates[] = [];
-  for (const [from, to, skip] of rows) for (let code = from; code <= to; code++) filled[code] = skip;
-  return filled;
-}
-
-const PLAIN: readonly (Immediates | undefined)[] = table([
-  [0x00, 0x01, none],
-  [0x02, 0x04, blockType],
-  [0x05, 0x05, none],
-  [0x0b, 0x0b, none],
-  [0x0c, 0x0d, one],
-  [0x0e, 0x0e, labels],
-  [0x0f, 0x0f, none],
-  [0x10, 0x10, one],
-  [0x11, 0x11, two],
-  [0x12, 0x12, one],
-  [0x13, 0x13, two],
-  [0x14, 0x15, one],
-  [0x1a, 0x1b, none],
-  [0x1c, 0x1c, types],
-  [0x20, 0x26, one],
-  [0x28, 0x3e, memoryArgument],
-  [0x3f, 0x40, one],
-  [0x41, 0x42, integer],
-  [0x43, 0x43, bytes(4)],
-  [0x44, 0x44, bytes(8)],
-  [0x45, 0xc4, none],
-  [0xd0, 0xd0, integer],
-  [0xd1, 0xd1, none],
-  [0xd2, 0xd2, one],
-]);
-
-const BULK: readonly (Immediates | undefined)[] = table([
-  [0, 7, none],
-  [8, 8, two],
-  [9, 9, one],
-  [10, 10, two],
-  [11, 11, one],
-  [12, 12, two],
-  [13, 13, one],
-  [14, 14, two],
-  [15, 17, one],
-]);
-
-const VECTOR: readonly (Immediates | undefined)[] = table([
-  [0, 275, none],
-  [0, 11, memoryArgument],
-  [12, 13, bytes(16)],
-  [21, 34, bytes(1)],
-  [84, 91, lane],
-  [92, 93, memoryArgument],
-]);
