@@ -1,28 +1,43 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { BinaryReader } from "./binary-reader.ts";
-import { INSTRUCTION, readInstruction } from "./instructions.ts";
+import { InstructionReader } from "./instruction-reader.ts";
+import { INSTRUCTION } from "./instructions.ts";
 
-/** Bytes of a data section (section 5.5.14) that are no data. */
-export function offsetBytes(reader: BinaryReader): number {
-  const from = reader.at;
-  let dataBytes = 0;
+/** V8 takes no more. */
+const MAX_SEGMENTS = 100_000;
+
+const PASSIVE = 1;
+const ACTIVE_IN_MEMORY = 2;
+
+/**
+ * Reads a data section (core specification, section 5.5.14).
+ *
+ * @returns the length of each segment in bytes.
+ */
+export function readDataSegments(reader: BinaryReader): readonly number[] {
+  const lengths: number[] = [];
   reader.vector(() => {
+    if (lengths.length === MAX_SEGMENTS) {
+      throw new ToolPreparationError(`a core module has more than ${MAX_SEGMENTS} data segments`);
+    }
     const flags = reader.u32();
-    if (flags === 2) reader.u32();
-    if (flags !== 1) skipOffset(reader);
-    dataBytes += reader.bytes(reader.u32()).length;
+    if (flags === ACTIVE_IN_MEMORY) reader.u32();
+    if (flags !== PASSIVE) skipOffset(reader);
+    lengths.push(reader.bytes(reader.u32()).length);
   });
-  return reader.at - from - dataBytes;
+  return lengths;
 }
 
 function skipOffset(reader: BinaryReader): void {
-  for (;;) {
-    const instruction = readInstruction(reader);
-    if (instruction === INSTRUCTION.end) return;
-    if (instruction === undefined || !CONSTANT.includes(instruction)) {
-      throw new ToolPreparationError("a core module computes where its data goes in an unknown way");
+  const instructions = new InstructionReader(reader.rest());
+  while (instructions.next()) {
+    if (instructions.code === INSTRUCTION.end) {
+      reader.bytes(instructions.at);
+      return;
     }
+    if (!CONSTANT.includes(instructions.code)) break;
   }
+  throw new ToolPreparationError("a core module computes the offset of its data in an unsupported way");
 }
 
 /**

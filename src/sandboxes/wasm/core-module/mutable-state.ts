@@ -1,6 +1,8 @@
 import { BinaryReader } from "./binary-reader.ts";
-import { type CoreModule, skipValueType } from "./core-module.ts";
-import { INSTRUCTION, readInstruction, skipLocals } from "./instructions.ts";
+import type { CoreModule } from "./core-module.ts";
+import { InstructionReader } from "./instruction-reader.ts";
+import { INSTRUCTION } from "./instructions.ts";
+import { readValueType } from "./value-types.ts";
 
 const MAX_GLOBALS = 64;
 
@@ -29,13 +31,8 @@ const LASTING: readonly number[] = [
 export function mutableGlobals(
   module: Pick<CoreModule, "importedGlobals" | "globals" | "code">,
 ): readonly number[] | undefined {
-  try {
-    const globals = readGlobals(module);
-    return globals !== undefined && codeLeavesTables(module.code) ? globals : undefined;
-  } catch {
-    // V8 may read what is not read here: a number in more bytes than it needs.
-    return undefined;
-  }
+  const globals = readGlobals(module);
+  return globals !== undefined && codeLeavesTables(module.code) ? globals : undefined;
 }
 
 function readGlobals({
@@ -46,17 +43,14 @@ function readGlobals({
   const reader = new BinaryReader(globals);
   const mutable: number[] = [];
   for (let left = reader.u32(), index = importedGlobals; left > 0; left--, index++) {
-    const type = reader.peek();
-    skipValueType(reader);
+    const [type = 0] = readValueType(reader);
     if (reader.byte() !== 0) {
       if (!NUMBERS.includes(type) || mutable.length === MAX_GLOBALS) return undefined;
       mutable.push(index);
     }
-    let instruction: number | undefined;
-    do {
-      instruction = readInstruction(reader);
-      if (instruction === undefined) return undefined;
-    } while (instruction !== INSTRUCTION.end);
+    const initialiser = new InstructionReader(reader.rest());
+    while (initialiser.next() && initialiser.code !== INSTRUCTION.end);
+    reader.bytes(initialiser.at);
   }
   return mutable;
 }
@@ -66,16 +60,9 @@ function codeLeavesTables(code: Uint8Array | undefined): boolean {
   if (code === undefined) return true;
   const reader = new BinaryReader(code);
   for (let left = reader.u32(); left > 0; left--) {
-    if (!bodyLeavesTables(new BinaryReader(reader.bytes(reader.u32())))) return false;
-  }
-  return true;
-}
-
-function bodyLeavesTables(reader: BinaryReader): boolean {
-  if (!skipLocals(reader)) return false;
-  while (!reader.isAtEnd) {
-    const instruction = readInstruction(reader);
-    if (instruction === undefined || LASTING.includes(instruction)) return false;
+    const instructions = new InstructionReader(reader.bytes(reader.u32()));
+    instructions.locals();
+    while (instructions.next()) if (LASTING.includes(instructions.code)) return false;
   }
   return true;
 }

@@ -1,6 +1,7 @@
 import { BinaryReader } from "./binary-reader.ts";
 import type { CoreModule } from "./core-module.ts";
-import { INSTRUCTION, readInstruction, skipLocals } from "./instructions.ts";
+import { InstructionReader } from "./instruction-reader.ts";
+import { INSTRUCTION } from "./instructions.ts";
 
 /** The most instructions that a start function may come to, those that it calls included. */
 const MAX_STEPS = 10_000;
@@ -18,17 +19,12 @@ type StartingModule = Pick<CoreModule, "start" | "code" | "importedFunctions">;
  */
 export function startsAtOnce({ start, code, importedFunctions }: StartingModule): boolean {
   if (start === undefined) return true;
-  try {
-    const bodies: Uint8Array[] = [];
-    if (code !== undefined) {
-      const reader = new BinaryReader(code);
-      reader.vector(() => bodies.push(reader.bytes(reader.u32())));
-    }
-    return new ForwardCode(bodies, importedFunctions).isBounded(start);
-  } catch {
-    // V8 may read what is not read here: a number in more bytes than it needs.
-    return false;
+  const bodies: Uint8Array[] = [];
+  if (code !== undefined) {
+    const reader = new BinaryReader(code);
+    reader.vector(() => bodies.push(reader.bytes(reader.u32())));
   }
+  return new ForwardCode(bodies, importedFunctions).isBounded(start);
 }
 
 /** Follows functions without running them: without loops, each instruction runs at most once. */
@@ -46,14 +42,13 @@ class ForwardCode {
     if (depth > MAX_DEPTH) return false;
     const body = this.#bodies[index - this.#imported];
     if (body === undefined) return false;
-    const reader = new BinaryReader(body);
-    if (!skipLocals(reader)) return false;
-    while (!reader.isAtEnd) {
+    const instructions = new InstructionReader(body);
+    instructions.locals();
+    while (instructions.next()) {
       if (this.#left-- <= 0) return false;
-      if (reader.peek() === INSTRUCTION.call) {
-        reader.byte();
-        if (!this.isBounded(reader.u32(), depth + 1)) return false;
-      } else if (!goesForward(readInstruction(reader))) return false;
+      if (instructions.code === INSTRUCTION.call) {
+        if (!this.isBounded(instructions.first, depth + 1)) return false;
+      } else if (!goesForward(instructions.code)) return false;
     }
     return true;
   }
@@ -77,6 +72,6 @@ const FORWARD: readonly (readonly [from: number, to: number])[] = [
   [0x41, 0xc4],
 ];
 
-function goesForward(instruction: number | undefined): boolean {
-  return instruction !== undefined && FORWARD.some(([from, to]) => instruction >= from && instruction <= to);
+function goesForward(code: number): boolean {
+  return FORWARD.some(([from, to]) => code >= from && code <= to);
 }
