@@ -1,17 +1,27 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { CoreModule } from "./core-module.ts";
+import type { Limits } from "./definitions.ts";
 
 /** Bytes of a page of linear memory. */
 export const PAGE_BYTES = 65_536;
 
-/** The most pages that a 32-bit memory can have. */
-const MAX_PAGES = 65_536;
+/** What an element of a table counts as, in bytes. */
+export const TABLE_ELEMENT_BYTES = 8;
 
-/** The most elements of each table: a table lives outside the linear memories. */
-export const MAX_TABLE_ELEMENTS = 262_144;
+/** The most pages of a memory: one less than there can be, so that no end of one is beyond 32 bits. */
+const MAX_PAGES = 65_535;
+
+/** The most elements of each table. V8 makes and grows a table in one piece, which nothing interrupts. */
+const MAX_TABLE_ELEMENTS = 262_144;
+
+/** The most elements of all tables together: V8 takes up to three times the bytes that one counts as. */
+const MAX_ALL_TABLE_ELEMENTS = 1_048_576;
 
 const MAX_MEMORY_INSTANCES = 32;
 const MAX_TABLE_INSTANCES = 64;
+
+/** The part of the spare memory that is kept for tables which can grow. */
+const TABLE_SHARE = 1 / 8;
 
 /** A core module, and how often the component instantiates it: each time, its memories are there once more. */
 export interface InstantiatedModule {
@@ -26,6 +36,24 @@ export interface MemoryCap {
   readonly lowered: boolean;
 }
 
+/** How far one table may grow. */
+export interface TableCap {
+  /** Elements that it has from the start. */
+  readonly minElements: number;
+  readonly maxElements: number;
+}
+
+/** Whether a table may grow at all. */
+export function canGrow({ minElements, maxElements }: TableCap): boolean {
+  return maxElements > minElements;
+}
+
+/** How far the memories and tables that one core module defines may grow. */
+export interface ModuleCaps {
+  readonly memories: readonly MemoryCap[];
+  readonly tables: readonly TableCap[];
+}
+
 /**
  * Bytes that a component's memories and tables take from the start, all instances together.
  *
@@ -36,10 +64,13 @@ export function initialMemoryBytes(modules: readonly InstantiatedModule[]): numb
   let memoryCount = 0;
   let tableCount = 0;
   for (const { module, instances } of modules) {
-    for (const { min } of module.memories) pages += min * instances;
+    for (const { min } of module.memories) {
+      if (min > MAX_PAGES) throw new ToolPreparationError(`it has a memory of more than ${MAX_PAGES} pages`);
+      pages += min * instances;
+    }
     memoryCount += module.memories.length * instances;
     tableCount += module.tables.length * instances;
-    if (module.tables.some(({ min }) => min > MAX_TABLE_ELEMENTS)) {
+    if (module.tables.some(({ limits }) => limits.min > MAX_TABLE_ELEMENTS)) {
       throw new ToolPreparationError(`it has a table of more than ${MAX_TABLE_ELEMENTS} elements`);
     }
   }
@@ -48,7 +79,11 @@ export function initialMemoryBytes(modules: readonly InstantiatedModule[]): numb
       `it has too many memories or tables: at most ${MAX_MEMORY_INSTANCES} and ${MAX_TABLE_INSTANCES}`,
     );
   }
-  return pages * PAGE_BYTES;
+  const elements = countElements(modules, ({ min }) => min);
+  if (elements > MAX_ALL_TABLE_ELEMENTS) {
+    throw new ToolPreparationError(`its tables have more than ${MAX_ALL_TABLE_ELEMENTS} elements together`);
+  }
+  return pages * PAGE_BYTES + elements * TABLE_ELEMENT_BYTES;
 }
 
 /**
@@ -60,18 +95,44 @@ export function initialMemoryBytes(modules: readonly InstantiatedModule[]): numb
  */
 export function divideMemory(
   modules: readonly InstantiatedModule[],
-  capPages: number,
-): readonly (readonly MemoryCap[])[] {
-  const sparePages = capPages - initialMemoryBytes(modules) / PAGE_BYTES;
+  capBytes: number,
+  growsTables: boolean,
+): readonly ModuleCaps[] {
+  const spareBytes = capBytes - initialMemoryBytes(modules);
+  const elements = growsTables ? elementsForEach(modules, spareBytes) : 0;
+  const maxElements = ({ min, max = MAX_TABLE_ELEMENTS }: Limits): number =>
+    Math.max(min, Math.min(max, min + elements, MAX_TABLE_ELEMENTS));
+  const tableBytes =
+    countElements(modules, (limits) => maxElements(limits) - limits.min) * TABLE_ELEMENT_BYTES;
   let growing = 0;
   for (const { module, instances } of modules) {
     for (const { min, max = MAX_PAGES } of module.memories) if (max > min) growing += instances;
   }
-  const share = growing === 0 ? 0 : Math.floor(sparePages / growing);
-  return modules.map(({ module }) =>
-    module.memories.map(({ min, max = MAX_PAGES }) => {
-      const maxPages = Math.min(max, min + share);
+  const share = growing === 0 ? 0 : Math.floor((spareBytes - tableBytes) / PAGE_BYTES / growing);
+  return modules.map(({ module }) => ({
+    memories: module.memories.map(({ min, max = MAX_PAGES }) => {
+      const maxPages = Math.min(max, min + share, MAX_PAGES);
       return { maxPages, lowered: maxPages < max };
     }),
-  );
+    tables: module.tables.map(({ limits }) => ({
+      minElements: limits.min,
+      maxElements: maxElements(limits),
+    })),
+  }));
+}
+
+/** How many elements each table that can grow may have more than from the start. */
+function elementsForEach(modules: readonly InstantiatedModule[], spareBytes: number): number {
+  const growing = modules.reduce((sum, { module, instances }) => sum + module.tables.length * instances, 0);
+  const spareElements = MAX_ALL_TABLE_ELEMENTS - countElements(modules, ({ min }) => min);
+  return Math.floor(Math.min((spareBytes * TABLE_SHARE) / TABLE_ELEMENT_BYTES, spareElements) / growing);
+}
+
+/** Adds up a number of elements over all tables of all instances. */
+function countElements(modules: readonly InstantiatedModule[], each: (limits: Limits) => number): number {
+  let elements = 0;
+  for (const { module, instances } of modules) {
+    for (const { limits } of module.tables) elements += each(limits) * instances;
+  }
+  return elements;
 }
