@@ -1,14 +1,25 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { limitCoreModule, memoryExportName } from "../../../../src/sandboxes/wasm/core-module/core-limits.ts";
+import {
+  limitCoreModule,
+  memoryExportName,
+  tableExportName,
+} from "../../../../src/sandboxes/wasm/core-module/core-limits.ts";
+import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
 
 async function instantiate(
   wat: string,
   memoryPages: number[],
   tableElements = 10,
 ): Promise<WebAssembly.Exports> {
-  const binary = limitCoreModule(await parse(wat), memoryPages, tableElements);
+  const original = await parse(wat);
+  const memories = memoryPages.map((maxPages) => ({ maxPages, lowered: true }));
+  const tables = readCoreModule(original).tables.map(({ limits }) => ({
+    minElements: limits.min,
+    maxElements: tableElements,
+  }));
+  const binary = limitCoreModule(original, { memories, tables, globals: [] });
   return new WebAssembly.Instance(new WebAssembly.Module(binary as BufferSource)).exports;
 }
 
@@ -52,6 +63,12 @@ describe("limiting a core module", () => {
     const grow = '(func (export "grow") (result i32) ref.null extern i32.const 8 table.grow $t)';
     const exports = await instantiate(`(module (table $f 1 funcref) (table $t 5 externref) ${grow})`, [], 10);
     expect((exports["grow"] as () => number)()).toBe(-1);
+  });
+
+  test("exports tables that can grow, so that they can be measured", async () => {
+    const exports = await instantiate("(module (table 10 funcref) (table 4 funcref))", [], 10);
+    expect(exports).not.toHaveProperty(tableExportName(0));
+    expect(exports[tableExportName(1)]).toMatchObject({ length: 4 });
   });
 
   test("holds whatever minimum, maximum and cap are given", async () => {
