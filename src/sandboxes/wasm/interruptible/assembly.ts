@@ -1,0 +1,61 @@
+import { u32Bytes } from "../core-module/binary-writer.ts";
+
+/** Code of WebAssembly in its binary form. */
+export type Code = readonly number[];
+
+/** Instructions that helpers are made of (core specification, section 5.4), and the types of blocks. */
+export const OP = {
+  unreachable: 0x00,
+  if: 0x04,
+  else: 0x05,
+  end: 0x0b,
+  return: 0x0f,
+  noResult: 0x40,
+  isLess: 0x49,
+  isAtMost: 0x4d,
+  add: 0x6a,
+  subtract: 0x6b,
+  or: 0x72,
+  shiftRight: 0x76,
+} as const;
+
+/** The type `i32`. */
+export const I32: Code = [0x7f];
+
+/** The value of a local variable. */
+export function localGet(index: number): Code {
+  return [0x20, ...u32Bytes(index)];
+}
+
+/** Sets a local variable. */
+export function localSet(index: number): Code {
+  return [0x21, ...u32Bytes(index)];
+}
+
+/** The value of a global variable. */
+export function globalGet(index: number): Code {
+  return [0x23, ...u32Bytes(index)];
+}
+
+/** Calls a function. */
+export function call(index: number): Code {
+  return [0x10, ...u32Bytes(index)];
+}
+
+/** A constant from 0 to 2^31 - 1. */
+export function i32Const(value: number): Code {
+  const bytes = u32Bytes(value);
+  const last = bytes.at(-1) ?? 0;
+  // Constants are signed. The second highest bit of the last byte is the sign.
+  return last < 0x40 ? [0x41, ...bytes] : [0x41, ...bytes.slice(0, -1), last | 0x80, 0];
+}
+
+/** An instruction of `INSTRUCTION` that has a prefix. */
+export function prefixed(code: number, ...indices: readonly number[]): Code {
+  return [code >> 16, ...u32Bytes(code & 0xffff), ...indices.flatMap(u32Bytes)];
+}
+
+/** A function type, of value types. */
+export function functionType(params: readonly Code[], results: readonly Code[]): Code {
+  return [0x60, params.length, ...params.flat(), results.length, ...results.flat()];
+}

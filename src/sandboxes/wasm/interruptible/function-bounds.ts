@@ -1,0 +1,30 @@
+import { ToolPreparationError } from "../../contract/sandbox.ts";
+
+/** Bytes of a function's code. V8 compiles it when it is first called, within the call: about 90 ms a MiB. */
+const MAX_BODY_BYTES = 1_024 * 1_024;
+
+/**
+ * V8's compiler looks at all local variables at each branch. The largest function of an unoptimised JavaScript engine
+ * has a fifth of this.
+ */
+const MAX_LOCALS_AT_BRANCHES = 64 * 1_024 * 1_024;
+
+/** @throws {ToolPreparationError} if a function has too much code. */
+export function checkBodySize(index: number, bytes: number): void {
+  if (bytes <= MAX_BODY_BYTES) return;
+  throw new ToolPreparationError(
+    `the function ${index} of a core module has ${bytes} bytes of code: at most ${MAX_BODY_BYTES} are allowed`,
+  );
+}
+
+/**
+ * @param branches How many instructions begin or end blocks, branch or call.
+ * @throws {ToolPreparationError} if a function has too many local variables for its branches.
+ */
+export function checkLocals(index: number, locals: number, branches: number): void {
+  if (locals * branches <= MAX_LOCALS_AT_BRANCHES) return;
+  throw new ToolPreparationError(
+    `the function ${index} of a core module has ${locals} local variables and ${branches} branches, which takes ` +
+      "too long to compile",
+  );
+}
