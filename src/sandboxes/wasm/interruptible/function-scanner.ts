@@ -1,0 +1,110 @@
+import type { CoreModule } from "../core-module/core-module.ts";
+import { InstructionReader } from "../core-module/instruction-reader.ts";
+import { INSTRUCTION } from "../core-module/instructions.ts";
+import { type Code, call } from "./assembly.ts";
+import { type Edit, growthBy } from "./edited-bytes.ts";
+import { checkBodySize, checkLocals } from "./function-bounds.ts";
+import type { Helpers } from "./helpers.ts";
+
+/** An instruction on memories stays as it is if it is known to work on at most so many bytes. */
+const SHORT_BYTES = 1_024;
+
+/** The codes of instructions that begin or end blocks, branch or call. */
+const FIRST_BRANCH = INSTRUCTION.block;
+const LAST_BRANCH = INSTRUCTION.returnCallRef;
+
+/** Above it, the code has a prefix. */
+const LAST_BYTE = 0xff;
+
+const TAIL_CALLS: readonly number[] = [
+  INSTRUCTION.returnCall,
+  INSTRUCTION.returnCallIndirect,
+  INSTRUCTION.returnCallRef,
+];
+
+/** Instructions whose time depends on their operands. Others take no time to speak of. */
+const LONG: readonly number[] = [
+  ...[INSTRUCTION.memoryInit, INSTRUCTION.memoryCopy, INSTRUCTION.memoryFill],
+  ...[INSTRUCTION.tableInit, INSTRUCTION.tableCopy, INSTRUCTION.tableGrow, INSTRUCTION.tableFill],
+];
+
+const WITH_ONE_INDEX: readonly number[] = [
+  INSTRUCTION.memoryFill,
+  INSTRUCTION.tableGrow,
+  INSTRUCTION.tableFill,
+];
+
+/** Finds what has to change in functions, so that none runs for long without a chance to interrupt it. */
+export class FunctionScanner {
+  readonly #module: Pick<CoreModule, "importedFunctions" | "dataBytes">;
+  readonly #helpers: Helpers;
+  readonly #reader: InstructionReader;
+  #growsTables = false;
+
+  /** @param binary The core module, whose positions are used. */
+  constructor(
+    binary: Uint8Array,
+    module: Pick<CoreModule, "importedFunctions" | "dataBytes">,
+    helpers: Helpers,
+  ) {
+    this.#module = module;
+    this.#helpers = helpers;
+    this.#reader = new InstructionReader(binary);
+  }
+
+  /** Whether a function that was scanned grows a table. */
+  get growsTables(): boolean {
+    return this.#growsTables;
+  }
+
+  /**
+   * Scans one function.
+   *
+   * @param index Which of the module's own functions it is.
+   * @returns the edits in order.
+   * @throws {ToolPreparationError} if it has instructions that are not supported, or takes too long to compile.
+   */
+  scan(index: number, start: number, end: number): readonly Edit[] {
+    const reader = this.#reader;
+    const edits: Edit[] = [];
+    const number = this.#module.importedFunctions + index;
+    checkBodySize(number, end - start);
+    reader.moveTo(start, end);
+    const locals = reader.locals();
+    let branches = 0;
+    /** Where the instruction before is, if it is a constant. */
+    let constantAt: number | undefined;
+    while (reader.next()) {
+      const { code } = reader;
+      if (code >= FIRST_BRANCH && code <= LAST_BRANCH) {
+        branches += code === INSTRUCTION.brTable ? reader.first : 1;
+        if (TAIL_CALLS.includes(code)) {
+          edits.push({ from: reader.start, to: reader.start, code: this.#helpers.guard() });
+        }
+      } else if (code === INSTRUCTION.tryTable) {
+        branches += 1 + reader.first;
+      } else if (code > LAST_BYTE && LONG.includes(code) && !this.#isShort(constantAt)) {
+        edits.push({ from: reader.start, to: reader.at, code: this.#callInstead() });
+      }
+      constantAt = code === INSTRUCTION.i32Const ? reader.start : undefined;
+    }
+    checkBodySize(number, end - start + growthBy(edits));
+    checkLocals(number, locals, branches);
+    return edits;
+  }
+
+  /** Whether the long instruction that was just read takes no time to speak of. Tables are slower than memories. */
+  #isShort(constantAt: number | undefined): boolean {
+    const { code, first } = this.#reader;
+    if (code >= INSTRUCTION.tableInit) return false;
+    if (code === INSTRUCTION.memoryInit && (this.#module.dataBytes[first] ?? 0) <= SHORT_BYTES) return true;
+    return constantAt !== undefined && this.#reader.constantAt(constantAt) <= SHORT_BYTES;
+  }
+
+  #callInstead(): Code {
+    const { code, first, second } = this.#reader;
+    this.#growsTables ||= code === INSTRUCTION.tableGrow;
+    const indices = WITH_ONE_INDEX.includes(code) ? [first] : [first, second];
+    return call(this.#helpers.indexFor({ code, indices }));
+  }
+}

@@ -1,0 +1,80 @@
+import { BinaryReader, CORE_SECTION, type Section } from "../core-module/binary-reader.ts";
+import { u32Bytes } from "../core-module/binary-writer.ts";
+import type { CoreModule } from "../core-module/core-module.ts";
+import { type AppendedItems, changeSections } from "../core-module/section-changes.ts";
+import { type Code, I32, i32Const, OP } from "./assembly.ts";
+import { rewriteCode } from "./code-section.ts";
+import { NAME_SECTION, namesOfFunctions, withFunctionNames } from "./function-names.ts";
+import { FunctionScanner } from "./function-scanner.ts";
+import { Helpers } from "./helpers.ts";
+
+/** A core module that V8 can interrupt wherever it is. */
+export interface InterruptibleModule {
+  readonly binary: Uint8Array;
+  /** Whether its code grows tables. */
+  readonly growsTables: boolean;
+}
+
+/** Custom sections that name positions in the code: V8 takes them as hints. */
+const POSITIONS_IN_CODE = "metadata.code.";
+
+/**
+ * Rewrites a core module so that the end of its thread takes effect soon, whatever runs. V8 looks for an interrupt in
+ * loops and where functions are entered, but a loop of bulk instructions counts as next to nothing, straight code as
+ * nothing, and an optimised function that calls no others does not look at all.
+ *
+ * - Bulk instructions that can be long become calls of helpers, which split them: `split-helper.ts`.
+ * - Before each tail call there is another call, which never happens: `guard.ts`.
+ * - Functions that take long to compile are refused: `function-bounds.ts`.
+ *
+ * Types, functions and a global are appended, so that no index changes.
+ *
+ * @param module What was read of it.
+ * @throws {ToolPreparationError} if it has instructions that are not supported, or takes too long to compile.
+ */
+export async function makeInterruptible(
+  binary: Uint8Array,
+  module: CoreModule,
+): Promise<InterruptibleModule> {
+  const { code } = module;
+  if (code === undefined) return { binary, growsTables: false };
+  const helpers = new Helpers(module);
+  const scanner = new FunctionScanner(binary, module, helpers);
+  const start = code.byteOffset - binary.byteOffset;
+  const newCode = await rewriteCode(binary, { start, end: start + code.length }, scanner, () =>
+    helpers.all.map(({ body }) => body),
+  );
+  if (newCode === undefined) return { binary, growsTables: false };
+  return { binary: withHelpers(binary, newCode, module, helpers), growsTables: scanner.growsTables };
+}
+
+function withHelpers(
+  binary: Uint8Array,
+  newCode: Uint8Array,
+  { types }: CoreModule,
+  { all, first, needGlobal }: Helpers,
+): Uint8Array {
+  const names = { from: first, names: all.map(({ name }) => name) };
+  let isNamed = false;
+  const replace = ({ id, body }: Section): Uint8Array | undefined => {
+    if (id === CORE_SECTION.code) return newCode;
+    if (id !== CORE_SECTION.custom) return undefined;
+    const name = new BinaryReader(body).name();
+    if (name.startsWith(POSITIONS_IN_CODE)) return NOTHING;
+    if (name !== NAME_SECTION || isNamed) return undefined;
+    isNamed = true;
+    return withFunctionNames(body, names);
+  };
+  const appended = new Map<number, AppendedItems>([
+    [CORE_SECTION.type, { count: all.length, bytes: all.flatMap(({ type }) => type) }],
+    [CORE_SECTION.function, { count: all.length, bytes: all.flatMap((_, index) => u32Bytes(types + index)) }],
+  ]);
+  if (needGlobal) appended.set(CORE_SECTION.global, { count: 1, bytes: ZERO });
+  const changed = changeSections(binary, replace, appended);
+  return isNamed ? changed : Buffer.concat([changed, namesOfFunctions(names)]);
+}
+
+const NOTHING = new Uint8Array();
+
+/** A mutable global of type `i32` that is 0. */
+const ZERO: Code = [...I32, 1, ...i32Const(0), OP.end];
