@@ -1,5 +1,5 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import { BinaryReader, sections } from "../core-module/binary-reader.ts";
+import { BinaryReader, COMPONENT_SECTION, sections } from "../core-module/binary-reader.ts";
 import { refuseTooManyDefinitions } from "../core-module/core-module.ts";
 import { readAlias } from "./alias-reader.ts";
 import { readCanon } from "./canon-reader.ts";
@@ -11,28 +11,14 @@ import { type ComponentDefinition, type Definition, type Exports, Scope } from "
 import { RESOURCE, readType } from "./type-reader.ts";
 import type { FunctionType, ResourceType } from "./value-type.ts";
 
+/** The maximum number of core modules that are instantiated for one instance of the component. */
 const MAX_CORE_INSTANCES = 64;
 const MAX_COMPONENT_INSTANCES = 64;
 
 /** The maximum size of all definitions that are read, in bytes. Reading them takes a few hundred milliseconds. */
 const MAX_READ_BYTES = 512 * 1_024;
 
-/** Sections of a component (`Binary.md`). */
-const COMPONENT_SECTION = {
-  coreModule: 1,
-  coreInstance: 2,
-  component: 4,
-  instance: 5,
-  alias: 6,
-  type: 7,
-  canon: 8,
-  start: 9,
-  import: 10,
-  export: 11,
-  value: 12,
-} as const;
-
-/** A component as it is put together. */
+/** The result of {@link readComponent}. */
 export interface ReadComponent {
   readonly plan: LinkPlan;
   /** The binaries of its core modules and those of nested components, in order of their first use. */
