@@ -51,9 +51,10 @@ export const registration: Question = {
       name: "step: jco validates (in a process of its own)",
       open: async () => {
         const binary = await contractBytes();
+        const cores = await new Component("bench", readComponent(binary)).interruptibleCores();
         const validator = new Validator();
         return {
-          run: () => validator.validate(binary),
+          run: () => validator.validate(binary, cores),
           // What is invalid is thrown.
           check: (verdict) => deepStrictEqual(verdict, undefined),
           close: () => validator.close(),

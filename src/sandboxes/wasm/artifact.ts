@@ -1,4 +1,4 @@
-import type { MemoryCap } from "./core-module/memory-budget.ts";
+import type { ModuleCaps } from "./core-module/memory-budget.ts";
 import type { LinkPlan } from "./linking/link-plan.ts";
 
 /** A component made ready for one memory cap: what a thread needs to run it. Modules cross by reference. */
@@ -14,10 +14,9 @@ export interface WasmArtifact {
   readonly initialBytes: number;
 }
 
-/** A core module, compiled under its cap. */
-export interface CompiledCore {
+/** A core module, compiled under its caps. */
+export interface CompiledCore extends ModuleCaps {
   readonly module: WebAssembly.Module;
-  readonly memories: readonly MemoryCap[];
   /** The indices of its mutable globals, which it exports; none where it is not to be restored. */
   readonly globals: readonly number[];
 }

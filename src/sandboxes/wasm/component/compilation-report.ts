@@ -21,6 +21,9 @@ export class CompilationReport {
   #rest = "";
   #codeBytes = 0;
   #largestBytes = 0;
+  /** Units of time, of which V8 has changed the size. */
+  #slowest = 0;
+  #total = 0;
   #verdict: string | undefined;
 
   /** What the process said of the component; `undefined` when it said nothing. */
@@ -36,7 +39,9 @@ export class CompilationReport {
     const lines = this.#rest.split("\n");
     this.#rest = lines.pop() ?? "";
     for (const line of lines) {
-      const [, takenBytes = "0", codeBytes = "0"] = LINE.exec(line) ?? [];
+      const [, time = "0", takenBytes = "0", codeBytes = "0"] = LINE.exec(line) ?? [];
+      this.#slowest = Math.max(this.#slowest, Number(time));
+      this.#total += Number(time);
       this.#largestBytes = Math.max(this.#largestBytes, Number(takenBytes));
       this.#codeBytes += Number(codeBytes);
     }
@@ -53,12 +58,22 @@ export class CompilationReport {
     this.#rest = this.#rest.slice(0, start) + this.#rest.slice(end + 1);
   }
 
-  /** What of the component's code takes too much, or `undefined`. */
-  problem(): string | undefined {
+  /** What of the component's code takes too much memory, or `undefined`. */
+  memoryProblem(): string | undefined {
     if (this.#largestBytes > MAX_FUNCTION_BYTES) {
       return `compiling one of its functions takes more than ${MAX_FUNCTION_BYTES} bytes of memory`;
     }
     if (this.#codeBytes <= MAX_CODE_BYTES) return undefined;
     return `its machine code comes to more than ${MAX_CODE_BYTES} bytes`;
+  }
+
+  /**
+   * The CPU time of the function that took longest, in ms. V8 measures wall time, which is several times as much on a
+   * busy machine: each function is taken to have the same share of the CPU time.
+   *
+   * @param cpuMs The CPU time of all functions together.
+   */
+  slowestMs(cpuMs: number): number {
+    return this.#total === 0 ? 0 : (this.#slowest / this.#total) * cpuMs;
   }
 }

@@ -2,35 +2,22 @@ import { LruMap } from "../../../base/lru-map.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { CompiledCore, WasmArtifact } from "../artifact.ts";
 import { limitCoreModule } from "../core-module/core-limits.ts";
-import { type CoreModule, readCoreModule } from "../core-module/core-module.ts";
+import { readCoreModule } from "../core-module/core-module.ts";
 import { checkCoreName } from "../core-module/core-name.ts";
 import {
   divideMemory,
   type InstantiatedModule,
   initialMemoryBytes,
-  MAX_TABLE_ELEMENTS,
   PAGE_BYTES,
 } from "../core-module/memory-budget.ts";
-import { mutableGlobals } from "../core-module/mutable-state.ts";
-import { startsAtOnce } from "../core-module/start-function.ts";
 import type { ReadComponent } from "../linking/component-reader.ts";
 import type { ComponentFunction, LinkPlan } from "../linking/link-plan.ts";
+import { type CoreSource, type PreparedCode, prepareCode } from "./prepared-code.ts";
 
 const MAX_CAPS = 8;
 
-/** More code is not read: that takes 25 ms of the main thread for each MiB. */
-const MAX_READ_BYTES = 1_024 * 1_024;
-
-/** Restoring larger memories takes longer than making an instance. */
-const MAX_RESTORED_BYTES = 4 * 1_024 * 1_024;
-
 /** What all its instances together evaluate when they are made: more than a tenth of a second is too long. */
 const MAX_INITIALISER_BYTES = 1_024 * 1_024;
-
-interface ReadModule extends InstantiatedModule {
-  readonly binary: Uint8Array;
-  readonly module: CoreModule;
-}
 
 /** A component made ready for a memory cap, and the name under which threads keep it. */
 export interface CappedComponent {
@@ -44,9 +31,10 @@ export class Component {
   readonly initialBytes: number;
   readonly #digest: string;
   readonly #plan: LinkPlan;
-  readonly #modules: readonly ReadModule[];
-  /** Read once, when it is first made ready. */
-  #state: CodeState | undefined;
+  readonly #modules: readonly InstantiatedModule[];
+  /** Needed until the code is prepared. */
+  #sources: readonly CoreSource[];
+  #code: Promise<PreparedCode> | undefined;
   readonly #capped = new LruMap<number, Promise<CappedComponent>>(MAX_CAPS);
 
   /**
@@ -56,13 +44,17 @@ export class Component {
   constructor(digest: string, { plan, coreModules }: ReadComponent) {
     this.#digest = digest;
     this.#plan = plan;
-    this.#modules = coreModules.map((binary, index) => ({
+    this.#sources = coreModules.map((binary, index) => ({
       binary,
       module: readCoreModule(binary),
       instances: plan.coreInstances.filter(({ module }) => module === index).length,
     }));
+    this.#modules = this.#sources.map(({ module: { memories, tables }, instances }) => ({
+      module: { memories, tables },
+      instances,
+    }));
     this.initialBytes = initialMemoryBytes(this.#modules);
-    const evaluated = this.#modules.reduce(
+    const evaluated = this.#sources.reduce(
       (sum, { module, instances }) => sum + module.initialiserBytes * instances,
       0,
     );
@@ -79,7 +71,24 @@ export class Component {
   }
 
   /**
-   * The component, compiled so that its memories can never take more than `capBytes` together.
+   * Its core modules as they are compiled, but for their limits. They are rewritten once.
+   *
+   * @throws {ToolPreparationError} if one has instructions that are not supported, or takes too long to compile.
+   */
+  async interruptibleCores(): Promise<readonly Uint8Array[]> {
+    return (await this.#prepareCode()).cores.map(({ binary }) => binary);
+  }
+
+  #prepareCode(): Promise<PreparedCode> {
+    this.#code ??= prepareCode(this.#sources, this.initialBytes).then((code) => {
+      this.#sources = [];
+      return code;
+    });
+    return this.#code;
+  }
+
+  /**
+   * The component, compiled so that its memories and tables can never take more than `capBytes` together.
    *
    * @param capBytes At least {@link initialBytes}.
    * @throws {ToolPreparationError} when a core module does not compile.
@@ -95,16 +104,17 @@ export class Component {
   }
 
   async #compile(capPages: number): Promise<CappedComponent> {
-    const caps = divideMemory(this.#modules, capPages);
-    this.#state ??= this.#readState();
-    const { startsAtOnce, globals } = this.#state;
+    const { cores: prepared, startsAtOnce, globals } = await this.#prepareCode();
+    const growsTables = prepared.some((each) => each.growsTables);
+    // Tables can make it need more than whole pages.
+    const capBytes = Math.max(capPages * PAGE_BYTES, this.initialBytes);
+    const caps = divideMemory(this.#modules, capBytes, growsTables);
     const cores = await Promise.all(
-      this.#modules.map(async ({ binary }, index): Promise<CompiledCore> => {
-        const memories = caps[index] ?? [];
-        const pages = memories.map(({ maxPages }) => maxPages);
+      prepared.map(async ({ binary }, index): Promise<CompiledCore> => {
+        const { memories = [], tables = [] } = caps[index] ?? {};
         const own = globals?.get(index) ?? [];
-        const limited = limitCoreModule(binary, pages, MAX_TABLE_ELEMENTS, own);
-        return { memories, globals: own, module: await compile(limited) };
+        const module = await compile(limitCoreModule(binary, { memories, tables, globals: own }));
+        return { memories, tables, globals: own, module };
       }),
     );
     const artifact: WasmArtifact = {
@@ -114,31 +124,6 @@ export class Component {
     };
     return { key: `${this.#digest}:${capPages}`, artifact };
   }
-
-  /** What the code of its core modules does, as far as it is instantiated. */
-  #readState(): CodeState {
-    const used = [...this.#modules.entries()].filter(([, { instances }]) => instances > 0);
-    const isBounded = used.every(([, { module }]) => startsAtOnce(module));
-    const codeBytes = used.reduce((sum, [, { module }]) => sum + (module.code?.length ?? 0), 0);
-    if (!isBounded || codeBytes > MAX_READ_BYTES || this.initialBytes > MAX_RESTORED_BYTES) {
-      return { startsAtOnce: isBounded, globals: undefined };
-    }
-    const globals = new Map<number, readonly number[]>();
-    for (const [index, { module }] of used) {
-      const own = mutableGlobals(module);
-      if (own === undefined) return { startsAtOnce: isBounded, globals: undefined };
-      globals.set(index, own);
-    }
-    return { startsAtOnce: isBounded, globals };
-  }
-}
-
-/** What is known of a component's code. */
-interface CodeState {
-  /** Whether making an instance takes no time to speak of. */
-  readonly startsAtOnce: boolean;
-  /** By module, what has to be restored of an instance beside its memories; `undefined` when that is not all. */
-  readonly globals: ReadonlyMap<number, readonly number[]> | undefined;
 }
 
 /** Compiles a core module, and holds its names to the alphabet once more, as V8 reads them. */

@@ -1,5 +1,11 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import { BinaryReader, isComponent, isCoreModule, sections } from "../core-module/binary-reader.ts";
+import {
+  BinaryReader,
+  COMPONENT_SECTION,
+  isComponent,
+  isCoreModule,
+  sections,
+} from "../core-module/binary-reader.ts";
 import { readCoreModule, refuseTooManyDefinitions } from "../core-module/core-module.ts";
 import { checkCoreName } from "../core-module/core-name.ts";
 import { checkImport } from "../interfaces.ts";
@@ -8,19 +14,10 @@ import { checkImport } from "../interfaces.ts";
 export const MAX_COMPONENT_BYTES: number = 64 * 1_024 * 1_024;
 
 const MAX_CORE_MODULES = 64;
-const MAX_CORE_INSTANCES = 1_024;
+const MAX_CORE_INSTANCE_DEFINITIONS = 1_024;
 const MAX_COMPONENTS = 128;
 const MAX_DEPTH = 8;
 const MAX_IMPORTS = 256;
-
-/** Sections of a component (component model, `Binary.md`). */
-const COMPONENT_SECTION = Object.freeze({
-  coreModule: 1,
-  coreInstance: 2,
-  component: 4,
-  alias: 6,
-  import: 10,
-});
 
 /**
  * What a component must pass before any other code sees it: its size and structure are bounded, no name in
@@ -73,7 +70,7 @@ class Gate {
   }
 
   #passCoreInstance(reader: BinaryReader): void {
-    bound("core instances", ++this.#coreInstances, MAX_CORE_INSTANCES);
+    bound("definitions of core instances", ++this.#coreInstances, MAX_CORE_INSTANCE_DEFINITIONS);
     const isInstantiation = reader.byte() === 0;
     if (isInstantiation) reader.u32();
     // Arguments and inline exports are both a name, a sort and an index.

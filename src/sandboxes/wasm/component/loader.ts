@@ -10,7 +10,7 @@ import { TRANSPILE_OPTIONS } from "./transpile-options.ts";
 import { jcoVersion, Validator } from "./validator.ts";
 
 /** Changes whenever a cache entry would mean something else. */
-const CACHE_FORMAT = 3;
+const CACHE_FORMAT = 4;
 
 /** How many components are shared between tools that name the same bytes. */
 const MAX_SHARED = 64;
@@ -56,7 +56,7 @@ export class ComponentLoader {
     const component = new Component(digest, readComponent(binary));
     const key = cacheKey(digest);
     if ((await this.#cache.read(key)) !== undefined) return component;
-    await this.#validator.validate(binary);
+    await this.#validator.validate(binary, await component.interruptibleCores());
     await this.#cache.write(key, Buffer.from(JSON.stringify({ valid: digest })));
     return component;
   }

@@ -2,7 +2,7 @@ import { buffer } from "node:stream/consumers";
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 import { MARK } from "./compilation-report.ts";
-import { MAX_GENERATED_BYTES, TRANSPILE_OPTIONS, VALID } from "./transpile-options.ts";
+import { LENGTH_BYTES, MAX_GENERATED_BYTES, TRANSPILE_OPTIONS, VALID } from "./transpile-options.ts";
 
 /**
  * The disposable process in which jco and V8's compiler first see a component: a bug that a component can reach
@@ -13,7 +13,7 @@ import { MAX_GENERATED_BYTES, TRANSPILE_OPTIONS, VALID } from "./transpile-optio
  */
 type Jco = typeof import("@bytecodealliance/jco-transpile/component");
 
-async function validate(binary: Uint8Array): Promise<string> {
+async function validate([binary = new Uint8Array(), ...cores]: readonly Uint8Array[]): Promise<string> {
   const { generate, $init } = (await import(process.argv[2] ?? "")) as Jco;
   await $init;
   const { files } = generate(binary, TRANSPILE_OPTIONS);
@@ -21,14 +21,16 @@ async function validate(binary: Uint8Array): Promise<string> {
   if (bytes - binary.length > MAX_GENERATED_BYTES) {
     throw new Error(`jco generates more than ${MAX_GENERATED_BYTES} bytes of code`);
   }
-  compile(files.filter(([name]) => name.endsWith(".wasm")).map(([, core]) => core));
-  return VALID;
+  return VALID + String(compile(cores));
 }
 
-/** Has V8 compile every function as a thread will do when it first calls it, and tell what that takes. */
-function compile(cores: readonly Uint8Array[]): void {
+/** Has V8 compile every function as a thread will do when it first calls it. Returns the CPU time, in ms. */
+function compile(cores: readonly Uint8Array[]): number {
   for (const flag of COMPILE_ALL) setFlagsFromString(flag);
+  const before = process.cpuUsage();
   for (const core of cores) new WebAssembly.Module(core as BufferSource);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
 }
 
 const COMPILE_ALL: readonly string[] = [
@@ -46,8 +48,19 @@ function describe(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
+/** Takes apart what was sent. */
+function readParts(input: Buffer): readonly Uint8Array[] {
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < input.length; ) {
+    const start = at + LENGTH_BYTES;
+    at = start + input.readUInt32LE(at);
+    parts.push(input.subarray(start, at));
+  }
+  return parts;
+}
+
 new Worker(process.argv[3] ?? "", { workerData: Number(process.argv[4]) }).unref();
-const verdict = await validate(await buffer(process.stdin)).catch(
+const verdict = await validate(readParts(await buffer(process.stdin))).catch(
   (thrown: unknown) => `-${describe(thrown).slice(0, 4_096)}`,
 );
 // What jco itself started would keep the process alive.

@@ -15,3 +15,6 @@ export const MAX_GENERATED_BYTES: number = 8 * 1_024 * 1_024;
 
 /** How the verdict on a valid component begins. The CPU time that compiling it took follows, in ms. */
 export const VALID = "+";
+
+/** Parts of what the validating process reads: each has its length before it, in 32 bits. */
+export const LENGTH_BYTES = 4;

@@ -16,9 +16,9 @@ async function make(
 ): Promise<{ instance: WebAssembly.Instance; core: CompiledCore }> {
   const binary = await parse(wat);
   const globals = mutableGlobals(readCoreModule(binary)) ?? [];
-  const module = new WebAssembly.Module(limitCoreModule(binary, pages, 10, globals) as BufferSource);
-  const memories = pages.map((maxPages) => ({ maxPages, lowered: false }));
-  return { instance: new WebAssembly.Instance(module), core: { module, memories, globals } };
+  const caps = { memories: pages.map((maxPages) => ({ maxPages, lowered: false })), tables: [] };
+  const module = new WebAssembly.Module(limitCoreModule(binary, { ...caps, globals }) as BufferSource);
+  return { instance: new WebAssembly.Instance(module), core: { module, ...caps, globals } };
 }
 
 const TWO_MEMORIES = `(module
