@@ -5,6 +5,7 @@ import { defineTool, ToolRegistry } from "sandgate";
 export interface ToolLocations {
   /** The path of the Wasm component, built from `wasm/assembly`. */
   readonly component: string;
+  /** The URL of the license server. */
   readonly licenseUrl: string;
 }
 
@@ -14,7 +15,7 @@ const beside = (path: string): URL => new URL(path, import.meta.url);
 export function registerTools({ component, licenseUrl }: ToolLocations): ToolRegistry {
   const registry = new ToolRegistry();
   registry.register(
-    defineTool<{ folder: string }>({
+    defineTool({
       name: "list_sources",
       description: "Lists the files in a folder of this repository.",
       inputSchema: {
@@ -38,7 +39,7 @@ export function registerTools({ component, licenseUrl }: ToolLocations): ToolReg
         additionalProperties: false,
       },
       sideEffects: "read",
-      worker: { module: beside("worker/hash-files.ts"), export: "hashFiles" },
+      host: { module: beside("worker/hash-files.ts"), export: "hashFiles" },
     }),
   );
   registry.register(

@@ -64,9 +64,15 @@ export type HostModuleContext = Omit<HostContext, "signal" | "embedder">;
 export type HostModuleFunction = (input: JsonValue, context: HostModuleContext) => unknown;
 
 /**
- * A tool that runs on the host: a function or a factory in this process. It is trusted
+ * A tool that runs on the host: a function or a factory in this process, or a module in a worker thread. It is trusted
  * with everything that this process can do.
  */
 export type HostImplementation<Input = never, Embedder = unknown> =
   | HostFunction<Input, Embedder>
-  | HostFactory<Input, Embedder>;
+  | HostFactory<Input, Embedder>
+  | HostModule;
+
+/** Whether a host tool is a module, which runs in a worker thread. */
+export function isHostModule(host: HostImplementation<never, never> | undefined): host is HostModule {
+  return typeof host === "object" && "module" in host && host.module !== undefined;
+}
