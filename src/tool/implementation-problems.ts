@@ -1,33 +1,34 @@
 import { isJsonObject } from "../json/value.ts";
-import { IMPLEMENTATION_NAMES, type ToolImplementations } from "./implementations.ts";
-import { remoteProblem } from "./remote-implementation.ts";
+import { sandboxesOf, type ToolImplementations } from "./implementations.ts";
+import { remoteProblem } from "./remote-problems.ts";
+import { SANDBOX_MODES, type SandboxMode } from "./sandbox-mode.ts";
 
-/** Every reason why implementations cannot be registered, whatever they are. Nothing is read or run. */
-export function implementationProblems(implementations: ToolImplementations): readonly string[] {
-  const given = IMPLEMENTATION_NAMES.filter((name) => implementations[name] !== undefined);
-  if (given.length === 0)
-    return [`there is no implementation: give one of ${IMPLEMENTATION_NAMES.join(", ")}`];
-  const problems: string[] = [];
-  if (given.includes("host") && given.includes("worker")) {
-    problems.push("host and worker both run on the host: give one of them");
-  }
-  for (const name of given) {
-    const problem = CHECKS[name](implementations[name]);
-    if (problem !== undefined) problems.push(problem);
-  }
-  return problems;
+/**
+ * Returns every reason why a tool with these implementations cannot be registered. It accepts any values, and neither
+ * reads files nor runs code.
+ */
+export function implementationProblems(
+  implementations: ToolImplementations<never, never>,
+): readonly string[] {
+  const modes = sandboxesOf(implementations);
+  if (modes.length === 0) return [`the tool has no implementation: add one of ${SANDBOX_MODES.join(", ")}`];
+  return modes.flatMap((mode) => CHECKS[mode](implementations[mode]) ?? []);
 }
 
-/** What is wrong with one implementation, or `undefined`. */
-const CHECKS: Record<keyof ToolImplementations, (given: unknown) => string | undefined> = {
+/** Each returns the problem of one implementation, or `undefined` if it is valid. */
+const CHECKS: Record<SandboxMode, (given: unknown) => string | undefined> = {
   host: (given) => {
-    const isFactory = isJsonObject(given) && typeof given["create"] === "function";
-    return typeof given === "function" || isFactory ? undefined : "host must be a function, or have create()";
-  },
-  worker: (given) => {
-    if (!isJsonObject(given) || !isLocation(given["module"]))
-      return "worker.module must be a path or a file: URL";
-    return isOptionalString(given["export"]) ? undefined : "worker.export must be a string";
+    if (typeof given === "function") return undefined;
+    const { create, module, export: exported } = isJsonObject(given) ? given : {};
+    if (create === undefined && module === undefined) {
+      return "host must be a function, a factory with create(), or a module: { module, export }";
+    }
+    if (create !== undefined && module !== undefined) return "host takes either create() or a module";
+    if (create !== undefined) {
+      return typeof create === "function" ? undefined : "host.create must be a function";
+    }
+    if (!isLocation(module)) return "host.module must be a path or a file: URL";
+    return isOptionalString(exported) ? undefined : "host.export must be a string";
   },
   wasm: (given) => {
     const component: unknown = isJsonObject(given) ? given["component"] : undefined;

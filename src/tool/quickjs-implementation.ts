@@ -6,6 +6,7 @@ export type QuickJsImplementation = QuickJsSource | QuickJsFile;
 
 /** A tool given as the text of its module, which cannot import other modules. */
 export interface QuickJsSource {
+  /** The text of the module. */
   readonly source: string;
   /** The name of the exported function. Default: `"default"`. */
   readonly export?: string;
