@@ -1,5 +1,5 @@
+import type { CallEffect, ResourceUse, SandboxOutcome } from "./outcome.ts";
 import type { CheckedOutput } from "./output.ts";
-import type { CallEffect, ResourceUse, SandboxOutcome } from "./sandbox.ts";
 
 /** Returns the outcome of a task whose output was checked. The output's size is added to `before`. */
 export function outcomeOf(checked: CheckedOutput, effect: CallEffect, before: ResourceUse): SandboxOutcome {

@@ -21,7 +21,9 @@ export type EncodedOutput = string | { readonly message: string };
 export function encodeOutput(value: unknown): EncodedOutput {
   if (value === undefined) return "null";
   try {
-    return JSON.stringify(value) ?? { message: `Tool returned a ${typeof value}, which JSON cannot express` };
+    return (
+      JSON.stringify(value) ?? { message: `Tool returned a ${typeof value}, which is not JSON-serialisable` }
+    );
   } catch {
     return { message: "Tool returned a value that is not JSON-serialisable" };
   }
