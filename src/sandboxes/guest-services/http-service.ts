@@ -1,100 +1,185 @@
+import { isUtf8 } from "node:buffer";
+import { SAFE_METHODS } from "../../base/http-syntax.ts";
 import type { Egress } from "../../egress/egress.ts";
 import { EgressError, type EgressErrorCode, type Traffic } from "../../egress/egress-error.ts";
+import type { EgressLimits, EgressResponse } from "../../egress/request.ts";
+import { MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
 import type { NetGrant } from "../../policy/grant/net-grant.ts";
-import type { CallEffect } from "../contract/sandbox.ts";
-import type { TaggedValue } from "../wasm/abi/value.ts";
+import type { CallEffect } from "../contract/outcome.ts";
 import { NetworkUse } from "./network-use.ts";
 import { responseFields } from "./response-fields.ts";
-import type { GuestReply, HttpReply, HttpRequest } from "./service-request.ts";
+import type { HeaderField, HttpReply, HttpRequest, ServiceReply } from "./service-request.ts";
 
-/** What a call may use of the network. */
-export interface HttpScope {
-  /** None, where nothing was granted. */
-  readonly grants: readonly NetGrant[];
-  /** Bytes that may be sent and received, heads included. */
-  readonly netBytes: number;
-  readonly wallTimeMs: number;
+/** How many requests of one call are sent at once, at most. */
+const MAX_AT_ONCE = 6;
+
+/** How many redirects are followed for one request, at most. */
+const MAX_REDIRECTS = 5;
+
+/** The smallest share of the network budget with which a request is sent while others run, in bytes. */
+const MIN_SHARE = 1_024 * 1_024;
+
+/** Returns the egress that all sandboxes share, and opens it first if no request needed it before. */
+export type OpenEgress = () => Promise<Egress>;
+
+/** What one kind of guest may receive, and what its requests count as. */
+export interface HttpRules {
+  /** Bytes of one response's body, decompressed. */
+  readonly maxBodyBytes: number;
+  /** Whether a request with a safe method has no effect. */
+  readonly trustsSafeMethods: boolean;
 }
 
-/** The requests of one call, one after the other. */
+/** What one call may use of the network. */
+export interface HttpScope extends HttpRules {
+  /** Empty if the grant gives no network. */
+  readonly grants: readonly NetGrant[];
+  /** Bytes that may be sent and received in all, heads included. */
+  readonly netBytes: number;
+}
+
+/** A request that waits for its turn. */
+interface Queued {
+  /** The largest share of the network budget that it can use, in bytes. */
+  readonly most: number;
+  readonly send: (share: number) => void;
+}
+
+/**
+ * Sends the HTTP requests of one call. Requests that run at once divide the rest of the network budget between them, so
+ * that together they never exceed it. The part of its share that a request does not use is available to later ones.
+ */
 export class HttpService {
-  readonly #openEgress: () => Egress;
+  readonly #openEgress: OpenEgress | undefined;
   readonly #scope: HttpScope;
   readonly #use = new NetworkUse();
-  #isSending = false;
+  readonly #queue: Queued[] = [];
+  #running = 0;
+  /** Bytes that the running requests may use. */
+  #reserved = 0;
+  #effect: CallEffect = "none";
+  /** Running requests that may have an effect. */
+  #unsafe = 0;
 
-  /** @param openEgress Called when a request is sent. */
-  constructor(openEgress: () => Egress, scope: HttpScope) {
+  constructor(openEgress: OpenEgress | undefined, scope: HttpScope) {
     this.#openEgress = openEgress;
     this.#scope = scope;
   }
 
-  /** Every request that left may have changed something. */
-  get effect(): CallEffect {
-    return this.#isSending || this.traffic !== undefined ? "unknown" : "none";
+  /** Bytes that may still be sent and received. */
+  get leftBytes(): number {
+    return Math.max(this.#scope.netBytes - this.#use.bytes, 0);
   }
 
-  /** What went over the network; `undefined` where nothing did. */
+  /** The effect of the requests. A request that was sent may have changed something. */
+  get effect(): CallEffect {
+    return this.#unsafe > 0 ? "unknown" : this.#effect;
+  }
+
+  /** The traffic of all requests; `undefined` if none was sent. */
   get traffic(): Traffic | undefined {
     return this.#use.traffic;
   }
 
-  /** Redirects are responses like others: whoever follows one asks again. */
-  async answer(request: HttpRequest, signal: AbortSignal): Promise<GuestReply<HttpReply, TaggedValue>> {
-    const { method, url, headers, body, leftMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = request;
-    const { grants, netBytes, wallTimeMs } = this.#scope;
-    if (grants.length === 0) return { error: { tag: "HTTP-request-denied" } };
-    const leftBytes = netBytes - this.#use.bytes;
-    this.#isSending = true;
+  /**
+   * Sends a request when its turn comes. Never rejects.
+   *
+   * @param leftMs What is left of the call's wall time; waiting for the turn counts. `undefined` if it has no limit.
+   */
+  async answer(
+    request: HttpRequest,
+    leftMs: number | undefined,
+    signal: AbortSignal,
+  ): Promise<ServiceReply<HttpReply, EgressErrorCode>> {
+    const { grants, maxBodyBytes, trustsSafeMethods } = this.#scope;
+    const openEgress = this.#openEgress;
+    if (grants.length === 0 || openEgress === undefined) return { error: "origin_denied" };
+    const deadline = performance.now() + (leftMs ?? MAX_WALL_TIME_MS);
+    const body = request.body === undefined ? undefined : Buffer.from(request.body, request.encoding);
+    const share = await this.#awaitTurn(maxBodyBytes + MIN_SHARE + (body?.length ?? 0));
+    const isSafe = trustsSafeMethods && SAFE_METHODS.has(request.method);
+    if (!isSafe) this.#unsafe++;
     try {
-      const response = await this.#openEgress().send({
-        ...{ method, url, headers, grants, signal },
-        ...(body !== undefined && { body: Buffer.from(body, "base64") }),
-        limits: {
-          timeoutMs: Math.ceil(Math.min(leftMs ?? wallTimeMs, wallTimeMs)),
-          bodyBytes: leftBytes,
-          netBytes: leftBytes,
-          ...(firstByteTimeoutMs !== undefined && { firstByteTimeoutMs }),
-          ...(betweenBytesTimeoutMs !== undefined && { betweenBytesTimeoutMs }),
-        },
+      const egress = await openEgress();
+      const limits = this.#limitsOf(request, share, deadline - performance.now());
+      const { method, url, headers, followRedirects } = request;
+      const response = await egress.send({
+        ...{ method, url, headers: joinFields(headers), body, grants, limits, signal },
+        ...(followRedirects && { maxRedirects: MAX_REDIRECTS }),
       });
-      this.#use.add(response.traffic);
-      const { status, body: received } = response;
-      return { ok: { status, headers: responseFields(response), body: received.toString("base64") } };
+      this.#settle(response.traffic, isSafe);
+      return { ok: replyOf(response, request.encoding) };
     } catch (error) {
-      if (!(error instanceof EgressError)) throw error;
-      this.#use.add(error.traffic);
-      return { error: ERRORS[error.code] };
+      // Anything else means that the egress cannot be opened, usually because the sandboxes are closed.
+      if (!(error instanceof EgressError)) return { error: "closed" };
+      this.#settle(error.traffic, isSafe);
+      return { error: error.code };
     } finally {
-      this.#isSending = false;
+      if (!isSafe) this.#unsafe--;
+      this.#running--;
+      this.#reserved -= share;
+      this.#launch();
     }
+  }
+
+  /**
+   * Waits until the request may be sent, and returns its share of the network budget. Requests that the guest makes
+   * at once are all in the queue before the first one is sent, and get equal shares.
+   */
+  #awaitTurn(most: number): Promise<number> {
+    return new Promise((send) => {
+      if (this.#queue.push({ most, send }) === 1) queueMicrotask(() => this.#launch());
+    });
+  }
+
+  #launch(): void {
+    const left = Math.max(this.leftBytes - this.#reserved, 0);
+    const affordable = Math.max(Math.floor(left / MIN_SHARE), this.#running === 0 ? 1 : 0);
+    const next = this.#queue.splice(0, Math.min(MAX_AT_ONCE - this.#running, affordable));
+    for (const { most, send } of next) {
+      const share = Math.min(Math.floor(left / next.length), most);
+      this.#running++;
+      this.#reserved += share;
+      send(share);
+    }
+  }
+
+  #limitsOf(
+    { firstByteTimeoutMs, betweenBytesTimeoutMs }: HttpRequest,
+    share: number,
+    timeoutMs: number,
+  ): EgressLimits {
+    return {
+      timeoutMs: Math.max(Math.ceil(timeoutMs), 1),
+      bodyBytes: Math.min(share, this.#scope.maxBodyBytes),
+      netBytes: share,
+      ...(firstByteTimeoutMs !== undefined && { firstByteTimeoutMs }),
+      ...(betweenBytesTimeoutMs !== undefined && { betweenBytesTimeoutMs }),
+    };
+  }
+
+  #settle(traffic: Traffic, isSafe: boolean): void {
+    this.#use.add(traffic);
+    if (!isSafe && traffic.contacted.length > 0) this.#effect = "unknown";
   }
 }
 
-/** The cases of `error-code` in `wasi:http/types`. Why a request is denied is not for the component. */
-const ERRORS: Readonly<Record<EgressErrorCode, TaggedValue>> = {
-  request_invalid: { tag: "internal-error", val: "the request cannot be sent as it is" },
-  request_too_large: { tag: "HTTP-request-body-size" },
-  origin_denied: { tag: "HTTP-request-denied" },
-  address_denied: { tag: "destination-IP-prohibited" },
-  name_not_resolved: { tag: "DNS-error", val: {} },
-  connection_refused: { tag: "connection-refused" },
-  unreachable: { tag: "destination-IP-unroutable" },
-  connect_timeout: { tag: "connection-timeout" },
-  certificate_invalid: { tag: "TLS-certificate-error" },
-  tls_failed: { tag: "TLS-protocol-error" },
-  connect_failed: { tag: "destination-unavailable" },
-  connection_lost: { tag: "connection-terminated" },
-  headers_timeout: { tag: "connection-read-timeout" },
-  body_timeout: { tag: "connection-read-timeout" },
-  headers_too_large: { tag: "HTTP-response-header-section-size" },
-  body_too_large: { tag: "HTTP-response-body-size" },
-  budget_exceeded: { tag: "HTTP-response-body-size" },
-  response_invalid: { tag: "HTTP-protocol-error" },
-  encoding_invalid: { tag: "HTTP-response-content-coding" },
-  redirect_refused: { tag: "HTTP-protocol-error" },
-  too_many_redirects: { tag: "loop-detected" },
-  timeout: { tag: "HTTP-response-timeout" },
-  aborted: { tag: "connection-terminated" },
-  closed: { tag: "connection-terminated" },
-};
+/** Joins fields of one name (RFC 9110, section 5.3); cookies have a separator of their own (RFC 9113, section 8.2.3). */
+function joinFields(fields: readonly HeaderField[]): Record<string, string> {
+  const headers: Record<string, string> = Object.create(null);
+  for (const [name, value] of fields) {
+    const lower = name.toLowerCase();
+    const known = headers[lower];
+    headers[lower] = known === undefined ? value : `${known}${lower === "cookie" ? "; " : ", "}${value}`;
+  }
+  return headers;
+}
+
+function replyOf(response: EgressResponse, encoding: HttpRequest["encoding"]): HttpReply {
+  const { status, url, body } = response;
+  const isExpressible = encoding === "base64" || isUtf8(body);
+  return {
+    ...{ status, url: url.href, headers: responseFields(response) },
+    body: isExpressible ? body.toString(encoding) : null,
+  };
+}
