@@ -1,16 +1,17 @@
-import type { Egress } from "../../egress/egress.ts";
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
-import { MAX_WALL_TIME_MS } from "../../policy/grant/limits.ts";
-import type { CallEffect, ResourceUse, SandboxTask } from "../contract/sandbox.ts";
-import { HttpService } from "./http-service.ts";
+import type { CallEffect, ResourceUse } from "../contract/outcome.ts";
+import type { SandboxTask } from "../contract/task.ts";
+import { type HttpRules, HttpService, type OpenEgress } from "./http-service.ts";
 import { KeyValueService } from "./key-value-service.ts";
-import type { GuestReply, GuestRequest } from "./service-request.ts";
+import type { ServiceReply, ServiceRequest, TimedRequest } from "./service-request.ts";
 import { ToolService } from "./tool-service.ts";
 
-/** What the sandbox has that calls may be granted a part of. */
-export interface Outside {
-  readonly keyValue: KeyValueStores | undefined;
-  readonly openEgress: () => Egress;
+/** Resources of a sandbox that its calls can use if their grants allow it. */
+export interface ExternalResources {
+  /** Default: none, and every request for a store is denied. */
+  readonly keyValue?: KeyValueStores | undefined;
+  /** Called for each HTTP request that is sent. Default: none, and every request is denied. */
+  readonly openEgress?: OpenEgress | undefined;
 }
 
 /** The limits of a call that are enforced here. */
@@ -19,25 +20,34 @@ export interface ServiceLimits {
   readonly netBytes: number;
 }
 
-/** Answers what one component asks for outside its thread, and decides whether it was granted. */
-export class CallServices {
+/** What a call did through services. */
+export interface ServiceUse {
+  readonly effect: CallEffect;
+  readonly used: Omit<ResourceUse, "wallTimeMs">;
+}
+
+const UNAVAILABLE: ServiceReply = { error: { code: "unavailable", message: "the service is not available" } };
+
+/**
+ * Answers the requests of one call's guest, and denies what the call's grant does not allow. Most calls request
+ * nothing, so it is created for the first request.
+ */
+export class CallServices implements ServiceUse {
   readonly #tools: ToolService;
   readonly #keyValue: KeyValueService;
   readonly #http: HttpService;
   readonly #cancel = new AbortController();
-  /** The request that is being answered: a component waits for each. */
-  #running: Promise<GuestReply> | undefined;
+  readonly #running = new Set<Promise<unknown>>();
 
-  constructor(task: SandboxTask, { keyValue, openEgress }: Outside, limits: ServiceLimits) {
-    const { capabilities, sessionId } = task;
-    const { wallTimeMs = MAX_WALL_TIME_MS } = task.limits;
-    this.#tools = new ToolService(task.callTool, limits.nestedCalls);
+  constructor(
+    { callTool, capabilities, sessionId }: SandboxTask,
+    { keyValue, openEgress }: ExternalResources,
+    { nestedCalls, netBytes }: ServiceLimits,
+    rules: HttpRules,
+  ) {
+    this.#tools = new ToolService(callTool, nestedCalls);
     this.#keyValue = new KeyValueService(keyValue, { granted: capabilities.keyValue ?? [], sessionId });
-    this.#http = new HttpService(openEgress, {
-      grants: capabilities.net ?? [],
-      netBytes: limits.netBytes,
-      wallTimeMs,
-    });
+    this.#http = new HttpService(openEgress, { ...rules, grants: capabilities.net ?? [], netBytes });
   }
 
   /** The effect of the requests: `unknown` as long as one is running that may change something. */
@@ -46,32 +56,57 @@ export class CallServices {
     return effects.every((effect) => effect === "none") ? "none" : "unknown";
   }
 
-  /** What was used here. */
-  get used(): Omit<ResourceUse, "wallTimeMs"> {
-    const { count: nestedCalls } = this.#tools;
+  get used(): ServiceUse["used"] {
+    const { nestedCalls } = this;
     return { ...(nestedCalls > 0 && { nestedCalls }), ...this.#http.traffic };
   }
 
-  /** Replies to a thread's request. Never rejects. */
-  readonly answer = async (text: string): Promise<string> => {
-    try {
-      this.#running = this.#answer(JSON.parse(text) as GuestRequest);
-      return JSON.stringify(await this.#running);
-    } catch {
-      // Nothing here is meant to throw: without a reply, the thread would wait until its deadline.
-      return JSON.stringify({ error: { code: "unavailable", message: "it cannot be done now" } });
-    } finally {
-      this.#running = undefined;
-    }
-  };
+  /** How many calls of other tools were made. */
+  get nestedCalls(): number {
+    return this.#tools.count;
+  }
 
-  #answer(request: GuestRequest): Promise<GuestReply> {
+  /** Bytes that may still be sent and received. */
+  get leftNetBytes(): number {
+    return this.#http.leftBytes;
+  }
+
+  /**
+   * Replies to a request; any number can run at once. Never rejects.
+   *
+   * @param leftMs What is left of the call's wall time; `undefined` if it has no limit.
+   */
+  async answer(request: ServiceRequest, leftMs: number | undefined): Promise<ServiceReply> {
+    const running = this.#answer(request, leftMs);
+    this.#running.add(running);
+    try {
+      return await running;
+    } catch {
+      // Nothing here is meant to throw. Without a reply, the guest would wait until its deadline.
+      return UNAVAILABLE;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  /** Replies to a {@link TimedRequest} in JSON text, in the same form. Never rejects. */
+  async answerText(text: string): Promise<string> {
+    try {
+      const { request, leftMs } = JSON.parse(text) as TimedRequest;
+      return JSON.stringify(await this.answer(request, leftMs));
+    } catch {
+      // For example, an output that is longer than a string can be.
+      return JSON.stringify(UNAVAILABLE);
+    }
+  }
+
+  #answer(request: ServiceRequest, leftMs: number | undefined): Promise<ServiceReply> {
     const { signal } = this.#cancel;
     switch (request.kind) {
       case "call-tool":
-        return this.#tools.answer(request, signal);
+        return this.#tools.answer(request, leftMs, signal);
       case "http":
-        return this.#http.answer(request, signal);
+        return this.#http.answer(request, leftMs, signal);
       default:
         return this.#keyValue.answer(request, signal);
     }
@@ -79,8 +114,8 @@ export class CallServices {
 
   /** Cancels the requests that still run, and waits for their end. */
   async end(): Promise<void> {
-    if (this.#running === undefined) return;
+    if (this.#running.size === 0) return;
     this.#cancel.abort();
-    await this.#running.catch(() => {});
+    await Promise.allSettled(this.#running);
   }
 }

@@ -1,4 +1,4 @@
-import { untilAborted } from "../../base/race.ts";
+import { race } from "../../base/race.ts";
 import {
   KeyValueFullError,
   type KeyValueStore,
@@ -7,8 +7,8 @@ import {
   MAX_LISTED_KEYS,
   MAX_VALUE_BYTES,
 } from "../../key-value/key-value-store.ts";
-import type { CallEffect } from "../contract/sandbox.ts";
-import type { GuestReply, KeyValueRequest, ServiceError } from "./service-request.ts";
+import type { CallEffect } from "../contract/outcome.ts";
+import type { KeyValueRequest, ServiceError, ServiceReply } from "./service-request.ts";
 
 /** Which stores a call may use. */
 export interface KeyValueScope {
@@ -35,16 +35,16 @@ export class KeyValueService {
     return this.#effect;
   }
 
-  async answer(request: KeyValueRequest, signal: AbortSignal): Promise<GuestReply<unknown, ServiceError>> {
+  async answer(request: KeyValueRequest, signal: AbortSignal): Promise<ServiceReply<unknown, ServiceError>> {
     const { store: name } = request;
     if (this.#stores === undefined || !this.#scope.granted.includes(name)) {
-      return failure("permission-denied", `the store '${name.slice(0, 64)}' was not granted`);
+      return failure("permission_denied", `the store '${name.slice(0, 64)}' was not granted`);
     }
     try {
       const problem = problemOf(request);
       if (problem !== undefined) return problem;
       // A store that does not answer must not keep the call from ending.
-      const value = await untilAborted(this.#use(this.#stores, request, signal), signal);
+      const value = await race(this.#use(this.#stores, request, signal), { signals: [signal] });
       return value === "aborted" ? failure("unavailable", "the call has ended") : { ok: value.ok };
     } catch (error) {
       if (error instanceof KeyValueFullError) return failure("full", "the store is full");
@@ -86,18 +86,18 @@ export class KeyValueService {
   }
 }
 
-function problemOf(request: KeyValueRequest): GuestReply<never, ServiceError> | undefined {
+function problemOf(request: KeyValueRequest): ServiceReply<never, ServiceError> | undefined {
   if (request.kind === "list-keys") return undefined;
   const keyBytes = Buffer.byteLength(request.key);
   if (keyBytes === 0 || keyBytes > MAX_KEY_BYTES) {
-    return failure("too-large", `a key has 1 to ${MAX_KEY_BYTES} bytes`);
+    return failure("too_large", `a key must have 1 to ${MAX_KEY_BYTES} bytes`);
   }
   if (request.kind !== "set" || Buffer.byteLength(request.value, "base64") <= MAX_VALUE_BYTES) {
     return undefined;
   }
-  return failure("too-large", `a value has at most ${MAX_VALUE_BYTES} bytes`);
+  return failure("too_large", `a value must have at most ${MAX_VALUE_BYTES} bytes`);
 }
 
-function failure(code: string, message: string): GuestReply<never, ServiceError> {
-  return { error: { code, message: message.toWellFormed() } };
+function failure(code: string, message: string): ServiceReply<never, ServiceError> {
+  return { error: { code, message } };
 }

@@ -1,8 +1,18 @@
+import type { EgressErrorCode } from "../../egress/egress-error.ts";
+import type { JsonValue } from "../../json/value.ts";
+
 /**
  * A request of a guest for something that only the dispatching process can do. Requests and replies are plain data
  * that JSON can express.
  */
-export type GuestRequest = ToolRequest | KeyValueRequest | HttpRequest;
+export type ServiceRequest = ToolRequest | KeyValueRequest | HttpRequest;
+
+/** A request of a guest whose thread measures the time, as it crosses to the process as JSON text. */
+export interface TimedRequest {
+  readonly request: ServiceRequest;
+  /** What is left of the call's wall time, in ms; `undefined` if it has no limit. */
+  readonly leftMs: number | undefined;
+}
 
 /** Calls another tool. */
 export interface ToolRequest {
@@ -10,7 +20,6 @@ export interface ToolRequest {
   readonly name: string;
   /** The arguments as JSON text. */
   readonly input: string;
-  readonly leftMs: number | undefined;
 }
 
 /** Uses a key-value store. Values are in base64. */
@@ -25,30 +34,46 @@ export interface HttpRequest {
   readonly kind: "http";
   readonly method: string;
   readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: readonly HeaderField[];
   readonly body: string | undefined;
-  /** Milliseconds until the first byte of the response. */
-  readonly firstByteTimeoutMs: number | undefined;
-  /** Milliseconds between two chunks of its body. */
-  readonly betweenBytesTimeoutMs: number | undefined;
-  readonly leftMs: number | undefined;
+  /** The encoding of both bodies, of the request and of the response. */
+  readonly encoding: "utf8" | "base64";
+  /** Whether redirects are followed. If not, a redirect is a response like any other. */
+  readonly followRedirects: boolean;
+  /** Milliseconds to the first byte of the response. Default: as long as the request may take. */
+  readonly firstByteTimeoutMs?: number | undefined;
+  /** Milliseconds between two chunks of the response's body. Default: as above. */
+  readonly betweenBytesTimeoutMs?: number | undefined;
 }
 
-/** What comes back: an error is a value of the interface, for the component. */
-export type GuestReply<Value = unknown, Failure = unknown> =
+/** One header field. */
+export type HeaderField = readonly [name: string, value: string];
+
+/** A response, whole and decoded. */
+export interface HttpReply<Body = string | null> {
+  readonly status: number;
+  /** The URL of the response, after redirects. */
+  readonly url: string;
+  /** Names are in lower case. */
+  readonly headers: readonly HeaderField[];
+  /** `null` if the guest asked for UTF-8 and the body is not valid UTF-8. */
+  readonly body: Body;
+}
+
+/** The reply to a request: its result, or the reason why there is none. */
+export type ServiceReply<Value = unknown, Failure = ServiceFailure> =
   | { readonly ok: Value }
   | { readonly error: Failure };
 
-/** An error of our own interfaces. */
+/** Why a request failed. An HTTP request fails with a code only: the sandbox translates it for its kind of guest. */
+export type ServiceFailure = ServiceError | EgressErrorCode;
+
+/** Why a call of another tool or the use of a key-value store failed. */
 export interface ServiceError {
   /** In snake case: a code of the engine, or `too_large`, `full` or `unavailable`. */
   readonly code: string;
   readonly message: string;
 }
 
-/** A response, whole and decoded. */
-export interface HttpReply {
-  readonly status: number;
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly body: string;
-}
+/** The output of a tool that a guest called. */
+export type ToolReply = ServiceReply<JsonValue, ServiceError>;

@@ -1,30 +1,14 @@
-import type { CallEffect, CallTool } from "../contract/sandbox.ts";
-import type { GuestReply, ServiceError, ToolRequest } from "./service-request.ts";
+import type { CallEffect } from "../contract/outcome.ts";
+import type { CallTool } from "../contract/task.ts";
+import type { ServiceError, ServiceReply, ToolReply, ToolRequest } from "./service-request.ts";
 
-/** The error codes of `sandgate:tool/tools` (`wit/tool.wit`), by the engine's. */
-const CODES: ReadonlyMap<string, string> = new Map(
-  [
-    "not_found",
-    "validation_error",
-    "permission_denied",
-    "user_denied",
-    "confirmation_timeout",
-    "timeout",
-    "cancelled",
-    "execution_error",
-    "sandbox_unavailable",
-    "limit_exceeded",
-    "limit_unenforceable",
-  ].map((code) => [code, code.replaceAll("_", "-")]),
-);
-
-/** The calls that one component makes to other tools, one after the other. */
+/** Makes the calls of one guest to other tools. */
 export class ToolService {
   readonly #callTool: CallTool | undefined;
   readonly #maxCalls: number;
   #effect: CallEffect = "none";
   #count = 0;
-  #isRunning = false;
+  #running = 0;
 
   /** @param callTool `undefined` if the grant gives no tools. */
   constructor(callTool: CallTool | undefined, maxCalls: number) {
@@ -39,36 +23,38 @@ export class ToolService {
 
   /** The effect of the calls. One that succeeded may have changed anything, as may one that still runs. */
   get effect(): CallEffect {
-    return this.#isRunning ? "unknown" : this.#effect;
+    return this.#running > 0 ? "unknown" : this.#effect;
   }
 
+  /** @param leftMs What is left of the caller's wall time; `undefined` if it has no limit. */
   async answer(
-    { name, input, leftMs: wallTimeMs }: ToolRequest,
+    { name, input }: ToolRequest,
+    leftMs: number | undefined,
     signal: AbortSignal,
-  ): Promise<GuestReply<string, ServiceError>> {
+  ): Promise<ToolReply> {
     if (this.#callTool === undefined) {
       return failure(
-        "permission-denied",
+        "permission_denied",
         "calling tools needs the capability 'tools', which was not granted",
       );
     }
     if (this.#count >= this.#maxCalls) {
-      return failure("limit-exceeded", `a call may make at most ${this.#maxCalls} calls to other tools`);
+      return failure("limit_exceeded", `a call may make at most ${this.#maxCalls} calls to other tools`);
     }
     this.#count++;
-    this.#isRunning = true;
-    const result = await this.#callTool({ name, input }, { signal, wallTimeMs });
-    this.#isRunning = false;
+    this.#running++;
+    const result = await this.#callTool({ name, input }, { signal, wallTimeMs: leftMs });
+    this.#running--;
     if (!("error" in result)) {
       this.#effect = "unknown";
-      return { ok: JSON.stringify(result.output) };
+      return { ok: result.output };
     }
     const { code, message, effect } = result.error;
     if (effect !== "none") this.#effect = "unknown";
-    return failure(CODES.get(code) ?? "execution-error", message);
+    return failure(code, message);
   }
 }
 
-function failure(code: string, message: string): GuestReply<string, ServiceError> {
-  return { error: { code, message: message.toWellFormed() } };
+function failure(code: string, message: string): ServiceReply<never, ServiceError> {
+  return { error: { code, message } };
 }
