@@ -1,3 +1,4 @@
+import { setPriority } from "node:os";
 import { receiveMessageOnPort, workerData } from "node:worker_threads";
 import type {
   FromThread,
@@ -10,20 +11,34 @@ import type {
 } from "./thread-message.ts";
 import { msBetween, ThreadTable } from "./thread-table.ts";
 
-/** How long the event loop may stand still while one task follows the other. */
+/** A nice value. Threads of normal priority get three times as much CPU time, and get it immediately. */
+const LOW_PRIORITY = 5;
+
+/** Milliseconds for which consecutive tasks may block the event loop. */
 const MAX_STILL_MS = 20;
 
-/** What every thread of a `WorkerPool` runs: one task after the other, in the order in which they came. */
-const { entry, table: buffer, port } = workerData as ThreadData;
+// This module is the program of every thread of a `WorkerPool`. It runs one task after the other, in order.
+const { entry, table: buffer, port, yields } = workerData as ThreadData;
 const table = new ThreadTable(buffer);
 const artifacts = new Map<string, unknown>();
 /** Tasks that arrived together with another one, or while a task waited for a reply. */
 const waiting: GivenTask[] = [];
 let turnedAt = 0;
 
+if (yields) lowerPriority();
 const { default: run } = (await import(entry)) as { default: ThreadFunction<unknown, unknown> };
 post([]);
 turn();
+
+/** Only on Linux, a priority belongs to a thread. Elsewhere, it would change that of the whole process. */
+function lowerPriority(): void {
+  if (process.platform !== "linux") return;
+  try {
+    setPriority(LOW_PRIORITY);
+  } catch {
+    // The priority is only an optimisation.
+  }
+}
 
 function post(message: FromThread): void {
   port.postMessage(message);
@@ -124,7 +139,7 @@ class Thread implements TaskThread {
   }
 
   tell(message: ThreadMessage): void {
-    post([this.#slot, "told", message]);
+    post([this.#slot, "message", message]);
   }
 
   request(text: string): string {

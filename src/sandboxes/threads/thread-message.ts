@@ -11,6 +11,8 @@ export interface ThreadData<Data = unknown> {
   readonly port: MessagePort;
   /** Data from the pool's owner. */
   readonly data: Data;
+  /** Whether the thread yields the CPU to other threads of this process. */
+  readonly yields: boolean;
 }
 
 /**
@@ -35,8 +37,8 @@ export type FromThread =
   | readonly [slot: number, status: "threw", error: unknown, wallTimeMs: number]
   /** The task was taken back before it started. */
   | readonly [slot: number, status: "skipped"]
-  | readonly [slot: number, status: "told", message: ThreadMessage]
-  /** The thread is blocked until the reply is there. */
+  | readonly [slot: number, status: "message", message: ThreadMessage]
+  /** The thread is blocked until the reply arrives. */
   | readonly [slot: number, status: "asks", text: string];
 
 /** Output or a log line of a running task. */
