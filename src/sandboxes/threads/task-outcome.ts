@@ -1,0 +1,40 @@
+import type { SandboxOutcome } from "../contract/outcome.ts";
+import type { PoolOutcome, PoolTask } from "./pool-task.ts";
+import { msBetween } from "./thread-table.ts";
+
+/**
+ * Returns the outcome of a task because of which its thread was ended.
+ *
+ * @param hasEnded Whether the thread has ended. Otherwise, it was abandoned.
+ */
+export function endedOutcome(task: PoolTask, hasEnded: boolean): PoolOutcome<never> {
+  const { cause } = task;
+  const { started, wallTimeMs } = sinceStart(task);
+  if (cause !== "timeout" && cause !== "cancelled") {
+    return { status: "unavailable", reason: "its work did not start in time", wallTimeMs };
+  }
+  if (hasEnded) return { status: cause, started, wallTimeMs };
+  return { status: cause, started, mayStillRun: true, wallTimeMs };
+}
+
+/** Returns the members of a call's outcome that report a thread that could not be ended; none if it was. */
+export function notEnded({
+  mayStillRun,
+}: {
+  readonly mayStillRun?: true;
+}): Pick<SandboxOutcome, "mayStillRun" | "detail"> {
+  if (!mayStillRun) return NOTHING;
+  return { mayStillRun, detail: "its thread could not be terminated and is still running" };
+}
+
+const NOTHING = Object.freeze({});
+
+/** Returns the outcome of a task whose thread ended unexpectedly. */
+export function crashedOutcome(task: PoolTask, error: Error): PoolOutcome<never> {
+  return { status: "crashed", error, ...sinceStart(task) };
+}
+
+function sinceStart({ startedAt }: PoolTask): { readonly started: boolean; readonly wallTimeMs: number } {
+  const started = startedAt !== 0n;
+  return { started, wallTimeMs: started ? msBetween(startedAt, process.hrtime.bigint()) : 0 };
+}

@@ -1,0 +1,28 @@
+import { describe, expect, test } from "vitest";
+import { readQuickJsOutcome as readQuickJs } from "../../../src/sandboxes/quickjs/outcome.ts";
+import { readWasmOutcome as readWasm } from "../../../src/sandboxes/wasm/outcome.ts";
+
+const READERS = {
+  QuickJS: (outcome: Parameters<typeof readQuickJs>[0]) =>
+    readQuickJs(outcome, { wallTimeMs: 1 }, "none", 10),
+  Wasm: (outcome: Parameters<typeof readWasm>[0]) =>
+    readWasm(outcome, { effect: "none", used: {} }, {}, false),
+};
+
+describe.each(Object.entries(READERS))("outcomes of %s", (_name, read) => {
+  test.each([
+    "timeout",
+    "cancelled",
+  ] as const)("an outcome says if the thread could not be ended: %s", (status) => {
+    const ended = { status, started: true, wallTimeMs: 1 } as const;
+    const used = { wallTimeMs: 1 };
+    expect(read(ended)).toEqual({ status, effect: "none", used });
+    expect(read({ ...ended, mayStillRun: true })).toEqual({
+      status,
+      effect: "none",
+      used,
+      mayStillRun: true,
+      detail: "its thread could not be terminated and is still running",
+    });
+  });
+});
