@@ -1,4 +1,4 @@
-import type { TaskObserver } from "../contract/sandbox.ts";
+import type { TaskObserver } from "../contract/task.ts";
 
 /** The options of a task in a pool. */
 export interface PoolTaskOptions {
@@ -8,6 +8,8 @@ export interface PoolTaskOptions {
   readonly graceMs?: number;
   readonly signal: AbortSignal | undefined;
   readonly observer: TaskObserver;
+  /** Identifies the code that the task runs, within the pool. */
+  readonly tool?: string;
   /**
    * Data that the task needs besides its fields. It is sent only once to each thread that needs it, so a name
    * must always stand for the same value.
@@ -34,9 +36,15 @@ export interface Artifact {
 /** The outcome of a task. `wallTimeMs` counts from the start of the work. */
 export type PoolOutcome<Result> = { readonly wallTimeMs: number } & (
   | { readonly status: "returned"; readonly result: Result }
-  /** The thread was ended; `started` tells whether the work had begun. */
-  | { readonly status: "timeout" | "cancelled"; readonly started: boolean }
-  /** The thread broke under the task. */
+  | {
+      /** The thread was ended. */
+      readonly status: "timeout" | "cancelled";
+      /** Whether the work had begun. */
+      readonly started: boolean;
+      /** Set if the thread could not be ended. */
+      readonly mayStillRun?: true;
+    }
+  /** The thread ended unexpectedly, or the task threw. */
   | { readonly status: "crashed"; readonly started: boolean; readonly error: Error }
   /** No thread ran the task. */
   | { readonly status: "unavailable"; readonly reason: string }
@@ -45,13 +53,17 @@ export type PoolOutcome<Result> = { readonly wallTimeMs: number } & (
 /** Why a task is ended early; `waited` if no thread was free for too long. */
 export type EndCause = "timeout" | "cancelled" | "waited";
 
-/** The thread that was given a task. */
-export interface TaskHolder {
-  /** When the work of the task in a slot began; 0 before. */
-  startedAt(slot: number): bigint;
-  /** Takes a task back that did not begin; `false` when it did. */
+/** A queue in which a task waits until it starts. */
+export interface TaskQueue {
+  /** Takes back a task that has not started. Returns `false` if it has. */
   takeBack(task: PoolTask): boolean;
-  /** Ends the thread under a task that began. What waits in it goes on elsewhere. */
+}
+
+/** The thread that a task is assigned to. */
+export interface AssignedThread extends TaskQueue {
+  /** Returns when the work of the task in a slot started; 0 before. */
+  startedAt(slot: number): bigint;
+  /** Ends the thread because of a task that has started. The tasks that wait in it move to other threads. */
   endUnder(task: PoolTask): void;
 }
 
@@ -60,10 +72,13 @@ export class PoolTask {
   /** Plain data for the thread. */
   readonly fields: unknown;
   readonly options: PoolTaskOptions;
-  readonly submittedAt: bigint = process.hrtime.bigint();
-  /** Which thread has it; `undefined` while it waits in the pool. */
-  holder: TaskHolder | undefined;
-  /** Where it is in that thread. */
+  /** Time of submission, from `performance.now()`. */
+  readonly submittedAt: number = performance.now();
+  /** The queue to which it was last submitted. */
+  queue: TaskQueue | undefined;
+  /** The thread to which it is assigned; `undefined` while it waits in the pool. */
+  thread: AssignedThread | undefined;
+  /** Its slot in that thread. */
   slot = 0;
   /** Why it is being ended; `undefined` if it is not. */
   cause: EndCause | undefined;
@@ -88,7 +103,7 @@ export class PoolTask {
 
   /** When the work started; 0 before. */
   get startedAt(): bigint {
-    return this.holder?.startedAt(this.slot) ?? 0n;
+    return this.thread?.startedAt(this.slot) ?? 0n;
   }
 
   /** Reports the outcome. */

@@ -1,81 +1,36 @@
+import { DeadlineTimer } from "../../base/deadline-timer.ts";
 import type { EndCause, PoolTask } from "./pool-task.ts";
 import { msBetween } from "./thread-table.ts";
 
-/** The longest that a timer can be set to. */
-const MAX_DELAY_MS = 2 ** 31 - 1;
-
-/**
- * Watches over the time of all tasks of a pool with one timer: how long they wait for a thread, how long they
- * work. A timer for each task would cost as much as a small task.
- */
-export class TaskClock {
-  readonly #tasks = new Set<PoolTask>();
-  readonly #maxWaitMs: number;
-  readonly #onDue: (task: PoolTask, cause: EndCause) => void;
-  #timer: NodeJS.Timeout | undefined;
-  /** When the timer looks next. */
-  #nextLook: bigint | undefined;
-
+/** Times the tasks of a pool, while they wait for a thread and while they run. */
+export class TaskClock extends DeadlineTimer<PoolTask> {
   /**
    * @param maxWaitMs Milliseconds that a task may wait until its work starts.
    * @param onDue Called when a task's time has expired. It must set the task's `cause`.
    */
   constructor(maxWaitMs: number, onDue: (task: PoolTask, cause: EndCause) => void) {
-    this.#maxWaitMs = maxWaitMs;
-    this.#onDue = onDue;
+    super({
+      deadlineOf: (task) => deadlineOf(task, maxWaitMs),
+      expire: (task) => {
+        const isStarted = task.startedAt !== 0n;
+        // The task may have started since its deadline was computed, which changes the deadline.
+        if (isStarted && deadlineOf(task, maxWaitMs) > performance.now()) return;
+        onDue(task, isStarted ? "timeout" : "waited");
+      },
+      keepsAlive: true,
+    });
   }
-
-  /** The tasks that it watches over. */
-  get tasks(): Iterable<PoolTask> {
-    return this.#tasks;
-  }
-
-  add(task: PoolTask): void {
-    this.#tasks.add(task);
-    this.#lookAfter(Math.min(this.#maxWaitMs, allowedMs(task)), task.submittedAt);
-    // As long as there are tasks, the process lives.
-    if (this.#tasks.size === 1) this.#timer?.ref();
-  }
-
-  delete(task: PoolTask): void {
-    this.#tasks.delete(task);
-    if (this.#tasks.size === 0) this.#timer?.unref();
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-
-  /** Sets the timer, unless it looks sooner anyway. */
-  #lookAfter(delayMs: number, now: bigint): void {
-    const ms = Math.min(Math.ceil(delayMs), MAX_DELAY_MS);
-    const at = now + BigInt(ms) * 1_000_000n;
-    if (this.#nextLook !== undefined && this.#nextLook <= at) return;
-    clearTimeout(this.#timer);
-    this.#nextLook = at;
-    this.#timer = setTimeout(this.#look, ms);
-  }
-
-  readonly #look = (): void => {
-    this.#nextLook = undefined;
-    const now = process.hrtime.bigint();
-    let nextMs = Number.POSITIVE_INFINITY;
-    for (const task of this.#tasks) {
-      // One that is being ended is over when its thread is.
-      if (task.cause !== undefined) continue;
-      const { startedAt } = task;
-      const isStarted = startedAt !== 0n;
-      const leftMs = isStarted
-        ? allowedMs(task) - msBetween(startedAt, now)
-        : this.#maxWaitMs - msBetween(task.submittedAt, now);
-      if (leftMs <= 0) this.#onDue(task, isStarted ? "timeout" : "waited");
-      // Until the start is known, a look each `allowedMs` cannot miss the deadline that it sets.
-      else nextMs = Math.min(nextMs, isStarted ? leftMs : Math.min(leftMs, allowedMs(task)));
-    }
-    if (this.#tasks.size > 0) this.#lookAfter(nextMs, now);
-  };
 }
 
-function allowedMs({ options: { wallTimeMs = Number.POSITIVE_INFINITY, graceMs = 0 } }: PoolTask): number {
-  return wallTimeMs + graceMs;
+function deadlineOf(task: PoolTask, maxWaitMs: number): number {
+  // A task that is being ended is kept until its thread has ended.
+  if (task.cause !== undefined) return Number.POSITIVE_INFINITY;
+  const { wallTimeMs = Number.POSITIVE_INFINITY, graceMs = 0 } = task.options;
+  const allowedMs = wallTimeMs + graceMs;
+  const { startedAt } = task;
+  // Until the start is known, checking every `allowedMs` is enough to notice the deadline that follows from
+  // it.
+  if (startedAt === 0n) return Math.min(task.submittedAt + maxWaitMs, performance.now() + allowedMs);
+  const elapsedMs = msBetween(startedAt, process.hrtime.bigint());
+  return performance.now() - elapsedMs + allowedMs;
 }
