@@ -1,12 +1,22 @@
 import { MessageChannel, type ResourceLimits as ThreadLimits, Worker } from "node:worker_threads";
 import { entryFile } from "../../base/entry-file.ts";
-import { KeptArtifacts } from "./kept-artifacts.ts";
-import type { PoolOutcome, PoolTask, TaskHolder } from "./pool-task.ts";
+import { LruMap } from "../../base/lru-map.ts";
+import type { AssignedThread, PoolOutcome, PoolTask } from "./pool-task.ts";
+import { crashedOutcome, endedOutcome } from "./task-outcome.ts";
 import type { FromThread, GivenTask, ThreadData, ThreadMessage } from "./thread-message.ts";
 import { type PortOwner, ThreadPort } from "./thread-port.ts";
-import { msBetween, SLOTS, ThreadTable } from "./thread-table.ts";
+import { SLOTS, ThreadTable } from "./thread-table.ts";
 
-/** How a pool's threads are made. */
+/**
+ * Milliseconds in which a thread must end. Threads that can be ended need only a few; the rest is a margin
+ * for busy machines.
+ */
+const END_GRACE_MS = 1_000;
+
+/** Maximum number of artifacts that a thread keeps. The least recently used are evicted first. */
+const MAX_ARTIFACTS = 32;
+
+/** The options of a pool's threads. */
 export interface ThreadOptions {
   /** The module whose default export, a `ThreadFunction`, runs each task. */
   readonly entry: string;
@@ -14,6 +24,8 @@ export interface ThreadOptions {
   readonly limits?: ThreadLimits;
   /** The member `data` of each thread's `workerData`. */
   readonly data?: unknown;
+  /** Whether the threads yield the CPU to other threads of this process. Default: `false`. */
+  readonly yields?: boolean;
 }
 
 /** Receives the events of a thread. */
@@ -21,34 +33,45 @@ export interface ThreadOwner {
   /** A task has ended. */
   onOutcome(task: PoolTask, outcome: PoolOutcome<never>): void;
   /** The thread can take a task. */
-  onRoom(thread: PoolThread): void;
-  /** The thread takes no more tasks; those that did not begin in it are left. */
+  onFreePlace(thread: PoolThread): void;
+  /** The thread accepts no more tasks. `left` are those that had not started in it. */
   onLeft(thread: PoolThread, left: readonly PoolTask[]): void;
-  /** The thread is gone. `failure` is why it never became ready, if it did not. */
+  /** The thread, which runs a task of `tool`, did not end in time. `onGone` follows. */
+  onAbandoned(thread: PoolThread, tool: string | undefined): void;
+  /** An abandoned thread has ended. */
+  onEndedLate(thread: PoolThread): void;
+  /** The thread has ended or was abandoned. `failure` is set if it never became ready. */
   onGone(thread: PoolThread, left: readonly PoolTask[], failure: Error | undefined): void;
 }
 
-/** A thread as its pool sees it. It runs its tasks one after the other; ending it costs the one that runs. */
-export class PoolThread implements TaskHolder, PortOwner {
+/**
+ * A thread, as its pool sees it. It runs its tasks one after the other. Ending it ends only the running one.
+ */
+export class PoolThread implements AssignedThread, PortOwner {
   readonly #owner: ThreadOwner;
   readonly #worker: Worker;
   readonly #table = new ThreadTable();
   readonly #port: ThreadPort;
   readonly #tasks: (PoolTask | undefined)[] = new Array(SLOTS).fill(undefined);
   readonly #free: number[] = Array.from({ length: SLOTS }, (_, slot) => slot);
-  readonly #artifacts = new KeptArtifacts();
+  /** The names of the artifacts that the thread has. */
+  readonly #artifacts = new LruMap<string, true>(MAX_ARTIFACTS, {
+    onEvicted: (name) => this.#port.post({ forget: name }),
+  });
   readonly #gone = Promise.withResolvers<void>();
+  #endTimer: NodeJS.Timeout | undefined;
+  #isGone = false;
   #count = 0;
   #isReady = false;
   #isEnding = false;
   #isBlocked = false;
   #error: Error | undefined;
 
-  constructor({ entry, limits = {}, data }: ThreadOptions, owner: ThreadOwner) {
+  constructor({ entry, limits = {}, data, yields = false }: ThreadOptions, owner: ThreadOwner) {
     this.#owner = owner;
     const { port1, port2 } = new MessageChannel();
     this.#port = new ThreadPort(port1, this.#table, this);
-    const workerData: ThreadData = { entry, table: this.#table.buffer, port: port2, data };
+    const workerData: ThreadData = { entry, table: this.#table.buffer, port: port2, data, yields };
     this.#worker = new Worker(entryFile("sandboxes/threads/thread-main"), {
       workerData,
       transferList: [port2],
@@ -75,13 +98,16 @@ export class PoolThread implements TaskHolder, PortOwner {
     return this.#isEnding;
   }
 
-  /** How many tasks it can take now. The slot of one that was taken back is free when the thread has skipped it. */
-  get room(): number {
+  /**
+   * The number of tasks that it can accept. The slot of a task that was taken back is reused after the thread
+   * skips it.
+   */
+  get freePlaces(): number {
     return this.#isBlocked || this.#isEnding ? 0 : this.#free.length;
   }
 
-  get hasRoom(): boolean {
-    return this.room > 0;
+  get hasFreePlace(): boolean {
+    return this.freePlaces > 0;
   }
 
   /** Gives it a task. It must have a free place. */
@@ -89,17 +115,16 @@ export class PoolThread implements TaskHolder, PortOwner {
     const slot = this.#free.pop() as number;
     this.#tasks[slot] = task;
     this.#count++;
-    task.holder = this;
+    task.thread = this;
     task.slot = slot;
     this.#table.fill(slot);
     const { fields } = task;
     const { artifact } = task.options;
     const isIdle = this.#count === 1;
     if (artifact === undefined) this.#port.give([slot, fields], isIdle);
-    else if (this.#artifacts.use(artifact.name)) this.#port.give([slot, fields, artifact.name], isIdle);
+    else if (this.#artifacts.get(artifact.name)) this.#port.give([slot, fields, artifact.name], isIdle);
     else {
-      const oldest = this.#artifacts.surplus();
-      if (oldest !== undefined) this.forget(oldest);
+      this.#artifacts.set(artifact.name, true);
       this.#port.give([slot, fields, artifact.name, artifact.value], isIdle);
     }
   }
@@ -118,7 +143,7 @@ export class PoolThread implements TaskHolder, PortOwner {
     if (!this.#table.withdraw(slot)) return false;
     this.#tasks[slot] = undefined;
     this.#count--;
-    task.holder = undefined;
+    task.thread = undefined;
     return true;
   }
 
@@ -130,6 +155,16 @@ export class PoolThread implements TaskHolder, PortOwner {
       if (task !== undefined && this.takeBack(task)) taken.push(task);
     }
     return taken;
+  }
+
+  /** Whether it has a task of a tool. */
+  hasTool(tool: string | undefined): boolean {
+    return this.#tasks.some((task) => task !== undefined && task.options.tool === tool);
+  }
+
+  /** Takes back the tasks of a tool that have not started. */
+  takeTool(tool: string): readonly PoolTask[] {
+    return this.#tasks.filter((task) => task?.options.tool === tool && this.takeBack(task)) as PoolTask[];
   }
 
   endUnder(task: PoolTask): void {
@@ -149,6 +184,18 @@ export class PoolThread implements TaskHolder, PortOwner {
     if (this.#isEnding) return;
     this.#isEnding = true;
     void this.#worker.terminate();
+    // If this thread was blocked, the event that the other one has ended may be queued behind the timer.
+    this.#endTimer = setTimeout(() => setImmediate(() => this.#abandon()), END_GRACE_MS);
+  }
+
+  /**
+   * Gives up a thread that cannot be ended. It keeps using its core and memory, but its messages are ignored.
+   */
+  #abandon(): void {
+    if (this.#isGone) return;
+    this.#worker.unref();
+    this.#owner.onAbandoned(this, this.#tasks.find((task) => task !== undefined)?.options.tool);
+    this.#leave((task) => endedOutcome(task, false));
   }
 
   onUnsent([slot, , artifact, value]: GivenTask, thrown: unknown): void {
@@ -160,7 +207,7 @@ export class PoolThread implements TaskHolder, PortOwner {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown));
       this.#release(task, { status: "crashed", started: false, error, wallTimeMs: 0 });
     }
-    if (this.hasRoom) this.#owner.onRoom(this);
+    if (this.hasFreePlace) this.#owner.onFreePlace(this);
   }
 
   onMessage(message: FromThread): void {
@@ -171,7 +218,7 @@ export class PoolThread implements TaskHolder, PortOwner {
     const [slot] = message;
     const task = this.#tasks[slot];
     switch (message[1]) {
-      case "told":
+      case "message":
         if (task !== undefined) tellObserver(task, message[2]);
         return;
       case "asks":
@@ -184,14 +231,14 @@ export class PoolThread implements TaskHolder, PortOwner {
       default:
         if (task !== undefined) this.#release(task, this.#outcomeOf(task, message));
     }
-    if (this.hasRoom) this.#owner.onRoom(this);
+    if (this.hasFreePlace) this.#owner.onFreePlace(this);
   }
 
   #outcomeOf(
     task: PoolTask,
     [, status, value, wallTimeMs]: Extract<FromThread, readonly [...unknown[], number]>,
   ): PoolOutcome<never> {
-    if (this.#isEnding && task.cause !== undefined) return this.#endedOutcome(task);
+    if (this.#isEnding && task.cause !== undefined) return endedOutcome(task, true);
     if (status === "returned") return { status, result: value as never, wallTimeMs };
     const error = value instanceof Error ? value : new Error(String(value));
     return { status: "crashed", started: wallTimeMs > 0, error, wallTimeMs };
@@ -212,44 +259,42 @@ export class PoolThread implements TaskHolder, PortOwner {
     this.#isBlocked = false;
     if (this.#isEnding) return;
     this.#port.post({ reply });
-    if (this.hasRoom) this.#owner.onRoom(this);
+    if (this.hasFreePlace) this.#owner.onFreePlace(this);
   }
 
   #onExit(code: number): void {
+    clearTimeout(this.#endTimer);
+    if (this.#isGone) {
+      this.#owner.onEndedLate(this);
+      return;
+    }
+    const error = this.#error ?? endOf(code);
+    this.#leave(
+      (task) => (task.cause === undefined ? crashedOutcome(task, error) : endedOutcome(task, true)),
+      error,
+    );
+  }
+
+  /**
+   * Settles the running task, and reports the others as left.
+   *
+   * @param outcomeOf Returns the outcome of the running task.
+   * @param error Why the thread ended; `undefined` if it was abandoned.
+   */
+  #leave(outcomeOf: (task: PoolTask) => PoolOutcome<never>, error?: Error): void {
+    this.#isGone = true;
     this.#isEnding = true;
     this.#port.close();
     const left: PoolTask[] = [];
-    for (const [slot, task] of this.#tasks.entries()) {
+    for (const task of this.#tasks) {
       if (task === undefined) continue;
-      if (this.#table.isQueued(slot)) {
-        this.#tasks[slot] = undefined;
-        task.holder = undefined;
-        left.push(task);
-        continue;
-      }
-      this.#release(task, task.cause === undefined ? this.#crash(task, code) : this.#endedOutcome(task));
+      if (this.takeBack(task)) left.push(task);
+      else this.#release(task, outcomeOf(task));
     }
     this.#gone.resolve();
-    const failure = this.#isReady ? undefined : (this.#error ?? endOf(code));
-    this.#owner.onGone(this, left, failure);
+    // The message that it is ready may have been read only when the port was closed.
+    this.#owner.onGone(this, left, this.#isReady ? undefined : error);
   }
-
-  #crash(task: PoolTask, code: number): PoolOutcome<never> {
-    const { started, wallTimeMs } = sinceStart(task);
-    return { status: "crashed", started, error: this.#error ?? endOf(code), wallTimeMs };
-  }
-
-  #endedOutcome(task: PoolTask): PoolOutcome<never> {
-    const { started, wallTimeMs } = sinceStart(task);
-    const { cause } = task;
-    if (cause === "timeout" || cause === "cancelled") return { status: cause, started, wallTimeMs };
-    return { status: "unavailable", reason: "its work did not begin in time", wallTimeMs };
-  }
-}
-
-function sinceStart({ startedAt }: PoolTask): { readonly started: boolean; readonly wallTimeMs: number } {
-  const started = startedAt !== 0n;
-  return { started, wallTimeMs: started ? msBetween(startedAt, process.hrtime.bigint()) : 0 };
 }
 
 function endOf(code: number): Error {
