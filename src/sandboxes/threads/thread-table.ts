@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { WaitStrategy } from "./wait-strategy.ts";
 
 /** Maximum number of tasks in a thread: a running one, and waiting ones, which keep it busy. */
 export const SLOTS = 32;
@@ -6,10 +7,13 @@ export const SLOTS = 32;
 /** On a single core, a thread that spins keeps it from the sender of the message. */
 const HAS_CORES = availableParallelism() > 1;
 
-/** How long a thread looks for the next message before it sleeps: waking it takes as long as a small task. */
-const LOOK_MS = 0.05;
+/** How long a thread spins at most. */
+const SPIN_MS = 0.05;
 
-/** The states of a slot. A task goes from queued to running or withdrawn, whichever side is first. */
+/** If a message took longer than this, the next one is not likely to come while the thread spins. */
+const SHORT_WAIT_MS = 2 * SPIN_MS;
+
+/** The states of a slot. A queued task becomes running or withdrawn, depending on which side is first. */
 const QUEUED = 0;
 const RUNNING = 1;
 const WITHDRAWN = 2;
@@ -29,8 +33,9 @@ export class ThreadTable {
   /** When the work of each slot started (`process.hrtime.bigint()`); 0 before. */
   readonly #startedAt: BigInt64Array;
   readonly #words: Int32Array;
-  /** Whether looking pays: the last message came soon after it was waited for. */
-  #looks = false;
+  readonly #strategy = new WaitStrategy();
+  /** Whether the last message came soon after the thread had begun to wait for it. */
+  #wasShort = false;
 
   constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(SLOTS * 8 + (SLOTS + 1) * 4)) {
     this.buffer = buffer;
@@ -66,10 +71,6 @@ export class ThreadTable {
     Atomics.store(this.#words, slot, DONE);
   }
 
-  isQueued(slot: number): boolean {
-    return Atomics.load(this.#words, slot) === QUEUED;
-  }
-
   isDone(slot: number): boolean {
     return Atomics.load(this.#words, slot) === DONE;
   }
@@ -84,15 +85,23 @@ export class ThreadTable {
     return Atomics.load(this.#words, SENT);
   }
 
-  /** Waits until more messages were sent than the thread knows of: awake for a moment, then blocked. */
-  awaitMessage(known: number): void {
+  /** Waits until more messages were sent than the thread has seen: it may spin for a moment, then it sleeps. */
+  awaitMessage(seen: number): void {
     const from = performance.now();
-    while (this.#looks && performance.now() - from < LOOK_MS) if (this.sent !== known) return;
-    Atomics.wait(this.#words, SENT, known);
-    this.#looks = HAS_CORES && performance.now() - from < 2 * LOOK_MS;
+    const isThere = this.#wasShort && this.#strategy.spins && this.#spin(seen, from + SPIN_MS);
+    if (!isThere) Atomics.wait(this.#words, SENT, seen);
+    const now = performance.now();
+    this.#wasShort = HAS_CORES && now - from < SHORT_WAIT_MS;
+    this.#strategy.learn(now - from, now);
   }
 
-  /** Tells the thread that a message was sent. */
+  /** Returns whether a message has come in time. */
+  #spin(seen: number, until: number): boolean {
+    while (performance.now() < until) if (this.sent !== seen) return true;
+    return false;
+  }
+
+  /** Notifies the thread of a sent message. */
   announceMessage(): void {
     Atomics.add(this.#words, SENT, 1);
     Atomics.notify(this.#words, SENT);

@@ -1,8 +1,10 @@
 import { availableParallelism } from "node:os";
+import { AbandonedThreads } from "./abandoned/abandoned-threads.ts";
+import { SlowTools } from "./fairness/slow-tools.ts";
 import { type EndCause, type PoolOutcome, PoolTask, type PoolTaskOptions } from "./pool-task.ts";
 import type { ThreadOptions } from "./pool-thread.ts";
 import { TaskClock } from "./task-clock.ts";
-import { ThreadLane } from "./thread-lane.ts";
+import { type LaneOptions, type LaneOwner, ThreadLane } from "./thread-lane.ts";
 
 /** The options of a pool of worker threads. */
 export interface WorkerPoolOptions {
@@ -16,6 +18,12 @@ export interface WorkerPoolOptions {
   readonly maxWaitMs?: number;
 }
 
+/** The options of a sandbox's pool. */
+export interface PoolOptions extends WorkerPoolOptions {
+  /** Counts the threads that could not be ended. Their number is bounded for all pools that share it. */
+  readonly abandoned?: AbandonedThreads;
+}
+
 const DEFAULT_MAX_WAIT_MS = 30_000;
 
 /**
@@ -25,20 +33,32 @@ const DEFAULT_MAX_WAIT_MS = 30_000;
  * threads when it ends. Tools that exceed their deadlines have separate threads, and wait for each other
  * only.
  */
-export class WorkerPool {
+export class WorkerPool implements LaneOwner {
+  /** Lanes by depth of nesting. */
   readonly #lanes: ThreadLane[] = [];
-  readonly #options: ThreadOptions;
-  readonly #size: number;
+  readonly #slowLanes: ThreadLane[] = [];
+  readonly #normal: LaneOptions;
+  readonly #slow: LaneOptions;
   readonly #maxWaitMs: number;
   readonly #clock: TaskClock;
+  readonly #slowTools = new SlowTools();
+  readonly #abandoned: AbandonedThreads;
   #isClosed = false;
 
-  constructor(threads: ThreadOptions, options: WorkerPoolOptions = {}) {
-    this.#options = threads;
-    this.#size = options.threads ?? availableParallelism();
+  constructor(threads: ThreadOptions, options: PoolOptions = {}) {
+    const size = options.threads ?? availableParallelism();
+    const slowSize = Math.max(2, Math.ceil(size / 2));
+    this.#normal = { threads, size };
+    this.#slow = {
+      threads: { ...threads, yields: true },
+      size: slowSize,
+      tasksEach: 1,
+      threadsPerTool: slowSize - 1,
+    };
+    this.#abandoned = options.abandoned ?? new AbandonedThreads(options.threads);
     this.#maxWaitMs = options.maxWaitMs ?? DEFAULT_MAX_WAIT_MS;
     this.#clock = new TaskClock(this.#maxWaitMs, this.#end);
-    this.#lane(0).fill();
+    this.#laneAt(0, this.#lanes, this.#normal).fill();
   }
 
   /**
@@ -52,33 +72,47 @@ export class WorkerPool {
     if (options.signal?.aborted) {
       return Promise.resolve({ status: "cancelled", started: false, wallTimeMs: 0 });
     }
+    const reason = this.#abandoned.refusal(options.tool);
+    if (reason !== undefined) return Promise.resolve({ status: "unavailable", reason, wallTimeMs: 0 });
     return new Promise((resolve) => {
       const task = new PoolTask(fields, options, resolve, this.#cancel);
       this.#clock.add(task);
-      this.#lane(options.nesting ?? 0).submit(task);
+      this.#submit(task);
     });
   }
 
-  /** Lets the threads forget an artifact that no task will name again. */
-  forget(artifact: string): void {
-    for (const lane of this.#lanes) lane.forget(artifact);
+  #submit(task: PoolTask): void {
+    const { tool, nesting = 0 } = task.options;
+    const lane = this.#slowTools.has(tool)
+      ? this.#laneAt(nesting, this.#slowLanes, this.#slow)
+      : this.#laneAt(nesting, this.#lanes, this.#normal);
+    lane.submit(task);
   }
 
-  /** Ends every thread, and with it what runs. Idempotent. */
+  #laneAt(nesting: number, lanes: ThreadLane[], options: LaneOptions): ThreadLane {
+    for (;;) {
+      const lane = lanes[nesting];
+      if (lane !== undefined) return lane;
+      lanes.push(new ThreadLane(options, this.#abandoned, this));
+    }
+  }
+
+  get #allLanes(): readonly ThreadLane[] {
+    return [...this.#lanes, ...this.#slowLanes];
+  }
+
+  /** Deletes an artifact, which no later task may need, in all threads. */
+  forget(artifact: string): void {
+    for (const lane of this.#allLanes) lane.forget(artifact);
+  }
+
+  /** Ends all threads with their running tasks. Threads that cannot be ended are abandoned. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const closing = this.#lanes.map((lane) => lane.close());
-    for (const task of [...this.#clock.tasks]) this.#cancel(task);
+    const closing = this.#allLanes.map((lane) => lane.close());
+    for (const task of this.#clock.items) this.#cancel(task);
     await Promise.all(closing);
     this.#clock.stop();
-  }
-
-  #lane(nesting: number): ThreadLane {
-    for (;;) {
-      const lane = this.#lanes[nesting];
-      if (lane !== undefined) return lane;
-      this.#lanes.push(new ThreadLane(this.#size, this.#options, this.#settle));
-    }
   }
 
   readonly #cancel = (task: PoolTask): void => this.#end(task, "cancelled");
@@ -86,15 +120,32 @@ export class WorkerPool {
   readonly #end = (task: PoolTask, cause: EndCause): void => {
     if (task.cause !== undefined) return;
     task.cause = cause;
-    if (!this.#lane(task.options.nesting ?? 0).takeBack(task)) task.holder?.endUnder(task);
+    if (task.queue?.takeBack(task) !== true) task.thread?.endUnder(task);
     else if (cause === "waited") {
       const reason = `no free thread within ${this.#maxWaitMs} ms`;
-      this.#settle(task, { status: "unavailable", reason, wallTimeMs: 0 });
-    } else this.#settle(task, { status: cause, started: false, wallTimeMs: 0 });
+      this.onOutcome(task, { status: "unavailable", reason, wallTimeMs: 0 });
+    } else this.onOutcome(task, { status: cause, started: false, wallTimeMs: 0 });
   };
 
-  readonly #settle = (task: PoolTask, outcome: PoolOutcome<never>): void => {
+  onOutcome(task: PoolTask, outcome: PoolOutcome<never>): void {
     this.#clock.delete(task);
     task.settle(outcome);
-  };
+    const { tool } = task.options;
+    if (this.#slowTools.learn(task, outcome) && tool !== undefined) this.#moveToSlowLanes(tool);
+  }
+
+  /** Moves the waiting tasks of a tool that has become slow. */
+  #moveToSlowLanes(tool: string): void {
+    for (const lane of this.#lanes) for (const task of lane.takeTool(tool)) this.#submit(task);
+  }
+
+  /** Refuses the waiting tasks of a tool, which could probably not be ended either. */
+  onAbandoned(tool: string): void {
+    const reason = this.#abandoned.refusal(tool) ?? "";
+    for (const lane of this.#allLanes) {
+      for (const task of lane.takeTool(tool)) {
+        this.onOutcome(task, { status: "unavailable", reason, wallTimeMs: 0 });
+      }
+    }
+  }
 }
