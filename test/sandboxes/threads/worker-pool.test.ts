@@ -1,6 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
-import { afterEach, describe, expect, test } from "vitest";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { AbandonedThreads } from "../../../src/sandboxes/threads/abandoned/abandoned-threads.ts";
 import type { PoolOutcome, PoolTaskOptions } from "../../../src/sandboxes/threads/pool-task.ts";
 import { WorkerPool, type WorkerPoolOptions } from "../../../src/sandboxes/threads/worker-pool.ts";
 import type { Step } from "../../fixtures/pool/entry.ts";
@@ -70,7 +74,18 @@ describe("threads of a pool", () => {
     expect((await Promise.all(waiting)).every(isReturned)).toBe(true);
   });
 
-  test("goes on after a task that throws", async () => {
+  test("a thread that breaks before this process has read any message from it does not end the tasks that wait in it", async () => {
+    const pool = open({ threads: 1 });
+    const running = run(pool, { kind: "exit" });
+    const waiting = Array.from({ length: 20 }, () => run(pool, ANSWER));
+    await Promise.resolve();
+    // Blocks this thread until the other one has ended.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+    expect(await running).toMatchObject({ status: "crashed", started: true });
+    expect((await Promise.all(waiting)).every(isReturned)).toBe(true);
+  });
+
+  test("a thread continues after a task that throws", async () => {
     const pool = open({ threads: 1 });
     const before = await run(pool, ANSWER);
     expect(await run(pool, { kind: "throw" })).toMatchObject({ status: "crashed" });
@@ -126,8 +141,8 @@ describe("threads of a pool", () => {
   });
 });
 
-describe("a task", () => {
-  test("that waits too long for a thread is told so, and never begins", async () => {
+describe("tasks", () => {
+  test("a task that waits too long for a thread fails without having started", async () => {
     const pool = open({ threads: 1, maxWaitMs: 100 });
     // Starting a thread can take longer than a task may wait.
     while (!isReturned(await run(pool, ANSWER)));
@@ -140,7 +155,19 @@ describe("a task", () => {
     expect(isReturned(await running)).toBe(true);
   });
 
-  test("that is cancelled while it waits costs no thread", async () => {
+  test("a task does not wait for all earlier calls of another tool", async () => {
+    const pool = open({ threads: 1 });
+    const order: string[] = [];
+    const call = async (tool: string): Promise<void> => {
+      await run(pool, ANSWER, { tool });
+      order.push(tool);
+    };
+    await Promise.all([...Array.from({ length: 100 }, () => call("busy")), call("other")]);
+    // The first 32 tasks are given to the thread, and only the others take turns.
+    expect(order.indexOf("other")).toBeLessThan(40);
+  });
+
+  test("cancelling a waiting task does not end a thread", async () => {
     const pool = open({ threads: 1 });
     const { result: before } = (await run(pool, ANSWER)) as { result?: Ran };
     const running = run(pool, { kind: "sleep", ms: 50 });
@@ -261,7 +288,98 @@ describe("tasks that send requests", () => {
   });
 });
 
-test("a program that is given as text, or with flags of V8, has threads like any other", () => {
+describe("slow tools", () => {
+  /** Tasks that occupy their threads until the test releases them. */
+  class Holding {
+    readonly begun: string[] = [];
+    readonly #release: (() => void)[] = [];
+
+    run(pool: WorkerPool, tool: string): Promise<PoolOutcome<Ran>> {
+      const onRequest = (): Promise<string> => {
+        this.begun.push(tool);
+        return new Promise((resolve) => this.#release.push(() => resolve("")));
+      };
+      return run(pool, { kind: "ask", text: "" }, { tool, onRequest });
+    }
+
+    /** Waits until `count` tasks have started in total. */
+    async until(count: number): Promise<void> {
+      while (this.begun.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+
+    release(): void {
+      this.#release.shift()?.();
+    }
+  }
+
+  async function meetDeadline(pool: WorkerPool, tool: string): Promise<void> {
+    const outcome = await run(pool, SPIN_FOREVER, { tool, wallTimeMs: 60 });
+    expect(outcome).toMatchObject({ status: "timeout", started: true });
+  }
+
+  test("a slow tool does not occupy the threads of others, but still runs", async () => {
+    const pool = open({ threads: 2 });
+    await meetDeadline(pool, "slow");
+    await meetDeadline(pool, "slow too");
+    const holding = new Holding();
+    const tools = ["slow", "slow", "slow", "slow too", "slow too", "slow too"];
+    const held = tools.map((tool) => holding.run(pool, tool));
+    const others = Array.from({ length: 200 }, () => run(pool, ANSWER, { tool: "quick" }));
+    expect((await Promise.all(others)).every(isReturned)).toBe(true);
+    // Each slow tool has one thread, so neither waits for all calls of the other.
+    await holding.until(2);
+    expect([...holding.begun].sort()).toEqual(["slow", "slow too"]);
+    for (let count = 3; count <= tools.length; count++) {
+      holding.release();
+      await holding.until(count);
+    }
+    holding.release();
+    holding.release();
+    expect((await Promise.all(held)).every(isReturned)).toBe(true);
+    expect([...holding.begun].sort()).toEqual([...tools].sort());
+  });
+
+  test("the waiting tasks of a tool that becomes slow leave the normal threads", async () => {
+    const pool = open({ threads: 1 });
+    const slow = meetDeadline(pool, "slow");
+    const holding = new Holding();
+    const held = Array.from({ length: 40 }, () => holding.run(pool, "slow"));
+    const other = run(pool, ANSWER, { tool: "quick" });
+    await slow;
+    expect(isReturned(await other)).toBe(true);
+    for (let count = 1; count <= held.length; count++) {
+      await holding.until(count);
+      holding.release();
+    }
+    expect((await Promise.all(held)).every(isReturned)).toBe(true);
+  });
+
+  test("a task of a slow tool waits no longer for a thread than any other", async () => {
+    const pool = open({ threads: 1, maxWaitMs: 400 });
+    while (!isReturned(await run(pool, ANSWER)));
+    await meetDeadline(pool, "slow");
+    const holding = new Holding();
+    const first = holding.run(pool, "slow");
+    expect(await holding.run(pool, "slow")).toMatchObject({ status: "unavailable" });
+    if (holding.begun.length > 0) holding.release();
+    await first;
+  });
+
+  test("closing a pool cancels the tasks of slow tools", async () => {
+    const pool = open({ threads: 1 });
+    await meetDeadline(pool, "slow");
+    const holding = new Holding();
+    const held = [holding.run(pool, "slow"), holding.run(pool, "slow")];
+    await holding.until(1);
+    await pool.close();
+    expect(await Promise.all(held)).toMatchObject([
+      { status: "cancelled", started: true },
+      { status: "cancelled", started: false },
+    ]);
+  });
+});
+
+test("a pool works in a program that is run with --input-type or flags of V8", () => {
   const program = `
     import { WorkerPool } from ${JSON.stringify(new URL("../../../src/sandboxes/threads/worker-pool.ts", import.meta.url).href)};
     const pool = new WorkerPool({ entry: ${JSON.stringify(entry)} }, { threads: 1 });
@@ -277,9 +395,33 @@ test("a program that is given as text, or with flags of V8, has threads like any
 const threads = (): number => readdirSync("/proc/self/task").length;
 const canCount = existsSync("/proc/self/task");
 
-describe("a pool that is closed", () => {
+test.runIf(process.platform !== "win32")(
+  "an abandoned thread that ends late is no longer counted, and calls of its tool run again",
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), "sandgate-pool-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const pipe = join(folder, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    const abandoned = new AbandonedThreads(1);
+    const pool = new WorkerPool({ entry }, { threads: 1, abandoned });
+    pools.push(pool);
+    const reading = run(pool, { kind: "read", path: pipe }, { tool: "reader", wallTimeMs: 50 });
+    expect(await reading).toMatchObject({ status: "timeout", started: true, mayStillRun: true });
+    expect(abandoned.count).toBe(1);
+    expect(await run(pool, ANSWER, { tool: "reader" })).toMatchObject({
+      status: "unavailable",
+      reason: "a thread that runs an earlier call of the tool could not be terminated",
+    });
+    expect(isReturned(await run(pool, ANSWER, { tool: "other" }))).toBe(true);
+    await writeFile(pipe, "");
+    await expect.poll(() => abandoned.count).toBe(0);
+    expect(isReturned(await run(pool, ANSWER, { tool: "reader" }))).toBe(true);
+  },
+);
+
+describe("closing a pool", () => {
   test.runIf(canCount)(
-    `leaves no thread, however early and busy it is${canCount ? "" : " (this system does not tell its threads)"}`,
+    `closing a pool ends all threads, even new and busy ones${canCount ? "" : " (this system does not list threads)"}`,
     async () => {
       const close = async (delayMs: number): Promise<void> => {
         const pool = new WorkerPool({ entry }, { threads: 2 });
