@@ -1,6 +1,6 @@
 import type { HostContext, HostLogger } from "../../tool/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
-import type { SandboxTask } from "../contract/sandbox.ts";
+import type { SandboxTask } from "../contract/task.ts";
 
 /** Receives requests of a call's context. */
 export interface CallRunner {
@@ -8,8 +8,8 @@ export interface CallRunner {
   overflow(): void;
 }
 
-/** The context of one host function's call. What most tools never ask for is made when it is asked for. */
-export class FunctionCall implements HostContext {
+/** The context of one call of a host function. Members that most tools do not use are created on demand. */
+export class FunctionCall implements HostContext<never> {
   readonly #task: SandboxTask;
   readonly #runner: CallRunner;
   #abort: AbortController | undefined;
@@ -33,8 +33,9 @@ export class FunctionCall implements HostContext {
     return this.#task.toolName;
   }
 
-  get embedder(): unknown {
-    return this.#task.embedder;
+  /** The registry's type made sure that it is what the function needs. */
+  get embedder(): never {
+    return this.#task.embedder as never;
   }
 
   get signal(): AbortSignal {

@@ -1,9 +1,10 @@
 import { performance } from "node:perf_hooks";
 import { isThenable, type OneShotThenable, toPromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
-import type { HostImplementation, HostInstance } from "../../tool/host-implementation.ts";
+import type { HostFactory, HostFunction, HostInstance } from "../../tool/host-implementation.ts";
+import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkReturned } from "../contract/output.ts";
-import type { CallEffect, ResourceUse, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
+import type { SandboxTask } from "../contract/task.ts";
 import { type CallRunner, FunctionCall } from "./function-call.ts";
 
 /** Milliseconds that a stopped tool has before the call ends without its result. */
@@ -21,7 +22,7 @@ export class FunctionRunner {
   readonly #running = new RunningCalls();
 
   run(
-    implementation: HostImplementation,
+    implementation: HostFunction<never, never> | HostFactory<never, never>,
     task: SandboxTask,
   ): SandboxOutcome | OneShotThenable<SandboxOutcome> {
     const run = new FunctionRun(task, this.#running);
@@ -94,7 +95,6 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
   /** Its index in {@link RunningCalls}; -1 if it has not been added. */
   place = -1;
   readonly #task: SandboxTask;
-  /** Where the run is found as long as it waits. */
   readonly #running: RunningCalls;
   readonly #startedAt: number = performance.now();
   #cause: StopCause | undefined;
@@ -182,9 +182,9 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
   /** Ends the call, after a grace period if the tool can react. */
   #letStop(): void {
     const canHear = this.instance !== undefined || this.call.listens;
-    const end = (): void => this.#end(this.#stopped("unknown"));
-    this.#grace = setTimeout(end, canHear ? STOP_GRACE_MS : 0);
-    this.#cancelInstance().then((hasEnded) => hasEnded && end());
+    const abandon = (): void => this.#end({ ...this.#stopped("unknown"), mayStillRun: true });
+    this.#grace = setTimeout(abandon, canHear ? STOP_GRACE_MS : 0);
+    this.#cancelInstance().then((hasEnded) => hasEnded && this.#end(this.#stopped("unknown")));
   }
 
   async #cancelInstance(): Promise<boolean> {

@@ -1,14 +1,12 @@
 import type { OneShotThenable } from "../../base/promises.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
+import { isHostModule } from "../../tool/host-implementation.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
-import {
-  type Sandbox,
-  type SandboxOutcome,
-  type SandboxTask,
-  ToolPreparationError,
-} from "../contract/sandbox.ts";
-import type { WorkerPoolOptions } from "../threads/worker-pool.ts";
+import type { SandboxOutcome } from "../contract/outcome.ts";
+import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
+import type { SandboxTask } from "../contract/task.ts";
+import type { PoolOptions } from "../threads/worker-pool.ts";
 import { FunctionRunner } from "./function-runner.ts";
 import type { ModuleRunner } from "./module-runner.ts";
 
@@ -16,7 +14,7 @@ const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
 
 /** The options of {@link HostSandbox}. */
 export interface HostSandboxOptions {
-  readonly workers?: WorkerPoolOptions;
+  readonly workers?: PoolOptions;
 }
 
 /**
@@ -31,7 +29,7 @@ export class HostSandbox implements Sandbox {
   readonly defaults: ResourceLimits = Object.freeze({});
   readonly #options: HostSandboxOptions;
   readonly #functions = new FunctionRunner();
-  #workers: Promise<ModuleRunner> | undefined;
+  #modules: Promise<ModuleRunner> | undefined;
   #closed = false;
 
   constructor(options: HostSandboxOptions = {}) {
@@ -43,32 +41,32 @@ export class HostSandbox implements Sandbox {
     return firstLimitBesides(limits, ENFORCEABLE);
   }
 
-  async prepare({ worker }: ToolImplementations): Promise<void> {
-    if (worker === undefined) return;
+  async prepare({ host }: ToolImplementations): Promise<void> {
+    if (!isHostModule(host)) return;
     if (this.#closed) throw new ToolPreparationError("the sandbox is closed");
-    await (await this.#moduleRunner()).prepare(worker);
+    await (await this.#moduleRunner()).prepare(host);
   }
 
   run(task: SandboxTask): SandboxOutcome | OneShotThenable<SandboxOutcome> {
-    const { host, worker } = task.implementations;
-    if (this.#closed || (host === undefined && worker === undefined)) {
+    const { host } = task.implementations;
+    if (this.#closed || host === undefined) {
       const detail = this.#closed ? "the sandbox is closed" : "the tool has no implementation for the host";
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
     }
-    if (host !== undefined) return this.#functions.run(host, task);
-    return this.#moduleRunner().then((runner) => runner.run(task));
+    if (isHostModule(host)) return this.#moduleRunner().then((runner) => runner.run(host, task));
+    return this.#functions.run(host, task);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([this.#functions.close(), this.#workers?.then((runner) => runner.close())]);
+    await Promise.all([this.#functions.close(), this.#modules?.then((runner) => runner.close())]);
   }
 
   /** Loaded on first use, since most programs have no modules as tools. */
   #moduleRunner(): Promise<ModuleRunner> {
-    this.#workers ??= import("./module-runner.ts").then(
-      (module) => new module.ModuleRunner(this.#options.workers),
+    this.#modules ??= import("./module-runner.ts").then(
+      ({ ModuleRunner }) => new ModuleRunner(this.#options.workers),
     );
-    return this.#workers;
+    return this.#modules;
   }
 }

@@ -1,18 +1,21 @@
 import { stat } from "node:fs/promises";
 import { entryFile } from "../../base/entry-file.ts";
 import type { HostModule } from "../../tool/host-implementation.ts";
+import type { SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
-import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../contract/sandbox.ts";
+import { ToolPreparationError } from "../contract/sandbox.ts";
+import type { SandboxTask } from "../contract/task.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
-import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
+import { notEnded } from "../threads/task-outcome.ts";
+import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
 import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";
 
 /** Runs modules in threads, which a deadline can end. */
 export class ModuleRunner {
   readonly #pool: WorkerPool;
 
-  constructor(options: WorkerPoolOptions = {}) {
+  constructor(options: PoolOptions = {}) {
     this.#pool = new WorkerPool({ entry: entryFile("sandboxes/host/worker-entry") }, options);
   }
 
@@ -25,12 +28,11 @@ export class ModuleRunner {
     }
   }
 
-  async run(task: SandboxTask): Promise<SandboxOutcome> {
-    const { worker } = task.implementations;
+  async run({ module, export: name = "default" }: HostModule, task: SandboxTask): Promise<SandboxOutcome> {
     const { wallTimeMs, outputBytes: maxOutputBytes } = task.limits;
     const fields: WorkerTask = {
-      module: String(worker?.module),
-      export: worker?.export ?? "default",
+      module: String(module),
+      export: name,
       input: task.canonical.text,
       callId: task.callId,
       sessionId: task.sessionId,
@@ -38,8 +40,9 @@ export class ModuleRunner {
       maxOutputBytes,
     };
     const { signal, observer } = task;
+    const tool = `${fields.export}\0${fields.module}`;
     return readPoolOutcome(
-      await this.#pool.run<WorkerAnswer>(fields, { wallTimeMs, signal, observer }),
+      await this.#pool.run<WorkerAnswer>(fields, { wallTimeMs, signal, observer, tool }),
       maxOutputBytes,
     );
   }
@@ -64,8 +67,10 @@ function readPoolOutcome(
       const effect = outcome.started ? "unknown" : "none";
       return { status: "failed", effect, used, message, detail: String(outcome.error.stack) };
     }
-    default:
-      return { status: outcome.status, effect: outcome.started ? "unknown" : "none", used };
+    default: {
+      const effect = outcome.started ? "unknown" : "none";
+      return { status: outcome.status, effect, used, ...notEnded(outcome) };
+    }
   }
 }
 

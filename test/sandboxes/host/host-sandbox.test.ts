@@ -6,7 +6,8 @@ import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { allow } from "../../../src/policy/policy.ts";
-import type { SandboxOutcome, SandboxTask } from "../../../src/sandboxes/contract/sandbox.ts";
+import type { SandboxOutcome } from "../../../src/sandboxes/contract/outcome.ts";
+import type { SandboxTask } from "../../../src/sandboxes/contract/task.ts";
 import { HostSandbox } from "../../../src/sandboxes/host/host-sandbox.ts";
 import type { HostContext, HostInstance } from "../../../src/tool/host-implementation.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../../engine/helpers.ts";
@@ -116,7 +117,20 @@ describe("host functions", () => {
     expect(error).toMatchObject({ code: "timeout", effect: "committed" });
   });
 
-  test("that was cancelled before it returned its promise is not waited for", async () => {
+  test("the receipt of a host function that does not stop at its deadline says that it may still run", async () => {
+    const stubborn = await run(() => new Promise(() => {}), { wallTimeMs: 10 });
+    expect(stubborn.error).toMatchObject({ code: "timeout", effect: "unknown" });
+    expect(stubborn.receipt.mayStillRun).toBe(true);
+    const stopping = await run(
+      (_input, { signal }) =>
+        new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("stopped")))),
+      { wallTimeMs: 10 },
+    );
+    expect(stopping.error?.code).toBe("timeout");
+    expect(stopping.receipt).not.toHaveProperty("mayStillRun");
+  });
+
+  test("a host function that is cancelled before it returns its promise is not awaited", async () => {
     const cancel = new AbortController();
     const tool = hostTool(() => {
       cancel.abort();
@@ -180,7 +194,7 @@ describe("errors of host tools", () => {
   test.each<[string, unknown, string]>([
     ["a string", "plain words", "plain words"],
     ["an object", { status: 7 }, '{"status":7}'],
-    ["nothing", undefined, "Tool failed without a message"],
+    ["undefined", undefined, "Tool failed without a message"],
     ["null", null, "Tool failed without a message"],
     ["a symbol", Symbol("s"), "Tool failed without a message"],
     [
@@ -204,7 +218,15 @@ describe("host factories", () => {
     expect([(await dispatchTool(ctx)).output, (await dispatchTool(ctx)).output]).toEqual([1, 2]);
   });
 
-  test("that returns the same instance twice is refused before it runs", async () => {
+  test("a host factory can have a member 'module' that is undefined", async () => {
+    const create = (): HostInstance => ({ execute: () => "made", cancel: async () => true });
+    const { output } = await dispatchTool(
+      await contextFor([hostTool({ create, module: undefined } as never)]),
+    );
+    expect(output).toBe("made");
+  });
+
+  test("an instance that a host factory returns a second time is refused before it runs", async () => {
     let runs = 0;
     const instance: HostInstance = { execute: () => ++runs, cancel: async () => true };
     const ctx = await contextFor([hostTool({ create: () => instance } as never)]);
@@ -237,7 +259,7 @@ describe("host factories", () => {
   });
 
   test.each<[string, unknown]>([
-    ["nothing", undefined],
+    ["undefined", undefined],
     ["a number", 7],
     ["a promise", Promise.resolve({})],
     ["an object without execute()", { cancel: async () => true }],

@@ -8,7 +8,7 @@ afterAll(() => sandboxes.close());
 
 const module = new URL("../../fixtures/worker/contract.ts", import.meta.url);
 const moduleTool = (name: string, from: URL | string = module): Tool =>
-  defineTool({ name: "tool", description: "", inputSchema: {}, worker: { module: from, export: name } });
+  defineTool({ name: "tool", description: "", inputSchema: {}, host: { module: from, export: name } });
 
 test("a module streams output and log lines from its thread", async () => {
   const { events, seen } = recordEvents();
