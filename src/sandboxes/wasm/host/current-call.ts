@@ -1,4 +1,4 @@
-import type { GuestReply, GuestRequest } from "../../guest-services/service-request.ts";
+import type { ServiceReply, ServiceRequest, TimedRequest } from "../../guest-services/service-request.ts";
 import { DEFAULT_LOG_BUDGET, ThreadLog } from "../../threads/thread-log.ts";
 import type { TaskThread } from "../../threads/thread-message.ts";
 
@@ -25,14 +25,14 @@ export class CurrentCall {
     return performance.now() > this.#deadline;
   }
 
-  /** What is left of the wall time; `undefined` where there is no limit. */
-  get leftMs(): number | undefined {
+  get #leftMs(): number | undefined {
     const left = this.#deadline - performance.now();
     return Number.isFinite(left) ? Math.max(left, 1) : undefined;
   }
 
-  /** Asks the process outside, and holds the thread until the reply is there. */
-  ask<Value, Failure>(request: GuestRequest): GuestReply<Value, Failure> {
-    return JSON.parse(this.#thread.request(JSON.stringify(request))) as GuestReply<Value, Failure>;
+  /** Sends a request to the process, and blocks the thread until the reply arrives. */
+  ask<Value, Failure>(request: ServiceRequest): ServiceReply<Value, Failure> {
+    const message: TimedRequest = { request, leftMs: this.#leftMs };
+    return JSON.parse(this.#thread.request(JSON.stringify(message))) as ServiceReply<Value, Failure>;
   }
 }

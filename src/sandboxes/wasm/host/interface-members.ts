@@ -1,2 +1,23 @@
-/** What an interface has: functions in camel case, resources as classes. */
+import type { ServiceError, ServiceReply } from "../../guest-services/service-request.ts";
+
+/** The members of a host interface by name: functions in camel case, resources as classes. */
 export type InterfaceMembers = Readonly<Record<string, unknown>>;
+
+/**
+ * Checks that a component passed a `list<u8>`. The component declares its own types, so another value can arrive here;
+ * that ends the call. `Uint8Array.from` would take a record with a `length`, and allocate bytes that nothing counts.
+ */
+export function requireBytes(value: unknown): Uint8Array {
+  if (value instanceof Uint8Array) return value;
+  throw new TypeError("expected a list of bytes");
+}
+
+/**
+ * Returns the value of a reply. Throws its error in the form of `wit/tool.wit`, which the ABI passes to the component
+ * as the `err` of a result.
+ */
+export function okOrThrow<Value>(reply: ServiceReply<Value, ServiceError>): Value {
+  if ("ok" in reply) return reply.ok;
+  const { code, message } = reply.error;
+  throw { code: code.replaceAll("_", "-"), message: message.toWellFormed() };
+}
