@@ -26,6 +26,8 @@ afterAll(async () => {
 
 const seen: unknown[] = [];
 let aborted = 0;
+/** Called when the tool `wait` starts. */
+let onWaiting: (() => void) | undefined;
 const inputSchema = { type: "array", items: { type: "string" } };
 const wasmTools = ["call", "call_twice", "call_and_trap", "count"].map((name) =>
   defineTool({ name, description: "", inputSchema, wasm: { component } }),
@@ -54,6 +56,7 @@ const hostTools = [
     inputSchema: {},
     host: (_input: unknown, { signal }) =>
       new Promise((_, reject) => {
+        onWaiting?.();
         signal.addEventListener("abort", () => {
           aborted++;
           reject(new Error("aborted"));
@@ -157,7 +160,7 @@ describe("a component that calls another tool", () => {
   test("cancelling a waiting component also cancels its nested call", async () => {
     const aborting = new AbortController();
     const running = dispatch("call", ["wait", "{}"], { signal: aborting.signal });
-    setTimeout(() => aborting.abort(), 100);
+    onWaiting = () => setImmediate(() => aborting.abort());
     expect((await running).error).toMatchObject({ code: "cancelled", effect: "unknown" });
     expect(aborted).toBe(2);
   });
