@@ -1,5 +1,6 @@
+import { HEADER_VALUE, isToken } from "../../../../base/http-syntax.ts";
 import type { ComponentValue } from "../../abi/value.ts";
-import { requireBytes } from "../../wasi/require-bytes.ts";
+import { requireBytes } from "../interface-members.ts";
 
 /** Headers of the connection itself, which a component must not set. */
 const FORBIDDEN: ReadonlySet<string> = new Set([
@@ -17,13 +18,10 @@ const FORBIDDEN: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** A token (RFC 9110, section 5.6.2). */
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
+/** The maximum length of a header name, in characters. */
+const MAX_NAME_LENGTH = 256;
 
-/** A field value (RFC 9110, section 5.5), byte by byte. */
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-
-/** A header as it was given. */
+/** A header as the component or the response has it, with the value decoded as Latin-1. */
 export type Field = readonly [name: string, value: string];
 
 // Not public methods, because a component could call them by name.
@@ -114,7 +112,7 @@ export function receivedFields(received: readonly Field[]): Fields {
 
 /** Returns a valid name in lower case. Otherwise throws the variant `header-error`. */
 function checkName(name: string): string {
-  if (!NAME.test(name)) throw { tag: "invalid-syntax" };
+  if (!isToken(name, MAX_NAME_LENGTH)) throw { tag: "invalid-syntax" };
   const lower = name.toLowerCase();
   if (FORBIDDEN.has(lower)) throw { tag: "forbidden" };
   return lower;
@@ -123,7 +121,7 @@ function checkName(name: string): string {
 function checkField(name: string, value: Uint8Array): Field {
   checkName(name);
   const text = Buffer.from(requireBytes(value)).toString("latin1");
-  if (!VALUE.test(text)) throw { tag: "invalid-syntax" };
+  if (!HEADER_VALUE.test(text)) throw { tag: "invalid-syntax" };
   return [name, text];
 }
 

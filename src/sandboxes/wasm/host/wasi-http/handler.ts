@@ -1,8 +1,10 @@
-import type { HttpReply } from "../../../guest-services/service-request.ts";
+import type { EgressErrorCode } from "../../../../egress/egress-error.ts";
+import type { HeaderField, HttpReply } from "../../../guest-services/service-request.ts";
 import type { TaggedValue } from "../../abi/value.ts";
 import type { CurrentCall } from "../current-call.ts";
 import type { InterfaceMembers } from "../interface-members.ts";
 import { type BodyBudget, BodyBudgetError } from "./body-budget.ts";
+import { ERROR_CODES } from "./error-code.ts";
 import { FutureIncomingResponse } from "./future-response.ts";
 import { IncomingResponse } from "./incoming-response.ts";
 import { type OutgoingRequest, type RequestToSend, readRequest } from "./outgoing-request.ts";
@@ -35,20 +37,19 @@ function send(
   if (body === undefined) {
     return failure("internal-error", "the request body must be finished before the response is awaited");
   }
-  const headers = joinFields(fields);
-  const declared = headers["content-length"];
-  if (declared !== undefined && declared !== String(body.length)) {
+  const declared = fields.filter(declaresLength).map(([, value]) => value);
+  if (declared.length > 0 && declared.join(", ") !== String(body.length)) {
     return failure("HTTP-request-body-size", BigInt(body.length));
   }
-  // The connection sets it.
-  delete headers["content-length"];
-  const reply = call.ask<HttpReply, TaggedValue>({
-    ...{ kind: "http", method, url, headers, leftMs: call.leftMs },
+  const reply = call.ask<HttpReply<string>, EgressErrorCode>({
+    ...{ kind: "http", method, url, encoding: "base64", followRedirects: false },
+    // The HTTP client sets the length.
+    headers: fields.filter((field) => !declaresLength(field)),
     body: body.length === 0 ? undefined : body.toString("base64"),
     firstByteTimeoutMs: inMs(options?.firstByteTimeout()),
     betweenBytesTimeoutMs: inMs(options?.betweenBytesTimeout()),
   });
-  if ("error" in reply) return { tag: "err", val: reply.error };
+  if ("error" in reply) return { tag: "err", val: ERROR_CODES[reply.error] };
   try {
     return { tag: "ok", val: new IncomingResponse(reply.ok, budget) };
   } catch (error) {
@@ -57,15 +58,8 @@ function send(
   }
 }
 
-/** Several fields of a name are one (RFC 9110, section 5.3), apart from cookies (RFC 9113, section 8.2.3). */
-function joinFields(fields: RequestToSend["fields"]): Record<string, string> {
-  const headers: Record<string, string> = Object.create(null);
-  for (const [name, value] of fields) {
-    const lower = name.toLowerCase();
-    const known = headers[lower];
-    headers[lower] = known === undefined ? value : `${known}${lower === "cookie" ? "; " : ", "}${value}`;
-  }
-  return headers;
+function declaresLength([name]: HeaderField): boolean {
+  return name.toLowerCase() === "content-length";
 }
 
 function failure(tag: string, val: string | bigint | undefined): TaggedValue {

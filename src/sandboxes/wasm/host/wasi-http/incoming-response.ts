@@ -11,8 +11,8 @@ export class IncomingResponse {
   readonly #headers: Fields;
   #body: IncomingBody | undefined;
 
-  /** @throws {BodyBudgetError} when there is no room for its body. */
-  constructor({ status, headers, body }: HttpReply, budget: BodyBudget) {
+  /** @throws {BodyBudgetError} if the body exceeds the rest of the budget. */
+  constructor({ status, headers, body }: HttpReply<string>, budget: BodyBudget) {
     this.#status = status;
     this.#headers = receivedFields(headers);
     budget.charge(Buffer.byteLength(body, "base64"));

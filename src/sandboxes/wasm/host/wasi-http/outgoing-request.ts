@@ -1,3 +1,4 @@
+import { isToken } from "../../../../base/http-syntax.ts";
 import type { TaggedValue } from "../../abi/value.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { type Field, type Fields, freezeFields, readFields } from "./fields.ts";
@@ -15,8 +16,8 @@ export interface RequestToSend {
 // Not a public method, because a component could call it by name.
 let read: (request: OutgoingRequest) => RequestToSend | TaggedValue;
 
-/** A token (RFC 9110, section 9.1). */
-const METHOD = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
+/** The maximum length of a method, in characters. */
+const MAX_METHOD_LENGTH = 32;
 
 /** A host with an optional port (RFC 3986, section 3.2), without user information. */
 const AUTHORITY = /^(?:\[[0-9A-Fa-f:.]+\]|[^\s/\\?#@:[\]]{1,255})(?::[0-9]{1,5})?$/;
@@ -53,7 +54,7 @@ export class OutgoingRequest {
     return this.#method;
   }
   setMethod(method: TaggedValue): void {
-    if (method.tag === "other" && !METHOD.test(String(method.val))) throw undefined;
+    if (method.tag === "other" && !isToken(String(method.val), MAX_METHOD_LENGTH)) throw undefined;
     this.#method = method;
   }
   pathWithQuery(): string | undefined {

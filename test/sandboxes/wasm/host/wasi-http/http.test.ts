@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
+import { Egress } from "../../../../../src/egress/egress.ts";
 import type { JsonValue } from "../../../../../src/json/value.ts";
 import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
 import type { NetGrant } from "../../../../../src/policy/grant/net-grant.ts";
-import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/sandbox.ts";
+import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
 import { BodyBudget } from "../../../../../src/sandboxes/wasm/host/wasi-http/body-budget.ts";
 import { Fields } from "../../../../../src/sandboxes/wasm/host/wasi-http/fields.ts";
 import { IncomingResponse } from "../../../../../src/sandboxes/wasm/host/wasi-http/incoming-response.ts";
@@ -22,10 +23,13 @@ const resolve = async (name: string): Promise<readonly string[]> => {
   if (name.endsWith(".test")) return ["127.0.0.1"];
   throw new Error("no such name");
 };
-const sandbox = new WasmSandbox({ cacheDirectory, workers: { threads: 1 }, egress: { resolve } });
+const egress = new Egress({ resolve });
+const openEgress = async (): Promise<Egress> => egress;
+const sandbox = new WasmSandbox({ cacheDirectory, workers: { threads: 1 }, openEgress });
 const component = await outsideComponent();
 afterAll(async () => {
   await sandbox.close();
+  await egress.close();
   rmSync(cacheDirectory, { recursive: true, force: true });
 });
 
@@ -237,8 +241,9 @@ describe("a component with the capability 'net'", () => {
   test("bodies are released when their call ends, even if calls share an instance", () => {
     const budget = new BodyBudget(100);
     const body = Buffer.from("kept").toString("base64");
-    const kept = new IncomingResponse({ status: 200, headers: [], body }, budget);
-    const stream = new IncomingResponse({ status: 200, headers: [], body }, budget).consume().stream();
+    const reply = { status: 200, url: "http://api.test/", headers: [], body };
+    const kept = new IncomingResponse(reply, budget);
+    const stream = new IncomingResponse(reply, budget).consume().stream();
     const outgoing = new OutgoingBody(budget);
     const writer = outgoing.write();
     writer.write(Buffer.from("12345"));
