@@ -1,4 +1,4 @@
-import { requireBytes } from "../../wasi/require-bytes.ts";
+import { requireBytes } from "../interface-members.ts";
 import { Pollable } from "./poll.ts";
 
 /** The maximum number of bytes per write. */

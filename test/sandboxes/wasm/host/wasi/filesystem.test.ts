@@ -14,7 +14,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest"
 import type { JsonValue } from "../../../../../src/json/value.ts";
 import type { DirectoryGrant } from "../../../../../src/policy/grant/directory-grant.ts";
 import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
-import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/sandbox.ts";
+import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
 import { descriptorOf } from "../../../../../src/sandboxes/wasm/host/wasi/filesystem/descriptor.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { workspaceIsSupported } from "../../../../../src/workspace/paths/fd-path.ts";

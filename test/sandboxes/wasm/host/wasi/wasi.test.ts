@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../../../src/json/value.ts";
 import type { Capabilities } from "../../../../../src/policy/grant/capabilities.ts";
-import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/sandbox.ts";
+import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { logKeeper, wasmTask } from "../../../../fixtures/wasm/task.ts";
 import { typedComponent } from "../../../../fixtures/wasm/typed-component.ts";

@@ -4,7 +4,7 @@ import type { EntryKind, EntryStat } from "../../../../../workspace/entry-stat.t
 import { WorkspaceError } from "../../../../../workspace/error.ts";
 import { WorkspaceFile } from "../../../../../workspace/file.ts";
 import type { ComponentRecord, ComponentValue } from "../../../abi/value.ts";
-import { requireBytes } from "../../../wasi/require-bytes.ts";
+import { requireBytes } from "../../interface-members.ts";
 import type { InputStream, OutputStream } from "../streams.ts";
 import { orErrorCode } from "./error.ts";
 import { descriptorStat, metadataHash } from "./stat.ts";
