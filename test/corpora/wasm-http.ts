@@ -4,7 +4,8 @@ import net, { type AddressInfo, isIP, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
-import type { SandboxOutcome } from "../../src/sandboxes/contract/sandbox.ts";
+import { Egress } from "../../src/egress/egress.ts";
+import type { SandboxOutcome } from "../../src/sandboxes/contract/outcome.ts";
 import { WasmSandbox } from "../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { outsideComponent } from "../fixtures/wasm/outside-component.ts";
 import { wasmTask } from "../fixtures/wasm/task.ts";
@@ -51,10 +52,13 @@ vi.spyOn(net, "connect").mockImplementation(((options: net.TcpNetConnectOpts, ..
 }) as typeof net.connect);
 
 const cacheDirectory = mkdtempSync(join(tmpdir(), "sandgate-corpora-"));
-const sandbox = new WasmSandbox({ cacheDirectory, workers: { threads: 1 }, egress: { resolve } });
+const egress = new Egress({ resolve });
+const openEgress = async (): Promise<Egress> => egress;
+const sandbox = new WasmSandbox({ cacheDirectory, workers: { threads: 1 }, openEgress });
 const component = await outsideComponent();
 afterAll(async () => {
   await sandbox.close();
+  await egress.close();
   standIn.closeAllConnections();
   standIn.close();
   rmSync(cacheDirectory, { recursive: true, force: true });

@@ -2,7 +2,6 @@ import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import { isNestedOption } from "../abi/shapes.ts";
 import type { ComponentRecord, ComponentValue } from "../abi/value.ts";
 import type { NamedType, ValueType } from "../linking/value-type.ts";
-import { ArgumentError } from "./argument-error.ts";
 
 /**
  * Converts JSON arguments to the values of a function's parameters.
@@ -192,4 +191,13 @@ function readResult(
   if (type !== undefined) return { tag, val: readMember(members, tag, type, path, true) };
   if (Object.hasOwn(members, tag) && members[tag] === null) return { tag };
   throw new ArgumentError(path, "must be { ok } or { err }, with null if there is no value");
+}
+
+/** The arguments do not match the function's type. The model reads `message`, which has the path and the reason. */
+export class ArgumentError extends Error {
+  override readonly name = "ArgumentError";
+
+  constructor(path: string, why: string) {
+    super(`Invalid arguments: ${path || "/"} ${why}`);
+  }
 }

@@ -1,13 +1,9 @@
 import { CanonicalJson } from "../../../json/canonical.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
-import {
-  type SandboxOutcome,
-  type SandboxRouter,
-  type SandboxTask,
-  type TaskObserver,
-  ToolPreparationError,
-} from "../../contract/sandbox.ts";
+import type { SandboxOutcome } from "../../contract/outcome.ts";
+import { type SandboxRouter, ToolPreparationError } from "../../contract/sandbox.ts";
+import type { SandboxTask, TaskObserver } from "../../contract/task.ts";
 import { GUEST_DESCRIBE } from "../exports/guest-interface.ts";
 import { LastLines } from "./last-lines.ts";
 

@@ -1,13 +1,11 @@
-import type { TaskObserver } from "../../contract/sandbox.ts";
+import { UNPRINTABLE } from "../../../base/unprintable.ts";
+import type { TaskObserver } from "../../contract/task.ts";
 
 const MAX_LINES = 16;
 /** In UTF-16 code units. */
 const MAX_LENGTH = 800;
 
-/** What a terminal obeys or hides instead of showing it. */
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-
-/** Keeps the last lines that a task logs, which tell best why it failed. What it streams is not kept. */
+/** Keeps the last lines that a task logs, because they often explain why it failed. Ignores streamed output. */
 export class LastLines implements TaskObserver {
   readonly #lines: string[] = [];
 
