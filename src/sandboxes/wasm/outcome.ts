@@ -1,16 +1,11 @@
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
-import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
+import type { ServiceUse } from "../guest-services/call-services.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
+import { notEnded } from "../threads/task-outcome.ts";
 import type { WasmAnswer } from "./thread/thread-task.ts";
-
-/** What a call did outside its thread. */
-export interface DoneOutside {
-  /** A component reaches the world only through what it asks for. */
-  readonly effect: CallEffect;
-  readonly used: Omit<ResourceUse, "wallTimeMs">;
-}
 
 /**
  * Converts what the thread or the pool reports to the outcome of a call.
@@ -20,12 +15,12 @@ export interface DoneOutside {
  */
 export function readWasmOutcome(
   outcome: PoolOutcome<WasmAnswer>,
-  outside: DoneOutside,
+  services: ServiceUse,
   limits: ResourceLimits,
   mayReuse: boolean,
 ): SandboxOutcome {
-  const used = { wallTimeMs: outcome.wallTimeMs, ...outside.used };
-  const { effect } = outside;
+  const used = { wallTimeMs: outcome.wallTimeMs, ...services.used };
+  const { effect } = services;
   switch (outcome.status) {
     case "returned": {
       const { memoryBytes, logLines, writtenBytes, isReused } = outcome.result;
@@ -43,7 +38,7 @@ export function readWasmOutcome(
     case "crashed":
       return readCrash(outcome.error, used, effect);
     default:
-      return { status: outcome.status, effect, used };
+      return { status: outcome.status, effect, used, ...notEnded(outcome) };
   }
 }
 

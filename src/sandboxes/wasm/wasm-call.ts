@@ -1,27 +1,37 @@
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { DirectoryGrant } from "../../policy/grant/directory-grant.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
-import type { SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
-import { CallServices, type Outside } from "../guest-services/call-services.ts";
+import type { SandboxOutcome } from "../contract/outcome.ts";
+import type { SandboxTask } from "../contract/task.ts";
+import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
+import type { HttpRules } from "../guest-services/http-service.ts";
 import type { PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
 import type { CappedComponent } from "./component/component.ts";
 import type { WasiGrant } from "./host/wasi/grant.ts";
-import { type DoneOutside, readWasmOutcome } from "./outcome.ts";
+import { readWasmOutcome } from "./outcome.ts";
 import type { WasmAnswer, WasmTask } from "./thread/thread-task.ts";
 import { WASM_DEFAULTS } from "./wasm-limits.ts";
 
-/** A component, and which of its functions is called. */
+/** Only `netBytes` limits a body. Every request that was sent may have had an effect, whatever its method. */
+const HTTP_RULES: HttpRules = Object.freeze({
+  maxBodyBytes: Number.POSITIVE_INFINITY,
+  trustsSafeMethods: false,
+});
+
+/** A component that is ready to run, and the function to call. */
 export interface ReadyTool extends CappedComponent {
   readonly export: string;
+  /** Identifies the tool among those of all components. */
+  readonly id: string;
 }
 
 /** Runs one call in a thread. Resolves once nothing of the call is running any more. */
 export async function runWasmCall(
   pool: WorkerPool,
-  { key, artifact, export: name }: ReadyTool,
+  { key, artifact, export: name, id }: ReadyTool,
   task: SandboxTask,
-  outside: Outside,
+  resources: ExternalResources,
 ): Promise<SandboxOutcome> {
   const { callId, canonical, capabilities, signal, observer, nesting = 0 } = task;
   const { wallTimeMs, outputBytes } = task.limits;
@@ -52,19 +62,19 @@ export async function runWasmCall(
   // Created on the first request, because most calls do not use services.
   let services: CallServices | undefined;
   const onRequest = (text: string): Promise<string> => {
-    services ??= new CallServices(task, outside, { nestedCalls, netBytes });
-    return services.answer(text);
+    services ??= new CallServices(task, resources, { nestedCalls, netBytes }, HTTP_RULES);
+    return services.answerText(text);
   };
   const options: PoolTaskOptions = {
-    ...{ wallTimeMs, signal, observer, nesting },
+    ...{ wallTimeMs, signal, observer, nesting, tool: id },
     artifact: { name: key, value: artifact },
     onRequest,
   };
   const outcome = await pool.run<WasmAnswer>(fields, options);
   const isUnknown = services?.effect === "unknown" || mayHaveChangedFiles(outcome, fs);
   if (services !== undefined) await services.end();
-  const outsideUse: DoneOutside = { effect: isUnknown ? "unknown" : "none", used: services?.used ?? {} };
-  return readWasmOutcome(outcome, outsideUse, task.limits, capabilities.reuse !== undefined);
+  const use: ServiceUse = { effect: isUnknown ? "unknown" : "none", used: services?.used ?? {} };
+  return readWasmOutcome(outcome, use, task.limits, capabilities.reuse !== undefined);
 }
 
 /**

@@ -1,20 +1,17 @@
 import { entryFile } from "../../base/entry-file.ts";
-import { untilAborted } from "../../base/race.ts";
-import { Egress, type EgressOptions } from "../../egress/egress.ts";
+import { race } from "../../base/race.ts";
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { WasmImplementation } from "../../tool/wasm-implementation.ts";
 import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
-import {
-  type Sandbox,
-  type SandboxOutcome,
-  type SandboxTask,
-  ToolPreparationError,
-} from "../contract/sandbox.ts";
-import type { Outside } from "../guest-services/call-services.ts";
-import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
+import type { SandboxOutcome } from "../contract/outcome.ts";
+import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
+import type { SandboxTask } from "../contract/task.ts";
+import type { ExternalResources } from "../guest-services/call-services.ts";
+import type { OpenEgress } from "../guest-services/http-service.ts";
+import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
 import { ComponentCache, defaultCacheDirectory } from "./component/cache.ts";
 import { ComponentLoader } from "./component/loader.ts";
 import { findExport } from "./exports/find-export.ts";
@@ -26,10 +23,11 @@ import { unenforceableLimit, WASM_DEFAULTS } from "./wasm-limits.ts";
 export interface WasmSandboxOptions {
   /** Where to cache which components are valid. Default: `sandgate/wasm` in the user's cache directory. */
   readonly cacheDirectory?: string;
-  readonly workers?: WorkerPoolOptions;
-  /** How components' requests leave: who resolves names, which authorities of certificates are trusted. */
-  readonly egress?: EgressOptions;
-  /** Where components keep values. Default: nowhere, so that a grant with `keyValue` is refused. */
+  /** Options of the thread pool. */
+  readonly workers?: PoolOptions;
+  /** Opens the egress for components' requests. If not set, grants with `net` are refused. */
+  readonly openEgress?: OpenEgress;
+  /** The stores for components' values. If not set, grants with `keyValue` are refused. */
   readonly keyValue?: KeyValueStores;
 }
 
@@ -39,7 +37,6 @@ const CAPABILITIES: readonly CapabilityName[] = [
   "random",
   "tools",
   ...(workspaceIsSupported() ? (["fs"] as const) : []),
-  "net",
   "reuse",
   "frozenClock",
   "randomSeed",
@@ -59,19 +56,22 @@ export class WasmSandbox implements Sandbox {
   readonly capabilities: ReadonlySet<CapabilityName>;
   readonly defaults: ResourceLimits = WASM_DEFAULTS;
   readonly #loader: ComponentLoader;
-  readonly #workers: WorkerPoolOptions | undefined;
-  readonly #outside: Outside;
-  /** What each tool's last call ran with: the next one has nothing to wait for. */
+  readonly #workers: PoolOptions | undefined;
+  readonly #resources: ExternalResources;
+  /** What each tool's last call ran with, so that the next call does not have to wait. */
   readonly #ready = new WeakMap<WasmImplementation, ReadyTool & { readonly memoryBytes: number }>();
-  #egress: Egress | undefined;
   #pool: WorkerPool | undefined;
   readonly #closing = new AbortController();
 
-  constructor({ cacheDirectory, workers, egress, keyValue }: WasmSandboxOptions = {}) {
+  constructor({ cacheDirectory, workers, openEgress, keyValue }: WasmSandboxOptions = {}) {
     this.#loader = new ComponentLoader(new ComponentCache(cacheDirectory ?? defaultCacheDirectory()));
     this.#workers = workers;
-    this.#outside = { keyValue, openEgress: () => this.#openEgress(egress) };
-    this.capabilities = new Set(keyValue === undefined ? CAPABILITIES : [...CAPABILITIES, "keyValue"]);
+    this.#resources = { keyValue, openEgress };
+    this.capabilities = new Set([
+      ...CAPABILITIES,
+      ...(openEgress === undefined ? [] : (["net"] as const)),
+      ...(keyValue === undefined ? [] : (["keyValue"] as const)),
+    ]);
   }
 
   /** The same limits are enforced for every component. */
@@ -97,21 +97,30 @@ export class WasmSandbox implements Sandbox {
       const ready =
         known?.memoryBytes === memoryBytes
           ? known
-          : await untilAborted(this.#makeReady(wasm, memoryBytes), this.#closing.signal, task.signal);
+          : await race(this.#makeReady(wasm, memoryBytes, task.toolName), {
+              signals: [this.#closing.signal, task.signal],
+            });
       if (ready === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
       if (ready === "needs-more-memory") return memoryExceeded();
-      return await runWasmCall(this.#openPool(), ready, task, this.#outside);
+      return await runWasmCall(this.#openPool(), ready, task, this.#resources);
     } catch (error) {
       // Only preparation throws, so the call has not started.
       return unavailable(error instanceof ToolPreparationError ? error.message : String(error));
     }
   }
 
-  async #makeReady(wasm: WasmImplementation, memoryBytes: number): Promise<ReadyTool | "needs-more-memory"> {
+  async #makeReady(
+    wasm: WasmImplementation,
+    memoryBytes: number,
+    toolName: string,
+  ): Promise<ReadyTool | "needs-more-memory"> {
     const component = await this.#loader.load(wasm);
     const name = findExport(component.exports, wasm);
     if (component.initialBytes > memoryBytes) return "needs-more-memory";
-    const ready = { ...(await component.withCap(memoryBytes)), export: name, memoryBytes };
+    const capped = await component.withCap(memoryBytes);
+    // One export can run several tools.
+    const id = `${capped.key} ${name} ${wasm.tool ?? toolName}`;
+    const ready = { ...capped, export: name, id, memoryBytes };
     this.#ready.set(wasm, ready);
     return ready;
   }
@@ -130,16 +139,9 @@ export class WasmSandbox implements Sandbox {
     return this.#pool;
   }
 
-  #openEgress(options: EgressOptions | undefined): Egress {
-    this.#refuseIfClosed();
-    this.#egress ??= new Egress(options);
-    return this.#egress;
-  }
-
   async close(): Promise<void> {
     this.#closing.abort();
     this.#loader.close();
     await this.#pool?.close();
-    await this.#egress?.close();
   }
 }

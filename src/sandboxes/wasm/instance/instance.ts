@@ -1,9 +1,8 @@
-import { AbiError } from "../abi/abi-error.ts";
 import { type CoreFunction, callLifted, lowerFunction } from "../abi/call.ts";
 import { dispose, Handles } from "../abi/handles.ts";
 import type { LiftBudget } from "../abi/lift-budget.ts";
 import { MemoryAccess } from "../abi/memory-access.ts";
-import type { ComponentValue } from "../abi/value.ts";
+import { AbiError, type ComponentValue } from "../abi/value.ts";
 import type { CompiledCore, WasmArtifact } from "../artifact.ts";
 import type {
   CanonicalOptions,

@@ -1,6 +1,6 @@
-import { AbiError } from "../abi/abi-error.ts";
 import { LiftBudgetError } from "../abi/lift-budget.ts";
-import { ArgumentError } from "../exports/argument-error.ts";
+import { AbiError } from "../abi/value.ts";
+import { ArgumentError } from "../exports/from-json.ts";
 import { CapabilityDeniedError } from "../host/denied.ts";
 import { ExitError } from "../host/wasi/host.ts";
 

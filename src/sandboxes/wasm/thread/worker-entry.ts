@@ -11,7 +11,7 @@ import { readTrap } from "./trap.ts";
 /** The minimum lift budget, because log lines, error messages and values to store do not count as output. */
 const MIN_LIFTED_BYTES = 2 * 1_024 * 1_024;
 
-const shelf = new GuestPool();
+const guests = new GuestPool();
 
 /**
  * Runs one call, in a fresh instance unless it has an owner. After the reply has been sent, the instance for the next
@@ -19,8 +19,8 @@ const shelf = new GuestPool();
  */
 export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAnswer {
   const artifact = thread.artifact as WasmArtifact;
-  const kept = task.owner === undefined ? undefined : shelf.takeKept(task.owner);
-  const guest = kept ?? shelf.takeFresh(artifact);
+  const kept = task.owner === undefined ? undefined : guests.takeKept(task.owner);
+  const guest = kept ?? guests.takeFresh(artifact);
   thread.markStarted();
   const call = new CurrentCall(task, thread);
   const { grant: wasi, netBytes, outputBytes = Number.POSITIVE_INFINITY } = task;
@@ -29,9 +29,9 @@ export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAns
   const files = guest.end();
   const { memoryBytes, isAtMemoryCap: atMemoryCap, isIntact } = guest.instance;
   const mayStay = isIntact && !atMemoryCap && (end.status === "returned" || end.status === "tool-error");
-  if (task.owner !== undefined && mayStay) shelf.keep(task.owner, guest);
+  if (task.owner !== undefined && mayStay) guests.keep(task.owner, guest);
   else guest[Symbol.dispose]();
-  if (task.owner === undefined) thread.afterwards(() => shelf.prepareSpare(artifact, guest));
+  if (task.owner === undefined) thread.afterwards(() => guests.prepareSpare(artifact, guest));
   const logLines = task.logLines - call.log.left.lines;
   return { ...end, ...files, memoryBytes, atMemoryCap, logLines, isReused: kept !== undefined };
 }
