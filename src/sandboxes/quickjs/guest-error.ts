@@ -1,5 +1,5 @@
-import { EgressError, type EgressErrorCode } from "../../egress/egress-error.ts";
-import type { GuestError } from "./guest-request.ts";
+import type { EgressErrorCode } from "../../egress/egress-error.ts";
+import type { ServiceError, ServiceFailure } from "../guest-services/service-request.ts";
 
 /** Error texts for the tool's author, without addresses. */
 const TEXTS: Readonly<Record<EgressErrorCode, string>> = {
@@ -32,9 +32,7 @@ const TEXTS: Readonly<Record<EgressErrorCode, string>> = {
   closed: "the request was cancelled",
 };
 
-/** Tells a guest why its request has no response. */
-export function fetchError(error: unknown): GuestError {
-  // Nothing else is thrown where requests are sent, apart from a sandbox that is closed.
-  const code = error instanceof EgressError ? error.code : "closed";
-  return { code, message: TEXTS[code] };
+/** Returns the error that is thrown in the guest. */
+export function guestError(failure: ServiceFailure): ServiceError {
+  return typeof failure === "string" ? { code: failure, message: TEXTS[failure] } : failure;
 }

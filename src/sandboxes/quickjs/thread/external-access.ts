@@ -1,6 +1,15 @@
 import type { DirectoryGrant } from "../../../policy/grant/directory-grant.ts";
 
-/** What the grant of a call gives its guest of the world, as far as it is left. Most calls have none of it. */
+/** The most HTTP requests of one call. */
+export const MAX_REQUESTS = 64;
+
+/**
+ * The maximum size of a decompressed response body and of a file that is read, in bytes. On their way to the guest,
+ * this process holds several copies of them, which no other limit covers.
+ */
+export const MAX_TEXT_BYTES: number = 8 * 1_024 * 1_024;
+
+/** What the guest of a call can still access outside its heap. Most calls are granted nothing of it. */
 export interface ExternalAccess {
   readonly net: FetchAllowance | undefined;
   readonly fs: FileAllowance | undefined;

@@ -4,7 +4,7 @@ import { WorkspaceDirectory } from "../../../workspace/directory.ts";
 import { WorkspaceError, type WorkspaceErrorCode } from "../../../workspace/error.ts";
 import { MAX_READ_BYTES, WorkspaceFile } from "../../../workspace/file.ts";
 import type { Location } from "../../../workspace/locate.ts";
-import { MAX_TEXT_BYTES } from "../fetch-limits.ts";
+import { MAX_TEXT_BYTES } from "./external-access.ts";
 
 /** The parts of the call that an operation needs. */
 export interface FileScope {

@@ -1,8 +1,8 @@
 import type { LogLevel } from "../../../tool/log-level.ts";
 import type { ThreadLog } from "../../threads/thread-log.ts";
 import type { GuestHost } from "../engine/guest-host.ts";
+import type { GuestProgram } from "../guest-program.ts";
 import type { FileUse } from "./external-access.ts";
-import type { GuestProgram } from "./guest.ts";
 import { GuestFiles } from "./guest-files.ts";
 import { ModuleNames } from "./module-names.ts";
 import { RequestValidator } from "./request-validator.ts";
@@ -25,11 +25,11 @@ export class GuestBorder implements GuestHost {
   #modules: ModuleNames | undefined;
   #isOver = false;
 
-  constructor({ wallTimeMs, frozenClock, nested, outside, step }: QuickJsTask, log: ThreadLog) {
+  constructor({ wallTimeMs, frozenClock, nested, access, step }: QuickJsTask, log: ThreadLog) {
     this.#deadline = performance.now() + wallTimeMs;
     this.#frozenClock = frozenClock;
-    this.validator = new RequestValidator(nested, outside?.net);
-    this.#files = outside?.fs && new GuestFiles(outside.fs);
+    this.validator = new RequestValidator(nested, access?.net);
+    this.#files = access?.fs && new GuestFiles(access.fs);
     this.#log = log;
     this.#sources = step.kind === "load" ? step.program.sources : {};
   }

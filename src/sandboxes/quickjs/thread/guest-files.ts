@@ -2,7 +2,7 @@ import type { JsonValue } from "../../../json/value.ts";
 import { WorkspaceError } from "../../../workspace/error.ts";
 import { type Location, locate } from "../../../workspace/locate.ts";
 import { Workspace } from "../../../workspace/workspace.ts";
-import type { GuestError } from "../guest-request.ts";
+import type { ServiceError } from "../../guest-services/service-request.ts";
 import type { FileAllowance, FileUse } from "./external-access.ts";
 import { FILE_OPERATIONS, type FileOperation, FileOperationError } from "./file-operations.ts";
 
@@ -76,7 +76,7 @@ export class GuestFiles implements Disposable {
   }
 }
 
-function describe(what: string, error: unknown): GuestError {
+function describe(what: string, error: unknown): ServiceError {
   if (error instanceof WorkspaceError || error instanceof FileOperationError) {
     return { code: error.code, message: `${what}: ${error.message}` };
   }
@@ -84,6 +84,6 @@ function describe(what: string, error: unknown): GuestError {
   return { code: "io", message: `${what}: a granted directory cannot be used now` };
 }
 
-function failed(error: GuestError): string {
+function failed(error: ServiceError): string {
   return JSON.stringify({ error });
 }

@@ -1,4 +1,5 @@
 import type { EngineInstance } from "../engine/engine-instance.ts";
+import type { GuestProgram } from "../guest-program.ts";
 import type { ExternalAccess } from "./external-access.ts";
 
 /** How a step of a guest ended. */
@@ -9,16 +10,6 @@ export type GuestEnd =
   /** It waits, without an outcome yet. */
   | { readonly status: "pending" };
 
-/** The modules of a tool, as the engine evaluates them. */
-export interface GuestProgram {
-  /** The name of the module that exports the tool. */
-  readonly entry: string;
-  /** The sources by name; names are paths in the tool's folder, with `/` between their parts. */
-  readonly sources: Readonly<Record<string, string>>;
-  /** The name of its exported function. */
-  readonly exportName: string;
-}
-
 /**
  * Loads a program in a new instance. The text is `+true` if the tool was found.
  *
@@ -28,12 +19,15 @@ export interface GuestProgram {
 export function loadGuest(instance: EngineInstance, program: GuestProgram, stackBytes: number): GuestEnd {
   instance.limitStack(stackBytes);
   const { entry, sources, exportName } = program;
-  return settle(instance, instance.evaluate(entry, sources[entry] ?? "", exportName));
+  const end = settle(instance, instance.evaluate(entry, sources[entry] ?? "", exportName));
+  // Pending jobs of the top-level code run here, once: in the template they would run again in every call.
+  instance.runJobs();
+  return instance.host.isOver() ? { status: "timeout" } : end;
 }
 
-/** Calls the tool of a guest that was loaded. What it finds beside the language depends on what was granted. */
-export function startGuest(instance: EngineInstance, input: string, outside?: ExternalAccess): GuestEnd {
-  const texts = outside === undefined ? [] : [outside.net ? "net" : "", outside.fs ? "fs" : ""];
+/** Calls the tool of a loaded guest. `access` decides whether it has `fetch` and `fs`. */
+export function startGuest(instance: EngineInstance, input: string, access?: ExternalAccess): GuestEnd {
+  const texts = access === undefined ? [] : [access.net ? "net" : "", access.fs ? "fs" : ""];
   return settle(instance, instance.call("start", input, ...texts));
 }
 

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { GuestProgram } from "./guest.ts";
+import type { GuestProgram } from "../guest-program.ts";
 
 /** Resolves the names of a tool's modules: paths relative to the tool's folder. */
 export class ModuleNames {

@@ -1,7 +1,6 @@
-import { MAX_REQUESTS } from "../fetch-limits.ts";
-import type { GuestError, GuestReply, GuestRequest } from "../guest-request.ts";
-import type { FetchAllowance } from "./external-access.ts";
-import type { NestedAllowance } from "./thread-task.ts";
+import type { ServiceError } from "../../guest-services/service-request.ts";
+import { type FetchAllowance, MAX_REQUESTS } from "./external-access.ts";
+import type { GuestReply, GuestRequest, NestedAllowance } from "./thread-task.ts";
 
 /** The maximum size of a nested call's arguments, in bytes. */
 const MAX_INPUT_BYTES = 1_024 * 1_024;
@@ -33,7 +32,7 @@ export class RequestValidator {
       this.#refuse(id, "validation_error", "the arguments of a nested call may not exceed 1 MiB");
     } else {
       this.#calls++;
-      this.requests.push({ kind: "call", id, name, input });
+      this.requests.push({ kind: "call-tool", id, name, input });
     }
   }
 
@@ -50,13 +49,14 @@ export class RequestValidator {
     this.#fetches++;
     this.#fetchBytes += bytes;
     this.requests.push({
-      ...{ kind: "fetch", id, method, url, headers },
+      ...{ kind: "http", id, method: method.toUpperCase(), url, headers },
       body: body ?? undefined,
-      follow: follow === true,
+      encoding: "utf8",
+      followRedirects: follow === true,
     });
   }
 
-  #fetchProblem(bytes: number): GuestError | undefined {
+  #fetchProblem(bytes: number): ServiceError | undefined {
     if (this.#fetch === undefined) {
       return { code: "origin_denied", message: "this call may not use the network: its grant has no 'net'" };
     }

@@ -6,7 +6,7 @@ import type { QuickJsAnswer, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
  * A step as it is sent to a thread. It is an array, because cloning the keys of an object would take longer than
  * cloning the values. The first step of a call is represented by its input.
  */
-export type WireTask = readonly [...BareTask, outside?: ExternalAccess];
+export type WireTask = readonly [...BareTask, access?: ExternalAccess];
 
 /** A step of a call that is granted neither files nor the network. */
 type BareTask = readonly [
@@ -35,7 +35,7 @@ type BareAnswer = readonly [
 ];
 
 export function encodeTask(task: QuickJsTask): WireTask {
-  const { step, owner, wallTimeMs, memoryBytes, outputBytes, log, nested, outside, frozenClock } = task;
+  const { step, owner, wallTimeMs, memoryBytes, outputBytes, log, nested, access, frozenClock } = task;
   const isStart = step.kind === "start";
   const wire: BareTask = [
     isStart ? step.input : step,
@@ -50,12 +50,12 @@ export function encodeTask(task: QuickJsTask): WireTask {
     frozenClock,
     isStart ? step.randomSeed : undefined,
   ];
-  return outside === undefined ? wire : [...wire, outside];
+  return access === undefined ? wire : [...wire, access];
 }
 
 export function decodeTask(wire: WireTask): QuickJsTask {
   const [step, owner, wallTimeMs, memoryBytes, outputBytes, lines, bytes, left, granted] = wire;
-  const { 9: frozenClock, 10: randomSeed, 11: outside } = wire;
+  const { 9: frozenClock, 10: randomSeed, 11: access } = wire;
   return {
     step: typeof step === "string" ? { kind: "start", input: step, randomSeed } : step,
     owner,
@@ -64,7 +64,7 @@ export function decodeTask(wire: WireTask): QuickJsTask {
     outputBytes,
     log: { lines, bytes },
     nested: { left, granted },
-    outside,
+    access,
     frozenClock,
   };
 }

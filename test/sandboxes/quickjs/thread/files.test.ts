@@ -40,8 +40,8 @@ function run(body: string, setting: CallSetting = data()): Promise<ToolExecution
   return new GrantedTool(sandboxes, source).call(setting);
 }
 
-describe.skipIf(!workspaceIsSupported())("fs", () => {
-  test("is there for a call whose grant gives it, and for no other call of the same tool", async () => {
+describe.skipIf(!workspaceIsSupported())("fs in QuickJS", () => {
+  test("fs exists only for calls whose grant gives files, also of the same tool", async () => {
     const tool = new GrantedTool(
       sandboxes,
       `let kept;

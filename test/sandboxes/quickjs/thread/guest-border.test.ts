@@ -11,14 +11,14 @@ import type { TaskThread } from "../../../../src/sandboxes/threads/thread-messag
 import { workspaceIsSupported } from "../../../../src/workspace/paths/fd-path.ts";
 import { GrantedTree } from "../../../workspace/granted-tree.ts";
 
-/** The host's side of a call that was granted something outside, or nothing. */
-function open(outside?: ExternalAccess, nestedCalls = 0): GuestBorder {
+/** Opens the border of a call with or without external access. */
+function open(access?: ExternalAccess, nestedCalls = 0): GuestBorder {
   const task: QuickJsTask = {
     step: { kind: "start", input: "{}", randomSeed: undefined },
     ...{ owner: "", wallTimeMs: 60_000, memoryBytes: 2 ** 24, outputBytes: 1_000 },
     log: { lines: 1, bytes: 100 },
     nested: { left: nestedCalls, granted: nestedCalls },
-    outside,
+    access,
     frozenClock: undefined,
   };
   const nothing = (): void => {};
@@ -57,10 +57,10 @@ test.skipIf(!workspaceIsSupported())("a guest with grants has its requests done 
   expect([CALL, FETCH].map((text) => host.receive(text))).toEqual([undefined, undefined]);
   expect(JSON.parse(host.receive(STAT) ?? "")).toMatchObject({ ok: { kind: "directory" } });
   expect(host.validator.requests).toEqual([
-    { kind: "call", id: 1, name: "tool", input: "{}" },
+    { kind: "call-tool", id: 1, name: "tool", input: "{}" },
     {
-      ...{ kind: "fetch", id: 2, method: "GET", url: "http://api.test/", headers: [["a", "b"]] },
-      ...{ body: undefined, follow: false },
+      ...{ kind: "http", id: 2, method: "GET", url: "http://api.test/", headers: [["a", "b"]] },
+      ...{ body: undefined, encoding: "utf8", followRedirects: false },
     },
   ]);
   expect(host.validator.takeRefusals()).toBeUndefined();
