@@ -22,7 +22,7 @@ export class InstancePool {
 
   /** Returns an instance for a snapshot, a kept or a new one. The caller owns it until it calls {@link put}. */
   take(
-    { memoryBytes, hasExternalAccess }: Snapshot,
+    { memoryBytes, hasExternalAccess }: Pick<Snapshot, "memoryBytes" | "hasExternalAccess">,
     maxBytes: number,
   ): EngineInstance | Promise<EngineInstance> {
     const index = this.#indexOf(memoryBytes, maxBytes, hasExternalAccess);

@@ -1,8 +1,9 @@
+import type { ServiceError, ServiceRequest } from "../../guest-services/service-request.ts";
 import type { LogBudget } from "../../threads/thread-log.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
-import type { GuestRequest } from "../guest-request.ts";
+import type { SuspendedGuest } from "../engine/suspended-guest.ts";
+import type { GuestProgram } from "../guest-program.ts";
 import type { ExternalAccess, FileUse } from "./external-access.ts";
-import type { GuestProgram } from "./guest.ts";
 
 /** The data that every thread is started with. */
 export interface QuickJsThreadData {
@@ -20,15 +21,16 @@ export interface QuickJsTask {
   readonly outputBytes: number;
   readonly log: LogBudget;
   readonly nested: NestedAllowance;
-  /** `undefined` for most calls, and for every template. */
-  readonly outside: ExternalAccess | undefined;
-  /** The one time that the guest's clock shows; `undefined` for the true time. */
+  /** `undefined` if the call is granted neither files nor the network, and while a template is loaded. */
+  readonly access: ExternalAccess | undefined;
+  /** The constant time of the guest's clock, in ms since the epoch; `undefined` for the current time. */
   readonly frozenClock: number | undefined;
 }
 
 /** Strips the types from a tool's modules and evaluates them. The result is the template for calls. */
 export interface LoadStep {
   readonly kind: "load";
+  /** TypeScript modules still have their types. */
   readonly program: GuestProgram;
   readonly stackBytes: number;
   /** Whether calls that start from the template can be granted files or the network. */
@@ -47,8 +49,9 @@ export interface StartStep {
 /** Resumes a call whose requests have replies. */
 export interface ResumeStep {
   readonly kind: "resume";
-  readonly guest: Snapshot;
-  /** JSON text, as the driver takes it. */
+  /** The suspended guest. It started from the task's artifact, the tool's template. */
+  readonly guest: SuspendedGuest;
+  /** The replies as JSON text, in the driver's format. */
   readonly replies: string;
   /** How many requests have no reply yet. */
   readonly outstanding: number;
@@ -74,14 +77,25 @@ export type QuickJsEnd =
   | { readonly status: "timeout" }
   /** The guest awaits a promise that can never settle. */
   | { readonly status: "stalled" }
-  /** It awaits what it asked for: these, and earlier ones. Until then it needs no thread. */
-  | { readonly status: "waiting"; readonly guest: Snapshot; readonly requests: readonly GuestRequest[] }
+  /** The guest waits for replies to these requests and to earlier ones, and needs no thread until then. */
+  | { readonly status: "waiting"; readonly guest: SuspendedGuest; readonly requests: readonly GuestRequest[] }
   | { readonly status: "loaded"; readonly template: Snapshot }
   /** A module imports a file that the program does not have yet. */
   | ({ readonly status: "needs_module" } & MissingModule)
+  /** The types of a TypeScript module cannot be removed. */
+  | { readonly status: "invalid_types"; readonly module: string; readonly message: string }
   | { /** The engine broke. */ readonly status: "broken"; readonly detail: string };
 
-/** A module that was imported and is not there. */
+/** A request of a guest. The guest chose the id; it only assigns the reply. */
+export type GuestRequest = ServiceRequest & { readonly id: number };
+
+/** The reply to the request with this id, in the driver's format. An error is thrown in the guest. */
+export type GuestReply = { readonly id: number } & (
+  | { readonly ok: unknown }
+  | { readonly error: ServiceError }
+);
+
+/** An imported module that the program does not contain. */
 export interface MissingModule {
   readonly name: string;
   /** The module that imports it. */

@@ -3,20 +3,42 @@ import { workerData } from "node:worker_threads";
 import { ThreadLog } from "../../threads/thread-log.ts";
 import type { TaskThread, ThreadData } from "../../threads/thread-message.ts";
 import type { EngineInstance } from "../engine/engine-instance.ts";
+import { RandomSupply } from "../engine/random.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
-import { RandomSupply } from "../random-supply.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest } from "./guest.ts";
 import { GuestBorder } from "./guest-border.ts";
 import { InstancePool } from "./instance-pool.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
-import type { QuickJsEnd, QuickJsTask, QuickJsThreadData } from "./thread-task.ts";
+import type { LoadStep, QuickJsEnd, QuickJsTask, QuickJsThreadData } from "./thread-task.ts";
+import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
 
-const chance = new RandomSupply();
-const shelf = new InstancePool((workerData as ThreadData<QuickJsThreadData>).data.engine);
+const randomSupply = new RandomSupply();
+const instances = new InstancePool((workerData as ThreadData<QuickJsThreadData>).data.engine);
 
 /** Runs one step of one call. */
 export default function runQuickJsTask(wire: WireTask, thread: TaskThread): WireAnswer | Promise<WireAnswer> {
   const task = decodeTask(wire);
+  return task.step.kind === "load" ? load(task, task.step, thread) : runGuest(task, thread);
+}
+
+/** Loads a program whose TypeScript modules still have their types. */
+function load(task: QuickJsTask, step: LoadStep, thread: TaskThread): WireAnswer | Promise<WireAnswer> {
+  const startedAt = performance.now();
+  thread.markStarted();
+  try {
+    const program = stripProgramTypes(step.program);
+    const wallTimeMs = task.wallTimeMs - (performance.now() - startedAt);
+    return runGuest({ ...task, wallTimeMs, step: { ...step, program } }, thread);
+  } catch (error) {
+    if (!(error instanceof TypeStrippingError)) throw error;
+    if (typeStripperIsBroken()) thread.afterwards(() => process.exit(1));
+    const { module, message } = error;
+    const answer = { memoryBytes: 0, hitMemoryCap: false, log: task.log, files: undefined };
+    return encodeAnswer({ status: "invalid_types", module, message }, answer);
+  }
+}
+
+function runGuest(task: QuickJsTask, thread: TaskThread): WireAnswer | Promise<WireAnswer> {
   const instance = takeInstance(task, thread);
   return instance instanceof Promise
     ? instance.then((created) => runIn(created, task, thread))
@@ -29,34 +51,36 @@ function takeInstance(
 ): EngineInstance | Promise<EngineInstance> {
   switch (step.kind) {
     case "load":
-      return shelf.create(memoryBytes, step.hasExternalAccess);
+      return instances.create(memoryBytes, step.hasExternalAccess);
     case "start":
-      return shelf.take(artifact as Snapshot, memoryBytes);
-    case "resume":
-      return shelf.take(step.guest, memoryBytes);
+      return instances.take(artifact as Snapshot, memoryBytes);
+    case "resume": {
+      const { hasExternalAccess } = artifact as Snapshot;
+      return instances.take({ memoryBytes: step.guest.memoryBytes, hasExternalAccess }, memoryBytes);
+    }
   }
 }
 
 function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread): WireAnswer {
   const log = new ThreadLog(thread, task.log);
-  thread.markStarted();
-  const host = new GuestBorder(task, log);
-  instance.host = host;
+  if (task.step.kind !== "load") thread.markStarted();
+  const border = new GuestBorder(task, log);
+  instance.host = border;
   let end: QuickJsEnd;
   try {
-    end = finish(runStep(instance, host, task, thread), instance, host, task);
-    shelf.put(instance);
+    end = finish(runStep(instance, border, task, thread), instance, border, task, thread.artifact);
+    instances.put(instance);
   } catch (thrown) {
-    end = host.isOver() ? { status: "timeout" } : broken(thrown);
+    end = border.isOver() ? { status: "timeout" } : broken(thrown);
   }
   const { bytes: memoryBytes, refused: hitMemoryCap } = instance.memory;
-  return encodeAnswer(end, { memoryBytes, hitMemoryCap, log: log.left, files: host.closeFiles() });
+  return encodeAnswer(end, { memoryBytes, hitMemoryCap, log: log.left, files: border.closeFiles() });
 }
 
 function runStep(
   instance: EngineInstance,
-  host: GuestBorder,
-  { step, owner, outside }: QuickJsTask,
+  border: GuestBorder,
+  { step, owner, access }: QuickJsTask,
   { artifact }: TaskThread,
 ): GuestEnd {
   let end: GuestEnd;
@@ -65,32 +89,39 @@ function runStep(
       return loadGuest(instance, step.program, step.stackBytes);
     case "start":
       instance.restore(artifact as Snapshot, owner, randomState(step.randomSeed));
-      end = startGuest(instance, step.input, outside);
+      end = startGuest(instance, step.input, access);
       break;
     case "resume":
-      instance.restore(step.guest, owner, undefined);
+      instance.resume(artifact as Snapshot, step.guest, owner);
       end = resumeGuest(instance, step.replies);
   }
   // Refusals are delivered at once. A guest that requests again and again reaches its deadline.
   for (;;) {
-    const refusals = host.validator.takeRefusals();
+    const refusals = border.validator.takeRefusals();
     if (end.status !== "pending" || refusals === undefined) return end;
     end = resumeGuest(instance, refusals);
   }
 }
 
-function finish(end: GuestEnd, instance: EngineInstance, host: GuestBorder, task: QuickJsTask): QuickJsEnd {
+function finish(
+  end: GuestEnd,
+  instance: EngineInstance,
+  border: GuestBorder,
+  task: QuickJsTask,
+  template: unknown,
+): QuickJsEnd {
   const { step, outputBytes: maxBytes } = task;
   if (step.kind === "load" && end.status === "text") {
-    if (host.missingModule !== undefined) return { status: "needs_module", ...host.missingModule };
+    if (border.missingModule !== undefined) return { status: "needs_module", ...border.missingModule };
     if (end.text.startsWith("+")) return { status: "loaded", template: instance.snapshot() };
   }
   if (end.status === "pending") {
-    const { requests } = host.validator;
+    const { requests } = border.validator;
     if (requests.length === 0 && (step.kind !== "resume" || step.outstanding === 0)) {
       return { status: "stalled" };
     }
-    return { status: "waiting", guest: instance.snapshot(), requests };
+    // Requests are refused while a tool is loaded, so this is a call, which has a template.
+    return { status: "waiting", guest: instance.suspend(template as Snapshot), requests };
   }
   if (end.status === "text" && end.text.startsWith("+")) {
     // An output over its budget need not be transferred.
@@ -103,7 +134,7 @@ function finish(end: GuestEnd, instance: EngineInstance, host: GuestBorder, task
 /** Returns 8 bytes that are not all 0: the generator would never leave that state. */
 function randomState(seed: string | undefined): Uint8Array {
   const bytes =
-    seed === undefined ? chance.next() : createHash("sha256").update(seed).digest().subarray(0, 8);
+    seed === undefined ? randomSupply.next() : createHash("sha256").update(seed).digest().subarray(0, 8);
   bytes[0] = (bytes[0] ?? 0) | 1;
   return bytes;
 }
