@@ -3,7 +3,7 @@
  * driver's functions that send requests to the host and create errors.
  */
 export const FETCH_SOURCE: string = `(ask, failure) => {
-  const { parse } = JSON;
+  const { parse, stringify } = JSON;
   const { apply } = Reflect;
   const { entries, freeze } = Object;
   const { isArray } = Array;
@@ -11,7 +11,7 @@ export const FETCH_SOURCE: string = `(ask, failure) => {
   const PromiseOf = Promise;
   const text = String;
 
-  const responseOf = ({ status, url, fields, body }) => {
+  const responseOf = ({ status, url, headers: fields, body }) => {
     const get = (name) => {
       const wanted = apply(toLowerCase, text(name), []);
       let found = null;
@@ -41,7 +41,7 @@ export const FETCH_SOURCE: string = `(ask, failure) => {
   return (url, init) => new PromiseOf((resolve, reject) => {
     const { method = "GET", headers = {}, body = null, redirect = "manual", signal, ...others } = init ?? {};
     for (const name in others) {
-      throw new TypeError("fetch takes method, headers, body and redirect, and no '" + name + "'");
+      throw new TypeError("fetch does not support the option '" + name + "': it takes method, headers, body and redirect");
     }
     if (typeof method !== "string") throw new TypeError("fetch: method must be a string");
     if (body !== null && typeof body !== "string") {
@@ -51,9 +51,13 @@ export const FETCH_SOURCE: string = `(ask, failure) => {
       throw new TypeError("fetch: redirect must be 'manual' or 'follow'");
     }
     const given = isArray(headers) ? headers : entries(headers);
-    const pairs = [];
-    for (let i = 0; i < given.length; i++) pairs[i] = [text(given[i][0]), text(given[i][1])];
-    const take = (output) => resolve(responseOf(output));
-    ask("f", [0, method, text(url), pairs, body, redirect === "follow"], take, reject, "FetchError");
+    let pairs = "";
+    for (let i = 0; i < given.length; i++) {
+      pairs += (i === 0 ? "[" : ",[") + stringify(text(given[i][0])) + "," + stringify(text(given[i][1])) + "]";
+    }
+    const take = (reply) => resolve(responseOf(reply));
+    const target = stringify(method) + "," + stringify(text(url));
+    const content = (body === null ? "null" : stringify(body)) + "," + (redirect === "follow");
+    ask("f", target + ",[" + pairs + "]," + content, take, reject, "FetchError");
   });
 }`;

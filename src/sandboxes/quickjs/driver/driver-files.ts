@@ -10,7 +10,7 @@ export const FILES_SOURCE: string = `(send, failure) => {
     if (typeof path !== "string" || typeof argument !== "string") {
       throw new TypeError("fs." + operation + " takes only strings");
     }
-    const reply = send("s" + stringify([operation, path, argument]));
+    const reply = send('s["' + operation + '",' + stringify(path) + "," + stringify(argument) + "]");
     if (reply === undefined) {
       throw failure("FsError", { code: "insufficient-memory", message: operation + ": the call is out of memory" });
     }

@@ -64,7 +64,9 @@ function driverSource(fetch: string, fs: string): string {
     const isObject = typeof thrown === "object" && thrown !== null;
     const said = isObject ? read(thrown, "message") : "";
     const message = said !== "" ? said : thrown === undefined || thrown === null ? "" : cut(readable(thrown));
-    return "-" + stringify([isObject ? read(thrown, "name") : "", message, isObject ? read(thrown, "stack") : ""]);
+    const name = isObject ? read(thrown, "name") : "";
+    const stack = isObject ? read(thrown, "stack") : "";
+    return "-[" + stringify(name) + "," + stringify(message) + "," + stringify(stack) + "]";
   };
   const fail = (thrown) => { outcome = describe(thrown); };
   const finish = (value) => {
@@ -92,7 +94,7 @@ function driverSource(fetch: string, fs: string): string {
   const line = (level) => (...items) => {
     let joined = "";
     for (let i = 0; i < items.length; i++) joined += (i === 0 ? "" : " ") + cut(readable(items[i]));
-    send("l" + stringify([level, joined]));
+    send('l["' + level + '",' + stringify(joined) + "]");
   };
   const levels = { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
   globalThis.console = { log: line("info"), ...levels };
@@ -105,18 +107,18 @@ function driverSource(fetch: string, fs: string): string {
     thrown.code = code;
     return thrown;
   };
-  // Asks for what takes a while: the host gives the reply to \`settle\`.
-  const ask = (kind, parts, resolve, reject, errorName) => {
-    const id = parts[0] = ++lastId;
+  // Sends an asynchronous request: the host passes the reply to \`settle\`.
+  const ask = (kind, written, resolve, reject, errorName) => {
+    const id = ++lastId;
     waiting[id] = { resolve, reject, errorName };
-    send(kind + stringify(parts));
+    send(kind + "[" + id + "," + written + "]");
   };
   const call = (name, input) => new PromiseOf((resolve, reject) => {
     const written = stringify(input === undefined ? {} : input);
     if (typeof name !== "string" || written === undefined) {
       throw new TypeError("tools.call takes the name of a tool and a JSON-serialisable input");
     }
-    ask("c", [0, name, written], resolve, reject, "ToolCallError");
+    ask("c", stringify(name) + "," + stringify(written), resolve, reject, "ToolCallError");
   });
 
   const fetch = ${fetch};
@@ -151,10 +153,10 @@ function driverSource(fetch: string, fs: string): string {
     settle: (replies) => {
       const list = parse(replies);
       for (let i = 0; i < list.length; i++) {
-        const { id, output, error } = list[i];
+        const { id, ok, error } = list[i];
         const { resolve, reject, errorName } = waiting[id];
         delete waiting[id];
-        if (error === undefined) resolve(output);
+        if (error === undefined) resolve(ok);
         else reject(failure(errorName, error));
       }
       return outcome;
