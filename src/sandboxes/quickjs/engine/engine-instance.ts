@@ -14,9 +14,10 @@ import { CappedMemory } from "./capped-memory.ts";
 import { DriverCalls } from "./driver-calls.ts";
 import { FREE, MALLOC, RANDOM_STATE, STACK_RESTORE, STACK_TOP } from "./engine-binary.ts";
 import { confineImports } from "./engine-imports.ts";
-import { type GuestHost, NOBODY } from "./guest-host.ts";
+import { type GuestHost, NO_HOST } from "./guest-host.ts";
 import { checkRandomState } from "./random.ts";
 import { heapEnd, restoreSnapshot, type Snapshot, takeSnapshot } from "./snapshot.ts";
+import { resumeGuestIn, type SuspendedGuest, suspendGuest } from "./suspended-guest.ts";
 
 /** The functions of the driver that the host calls. Each takes strings and returns one. */
 export type DriverMethod = "load" | "start" | "settle" | "poll";
@@ -30,8 +31,8 @@ export class EngineInstance {
   readonly memory: CappedMemory;
   readonly maxBytes: number;
   readonly hasExternalAccess: boolean;
-  /** Who runs; set before anything else is asked of the instance. */
-  host: GuestHost = NOBODY;
+  /** The host of the guest that runs. Must be set before any method is called. */
+  host: GuestHost = NO_HOST;
   readonly #runtime: QuickJSRuntime;
   readonly #context: QuickJSContext;
   readonly #driver: Readonly<Record<DriverMethod, QuickJSHandle>>;
@@ -166,21 +167,45 @@ export class EngineInstance {
    * @param seed 8 bytes for the state of `Math.random`; `undefined` keeps the snapshot's.
    */
   restore(snapshot: Snapshot, owner: string, seed: Uint8Array | undefined): void {
-    const { anchor, memoryBytes, hasExternalAccess } = snapshot;
-    const isSameKind = anchor === this.#anchor && hasExternalAccess === this.hasExternalAccess;
-    if (!isSameKind || memoryBytes !== this.memory.bytes) {
-      throw new Error("the snapshot was not taken in such an instance");
-    }
-    const all = new Uint8Array(this.memory.buffer);
-    this.#usedEnd = Math.max(this.#usedEnd, heapEnd(all));
-    const isOther = owner !== this.#owner;
-    restoreSnapshot(all, snapshot, isOther ? this.#usedEnd : undefined);
-    if (isOther) this.#usedEnd = heapEnd(all);
-    this.#owner = owner;
+    const all = this.#memoryFor(snapshot, snapshot.memoryBytes);
+    restoreSnapshot(all, snapshot, this.#leftBehind(all, owner));
+    this.#assign(all, owner);
     if (seed !== undefined) all.set(seed, RANDOM_STATE);
   }
 
-  /** A text for a guest that is running; none where it has no memory for it. */
+  /** Suspends the guest until it has replies. No function of the engine may be running. */
+  suspend(template: Snapshot): SuspendedGuest {
+    return suspendGuest(this.memory, template);
+  }
+
+  /** Restores a suspended guest. Memory that another owner's guest used is zeroed. */
+  resume(template: Snapshot, guest: SuspendedGuest, owner: string): void {
+    const all = this.#memoryFor(template, guest.memoryBytes);
+    resumeGuestIn(all, template, guest, this.#leftBehind(all, owner));
+    this.#assign(all, owner);
+  }
+
+  #memoryFor({ anchor, hasExternalAccess }: Snapshot, memoryBytes: number): Uint8Array {
+    const isSameKind = anchor === this.#anchor && hasExternalAccess === this.hasExternalAccess;
+    if (!isSameKind || memoryBytes !== this.memory.bytes) {
+      throw new Error("the snapshot was taken in a different kind of instance");
+    }
+    return new Uint8Array(this.memory.buffer);
+  }
+
+  /** Returns the end of the heap that another owner's guests used; `undefined` if the owner stays the same. */
+  #leftBehind(all: Uint8Array, owner: string): number | undefined {
+    this.#usedEnd = Math.max(this.#usedEnd, heapEnd(all));
+    return owner === this.#owner ? undefined : this.#usedEnd;
+  }
+
+  #assign(all: Uint8Array, owner: string): void {
+    if (owner === this.#owner) return;
+    this.#usedEnd = heapEnd(all);
+    this.#owner = owner;
+  }
+
+  /** Creates a string for a running guest, or `undefined` if it has no memory for it. */
   #reply(text: string | undefined): QuickJSHandle {
     if (text === undefined) return this.#context.undefined;
     // Without memory, the library would write the string to address 0, so an allocation is tried first.

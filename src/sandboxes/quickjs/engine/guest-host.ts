@@ -12,8 +12,8 @@ export interface GuestHost {
   loadModule(name: string): string;
 }
 
-/** The host of an instance in which nothing runs yet. */
-export const NOBODY: GuestHost = {
+/** The host of an instance that has no guest yet. */
+export const NO_HOST: GuestHost = {
   isOver: () => false,
   now: () => Date.now(),
   receive: () => undefined,
