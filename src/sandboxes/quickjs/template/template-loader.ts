@@ -1,14 +1,13 @@
-import type { SandboxOutcome, TaskObserver } from "../../contract/sandbox.ts";
+import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
+import type { TaskObserver } from "../../contract/task.ts";
 import { DEFAULT_LOG_BUDGET } from "../../threads/thread-log.ts";
 import type { WorkerPool } from "../../threads/worker-pool.ts";
-import type { Snapshot } from "../engine/snapshot.ts";
 import { readQuickJsOutcome } from "../outcome.ts";
-import { INTERRUPT_GRACE_MS } from "../quickjs-call.ts";
-import type { QuickJsLimits } from "../quickjs-limits.ts";
+import { INTERRUPT_GRACE_MS, type QuickJsLimits } from "../quickjs-limits.ts";
 import { decodeOutcome, encodeTask, type WireAnswer } from "../thread/task-wire.ts";
 import type { QuickJsTask } from "../thread/thread-task.ts";
-import type { TemplateKind } from "./template-store.ts";
+import type { LoadedTool, TemplateKind } from "./template-store.ts";
 import type { ToolSource } from "./tool-source.ts";
 
 /**
@@ -19,32 +18,45 @@ import type { ToolSource } from "./tool-source.ts";
 export async function loadTemplate(
   pool: WorkerPool,
   source: ToolSource,
-  { key: owner, hasExternalAccess }: TemplateKind,
+  { key: owner, tool, hasExternalAccess }: TemplateKind,
   { wallTimeMs, memoryBytes, outputBytes, stackBytes, logLines }: QuickJsLimits,
   observer: TaskObserver,
-): Promise<Snapshot | SandboxOutcome> {
-  const options = { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal: undefined, observer };
+): Promise<LoadedTool | SandboxOutcome> {
+  let elapsedMs = 0;
   for (;;) {
+    const leftMs = wallTimeMs - elapsedMs;
+    if (leftMs <= 0) return { status: "timeout", effect: "none", used: { wallTimeMs: elapsedMs } };
+    const options = { wallTimeMs: leftMs, graceMs: INTERRUPT_GRACE_MS, signal: undefined, observer, tool };
     const task: QuickJsTask = {
       step: { kind: "load", program: source.program, stackBytes, hasExternalAccess },
-      ...{ owner, wallTimeMs, memoryBytes, outputBytes },
+      ...{ owner, wallTimeMs: leftMs, memoryBytes, outputBytes },
       log: { lines: logLines, bytes: DEFAULT_LOG_BUDGET.bytes },
       nested: { left: 0, granted: 0 },
-      outside: undefined,
+      access: undefined,
       frozenClock: undefined,
     };
     const outcome = decodeOutcome(await pool.run<WireAnswer>(encodeTask(task), options));
+    elapsedMs += outcome.wallTimeMs;
+    const used = { wallTimeMs: elapsedMs };
     const answer = outcome.status === "returned" ? outcome.result : undefined;
-    if (answer?.status === "loaded") return answer.template;
-    if (answer?.status !== "needs_module") {
-      return readQuickJsOutcome(outcome, { wallTimeMs: outcome.wallTimeMs }, "none", outputBytes);
+    switch (answer?.status) {
+      case "loaded":
+        return { snapshot: answer.template, wallTimeMs: elapsedMs };
+      case "invalid_types":
+        if (source.isEntry(answer.module)) throw new ToolPreparationError(answer.message);
+        return { status: "failed", effect: "none", used, message: answer.message };
+      case "needs_module":
+        break;
+      default:
+        return readQuickJsOutcome(outcome, used, "none", outputBytes);
     }
+    const readFrom = performance.now();
     try {
       await source.read(answer.name);
     } catch (error) {
       if (!(error instanceof ToolPreparationError)) throw error;
-      const used = { wallTimeMs: outcome.wallTimeMs };
       return { status: "failed", effect: "none", used, message: `${answer.importer}: ${error.message}` };
     }
+    elapsedMs += performance.now() - readFrom;
   }
 }

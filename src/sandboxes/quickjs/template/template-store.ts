@@ -1,3 +1,4 @@
+import { LruMap } from "../../../base/lru-map.ts";
 import type { Capabilities } from "../../../policy/grant/capabilities.ts";
 import type { Snapshot } from "../engine/snapshot.ts";
 import type { QuickJsLimits } from "../quickjs-limits.ts";
@@ -9,15 +10,26 @@ const MAX_KEPT_BYTES = 256 * 1_024 * 1_024;
 export interface TemplateKind {
   /** Identifies it among all templates. */
   readonly key: string;
+  /** Identifies the tool's program, independently of limits. */
+  readonly tool: string;
   readonly memoryBytes: number;
   readonly stackBytes: number;
   /** Whether the call is granted files or the network. */
   readonly hasExternalAccess: boolean;
 }
 
-/** A tool that was loaded. */
+/** An evaluated tool, and how long the evaluation took. */
+export interface LoadedTool {
+  readonly snapshot: Snapshot;
+  /** Milliseconds, without the time in which no thread was free. */
+  readonly wallTimeMs: number;
+}
+
+/** A loaded and cached tool. */
 export interface Template extends TemplateKind {
   readonly snapshot: Snapshot;
+  /** How long loading it took, in ms. */
+  readonly loadMs: number;
 }
 
 /** Whether a call is granted files or the network. */
@@ -33,13 +45,13 @@ const NOTHING: readonly never[] = [];
  * @param tool Identifies the program.
  */
 export function templateKind(
-  source: string,
+  tool: string,
   { memoryBytes, stackBytes }: QuickJsLimits,
   capabilities: Capabilities,
 ): TemplateKind {
   const hasExternalAccess = grantsExternalAccess(capabilities);
-  const key = `${source} ${memoryBytes} ${stackBytes}${hasExternalAccess ? " outside" : ""}`;
-  return { key, memoryBytes, stackBytes, hasExternalAccess };
+  const key = `${tool} ${memoryBytes} ${stackBytes}${hasExternalAccess ? " external" : ""}`;
+  return { key, tool, memoryBytes, stackBytes, hasExternalAccess };
 }
 
 /** Whether a call of the same program can start from a template of this kind. */
@@ -55,35 +67,30 @@ export function isKindFor(
   );
 }
 
-/** The templates of all tools, each loaded once, shared by all threads. */
+/** A template, and how much of the call's wall time loading it took. */
+export interface FoundTemplate {
+  readonly template: Template;
+  /** Milliseconds; 0 if the template was loaded before. */
+  readonly loadMs: number;
+}
+
+/** The templates of all tools. Each is loaded once and shared by all threads. */
 export class TemplateStore<Failure> {
-  /** The one that was used last comes last. */
-  readonly #kept = new Map<string, Template>();
+  readonly #kept: LruMap<string, Template>;
   readonly #loading = new Map<string, Promise<Template | Failure>>();
-  readonly #onEvicted: (key: string) => void;
-  /** Comes last. */
-  #lastUsed: Template | undefined;
-  #bytes = 0;
 
   /** @param onEvicted Called with the key of each template that is evicted. */
   constructor(onEvicted: (key: string) => void) {
-    this.#onEvicted = onEvicted;
+    this.#kept = new LruMap(MAX_KEPT_BYTES, { sizeOf: bytesOf, onEvicted });
   }
 
   find(key: string): Template | undefined {
-    const template = this.#kept.get(key);
-    return template !== undefined && this.use(template) ? template : undefined;
+    return this.#kept.get(key);
   }
 
   /** Marks a template as used. Returns `false` if it is no longer cached. */
   use(template: Template): boolean {
-    if (this.#lastUsed === template) return true;
-    const { key } = template;
-    if (this.#kept.get(key) !== template) return false;
-    this.#kept.delete(key);
-    this.#kept.set(key, template);
-    this.#lastUsed = template;
-    return true;
+    return this.#kept.get(template.key) === template;
   }
 
   /**
@@ -95,34 +102,29 @@ export class TemplateStore<Failure> {
   load(
     kind: TemplateKind,
     wallTimeMs: number,
-    load: () => Promise<Snapshot | Failure>,
+    load: () => Promise<LoadedTool | Failure>,
   ): Promise<Template | Failure> {
     const loadingKey = `${kind.key} ${wallTimeMs}`;
     const known = this.#loading.get(loadingKey);
     if (known !== undefined) return known;
     const loading = load()
-      .then((loaded) => (isSnapshot(loaded) ? this.#keep({ ...kind, snapshot: loaded }) : loaded))
+      .then((loaded) => (isLoaded(loaded) ? this.#keep(kind, loaded) : loaded))
       .finally(() => this.#loading.delete(loadingKey));
     this.#loading.set(loadingKey, loading);
     return loading;
   }
 
-  #keep(template: Template): Template {
-    this.#bytes +=
-      template.snapshot.bytes.byteLength - (this.#kept.get(template.key)?.snapshot.bytes.byteLength ?? 0);
-    this.#kept.delete(template.key);
+  #keep(kind: TemplateKind, { snapshot: loaded, wallTimeMs: loadMs }: LoadedTool): Template {
+    const template = { ...kind, snapshot: loaded, loadMs };
     this.#kept.set(template.key, template);
-    this.#lastUsed = template;
-    for (const [key, { snapshot }] of this.#kept) {
-      if (this.#bytes <= MAX_KEPT_BYTES || key === template.key) break;
-      this.#kept.delete(key);
-      this.#bytes -= snapshot.bytes.byteLength;
-      this.#onEvicted(key);
-    }
     return template;
   }
 }
 
-function isSnapshot(loaded: unknown): loaded is Snapshot {
-  return typeof loaded === "object" && loaded !== null && "anchor" in loaded;
+function bytesOf({ snapshot }: Template): number {
+  return snapshot.bytes.byteLength;
+}
+
+function isLoaded(loaded: unknown): loaded is LoadedTool {
+  return typeof loaded === "object" && loaded !== null && "snapshot" in loaded;
 }

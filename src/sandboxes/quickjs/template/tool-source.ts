@@ -4,8 +4,7 @@ import { basename, dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { QuickJsImplementation } from "../../../tool/quickjs-implementation.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
-import type { GuestProgram } from "../thread/guest.ts";
-import { isTypeScript, stripTypes } from "../thread/type-stripper.ts";
+import type { GuestProgram } from "../guest-program.ts";
 
 /** How many files a tool may have, and the maximum size of each and of all of them. */
 const MAX_FILES = 64;
@@ -56,7 +55,12 @@ export class ToolSource {
     this.#exportName = exportName;
   }
 
-  /** What there is of it now. */
+  /** Whether a module is the one that exports the tool. */
+  isEntry(name: string): boolean {
+    return name === this.#entry;
+  }
+
+  /** The modules that were read so far. TypeScript still has its types. */
   get program(): GuestProgram {
     const sources = Object.fromEntries(this.#sources);
     return { entry: this.#entry, sources, exportName: this.#exportName };
@@ -84,9 +88,10 @@ export class ToolSource {
 
   #add(name: string, source: string): void {
     this.#bytes += Buffer.byteLength(source);
-    if (this.#sources.size >= MAX_FILES) throw new ToolPreparationError(`more than ${MAX_FILES} modules`);
-    if (this.#bytes > MAX_BYTES) throw new ToolPreparationError("the modules are larger than 4 MiB together");
-    this.#sources.set(name, isTypeScript(name) ? stripTypes(name, source) : source);
+    if (this.#sources.size >= MAX_FILES)
+      throw new ToolPreparationError(`the tool has more than ${MAX_FILES} modules`);
+    if (this.#bytes > MAX_BYTES) throw new ToolPreparationError("the modules are larger than 4 MiB in total");
+    this.#sources.set(name, source);
   }
 }
 
