@@ -1,57 +1,44 @@
-import type { Egress } from "../../egress/egress.ts";
-import type { CallEffect, ResourceUse, SandboxTask } from "../contract/sandbox.ts";
-import { FetchRequests } from "./fetch-requests.ts";
-import type { GuestReply, GuestRequest, GuestResult } from "./guest-request.ts";
-import { NestedCalls } from "./nested-calls.ts";
-import type { FetchAllowance } from "./thread/external-access.ts";
+import { race } from "../../base/race.ts";
+import type { SandboxTask } from "../contract/task.ts";
+import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
+import type { HttpRules } from "../guest-services/http-service.ts";
+import type { ServiceReply } from "../guest-services/service-request.ts";
+import { guestError } from "./guest-error.ts";
+import type { QuickJsLimits } from "./quickjs-limits.ts";
+import { type FetchAllowance, MAX_REQUESTS, MAX_TEXT_BYTES } from "./thread/external-access.ts";
+import type { GuestReply, GuestRequest } from "./thread/thread-task.ts";
 
-/** Why a wait for replies ended without one. */
-export type WaitEnd = "timeout" | "cancelled";
+const HTTP_RULES: HttpRules = Object.freeze({ maxBodyBytes: MAX_TEXT_BYTES, trustsSafeMethods: true });
 
 /** The requests of one guest, and the replies that it has not received yet. A guest that waits is suspended. */
 export class PendingRequests {
-  readonly #tools: NestedCalls;
-  /** Absent where the grant gives no network. */
-  readonly #fetches: FetchRequests | undefined;
-  /** Made when there is something to cancel. */
-  #cancel: AbortController | undefined;
-  readonly #running = new Set<Promise<void>>();
+  readonly #services: CallServices;
+  #fetches = 0;
+  #outstanding = 0;
   #replies: GuestReply[] = [];
   #onReply: (() => void) | undefined;
 
-  /** @param openEgress Called when a request is sent. */
-  constructor(
-    { callTool, capabilities: { net = [] } }: SandboxTask,
-    netBytes: number,
-    openEgress: () => Egress,
-  ) {
-    this.#tools = new NestedCalls(callTool);
-    if (net.length > 0) this.#fetches = new FetchRequests(openEgress, net, netBytes);
+  constructor(task: SandboxTask, resources: ExternalResources, limits: QuickJsLimits) {
+    this.#services = new CallServices(task, resources, limits, HTTP_RULES);
   }
 
   /** How many calls of other tools were made. */
   get nestedCalls(): number {
-    return this.#tools.count;
+    return this.#services.nestedCalls;
   }
 
-  /** What may yet be sent; `undefined` where the grant gives no network. */
-  get fetchAllowance(): FetchAllowance | undefined {
-    return this.#fetches?.allowance;
+  /** How many requests and bytes may still be sent. */
+  get fetchAllowance(): FetchAllowance {
+    return { requests: MAX_REQUESTS - this.#fetches, bytes: this.#services.leftNetBytes };
   }
 
   /** How many requests have no reply yet, or one that the guest has not received. */
   get outstanding(): number {
-    return this.#running.size + this.#replies.length;
+    return this.#outstanding;
   }
 
-  /** What they may have left behind. */
-  get effect(): CallEffect {
-    return this.#tools.effect === "none" && (this.#fetches?.effect ?? "none") === "none" ? "none" : "unknown";
-  }
-
-  /** What was used for them. */
-  get used(): Omit<ResourceUse, "wallTimeMs"> {
-    return { nestedCalls: this.#tools.count, ...this.#fetches?.traffic };
+  get use(): ServiceUse {
+    return this.#services;
   }
 
   /**
@@ -59,56 +46,38 @@ export class PendingRequests {
    *
    * @param leftMs What is left of the call's wall time.
    */
-  start(requests: readonly GuestRequest[], wallTimeMs: number): void {
-    if (requests.length === 0) return;
-    this.#cancel ??= new AbortController();
-    const { signal } = this.#cancel;
+  start(requests: readonly GuestRequest[], leftMs: number): void {
     for (const request of requests) {
-      if (request.kind === "call") {
-        this.#await(request.id, this.#tools.call(request, wallTimeMs, signal));
-      } else if (this.#fetches !== undefined) {
-        this.#await(request.id, this.#fetches.add(request, wallTimeMs, signal));
-      }
+      this.#outstanding++;
+      if (request.kind === "http") this.#fetches++;
+      void this.#services.answer(request, leftMs).then((reply) => this.#receive(request.id, reply));
     }
-    this.#fetches?.launch();
   }
 
-  #await(id: number, result: Promise<GuestResult>): void {
-    const running = result.then((settled) => {
-      this.#running.delete(running);
-      this.#replies.push({ id, ...settled });
-      this.#onReply?.();
-    });
-    this.#running.add(running);
+  #receive(id: number, reply: ServiceReply): void {
+    this.#replies.push("ok" in reply ? { id, ok: reply.ok } : { id, error: guestError(reply.error) });
+    this.#onReply?.();
   }
 
   /** Waits for the next reply, and returns all replies that are available then. */
   async next(
-    wallTimeMs: number,
+    leftMs: number,
     signals: readonly (AbortSignal | undefined)[],
-  ): Promise<readonly GuestReply[] | WaitEnd> {
-    const { promise, resolve } = Promise.withResolvers<WaitEnd | undefined>();
-    const onAbort = (): void => resolve("cancelled");
-    this.#onReply = () => resolve(undefined);
-    const timer = setTimeout(() => resolve("timeout"), Math.max(wallTimeMs, 0));
-    for (const signal of signals) {
-      signal?.addEventListener("abort", onAbort, { once: true });
-      if (signal?.aborted) onAbort();
-    }
-    if (this.#replies.length > 0) resolve(undefined);
-    const end = await promise;
-    clearTimeout(timer);
-    for (const signal of signals) signal?.removeEventListener("abort", onAbort);
-    if (end !== undefined) return end;
+  ): Promise<readonly GuestReply[] | "timeout" | "cancelled"> {
+    const { promise: firstReply, resolve } = Promise.withResolvers<void>();
+    this.#onReply = resolve;
+    if (this.#replies.length > 0) resolve();
+    const end = await race(firstReply, { timeoutMs: Math.max(leftMs, 0), signals });
+    if (end === "timeout") return "timeout";
+    if (end === "aborted") return "cancelled";
     const replies = this.#replies;
+    this.#outstanding -= replies.length;
     this.#replies = [];
     return replies;
   }
 
-  /** Cancels what still runs, and waits for its end: nobody is left to hear of it. */
-  async end(): Promise<void> {
-    if (this.#running.size === 0) return;
-    this.#cancel?.abort();
-    await Promise.all(this.#running);
+  /** Cancels the requests that still run, and waits for their end. */
+  end(): Promise<void> {
+    return this.#services.end();
   }
 }

@@ -1,27 +1,29 @@
 import { performance } from "node:perf_hooks";
-import type { Egress } from "../../egress/egress.ts";
-import type { DirectoryGrant } from "../../policy/grant/directory-grant.ts";
-import type { CallEffect, SandboxOutcome, SandboxTask } from "../contract/sandbox.ts";
+import type { CallEffect, SandboxOutcome } from "../contract/outcome.ts";
+import type { SandboxTask } from "../contract/task.ts";
+import type { ExternalResources } from "../guest-services/call-services.ts";
 import type { Artifact, PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
+import { sizeOf } from "./engine/suspended-guest.ts";
 import { notStarted, readQuickJsOutcome } from "./outcome.ts";
 import { PendingRequests } from "./pending-requests.ts";
-import type { QuickJsLimits } from "./quickjs-limits.ts";
+import { INTERRUPT_GRACE_MS, type QuickJsLimits } from "./quickjs-limits.ts";
 import type { Template } from "./template/template-store.ts";
-import { type ExternalAccess, type FileUse, NO_FILE_USE } from "./thread/external-access.ts";
+import { type ExternalAccess, type FileUse, MAX_REQUESTS, NO_FILE_USE } from "./thread/external-access.ts";
 import { decodeOutcome, encodeTask, type WireAnswer } from "./thread/task-wire.ts";
 import type { QuickJsAnswer, QuickJsTask } from "./thread/thread-task.ts";
+import type { WaitingBudget } from "./waiting-budget.ts";
 
-/** How long a guest may take to notice its deadline before its thread is ended. */
-export const INTERRUPT_GRACE_MS = 50;
+const NO_ROOM_TO_WAIT =
+  "Tool could not wait for its requests: the waiting calls use too much memory. Try again later";
 
-const NO_DIRECTORIES: readonly DirectoryGrant[] = [];
+const NOTHING: readonly never[] = [];
 
-/** What all calls share. */
-export interface CallHost {
+/** Resources that all calls share. */
+export interface CallHost extends ExternalResources {
   readonly pool: WorkerPool;
-  readonly openEgress: () => Egress;
+  readonly waiting: WaitingBudget;
   /** Aborted when the sandbox closes. */
   readonly closing: AbortSignal;
 }
@@ -32,14 +34,15 @@ export interface CallHost {
  * and ending a thread ends only one call.
  */
 export class QuickJsCall {
+  readonly #host: CallHost;
   readonly #template: Artifact;
+  readonly #tool: string;
   readonly #owner: string;
-  readonly #pool: WorkerPool;
   readonly #task: SandboxTask;
   readonly #limits: QuickJsLimits;
-  readonly #closing: AbortSignal;
-  readonly #requests: PendingRequests;
-  #elapsedMs = 0;
+  /** `undefined` until the guest requests something, which most guests never do. */
+  #requests: PendingRequests | undefined;
+  #elapsedMs: number;
   #log: LogBudget;
   #files: FileUse = NO_FILE_USE;
   #hasBegun = false;
@@ -54,51 +57,60 @@ export class QuickJsCall {
     task: SandboxTask,
     limits: QuickJsLimits,
     template: Template,
+    loadMs: number,
   ): Promise<SandboxOutcome> {
     try {
-      return new QuickJsCall(host, task, limits, template).#run();
+      return new QuickJsCall(host, task, limits, template, loadMs).#run();
     } catch (error) {
       return Promise.resolve(notStarted(error));
     }
   }
 
   private constructor(
-    { pool, openEgress, closing }: CallHost,
+    host: CallHost,
     task: SandboxTask,
     limits: QuickJsLimits,
-    { key, snapshot }: Template,
+    { key, tool, snapshot }: Template,
+    loadMs: number,
   ) {
+    this.#host = host;
+    this.#elapsedMs = loadMs;
     this.#template = { name: key, value: snapshot };
+    this.#tool = tool;
     this.#owner = `${task.sessionId}\0${key}`;
-    this.#pool = pool;
     this.#task = task;
     this.#limits = limits;
-    this.#closing = closing;
-    this.#requests = new PendingRequests(task, limits.netBytes, openEgress);
     this.#log = { lines: limits.logLines, bytes: DEFAULT_LOG_BUDGET.bytes };
   }
 
   async #run(): Promise<SandboxOutcome> {
-    const { canonical, capabilities } = this.#task;
+    const { pool, waiting, closing } = this.#host;
+    const { canonical, capabilities, sessionId, signal } = this.#task;
     const { randomSeed } = capabilities;
     let step: QuickJsTask["step"] = { kind: "start", input: canonical.text, randomSeed };
     for (;;) {
       const task = encodeTask(this.#nextTask(step));
-      const options = this.#optionsWith(step.kind === "start" ? this.#template : undefined);
-      const outcome = decodeOutcome(await this.#pool.run<WireAnswer>(task, options));
+      const outcome = decodeOutcome(await pool.run<WireAnswer>(task, this.#options));
       this.#count(outcome);
       if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
-        await this.#endRequests();
+        if (this.#requests !== undefined) await this.#requests.end();
         return this.#read(outcome);
       }
       const { guest, requests } = outcome.result;
       this.#hasBegun = true;
-      this.#requests.start(requests, this.#leftMs);
+      const bytes = sizeOf(guest);
+      if (!waiting.reserve(sessionId, bytes)) {
+        if (this.#requests !== undefined) await this.#requests.end();
+        return { status: "failed", effect: this.#effect, used: this.#used, message: NO_ROOM_TO_WAIT };
+      }
+      this.#requests ??= new PendingRequests(this.#task, this.#host, this.#limits);
+      if (!closing.aborted) this.#requests.start(requests, this.#leftMs);
       const waitedFrom = performance.now();
-      const replies = await this.#requests.next(this.#leftMs, [this.#task.signal, this.#closing]);
+      const replies = await this.#requests.next(this.#leftMs, [signal, closing]);
       this.#elapsedMs += performance.now() - waitedFrom;
+      waiting.release(sessionId, bytes);
       if (typeof replies === "string") {
-        await this.#endRequests();
+        await this.#requests.end();
         return { status: replies, effect: this.#effect, used: this.#used };
       }
       const { outstanding } = this.#requests;
@@ -114,20 +126,23 @@ export class QuickJsCall {
   get #used(): SandboxOutcome["used"] {
     const logLines = this.#limits.logLines - this.#log.lines;
     const { writtenBytes: fileBytes } = this.#files;
-    const used = { wallTimeMs: this.#elapsedMs, logLines, ...this.#requests.used };
+    const used = { wallTimeMs: this.#elapsedMs, logLines, nestedCalls: 0, ...this.#requests?.use.used };
     return fileBytes > 0 ? { ...used, fileBytes } : used;
   }
 
   get #effect(): CallEffect {
-    return this.#files.hasChanged ? "unknown" : this.#requests.effect;
+    return this.#files.hasChanged ? "unknown" : (this.#requests?.use.effect ?? "none");
   }
 
-  get #outside(): ExternalAccess | undefined {
-    const { fs = NO_DIRECTORIES } = this.#task.capabilities;
-    const net = this.#requests.fetchAllowance;
-    if (net === undefined && fs.length === 0) return undefined;
-    const { fileBytes } = this.#limits;
-    return { net, fs: fs.length === 0 ? undefined : { directories: fs, fileBytes, used: this.#files } };
+  get #access(): ExternalAccess | undefined {
+    const { fs = NOTHING, net = NOTHING } = this.#task.capabilities;
+    if (net.length === 0 && fs.length === 0) return undefined;
+    const { fileBytes, netBytes: bytes } = this.#limits;
+    const allowance = this.#requests?.fetchAllowance ?? { requests: MAX_REQUESTS, bytes };
+    return {
+      net: net.length === 0 ? undefined : allowance,
+      fs: fs.length === 0 ? undefined : { directories: fs, fileBytes, used: this.#files },
+    };
   }
 
   #nextTask(step: QuickJsTask["step"]): QuickJsTask {
@@ -141,17 +156,17 @@ export class QuickJsCall {
       memoryBytes,
       outputBytes,
       log: this.#log,
-      nested: { granted, left: granted - this.#requests.nestedCalls },
-      outside: this.#outside,
+      nested: { granted, left: granted - (this.#requests?.nestedCalls ?? 0) },
+      access: this.#access,
       frozenClock: capabilities.frozenClock,
     };
   }
 
-  #optionsWith(template: Artifact | undefined): PoolTaskOptions {
+  get #options(): PoolTaskOptions {
     const { signal, observer } = this.#task;
     const wallTimeMs = this.#leftMs;
-    if (template === undefined) return { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer };
-    return { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer, artifact: template };
+    const tool = this.#tool;
+    return { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer, tool, artifact: this.#template };
   }
 
   /** Adds what a step used. */
@@ -174,16 +189,11 @@ export class QuickJsCall {
   #read(outcome: PoolOutcome<QuickJsAnswer>): SandboxOutcome {
     const effect = this.#effect;
     if (outcome.status === "unavailable" && this.#hasBegun) {
-      // It had begun: what is unavailable is the thread that it needed to go on.
-      if (this.#closing.aborted) return { status: "cancelled", effect, used: this.#used };
-      const message = "Tool could not go on after it had waited: no thread was free";
+      // The call had started: it only lacks a thread to resume in.
+      if (this.#host.closing.aborted) return { status: "cancelled", effect, used: this.#used };
+      const message = "Tool could not resume after waiting: no thread was free";
       return { status: "failed", effect, used: this.#used, message, detail: outcome.reason };
     }
     return readQuickJsOutcome(outcome, this.#used, effect, this.#limits.outputBytes);
-  }
-
-  /** What became of them is known only then. */
-  async #endRequests(): Promise<void> {
-    if (this.#requests.outstanding > 0) await this.#requests.end();
   }
 }
