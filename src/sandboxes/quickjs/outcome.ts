@@ -1,7 +1,8 @@
+import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
-import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/sandbox.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
+import { notEnded } from "../threads/task-outcome.ts";
 import { readFailure } from "./failure.ts";
 import type { QuickJsAnswer } from "./thread/thread-task.ts";
 
@@ -29,7 +30,7 @@ export function readQuickJsOutcome(
     case "crashed":
       return { status: "failed", effect, used, message: ENGINE_BROKE, detail: String(outcome.error.stack) };
     default:
-      return { status: outcome.status, effect, used };
+      return { status: outcome.status, effect, used, ...notEnded(outcome) };
   }
 }
 

@@ -4,7 +4,10 @@ import { MIN_MEMORY_BYTES } from "./engine/engine-binary.ts";
 /** A complete set of limits: each of them is enforced on every guest. */
 export type QuickJsLimits = Required<ResourceLimits>;
 
-/** The most stack that a guest gets: beyond it, V8's stack would overflow first in the engine's parser. */
+/** How long a guest may take to notice its deadline before its thread is ended. */
+export const INTERRUPT_GRACE_MS = 50;
+
+/** The largest stack of a guest: with more, V8's stack would overflow first in the engine's parser. */
 const MAX_STACK_BYTES = 256 * 1_024;
 
 /** The smallest stack with which the engine can run ordinary code. */

@@ -1,20 +1,16 @@
 import { entryFile } from "../../base/entry-file.ts";
-import { untilAborted } from "../../base/race.ts";
-import { Egress, type EgressOptions } from "../../egress/egress.ts";
+import { race } from "../../base/race.ts";
 import type { Capabilities, CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { QuickJsImplementation } from "../../tool/quickjs-implementation.ts";
 import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
-import {
-  type Sandbox,
-  type SandboxOutcome,
-  type SandboxTask,
-  type TaskObserver,
-  ToolPreparationError,
-} from "../contract/sandbox.ts";
-import { WorkerPool, type WorkerPoolOptions } from "../threads/worker-pool.ts";
+import type { SandboxOutcome } from "../contract/outcome.ts";
+import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
+import type { SandboxTask, TaskObserver } from "../contract/task.ts";
+import type { OpenEgress } from "../guest-services/http-service.ts";
+import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
 import { compileEngine } from "./engine/engine-binary.ts";
 import { describeLoadFailure } from "./failure.ts";
 import { notStarted } from "./outcome.ts";
@@ -26,15 +22,22 @@ import {
   unenforceableLimit,
 } from "./quickjs-limits.ts";
 import { loadTemplate } from "./template/template-loader.ts";
-import { isKindFor, type Template, TemplateStore, templateKind } from "./template/template-store.ts";
+import {
+  type FoundTemplate,
+  isKindFor,
+  type Template,
+  TemplateStore,
+  templateKind,
+} from "./template/template-store.ts";
 import { ToolSource } from "./template/tool-source.ts";
 import type { QuickJsThreadData } from "./thread/thread-task.ts";
+import { WaitingBudget } from "./waiting-budget.ts";
 
 /** Options of {@link QuickJsSandbox}. */
 export interface QuickJsSandboxOptions {
-  readonly workers?: WorkerPoolOptions;
-  /** How tools' requests leave: who resolves names, which authorities of certificates are trusted. */
-  readonly egress?: EgressOptions;
+  readonly workers?: PoolOptions;
+  /** Opens the egress for tools' requests. */
+  readonly openEgress: OpenEgress;
 }
 
 const CAPABILITIES: readonly CapabilityName[] = [
@@ -61,21 +64,21 @@ export class QuickJsSandbox implements Sandbox {
   readonly mode = "quickjs";
   readonly capabilities: ReadonlySet<CapabilityName> = new Set(CAPABILITIES);
   readonly defaults: ResourceLimits = QUICKJS_DEFAULT_LIMITS;
-  readonly #workers: WorkerPoolOptions | undefined;
-  readonly #egressOptions: EgressOptions | undefined;
+  readonly #workers: PoolOptions | undefined;
+  readonly #openEgress: OpenEgress;
   readonly #sources = new WeakMap<QuickJsImplementation, ToolSource | Promise<ToolSource>>();
   readonly #templates = new TemplateStore<SandboxOutcome>((key) => this.#forget(key));
   readonly #closing = new AbortController();
-  /** What each tool's last call started from. */
+  readonly #waiting = new WaitingBudget();
+  /** The template of each tool's last call. */
   readonly #last = new WeakMap<QuickJsImplementation, Template>();
   #pool: WorkerPool | Promise<WorkerPool> | undefined;
   /** Set as soon as the pool is open. */
   #host: CallHost | undefined;
-  #egress: Egress | undefined;
 
-  constructor({ workers, egress }: QuickJsSandboxOptions = {}) {
+  constructor({ workers, openEgress }: QuickJsSandboxOptions) {
     this.#workers = workers;
-    this.#egressOptions = egress;
+    this.#openEgress = openEgress;
   }
 
   unenforceable(limits: ResourceLimits): LimitName | undefined {
@@ -100,7 +103,7 @@ export class QuickJsSandbox implements Sandbox {
       return this.#loadAndRun(task, limits);
     }
     return isKindFor(last, limits, task.capabilities) && this.#templates.use(last)
-      ? QuickJsCall.run(this.#host, task, limits, last)
+      ? QuickJsCall.run(this.#host, task, limits, last, 0)
       : this.#loadAndRun(task, limits);
   }
 
@@ -110,14 +113,20 @@ export class QuickJsSandbox implements Sandbox {
       const { quickjs } = implementations;
       if (quickjs === undefined) throw new ToolPreparationError("the tool has no implementation for QuickJS");
       if (capabilities.fs !== undefined) checkDirectories(capabilities.fs);
-      // Loading is for all calls to come, so it goes on when this one no longer waits for it.
-      const loaded = await untilAborted(this.#load(quickjs, limits, capabilities, observer), signal);
+      // Later calls need the template too, so loading continues if this call is cancelled.
+      const loaded = await race(this.#load(quickjs, limits, capabilities, observer), { signals: [signal] });
       if (loaded === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
       if ("status" in loaded) return loaded;
-      this.#last.set(quickjs, loaded);
+      const { template, loadMs } = loaded;
+      this.#last.set(quickjs, template);
       const pool = await this.#openPool();
-      this.#host ??= { pool, openEgress: this.#openEgress, closing: this.#closing.signal };
-      return await QuickJsCall.run(this.#host, task, limits, loaded);
+      this.#host ??= {
+        pool,
+        openEgress: this.#openEgress,
+        waiting: this.#waiting,
+        closing: this.#closing.signal,
+      };
+      return await QuickJsCall.run(this.#host, task, limits, template, loadMs);
     } catch (error) {
       return notStarted(error);
     }
@@ -129,14 +138,15 @@ export class QuickJsSandbox implements Sandbox {
     limits: QuickJsLimits,
     capabilities: Capabilities,
     observer: TaskObserver,
-  ): Promise<Template | SandboxOutcome> {
+  ): Promise<FoundTemplate | SandboxOutcome> {
     const source = await this.#source(implementation);
     const kind = templateKind(source.key, limits, capabilities);
     const known = this.#templates.find(kind.key);
-    if (known !== undefined) return known;
-    return this.#templates.load(kind, limits.wallTimeMs, async () =>
+    if (known !== undefined) return { template: known, loadMs: 0 };
+    const loaded = await this.#templates.load(kind, limits.wallTimeMs, async () =>
       loadTemplate(await this.#openPool(), source, kind, limits, observer),
     );
+    return "status" in loaded ? loaded : { template: loaded, loadMs: loaded.loadMs };
   }
 
   /** Opens a tool's modules once; if that fails, the next call tries again. */
@@ -164,13 +174,7 @@ export class QuickJsSandbox implements Sandbox {
     return this.#pool;
   }
 
-  readonly #openEgress = (): Egress => {
-    if (this.#closing.signal.aborted) throw new ToolPreparationError("the sandbox is closed");
-    this.#egress ??= new Egress(this.#egressOptions);
-    return this.#egress;
-  };
-
-  /** What is no longer kept here, no thread keeps either. */
+  /** Makes the threads drop a template that was evicted here. */
   #forget(template: string): void {
     if (this.#pool instanceof WorkerPool) this.#pool.forget(template);
   }
@@ -179,7 +183,6 @@ export class QuickJsSandbox implements Sandbox {
     this.#closing.abort();
     const pool = await Promise.resolve(this.#pool).catch(() => undefined);
     await pool?.close();
-    await this.#egress?.close();
   }
 }
 
