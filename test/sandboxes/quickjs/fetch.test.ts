@@ -104,7 +104,24 @@ describe("fetch", () => {
     expect(receipt.used.bytesDown).toBeGreaterThan(100);
   });
 
-  test("gives what a server says of an error, and bodies decoded", async () => {
+  test("fetch joins cookies with semicolons, and other fields of one name with commas", async () => {
+    const port = await serve(echo);
+    const headers = [
+      ...[
+        ["Cookie", "a=1"],
+        ["x-own", "1"],
+      ],
+      ...[
+        ["cookie", "b=2"],
+        ["X-Own", "2"],
+      ],
+    ];
+    const { output } = await send(port, "/", { headers });
+    const { text } = output as { readonly text: string };
+    expect(JSON.parse(text)).toMatchObject({ headers: { cookie: "a=1; b=2", "x-own": "1, 2" } });
+  });
+
+  test("fetch returns error responses, and decodes bodies", async () => {
     const port = await serve((request, response) => {
       response.statusCode = request.url === "/gzip" ? 200 : 404;
       if (request.url === "/gzip") response.setHeader("content-encoding", "gzip");

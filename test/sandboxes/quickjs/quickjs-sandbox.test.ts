@@ -44,7 +44,24 @@ describe("a QuickJS tool", () => {
     expect((await run(implementation)).output).toBe(1);
   });
 
-  test("has the language and console, and nothing of the host", async () => {
+  test("a QuickJS tool runs the jobs of its top-level code once, when it is loaded", async () => {
+    const source = `
+      let runs = 0;
+      Promise.resolve().then(() => { runs++; });
+      export default async () => { const before = runs; await null; return [before, runs]; };`;
+    expect((await run(source)).output).toEqual([1, 1]);
+    expect((await run(source)).output).toEqual([1, 1]);
+  });
+
+  test("a QuickJS tool whose top-level jobs never end reaches the deadline while it is loaded", async () => {
+    const source = `
+      const again = () => Promise.resolve().then(again);
+      again();
+      export default () => 1;`;
+    expect((await run(source)).error).toMatchObject({ code: "timeout", effect: "none" });
+  });
+
+  test("a QuickJS tool has the language and console, and nothing of the host", async () => {
     const names = [
       "process",
       "require",
