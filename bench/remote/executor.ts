@@ -34,7 +34,12 @@ export async function openExecutor({
   writeFileSync(join(folder, "key.pem"), publicKey.export({ type: "spki", format: "pem" }));
   const config = {
     tools: [
-      { name: "echo", description: "", inputSchema: INPUT_SCHEMA, host: { module: TOOLS, export: tool } },
+      {
+        name: "echo",
+        description: "",
+        inputSchema: INPUT_SCHEMA,
+        host: { module: TOOLS, export: tool, thread: false },
+      },
     ],
     policy: { rules: [{ name: "all", tools: ["*"], effect: "allow", sandboxes: ["host"] }] },
     server: { limits: { inFlight }, ...(isSigned && { keys: { [KEY_ID]: "key.pem" } }) },

@@ -1,8 +1,9 @@
+import type { DeadlineTimer } from "../../../base/deadline-timer.ts";
 import type { Contact, Traffic } from "../../../egress/egress-error.ts";
 import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../../policy/grant/limits.ts";
 import { writeDispatchRequest } from "../../../remote-protocol/bodies.ts";
-import type { ResourceUse, SandboxOutcome, SandboxTask } from "../../contract/sandbox.ts";
-import type { ExecutorClock, TimedCall } from "../executor-clock.ts";
+import type { ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";
+import type { SandboxTask } from "../../contract/task.ts";
 import type { ExecutorEndpoint } from "./endpoint.ts";
 import type { ExchangeEnd, ExecutorExchange } from "./exchange.ts";
 import type { ExecutorFleet } from "./fleet.ts";
@@ -23,14 +24,15 @@ const GRACE_MS = 100;
 /** The size that a response may have in addition to the output and the arguments, in bytes. */
 const ENVELOPE_BYTES = 65_536;
 
-/** One call: it is asked for until there is an answer, or nobody knows whether it ran, or its time is over. */
-export class ExecutorCall implements TimedCall {
+/** One call, with its attempts. It is retried only as long as it cannot have run and its time is not over. */
+export class ExecutorCall {
   readonly #fleet: ExecutorFleet;
   readonly #task: SandboxTask;
   readonly #id: string;
   readonly #limits: OwnLimits;
   readonly #startedAt: number = performance.now();
-  readonly dueAt: number;
+  /** On the clock of `performance.now()`, in ms. */
+  readonly deadline: number;
   readonly #tried = new Set<ExecutorEndpoint>();
   readonly #contacted: Contact[] = [];
   #bytesUp = 0;
@@ -47,7 +49,7 @@ export class ExecutorCall implements TimedCall {
     this.#task = task;
     this.#id = id;
     this.#limits = limits;
-    this.dueAt = this.#startedAt + limits.wallTimeMs + GRACE_MS;
+    this.deadline = this.#startedAt + limits.wallTimeMs + GRACE_MS;
   }
 
   /**
@@ -55,10 +57,10 @@ export class ExecutorCall implements TimedCall {
    *
    * @param clock Calls {@link expire} at the deadline.
    */
-  run(clock: ExecutorClock<ExecutorCall>): Promise<SandboxOutcome> {
+  run(clock: DeadlineTimer<ExecutorCall>): Promise<SandboxOutcome> {
     return new Promise((resolve) => {
       const { signal } = this.#task;
-      clock.add(this, this.#startedAt);
+      clock.add(this);
       signal?.addEventListener("abort", this.cancel);
       this.#settle = (outcome) => {
         clock.delete(this);
@@ -89,7 +91,10 @@ export class ExecutorCall implements TimedCall {
   #end(status: "timeout" | "cancelled"): void {
     if (this.#isOver) return;
     const isSent = this.#leave();
-    const outcome: SandboxOutcome = { status, effect: isSent ? "unknown" : "none", used: { wallTimeMs: 0 } };
+    const used = { wallTimeMs: 0 };
+    const outcome: SandboxOutcome = isSent
+      ? { status, effect: "unknown", used, mayStillRun: true }
+      : { status, effect: "none", used };
     this.#finish(outcome);
     this.#settleAttempt?.({ outcome, isFault: status === "timeout" });
   }
@@ -127,7 +132,6 @@ export class ExecutorCall implements TimedCall {
   }
 
   #ask(endpoint: ExecutorEndpoint, settle: (attempt: Attempt) => void): void {
-    // Nobody waits any longer.
     if (this.#isOver) return;
     this.#attempts++;
     this.#tried.add(endpoint);

@@ -1,9 +1,13 @@
 import { randomBytes } from "node:crypto";
+import { DeadlineTimer } from "../../../base/deadline-timer.ts";
 import { shapeProblem } from "../../../remote-protocol/shapes.ts";
-import { type ExecutorImplementation, parseExecutors } from "../../../tool/executor-address.ts";
-import { type SandboxOutcome, type SandboxTask, ToolPreparationError } from "../../contract/sandbox.ts";
-import { ExecutorClock } from "../executor-clock.ts";
-import { ExecutorCall, type OwnLimits } from "./call.ts";
+import { parseExecutors } from "../../../tool/executor-address.ts";
+import type { ExecutorImplementation } from "../../../tool/remote-implementation.ts";
+import type { SandboxOutcome } from "../../contract/outcome.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
+import type { SandboxTask } from "../../contract/task.ts";
+import { REMOTE_DEFAULTS } from "../remote-limits.ts";
+import { ExecutorCall } from "./call.ts";
 import { type CheckedCredentials, NO_CREDENTIALS } from "./credentials.ts";
 import { ExecutorEndpoint } from "./endpoint.ts";
 import { ExecutorFleet } from "./fleet.ts";
@@ -20,8 +24,12 @@ export class ExecutorClient {
   readonly #ca: string | undefined;
   readonly #endpoints = new Map<string, ExecutorEndpoint>();
   readonly #fleets = new WeakMap<ExecutorImplementation, ExecutorFleet>();
-  readonly #clock = new ExecutorClock<ExecutorCall>();
-  /** Ids of calls are the models' to choose; an executor must not take one for another. */
+  readonly #clock = new DeadlineTimer<ExecutorCall>({
+    deadlineOf: (call) => call.deadline,
+    expire: (call) => call.expire(),
+    keepsAlive: true,
+  });
+  /** Makes ids unique for executors: models choose the ids of their calls, so these may repeat. */
   readonly #prefix: string = randomBytes(9).toString("base64url");
   #count = 0;
   #isClosed = false;
@@ -60,12 +68,8 @@ export class ExecutorClient {
     return fleet;
   }
 
-  /** Runs a task, as `Sandbox.run` has it. */
-  run(
-    implementation: ExecutorImplementation,
-    task: SandboxTask,
-    limits: OwnLimits,
-  ): SandboxOutcome | Promise<SandboxOutcome> {
+  /** Runs a task, as `Sandbox.run` does. */
+  run(implementation: ExecutorImplementation, task: SandboxTask): SandboxOutcome | Promise<SandboxOutcome> {
     const nothing = { effect: "none", used: { wallTimeMs: 0 } } as const;
     if (this.#isClosed) return { status: "unavailable", ...nothing, detail: "the sandbox is closed" };
     if (task.signal?.aborted) return { status: "cancelled", ...nothing };
@@ -76,13 +80,15 @@ export class ExecutorClient {
       return { status: "unavailable", ...nothing, detail: String(error) };
     }
     const id = `${idPart(task.callId)}~${this.#prefix}${this.#count++}`;
-    return new ExecutorCall(fleet, task, id, limits).run(this.#clock);
+    const { wallTimeMs = REMOTE_DEFAULTS.wallTimeMs, outputBytes = REMOTE_DEFAULTS.outputBytes } =
+      task.limits;
+    return new ExecutorCall(fleet, task, id, Object.freeze({ wallTimeMs, outputBytes })).run(this.#clock);
   }
 
   /** Cancels running calls and closes all connections. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const call of this.#clock.calls) call.cancel();
+    for (const call of this.#clock.items) call.cancel();
     await Promise.all(Array.from(this.#endpoints.values(), (endpoint) => endpoint.close()));
   }
 }

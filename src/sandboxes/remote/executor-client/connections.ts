@@ -19,7 +19,7 @@ const HEADER_BYTES = 32_768;
 export function openConnections({ origin, socketPath }: ExecutorAddress, ca: string | undefined): Pool {
   if (socketPath === undefined) {
     const options = { connectTimeoutMs: CONNECT_TIMEOUT_MS, headerBytes: HEADER_BYTES, ca };
-    return openPool(origin, telling(lookup), options);
+    return openPool(origin, withLookupError(lookup), options);
   }
   return new Pool(origin, {
     socketPath,
@@ -32,8 +32,8 @@ export function openConnections({ origin, socketPath }: ExecutorAddress, ca: str
   });
 }
 
-/** A lookup whose failure says that it is one. */
-function telling(find: LookupFunction): LookupFunction {
+/** Makes a lookup fail with an {@link EgressError}, which distinguishes it from a failed connection. */
+function withLookupError(find: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     find(hostname, options, (error, address, family) => {
       if (error === null) callback(null, address, family);

@@ -15,12 +15,11 @@ import {
 } from "../../../remote-protocol/http.ts";
 import { signRequest } from "../../../remote-protocol/signatures/sign-request.ts";
 import type { ExecutorAddress } from "../../../tool/executor-address.ts";
-import { noReplyText } from "../executor-failure.ts";
 import { openConnections } from "./connections.ts";
 import type { CheckedCredentials } from "./credentials.ts";
 import { type ExchangeEnd, ExecutorExchange, type ExecutorRequest } from "./exchange.ts";
 import type { AnswerStream } from "./stream.ts";
-import type { Verdict } from "./verdict.ts";
+import { noReplyText, type Verdict } from "./verdict.ts";
 
 /** How many consecutive faults open the circuit breaker. */
 const FAULTS_TO_BREAK = 5;

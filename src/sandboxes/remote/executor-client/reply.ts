@@ -3,10 +3,9 @@ import type { LimitName, ResourceLimits } from "../../../policy/grant/limits.ts"
 import { BodyError, readProblem, readResultOf, type WrittenCall } from "../../../remote-protocol/bodies.ts";
 import type { RemoteError, RemoteResult } from "../../../remote-protocol/messages.ts";
 import { PROBLEMS, type ProblemCode } from "../../../remote-protocol/problems.ts";
+import type { ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";
 import { checkOutput } from "../../contract/output.ts";
 import { outcomeOf } from "../../contract/output-outcome.ts";
-import type { ResourceUse, SandboxOutcome } from "../../contract/sandbox.ts";
-import { foreignAnswerText } from "../executor-failure.ts";
 import type { ExecutorReply } from "./exchange.ts";
 import { failed, NOTHING_USED, refused, type Verdict } from "./verdict.ts";
 
@@ -31,12 +30,18 @@ export function readReply(reply: ExecutorReply, asked: AskedCall, streamedBytes:
     const { status } = reply;
     const detail = String(error);
     if (status === 200 || status === 0)
-      return failed("The tool's executor sent no valid answer", true, detail);
-    return failed(foreignAnswerText(status), status >= 500, detail);
+      return failed("The tool's executor sent an invalid response", true, detail);
+    return failed(foreignReplyText(status), status >= 500, detail);
   }
 }
 
-/** @throws {BodyError} when it is no problem of the protocol: nobody knows then what happened. */
+/** Returns the text for a response that does not come from an executor, but perhaps from a proxy. */
+function foreignReplyText(status: number): string {
+  const why = status >= 300 && status < 400 ? ": redirects are not followed" : " without a result";
+  return `The tool's executor responded with HTTP ${status}${why}`;
+}
+
+/** @throws {BodyError} if the body is not a problem of the protocol: it is then unknown whether the call ran. */
 function readRefusal({ status, text, retryAfterMs }: ExecutorReply): Verdict {
   const { code, message } = readProblem(text).error;
   const { effect, retry, status: own } = PROBLEMS[code];
@@ -65,7 +70,8 @@ function readAnswer(result: RemoteResult, asked: AskedCall, streamedBytes: numbe
     return failed("The tool's executor did not enforce the call's limits", true, `not enforced: ${loose}`);
   }
   const used = { ...figuresOf(receipt.used), ...outcome.used };
-  return { outcome: { ...outcome, enforced, used }, isFault: false };
+  const { mayStillRun } = receipt;
+  return { outcome: { ...outcome, enforced, used, ...(mayStillRun && { mayStillRun }) }, isFault: false };
 }
 
 /** Restores the output as the tool returned it: the executor's engine moved `success` and `metadata` out of it. */

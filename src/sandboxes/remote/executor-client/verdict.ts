@@ -1,6 +1,5 @@
-import type { EgressError } from "../../../egress/egress-error.ts";
-import type { RefusalReason, ResourceUse, SandboxOutcome } from "../../contract/sandbox.ts";
-import { noReplyText } from "../executor-failure.ts";
+import type { EgressError, EgressErrorCode } from "../../../egress/egress-error.ts";
+import type { ResourceUse, SandboxOutcome, TaskRefusalReason } from "../../contract/outcome.ts";
 
 /** The result of one request to an executor. */
 export interface Verdict {
@@ -19,10 +18,13 @@ export function readNoReply(failure: EgressError): Verdict {
   if (!sent) {
     return { outcome: refused("sandbox_unavailable", message, detail), isFault: true, retryAfterMs: 0 };
   }
-  if (code !== "body_too_large") return failed(message, true, detail);
+  if (code !== "body_too_large") {
+    const verdict = failed(message, true, detail);
+    return { ...verdict, outcome: { ...verdict.outcome, mayStillRun: true } };
+  }
   const outcome: SandboxOutcome = {
     ...{ status: "limit_exceeded", limit: "outputBytes", effect: "unknown" },
-    ...{ used: NOTHING_USED, detail },
+    ...{ used: NOTHING_USED, detail, mayStillRun: true },
   };
   return { outcome, isFault: true };
 }
@@ -36,8 +38,8 @@ export function failed(message: string, isFault: boolean, detail?: string): Verd
   return { outcome: { status: "failed", effect: "unknown", used: NOTHING_USED, message, ...more }, isFault };
 }
 
-/** A call that did not start. */
-export function refused(reason: RefusalReason, message: string, detail: string): SandboxOutcome {
+/** The outcome of a call that did not start. */
+export function refused(reason: TaskRefusalReason, message: string, detail: string): SandboxOutcome {
   return {
     status: "refused",
     effect: "none",
@@ -46,4 +48,27 @@ export function refused(reason: RefusalReason, message: string, detail: string):
     message,
     detail,
   };
+}
+
+/** Why no byte was sent. The model reads these texts, so they name no host and no address. */
+const NOT_SENT: { readonly [Code in EgressErrorCode]?: string } = {
+  name_not_resolved: "its name cannot be resolved",
+  connection_refused: "connection refused",
+  unreachable: "no route to host",
+  connect_timeout: "the connection timed out",
+  certificate_invalid: "its certificate is not valid",
+  tls_failed: "TLS failed",
+};
+
+/** Why there is no valid reply to a request that was sent. */
+const SENT: { readonly [Code in EgressErrorCode]?: string } = {
+  headers_too_large: "The tool's executor sent headers that are too large",
+  body_too_large: "The tool's executor sent a response that is too large",
+  response_invalid: "The tool's executor sent an invalid response",
+};
+
+/** The text for the model of a request without a reply. */
+export function noReplyText({ code, sent }: EgressError): string {
+  if (sent) return SENT[code] ?? "The connection to the tool's executor was lost before it responded";
+  return `Cannot reach the tool's executor: ${NOT_SENT[code] ?? "the connection failed"}`;
 }

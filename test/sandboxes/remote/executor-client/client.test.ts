@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { Executor, type ExecutorOptions } from "../../../../src/executor/executor.ts";
+import { type Executor, type ExecutorOptions, startExecutor } from "../../../../src/executor/executor.ts";
 import { allow, ask, deny } from "../../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { recordEvents } from "../../../engine/helpers.ts";
@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), "executor-"));
 const onHost = { check: () => allow({ sandbox: "host" }) };
 
 async function start(options: Partial<ExecutorOptions> = {}): Promise<Executor> {
-  return Executor.start({
+  return startExecutor({
     listen: "127.0.0.1:0",
     registry: executorTools(),
     policy: onHost,
@@ -163,7 +163,9 @@ describe("a tool on an executor", () => {
       context: { signal: cancel.signal },
     });
     events.on(({ type }) => type === "tool.started" && cancel.abort());
-    expect((await running).error).toMatchObject({ code: "cancelled", effect: "unknown" });
+    const { error, receipt } = await running;
+    expect(error).toMatchObject({ code: "cancelled", effect: "unknown" });
+    expect(receipt.mayStillRun).toBe(true);
     await ended.promise;
     expect(seen.at(-1)).toMatchObject({ type: "tool.failed", execution: { error: { code: "cancelled" } } });
   });

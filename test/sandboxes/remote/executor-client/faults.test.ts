@@ -131,7 +131,17 @@ describe("an executor's response", () => {
     expect(receipt.enforced.wallTimeMs).toBe(1_000);
   });
 
-  test("with a code of a later version is a failure in its own words", async () => {
+  test("an executor may report that the call may still run", async () => {
+    const error = { code: "timeout", message: "late", effect: "unknown" };
+    const change = { success: false, output: null, error, receipt: { ...held.receipt, mayStillRun: true } };
+    const { error: read, receipt } = await call((socket, request) => {
+      socket.write(response(200, execution(request, change)));
+    });
+    expect(read?.code).toBe("timeout");
+    expect(receipt.mayStillRun).toBe(true);
+  });
+
+  test("an unknown error code is a failure with the executor's message", async () => {
     const error = { code: "moon_eclipsed", message: "too dark", effect: "committed" };
     const { error: read } = await call((socket, request) => {
       socket.write(response(200, execution(request, { success: false, output: null, error })));

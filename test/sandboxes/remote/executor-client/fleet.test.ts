@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
-import { Executor } from "../../../../src/executor/executor.ts";
+import { type Executor, startExecutor } from "../../../../src/executor/executor.ts";
 import { HostPolicy } from "../../../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { executorTools } from "../../../fixtures/executor/tools.ts";
@@ -11,7 +11,7 @@ const sandboxes = await openSandboxes();
 afterAll(() => sandboxes.close());
 
 const start = (limits: { inFlight?: number; queued?: number } = {}): Promise<Executor> =>
-  Executor.start({
+  startExecutor({
     listen: "127.0.0.1:0",
     registry: executorTools(),
     policy: new HostPolicy(),

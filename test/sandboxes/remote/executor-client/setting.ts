@@ -8,7 +8,7 @@ import type { Capabilities } from "../../../../src/policy/grant/capabilities.ts"
 import type { ResourceLimits } from "../../../../src/policy/grant/limits.ts";
 import { allow } from "../../../../src/policy/policy.ts";
 import type { Sandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
-import type { ExecutorImplementation } from "../../../../src/tool/executor-address.ts";
+import type { ExecutorImplementation } from "../../../../src/tool/remote-implementation.ts";
 
 /** Options of one call. */
 export interface RemoteCall {
