@@ -1,17 +1,24 @@
+import { SAFE_METHODS } from "../../../base/http-syntax.ts";
 import { fillBody, restOf } from "../../../http-template/body-template.ts";
 import { compileHeaders } from "../../../http-template/header-template.ts";
 import { parseHttpUrl } from "../../../http-template/http-url.ts";
-import { compileUrl } from "../../../http-template/url-template.ts";
-import type { JsonObject } from "../../../json/value.ts";
-import { isJsonObject } from "../../../json/value.ts";
+import { compileUrl, TemplateError } from "../../../http-template/url-template.ts";
+import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { NetGrant } from "../../../policy/grant/net-grant.ts";
-import type { EndpointImplementation } from "../../../tool/remote-implementation.ts";
-import type { HttpImplementation, HttpResponseRules } from "../../../tool/remote-problems.ts";
-import type { SandboxTask } from "../../contract/sandbox.ts";
-import { TemplateError } from "../template-error.ts";
+import type {
+  EndpointImplementation,
+  ExecutorImplementation,
+  HttpImplementation,
+  HttpResponseRules,
+  RemoteImplementation,
+} from "../../../tool/remote-implementation.ts";
+import type { SandboxTask } from "../../contract/task.ts";
 import type { Secrets } from "./secrets.ts";
 
-/** A remote implementation, made ready for its calls. */
+/** An implementation behind an endpoint. */
+export type EndpointTool = Exclude<RemoteImplementation, ExecutorImplementation>;
+
+/** A compiled {@link EndpointTool}. */
 export interface Endpoint {
   /** The names of the secrets in its requests. */
   readonly secrets: readonly string[];
@@ -38,7 +45,6 @@ export interface EndpointRequest {
   readonly grants: readonly NetGrant[];
 }
 
-const SAFE_METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS", "QUERY"];
 const METHODS_WITH_BODY: readonly string[] = ["POST", "PUT", "PATCH"];
 const JSON_HEADERS = Object.freeze({ "content-type": "application/json", accept: "application/json" });
 const NOTHING: JsonObject = Object.freeze({});
@@ -49,13 +55,15 @@ const NO_GRANTS: readonly NetGrant[] = Object.freeze([]);
  *
  * @throws {TemplateError} if it is not valid.
  */
-export function compileEndpoint(
-  implementation: EndpointImplementation | { readonly http: HttpImplementation },
-): Endpoint {
-  return "http" in implementation ? compileHttp(implementation.http) : compileOwn(implementation);
+export function compileEndpoint(tool: EndpointTool): Endpoint {
+  return isHttp(tool) ? compileHttp(tool.http) : compileOwn(tool);
 }
 
-/** An endpoint of the embedder's: whoever registered it may name any address. */
+function isHttp(tool: EndpointTool): tool is { readonly http: HttpImplementation } {
+  return "http" in tool && tool.http !== undefined;
+}
+
+/** The embedder's own endpoint, which may have any address. */
 function compileOwn(implementation: EndpointImplementation): Endpoint {
   const url = parseHttpUrl(implementation.url);
   if (typeof url === "string") throw new TemplateError(url);
@@ -84,7 +92,7 @@ function compileHttp(http: HttpImplementation): Endpoint {
   };
   return {
     ...{ secrets: headers.secrets, credentialHeaders: headers.credentialHeaders, response, maxRedirects },
-    isSafe: SAFE_METHODS.includes(method),
+    isSafe: SAFE_METHODS.has(method),
     request: (task, secrets) => {
       const args = isJsonObject(task.input) ? task.input : NOTHING;
       return {

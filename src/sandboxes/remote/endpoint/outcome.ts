@@ -1,12 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { EgressError, type Traffic } from "../../../egress/egress-error.ts";
 import type { EgressResponse } from "../../../egress/request.ts";
+import { ArgumentPlaceError, TemplateError } from "../../../http-template/url-template.ts";
+import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../../json/pointer.ts";
 import type { JsonValue } from "../../../json/value.ts";
-import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../../policy/json-pointer.ts";
-import type { HttpResponseRules } from "../../../tool/remote-problems.ts";
+import type { HttpResponseRules } from "../../../tool/remote-implementation.ts";
+import type { CallEffect, ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";
 import { checkOutput } from "../../contract/output.ts";
-import type { CallEffect, ResourceUse, SandboxOutcome } from "../../contract/sandbox.ts";
-import { ArgumentPlaceError, TemplateError } from "../template-error.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { noResponseText, statusFailure } from "./failure.ts";
 import { redactBody, redactJson, SecretDeniedError, SecretError, type Secrets } from "./secrets.ts";
@@ -73,12 +73,13 @@ export function failureOutcome({ endpoint, startedAt }: EndpointCall, error: unk
   const { code, sent, traffic, message: detail } = error;
   const used = useOf(startedAt, traffic);
   const effect: CallEffect = sent && !endpoint.isSafe ? "unknown" : "none";
+  const end = sent ? ({ effect, used, mayStillRun: true } as const) : { effect, used };
   switch (code) {
     case "timeout":
-      return { status: "timeout", effect, used };
+      return { status: "timeout", ...end };
     case "aborted":
     case "closed":
-      return { status: "cancelled", effect, used };
+      return { status: "cancelled", ...end };
     case "body_too_large":
       // The server responded with success, so it did what the call asked for.
       return {
@@ -87,12 +88,12 @@ export function failureOutcome({ endpoint, startedAt }: EndpointCall, error: unk
       };
     case "request_too_large":
     case "budget_exceeded":
-      return { status: "limit_exceeded", limit: "netBytes", effect, used, detail };
+      return { status: "limit_exceeded", limit: "netBytes", ...end, detail };
     case "origin_denied":
     case "address_denied":
       if (!sent) return denied("the tool may not contact its server", detail);
   }
-  return { status: "failed", effect, used, message: noResponseText(code), detail };
+  return { status: "failed", ...end, message: noResponseText(code), detail };
 }
 
 /**

@@ -1,0 +1,133 @@
+import { race } from "../../../base/race.ts";
+import type { Egress } from "../../../egress/egress.ts";
+import { TemplateError } from "../../../http-template/url-template.ts";
+import type { CapabilityName } from "../../../policy/grant/capabilities.ts";
+import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../../policy/grant/limits.ts";
+import type { ToolImplementations } from "../../../tool/implementations.ts";
+import { isExecutorImplementation } from "../../../tool/remote-implementation.ts";
+import type { SandboxOutcome } from "../../contract/outcome.ts";
+import { type Sandbox, ToolPreparationError } from "../../contract/sandbox.ts";
+import type { SandboxTask } from "../../contract/task.ts";
+import { REMOTE_DEFAULTS } from "../remote-limits.ts";
+import { compileEndpoint, type Endpoint, type EndpointTool } from "./endpoint.ts";
+import {
+  type EndpointCall,
+  endedBeforeSending,
+  failureOutcome,
+  responseOutcome,
+  unavailable,
+  unsentOutcome,
+} from "./outcome.ts";
+import { environmentSecrets, findSecrets, NO_SECRETS, type SecretSource } from "./secrets.ts";
+
+/** Memory, stack and the like are limited by the machine behind the endpoint, if at all. */
+const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes", "netBytes"];
+
+/** The most bytes of an error response that are read for its message. */
+const MAX_ERROR_BODY_BYTES = 16_384;
+
+/**
+ * Runs tools behind HTTP endpoints: each call is one request through the egress, without retries. The server is not
+ * confined. If a call fails after a byte may have been sent, its effect is unknown, unless the method is a safe one.
+ */
+export class EndpointSandbox implements Sandbox {
+  readonly mode = "remote";
+  readonly capabilities: ReadonlySet<CapabilityName> = new Set<CapabilityName>(["net", "secrets"]);
+  readonly defaults: ResourceLimits = REMOTE_DEFAULTS;
+  readonly #egress: Egress;
+  readonly #secrets: SecretSource;
+  readonly #endpoints = new WeakMap<EndpointTool, Endpoint>();
+  #isClosed = false;
+
+  /** @param egress Closing the sandbox neither closes it nor ends its exchanges. */
+  constructor(egress: Egress, secrets: SecretSource = environmentSecrets) {
+    this.#egress = egress;
+    this.#secrets = secrets;
+  }
+
+  unenforceable(limits: ResourceLimits): LimitName | undefined {
+    return firstLimitBesides(limits, ENFORCEABLE);
+  }
+
+  async prepare({ remote }: ToolImplementations): Promise<void> {
+    if (remote === undefined || isExecutorImplementation(remote)) return;
+    try {
+      this.#endpoint(remote);
+    } catch (error) {
+      if (error instanceof TemplateError) throw new ToolPreparationError(error.message);
+      throw error;
+    }
+  }
+
+  #endpoint(tool: EndpointTool): Endpoint {
+    let endpoint = this.#endpoints.get(tool);
+    if (endpoint === undefined) {
+      endpoint = compileEndpoint(tool);
+      this.#endpoints.set(tool, endpoint);
+    }
+    return endpoint;
+  }
+
+  run(task: SandboxTask): SandboxOutcome | Promise<SandboxOutcome> {
+    const startedAt = performance.now();
+    const { remote } = task.implementations;
+    const { outputBytes = REMOTE_DEFAULTS.outputBytes } = task.limits;
+    if (this.#isClosed) return unavailable("the sandbox is closed");
+    if (remote === undefined || isExecutorImplementation(remote)) {
+      return unavailable("the tool has no endpoint");
+    }
+    try {
+      const endpoint = this.#endpoint(remote);
+      const call = { endpoint, secrets: NO_SECRETS, startedAt, outputBytes };
+      if (endpoint.secrets.length === 0) return this.#send(task, call);
+      return this.#sendWithSecrets(task, call);
+    } catch (error) {
+      return unsentOutcome(error, startedAt);
+    }
+  }
+
+  async #sendWithSecrets(task: SandboxTask, call: EndpointCall): Promise<SandboxOutcome> {
+    const { endpoint, startedAt } = call;
+    const { limits, capabilities, signal } = task;
+    const { wallTimeMs = REMOTE_DEFAULTS.wallTimeMs } = limits;
+    try {
+      const finding = findSecrets(endpoint.secrets, capabilities.secrets ?? [], this.#secrets);
+      const secrets = await race(finding, { timeoutMs: wallTimeMs, signals: [signal] });
+      if (secrets === "timeout") return endedBeforeSending("timeout", startedAt);
+      if (secrets === "aborted" || this.#isClosed) return endedBeforeSending("cancelled", startedAt);
+      return await this.#send(task, { ...call, secrets });
+    } catch (error) {
+      return unsentOutcome(error, startedAt);
+    }
+  }
+
+  /** @throws {ArgumentPlaceError} if an argument cannot be inserted into the request. */
+  #send(task: SandboxTask, call: EndpointCall): Promise<SandboxOutcome> {
+    const { endpoint, secrets, startedAt, outputBytes } = call;
+    const { wallTimeMs = REMOTE_DEFAULTS.wallTimeMs, netBytes } = task.limits;
+    const { maxRedirects, credentialHeaders } = endpoint;
+    // Finding the secrets took some of the wall time.
+    const spentMs = secrets === NO_SECRETS ? 0 : Math.floor(performance.now() - startedAt);
+    const timeoutMs = Math.max(1, wallTimeMs - spentMs);
+    const { method, url, headers, body, grants } = endpoint.request(task, secrets);
+    const sending = this.#egress.send({
+      method,
+      url,
+      headers,
+      body,
+      grants,
+      limits: { timeoutMs, bodyBytes: outputBytes, failureBodyBytes: MAX_ERROR_BODY_BYTES, netBytes },
+      signal: task.signal,
+      maxRedirects,
+      credentialHeaders,
+    });
+    return sending.then(
+      (response) => responseOutcome(call, response),
+      (error: unknown) => failureOutcome(call, error),
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+  }
+}
