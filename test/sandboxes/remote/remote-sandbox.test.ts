@@ -69,7 +69,18 @@ describe("a remote tool", () => {
     expect(error).toMatchObject({ code: "execution_error", message: "Tool returned invalid UTF-8" });
   });
 
-  test("that answers without a body gives null", async () => {
+  test.each([
+    ["an endpoint", { url: `${origin}/tool`, http: undefined, executor: undefined }],
+    ["an HTTP tool", { url: undefined, http: { url: `${origin}/tool` }, executor: undefined }],
+  ])("a remote tool that is %s may have the members of other kinds as undefined", async (_kind, remote) => {
+    answer = (_request, response) => response.end("1");
+    const tool = defineTool({ name: "tool", description: "", inputSchema: {}, remote: remote as never });
+    const capabilities = { net: [{ origin, addresses: ["127.0.0.1/32"] }] };
+    const policy = { check: () => allow({ sandbox: "remote", capabilities }) };
+    expect(await dispatchTool(await contextFor([tool], { sandboxes, policy }))).toMatchObject({ output: 1 });
+  });
+
+  test("an empty response gives null", async () => {
     const { success, output } = await call((_request, response) => response.writeHead(204).end());
     expect({ success, output }).toEqual({ success: true, output: null });
   });

@@ -4,14 +4,13 @@ import { gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test } from "vitest";
 import type { DispatchEvent } from "../../../../src/engine/call/events.ts";
 import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
-import { ToolRegistry } from "../../../../src/engine/registry.ts";
 import { defineTool } from "../../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../../src/json/value.ts";
 import type { Capabilities } from "../../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../../src/policy/grant/limits.ts";
 import { allow } from "../../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
-import type { HttpImplementation } from "../../../../src/tool/remote-problems.ts";
+import type { HttpImplementation } from "../../../../src/tool/remote-implementation.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../../engine/helpers.ts";
 
 const SECRET = 'p"ss/wörd\\1'.replace("ö", "o");
@@ -277,7 +276,30 @@ describe("a secret", () => {
     expect(error).toMatchObject({ code: "timeout", effect: "none" });
   });
 
-  test("comes from the environment where nothing else is said", async () => {
+  test("a secret that is found after the sandboxes began to close is not sent", async () => {
+    const asked = Promise.withResolvers<void>();
+    const found = Promise.withResolvers<string>();
+    const secrets = (): Promise<string> => {
+      asked.resolve();
+      return found.promise;
+    };
+    const own = await openSandboxes({ secrets, egress: { resolve }, workers: { threads: 1 } });
+    // The egress stays open until this sandbox has ended its thread.
+    await own.prepare({ quickjs: { source: "export default () => 1" } });
+    const tool = defineTool({ name: "tool", description: "", inputSchema: {}, remote: { http } });
+    const policy = { check: () => allow({ sandbox: "remote", capabilities }) };
+    const calling = dispatchTool(await contextFor([tool], { sandboxes: own, policy }));
+    await asked.promise;
+    const closing = own.close();
+    found.resolve("value");
+    const { error, receipt } = await calling;
+    expect(error).toMatchObject({ code: "cancelled", effect: "none" });
+    // The egress, which reports the connections of a request, was not called.
+    expect(receipt.used).not.toHaveProperty("contacted");
+    await closing;
+  });
+
+  test("a secret comes from the environment by default", async () => {
     const { environmentSecrets } = await import("../../../../src/sandboxes/remote/endpoint/secrets.ts");
     expect(environmentSecrets("PATH")).toBe(process.env["PATH"]);
     expect(environmentSecrets("toString")).toBeUndefined();
@@ -294,8 +316,10 @@ describe("the effect of a failed request", () => {
     expect(broken.error).toMatchObject({ message: "The connection to the tool's server was lost", effect });
     const late = await call(http, { reply: () => {}, limits: { wallTimeMs: 50 } });
     expect(late.error).toMatchObject({ code: "timeout", effect });
+    expect([broken.receipt.mayStillRun, late.receipt.mayStillRun]).toEqual([true, true]);
     const failed = await call(http, { reply: (_request, response) => response.writeHead(503).end() });
     expect(failed.error).toMatchObject({ message: "HTTP 503", effect });
+    expect(failed.receipt).not.toHaveProperty("mayStillRun");
   });
 
   test("a POST that was not sent has no effect", async () => {
@@ -310,7 +334,7 @@ describe("the effect of a failed request", () => {
   });
 });
 
-describe("arguments", () => {
+describe("arguments of an HTTP tool", () => {
   test.each<[string, JsonObject, RegExp]>([
     ["that would leave the path", { id: "../admin" }, /must not add '\.' or '\.\.' segments/],
     ["that leave a path segment empty", { id: "" }, /'id' must not be empty/],
@@ -329,7 +353,7 @@ describe("arguments", () => {
   });
 });
 
-describe("limits", () => {
+describe("limits of an HTTP tool", () => {
   const flood: RequestListener = (_request, response) => response.end("x".repeat(300_000));
   test("limits bound the response before and after decompression", async () => {
     const large = await call({ url: base }, { reply: flood, limits: { outputBytes: 100_000 } });
@@ -353,22 +377,4 @@ describe("limits", () => {
     const { error } = await call({ url: base }, { limits: { memoryBytes: 1e9 } });
     expect(error).toMatchObject({ code: "limit_unenforceable", effect: "none" });
   });
-});
-
-test.each<[string, unknown, RegExp]>([
-  ["with a URL beside http", { url: base, http: { url: base } }, /takes one of url, http/],
-  ["that is no object", { http: "x" }, /remote.http must be an object/],
-  ["with an unknown member", { http: { url: base, retries: 3 } }, /unknown member 'retries'/],
-  ["with an expression in its host", { http: { url: "https://{host}/" } }, /remote.http.url must begin/],
-  ["with a tunnel for a method", { http: { url: base, method: "CONNECT" } }, /remote.http.method/],
-  ["with a method in lower case", { http: { url: base, method: "post" } }, /remote.http.method/],
-  ["with a header of the connection", { http: { url: base, headers: { host: "x" } } }, /remote.http.headers/],
-  ["with a header of two lines", { http: { url: base, headers: { a: "x\r\nb: c" } } }, /remote.http.headers/],
-  ["with a header's open brace", { http: { url: base, headers: { a: "{secret:" } } }, /has a brace/],
-  ["with a pointer that is none", { http: { url: base, response: { pointer: "a" } } }, /JSON pointer/],
-  ["with a pointer into text", { http: { url: base, response: { pointer: "/a", text: true } } }, /either/],
-  ["with redirects without end", { http: { url: base, maxRedirects: 99 } }, /from 0 to 10/],
-])("a remote tool %s is not registered", (_case, remote, reason) => {
-  const tool = { name: "tool", description: "", inputSchema: {}, remote } as never;
-  expect(() => new ToolRegistry().register(tool)).toThrow(reason);
 });
