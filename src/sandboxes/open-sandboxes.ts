@@ -1,4 +1,4 @@
-import type { EgressOptions } from "../egress/egress.ts";
+import type { Egress, EgressOptions } from "../egress/egress.ts";
 import type { KeyValueStores } from "../key-value/key-value-store.ts";
 import { sandboxesOf, type ToolImplementations } from "../tool/implementations.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
@@ -6,6 +6,7 @@ import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./contra
 import { HostSandbox } from "./host/host-sandbox.ts";
 import type { SecretSource } from "./remote/endpoint/secrets.ts";
 import { checkCredentials, type ExecutorCredentials } from "./remote/executor-client/credentials.ts";
+import { AbandonedThreads } from "./threads/abandoned/abandoned-threads.ts";
 import type { WorkerPoolOptions } from "./threads/worker-pool.ts";
 
 /** Options of {@link openSandboxes}. */
@@ -33,8 +34,28 @@ export interface Sandboxes extends SandboxRouter, AsyncDisposable {
    *
    * @throws {ToolPreparationError} if it cannot run in one of them.
    */
-  prepare(tool: ToolImplementations): Promise<void>;
-  /** Ends what runs and frees everything; later calls fail with `sandbox_unavailable`. Idempotent. */
+  prepare(tool: ToolImplementations<never, never>): Promise<void>;
+  /**
+   * The number of threads that could not be terminated and are still running. Node.js emits a warning with the code
+   * `SANDGATE_THREAD_ABANDONED` for each. Until the thread ends, calls of its tool fail with `sandbox_unavailable`. If
+   * there are twice as many as `workers.threads`, every call that needs a thread fails in this way, and the process
+   * should be restarted.
+   */
+  readonly abandonedThreads: number;
+  /**
+   * Lets this process exit with its exit code although it has abandoned threads. Otherwise, such a thread blocks
+   * `process.exit`, the exit after an uncaught error, and the natural end of the process. Only the program that owns
+   * the process should call this, once. If there are abandoned threads when the process exits, the other `exit`
+   * listeners run, and a shell that exits with the code then replaces the process (`process.execve`). Where that is
+   * not possible (on Windows, or without `/bin/sh`), the process is killed and the exit code is lost.
+   *
+   * This has no effect in a worker thread, or if `process.exit` is called in an `exit` listener.
+   */
+  ensureExit(): void;
+  /**
+   * Ends all running calls and frees all resources. Later calls fail with `sandbox_unavailable`. Resolves when all
+   * threads have ended or are abandoned. Idempotent.
+   */
   close(): Promise<void>;
 }
 
@@ -50,25 +71,31 @@ export async function openSandboxes(options: SandboxesOptions = {}): Promise<San
 class LazySandboxes implements Sandboxes {
   readonly #open: Record<SandboxMode, () => Sandbox | Promise<Sandbox>>;
   readonly #opened = new Map<SandboxMode, Sandbox | Promise<Sandbox>>();
+  readonly #abandoned: AbandonedThreads;
+  #egress: Promise<Egress> | undefined;
   #closed = false;
 
   constructor(options: SandboxesOptions) {
-    const { workers = {}, wasm = {}, egress = {}, keyValue, secrets, remote = {} } = options;
+    const { wasm = {}, egress = {}, keyValue, secrets, remote = {} } = options;
+    this.#abandoned = new AbandonedThreads(options.workers?.threads);
+    const workers = { ...options.workers, abandoned: this.#abandoned };
     const credentials = checkCredentials(remote);
+    const openEgress = (): Promise<Egress> => this.#openEgress(egress);
     this.#open = {
       host: () => new HostSandbox({ workers }),
       wasm: async () =>
         new (await import("./wasm/wasm-sandbox.ts")).WasmSandbox({
           ...wasm,
           workers,
-          egress,
+          openEgress,
           ...(keyValue && { keyValue }),
         }),
       quickjs: async () =>
-        new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers, egress }),
+        new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers, openEgress }),
       remote: async () =>
         new (await import("./remote/remote-sandbox.ts")).RemoteSandbox({
-          egress,
+          egress: await openEgress(),
+          ca: egress.ca,
           credentials,
           ...(secrets && { secrets }),
         }),
@@ -93,7 +120,16 @@ class LazySandboxes implements Sandboxes {
     );
   }
 
-  async prepare(tool: ToolImplementations): Promise<void> {
+  /** Loads and opens the egress for the first request; all sandboxes share its connections. */
+  async #openEgress(options: EgressOptions): Promise<Egress> {
+    if (this.#egress === undefined) {
+      if (this.#closed) throw new ToolPreparationError("the sandboxes are closed");
+      this.#egress = import("../egress/egress.ts").then(({ Egress }) => new Egress(options));
+    }
+    return this.#egress;
+  }
+
+  async prepare(tool: ToolImplementations<never, never>): Promise<void> {
     for (const mode of sandboxesOf(tool)) {
       const sandbox = await this.route(mode);
       if (sandbox === undefined) throw new ToolPreparationError("the sandboxes are closed");
@@ -101,10 +137,20 @@ class LazySandboxes implements Sandboxes {
     }
   }
 
+  get abandonedThreads(): number {
+    return this.#abandoned.count;
+  }
+
+  ensureExit(): void {
+    this.#abandoned.ensureExit();
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     const opened = await Promise.allSettled(this.#opened.values());
     await Promise.all(opened.map((sandbox) => sandbox.status === "fulfilled" && sandbox.value.close()));
+    const egress = await this.#egress?.catch(() => undefined);
+    await egress?.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

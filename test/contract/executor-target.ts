@@ -1,5 +1,5 @@
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { Executor } from "../../src/executor/executor.ts";
+import { type Executor, startExecutor } from "../../src/executor/executor.ts";
 import { allow } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../src/tool/implementations.ts";
@@ -15,7 +15,7 @@ export async function executorTarget(behind: Target): Promise<Target> {
   const serve = async (implementations: ToolImplementations): Promise<ToolImplementations> => {
     const tool = { name: "tool", description: "", inputSchema: { type: "object" }, ...implementations };
     const registry = new ToolRegistry().register(tool);
-    const executor = await Executor.start({ listen: "127.0.0.1:0", registry, policy, sandboxes });
+    const executor = await startExecutor({ listen: "127.0.0.1:0", registry, policy, sandboxes });
     executors.push(executor);
     return { remote: { executor: `http://${executor.address}` } };
   };

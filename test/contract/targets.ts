@@ -66,20 +66,20 @@ export const TARGETS: Record<string, () => Promise<Target>> = {
       unserialisable: factory(() => Symbol("none")),
     },
   }),
-  "a host worker": async () => {
-    const worker = (name: string): ToolImplementations => ({
-      worker: { module: new URL("../fixtures/worker/contract.ts", import.meta.url), export: name },
+  "a host module": async () => {
+    const inThread = (name: string): ToolImplementations => ({
+      host: { module: new URL("../fixtures/worker/contract.ts", import.meta.url), export: name },
     });
     return {
-      name: "worker",
+      name: "module",
       sandbox: "host",
       tools: {
-        echo: worker("echo"),
-        fail: worker("fail"),
-        breaks: worker("throwNothing"),
-        loop: worker("loop"),
-        large: worker("large"),
-        unserialisable: worker("unserialisable"),
+        echo: inThread("echo"),
+        fail: inThread("fail"),
+        breaks: inThread("throwNothing"),
+        loop: inThread("loop"),
+        large: inThread("large"),
+        unserialisable: inThread("unserialisable"),
       },
     };
   },
