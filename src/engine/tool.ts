@@ -1,11 +1,25 @@
 import { isJsonObject, type JsonObject } from "../json/value.ts";
 import { type ArgumentRules, argumentRuleProblems } from "../schema/argument-rules.ts";
+import type { InferInput } from "../schema/infer-input.ts";
+import {
+  convertStandardSchema,
+  type InputValidator,
+  isStandardSchema,
+  type StandardInputSchema,
+} from "../schema/standard-schema.ts";
 import { implementationProblems } from "../tool/implementation-problems.ts";
 import type { ToolImplementations } from "../tool/implementations.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../tool/side-effects.ts";
 
-/** What a model is told of a tool, and where it can run: at least one implementation. */
-export interface Tool<Input = never> extends ToolImplementations<Input>, ArgumentRules {
+/**
+ * A tool: its definition for the model, and at least one implementation.
+ *
+ * @typeParam Input The type of the arguments that `host` takes. Default: not known.
+ * @typeParam Embedder The type of the `embedder` that `host` needs. Default: any.
+ */
+export interface Tool<Input = never, Embedder = unknown>
+  extends ToolImplementations<Input, Embedder>,
+    ArgumentRules {
   /**
    * 1 to 128 printable characters without white space. A provider that does not accept the name gets an alias.
    */
@@ -17,23 +31,72 @@ export interface Tool<Input = never> extends ToolImplementations<Input>, Argumen
    * schemas of other dialects.
    */
   readonly inputSchema: JsonObject;
-  /** What the tool does at worst. Default: `"destructive"`, so that a policy never assumes less. */
+  /**
+   * Checks what JSON Schema cannot express. Called after the arguments matched `inputSchema` and before the policy
+   * decides. It must return the problems at once, as `/path message`: the model reads them as a `validation_error`. A
+   * call whose validation throws or returns anything else fails too. Default: no further checks.
+   */
+  readonly validate?: InputValidator<Input>;
+  /** The worst that the tool can do. Default: `"destructive"`, so no policy underestimates a tool. */
   readonly sideEffects?: SideEffects;
 }
 
-/**
- * Declares a tool, with the type of its input known to its host function. It checks nothing: registering
- * does.
- */
-export function defineTool<Input = JsonObject>(tool: Tool<Input>): Tool {
-  return Object.freeze({ ...tool }) as Tool;
+/** The argument of {@link defineTool}: a tool with any kind of schema. */
+export interface ToolDeclaration<Schema, Embedder = unknown>
+  extends Omit<Tool<InferInput<Schema>, Embedder>, "inputSchema"> {
+  /**
+   * A JSON Schema, as in {@link Tool.inputSchema}, or a Standard Schema that has a JSON Schema, such as one of zod. The
+   * arguments of a Standard Schema are checked against its JSON Schema first, and then by the library itself, which
+   * must validate synchronously. `host` gets the arguments as they were validated, without the library's defaults and
+   * transforms.
+   */
+  readonly inputSchema: Schema;
 }
 
-/** No white space, and nothing that cannot be seen: control characters, marks of direction, joiners. */
+/**
+ * Declares a tool, and infers the type of the arguments that its host function takes from the schema: see
+ * {@link InferInput}. Everything else is checked when the tool is registered.
+ *
+ * @returns A tool whose `inputSchema` is a JSON Schema. Frozen.
+ * @throws {SchemaError} if a Standard Schema has no JSON Schema, or JSON Schema cannot express it.
+ */
+export function defineTool<const Schema extends JsonObject | StandardInputSchema, Embedder = unknown>(
+  tool: ToolDeclaration<Schema, Embedder>,
+): Tool<never, Embedder> {
+  return Object.freeze({ ...tool, ...convert(tool) });
+}
+
+/** The members that differ between a declaration and a tool. */
+function convert<Schema extends JsonObject | StandardInputSchema>({
+  inputSchema,
+  validate,
+}: ToolDeclaration<Schema, never>): Pick<Tool, "inputSchema" | "validate"> {
+  if (!isStandardSchema(inputSchema)) return { inputSchema };
+  const converted = convertStandardSchema(inputSchema);
+  const validators = [converted.validate, validate].filter((each) => each !== undefined);
+  return {
+    inputSchema: converted.inputSchema,
+    ...(validators.length > 0 && { validate: firstProblems(validators) }),
+  };
+}
+
+/** Runs the validators in order, until one of them finds problems. */
+function firstProblems(validators: readonly InputValidator[]): InputValidator {
+  return (input) => {
+    for (const validate of validators) {
+      const problems = validate(input);
+      // Whatever is not an empty list ends the call.
+      if (!Array.isArray(problems) || problems.length > 0) return problems;
+    }
+    return [];
+  };
+}
+
+/** No white space and no invisible characters, such as control characters, direction marks and joiners. */
 const NAME = /^[^\s\p{C}\p{Z}]{1,128}$/u;
 
-/** Every reason why a tool cannot be registered, apart from its schema. Takes whatever it is given. */
-export function toolProblems(tool: Tool): readonly string[] {
+/** Returns every reason why a value cannot be registered as a tool, except for those of its schema. */
+export function toolProblems(tool: Tool<never, never>): readonly string[] {
   if (!isJsonObject(tool)) return ["the tool is not an object"];
   const problems: string[] = [];
   if (typeof tool.name !== "string" || !NAME.test(tool.name)) {
@@ -41,6 +104,9 @@ export function toolProblems(tool: Tool): readonly string[] {
   }
   if (typeof tool.description !== "string") problems.push("the description must be a string");
   if (!isJsonObject(tool.inputSchema)) problems.push("the input schema must be an object");
+  if (tool.validate !== undefined && typeof tool.validate !== "function") {
+    problems.push("validate must be a function");
+  }
   if (tool.sideEffects !== undefined && !SIDE_EFFECTS.includes(tool.sideEffects)) {
     problems.push(`sideEffects must be one of ${SIDE_EFFECTS.join(", ")}`);
   }
