@@ -1,6 +1,9 @@
+import { SandgateError } from "../base/sandgate-error.ts";
 import { copyJson } from "../json/copy.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
-import type { PolicySubject } from "../policy/policy.ts";
+import type { ResourceLimits } from "../policy/grant/limits.ts";
+import type { ExecutionGrant, PolicySubject } from "../policy/policy.ts";
+import type { Sandbox } from "../sandboxes/contract/sandbox.ts";
 import {
   type ArgumentRules,
   argumentRuleProblems,
@@ -9,12 +12,12 @@ import {
 import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
 import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
 import { sandboxesOf } from "../tool/implementations.ts";
-import type { Placement } from "./steps/place.ts";
 import { type Tool, toolProblems } from "./tool.ts";
 
-/** There is no tool of that name. */
-export class ToolNotFoundError extends Error {
+/** Thrown if a registry has no tool with that name. */
+export class ToolNotFoundError extends SandgateError {
   override readonly name = "ToolNotFoundError";
+  override readonly code = "tool_not_found";
   readonly toolName: string;
 
   constructor(toolName: string) {
@@ -23,9 +26,10 @@ export class ToolNotFoundError extends Error {
   }
 }
 
-/** A tool cannot be registered. `reasons` has every reason, not just the first. */
-export class ToolRegistrationError extends Error {
+/** Thrown if a tool cannot be registered. `reasons` has every reason, not only the first. */
+export class ToolRegistrationError extends SandgateError {
   override readonly name = "ToolRegistrationError";
+  override readonly code = "invalid_tool";
   readonly toolName: string;
   readonly reasons: readonly string[];
 
@@ -43,9 +47,9 @@ export interface ToolDefinition {
   readonly inputSchema: JsonObject;
 }
 
-/** A tool as the engine uses it: everything derived once, when it is registered. */
-export interface RegisteredTool {
-  readonly tool: Tool;
+/** A tool as the engine uses it, with everything that is derived once, when the tool is registered. */
+export interface RegisteredTool<Embedder = never> {
+  readonly tool: Tool<never, Embedder>;
   readonly schema: CompiledSchema;
   readonly rules: Required<ArgumentRules>;
   readonly subject: PolicySubject;
@@ -53,7 +57,15 @@ export interface RegisteredTool {
   readonly last: { placement?: Placement };
 }
 
-/** What holds for every tool of a registry, unless the tool says otherwise. */
+/** Where a grant lets a tool run. */
+export interface Placement {
+  readonly grant: ExecutionGrant;
+  readonly sandbox: Sandbox;
+  /** The sandbox's defaults, with the grant's limits over them. */
+  readonly limits: ResourceLimits;
+}
+
+/** Options of {@link ToolRegistry}. The argument rules are defaults for its tools. */
 export interface ToolRegistryOptions extends ArgumentRules {
   /**
    * Trusted schemas, by URI, that the tools' schemas may refer to. Nothing is ever fetched. Default: none.
@@ -65,8 +77,8 @@ export interface ToolRegistryOptions extends ArgumentRules {
  * The tools that a dispatch can find, by name. Tools can be registered and unregistered at any time: a dispatch looks
  * its tool up only once.
  */
-export class ToolRegistry {
-  readonly #tools = new Map<string, RegisteredTool>();
+export class ToolRegistry<in Embedder = unknown> {
+  readonly #tools = new Map<string, RegisteredTool<Embedder>>();
   readonly #options: ToolRegistryOptions;
 
   /** @throws {TypeError} if an option is invalid. */
@@ -83,7 +95,7 @@ export class ToolRegistry {
    * @throws {ToolRegistrationError} with every reason, such as an invalid name, a name that is taken, a schema that
    *   does not compile, or no implementation.
    */
-  register(tool: Tool, options: { readonly replace?: boolean } = {}): this {
+  register(tool: Tool<never, Embedder>, options: { readonly replace?: boolean } = {}): this {
     const reasons = [...toolProblems(tool)];
     const name = typeof tool?.name === "string" ? tool.name : "?";
     if (this.#tools.has(name) && !options.replace) reasons.push("the name is taken");
@@ -123,13 +135,18 @@ export class ToolRegistry {
     return this.#tools.delete(name);
   }
 
-  /** @throws {ToolNotFoundError} */
-  get(name: string): Tool {
+  /**
+   * Returns the tool with this name.
+   *
+   * @throws {ToolNotFoundError} if it is not registered.
+   */
+  get(name: string): Tool<never, Embedder> {
     const found = this.#tools.get(name);
     if (found === undefined) throw new ToolNotFoundError(name);
     return found.tool;
   }
 
+  /** Returns whether a tool with this name is registered. */
   has(name: string): boolean {
     return this.#tools.has(name);
   }
@@ -140,7 +157,7 @@ export class ToolRegistry {
   }
 
   /** The tools in order of registration. */
-  get tools(): readonly Tool[] {
+  get tools(): readonly Tool<never, Embedder>[] {
     return Array.from(this.#tools.values(), ({ tool }) => tool);
   }
 
@@ -149,10 +166,12 @@ export class ToolRegistry {
     return Array.from(this.#tools.values(), ({ subject }) => subject);
   }
 
+  /** The number of tools. */
   get size(): number {
     return this.#tools.size;
   }
 
+  /** Whether no tool is registered. */
   get isEmpty(): boolean {
     return this.#tools.size === 0;
   }
@@ -162,8 +181,8 @@ export class ToolRegistry {
    *
    * @throws {ToolNotFoundError} if one of them is not registered.
    */
-  subset(...names: readonly string[]): ToolRegistry {
-    const subset = new ToolRegistry(this.#options);
+  subset(...names: readonly string[]): ToolRegistry<Embedder> {
+    const subset = new ToolRegistry<Embedder>(this.#options);
     for (const name of names) {
       const found = this.#tools.get(name);
       if (found === undefined) throw new ToolNotFoundError(name);

@@ -137,9 +137,30 @@ describe("invalid tools", () => {
   });
 
   test.each<[string, object, RegExp]>([
-    ["two ways to run on the host", { host: () => 1, worker: { module: "/m.js" } }, /host and worker/],
-    ["a host that is no function", { host: 1 }, /host must be/],
-    ["a worker without a module", { worker: {} }, /worker.module/],
+    [
+      "a host that is a number",
+      { host: 1 },
+      /host must be a function, a factory with create\(\), or a module/,
+    ],
+    ["an empty host", { host: {} }, /host must be a function, a factory with create\(\), or a module/],
+    ["only the name of an export", { host: { export: "run" } }, /host must be a function/],
+    [
+      "a factory that is a module too",
+      { host: { create: () => ({}), module: "/m.js" } },
+      /create\(\) or a module/,
+    ],
+    ["a factory whose create is not a function", { host: { create: 1 } }, /host.create must be a function/],
+    [
+      "a module on the web",
+      { host: { module: new URL("https://example.org/m.js") } },
+      /host.module must be a path/,
+    ],
+    ["a module that is a number", { host: { module: 1 } }, /host.module must be a path/],
+    [
+      "an export that is not a name",
+      { host: { module: "/m.js", export: 1 } },
+      /host.export must be a string/,
+    ],
     ["a component that is a number", { wasm: { component: 1 } }, /wasm.component/],
     [
       "a component on the web",

@@ -5,9 +5,13 @@ import type { EventStream } from "./events.ts";
 import type { AgentHooks } from "./hooks.ts";
 import type { UpperBound } from "./upper-bound.ts";
 
-/** Everything that a dispatch needs beside its call: an engine keeps nothing. */
-export interface DispatchContext {
-  readonly registry: ToolRegistry;
+/**
+ * Everything that a dispatch needs besides its call, as an engine keeps no state.
+ *
+ * @typeParam Embedder The type of `embedder`, which is required if the tools of the registry need one. Default: any.
+ */
+export type DispatchContext<Embedder = unknown> = {
+  readonly registry: ToolRegistry<Embedder>;
   readonly policy: RuntimePolicy;
   readonly sandboxes: SandboxRouter;
   /** Identifies the conversation to hooks, policies, sandboxes and listeners. */
@@ -20,8 +24,11 @@ export interface DispatchContext {
   readonly decisionTimeoutMs?: number;
   /** Limits and capabilities that no call may exceed, whatever the policy grants. Default: no bound. */
   readonly upperBound?: UpperBound;
-  /** Handed to host functions untouched; nothing here looks at it. */
-  readonly embedder?: unknown;
+} & (undefined extends Embedder ? Partial<EmbedderValue<Embedder>> : EmbedderValue<Embedder>);
+
+interface EmbedderValue<Embedder> {
+  /** Passed to host functions unchanged, as `HostContext.embedder`. */
+  readonly embedder: Embedder;
 }
 
 /** Default of `DispatchContext.decisionTimeoutMs`. */

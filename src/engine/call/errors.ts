@@ -1,10 +1,6 @@
-import {
-  formatDuration,
-  formatLimit,
-  type LimitName,
-  type ResourceLimits,
-} from "../../policy/grant/limits.ts";
-import type { CallEffect } from "../../sandboxes/contract/sandbox.ts";
+import { formatDuration } from "../../base/units.ts";
+import { formatLimit, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
+import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 
 /** The closed set of codes of failed calls. */
@@ -79,8 +75,13 @@ export function invalidArgumentsText(errors: readonly string[]): string {
   return `Invalid arguments: ${listed}${more > 0 ? `; and ${more} more` : ""}`;
 }
 
-/** Why a call was not permitted. Which rule or hook it was, and its reason, is the operator's to see. */
-export type DenialCause = "caller" | "policy" | "policy-failed" | "hook" | "hook-failed" | "nobody-to-ask";
+/** The text for a tool whose own validation failed, other than by finding problems. */
+export function notValidatedText(): string {
+  return "Invalid arguments: the tool could not validate them";
+}
+
+/** Why a call was denied. The rule or the hook's reason is only for the operator. */
+export type DenialCause = "caller" | "policy" | "policy-failed" | "hook" | "hook-failed" | "no-approver";
 
 const DENIALS: Record<DenialCause, (tool: string) => string> = {
   caller: (tool) => `the calling tool is not allowed to call tool ${tool}`,
@@ -88,7 +89,7 @@ const DENIALS: Record<DenialCause, (tool: string) => string> = {
   "policy-failed": (tool) => `the policy could not decide on tool ${tool}`,
   hook: (tool) => `tool ${tool} was refused by a hook`,
   "hook-failed": (tool) => `a hook could not decide on tool ${tool}`,
-  "nobody-to-ask": (tool) => `tool ${tool} needs a confirmation, and there is nobody to give it`,
+  "no-approver": (tool) => `tool ${tool} requires confirmation, and no approver is available`,
 };
 
 /** `Permission denied: tool 'X' is disabled by policy`. */

@@ -1,5 +1,5 @@
 import { describeThrown } from "../../base/thrown.ts";
-import type { CallEffect } from "../../sandboxes/contract/sandbox.ts";
+import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import {
   CANCELLED_TEXT,
