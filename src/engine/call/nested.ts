@@ -7,12 +7,14 @@ import {
 } from "../../policy/grant/limits.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
 import { checkGrant, type ExecutionGrant } from "../../policy/policy.ts";
-import type { CallTool, NestedResult, Sandbox } from "../../sandboxes/contract/sandbox.ts";
+import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
+import type { CallTool, NestedResult } from "../../sandboxes/contract/task.ts";
 import type { RegisteredTool } from "../registry.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import { abortedByHookText } from "./errors.ts";
 import type { ToolExecution } from "./execution.ts";
+import type { NestedBudget } from "./nested-budget.ts";
 
 /** The maximum depth of calls: a call of the model has depth 0, and a call of this depth cannot call tools. */
 export const MAX_NESTING = 3;
@@ -24,10 +26,15 @@ export interface Caller {
   readonly grant: ExecutionGrant;
   /** Its remaining limits. */
   readonly limits: ResourceLimits;
+  readonly budget: NestedBudget;
 }
 
-/** Dispatches one nested call as any other. */
-type DispatchNested = (call: ToolCall, ctx: DispatchContext, caller: Caller) => Promise<ToolExecution | null>;
+/** Dispatches a nested call like any other. */
+export type DispatchNested = (
+  call: ToolCall,
+  ctx: DispatchContext,
+  caller: Caller,
+) => Promise<ToolExecution | null>;
 
 /** Whether the caller's grant lets it call the tool of that name. */
 export function mayCall({ grant }: Caller, name: string): boolean {
@@ -41,19 +48,27 @@ export function toolCaller(
   dispatch: DispatchNested,
 ): CallTool | undefined {
   if (caller.grant.capabilities.tools === undefined || caller.depth >= MAX_NESTING) return undefined;
+  const { budget } = caller;
   let count = 0;
   return async ({ name, input }, { signal, wallTimeMs }) => {
+    if (!budget.take()) return { error: BUDGET_USED_UP };
     const call = { id: `${caller.callId}/${++count}`, name, arguments: input };
     const signals = ctx.signal === undefined ? signal : AbortSignal.any([ctx.signal, signal]);
-    const { nestedCalls } = caller.limits;
+    const { left } = budget;
     const limits = {
       ...caller.limits,
       ...(wallTimeMs !== undefined && { wallTimeMs: Math.max(Math.ceil(wallTimeMs), 1) }),
-      ...(nestedCalls !== undefined && { nestedCalls: nestedCalls - count }),
+      ...(Number.isFinite(left) && { nestedCalls: left }),
     };
     return readResult(await dispatch(call, { ...ctx, signal: signals }, { ...caller, limits }));
   };
 }
+
+const BUDGET_USED_UP = Object.freeze({
+  code: "limit_exceeded",
+  message: "the call made as many nested calls as it may, including those that its nested calls made",
+  effect: "none",
+} as const);
 
 function readResult(execution: ToolExecution | null): NestedResult {
   if (execution === null) {

@@ -3,7 +3,6 @@ import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
-import { defineTool } from "../../../src/engine/tool.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import {
   allow,
@@ -37,9 +36,7 @@ async function run(
   for (const [name, tool] of Object.entries(tools)) {
     const source = `export default async (input, { tools, log, signal }) => { ${String(tool)} }`;
     const implementations = typeof tool === "string" ? { quickjs: { source } } : tool;
-    registry.register(
-      defineTool({ name, description: "", inputSchema: { type: "object" }, ...implementations }),
-    );
+    registry.register({ name, description: "", inputSchema: { type: "object" }, ...implementations });
   }
   const policy = {
     check: ({ tool }: PolicyRequest): PolicyDecision => {
@@ -67,6 +64,45 @@ function toolsFor(modes: readonly string[]): GrantOptions["capabilities"] & obje
 const add: ToolImplementations = {
   host: ({ a, b }: { a: number; b: number }) => a + b,
 } as ToolImplementations;
+
+describe("the limit on nested calls", () => {
+  const again = `
+    const settled = await Promise.allSettled([0, 1, 2, 3].map(() => tools.call("outer", {})));
+    return settled.map(({ status, reason }) => status === "fulfilled" ? "called" : reason.code);`;
+
+  test("counts all calls below a call, at every depth, and the receipt does, too", async () => {
+    const execution = await run({
+      tools: { outer: again },
+      grants: { outer: { limits: { nestedCalls: 6 } } },
+    });
+    expect(execution.receipt.used.nestedCalls).toBe(6);
+    expect(execution.receipt.enforced.nestedCalls).toBe(6);
+  });
+
+  test("holds by default for a tool that calls itself", async () => {
+    let runs = 0;
+    const count: ToolImplementations = { host: () => ++runs };
+    const outer = `await tools.call("count", {});${again}`;
+    const execution = await run({ tools: { outer, count } });
+    expect(execution.receipt.used.nestedCalls).toBeLessThanOrEqual(16);
+    expect(runs).toBeLessThanOrEqual(16);
+  });
+
+  test("refuses a call that the calls of a nested call have left nothing for", async () => {
+    const execution = await run({
+      tools: {
+        outer: `
+          await tools.call("inner", {});
+          return tools.call("inner", {}).then(() => "called", ({ code }) => code);`,
+        inner: `for (let i = 0; i < 5; i++) await tools.call("leaf", {}).catch(() => {}); return 1;`,
+        leaf: { host: () => 1 },
+      },
+      grants: { outer: { limits: { nestedCalls: 4 } } },
+    });
+    expect(execution.output).toBe("limit_exceeded");
+    expect(execution.receipt.used.nestedCalls).toBe(4);
+  });
+});
 
 describe("a tool that calls other tools", () => {
   test("a tool that calls others gets their outputs and continues", async () => {
@@ -152,7 +188,7 @@ describe("a tool that calls other tools", () => {
   });
 });
 
-describe("a nested call has no more authority than both:", () => {
+describe("authority", () => {
   const outer = `
     try { return await tools.call(input.name, input.input); } catch (error) { return [error.code, error.message]; }`;
 
@@ -253,7 +289,7 @@ describe("a nested call that runs on an executor", () => {
     far: Partial<GrantOptions> = {},
     outerLimits: GrantOptions["limits"] = {},
   ): Promise<{ readonly output: unknown; readonly enforced: unknown }> {
-    const executor = await startExecutor([defineTool({ ...object, name: "far", ...farTool })], {
+    const executor = await startExecutor([{ ...object, name: "far", ...farTool }], {
       policy: {
         check: ({ tool }) =>
           allow({ sandbox: tool.sandboxes[0] ?? "host", capabilities: toolsFor(tool.sandboxes) }),
