@@ -11,7 +11,8 @@ import type { ToolExecution } from "./execution.ts";
  */
 export type DispatchEvent = DispatchEventBase & DispatchEventBody;
 
-interface DispatchEventBase {
+/** The members that every event has. */
+export interface DispatchEventBase {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
-import type { ResourceUse } from "../../sandboxes/contract/sandbox.ts";
+import type { ResourceUse } from "../../sandboxes/contract/outcome.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ToolError } from "./errors.ts";
 
@@ -33,6 +33,11 @@ export interface ExecutionReceipt {
   /** The limits that were enforced. Empty if nothing ran. */
   readonly enforced: ResourceLimits;
   readonly used: ResourceUse;
+  /**
+   * Set if the call was stopped, but may still be running: a thread that could not be terminated, a host function that
+   * ignores its signal, or a request that was sent and not answered. Absent if the call has certainly ended.
+   */
+  readonly mayStillRun?: true;
 }
 
 /** The receipt of a call that never ran. */
@@ -47,17 +52,11 @@ export const NOTHING_RAN: ExecutionReceipt = Object.freeze({
  * @param execution Taken over and frozen itself if there is nothing to add: a copy would cost more than the check.
  */
 export function sealExecution(
-  result: Omit<ToolExecution, "success" | "durationMs" | "error" | "metadata">,
-  startedAt: number,
-  error: ToolError | undefined,
-  metadata: JsonObject | undefined,
-  endedAt: number = performance.now(),
+  execution: Omit<ToolExecution, "error" | "metadata">,
+  error?: ToolError,
+  metadata?: JsonObject,
 ): ToolExecution {
-  const { callId, toolName, arguments: args, output, sandbox, receipt } = result;
-  const success = error === undefined;
-  const durationMs = Math.round((endedAt - startedAt) * 1_000) / 1_000;
-  const execution = { callId, toolName, arguments: args, success, output, durationMs, sandbox, receipt };
-  if (success && metadata === undefined) return Object.freeze(execution);
+  if (error === undefined && metadata === undefined) return Object.freeze(execution);
   return Object.freeze({
     ...execution,
     ...(error !== undefined && {
@@ -70,4 +69,13 @@ export function sealExecution(
     }),
     ...(metadata !== undefined && { metadata }),
   });
+}
+
+/**
+ * Milliseconds between two readings of `performance.now`, rounded to microseconds.
+ *
+ * @param endedAt Defaults to now.
+ */
+export function elapsedMs(startedAt: number, endedAt: number = performance.now()): number {
+  return Math.round((endedAt - startedAt) * 1_000) / 1_000;
 }

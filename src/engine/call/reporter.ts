@@ -1,6 +1,6 @@
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { ExecutionGrant } from "../../policy/policy.ts";
-import type { TaskObserver } from "../../sandboxes/contract/sandbox.ts";
+import type { TaskObserver } from "../../sandboxes/contract/task.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
@@ -29,12 +29,12 @@ export class Reporter implements TaskObserver {
   }
 
   get listening(): boolean {
-    return this.#heard() !== undefined;
+    return this.#stream() !== undefined;
   }
 
   /** Emits `tool.started`. Called right before the call runs. */
   started(grant: ExecutionGrant, canonical: CanonicalJson): void {
-    const events = this.#heard();
+    const events = this.#stream();
     if (events === undefined) return;
     const { sessionId } = this.#ctx;
     events.emit({
@@ -69,7 +69,7 @@ export class Reporter implements TaskObserver {
       this.#emit({ type: "tool.failed", execution, ...(detail !== undefined && { detail }) });
       return;
     }
-    const events = this.#heard();
+    const events = this.#stream();
     if (events === undefined) return;
     const { sessionId } = this.#ctx;
     events.emit({
@@ -82,8 +82,8 @@ export class Reporter implements TaskObserver {
     });
   }
 
-  /** The stream, when somebody listens. */
-  #heard(): EventStream | undefined {
+  /** The stream, if it has a listener. */
+  #stream(): EventStream | undefined {
     const { events } = this.#ctx;
     return events?.listening ? events : undefined;
   }
@@ -91,7 +91,7 @@ export class Reporter implements TaskObserver {
   /** The events of successful calls are written out above: the spread costs more than everything else here. */
   #emit(body: DispatchEventBody): void {
     const { sessionId } = this.#ctx;
-    this.#heard()?.emit({
+    this.#stream()?.emit({
       callId: this.#callId,
       sessionId,
       toolName: this.#toolName,

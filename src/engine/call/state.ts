@@ -1,0 +1,92 @@
+import { performance } from "node:perf_hooks";
+import type { CanonicalJson } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import type { ExecutionGrant } from "../../policy/policy.ts";
+import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
+import type { SandboxTask } from "../../sandboxes/contract/task.ts";
+import type { RegisteredTool } from "../registry.ts";
+import { type ReceivedCall, receiveCall } from "./call.ts";
+import type { DispatchContext } from "./context.ts";
+import type { Caller, DispatchNested } from "./nested.ts";
+import type { NestedBudget } from "./nested-budget.ts";
+import { Reporter } from "./reporter.ts";
+
+/**
+ * State of one call through the dispatch steps. A step takes the stage of the call that it needs, one of the types
+ * below, and sets what the next stage adds. All fields are set from the start, so V8 gives all calls one shape.
+ */
+export class CallState {
+  /** `performance.now` when the call arrived. */
+  readonly startedAt: number = performance.now();
+  readonly received: ReceivedCall;
+  readonly ctx: DispatchContext;
+  /** The call whose tool makes this one; `undefined` for a call of the model. */
+  readonly caller: Caller | undefined;
+  /** Dispatches the calls that this call's tool makes. */
+  readonly dispatchNested: DispatchNested;
+  readonly reporter: Reporter;
+  /** Index of the next step. */
+  position = 0;
+  /** The arguments as the model sent them, and from {@link ParsedCall} on the validated ones, deeply frozen. */
+  input: JsonValue;
+  registered: RegisteredTool | undefined = undefined;
+  canonical: CanonicalJson | undefined = undefined;
+  granted: ExecutionGrant | undefined = undefined;
+  grant: ExecutionGrant | undefined = undefined;
+  sandbox: Sandbox | undefined = undefined;
+  limits: ResourceLimits | undefined = undefined;
+  /** Counts the calls that the tool makes; `undefined` if it cannot make any. */
+  nestedBudget: NestedBudget | undefined = undefined;
+  /** What the sandbox was given; `undefined` until then. */
+  task: SandboxTask | undefined = undefined;
+
+  constructor(
+    candidate: unknown,
+    ctx: DispatchContext,
+    caller: Caller | undefined,
+    dispatchNested: DispatchNested,
+  ) {
+    this.received = receiveCall(candidate);
+    this.ctx = ctx;
+    this.caller = caller;
+    this.dispatchNested = dispatchNested;
+    this.reporter = Reporter.of(this.received, ctx);
+    this.input = this.received.arguments;
+  }
+}
+
+/** A call whose tool was found. */
+export interface FoundCall extends CallState {
+  registered: RegisteredTool;
+}
+
+/** A call whose arguments were validated. */
+export interface ParsedCall extends FoundCall {
+  /** The canonical form of `input`. */
+  canonical: CanonicalJson;
+}
+
+/** A call that the policy allowed. */
+export interface AuthorisedCall extends ParsedCall {
+  /** The policy's grant. */
+  granted: ExecutionGrant;
+}
+
+/** A call with the grant under which it can run. */
+export interface GrantedCall extends AuthorisedCall {
+  /** The policy's grant, narrowed to the caller's or to the upper bound. */
+  grant: ExecutionGrant;
+}
+
+/** A call whose sandbox was found. */
+export interface PlacedCall extends GrantedCall {
+  sandbox: Sandbox;
+  /** The limits to enforce. */
+  limits: ResourceLimits;
+}
+
+/** A call that its sandbox was given. */
+export interface StartedCall extends PlacedCall {
+  task: SandboxTask;
+}
