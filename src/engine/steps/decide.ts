@@ -1,8 +1,8 @@
-import { adopt, isThenable } from "../../base/promises.ts";
+import { adopt, isThenable, type MaybePromise } from "../../base/promises.ts";
+import { race } from "../../base/race.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { DEFAULT_DECISION_TIMEOUT_MS, type DispatchContext } from "../call/context.ts";
 import { cancelled, denial, Refusal } from "../call/refusal.ts";
-import type { MaybePromise } from "../maybe-promise.ts";
 
 /** A question to a hook or the policy, which are foreign code. One object serves all calls. */
 export interface Question<About, Answer> {
@@ -34,25 +34,22 @@ export function decide<About, Answer>(
   }
 }
 
-function answerInTime<Answer>(
+async function answerInTime<Answer>(
   answer: PromiseLike<unknown>,
   { to, read }: Question<never, Answer>,
   tool: string,
   { signal, decisionTimeoutMs = DEFAULT_DECISION_TIMEOUT_MS }: DispatchContext,
 ): Promise<Answer> {
-  return new Promise<Answer>((resolve, reject) => {
-    const expire = (): void => reject(failed(to, tool, `no decision within ${decisionTimeoutMs} ms`));
-    const cancel = (): void => reject(cancelled());
-    const timer = setTimeout(expire, decisionTimeoutMs);
-    signal?.addEventListener("abort", cancel, { once: true });
-    adopt(answer)
-      .then((value) => resolve(read(value, tool)))
-      .catch((thrown: unknown) => reject(asRefusal(thrown, to, tool)))
-      .finally(() => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", cancel);
-      });
-  });
+  try {
+    // Read first, so that no answer is taken for the end of the race.
+    const reading = adopt(answer).then((value) => read(value, tool));
+    const end = await race(reading, { timeoutMs: decisionTimeoutMs, signals: [signal] });
+    if (end === "aborted") throw cancelled();
+    if (end === "timeout") throw failed(to, tool, `no decision within ${decisionTimeoutMs} ms`);
+    return end;
+  } catch (thrown) {
+    throw asRefusal(thrown, to, tool);
+  }
 }
 
 function asRefusal(thrown: unknown, to: "hook" | "policy", tool: string): Refusal {

@@ -1,23 +1,28 @@
+import type { MaybePromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
-import type { JsonValue } from "../../json/value.ts";
-import type { ExecutionGrant } from "../../policy/policy.ts";
 import type { ToolCall } from "../call/call.ts";
-import type { DispatchContext } from "../call/context.ts";
-import type { AgentHooks, ToolStart } from "../call/hooks.ts";
-import { denial } from "../call/refusal.ts";
-import type { MaybePromise } from "../maybe-promise.ts";
+import type { AgentHooks } from "../call/hooks.ts";
+import { cancelled, denial } from "../call/refusal.ts";
+import type { CallState } from "../call/state.ts";
 import { decide, type Question } from "./decide.ts";
 
-const CALL_QUESTION: Question<ToolCall, "continue" | "abort"> = {
+/**
+ * Asks the `onToolCall` hook, which sees the call as the model sent it.
+ *
+ * @returns `"abort"` if the hook aborts the call.
+ * @throws {Refusal} `permission_denied` if the hook denies the call or fails, `cancelled`.
+ */
+export function passGate({ received, ctx }: CallState): MaybePromise<"abort" | undefined> {
+  if (ctx.signal?.aborted) throw cancelled();
+  if (ctx.hooks === undefined) return undefined;
+  const { id, name, arguments: args } = received;
+  return decide(QUESTION, Object.freeze({ id, name, arguments: args }), name, ctx);
+}
+
+const QUESTION: Question<ToolCall, "abort" | undefined> = {
   to: "hook",
   ask: (call, { hooks }) => (hooks as AgentHooks).onToolCall?.(call),
   read: (answer, tool) => (answer === "abort" ? answer : readVerdict(answer, tool)),
-};
-
-const START_QUESTION: Question<ToolStart, "continue"> = {
-  to: "hook",
-  ask: (start, { hooks }) => (hooks as AgentHooks).onToolStart?.(start),
-  read: readVerdict,
 };
 
 /**
@@ -25,33 +30,8 @@ const START_QUESTION: Question<ToolStart, "continue"> = {
  *
  * @throws {Refusal} `permission_denied` if the hook denied the call, or returned anything else.
  */
-export function passGate(
-  { id, name, arguments: args }: ToolCall,
-  ctx: DispatchContext,
-): MaybePromise<"continue" | "abort"> {
-  if (ctx.hooks === undefined) return "continue";
-  return decide(CALL_QUESTION, Object.freeze({ id, name, arguments: args }), name, ctx);
-}
-
-/**
- * Step 5: the hooks' last word before the sandbox.
- *
- * @throws {Refusal} as {@link passGate}.
- */
-export function passStart(
-  { id: callId, name: toolName }: ToolCall,
-  input: JsonValue,
-  grant: ExecutionGrant,
-  ctx: DispatchContext,
-): MaybePromise<"continue"> {
-  const { hooks, sessionId } = ctx;
-  if (hooks === undefined) return "continue";
-  const start = Object.freeze({ callId, sessionId, toolName, input, grant });
-  return decide(START_QUESTION, start, toolName, ctx);
-}
-
-function readVerdict(verdict: unknown, tool: string): "continue" {
-  if (verdict === undefined || verdict === "continue") return "continue";
+export function readVerdict(verdict: unknown, tool: string): undefined {
+  if (verdict === undefined || verdict === "continue") return;
   if (typeof verdict === "object" && verdict !== null && "deny" in verdict) {
     throw denial(tool, "hook", describeThrown(verdict.deny).detail);
   }

@@ -1,0 +1,24 @@
+import type { MaybePromise } from "../../base/promises.ts";
+import type { AgentHooks, ToolStart } from "../call/hooks.ts";
+import type { PlacedCall } from "../call/state.ts";
+import { decide, type Question } from "./decide.ts";
+import { readVerdict } from "./gate.ts";
+
+/**
+ * Asks the `onToolStart` hook, which sees the validated arguments and the grant.
+ *
+ * @throws {Refusal} `permission_denied` if the hook denies the call or fails, `cancelled`.
+ */
+export function passLastHook({ received, ctx, input, grant }: PlacedCall): MaybePromise<undefined> {
+  const { hooks, sessionId } = ctx;
+  if (hooks === undefined) return undefined;
+  const { id: callId, name: toolName } = received;
+  const start = Object.freeze({ callId, sessionId, toolName, input, grant });
+  return decide(QUESTION, start, toolName, ctx);
+}
+
+const QUESTION: Question<ToolStart, undefined> = {
+  to: "hook",
+  ask: (start, { hooks }) => (hooks as AgentHooks).onToolStart?.(start),
+  read: readVerdict,
+};
