@@ -1,20 +1,50 @@
+import { adopt, isThenable } from "../../base/promises.ts";
+import { describeThrown } from "../../base/thrown.ts";
+import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
+import type { InputValidator } from "../../schema/standard-schema.ts";
 import { doubleEncodingHint, parseArguments } from "../call/call.ts";
-import { invalidArgumentsText } from "../call/errors.ts";
+import { executionErrorText, invalidArgumentsText, notValidatedText } from "../call/errors.ts";
 import { Refusal } from "../call/refusal.ts";
-import type { RegisteredTool } from "../registry.ts";
+import type { FoundCall } from "../call/state.ts";
 
 /**
  * Sets `input` to the arguments as the tool's schema and its own validation accept them, deeply frozen, and `canonical`.
  *
  * @throws {Refusal} `validation_error` with every problem.
  */
-export function readArguments(args: JsonValue, { schema, rules }: RegisteredTool): JsonValue {
-  const parsed = parseArguments(args);
+export function readArguments(call: FoundCall): undefined {
+  const { schema, rules, tool } = call.registered;
+  const parsed = parseArguments(call.input);
   if ("problem" in parsed) throw new Refusal("validation_error", parsed.problem);
   const accepted = schema.accept(parsed.value, rules);
-  if ("value" in accepted) return accepted.value;
-  const hint = doubleEncodingHint(parsed.value);
-  const problems = hint === undefined ? accepted.problems : [hint, ...accepted.problems];
-  throw new Refusal("validation_error", invalidArgumentsText(problems));
+  if (!("value" in accepted)) {
+    const hint = doubleEncodingHint(parsed.value);
+    const problems = hint === undefined ? accepted.problems : [hint, ...accepted.problems];
+    throw new Refusal("validation_error", invalidArgumentsText(problems));
+  }
+  if (tool.validate !== undefined) checkWith(tool.validate, accepted.value);
+  call.input = accepted.value;
+  call.canonical = new CanonicalJson(accepted.value);
+}
+
+/** Runs a tool's own validation. @throws {Refusal} unless it returns an empty list. */
+function checkWith(validate: InputValidator, input: JsonValue): void {
+  let problems: readonly string[];
+  try {
+    problems = readProblems(validate(input as never));
+  } catch (thrown) {
+    throw new Refusal("validation_error", notValidatedText(), describeThrown(thrown).detail);
+  }
+  if (problems.length === 0) return;
+  // Unlike the texts of the schema, these can have any length.
+  throw new Refusal("validation_error", executionErrorText(invalidArgumentsText(problems)));
+}
+
+/** @throws {TypeError} unless `returned` is a list of strings. */
+function readProblems(returned: unknown): readonly string[] {
+  if (Array.isArray(returned) && returned.every((problem) => typeof problem === "string")) return returned;
+  // An asynchronous validation is not waited for, but its rejection must not end the process.
+  if (isThenable(returned)) adopt(returned).catch(() => {});
+  throw new TypeError("the tool's validate did not return a list of strings");
 }
