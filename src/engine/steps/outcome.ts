@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
-import type { ResourceLimits } from "../../policy/grant/limits.ts";
-import type { CallEffect, SandboxOutcome } from "../../sandboxes/contract/sandbox.ts";
+import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
+import type { CallEffect, SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import { contentText, isContentOutput } from "../../tool/content.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import {
@@ -30,16 +30,23 @@ export function readOutcome(
   sandbox: SandboxMode,
   limits: ResourceLimits,
 ): ReadOutcome {
+  if (outcome.status === "completed") return readOutput(outcome.output, outcome.effect);
+  return { output: null, failure: readFailure(outcome, tool, sandbox, limits) };
+}
+
+function readFailure(
+  outcome: Exclude<SandboxOutcome, { status: "completed" }>,
+  tool: string,
+  sandbox: SandboxMode,
+  limits: ResourceLimits,
+): DispatchFailure {
   const { effect, detail } = outcome;
-  if (outcome.status === "completed") return readOutput(outcome.output, effect);
-  const operator = detail === undefined ? {} : { detail };
-  const fail = (
-    code: DispatchFailure["code"],
-    message: string,
-    more: Pick<DispatchFailure, "limit"> = {},
-  ): ReadOutcome => ({
-    output: null,
-    failure: { code, message, effect, ...operator, ...more },
+  const fail = (code: DispatchFailure["code"], message: string, limit?: LimitName): DispatchFailure => ({
+    code,
+    message,
+    effect,
+    ...(detail !== undefined && { detail }),
+    ...(limit !== undefined && { limit }),
   });
   switch (outcome.status) {
     case "failed":
@@ -48,14 +55,15 @@ export function readOutcome(
       return fail("timeout", timeoutText(limits.wallTimeMs ?? 0));
     case "cancelled":
       return fail("cancelled", CANCELLED_TEXT);
-    case "limit_exceeded": {
-      const { limit } = outcome;
-      return fail("limit_exceeded", limitExceededText(limit, limits), { limit });
-    }
+    case "limit_exceeded":
+      return fail("limit_exceeded", limitExceededText(outcome.limit, limits), outcome.limit);
     case "unavailable":
       return fail("sandbox_unavailable", unavailableText(tool, sandbox));
     case "refused":
       return fail(outcome.reason, executionErrorText(outcome.message));
+    default:
+      // An embedder's sandbox may break its contract; without this, the call would count as a success.
+      throw new TypeError("the sandbox returned no outcome");
   }
 }
 

@@ -1,10 +1,88 @@
+import { describeThrown } from "../../base/thrown.ts";
+import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ExecutionGrant } from "../../policy/policy.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
+import { limitUnenforceableText } from "../call/errors.ts";
+import { narrowLimits } from "../call/nested.ts";
+import { Refusal, unavailable } from "../call/refusal.ts";
+import type { GrantedCall } from "../call/state.ts";
+import { boundLimits } from "../call/upper-bound.ts";
+import type { Placement, RegisteredTool } from "../registry.ts";
 
-/** Where a grant lets a tool run, and the limits that will hold there: the sandbox's own, and the grant's over them. */
-export interface Placement {
-  readonly grant: ExecutionGrant;
-  readonly sandbox: Sandbox;
-  readonly limits: ResourceLimits;
+/**
+ * Sets `sandbox` to the sandbox that the grant names, and `limits` to those that it will enforce.
+ *
+ * @throws {Refusal} `sandbox_unavailable` if the tool has no implementation for the sandbox, the sandbox is not open,
+ *   or it lacks a capability of the grant, since nothing is granted in part; `limit_unenforceable` if it cannot
+ *   enforce a limit of the grant.
+ */
+export function place(call: GrantedCall): undefined | Promise<undefined> {
+  const { name, sandboxes } = call.registered.subject;
+  const { sandbox: mode } = call.grant;
+  if (!sandboxes.includes(mode)) {
+    throw unavailable(name, mode, "the tool has no implementation for the granted sandbox");
+  }
+  const opened = call.ctx.sandboxes.route(mode);
+  return opened instanceof Promise ? placeLater(opened, call) : placeIn(opened, call);
+}
+
+function placeLater(opened: Promise<Sandbox | undefined>, call: GrantedCall): Promise<undefined> {
+  return opened.then(
+    (sandbox) => placeIn(sandbox, call),
+    (thrown: unknown) => {
+      throw unavailable(call.registered.subject.name, call.grant.sandbox, describeThrown(thrown).detail);
+    },
+  );
+}
+
+function placeIn(opened: Sandbox | undefined, call: GrantedCall): undefined {
+  const { caller, grant, registered } = call;
+  const { sandbox, limits } = findPlacement(opened, registered, grant);
+  const { upperBound } = call.ctx;
+  call.sandbox = sandbox;
+  if (caller !== undefined) call.limits = narrowLimits(limits, grant, caller, sandbox, registered);
+  else call.limits = upperBound === undefined ? limits : boundLimits(call.granted, upperBound, sandbox);
+}
+
+function findPlacement(
+  opened: Sandbox | undefined,
+  registered: RegisteredTool,
+  grant: ExecutionGrant,
+): Placement {
+  const { last } = registered;
+  // Most calls of a tool come with the same grant, and a sandbox always gives the same answers for it.
+  if (last.placement?.grant === grant && last.placement.sandbox === opened) return last.placement;
+  const sandbox = checkSandbox(opened, registered, grant);
+  last.placement = { grant, sandbox, limits: effectiveLimits(registered, grant, sandbox) };
+  return last.placement;
+}
+
+function checkSandbox(
+  sandbox: Sandbox | undefined,
+  { subject, tool }: RegisteredTool,
+  { sandbox: mode, capabilities }: ExecutionGrant,
+): Sandbox {
+  if (sandbox === undefined) throw unavailable(subject.name, mode, "the granted sandbox is not open");
+  const given = sandbox.capabilitiesFor?.(tool) ?? sandbox.capabilities;
+  // A checked grant has no members but the capabilities that it grants.
+  for (const name in capabilities) {
+    if (!given.has(name as CapabilityName)) {
+      throw unavailable(subject.name, mode, `the sandbox does not support the capability '${name}'`);
+    }
+  }
+  return sandbox;
+}
+
+function effectiveLimits(
+  { tool }: RegisteredTool,
+  { sandbox: mode, limits }: ExecutionGrant,
+  sandbox: Sandbox,
+): ResourceLimits {
+  const limit = sandbox.unenforceable(limits, tool);
+  if (limit !== undefined) {
+    throw new Refusal("limit_unenforceable", limitUnenforceableText(limit, tool.name, mode));
+  }
+  const { defaults } = sandbox;
+  return Object.freeze({ ...defaults, ...limits });
 }

@@ -1,0 +1,77 @@
+import type { ResourceUse, SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
+import {
+  type ExecutionReceipt,
+  elapsedMs,
+  NOTHING_RAN,
+  sealExecution,
+  type ToolExecution,
+} from "../call/execution.ts";
+import { failureOf } from "../call/refusal.ts";
+import type { CallState, StartedCall } from "../call/state.ts";
+import { type ReadOutcome, readOutcome } from "./outcome.ts";
+
+/** How a step ends a call: a hook aborted it, or its sandbox returned an outcome. */
+export type CallEnd = "abort" | SandboxOutcome;
+
+/** The result of a call that a step ended: `null` if a hook aborted it. Never throws. */
+export function conclude(call: CallState, end: CallEnd): ToolExecution | null {
+  try {
+    if (end !== "abort") return finish(call as StartedCall, end);
+    call.reporter.aborted();
+    return null;
+  } catch (thrown) {
+    return fail(call, thrown);
+  }
+}
+
+function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
+  const { enforced: held = call.task.limits } = outcome;
+  // A task that did not start was held to no limit.
+  const hasRun = outcome.status !== "unavailable" && outcome.status !== "refused";
+  const enforced = hasRun ? held : NOTHING_RAN.enforced;
+  const used = Object.freeze(useOf(call, outcome));
+  const { mayStillRun } = outcome;
+  const receipt = Object.freeze(mayStillRun ? { enforced, used, mayStillRun } : { enforced, used });
+  const read = readOutcome(outcome, call.received.name, call.grant.sandbox, held);
+  return seal(call, receipt, read, outcome.endedAt);
+}
+
+/** What the call used. Its sandbox counts the calls that the tool made, not those that they made in turn. */
+function useOf({ nestedBudget }: CallState, { used }: SandboxOutcome): ResourceUse {
+  if (nestedBudget === undefined || nestedBudget.used === 0) return used;
+  return { ...used, nestedCalls: nestedBudget.used };
+}
+
+/** The result of a call in which a step threw: a refusal, or anything else. Never throws. */
+export function fail(call: CallState, thrown: unknown): ToolExecution {
+  const { task } = call;
+  const { used } = NOTHING_RAN;
+  const receipt = task === undefined ? NOTHING_RAN : Object.freeze({ enforced: task.limits, used });
+  const failure = failureOf(thrown, task === undefined ? "none" : "unknown");
+  return seal(call, receipt, { output: null, failure });
+}
+
+function seal(
+  call: CallState,
+  receipt: ExecutionReceipt,
+  { output, failure, metadata }: ReadOutcome,
+  endedAt?: number,
+): ToolExecution {
+  const { id: callId, name: toolName } = call.received;
+  const execution = sealExecution(
+    {
+      callId,
+      toolName,
+      arguments: call.input,
+      success: failure === undefined,
+      output,
+      durationMs: elapsedMs(call.startedAt, endedAt),
+      sandbox: call.grant?.sandbox ?? null,
+      receipt,
+    },
+    failure,
+    metadata,
+  );
+  call.reporter.ended(execution, failure?.detail);
+  return execution;
+}

@@ -1,0 +1,49 @@
+import type { OneShotThenable } from "../../base/promises.ts";
+import type { SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
+import type { SandboxTask } from "../../sandboxes/contract/task.ts";
+import { toolCaller } from "../call/nested.ts";
+import { NestedBudget } from "../call/nested-budget.ts";
+import { cancelled } from "../call/refusal.ts";
+import type { PlacedCall } from "../call/state.ts";
+
+/**
+ * Sets `task`, and has the sandbox run it.
+ *
+ * @returns What became of it, which ends the call.
+ * @throws {Refusal} `cancelled`.
+ */
+export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxOutcome> {
+  const { ctx, caller, grant, canonical, limits, reporter } = call;
+  const { sessionId, signal, embedder } = ctx;
+  if (signal?.aborted) throw cancelled();
+  const { id: callId, name: toolName } = call.received;
+  const { capabilities } = grant;
+  const nesting = caller === undefined ? 0 : caller.depth + 1;
+  const task: SandboxTask = {
+    callId,
+    sessionId,
+    toolName,
+    implementations: call.registered.tool,
+    input: call.input,
+    canonical,
+    limits,
+    capabilities,
+    signal,
+    observer: reporter,
+    embedder,
+    nesting,
+  };
+  call.task = capabilities.tools === undefined ? task : withCallTool(call, task);
+  reporter.started(grant, canonical);
+  return call.sandbox.run(call.task);
+}
+
+function withCallTool(call: PlacedCall, task: SandboxTask): SandboxTask {
+  const { ctx, caller, grant, limits } = call;
+  const budget = new NestedBudget(limits.nestedCalls, caller?.budget);
+  const { callId, nesting: depth = 0 } = task;
+  const callTool = toolCaller({ callId, depth, grant, limits, budget }, ctx, call.dispatchNested);
+  if (callTool === undefined) return task;
+  call.nestedBudget = budget;
+  return { ...task, callTool };
+}
