@@ -2,7 +2,7 @@ import type { ToolCall } from "./call/call.ts";
 import type { DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
 import { type AssistantMessage, buildToolResultMessages, type ToolMessage } from "./call/messages.ts";
-import { Pipeline } from "./pipeline.ts";
+import { dispatchCall } from "./pipeline.ts";
 
 /**
  * Dispatches tool calls. It keeps no state between calls, since everything comes with the context: one engine can
@@ -15,8 +15,11 @@ export class ToolDispatchEngine {
    * @returns The result of the call, or `null` if `hooks.onToolCall` aborted it. Never rejects: an invalid call, and
    *   any error of the tool, a hook, a listener or the policy, gives an execution with an `error`.
    */
-  dispatch(call: ToolCall, ctx: DispatchContext): Promise<ToolExecution | null> {
-    return new Pipeline(call, ctx).run();
+  dispatch<Embedder = unknown>(
+    call: ToolCall,
+    ctx: DispatchContext<Embedder>,
+  ): Promise<ToolExecution | null> {
+    return dispatchCall(call, ctx as DispatchContext);
   }
 
   /**
@@ -24,7 +27,10 @@ export class ToolDispatchEngine {
    *
    * @throws {TypeError} if `calls` is not iterable. Invalid calls in it have a result like any other call.
    */
-  async dispatchAll(calls: readonly ToolCall[], ctx: DispatchContext): Promise<(ToolExecution | null)[]> {
+  async dispatchAll<Embedder = unknown>(
+    calls: readonly ToolCall[],
+    ctx: DispatchContext<Embedder>,
+  ): Promise<(ToolExecution | null)[]> {
     const executions: (ToolExecution | null)[] = [];
     // A copy: calls that are added to the list meanwhile are not dispatched.
     for (const call of [...calls]) executions.push(await this.dispatch(call, ctx));
