@@ -182,7 +182,7 @@ describe("policies", () => {
   });
 });
 
-describe("where a tool may run", () => {
+describe("placement", () => {
   const grant = { sandbox: "host", limits: { wallTimeMs: 1_000 } } as const;
 
   test("a tool's placement is not reused in other sandboxes, or after they were closed", async () => {
@@ -260,7 +260,25 @@ describe("hooks", () => {
     expect(seen).toMatchObject([{ type: "tool.failed", detail: "budget of team 7 is spent" }]);
   });
 
-  test("see the call first and the grant last, both frozen", async () => {
+  test("an invalid answer of a hook or the policy is reported to the operator", async () => {
+    const detailOf = async (more: object): Promise<unknown> => {
+      const { events, seen } = recordEvents();
+      await dispatchTool(await contextFor([echo], { ...more, events }));
+      return seen.map((event) => "detail" in event && event.detail);
+    };
+    const invalid = (): never => 7 as never;
+    expect(await detailOf({ hooks: { onToolCall: invalid } })).toEqual([
+      "the hook returned an invalid verdict",
+    ]);
+    expect(await detailOf({ hooks: { onToolStart: invalid } })).toEqual([
+      "the hook returned an invalid verdict",
+    ]);
+    expect(await detailOf({ policy: { check: invalid } })).toEqual([
+      "the policy returned an invalid decision",
+    ]);
+  });
+
+  test("hooks get the call first and the grant last, both frozen", async () => {
     const order: string[] = [];
     const hooks = {
       onToolCall: (call: object) => {
@@ -316,10 +334,10 @@ describe("calls", () => {
   });
 
   test.each<[string, unknown]>([
-    ["nothing", undefined],
-    ["null", null],
-    ["a string", "call"],
-    ["an array", []],
+    ["no value at all", undefined],
+    ["null as its value", null],
+    ["a string as its value", "call"],
+    ["an array as its value", []],
     ["an id that is a number", { id: 1, name: "tool", arguments: {} }],
     ["a name that is not a string", { id: "1", name: {}, arguments: {} }],
     ["a function among the arguments", { id: "1", name: "tool", arguments: { f: () => 1 } }],

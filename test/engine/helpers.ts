@@ -3,7 +3,7 @@ import { type DispatchEvent, EventStream } from "../../src/engine/call/events.ts
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { defineTool, type Tool } from "../../src/engine/tool.ts";
+import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
@@ -11,13 +11,7 @@ import type { HostFunction } from "../../src/tool/host-implementation.ts";
 
 /** Creates a host tool named `tool` that accepts any object. */
 export function hostTool(host: HostFunction<JsonObject>, more: Partial<Tool> = {}): Tool {
-  return defineTool({
-    name: "tool",
-    description: "A tool.",
-    inputSchema: { type: "object" },
-    ...more,
-    host,
-  } as Tool);
+  return { name: "tool", description: "A tool.", inputSchema: { type: "object" }, ...more, host };
 }
 
 /** Creates a context with these tools, whose policy runs every call on the host. */

@@ -38,7 +38,7 @@ describe("invalid arguments", () => {
       "Invalid arguments: the arguments are a string that holds JSON: send the object itself; must be object",
     ],
     ["an unknown argument", '{"c":1}', "Invalid arguments: must NOT have additional properties: 'c'"],
-  ])("%s", async (_case, text, message) => {
+  ])("%s is refused with a text that says what to correct", async (_case, text, message) => {
     expect(await messageOf(text)).toBe(message);
   });
 
