@@ -1,26 +1,14 @@
-import type { ToolRegistry } from "../engine/registry.ts";
-import type { Format } from "./format.ts";
-import type { ProviderProtocol } from "./protocol.ts";
-import { aiSdkProtocol } from "./providers/ai-sdk/ai-sdk.ts";
-import { anthropicMessagesProtocol } from "./providers/anthropic/messages.ts";
-import { bedrockConverseProtocol } from "./providers/bedrock-converse.ts";
-import { cohereChatProtocol } from "./providers/cohere-chat.ts";
-import { googleGenerateProtocol } from "./providers/google/generate.ts";
-import { nativeProtocol } from "./providers/native.ts";
-import { openAiChatProtocol } from "./providers/openai/chat.ts";
-import { openAiResponsesProtocol } from "./providers/openai/responses.ts";
+/** The formats of assistant messages, in the order in which they are listed. This file loads no protocol. */
+export const FORMATS = [
+  "native",
+  "openai",
+  "openai-responses",
+  "anthropic",
+  "ai-sdk",
+  "google",
+  "cohere",
+  "bedrock",
+] as const;
 
-/** The protocol of each format. */
-export const PROTOCOLS: Readonly<Record<Format, (registry: ToolRegistry) => ProviderProtocol>> = {
-  native: nativeProtocol,
-  openai: openAiChatProtocol,
-  "openai-responses": openAiResponsesProtocol,
-  anthropic: anthropicMessagesProtocol,
-  "ai-sdk": aiSdkProtocol,
-  google: googleGenerateProtocol,
-  cohere: cohereChatProtocol,
-  bedrock: bedrockConverseProtocol,
-};
-
-/** The names of all formats, in the order in which they are told. */
-export const FORMATS: readonly Format[] = Object.freeze(Object.keys(PROTOCOLS) as Format[]);
+/** The name of a message's format: one of {@link FORMATS}. */
+export type Format = (typeof FORMATS)[number];

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
-import type { Format } from "../format.ts";
+import type { Format } from "../formats.ts";
 
 /** Returns whether a value may be a message of a format. */
 type Test = (message: JsonObject) => boolean;

@@ -1,7 +1,10 @@
-/** A message or a stream has not the shape of its format, or is larger than any honest one. */
-export class ProtocolError extends Error {
+import { SandgateError } from "../../base/sandgate-error.ts";
+
+/** Thrown if a message or a stream does not match its format, or exceeds a bound. */
+export class ProtocolError extends SandgateError {
   override readonly name = "ProtocolError";
-  /** The JSON pointer (RFC 6901) of what is wrong; `""` is the message or the event itself. */
+  override readonly code = "invalid_message";
+  /** The JSON pointer (RFC 6901) of the invalid value; `""` is the message or event itself. */
   readonly pointer: string;
   /** For example `must be a string`. It repeats nothing from the message. */
   readonly reason: string;
