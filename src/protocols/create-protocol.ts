@@ -1,8 +1,7 @@
 import { buildToolResultMessages } from "../engine/call/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
-import type { AssistantTurn } from "./assistant-turn.ts";
 import { checkCallCount } from "./parsing/limits.ts";
-import type { ProviderProtocol, ToolOffer, ToToolsOptions } from "./protocol.ts";
+import type { AssistantTurn, ProviderProtocol, ToolOffer, ToToolsOptions } from "./protocol.ts";
 import type { ProviderShape } from "./provider-shape.ts";
 import { CallStream } from "./streaming/call-stream.ts";
 import { offerStrictTools, offerTools } from "./strict/offer-tools.ts";
@@ -11,7 +10,7 @@ import { ToolNames } from "./tool-names.ts";
 /** Creates a protocol from a provider's shape and the tools of a registry. */
 export function createProtocol<Tools, Message>(
   shape: ProviderShape<Tools, Message>,
-  registry: ToolRegistry,
+  registry: ToolRegistry<never>,
 ): ProviderProtocol<Tools, Message> {
   const names = new ToolNames(registry, shape.takesAnyName ? /^/ : undefined);
   const toAlias = <Named extends { readonly name: string }>(named: Named): Named => ({

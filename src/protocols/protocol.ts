@@ -1,6 +1,5 @@
 import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
-import type { AssistantTurn } from "./assistant-turn.ts";
 import type { CallStream } from "./streaming/call-stream.ts";
 import type { StrictSchemaProblem } from "./strict/offer-tools.ts";
 
@@ -61,4 +60,12 @@ export interface ToolOffer<Tools> {
   readonly tools: Tools;
   /** Why some tools are not strict although `strict` was requested. Empty otherwise. */
   readonly problems: readonly StrictSchemaProblem[];
+}
+
+/** The text and the calls of one assistant message. */
+export interface AssistantTurn {
+  /** The text besides the calls; `""` if there is none. */
+  readonly text: string;
+  /** The calls in order, with the names of the registry. */
+  readonly calls: readonly ToolCall[];
 }

@@ -11,13 +11,13 @@ const MAX_LENGTH = 64;
  * even if other tools are registered later.
  */
 export class ToolNames {
-  readonly #registry: Pick<ToolRegistry, "names">;
+  readonly #registry: Pick<ToolRegistry<never>, "names">;
   readonly #fitting: RegExp;
   readonly #aliases = new Map<string, string>();
   readonly #names = new Map<string, string>();
 
-  /** @param fitting The names that need no alias. Default: those that every provider takes. */
-  constructor(registry: Pick<ToolRegistry, "names">, fitting: RegExp = FITTING) {
+  /** @param fitting Matches the names that need no alias. Default: those that every provider accepts. */
+  constructor(registry: Pick<ToolRegistry<never>, "names">, fitting: RegExp = FITTING) {
     this.#registry = registry;
     this.#fitting = fitting;
     this.refresh();

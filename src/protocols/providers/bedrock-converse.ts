@@ -1,7 +1,6 @@
 import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
-import type { AssistantTurn } from "../assistant-turn.ts";
 import { createProtocol } from "../create-protocol.ts";
 import type { CallCollector } from "../parsing/call-collector.ts";
 import {
@@ -12,7 +11,7 @@ import {
   expectString,
 } from "../parsing/shape.ts";
 import { toArgumentsObject, toText } from "../parsing/text.ts";
-import type { ProviderProtocol } from "../protocol.ts";
+import type { AssistantTurn, ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
 
 /** The definition of a tool: an entry of `toolConfig.tools` (Amazon Bedrock API reference, "Converse"). */
@@ -47,7 +46,7 @@ export type BedrockBlock =
  * the AWS SDK. Results are text only: images are replaced by a placeholder.
  */
 export function bedrockConverseProtocol(
-  registry: ToolRegistry,
+  registry: ToolRegistry<never>,
 ): ProviderProtocol<BedrockTool[], BedrockMessage> {
   return createProtocol(BEDROCK_SHAPE, registry);
 }

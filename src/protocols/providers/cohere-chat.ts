@@ -1,10 +1,9 @@
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
-import type { AssistantTurn } from "../assistant-turn.ts";
 import { createProtocol } from "../create-protocol.ts";
 import type { CallCollector } from "../parsing/call-collector.ts";
 import { expectAssistantMessage, expectNumber, expectObject, expectString } from "../parsing/shape.ts";
-import type { ProviderProtocol } from "../protocol.ts";
+import type { AssistantTurn, ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
 import {
   type OpenAiToolCall,
@@ -33,7 +32,7 @@ export interface CohereAssistantMessage {
 
 /** Cohere Chat, version 2. Reads an assistant message, the response that contains it, or its events. */
 export function cohereChatProtocol(
-  registry: ToolRegistry,
+  registry: ToolRegistry<never>,
 ): ProviderProtocol<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> {
   return createProtocol(COHERE_SHAPE, registry);
 }

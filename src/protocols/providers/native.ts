@@ -2,12 +2,11 @@ import type { ToolCall } from "../../engine/call/call.ts";
 import type { AssistantMessage, ToolMessage } from "../../engine/call/messages.ts";
 import type { ToolDefinition, ToolRegistry } from "../../engine/registry.ts";
 import type { JsonObject } from "../../json/value.ts";
-import type { AssistantTurn } from "../assistant-turn.ts";
 import { createProtocol } from "../create-protocol.ts";
 import type { CallCollector } from "../parsing/call-collector.ts";
 import { ProtocolError } from "../parsing/protocol-error.ts";
 import { expectArray, expectAssistantMessage, expectObject, expectString } from "../parsing/shape.ts";
-import type { ProviderProtocol } from "../protocol.ts";
+import type { AssistantTurn, ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
 
 /** An assistant's message with its text and calls. */
@@ -21,7 +20,7 @@ export interface NativeAssistantMessage extends AssistantMessage {
  * aliased.
  */
 export function nativeProtocol(
-  registry: ToolRegistry,
+  registry: ToolRegistry<never>,
 ): ProviderProtocol<ToolDefinition[], NativeAssistantMessage | ToolMessage> {
   return createProtocol(NATIVE_SHAPE, registry);
 }

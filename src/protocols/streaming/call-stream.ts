@@ -1,19 +1,26 @@
 import type { ToolCall } from "../../engine/call/call.ts";
-import { isJsonObject } from "../../json/value.ts";
-import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../json-depth.ts";
+import { isJsonObject, type JsonObject } from "../../json/value.ts";
+import type { Format } from "../formats.ts";
 import { CallCollector } from "../parsing/call-collector.ts";
 import { isEventOf } from "../parsing/detect-format.ts";
+import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../parsing/limits.ts";
 import { ProtocolError } from "../parsing/protocol-error.ts";
-import type { ProviderShape } from "../provider-shape.ts";
 import type { ToolNames } from "../tool-names.ts";
 import { EventParser } from "./event-parser.ts";
+
+/** Reads the events of one format. */
+export interface EventReader {
+  readonly format: Format;
+  /** Reads one event of a stream. @throws {ProtocolError} */
+  readEvent(event: JsonObject, calls: CallCollector): void;
+}
 
 /**
  * Reads the calls of a message while it arrives. A call is returned as soon as it is complete. Memory is bounded for
  * any input. After an error, all methods throw that error.
  */
 export class CallStream {
-  readonly #shape: Pick<ProviderShape<unknown, unknown>, "format" | "readEvent">;
+  readonly #shape: EventReader;
   readonly #names: ToolNames;
   readonly #parser = new EventParser();
   readonly #collector = new CallCollector();
@@ -22,8 +29,8 @@ export class CallStream {
   #isKnown = false;
   #failure: ProtocolError | undefined;
 
-  /** Made by `Protocol.stream`. @internal */
-  constructor(shape: Pick<ProviderShape<unknown, unknown>, "format" | "readEvent">, names: ToolNames) {
+  /** Called by `ProviderProtocol.stream`. @internal */
+  constructor(shape: EventReader, names: ToolNames) {
     this.#shape = shape;
     this.#names = names;
   }

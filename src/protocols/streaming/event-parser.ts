@@ -1,4 +1,4 @@
-import { formatBytes } from "../../policy/grant/limits.ts";
+import { formatBytes } from "../../base/units.ts";
 import { MAX_STREAM_BYTES } from "../parsing/limits.ts";
 import { ProtocolError } from "../parsing/protocol-error.ts";
 
@@ -25,13 +25,13 @@ export class EventParser {
     if (this.#bytes > MAX_STREAM_BYTES) {
       throw new ProtocolError("", `is longer than ${formatBytes(MAX_STREAM_BYTES)}`);
     }
-    return this.#cut(typeof chunk === "string" ? chunk : this.#decode(chunk));
+    return this.#split(typeof chunk === "string" ? chunk : this.#decode(chunk));
   }
 
   /** Ends the stream. Returns the last event, if it was not followed by a line end. */
   end(): readonly string[] {
-    // The end of the stream ends its last line, and is as good as the empty line that ends an event.
-    return [...this.#cut(this.#decode()), ...this.#take(""), ...this.#take("")];
+    // The end of the stream ends its last line, and also the event, like an empty line.
+    return [...this.#split(this.#decode()), ...this.#take(""), ...this.#take("")];
   }
 
   #decode(chunk?: Uint8Array): string {
@@ -42,8 +42,8 @@ export class EventParser {
     }
   }
 
-  #cut(given: string): string[] {
-    // The second half of a line end whose first half ended the piece before.
+  #split(given: string): string[] {
+    // Skips the line feed of a CRLF that was split between two chunks.
     const text = this.#endedInReturn && given.startsWith("\n") ? given.slice(1) : given;
     if (given !== "") this.#endedInReturn = given.endsWith("\r");
     const events: string[] = [];

@@ -2,18 +2,16 @@ import type { ToolCall } from "../../../engine/call/call.ts";
 import type { ToolResult } from "../../../engine/call/messages.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
-import type { AssistantTurn } from "../../assistant-turn.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { expectAssistantMessage, expectObjects } from "../../parsing/shape.ts";
 import { toArgumentsObject } from "../../parsing/text.ts";
-import type { ProviderProtocol } from "../../protocol.ts";
+import type { AssistantTurn, ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
-import { readAiSdkCall } from "../../read-ai-sdk-call.ts";
 import type { OfferedTool } from "../../strict/offer-tools.ts";
 import { COMMON_STRICT } from "../../strict/subsets.ts";
 import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
 import { type AiSdkSchema, toAiSdkSchema } from "./schema.ts";
-import { readAiSdkPart } from "./stream.ts";
+import { readAiSdkCall, readAiSdkPart } from "./stream.ts";
 
 /** A tool of a `ToolSet` without an `execute` function. */
 export interface AiSdkToolDefinition {
@@ -58,7 +56,7 @@ type AiSdkMessage = AiSdkAssistantMessage | AiSdkToolMessage;
  * that the provider executes itself are ignored.
  */
 export function aiSdkProtocol(
-  registry: ToolRegistry,
+  registry: ToolRegistry<never>,
 ): ProviderProtocol<Record<string, AiSdkToolDefinition>, AiSdkMessage> {
   return createProtocol(AI_SDK_SHAPE, registry);
 }

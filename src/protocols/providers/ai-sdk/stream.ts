@@ -1,7 +1,8 @@
+import type { ToolCall } from "../../../engine/call/call.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import type { CallCollector } from "../../parsing/call-collector.ts";
+import { ProtocolError } from "../../parsing/protocol-error.ts";
 import { expectString, providerFailure } from "../../parsing/shape.ts";
-import { readAiSdkCall } from "../../read-ai-sdk-call.ts";
 
 /**
  * Reads a part of a stream of AI SDK 7: a language model's (`LanguageModelV4StreamPart`), that of `streamText`
@@ -36,4 +37,14 @@ function readWhole(part: JsonObject, calls: CallCollector): void {
   const call = readAiSdkCall(part, "");
   calls.drop(call.id);
   calls.add(call);
+}
+
+/** Reads a part of type `tool-call`. In a language model's part, the input is JSON text. */
+export function readAiSdkCall({ toolCallId, toolName, input }: JsonObject, pointer: string): ToolCall {
+  if (input === undefined) throw new ProtocolError(`${pointer}/input`, "is missing");
+  return {
+    id: expectString(toolCallId, `${pointer}/toolCallId`),
+    name: expectString(toolName, `${pointer}/toolName`),
+    arguments: input,
+  };
 }

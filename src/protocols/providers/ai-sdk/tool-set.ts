@@ -1,3 +1,4 @@
+import { SandgateError } from "../../../base/sandgate-error.ts";
 import type { ToolCall } from "../../../engine/call/call.ts";
 import type { DispatchContext } from "../../../engine/call/context.ts";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
@@ -25,10 +26,11 @@ export interface AiSdkJsonOutput {
   readonly value: JsonValue;
 }
 
-/** What the SDK is told of a call that failed; the SDK's `tool-error` parts carry it. */
-export class AiSdkToolError extends Error {
+/** Thrown to the SDK if a call failed: the `error` of the SDK's `tool-error` part. */
+export class AiSdkToolError extends SandgateError {
   override readonly name = "AiSdkToolError";
-  /** `null` where a hook aborted the call. */
+  override readonly code = "tool_failed";
+  /** `null` if a hook aborted the call. */
   readonly execution: ToolExecution | null;
 
   constructor(execution: ToolExecution | null) {
@@ -47,8 +49,8 @@ export class AiSdkToolError extends Error {
  * which the SDK's abort signal cancels. A failed call throws an {@link AiSdkToolError}, which the SDK reports to the
  * model.
  */
-export function aiSdkToolSet(
-  ctx: DispatchContext,
+export function aiSdkToolSet<Embedder = unknown>(
+  ctx: DispatchContext<Embedder>,
   options?: ToToolsOptions,
 ): ToolOffer<Record<string, AiSdkTool>> {
   const protocol = aiSdkProtocol(ctx.registry);
@@ -68,7 +70,7 @@ export function aiSdkToolSet(
       // The SDK has aliases, which `read` maps back.
       const part = { type: "tool-call", toolCallId, toolName, input };
       const [call] = protocol.read([part]).calls;
-      return execute(call as ToolCall, withSignal(ctx, abortSignal));
+      return execute(call as ToolCall, withSignal(ctx as DispatchContext, abortSignal));
     };
   }
 }

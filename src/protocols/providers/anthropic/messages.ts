@@ -3,11 +3,10 @@ import type { ToolResult } from "../../../engine/call/messages.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import type { ContentBlock } from "../../../tool/content.ts";
-import type { AssistantTurn } from "../../assistant-turn.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { expectAssistantMessage, expectObject, expectObjects, expectString } from "../../parsing/shape.ts";
 import { describeImage, isShowable, toArgumentsObject } from "../../parsing/text.ts";
-import type { ProviderProtocol } from "../../protocol.ts";
+import type { AssistantTurn, ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { ANTHROPIC_STRICT } from "../../strict/subsets.ts";
 import { readMessagesEvent } from "./stream.ts";
@@ -71,7 +70,7 @@ type AnthropicMessage = AnthropicAssistantMessage | AnthropicUserMessage;
  * the provider executes itself (`server_tool_use`) are ignored.
  */
 export function anthropicMessagesProtocol(
-  registry: ToolRegistry,
+  registry: ToolRegistry<never>,
 ): ProviderProtocol<AnthropicTool[], AnthropicMessage> {
   return createProtocol(ANTHROPIC_SHAPE, registry);
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../json/value.ts";
-import type { AssistantTurn } from "../../assistant-turn.ts";
 import type { CallCollector } from "../../parsing/call-collector.ts";
 import { expectNumber, expectObject, expectString, providerFailure } from "../../parsing/shape.ts";
+import type { AssistantTurn } from "../../protocol.ts";
 
 /** Reads an event of a streamed message (Anthropic, "Streaming Messages"). */
 export function readMessagesEvent(

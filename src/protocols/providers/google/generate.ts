@@ -2,12 +2,11 @@ import type { ToolCall } from "../../../engine/call/call.ts";
 import type { ToolResult } from "../../../engine/call/messages.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
-import type { AssistantTurn } from "../../assistant-turn.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
 import { expectArray, expectObject, expectObjects, expectString } from "../../parsing/shape.ts";
 import { toArgumentsObject, toText } from "../../parsing/text.ts";
-import type { ProviderProtocol } from "../../protocol.ts";
+import type { AssistantTurn, ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { readGoogleChunk } from "./stream.ts";
 
@@ -46,7 +45,7 @@ const MADE_UP = "sandgate-";
  * Results are text only: images are replaced by a placeholder.
  */
 export function googleGenerateProtocol(
-  registry: ToolRegistry,
+  registry: ToolRegistry<never>,
 ): ProviderProtocol<GoogleTool[], GoogleContent> {
   return createProtocol(GOOGLE_SHAPE, registry);
 }

@@ -2,12 +2,11 @@ import type { ToolCall } from "../../../engine/call/call.ts";
 import type { ToolResult } from "../../../engine/call/messages.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
-import type { AssistantTurn } from "../../assistant-turn.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
 import { expectArray, expectAssistantMessage, expectObject, expectString } from "../../parsing/shape.ts";
 import { toArgumentsText, toText } from "../../parsing/text.ts";
-import type { ProviderProtocol } from "../../protocol.ts";
+import type { AssistantTurn, ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { OPENAI_STRICT } from "../../strict/subsets.ts";
 import { readChatChunk } from "./chat-stream.ts";
@@ -49,7 +48,7 @@ export interface OpenAiToolMessage {
  * its chunks. Results are text only: images are replaced by a placeholder.
  */
 export function openAiChatProtocol(
-  registry: ToolRegistry,
+  registry: ToolRegistry<never>,
 ): ProviderProtocol<OpenAiTool[], OpenAiAssistantMessage | OpenAiToolMessage> {
   return createProtocol(OPENAI_CHAT_SHAPE, registry);
 }

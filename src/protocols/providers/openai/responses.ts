@@ -2,12 +2,11 @@ import type { ToolCall } from "../../../engine/call/call.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { ContentBlock } from "../../../tool/content.ts";
-import type { AssistantTurn } from "../../assistant-turn.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import type { CallCollector } from "../../parsing/call-collector.ts";
 import { expectObject, expectObjects, expectString, providerFailure } from "../../parsing/shape.ts";
 import { describeImage, isShowable, toArgumentsText, toText } from "../../parsing/text.ts";
-import type { ProviderProtocol } from "../../protocol.ts";
+import type { AssistantTurn, ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { OPENAI_STRICT } from "../../strict/subsets.ts";
 
@@ -46,7 +45,7 @@ export type OpenAiResponsesContent =
  * `function_call` are tool calls. The provider runs the others itself, or they were not offered here.
  */
 export function openAiResponsesProtocol(
-  registry: ToolRegistry,
+  registry: ToolRegistry<never>,
 ): ProviderProtocol<OpenAiResponsesTool[], OpenAiResponsesItem> {
   return createProtocol(OPENAI_RESPONSES_SHAPE, registry);
 }
