@@ -12,12 +12,12 @@ export const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 const image = (mimeType: string): JsonObject => ({ type: "image", data: PIXEL, mimeType });
-const object = { type: "object" };
+const object = { type: "object" } as const;
 
 /** The tools of the tests. `3d-print` has a name that some providers reject. */
 export const registry: ToolRegistry = new ToolRegistry()
   .register(
-    defineTool<{ city: string }>({
+    defineTool({
       name: "weather",
       description: "Tells the weather of a city",
       inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },

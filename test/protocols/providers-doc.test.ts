@@ -20,9 +20,9 @@ const snippets = new Map(
   ]),
 );
 
-const number = { type: "number" };
+const number = { type: "number" } as const;
 const registry = new ToolRegistry().register(
-  defineTool<{ a: number; b: number }>({
+  defineTool({
     name: "add",
     description: "Adds",
     inputSchema: { type: "object", properties: { a: number, b: number }, required: ["a", "b"] },
@@ -30,15 +30,9 @@ const registry = new ToolRegistry().register(
   }),
 );
 
-/** What "sandgate" exports, as far as the snippets import it. */
-const exported: Record<string, () => Promise<object>> = {
-  openAiChatProtocol: () => import("../../src/protocols/providers/openai/chat.ts"),
-  openAiResponsesProtocol: () => import("../../src/protocols/providers/openai/responses.ts"),
-  anthropicMessagesProtocol: () => import("../../src/protocols/providers/anthropic/messages.ts"),
-  aiSdkToolSet: () => import("../../src/protocols/providers/ai-sdk/tool-set.ts"),
-  nativeProtocol: () => import("../../src/protocols/providers/native.ts"),
-};
-const sdks: Record<string, () => Promise<object>> = {
+/** The modules that the snippets import. */
+const modules: Record<string, () => Promise<object>> = {
+  "sandgate/protocols": () => import("sandgate/protocols"),
   openai: () => import("openai"),
   ai: () => import("ai"),
 };
@@ -50,7 +44,7 @@ async function importsOf(code: string): Promise<Record<string, unknown>> {
     /^import (?:(\w+)|\{ ([^}]*) \}) from "([^"]+)";$/gm,
   )) {
     for (const name of byDefault === undefined ? (named ?? "").split(", ") : [byDefault]) {
-      const module = (await (from === "sandgate" ? exported[name] : sdks[from ?? ""])?.()) ?? {};
+      const module = (await modules[from ?? ""]?.()) ?? {};
       values[name] = Reflect.get(module, byDefault === undefined ? name : "default");
       expect(values[name], name).toBeTypeOf("function");
     }

@@ -28,7 +28,7 @@ test.each<[string, unknown, string[]]>([
   ["a text", "Hi", []],
   ["an empty list", [], []],
   ["an unknown list", [{ a: 1 }], []],
-])("%s", (_, message, formats) => {
+])("detects the formats of %s", (_, message, formats) => {
   expect(detectMessageFormats(message)).toEqual(formats);
 });
 

@@ -68,8 +68,8 @@ const told = [
   { toolCallId: "5", toolName: "_3d-print", output: { type: "text", value: "done" } },
 ];
 
-describe("a tool set whose every execution goes through the engine", () => {
-  test("serves generateText, errors marked and images shown", async () => {
+describe("aiSdkToolSet", () => {
+  test("serves generateText, with errors and images", async () => {
     const model = new MockLanguageModelV4({ doGenerate: results });
     const { tools, problems } = aiSdkToolSet(await openContext());
     const { text } = await generateText({ model, tools, prompt: "Rome?", stopWhen: stepCountIs(2) });
@@ -130,7 +130,7 @@ const content = [
   { type: "tool-call", toolCallId: "2", toolName: "_3d-print", input: {} },
 ];
 
-describe("whoever dispatches between the SDK's steps", () => {
+describe("aiSdkProtocol", () => {
   test("reads a model message, a result, and a list of calls", async () => {
     expect(protocol.read({ role: "assistant", content })).toEqual({ calls, text: "Let me see." });
     expect(protocol.read({ content, finishReason: "tool-calls" })).toEqual({ calls, text: "Let me see." });
