@@ -18,7 +18,7 @@ export interface Sender {
 
 /** A dispatch request with checked headers, and its response. It uses no promises. */
 export class DispatchExchange implements CallWaiter {
-  readonly told: CallWaiter["told"];
+  readonly onEvent: CallWaiter["onEvent"];
   readonly #dispatcher: Dispatcher;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -48,7 +48,7 @@ export class DispatchExchange implements CallWaiter {
     if (!isStream) return;
     const stream = new AnswerStream(response);
     this.#stream = stream;
-    this.told = (event: CallEvent): void => stream.tell(event);
+    this.onEvent = (event: CallEvent): void => stream.tell(event);
   }
 
   /** Submits the call in the body. */

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { JSON_MEDIA_TYPE, STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { overloaded } from "../load/admission.ts";
 import { type ExecutorLimits, HELD_BODIES } from "../load/limits.ts";
-import { overloaded } from "../load-problems.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import { DispatchExchange, type Sender } from "./dispatch-exchange.ts";
 import { ByteBudget, bodyLength, readBody } from "./request-body.ts";

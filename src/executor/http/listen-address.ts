@@ -1,4 +1,6 @@
-/** Where an executor listens. */
+import { SandgateError } from "../../base/sandgate-error.ts";
+
+/** An address to listen on. */
 export type ListenAddress =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number }
   /** A unix socket that only this user can connect to. */
@@ -39,4 +41,10 @@ export function isLocal(address: ListenAddress): boolean {
   if (address.kind !== "tcp") return true;
   const { host } = address;
   return host === "localhost" || host === "::1" || /^127(?:\.[0-9]{1,3}){3}$/.test(host);
+}
+
+/** Thrown if an executor cannot or must not listen on an address. `message` says why. */
+export class ListenError extends SandgateError {
+  override readonly name = "ListenError";
+  override readonly code = "listen_failed";
 }

@@ -2,8 +2,7 @@ import { once } from "node:events";
 import { lstatSync, unlinkSync } from "node:fs";
 import type { Server } from "node:http";
 import { connect } from "node:net";
-import { ListenError } from "../listen-error.ts";
-import type { ListenAddress } from "./listen-address.ts";
+import { type ListenAddress, ListenError } from "./listen-address.ts";
 
 /**
  * Makes a server listen on an address. A unix socket is created with mode 0600, and replaces a stale socket.

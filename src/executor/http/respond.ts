@@ -44,3 +44,16 @@ export function respondProblem(
   const close = request.complete || isSmall ? {} : { connection: "close" };
   respond(response, problem.kind.status, { ...problem.headers, ...close }, JSON.stringify(problem));
 }
+
+/**
+ * Closes the connection if a client does not read a response within `ms`, which starts when the response is
+ * complete and all earlier responses on the connection have been sent.
+ */
+export function limitReadingTime(response: ServerResponse, ms: number): void {
+  response.on("prefinish", () => {
+    // Usually, the kernel has buffered the whole response, and no timer is needed.
+    if (response.writableLength === 0) return;
+    const timer = setTimeout(() => response.destroy(), ms);
+    response.on("close", () => clearTimeout(timer));
+  });
+}

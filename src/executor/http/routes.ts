@@ -9,12 +9,11 @@ import {
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
-import { limitReadingTime } from "../reading-time.ts";
 import type { Authentication } from "./authentication.ts";
 import type { Sender } from "./dispatch-exchange.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
 import { HostCheck, refuseSeveralHosts } from "./host-check.ts";
-import { respond, respondJson, respondProblem } from "./respond.ts";
+import { limitReadingTime, respond, respondJson, respondProblem } from "./respond.ts";
 
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
 const PROMETHEUS_TEXT = { "content-type": "text/plain; version=0.0.4; charset=utf-8" };

@@ -26,8 +26,8 @@ function sign(
   return { ...signRequest(request, { keyId, privateKey }, now) };
 }
 
-describe("an executor with keys", () => {
-  test("takes a signed request, and each one only once", async () => {
+describe("signatures", () => {
+  test("an executor with keys accepts each signed request only once", async () => {
     const executor = await startExecutor([new CountingTool().tool], { keys: KEYS });
     const headers = sign(executor);
     expect(executionOf(await dispatch(executor, BODY, { headers })).success).toBe(true);
