@@ -4,16 +4,27 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Authentication, type Credentials } from "./http/authentication.ts";
 import { HostCheck, loopbackNames } from "./http/host-check.ts";
 import { listen } from "./http/listen.ts";
-import { isLocal, LISTEN_FORM, parseListenAddress, writeAuthority } from "./http/listen-address.ts";
+import {
+  isLocal,
+  LISTEN_FORM,
+  ListenError,
+  parseListenAddress,
+  writeAuthority,
+} from "./http/listen-address.ts";
 import { Routes } from "./http/routes.ts";
-import { ListenError } from "./listen-error.ts";
 import { completeLimits, type ExecutorLimits } from "./load/limits.ts";
 import type { ExecutorContext } from "./once/call-runner.ts";
 import { Dispatcher } from "./once/dispatcher.ts";
 
-/** What an executor is made of. Whoever opened the sandboxes closes them, after the executor. */
-export interface ExecutorOptions extends ExecutorContext, Credentials {
-  /** `HOST:PORT` (port 0: any that is free), `unix:PATH` or `fd:NUMBER`. */
+/**
+ * The options of {@link startExecutor}. The executor does not close the sandboxes: close them after it.
+ *
+ * @typeParam Embedder As of `DispatchContext`.
+ */
+export type ExecutorOptions<Embedder = unknown> = ExecutorContext<Embedder> & Credentials & ServerOptions;
+
+interface ServerOptions {
+  /** The address to listen on: `HOST:PORT` (port 0 for any free port), `unix:PATH` or `fd:NUMBER`. */
   readonly listen: string;
   /**
    * Further values of the `host` header to accept, for example the name of a load balancer, with the port
@@ -135,6 +146,16 @@ export class Executor implements AsyncDisposable {
     await closed;
     clearTimeout(force);
   }
+}
+
+/**
+ * Starts an executor.
+ *
+ * @throws {ListenError} if it cannot listen, or if clients from other machines could reach it without credentials.
+ * @throws {TypeError} if an option is invalid.
+ */
+export function startExecutor<Embedder = unknown>(options: ExecutorOptions<Embedder>): Promise<Executor> {
+  return Executor.start(options as ExecutorOptions);
 }
 
 function unprotected(): ListenError {

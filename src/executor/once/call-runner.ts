@@ -1,16 +1,16 @@
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { abortedByHookText, CANCELLED_TEXT } from "../../engine/call/errors.ts";
 import { EventStream } from "../../engine/call/events.ts";
-import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../engine/call/execution.ts";
+import { elapsedMs, NOTHING_RAN, sealExecution, type ToolExecution } from "../../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import type { ExecutorMetrics } from "../load/metrics.ts";
 import type { DispatchedCall } from "./dispatched-call.ts";
 
-/** What an executor dispatches with: its own tools, policy, sandboxes and hooks. */
-export type ExecutorContext = Pick<
-  DispatchContext,
-  "registry" | "policy" | "sandboxes" | "hooks" | "events" | "decisionTimeoutMs" | "embedder"
+/** The parts of an executor's dispatch context: its own tools, policy, sandboxes and hooks. */
+export type ExecutorContext<Embedder = unknown> = Omit<
+  DispatchContext<Embedder>,
+  "sessionId" | "signal" | "upperBound"
 >;
 
 /** The text for later requests of a call that was cancelled because all its clients disconnected. */
@@ -78,10 +78,15 @@ export class CallRunner {
 /** A call that a hook aborts has no execution, but the protocol requires one. */
 function abortedExecution({ call }: DispatchRequest, startedAt: number): ToolExecution {
   const { id: callId, name: toolName, arguments: args } = call;
-  return sealExecution(
-    { callId, toolName, arguments: args, output: null, sandbox: null, receipt: NOTHING_RAN },
-    startedAt,
-    { code: "permission_denied", message: abortedByHookText(), effect: "none" },
-    undefined,
-  );
+  const result = {
+    callId,
+    toolName,
+    arguments: args,
+    success: false,
+    output: null,
+    durationMs: elapsedMs(startedAt),
+    sandbox: null,
+    receipt: NOTHING_RAN,
+  };
+  return sealExecution(result, { code: "permission_denied", message: abortedByHookText(), effect: "none" });
 }

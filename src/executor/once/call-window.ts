@@ -1,14 +1,28 @@
-/** How much is remembered of calls that ended. */
-export interface CallWindowBounds {
-  /** The most calls. */
-  readonly calls: number;
-  /** The most bytes of their answers. */
-  readonly bytes: number;
-  /** How long, in ms. */
-  readonly ageMs: number;
+import { hash } from "node:crypto";
+import { canonicalText } from "../../json/canonical.ts";
+import type { DispatchRequest } from "../../remote-protocol/messages.ts";
+import type { CallWindowBounds } from "../load/limits.ts";
+
+const MAX_UNDIGESTED_LENGTH = 128;
+
+/** Identifies a call: requests with equal members are the same call. */
+export interface CallIdentity {
+  /** The caller, its session and the call's id. */
+  readonly name: string;
+  /** Identifies the tool's name and the arguments. */
+  readonly digest: string;
 }
 
-/** What is known of a call that was seen before. */
+/** @param caller The name of the caller. Different callers can use the same ids for different calls. */
+export function identityOf({ call, session }: DispatchRequest, caller: string): CallIdentity {
+  // The lengths keep the concatenation unambiguous.
+  const name = `${caller.length} ${session.length} ${caller}${session}${call.id}`;
+  const text = JSON.stringify(call.name) + canonicalText(call.arguments);
+  // A short text is its own digest.
+  return { name, digest: text.length <= MAX_UNDIGESTED_LENGTH ? text : hash("sha256", text) };
+}
+
+/** The state of a remembered call. */
 export type KnownCall<Running> =
   | { readonly state: "running"; readonly call: Running }
   | { readonly state: "answered"; readonly answer: string }

@@ -13,8 +13,8 @@ export interface CallWaiter {
   answered(execution: string): void;
   /** The call did not run, or its result is unknown. */
   refused(problem: RemoteProblem): void;
-  /** Gets the chunks and log lines. Absent: nobody wants them. */
-  readonly told?: ((event: CallEvent) => void) | undefined;
+  /** Receives chunks and log lines. Absent if they are not needed. */
+  readonly onEvent?: ((event: CallEvent) => void) | undefined;
 }
 
 /** A call from its arrival to its answer, with its waiters. */
@@ -95,7 +95,7 @@ export class DispatchedCall {
   }
 
   tell(event: CallEvent): void {
-    for (const waiter of this.#waiters) waiter.told?.(event);
+    for (const waiter of this.#waiters) waiter.onEvent?.(event);
   }
 
   complete(execution: string): void {

@@ -1,12 +1,10 @@
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
-import { type CallIdentity, identityOf } from "../call-identity.ts";
-import { Admission } from "../load/admission.ts";
+import { Admission, draining, overloaded } from "../load/admission.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
 import { ExecutorMetrics } from "../load/metrics.ts";
-import { draining, overloaded } from "../load-problems.ts";
 import { CallRunner, type ExecutorContext } from "./call-runner.ts";
-import { CallWindow } from "./call-window.ts";
+import { type CallIdentity, CallWindow, identityOf } from "./call-window.ts";
 import { type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
 
 /** A request to run a call. */
@@ -107,7 +105,7 @@ export class Dispatcher {
 
   #begin({ request, name, digest, waiter, arrivedAt }: Submission): () => void {
     if (this.#isDraining) throw draining();
-    const call = new DispatchedCall(request, waiter.told !== undefined, arrivedAt);
+    const call = new DispatchedCall(request, waiter.onEvent !== undefined, arrivedAt);
     this.#window.begin(name, digest, call);
     const leave = this.#wait(name, call, waiter);
     const place = this.#admission.enter(
