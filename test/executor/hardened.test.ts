@@ -45,7 +45,7 @@ export const probe = ({ attempt, ...rest }) => attempts[attempt](rest);
 
 const CONFIG = `
 tools:
-  - { name: probe, description: Tries, inputSchema: { type: object }, host: { module: probes.mjs, export: probe } }
+  - { name: probe, description: Tries, inputSchema: { type: object }, host: { module: probes.mjs, export: probe, thread: false } }
 policy:
   rules: [{ name: all, tools: ["*"], effect: allow, sandboxes: [host] }]
 server: { dropNetwork: true }

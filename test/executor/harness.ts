@@ -3,7 +3,7 @@ import { type RequestOptions, request } from "node:http";
 import { onTestFinished } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
-import { Executor, type ExecutorOptions } from "../../src/executor/executor.ts";
+import { type Executor, type ExecutorOptions, startExecutor as start } from "../../src/executor/executor.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { readExecution, readProblem } from "../../src/remote-protocol/bodies.ts";
@@ -65,7 +65,7 @@ export async function startExecutor(
   const registry = new ToolRegistry();
   for (const tool of tools) registry.register(tool);
   const sandboxes = await openSandboxes();
-  const executor = await Executor.start({
+  const executor = await start({
     registry,
     policy: new HostPolicy(),
     sandboxes,

@@ -23,8 +23,8 @@ async function createFolder(): Promise<string> {
   return folder;
 }
 
-describe("where an executor listens", () => {
-  test("is loopback or a unix socket, unless callers must prove who they are", async () => {
+describe("listening", () => {
+  test("an executor without credentials listens on loopback or a unix socket only", async () => {
     for (const listen of ["0.0.0.0:0", "[::]:0", "192.0.2.1:0", "executor.example:0"]) {
       await expect(startExecutor([], { listen })).rejects.toThrow(/loopback or a unix socket only/);
     }
@@ -91,8 +91,8 @@ describe("where an executor listens", () => {
   });
 });
 
-describe("an executor that is told to end", () => {
-  test("answers what it has taken, and refuses the rest", async () => {
+describe("closing", () => {
+  test("a closing executor answers the calls that it has accepted, and refuses new connections", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool], { limits: { drainMs: 5_000 } });
     const answers = Array.from({ length: 20 }, (_, index) =>

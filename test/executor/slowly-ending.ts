@@ -1,4 +1,6 @@
-import type { Sandbox, SandboxOutcome, SandboxTask } from "../../src/sandboxes/contract/sandbox.ts";
+import type { SandboxOutcome } from "../../src/sandboxes/contract/outcome.ts";
+import type { Sandbox } from "../../src/sandboxes/contract/sandbox.ts";
+import type { SandboxTask } from "../../src/sandboxes/contract/task.ts";
 
 /** A sandbox in which calls, even cancelled ones, end only when the test ends them. */
 export class SlowlyEnding implements Sandbox {

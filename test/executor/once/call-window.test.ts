@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CallWindow } from "../../../src/executor/once/call-window.ts";
 
-describe("the window of calls", () => {
-  test("knows a call while it runs and after it ended, until it is too old", () => {
+describe("CallWindow", () => {
+  test("a call is remembered while it runs and after it has ended, until it is too old", () => {
     const window = new CallWindow<string>({ calls: 10, bytes: 1_000, ageMs: 5_000 });
     expect(window.find("a", "1", 0)).toBeUndefined();
     window.begin("a", "1", "running");

@@ -176,8 +176,8 @@ describe("abandoned calls", () => {
   });
 });
 
-describe("under load", () => {
-  test("what is beyond the queue is refused, with the time to come again, and can be sent again", async () => {
+describe("load", () => {
+  test("calls that do not fit in the queue are refused with retry-after, and can be sent again", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool], { limits: { inFlight: 2, queued: 3 } });
     const answers: Answer[] = [];
