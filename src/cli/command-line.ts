@@ -1,21 +1,11 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
-import type { Format } from "../protocols/format.ts";
+import { FORMATS, type Format } from "../protocols/formats.ts";
+import { UsageError } from "./errors.ts";
 import { LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool-command.ts";
 
-// A record, so that the compiler holds it and the formats together, and no protocol is loaded for their names.
-const FORMATS: Record<Format, true> = {
-  native: true,
-  openai: true,
-  "openai-responses": true,
-  anthropic: true,
-  "ai-sdk": true,
-  google: true,
-  cohere: true,
-  bedrock: true,
-};
-/** What `--format` takes. */
-const FORMAT_CHOICES: readonly (Format | "auto")[] = ["auto", ...(Object.keys(FORMATS) as Format[])];
-/** How the executions can be printed. */
+/** The values of `--format`. */
+const FORMAT_CHOICES = ["auto", ...FORMATS] as const;
+/** The values of `--output`. */
 const OUTPUTS = ["table", "json", "messages"] as const;
 
 /** A parsed command line. */
@@ -38,11 +28,6 @@ export type Command =
       readonly format: Format | "auto";
       readonly output: (typeof OUTPUTS)[number];
     };
-
-/** A command line that means nothing. The message says what to do. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
-}
 
 const HELP = { help: { type: "boolean", short: "h" } } as const;
 const VERSION = { version: { type: "boolean", short: "v" } } as const;
@@ -102,6 +87,9 @@ function parseTool([name, ...args]: readonly string[]): Command {
     }
     case "new":
       return parseToolNew(args);
+    case "--help":
+    case "-h":
+      return { name: "help" };
     default:
       throw new UsageError(`'tool' must be followed by run, check, inspect or new, not '${name ?? ""}'`);
   }
@@ -144,9 +132,9 @@ function parse<Options extends ParseArgsOptionsConfig>(
 ): ReturnType<typeof parseArgs<{ options: Options; allowPositionals: true }>> {
   try {
     const parsed = parseArgs({ args: [...args], options, allowPositionals: true });
-    const tooMuch = parsed.positionals[maxPositionals];
-    if (tooMuch === undefined) return parsed;
-    throw new UsageError(`'${tooMuch}' is one argument too many`);
+    const extra = parsed.positionals[maxPositionals];
+    if (extra === undefined) return parsed;
+    throw new UsageError(`unexpected argument '${extra}'`);
   } catch (error) {
     if (error instanceof Error && "code" in error) throw new UsageError(error.message);
     throw error;

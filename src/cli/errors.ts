@@ -1,10 +1,9 @@
-import { formatProblem } from "../config/problem.ts";
+/** The command line is invalid. `message` says what to change. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
 
-/** A message cannot be used. The text names the file and the position. */
-export class InputError extends Error {
-  override readonly name = "InputError";
-
-  constructor(file: string, message: string, line = 1, column = 1) {
-    super(formatProblem({ file, line, column, severity: "error", message }));
-  }
+/** The assistant's message cannot be read. `message` names the file and the position. */
+export class MessageError extends Error {
+  override readonly name = "MessageError";
 }

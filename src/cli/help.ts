@@ -1,7 +1,12 @@
 import { readFile } from "node:fs/promises";
-import { PACKAGE_FOLDER } from "./package-folder.ts";
 
-/** What `sandgate --help` prints. */
+/**
+ * The package's folder, as a `file:` URL that ends with a slash. This file has to stay one folder below `src`: the
+ * build puts its code into `dist/cli` or `dist/chunks`.
+ */
+export const PACKAGE_FOLDER: URL = new URL("../../", import.meta.url);
+
+/** The text of `sandgate --help`. */
 export const HELP_TEXT = `Usage:
   sandgate dispatch [FILE|-] --config sandgate.yaml [--format FORMAT] [--output OUTPUT]
   sandgate check --config sandgate.yaml
@@ -12,34 +17,33 @@ export const HELP_TEXT = `Usage:
   sandgate tool new DIR --wasm [--language javascript|c]
   sandgate --help | --version
 
-dispatch reads an assistant message with tool calls from FILE (default: the standard
-input), whole or as a recorded stream, dispatches each call, and prints what became of it.
+dispatch reads an assistant message with tool calls from FILE (default: standard input),
+whole or as a recorded stream, dispatches each call, and prints the results.
   -c, --config   the tools, the policy and the sandboxes
-  --format       the format of the message: auto (default) finds out which it is of
-                 native, openai, openai-responses, anthropic, ai-sdk, google, cohere,
-                 bedrock
-  --output       table (default), json, or messages: those that go back to the provider
+  --format       the format of the message: auto (default) detects it among native, openai,
+                 openai-responses, anthropic, ai-sdk, google, cohere and bedrock
+  --output       table (default), json, or messages to send back to the provider
 
 check loads everything that the config names, and reports every problem.
 
-serve dispatches the calls of others over HTTP, until SIGTERM: see docs/remote-protocol.md.
-  -l, --listen   where; default: the config's server.listen, or 127.0.0.1:7420
+serve dispatches calls over HTTP until SIGTERM: see docs/remote-protocol.md.
+  -l, --listen   the address; default: the config's server.listen, or 127.0.0.1:7420
 
-tool run calls a tool and prints result, log and receipt: one in JavaScript or TypeScript in
-QuickJS, one of a WebAssembly component in the Wasm sandbox.
+tool run calls a tool and prints its result, log and receipt. JavaScript and TypeScript run
+in QuickJS, WebAssembly components in the Wasm sandbox.
   -i, --input    the tool's input; default: {}
   -p, --policy   the policy file that grants the call; default: the sandbox's own limits
-  -e, --export   the exported function; default: default, and of a component its only tool
+  -e, --export   the exported function; default: 'default', or the only tool of a component
   -t, --tool     which of a component's tools; default: the only one
-tool check loads tools without calling them, and reports what is wrong with them.
-tool inspect prints what a component exports, with JSON schemas, and what grant each of its
-imports needs; nothing of it runs.
-tool new writes a project that builds a component, and overwrites nothing.
+tool check loads tools without calling them, and reports their problems.
+tool inspect prints the exports of a component, with JSON schemas, and the grant that each
+of its imports needs. It does not run the component.
+tool new creates a project that builds a component. It overwrites no files.
   -l, --language javascript (default) or c
 
-Exit codes: 0 when all calls were dispatched, failed tools included; 1 when the tool of a
-tool run failed; 2 when the command line, the config, the message or a tool's file is bad;
-130 when interrupted.`;
+Exit codes: 0 if all calls were dispatched, even if tools failed; 1 if the tool of a tool
+run failed; 2 if the command line, the config, the message or a tool's file is invalid;
+130 if interrupted.`;
 
 /** Reads the version of this package. */
 export async function readVersion(): Promise<string> {

@@ -1,8 +1,15 @@
-import { type Command, parseCommandLine, UsageError } from "./command-line.ts";
-import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "./exit-code.ts";
+import { type Command, parseCommandLine } from "./command-line.ts";
+import { MessageError, UsageError } from "./errors.ts";
 import { HELP_TEXT, readVersion } from "./help.ts";
 import { toPrintable } from "./terminal/printable.ts";
-import { print, type Terminal } from "./terminal/terminal.ts";
+import {
+  EXIT_BAD_INPUT,
+  EXIT_INTERRUPTED,
+  EXIT_OK,
+  type ExitCode,
+  print,
+  type Terminal,
+} from "./terminal/terminal.ts";
 
 /**
  * Runs the `sandgate` command.
@@ -27,10 +34,10 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
 /** Returns the text of an error that the user caused; `undefined` for any other error. */
 async function problemText(error: unknown): Promise<string | undefined> {
   if (error instanceof UsageError) return `sandgate: ${toPrintable(error.message)}. See sandgate --help`;
-  // Whoever threw one of these has loaded them.
+  if (error instanceof MessageError) return error.message;
+  // The command that threw a ConfigError has loaded its module already.
   const { ConfigError } = await import("../config/problem.ts");
-  const { InputError } = await import("./errors.ts");
-  return error instanceof ConfigError || error instanceof InputError ? error.message : undefined;
+  return error instanceof ConfigError ? error.message : undefined;
 }
 
 /** Runs a command. Each command's module is loaded on use, so that `--version` does not load all of them. */

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { parseCommandLine, UsageError } from "../../src/cli/command-line.ts";
+import { parseCommandLine } from "../../src/cli/command-line.ts";
+import { UsageError } from "../../src/cli/errors.ts";
 
 test("parses dispatch with its defaults", () => {
   expect(parseCommandLine(["dispatch", "--config", "c.yaml"])).toEqual({
@@ -31,6 +32,7 @@ test("parses check, help and version", () => {
   expect(parseCommandLine(["--help"])).toEqual({ name: "help" });
   expect(parseCommandLine(["check", "-h"])).toEqual({ name: "help" });
   expect(parseCommandLine(["dispatch", "--help"])).toEqual({ name: "help" });
+  expect(parseCommandLine(["tool", "--help"])).toEqual({ name: "help" });
   expect(parseCommandLine(["--version"])).toEqual({ name: "version" });
 });
 

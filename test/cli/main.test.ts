@@ -74,9 +74,12 @@ export const broken = add;
 test("keeps the output of trusted tools out of its results", async () => {
   const noisy =
     "export default () => { console.log('noise'); process.stdout.write('more noise'); return 1; };";
-  const tools = ["host", "worker"].map(
-    (kind) =>
-      `  - { name: ${kind}, description: "", inputSchema: { type: object }, ${kind}: { module: noisy.mjs } }`,
+  const tools = [
+    ["in-thread", true],
+    ["in-process", false],
+  ].map(
+    ([name, thread]) =>
+      `  - { name: ${name}, description: "", inputSchema: {}, host: { module: noisy.mjs, thread: ${thread} } }`,
   );
   const folder = await createFolder({
     "noisy.mjs": noisy,

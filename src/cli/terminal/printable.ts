@@ -1,8 +1,4 @@
-/**
- * What a terminal obeys instead of showing (control characters, escape sequences), what changes the order or
- * the look of the text around it (bidi controls, variation selectors), and what it does not show at all.
- */
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
+import { UNPRINTABLE } from "../../base/unprintable.ts";
 
 const SHORT_ESCAPES: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 

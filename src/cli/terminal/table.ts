@@ -1,6 +1,6 @@
+import { formatDuration } from "../../base/units.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { toToolResult } from "../../engine/call/messages.ts";
-import { formatDuration } from "../../policy/grant/limits.ts";
 import { toText } from "../../protocols/parsing/text.ts";
 import { toPrintable } from "./printable.ts";
 import { fitText, textWidth } from "./text-width.ts";

@@ -17,3 +17,19 @@ export function print(stream: Writable, text: string): Promise<void> {
     stream.write(text.endsWith("\n") ? text : `${text}\n`, () => resolve());
   });
 }
+
+/** Every call was dispatched, even if tools failed; or no problem was found. */
+export const EXIT_OK = 0;
+/** `sandgate tool run`: the tool failed. */
+export const EXIT_TOOL_FAILED = 1;
+/** The command line, the config, the message or a tool's file is invalid. */
+export const EXIT_BAD_INPUT = 2;
+/** The user interrupted the command: 128 + SIGINT, the convention of shells. */
+export const EXIT_INTERRUPTED = 130;
+
+/** The exit code of the process. */
+export type ExitCode =
+  | typeof EXIT_OK
+  | typeof EXIT_TOOL_FAILED
+  | typeof EXIT_BAD_INPUT
+  | typeof EXIT_INTERRUPTED;

@@ -9,13 +9,13 @@ function execution(callId: string, toolName: string, output: string, failed = fa
       callId,
       toolName,
       arguments: {},
+      success: !failed,
       output: failed ? null : output,
+      durationMs: 1.5,
       sandbox: "host",
       receipt: NOTHING_RAN,
     },
-    performance.now(),
     failed ? { code: "execution_error", message: output, effect: "unknown" } : undefined,
-    undefined,
   );
 }
 
