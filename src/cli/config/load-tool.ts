@@ -1,9 +1,9 @@
 import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import { readConfigFile } from "../../config/read-file.ts";
-import type { ConfigPath, ConfigSource } from "../../config/source.ts";
+import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { Tool } from "../../engine/tool.ts";
+import { parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
-import { parsePointer } from "../../policy/json-pointer.ts";
 import { normalizeSchema } from "../../schema/dialects/normalize.ts";
 import { SchemaError } from "../../schema/schema-error.ts";
 import type { HostImplementation } from "../../tool/host-implementation.ts";
@@ -18,25 +18,22 @@ import { TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
  * @throws {ConfigError} with every problem of the entry.
  */
 export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<Tool> {
-  const problems: ConfigProblem[] = source.check(TOOL_SHAPE, path);
-  if (problems.length > 0) throw new ConfigError(problems);
-  const entry = source.at(path) as unknown as ToolEntry;
-  const absolute = (relative: string): string => absolutePathBeside(source.file, relative);
-  const { name, description, sideEffects, nullForOptional, coerce, worker, wasm, remote } = entry;
-  const inputSchema = await collect(problems, () =>
-    loadSchema(source, [...path, "inputSchema"], entry.dialect),
-  );
-  const host = await collect(problems, () => loadHost(source, [...path, "host"], entry.host));
+  const problems: ConfigProblem[] = [];
+  const entry = source.read<ToolEntry>(TOOL_SHAPE, problems, path);
+  if (entry === undefined) throw new ConfigError(problems);
+  const inputSchema = await collect(problems, loadSchema(entry));
+  const host = await collect(problems, loadHost(entry));
   if (inputSchema === undefined || problems.length > 0) throw new ConfigError(problems);
+  const { name, description, sideEffects, nullForOptional, coerce, wasm, remote } = entry.value;
+  const absolute = (relative: string): string => absolutePathBeside(entry.file, relative);
   return {
     ...{ name, description, inputSchema },
     ...(sideEffects && { sideEffects }),
     ...(nullForOptional && { nullForOptional }),
     ...(coerce !== undefined && { coerce }),
     ...(host !== undefined && { host }),
-    ...(worker && { worker: { ...worker, module: absolute(worker.module) } }),
     ...(wasm && { wasm: { ...wasm, component: absolute(wasm.component) } }),
-    ...quickJsOf(entry, absolute),
+    ...quickJsOf(entry.value, absolute),
     ...(remote && { remote }),
   };
 }
@@ -47,58 +44,55 @@ function quickJsOf({ quickjs }: ToolEntry, absolute: (path: string) => string): 
   return source === undefined ? {} : { quickjs: { ...rest, source } };
 }
 
-async function loadSchema(
-  source: ConfigSource,
-  path: ConfigPath,
-  dialect: ToolEntry["dialect"],
-): Promise<JsonObject> {
-  const given = source.at(path) as JsonObject | string;
-  if (typeof given !== "string") return readDialect(given, dialect, source, path);
-  const file = await readConfigFile(pathBeside(source.file, given));
-  if (isJsonObject(file.value)) return readDialect(file.value, dialect, file, []);
-  throw new ConfigError([file.problem([], "a schema must be a map")]);
+/** Returns the input schema as JSON Schema. It is inline or in a file that the entry names. */
+async function loadSchema(entry: ConfigEntry<ToolEntry>): Promise<JsonObject> {
+  const { inputSchema, dialect } = entry.value;
+  if (typeof inputSchema !== "string") {
+    return toJsonSchema(inputSchema, dialect, (path, reason) =>
+      entry.problem(["inputSchema", ...path], reason),
+    );
+  }
+  const file = await readConfigFile(pathBeside(entry.file, inputSchema));
+  if (!isJsonObject(file.value)) throw new ConfigError([file.problem([], "a schema must be a map")]);
+  return toJsonSchema(file.value, dialect, (path, reason) => file.problem(path, reason));
 }
 
-/** Maps a schema's dialect, if it has one, to JSON Schema. What cannot be mapped is told where it stands. */
-function readDialect(
+/**
+ * Maps a schema in a dialect to JSON Schema.
+ *
+ * @param problem Locates a problem of the schema, for the {@link ConfigError} that is thrown.
+ */
+function toJsonSchema(
   schema: JsonObject,
   dialect: ToolEntry["dialect"],
-  source: ConfigSource,
-  path: ConfigPath,
+  problem: (path: ConfigPath, reason: string) => ConfigProblem,
 ): JsonObject {
   if (dialect === undefined) return schema;
   try {
     return normalizeSchema(schema, { dialect }).schema;
   } catch (error) {
     if (!(error instanceof SchemaError)) throw error;
-    throw new ConfigError(
-      error.problems.map((problem) =>
-        source.problem([...path, ...parsePointer(problem.path)], problem.reason),
-      ),
-    );
+    throw new ConfigError(error.problems.map(({ path, reason }) => problem(parsePointer(path), reason)));
   }
 }
 
-async function loadHost(
-  source: ConfigSource,
-  path: ConfigPath,
-  entry: ToolEntry["host"],
-): Promise<HostImplementation | undefined> {
-  if (entry === undefined) return undefined;
+async function loadHost(entry: ConfigEntry<ToolEntry>): Promise<HostImplementation | undefined> {
+  const { host } = entry.value;
+  if (host === undefined) return undefined;
+  const { thread = true, ...exported } = host;
+  const module = absolutePathBeside(entry.file, exported.module);
+  if (thread) return { ...exported, module };
   try {
-    return (await loadExport(
-      absolutePathBeside(source.file, entry.module),
-      entry.export,
-    )) as HostImplementation;
+    return (await loadExport(module, exported.export)) as HostImplementation;
   } catch (error) {
-    throw new ConfigError([source.problem([...path, "module"], (error as Error).message)]);
+    throw new ConfigError([entry.problem(["host", "module"], (error as Error).message)]);
   }
 }
 
-/** The result of a step; its problems join the others. */
-async function collect<T>(problems: ConfigProblem[], step: () => Promise<T>): Promise<T | undefined> {
+/** Awaits a step. If it rejects with a `ConfigError`, returns `undefined` and adds its problems to the others. */
+async function collect<T>(problems: ConfigProblem[], step: Promise<T>): Promise<T | undefined> {
   try {
-    return await step();
+    return await step;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     problems.push(...error.problems);

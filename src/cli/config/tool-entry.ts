@@ -1,23 +1,17 @@
-import { compileShape, type Shape } from "../../config/shape.ts";
+import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { DIALECTS, type SchemaDialect } from "../../schema/dialects/type-names.ts";
 import type { RemoteImplementation } from "../../tool/remote-implementation.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 
-const TEXT: JsonObject = { type: "string", minLength: 1 };
-
-function map(properties: JsonObject, required: readonly string[] = []): JsonObject {
-  return { type: "object", properties, required, additionalProperties: false };
-}
-
-/** A tool's `remote.http`; what its templates hold is checked when the tool is registered. */
-const HTTP: JsonObject = map(
+/** The schema of a tool's `remote.http`. Its templates are checked when the tool is registered. */
+const HTTP: JsonObject = mapOf(
   {
     method: TEXT,
     url: TEXT,
     headers: { type: "object", additionalProperties: { type: "string" } },
     body: {},
-    response: map({ pointer: { type: "string" }, text: { type: "boolean" } }),
+    response: mapOf({ pointer: { type: "string" }, text: { type: "boolean" } }),
     maxRedirects: { type: "integer" },
   },
   ["url"],
@@ -29,17 +23,9 @@ const EXECUTOR: JsonObject = {
   message: "must be an address or a list of addresses",
 };
 
-/** `sandgate.yaml` itself; what its parts hold is checked part by part. */
-export const CONFIG_SHAPE: Shape = compileShape(
-  map({ tools: { type: "array" }, policy: { type: ["object", "string"] }, sandboxes: {}, server: {} }, [
-    "tools",
-    "policy",
-  ]),
-);
-
-/** One of `tools`. */
+/** The shape of an item of `tools`. */
 export const TOOL_SHAPE: Shape = compileShape(
-  map(
+  mapOf(
     {
       name: { type: "string" },
       description: { type: "string" },
@@ -48,16 +34,15 @@ export const TOOL_SHAPE: Shape = compileShape(
       nullForOptional: { type: "string", enum: ["absent", "reject"] },
       coerce: { type: "boolean" },
       sideEffects: { type: "string", enum: SIDE_EFFECTS },
-      host: map({ module: TEXT, export: TEXT }, ["module"]),
-      worker: map({ module: TEXT, export: TEXT }, ["module"]),
-      wasm: map({ component: TEXT, tool: TEXT, export: TEXT }, ["component"]),
+      host: mapOf({ module: TEXT, export: TEXT, thread: { type: "boolean" } }, ["module"]),
+      wasm: mapOf({ component: TEXT, tool: TEXT, export: TEXT }, ["component"]),
       quickjs: {
-        ...map({ file: TEXT, source: TEXT, export: TEXT }),
+        ...mapOf({ file: TEXT, source: TEXT, export: TEXT }),
         oneOf: [{ required: ["file"] }, { required: ["source"] }],
         message: "must have either file or source",
       },
       remote: {
-        ...map({ url: TEXT, http: HTTP, executor: EXECUTOR }),
+        ...mapOf({ url: TEXT, http: HTTP, executor: EXECUTOR }),
         oneOf: [{ required: ["url"] }, { required: ["http"] }, { required: ["executor"] }],
         message: "must have exactly one of url, http and executor",
       },
@@ -77,16 +62,20 @@ export interface ToolEntry {
   readonly nullForOptional?: "absent" | "reject";
   readonly coerce?: boolean;
   readonly sideEffects?: (typeof SIDE_EFFECTS)[number];
-  readonly host?: ModuleEntry;
-  readonly worker?: ModuleEntry;
+  readonly host?: HostEntry;
   readonly wasm?: { readonly component: string; readonly tool?: string; readonly export?: string };
   readonly quickjs?: { readonly file?: string; readonly source?: string; readonly export?: string };
   readonly remote?: RemoteImplementation;
 }
 
-/** A function of an ES module. */
-export interface ModuleEntry {
+/** An export of an ES module. */
+export interface HostEntry {
   readonly module: string;
   /** Default: `"default"`. */
   readonly export?: string;
+  /**
+   * Whether the export is a function that runs in a worker thread, as a `HostModule` does. Otherwise it is a function
+   * or a factory, and the module is imported into this process. Default: `true`.
+   */
+  readonly thread?: boolean;
 }
