@@ -1,14 +1,20 @@
 import { type ConfigProblem, formatProblem } from "../../config/problem.ts";
 import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
-import type { HostModule } from "../../tool/host-implementation.ts";
+import { type HostModule, isHostModule } from "../../tool/host-implementation.ts";
 import { sandboxesOf } from "../../tool/implementations.ts";
 import type { Command } from "../command-line.ts";
 import { type Config, type ConfiguredTool, loadConfig } from "../config/load-config.ts";
 import { loadExport } from "../config/load-export.ts";
 import { loadServer } from "../config/load-server.ts";
-import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../exit-code.ts";
 import { toPrintable } from "../terminal/printable.ts";
-import { print, type Terminal } from "../terminal/terminal.ts";
+import {
+  EXIT_BAD_INPUT,
+  EXIT_INTERRUPTED,
+  EXIT_OK,
+  type ExitCode,
+  print,
+  type Terminal,
+} from "../terminal/terminal.ts";
 
 /**
  * Loads everything that a config names, prepares each tool in each of its sandboxes, and prints every problem and a
@@ -38,6 +44,7 @@ export async function check(
 
 async function prepareTools(config: Config, { signal }: Terminal): Promise<readonly ConfigProblem[]> {
   await using sandboxes = await openSandboxes(config.sandboxOptions);
+  sandboxes.ensureExit();
   const problems: ConfigProblem[] = [];
   for (const configured of config.tools) {
     if (signal?.aborted) break;
@@ -57,19 +64,18 @@ async function prepareTool(
     try {
       const sandbox = await sandboxes.route(mode);
       await sandbox?.prepare(tool);
-      if (mode === "host" && tool.worker !== undefined) await checkWorkerExport(tool.worker);
+      if (mode === "host" && isHostModule(tool.host)) await checkExport(tool.host);
     } catch (error) {
-      const implementation = mode === "host" ? "worker" : mode;
-      problems.push(source.problem([...path, implementation], messageOf(error), "error", "key"));
+      problems.push(source.problem([...path, mode], messageOf(error), "error", "key"));
     }
   }
   return problems;
 }
 
-/** A worker's module is loaded by the first call only, in its thread; whoever checks wants to know before. */
-async function checkWorkerExport(worker: HostModule): Promise<void> {
-  const exported = await loadExport(String(worker.module), worker.export);
-  if (typeof exported !== "function") throw new Error("the worker's export is no function");
+/** Imports a module, which the sandbox would do in a thread with the first call. */
+async function checkExport({ module, export: name }: HostModule): Promise<void> {
+  const exported = await loadExport(String(module), name);
+  if (typeof exported !== "function") throw new Error("the export of the module is not a function");
 }
 
 function messageOf(thrown: unknown): string {

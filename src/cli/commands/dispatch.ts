@@ -5,11 +5,10 @@ import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
-import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../exit-code.ts";
 import { toPrintableJson } from "../terminal/printable.ts";
 import { formatTable } from "../terminal/table.ts";
-import { print, type Terminal } from "../terminal/terminal.ts";
-import { type Input, readMessage } from "./read-message.ts";
+import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
+import { type InputMessage, readMessage } from "./read-message.ts";
 
 type DispatchCommand = Extract<Command, { name: "dispatch" }>;
 
@@ -31,6 +30,7 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   await print(terminal.stderr, problems.map(formatProblem).join("\n"));
   const input = await readMessage(command.file, command.format, registry, terminal);
   await using sandboxes = await openSandboxes(sandboxOptions);
+  sandboxes.ensureExit();
   const { signal } = terminal;
   const context = { registry, policy, sandboxes, sessionId: randomUUID(), ...(signal && { signal }) };
   const dispatched = await new ToolDispatchEngine().dispatchAll(input.calls, context);
@@ -42,7 +42,7 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
 
 function format(
   { output }: DispatchCommand,
-  { protocol, calls, text }: Input,
+  { protocol, calls, text }: InputMessage,
   executions: readonly ToolExecution[],
   { stdout: { columns = DEFAULT_COLUMNS } }: Terminal,
 ): string {

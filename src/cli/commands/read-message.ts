@@ -1,26 +1,25 @@
 import { createReadStream } from "node:fs";
 import { addAbortSignal } from "node:stream";
 import { getSystemErrorMessage } from "node:util";
-import { ConfigError } from "../../config/problem.ts";
+import { formatBytes } from "../../base/units.ts";
+import { ConfigError, formatProblem } from "../../config/problem.ts";
 import { ConfigSource } from "../../config/source.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { locateSyntaxError } from "../../json/syntax-error.ts";
-import { formatBytes } from "../../policy/grant/limits.ts";
-import type { AssistantTurn } from "../../protocols/assistant-turn.ts";
-import type { Format } from "../../protocols/format.ts";
-import { FORMATS, PROTOCOLS } from "../../protocols/formats.ts";
-import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../../protocols/json-depth.ts";
+import { PROTOCOLS } from "../../protocols/by-format.ts";
+import { FORMATS, type Format } from "../../protocols/formats.ts";
 import { detectMessageFormats, detectStreamFormats } from "../../protocols/parsing/detect-format.ts";
+import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../../protocols/parsing/limits.ts";
 import { ProtocolError } from "../../protocols/parsing/protocol-error.ts";
-import type { ProviderProtocol } from "../../protocols/protocol.ts";
+import type { AssistantTurn, ProviderProtocol } from "../../protocols/protocol.ts";
 import { EventParser } from "../../protocols/streaming/event-parser.ts";
-import { InputError } from "../errors.ts";
+import { MessageError } from "../errors.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 const MAX_BYTES = 64 * 1_024 * 1_024;
 
-/** What was read, and the protocol that answers it. */
-export interface Input extends AssistantTurn {
+/** An assistant's message, and the protocol of its format. */
+export interface InputMessage extends AssistantTurn {
   readonly protocol: ProviderProtocol;
 }
 
@@ -36,17 +35,17 @@ export async function readMessage(
   format: Format | "auto",
   registry: ToolRegistry,
   terminal: Terminal,
-): Promise<Input> {
+): Promise<InputMessage> {
   const shownAs = file === "-" ? "<stdin>" : file;
   const text = await readText(file, shownAs, terminal);
   try {
-    return isStream(text) ? readStream(text) : readMessage(parseMessage(text, shownAs));
+    return isStream(text) ? readStream(text) : readWhole(parseMessage(text, shownAs));
   } catch (error) {
     if (error instanceof ProtocolError) throw locateProtocolError(error, text, shownAs);
     throw error;
   }
 
-  function readMessage(message: unknown): Input {
+  function readWhole(message: unknown): InputMessage {
     const formats = detectMessageFormats(message);
     // A stream of a single event is a whole JSON text, too.
     if (format === "auto" && formats.length === 0 && detectStreamFormats([message]).length > 0) {
@@ -56,7 +55,7 @@ export async function readMessage(
     return { protocol, ...protocol.read(message) };
   }
 
-  function readStream(events: string): Input {
+  function readStream(events: string): InputMessage {
     const chosen =
       format === "auto" ? choose(format, detectStreamFormats(parseEvents(events)), shownAs) : format;
     const protocol = PROTOCOLS[chosen](registry);
@@ -96,7 +95,7 @@ function choose(format: Format | "auto", found: readonly Format[], file: string)
   if (format !== "auto") return format;
   const [only, ...others] = found;
   if (only !== undefined && others.length === 0) return only;
-  throw new InputError(
+  throw messageError(
     file,
     only === undefined
       ? `unrecognised message format: --format takes ${FORMATS.join(", ")}`
@@ -113,25 +112,26 @@ async function readText(file: string, shownAs: string, { stdin, signal }: Termin
     for await (const chunk of stream) {
       const part = typeof chunk === "string" ? Buffer.from(chunk) : (chunk as Uint8Array);
       bytes += part.length;
-      if (bytes > MAX_BYTES) throw new InputError(shownAs, `longer than ${formatBytes(MAX_BYTES)}`);
+      if (bytes > MAX_BYTES)
+        throw messageError(shownAs, `the message is longer than ${formatBytes(MAX_BYTES)}`);
       chunks.push(part);
     }
   } catch (error) {
     const { errno } = error as NodeJS.ErrnoException;
     if (typeof errno !== "number") throw error;
-    throw new InputError(shownAs, `cannot be read: ${getSystemErrorMessage(errno)}`);
+    throw messageError(shownAs, `the file cannot be read: ${getSystemErrorMessage(errno)}`);
   }
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
   } catch {
-    throw new InputError(shownAs, "the message is no valid UTF-8 text");
+    throw messageError(shownAs, "the message is not valid UTF-8");
   }
 }
 
 function parseMessage(text: string, file: string): unknown {
   const refuse = (reason: string, position: number): never => {
     const before = text.slice(0, position).split("\n");
-    throw new InputError(file, reason, before.length, (before.at(-1)?.length ?? 0) + 1);
+    throw messageError(file, reason, before.length, (before.at(-1)?.length ?? 0) + 1);
   };
   let message: unknown;
   try {
@@ -149,16 +149,21 @@ function locateProtocolError(
   { pointer, message, event }: ProtocolError,
   text: string,
   file: string,
-): InputError {
-  // The message names the event.
-  if (event !== undefined) return new InputError(file, message);
+): MessageError {
+  // The error message has the number of the event.
+  if (event !== undefined) return messageError(file, message);
   try {
     // The member names of the protocols need no escapes in a pointer.
     const { line, column } = ConfigSource.parse(text, file).problem(pointer.split("/").slice(1), message);
-    return new InputError(file, message, line, column);
+    return messageError(file, message, line, column);
   } catch (error) {
-    // What is longer or stranger than any configuration is named without its position.
-    if (error instanceof ConfigError) return new InputError(file, message);
+    // The text is not valid for the YAML reader, such as too long: the error has no position.
+    if (error instanceof ConfigError) return messageError(file, message);
     throw error;
   }
+}
+
+/** An error whose text names the file and the position, in the form of configuration problems. */
+function messageError(file: string, message: string, line = 1, column = 1): MessageError {
+  return new MessageError(formatProblem({ file, line, column, severity: "error", message }));
 }

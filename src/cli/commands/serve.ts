@@ -1,13 +1,12 @@
 import { ConfigError, formatProblem } from "../../config/problem.ts";
-import { Executor, type ExecutorOptions } from "../../executor/executor.ts";
-import { LISTEN_FORM, parseListenAddress } from "../../executor/http/listen-address.ts";
-import { ListenError } from "../../executor/listen-error.ts";
+import { type Executor, type ExecutorOptions, startExecutor } from "../../executor/executor.ts";
+import { LISTEN_FORM, ListenError, parseListenAddress } from "../../executor/http/listen-address.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
-import { type Command, UsageError } from "../command-line.ts";
+import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { loadServer } from "../config/load-server.ts";
-import { EXIT_OK, type ExitCode } from "../exit-code.ts";
-import { print, type Terminal } from "../terminal/terminal.ts";
+import { UsageError } from "../errors.ts";
+import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
 
 /**
@@ -33,11 +32,12 @@ export async function serve(
   }
   if (dropsNetwork) orUsageError(checkDropNetwork);
   await using sandboxes = await openSandboxes(sandboxOptions);
+  sandboxes.ensureExit();
   const where = listen ?? options.listen;
   await using executor = await start({ ...options, listen: where, registry, policy, sandboxes });
   if (dropsNetwork) orUsageError(dropNetwork);
   await print(terminal.stdout, `listening on ${executor.address}`);
-  await termination.asked;
+  await termination.requested;
   await executor.close();
   return EXIT_OK;
 }
@@ -53,7 +53,7 @@ function orUsageError(step: () => void): void {
 
 async function start(options: ExecutorOptions): Promise<Executor> {
   try {
-    return await Executor.start(options);
+    return await startExecutor(options);
   } catch (error) {
     if (error instanceof ListenError)
       throw new UsageError(`cannot listen on ${options.listen}: ${error.message}`);
@@ -63,11 +63,11 @@ async function start(options: ExecutorOptions): Promise<Executor> {
 
 /** Waits for SIGTERM or an interruption. Only the first one is handled: a second one ends the process at once. */
 class Termination implements Disposable {
-  readonly asked: Promise<void>;
+  readonly requested: Promise<void>;
   #stop = (): void => {};
 
   constructor({ signal }: Terminal) {
-    this.asked = new Promise((resolve) => {
+    this.requested = new Promise((resolve) => {
       const end = (): void => resolve();
       process.once("SIGTERM", end);
       signal?.addEventListener("abort", end);

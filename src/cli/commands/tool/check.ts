@@ -1,12 +1,17 @@
 import { dirname, join } from "node:path";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
-import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, type ExitCode } from "../../exit-code.ts";
 import { toPrintable } from "../../terminal/printable.ts";
-import { print, type Terminal } from "../../terminal/terminal.ts";
-import { isComponentFile } from "../../tool/is-component-file.ts";
+import {
+  EXIT_BAD_INPUT,
+  EXIT_INTERRUPTED,
+  EXIT_OK,
+  type ExitCode,
+  print,
+  type Terminal,
+} from "../../terminal/terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 import { checkComponent } from "./check-component.ts";
-import { toolOfFile } from "./tool-file.ts";
+import { isComponentFile, toolOfFile } from "./tool-file.ts";
 
 /** Loads each tool like a call would, without calling it, and reports its problems. */
 export async function checkTools(
@@ -14,6 +19,7 @@ export async function checkTools(
   { stdout, stderr, signal }: Terminal,
 ): Promise<ExitCode> {
   await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
+  sandboxes.ensureExit();
   const notes: string[] = [];
   const problems: string[] = [];
   for (const file of files) {

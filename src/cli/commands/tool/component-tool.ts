@@ -4,7 +4,7 @@ import {
   type ComponentTools,
   componentTools,
 } from "../../../sandboxes/wasm/tools/component-tools.ts";
-import { UsageError } from "../../command-line.ts";
+import { UsageError } from "../../errors.ts";
 import { listNames, shorten } from "../../terminal/bounded-text.ts";
 
 /** The user's choice among the tools of a component. */
@@ -47,7 +47,7 @@ export function whyNone({ tools, refused }: ComponentTools, choice: ToolChoice):
   if (reason !== undefined) return `has no tool '${exportName}': ${shorten(reason)}`;
   if (tool === undefined && exportName === undefined) return "has no tool";
   const wanted = tool === undefined ? `no export '${exportName}' that is a tool` : `no tool '${tool}'`;
-  return `has ${wanted}, but ${tools.length === 0 ? "none at all" : names(tools)}`;
+  return `has ${wanted}: ${tools.length === 0 ? "it has no tools" : `its tools are ${names(tools)}`}`;
 }
 
 function names(tools: readonly ComponentTool[]): string {

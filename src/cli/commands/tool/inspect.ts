@@ -1,9 +1,8 @@
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import { type InspectedExport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
-import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode } from "../../exit-code.ts";
 import { shorten } from "../../terminal/bounded-text.ts";
 import { toPrintable, toPrintableJson } from "../../terminal/printable.ts";
-import { print, type Terminal } from "../../terminal/terminal.ts";
+import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 
 /** The maximum characters of JSON text for one export, and for all together. */

@@ -1,9 +1,8 @@
 import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode } from "../../exit-code.ts";
-import { PACKAGE_FOLDER } from "../../package-folder.ts";
+import { PACKAGE_FOLDER } from "../../help.ts";
 import { toPrintable } from "../../terminal/printable.ts";
-import { print, type Terminal } from "../../terminal/terminal.ts";
+import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import type { Language, ToolCommand } from "../../tool-command.ts";
 
 /** The examples that are copied into new projects, and their files. */

@@ -10,21 +10,21 @@ import { allow, type RuntimePolicy } from "../../../policy/policy.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { readComponentBytes } from "../../../sandboxes/wasm/component/bytes.ts";
-import { UsageError } from "../../command-line.ts";
+import { UsageError } from "../../errors.ts";
+import { shorten } from "../../terminal/bounded-text.ts";
+import { toPrintable, toPrintableJson } from "../../terminal/printable.ts";
 import {
   EXIT_BAD_INPUT,
   EXIT_INTERRUPTED,
   EXIT_OK,
   EXIT_TOOL_FAILED,
   type ExitCode,
-} from "../../exit-code.ts";
-import { shorten } from "../../terminal/bounded-text.ts";
-import { toPrintable, toPrintableJson } from "../../terminal/printable.ts";
-import { print, type Terminal } from "../../terminal/terminal.ts";
-import { isComponentFile } from "../../tool/is-component-file.ts";
+  print,
+  type Terminal,
+} from "../../terminal/terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 import { componentTool } from "./component-tool.ts";
-import { toolOfFile } from "./tool-file.ts";
+import { isComponentFile, toolOfFile } from "./tool-file.ts";
 
 type RunCommand = Extract<ToolCommand, { name: "tool run" }>;
 
@@ -36,6 +36,7 @@ type RunCommand = Extract<ToolCommand, { name: "tool run" }>;
  */
 export async function runTool(command: RunCommand, { stdout, stderr, signal }: Terminal): Promise<ExitCode> {
   await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
+  sandboxes.ensureExit();
   const registry = new ToolRegistry();
   try {
     registry.register(await loadTool(command, sandboxes));
