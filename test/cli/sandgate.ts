@@ -59,29 +59,29 @@ tools:
     description: Adds two numbers
     inputSchema: schemas/add.json
     sideEffects: none
-    host: { module: tools/host.mjs, export: add }
+    host: { module: tools/host.mjs, export: add, thread: false }
   - name: wait
     description: Waits until it is cancelled
     inputSchema: { type: object }
-    host: { module: tools/host.mjs, export: wait }
+    host: { module: tools/host.mjs, export: wait, thread: false }
   - name: broken
     description: Fails
     inputSchema: { type: object }
-    host: { module: tools/host.mjs, export: broken }
+    host: { module: tools/host.mjs, export: broken, thread: false }
   - name: hash
     description: Hashes a text
     inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }
     sideEffects: none
-    worker: { module: tools/hash.mjs }
+    host: { module: tools/hash.mjs }
   - name: upper
     description: Writes a text in capitals
     inputSchema: { type: object, properties: { text: { type: string } }, required: [text] }
     sideEffects: none
     quickjs: { file: tools/upper.js, export: upper }
   - name: forbidden
-    description: Nobody may
+    description: Is denied by the policy
     inputSchema: { type: object }
-    host: { module: tools/host.mjs, export: add }
+    host: { module: tools/host.mjs, export: add, thread: false }
 policy: policy.yaml
 sandboxes:
   workers: { threads: 1 }
@@ -90,7 +90,7 @@ sandboxes:
 rules:
   - { name: on the host, tools: [add, wait, broken, hash], effect: allow, sandboxes: [host] }
   - { name: isolated, tools: [upper], effect: allow, sandboxes: [quickjs] }
-  - { name: nobody, tools: [forbidden], effect: deny }
+  - { name: denied, tools: [forbidden], effect: deny }
 `,
   "schemas/add.json": `{
   "type": "object",

@@ -25,19 +25,19 @@ test("reports every problem of every part at once, in the order of the files", a
   - name: add
     description: Adds
     inputSchema: schemas/missing.json
-    host: { module: tools/host.mjs, export: add }
+    host: { module: tools/host.mjs, export: add, thread: false }
   - name: add numbers
     description: Adds
     inputSchema: { type: nonsense }
-    host: { module: tools/host.mjs, export: add }
+    host: { module: tools/host.mjs, export: add, thread: false }
   - name: subtract
     description: Subtracts
     inputSchema: { type: object }
-    host: { module: tools/host.mjs, export: subtract }
+    host: { module: tools/host.mjs, export: subtract, thread: false }
   - name: gone
     description: Gone
     inputSchema: { type: object }
-    host: { module: tools/gone.mjs }
+    host: { module: tools/gone.mjs, thread: false }
   - name: typo
     desciption: Misspelt
     inputSchema: { type: object }
@@ -138,10 +138,15 @@ test.each([
   ["throws", "throw new Error('not today');"],
   ["imports a missing module", "import './gone.mjs';"],
 ])("finds a host module that %s, without a stack", async (_, text) => {
-  const files = { "sandgate.yaml": oneTool("host: { module: bad.mjs }"), "bad.mjs": text };
-  const { code, stderr } = await check(files);
-  expect(stderr).toMatch(/^sandgate\.yaml:5:21: the module cannot be loaded: .+\n$/);
-  expect(code).toBe(2);
+  for (const [thread, column] of [
+    ["true", 5],
+    ["false", 21],
+  ]) {
+    const yaml = oneTool(`host: { module: bad.mjs, thread: ${thread} }`);
+    const { code, stderr } = await check({ "sandgate.yaml": yaml, "bad.mjs": text });
+    expect(stderr).toMatch(new RegExp(`^sandgate\\.yaml:5:${column}: the module cannot be loaded: .+\n$`));
+    expect(code).toBe(2);
+  }
 });
 
 test("reports duplicate names, and checks an inline policy against the tools", async () => {
@@ -175,11 +180,15 @@ test("exits with 0 if there are only warnings", async () => {
 });
 
 test.each([
-  ["no YAML", "tools: [", /^sandgate\.yaml:1:\d+: /],
-  ["no map", "- tools", /^sandgate\.yaml:1:1: must be a map, not a list\n/],
-  ["tools that are no list", "tools: { a: 1 }\npolicy: { rules: [] }", /^sandgate\.yaml:1:8: must be a list/],
+  ["invalid YAML", "tools: [", /^sandgate\.yaml:1:\d+: /],
+  ["a list", "- tools", /^sandgate\.yaml:1:1: must be a map, not a list\n/],
   [
-    "a policy that is none",
+    "tools that are not a list",
+    "tools: { a: 1 }\npolicy: { rules: [] }",
+    /^sandgate\.yaml:1:8: must be a list/,
+  ],
+  [
+    "an invalid policy",
     "tools: []\npolicy: 7",
     /^sandgate\.yaml:2:9: must be a map or a string, not a number\n/,
   ],

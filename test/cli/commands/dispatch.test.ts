@@ -291,9 +291,13 @@ describe("sandgate dispatch refuses, with the position,", () => {
   test.each([
     ["nothing", "", "<stdin>:1:1: invalid JSON: unexpected end\n"],
     ["broken JSON", '[\n  {"id": "1",\n  "name": x}\n]', "<stdin>:3:11: invalid JSON: unexpected token\n"],
-    ["no message", "7", "<stdin>:1:1: the message is of no known format; --format takes native, openai, "],
     [
-      "a message that is the same in several formats",
+      "a text that is not a message",
+      "7",
+      "<stdin>:1:1: unrecognised message format: --format takes native, openai, ",
+    ],
+    [
+      "a message that matches several formats",
       '{"role": "assistant", "content": "Hi"}',
       "<stdin>:1:1: the message matches several formats (openai, anthropic, ai-sdk): choose one with --format\n",
     ],

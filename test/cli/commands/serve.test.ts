@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { PassThrough, Readable } from "node:stream";
@@ -189,9 +190,7 @@ export const broken = () => {};
     const answers = Array.from({ length: 20 }, (_, index) =>
       dispatch({ address }, dispatchBody({ id: `c${index}`, name: "add", arguments: { a: 1, b: index } })),
     );
-    const metrics = async (): Promise<string> =>
-      (await send({ address }, { method: "GET", path: "/metrics" })).text;
-    while (!(await metrics()).includes("sandgate_calls_in_flight 20"));
+    await waitForCalls(address, 20);
     const exited = once(child, "exit");
     child.kill("SIGTERM");
     const outputs = (await Promise.all(answers)).map((answer) => executionOf(answer).output);
@@ -203,12 +202,69 @@ export const broken = () => {};
     const folder = await createFolder(withServer("{ limits: { drainTime: 100ms } }"));
     const { address, child } = await start(folder);
     const answer = dispatch({ address }, dispatchBody({ name: "wait" }));
-    const metrics = async (): Promise<string> =>
-      (await send({ address }, { method: "GET", path: "/metrics" })).text;
-    while (!(await metrics()).includes("sandgate_calls_in_flight 1"));
+    await waitForCalls(address, 1);
     const exited = once(child, "exit");
     child.kill("SIGTERM");
     expect(executionOf(await answer).error).toMatchObject({ code: "cancelled", effect: "unknown" });
     expect(await exited).toEqual([0, null]);
   });
+
+  test.each([
+    "SIGTERM",
+    "SIGINT",
+  ] as const)("that gets %s with a call whose thread cannot be ended answers, and exits with 0", async (signal) => {
+    const folder = await createFolder(withStuckWorker("{ limits: { drainTime: 100ms } }"));
+    const { address, child } = await start(folder);
+    const answer = dispatch({ address }, dispatchBody({ name: "hash", arguments: { text: "" } }));
+    await waitForStuckWorker(folder);
+    const exited = once(child, "exit");
+    child.kill(signal);
+    const { error, receipt } = executionOf(await answer);
+    expect({ error, receipt }).toMatchObject({
+      error: { code: "cancelled", effect: "unknown" },
+      receipt: { mayStillRun: true },
+    });
+    expect(await exited).toEqual([0, null]);
+  });
+
+  test("that gets a signal twice ends at once", async () => {
+    const folder = await createFolder(withStuckWorker("{ limits: { drainTime: 1h } }"));
+    const { address, child } = await start(folder);
+    const answer = dispatch({ address }, dispatchBody({ name: "hash", arguments: { text: "" } }));
+    await waitForStuckWorker(folder);
+    const exited = once(child, "exit");
+    child.kill("SIGTERM");
+    const lost = expect(answer).rejects.toThrow();
+    // The first one has arrived when the executor is no longer ready for calls.
+    const isReady = async (): Promise<boolean> =>
+      (await send({ address }, { method: "GET", path: "/readyz" })).status === 200;
+    while (await isReady().catch(() => false));
+    child.kill("SIGTERM");
+    await lost;
+    expect(await exited).toEqual([null, "SIGTERM"]);
+  });
 });
+
+/** A project whose tool `hash` keeps its thread for ever. */
+function withStuckWorker(server: string): Record<string, string> {
+  const stuck = new URL("../../fixtures/worker/stuck.ts", import.meta.url).href;
+  const source = `
+import { writeFileSync } from "node:fs";
+import { stuck } from ${JSON.stringify(stuck)};
+export default () => {
+  writeFileSync(new URL("began", import.meta.url), "");
+  stuck();
+};
+`;
+  return { ...withServer(server), "tools/hash.mjs": source };
+}
+
+async function waitForStuckWorker(folder: string): Promise<void> {
+  while (!existsSync(join(folder, "tools/began"))) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+async function waitForCalls(address: string, count: number): Promise<void> {
+  const metrics = async (): Promise<string> =>
+    (await send({ address }, { method: "GET", path: "/metrics" })).text;
+  while (!(await metrics()).includes(`sandgate_calls_in_flight ${count}`));
+}
