@@ -10,7 +10,12 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, globSync, rmSync } from "node:fs";
 import { build, type InputOptions, type OutputOptions } from "rolldown";
 
-/** What threads and children start with: `entryFile` finds each where it is in `src`. */
+/** The package's entry points, by their file names in `dist`. */
+const ENTRIES = Object.fromEntries(
+  globSync("entry/*.ts", { cwd: "src" }).map((file) => [file.replace(/\.ts$/, ""), `src/${file}`]),
+);
+
+/** The entry files of threads and child processes. They keep their paths of `src`, where `entryFile` finds them. */
 const ALONE = globSync(
   [
     "sandboxes/threads/thread-main.ts",
@@ -40,8 +45,8 @@ const output: OutputOptions = {
 rmSync("dist", { recursive: true, force: true });
 await build({
   ...input,
-  input: { "entry/index": "src/entry/index.ts", "cli/main": "src/cli/main.ts" },
-  // With all that it imports.
+  input: { ...ENTRIES, "cli/main": "src/cli/main.ts" },
+  // The core chunk has everything that "sandgate" imports statically.
   output: { ...output, codeSplitting: { groups: [{ name: "core", test: /\/src\/entry\/index\.ts$/ }] } },
 });
 for (const name of ALONE) {

@@ -33,7 +33,7 @@ const inputSchema = { type: "object" };
 const add = (name, implementation) =>
   registry.register(defineTool({ name, description: name, inputSchema, ...implementation }));
 add("host", { host: () => "host" });
-add("worker", { worker: { module: resolve("worker.mjs") } });
+add("worker", { host: { module: resolve("worker.mjs") } });
 add("quickjs", { quickjs: { source: "export default () => 'quickjs'" } });
 add("wasm", { wasm: { component: resolve("component.wasm"), tool: "echo" } });
 add("endpoint", { remote: { url: `http://127.0.0.1:${endpoint.address().port}/` } });

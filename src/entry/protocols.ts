@@ -1,0 +1,87 @@
+// Reading and writing a provider's messages
+
+export { ProtocolError } from "../protocols/parsing/protocol-error.ts";
+export type { AssistantTurn, ProviderProtocol, ToolOffer, ToToolsOptions } from "../protocols/protocol.ts";
+export type { CallStream } from "../protocols/streaming/call-stream.ts";
+export type { StrictSchemaProblem } from "../protocols/strict/offer-tools.ts";
+
+// Sandgate's own format
+
+export { type NativeAssistantMessage, nativeProtocol } from "../protocols/providers/native.ts";
+
+// OpenAI Chat Completions
+
+export {
+  type OpenAiAssistantMessage,
+  type OpenAiTool,
+  type OpenAiToolCall,
+  type OpenAiToolMessage,
+  openAiChatProtocol,
+} from "../protocols/providers/openai/chat.ts";
+
+// OpenAI Responses
+
+export {
+  type OpenAiResponsesContent,
+  type OpenAiResponsesItem,
+  type OpenAiResponsesTool,
+  openAiResponsesProtocol,
+} from "../protocols/providers/openai/responses.ts";
+
+// Anthropic Messages
+
+export {
+  type AnthropicAssistantMessage,
+  type AnthropicImage,
+  type AnthropicText,
+  type AnthropicTool,
+  type AnthropicToolResult,
+  type AnthropicToolUse,
+  type AnthropicUserMessage,
+  anthropicMessagesProtocol,
+} from "../protocols/providers/anthropic/messages.ts";
+
+// AI SDK 7
+
+export {
+  type AiSdkAssistantMessage,
+  type AiSdkToolCall,
+  type AiSdkToolDefinition,
+  type AiSdkToolMessage,
+  type AiSdkToolResult,
+  aiSdkProtocol,
+} from "../protocols/providers/ai-sdk/ai-sdk.ts";
+export type { AiSdkContent, AiSdkOutput } from "../protocols/providers/ai-sdk/output.ts";
+export type { AiSdkSchema } from "../protocols/providers/ai-sdk/schema.ts";
+export {
+  type AiSdkJsonOutput,
+  type AiSdkTool,
+  AiSdkToolError,
+  aiSdkToolSet,
+} from "../protocols/providers/ai-sdk/tool-set.ts";
+
+// Google Gemini
+
+export {
+  type GoogleContent,
+  type GooglePart,
+  type GoogleTool,
+  googleGenerateProtocol,
+} from "../protocols/providers/google/generate.ts";
+
+// Cohere Chat
+
+export {
+  type CohereAssistantMessage,
+  type CohereTool,
+  cohereChatProtocol,
+} from "../protocols/providers/cohere-chat.ts";
+
+// Amazon Bedrock Converse
+
+export {
+  type BedrockBlock,
+  type BedrockMessage,
+  type BedrockTool,
+  bedrockConverseProtocol,
+} from "../protocols/providers/bedrock-converse.ts";
