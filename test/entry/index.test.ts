@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { exportedNames } from "./names.ts";
 
 const INDEX = resolve(import.meta.dirname, "../../src/entry/index.ts");
 
@@ -32,6 +33,24 @@ test("importing the package loads no validator, parser, HTTP client, pool or eng
   expect(loaded.filter((name) => HEAVY.includes(name) || /quickjs|jco/.test(name))).toEqual([]);
 });
 
+test("a program whose JavaScript tools use no network loads no HTTP client", async () => {
+  const loaded = await packagesLoadedBy(`
+    const registry = new sandgate.ToolRegistry().register({
+      name: "echo", description: "", inputSchema: {}, quickjs: { source: "export default (input) => input" },
+    });
+    const sandboxes = await sandgate.openSandboxes({ workers: { threads: 1 } });
+    const policy = new sandgate.RulePolicy({
+      rules: [{ tools: ["*"], effect: "allow", sandboxes: ["quickjs"] }],
+    });
+    const context = { registry, policy, sandboxes, sessionId: "session" };
+    const call = { id: "1", name: "echo", arguments: "{}" };
+    const execution = await new sandgate.ToolDispatchEngine().dispatch(call, context);
+    if (!execution.success) throw new Error(execution.error.message);
+    await sandboxes.close();`);
+  expect(loaded).toContain("ajv");
+  expect(loaded).not.toContain("undici");
+});
+
 test("a program that runs functions in its own process loads the validator, and nothing more", async () => {
   const loaded = await packagesLoadedBy(`
     const registry = new sandgate.ToolRegistry().register({
@@ -48,4 +67,143 @@ test("a program that runs functions in its own process loads the validator, and 
     await sandboxes.close();`);
   const heavy = loaded.filter((name) => HEAVY.includes(name) || /quickjs|jco/.test(name));
   expect(heavy.sort()).toEqual(["ajv", "ajv-formats"]);
+});
+
+test("sandgate exports exactly these names", async () => {
+  expect(await exportedNames("index")).toEqual({
+    values: [
+      "CanonicalJson",
+      "ConfigError",
+      "ERROR_CODES",
+      "EventStream",
+      "HostPolicy",
+      "KeyValueFullError",
+      "MemoryKeyValue",
+      "RulePolicy",
+      "SandgateError",
+      "SchemaError",
+      "ToolDispatchEngine",
+      "ToolNotFoundError",
+      "ToolPreparationError",
+      "ToolRegistrationError",
+      "ToolRegistry",
+      "allow",
+      "ask",
+      "defineTool",
+      "deny",
+      "loadPolicyFile",
+      "normalizeSchema",
+      "openSandboxes",
+    ],
+    types: [
+      "AgentHooks",
+      "AllowRule",
+      "AllowedUse",
+      "ArgumentRules",
+      "AskRule",
+      "AssistantMessage",
+      "CallEffect",
+      "CallTool",
+      "CallVerdict",
+      "Capabilities",
+      "CapabilityName",
+      "ConfigProblem",
+      "ContentBlock",
+      "ContentOutput",
+      "DenyRule",
+      "DirectoryGrant",
+      "DispatchContext",
+      "DispatchEvent",
+      "DispatchEventBase",
+      "DispatchEventBody",
+      "DispatchEventListener",
+      "EgressOptions",
+      "EndpointImplementation",
+      "ErrorCode",
+      "ExecutionGrant",
+      "ExecutionReceipt",
+      "ExecutorCredentials",
+      "ExecutorImplementation",
+      "GrantOptions",
+      "HostContext",
+      "HostFactory",
+      "HostFunction",
+      "HostImplementation",
+      "HostInstance",
+      "HostLogger",
+      "HostModule",
+      "HostModuleContext",
+      "HostModuleFunction",
+      "HttpImplementation",
+      "HttpResponseRules",
+      "ImageBlock",
+      "InferInput",
+      "InputValidator",
+      "JsonObject",
+      "JsonValue",
+      "KeyValueStore",
+      "KeyValueStores",
+      "LimitName",
+      "LoadedPolicy",
+      "LogLevel",
+      "MemoryKeyValueOptions",
+      "NestedCall",
+      "NestedResult",
+      "NetGrant",
+      "NormalizeSchemaOptions",
+      "NormalizedSchema",
+      "NumberRange",
+      "OneShotThenable",
+      "PolicyDecision",
+      "PolicyRequest",
+      "PolicyRule",
+      "PolicySubject",
+      "PolicyTool",
+      "QuickJsFile",
+      "QuickJsImplementation",
+      "QuickJsSource",
+      "RemoteImplementation",
+      "ResolveHost",
+      "ResourceLimits",
+      "ResourceUse",
+      "RuleCondition",
+      "RuleMatch",
+      "RulePolicyOptions",
+      "RuntimePolicy",
+      "Sandbox",
+      "SandboxMode",
+      "SandboxOutcome",
+      "SandboxRouter",
+      "SandboxTask",
+      "Sandboxes",
+      "SandboxesOptions",
+      "SandgateErrorCode",
+      "SchemaChange",
+      "SchemaDialect",
+      "SchemaProblem",
+      "SecretSource",
+      "SideEffects",
+      "StandardInputSchema",
+      "StandardIssue",
+      "StandardResult",
+      "StartVerdict",
+      "TaskObserver",
+      "TaskRefusalReason",
+      "TextBlock",
+      "Tool",
+      "ToolCall",
+      "ToolDeclaration",
+      "ToolDefinition",
+      "ToolError",
+      "ToolExecution",
+      "ToolImplementations",
+      "ToolMessage",
+      "ToolRegistryOptions",
+      "ToolResult",
+      "ToolStart",
+      "UpperBound",
+      "WasmImplementation",
+      "WorkerPoolOptions",
+    ],
+  });
 });
