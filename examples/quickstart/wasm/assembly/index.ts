@@ -38,13 +38,11 @@ export function call(
   return error(ErrorCode.notFound, "this component has no such tool");
 }
 
-/** A tool that never ends. */
 function loop(): void {
   let counter = 0;
   while (true) counter++;
 }
 
-/** A tool that takes all the memory it can get. */
 function bomb(): void {
   while (memory.grow(1) != -1);
   unreachable();
