@@ -4,10 +4,12 @@ import { availableParallelism } from "node:os";
 import { Piscina } from "piscina";
 import type { Case, OpenCase, Question } from "../harness/case.ts";
 import { sustained } from "../harness/in-flight.ts";
-import { INPUT, isInput, openEcho, outputOf } from "../setting.ts";
+import { INPUT, openEcho, outputOf } from "../setting.ts";
 import { SIZES, sizedText, sizeName, TEXT_SCHEMA } from "../sizes.ts";
+import { busyNeighbour } from "./busy-neighbour.ts";
+import { neighbours } from "./neighbours.ts";
 import { ECHO_MODULE, openPiscinaEcho } from "./piscina-echo.ts";
-import { RawThreads } from "./raw-threads.ts";
+import { openRawEcho, RawThreads } from "./raw-threads.ts";
 
 const SHA256_MODULE = new URL("../fixtures/sha256-worker.mjs", import.meta.url);
 const BEST_TASKS = 16;
@@ -16,16 +18,11 @@ const IN_FLIGHT: readonly number[] = [1, 4, 16, 64, 256, 1_024, 4_096];
 const MAX_SIZE = 1_000_000;
 
 const echoTool = (threads: number): Promise<OpenCase> =>
-  openEcho("host", { worker: { module: ECHO_MODULE } }, { sandboxes: { workers: { threads } } });
-
-const rawEcho = async (threads: number): Promise<OpenCase> => {
-  const raw = await RawThreads.start(threads, ECHO_MODULE);
-  return { run: () => raw.run(INPUT), check: isInput, close: () => raw.close() };
-};
+  openEcho("host", { host: { module: ECHO_MODULE } }, { sandboxes: { workers: { threads } } });
 
 const ROUND_TRIP: readonly Case[] = [
   { name: "piscina run() of an echo", open: () => openPiscinaEcho(1) },
-  { name: "postMessage there and back", open: () => rawEcho(1) },
+  { name: "postMessage there and back", open: () => openRawEcho(1) },
   { name: "dispatch of a worker tool", open: () => echoTool(1) },
 ];
 
@@ -44,7 +41,7 @@ const load: Question = {
   cases: [
     { name: `piscina, ${BEST_TASKS} tasks per thread`, open: () => openPiscinaEcho(2, BEST_TASKS) },
     { name: "piscina, one task per thread (its default)", open: () => openPiscinaEcho(2) },
-    { name: "postMessage there and back", open: () => rawEcho(2) },
+    { name: "postMessage there and back", open: () => openRawEcho(2) },
     { name: "dispatch of a worker tool", open: () => echoTool(2) },
   ].map((each) => sustained(64, CALLS_EACH, each)),
 };
@@ -56,7 +53,7 @@ const busy: Question = {
   cases: threadCounts().flatMap((at): Case[] => {
     const raw = digests(at, `${at} raw threads: sha256 of 1 MiB`, () => rawDigests(at));
     const ours = digests(at, `dispatch of a worker tool, ${at} threads: the same`, () =>
-      openEcho("host", { worker: { module: SHA256_MODULE } }, { sandboxes: { workers: { threads: at } } }),
+      openEcho("host", { host: { module: SHA256_MODULE } }, { sandboxes: { workers: { threads: at } } }),
     );
     return [
       { ...raw, floor: raw.name },
@@ -96,8 +93,17 @@ const argumentSizes: Question = {
   }),
 };
 
-/** What is asked of the threads that host workers, Wasm and QuickJS share. */
-export const questions: readonly Question[] = [roundTrip, pinned, load, busy, callsInFlight, argumentSizes];
+/** The questions about the thread pool of host workers, Wasm and QuickJS. */
+export const questions: readonly Question[] = [
+  roundTrip,
+  pinned,
+  load,
+  busy,
+  callsInFlight,
+  argumentSizes,
+  neighbours,
+  busyNeighbour,
+];
 
 /** 1, 2, 4 … up to the number of cores. */
 function threadCounts(): number[] {
@@ -137,6 +143,6 @@ function sizedPiscinaEcho(text: string): OpenCase {
 }
 
 async function sizedEchoTool(text: string): Promise<OpenCase> {
-  const opened = await openEcho("host", { worker: { module: ECHO_MODULE } }, { text, schema: TEXT_SCHEMA });
+  const opened = await openEcho("host", { host: { module: ECHO_MODULE } }, { text, schema: TEXT_SCHEMA });
   return { ...opened, check: (execution) => strictEqual(JSON.stringify(outputOf(execution)), text) };
 }

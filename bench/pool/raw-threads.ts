@@ -1,5 +1,8 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
+import type { OpenCase } from "../harness/case.ts";
+import { INPUT, isInput } from "../setting.ts";
+import { ECHO_MODULE } from "./piscina-echo.ts";
 
 /** Plain worker threads and messages. Calls are distributed to the threads in turn. */
 export class RawThreads {
@@ -38,4 +41,10 @@ export class RawThreads {
   async close(): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.terminate()));
   }
+}
+
+/** Opens the round trip of an echo in that many threads. */
+export async function openRawEcho(threads: number): Promise<OpenCase> {
+  const raw = await RawThreads.start(threads, ECHO_MODULE);
+  return { run: () => raw.run(INPUT), check: isInput, close: () => raw.close() };
 }
