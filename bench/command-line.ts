@@ -18,16 +18,17 @@ export interface MeasureOptions {
   readonly only: string;
 }
 
-export const USAGE: string = `npm run bench [-- ROOM…] [options]     rooms: ${ROOM_NAMES.join(", ")}; all of them if none is named
-  --quick              three short rounds
-  --only TEXT          only questions with TEXT in their name
+/** The help text. */
+export const USAGE: string = `npm run bench [-- SUITE…] [options]     suites: ${ROOM_NAMES.join(", ")}; defaults to all of them
+  --quick              only three short rounds
+  --only TEXT          only questions whose name contains TEXT
   --json               print the report as JSON
-  --peers              install the peers in bench/peers and measure them, too
-  --plot               write charts (SVG) and the report to bench/charts, and show them in bench/README.md
-  --baseline           compare with bench/baseline.json; exit with 1 if a ratio is worse than twice
-  --write-baseline     make these ratios the baseline
+  --peers              install other libraries in bench/peers, and measure them too
+  --plot               write charts (SVG) and the report to bench/charts, and update bench/README.md
+  --baseline           compare with bench/baseline.json; exit with 1 if a ratio is more than twice the baseline's
+  --write-baseline     write these ratios to bench/baseline.json
 npm run bench -- soak [--seconds 60] [--json]
-npm run bench -- compare BEFORE.json AFTER.json     what became slower beyond the noise; exit with 1 if anything`;
+npm run bench -- compare BEFORE.json AFTER.json     list the changes beyond the noise; exit with 1 if a case is slower`;
 
 /** The command line is invalid. The message gives the reason. */
 export class UsageError extends Error {

@@ -9,8 +9,8 @@ import {
 import type { Question } from "./harness/case.ts";
 import { install } from "./harness/install.ts";
 import { currentLoad, describeMachine } from "./harness/machine.ts";
-import { type Effort, measure } from "./harness/measure.ts";
-import type { QuestionResult, Report } from "./harness/report.ts";
+import { type Effort, measure, type QuestionResult } from "./harness/measure.ts";
+import type { Report } from "./harness/report.ts";
 import { machineLine, questionTable } from "./harness/table.ts";
 import { openRoom } from "./rooms.ts";
 

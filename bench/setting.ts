@@ -2,7 +2,6 @@ import { deepStrictEqual } from "node:assert";
 import {
   allow,
   type Capabilities,
-  defineTool,
   type JsonObject,
   openSandboxes,
   type SandboxesOptions,
@@ -62,7 +61,7 @@ export async function openEcho(
   implementations: ToolImplementations,
   { capabilities = {}, sandboxes: options, text = INPUT_TEXT, schema = INPUT_SCHEMA }: EchoOptions = {},
 ): Promise<OpenCase> {
-  const tool = defineTool({ name: "echo", description: "", inputSchema: schema, ...implementations });
+  const tool = { name: "echo", description: "", inputSchema: schema, ...implementations };
   const registry = new ToolRegistry().register(tool);
   const sandboxes = await openSandboxes(options ?? { workers: { threads: 1 } });
   await sandboxes.prepare(tool);

@@ -28,7 +28,9 @@ export interface OpenCase {
   check(answer: unknown): void;
   /** Called before each run. Not timed. */
   before?(): unknown;
-  /** What else was seen in the runs since the last look, by name and unit: `KiB per call`. */
+  /** Starts background work for a round. Not timed. Returns a function that ends it. */
+  beside?(): Promise<() => unknown>;
+  /** Returns other measurements since the last call, by name and unit, such as `KiB per call`. */
   observed?(): Readonly<Record<string, number>>;
   close?(): unknown;
 }

@@ -1,7 +1,6 @@
 import { type Case, NotHereError, type Question } from "./case.ts";
 import { CaseChild } from "./case-child.ts";
-import { figuresOf } from "./figures.ts";
-import type { QuestionResult } from "./report.ts";
+import { type Figure, figuresOf } from "./figures.ts";
 import type { Round } from "./time-round.ts";
 import { warmUp } from "./warm-up.ts";
 
@@ -12,6 +11,15 @@ export interface Effort {
   readonly roundMs: number;
   /** The maximum warm-up of each case before the first round, in milliseconds. */
   readonly warmUpMs: number;
+}
+
+/** The figures of one question. */
+export interface QuestionResult {
+  readonly room: string;
+  readonly name: string;
+  /** The unit of `at` in the figures. */
+  readonly scale?: string;
+  readonly figures: readonly Figure[];
 }
 
 /**

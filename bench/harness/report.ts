@@ -1,15 +1,6 @@
 import type { Figure } from "./figures.ts";
 import type { Machine } from "./machine.ts";
-import type { Effort } from "./measure.ts";
-
-/** What was measured of one question. */
-export interface QuestionResult {
-  readonly room: string;
-  readonly name: string;
-  /** What `at` of its figures counts. */
-  readonly scale?: string;
-  readonly figures: readonly Figure[];
-}
+import type { Effort, QuestionResult } from "./measure.ts";
 
 /** A whole run, as `--json` prints it. */
 export interface Report {

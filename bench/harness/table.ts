@@ -1,7 +1,7 @@
 import type { Figure } from "./figures.ts";
 import type { Machine } from "./machine.ts";
-import type { Effort } from "./measure.ts";
-import { MAX_NOISE, noisyFloors, type QuestionResult } from "./report.ts";
+import type { Effort, QuestionResult } from "./measure.ts";
+import { MAX_NOISE, noisyFloors } from "./report.ts";
 
 /** Returns a question's figures as a Markdown table, with a warning if they are too noisy. */
 export function questionTable(result: QuestionResult): string {

@@ -23,6 +23,15 @@ const MAX_BATCH = 64;
  * costs as much as the work. Its percentiles are those of the batch means.
  */
 export async function timeRound(subject: OpenCase, roundMs: number): Promise<Round> {
+  const endBeside = await subject.beside?.();
+  try {
+    return await timeRuns(subject, roundMs);
+  } finally {
+    await endBeside?.();
+  }
+}
+
+async function timeRuns(subject: OpenCase, roundMs: number): Promise<Round> {
   const samples: number[] = [];
   let batch = 1;
   let runs = 0;

@@ -1,5 +1,5 @@
 import type { Figure } from "../harness/figures.ts";
-import type { QuestionResult } from "../harness/report.ts";
+import type { QuestionResult } from "../harness/measure.ts";
 
 /** A Vega-Lite specification. */
 export type Specification = Readonly<Record<string, unknown>>;

@@ -1,11 +1,4 @@
-import {
-  allow,
-  defineTool,
-  openSandboxes,
-  ToolDispatchEngine,
-  type ToolImplementations,
-  ToolRegistry,
-} from "sandgate";
+import { allow, openSandboxes, ToolDispatchEngine, type ToolImplementations, ToolRegistry } from "sandgate";
 import { Pool } from "undici";
 import type { OpenCase } from "../harness/case.ts";
 import { INPUT_SCHEMA, INPUT_TEXT, isEcho, isInput } from "../setting.ts";
@@ -42,12 +35,8 @@ export async function openRemoteTool(
   const server = await startEchoServer();
   const sandboxes = await openSandboxes();
   const engine = new ToolDispatchEngine();
-  const tool = defineTool({
-    name: "echo",
-    description: "",
-    inputSchema: INPUT_SCHEMA,
-    ...implementationAt(server.origin),
-  });
+  const implementation = implementationAt(server.origin);
+  const tool = { name: "echo", description: "", inputSchema: INPUT_SCHEMA, ...implementation };
   const capabilities = { net: [{ origin: server.origin, addresses: ["127.0.0.1/32"] }] };
   const decision = allow({ sandbox: "remote", capabilities });
   const registry = new ToolRegistry().register(tool);

@@ -30,7 +30,7 @@ export async function openMixedTools(): Promise<MixedTools> {
   const limits = { wallTimeMs: 10_000 };
   const tools = [
     defineTool({ name: "host", ...shared, host: async (input: unknown) => input }),
-    defineTool({ name: "worker", ...shared, worker: { module: ECHO_MODULE } }),
+    defineTool({ name: "worker", ...shared, host: { module: ECHO_MODULE } }),
     defineTool({ name: "quickjs", ...shared, quickjs: { source: "export default (input) => input" } }),
     defineTool({ name: "wasm", ...shared, wasm: { component: await contractComponent(), tool: "echo" } }),
     defineTool({

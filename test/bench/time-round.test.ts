@@ -21,4 +21,19 @@ describe("a round", () => {
     expect(batch).toBe(1);
     expect(done.every((what, i) => what === (i % 2 === 0 ? "before" : "run"))).toBe(true);
   });
+
+  test("background work starts before the first run of a round and ends after the last", async () => {
+    const done: string[] = [];
+    const subject = {
+      beside: async () => {
+        done.push("begin");
+        return () => done.push("end");
+      },
+      run: () => done.push("run"),
+      check: () => {},
+    };
+    await timeRound(subject, 1);
+    expect([done[0], done.at(-1)]).toEqual(["begin", "end"]);
+    expect(new Set(done.slice(1, -1))).toEqual(new Set(["run"]));
+  });
 });
