@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import type { ToolCall } from "../../src/engine/call/call.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import type { Format } from "../../src/protocols/format.ts";
-import { PROTOCOLS } from "../../src/protocols/formats.ts";
+import { PROTOCOLS } from "../../src/protocols/by-format.ts";
+import type { Format } from "../../src/protocols/formats.ts";
 import { detectMessageFormats, detectStreamFormats } from "../../src/protocols/parsing/detect-format.ts";
 import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
 
