@@ -51,5 +51,3 @@ function parseExecutor(url: unknown): ExecutorAddress | string {
   const isPrivate = protocol === "https:" || isLoopback;
   return { url: origin + basePath, origin, authority: host, basePath, isPrivate };
 }
-
-export type { ExecutorImplementation } from "./remote-implementation.ts";

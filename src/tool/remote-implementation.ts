@@ -63,5 +63,3 @@ export function isExecutorImplementation(
 ): remote is ExecutorImplementation {
   return remote !== undefined && "executor" in remote && remote.executor !== undefined;
 }
-
-export { remoteProblem } from "./remote-problems.ts";

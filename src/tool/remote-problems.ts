@@ -59,6 +59,3 @@ function responseProblem(response: JsonValue): string | undefined {
   if (text && pointer !== undefined) return "remote.http.response takes either a pointer or text";
   return undefined;
 }
-
-export type { HttpImplementation } from "./remote-implementation.ts";
-export type { HttpResponseRules } from "./remote-implementation.ts";

@@ -92,6 +92,3 @@ export function formatLimit(name: LimitName, value: number): string {
   if (name === "wallTimeMs") return formatDuration(value);
   return name === "logLines" || name === "nestedCalls" ? String(value) : formatBytes(value);
 }
-
-export { formatDuration } from "../../base/units.ts";
-export { formatBytes } from "../../base/units.ts";
