@@ -1,83 +1,88 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
+import { circles } from "./architecture/circles.ts";
+import { files, imports, loadedWith, startFiles } from "./architecture/import-graph.ts";
+import { moduleOf, readModuleTable } from "./architecture/module-table.ts";
 
-const SRC = resolve(import.meta.dirname, "../src");
+const modules = readModuleTable();
 
-/** What the outermost rooms may import. */
-const INNER = [
-  ...["json", "schema", "config", "policy", "egress", "workspace", "key-value", "remote-protocol"],
-  ...["sandboxes", "engine", "protocols"],
-];
+describe("The table of modules in CONTRIBUTING.md", () => {
+  test("names every module of src, and no other", () => {
+    const used = new Set(files.map((file) => moduleOf(file, modules)));
+    const outside = files.filter((file) => moduleOf(file, modules) === "");
+    expect(outside.filter((file) => !file.startsWith("entry/"))).toEqual([]);
+    expect(modules.map(({ path }) => path).filter((path) => !used.has(path))).toEqual([]);
+  });
 
-/** Which rooms each room may import: the table of CONTRIBUTING.md. */
-const MAY_IMPORT: Record<string, readonly string[]> = {
-  json: [],
-  schema: ["json"],
-  config: ["json"],
-  policy: ["json", "config"],
-  egress: ["json", "policy"],
-  workspace: ["policy"],
-  "key-value": ["json"],
-  "remote-protocol": ["json", "policy"],
-  sandboxes: ["json", "policy", "egress", "workspace", "key-value", "remote-protocol"],
-  engine: ["json", "schema", "policy", "sandboxes"],
-  protocols: ["json", "schema", "policy", "engine"],
-  executor: ["json", "policy", "engine", "remote-protocol"],
-  cli: [...INNER, "executor"],
-  index: [...INNER, "executor"],
-};
-
-const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
-
-/** The files of ours that a file imports, for types too. */
-const importsOf = new Map(
-  files.map((file) => {
-    const text = readFileSync(join(SRC, file), "utf8");
-    const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]*)"/g)].map(
-      ([, specifier]) => specifier ?? "",
+  test("lists a module below everything that it may import", () => {
+    const paths = modules.map(({ path }) => path);
+    const pointingUp = modules.flatMap(({ path, mayImport }) =>
+      [...mayImport]
+        .filter((other) => paths.indexOf(other) < 0 || paths.indexOf(other) >= paths.indexOf(path))
+        .map((other) => `${path} → ${other}`),
     );
-    return [file, specifiers.map((specifier) => relative(SRC, resolve(SRC, dirname(file), specifier)))];
-  }),
-);
+    expect(pointingUp).toEqual([]);
+  });
 
-const roomOf = (file: string): string => file.split("/")[0]?.replace(/\.ts$/, "") ?? "";
+  test("allows every import between modules", () => {
+    const wrong = imports.filter(({ from, to }) => {
+      const [module, other] = [moduleOf(from, modules), moduleOf(to, modules)];
+      return (
+        module !== "" &&
+        module !== other &&
+        !modules.find(({ path }) => path === module)?.mayImport.has(other)
+      );
+    });
+    expect(wrong.map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
+  });
 
-describe("imports", () => {
-  test("point inward, from room to room", () => {
-    const wrong = files.flatMap((file) =>
-      (importsOf.get(file) ?? [])
-        .filter((imported) => roomOf(imported) !== roomOf(file))
-        .filter((imported) => !MAY_IMPORT[roomOf(file)]?.includes(roomOf(imported)))
-        .map((imported) => `${file} → ${imported}`),
+  test("allows no import that the code does not have", () => {
+    const unused = modules.flatMap(({ path, mayImport }) =>
+      [...mayImport]
+        .filter(
+          (other) =>
+            !imports.some(
+              ({ from, to }) => moduleOf(from, modules) === path && moduleOf(to, modules) === other,
+            ),
+        )
+        .map((other) => `${path} → ${other}`),
     );
-    expect(wrong).toEqual([]);
+    expect(unused).toEqual([]);
+  });
+});
+
+describe("The imports of src", () => {
+  test("form no circle of files, not even of types", () => {
+    const edges = new Map(files.map((file) => [file, new Set<string>()]));
+    for (const { from, to } of imports) edges.get(from)?.add(to);
+    expect(circles(edges)).toEqual([]);
   });
 
-  test("take the engine to the sandboxes' contracts only", () => {
-    const inside = files
-      .filter((file) => roomOf(file) === "engine")
-      .flatMap((file) => importsOf.get(file) ?? [])
-      .filter((imported) => /^sandboxes\/.+\//.test(imported));
-    expect(inside).toEqual([]);
+  test("include none of an entry point", () => {
+    expect(imports.filter(({ to }) => to.startsWith("entry/"))).toEqual([]);
   });
 
-  test("do not go in circles, not even for types", () => {
-    const done = new Set<string>();
-    const circles: string[] = [];
-    const visit = (file: string, way: readonly string[]): void => {
-      if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(" → "));
-      if (way.includes(file) || done.has(file)) return;
-      for (const imported of importsOf.get(file) ?? []) visit(imported, [...way, file]);
-      done.add(file);
-    };
-    for (const file of files) visit(file, []);
-    expect(circles).toEqual([]);
-  });
+  const folders = new Set(
+    files.flatMap((file) => file.split("/").map((_, depth, parts) => parts.slice(0, depth).join("/"))),
+  );
 
-  test("are of every room that CONTRIBUTING.md names, and of no other", () => {
-    const contributing = readFileSync(resolve(SRC, "../CONTRIBUTING.md"), "utf8");
-    const named = [...contributing.matchAll(/^\| `([\w-]+)(?:\/|\.ts)` \|/gm)].map(([, room]) => room);
-    expect(new Set(named)).toEqual(new Set(files.map(roomOf)));
+  test.each([...folders].sort())("form no circle between the files and folders in src/%s", (folder) => {
+    const prefix = folder === "" ? "" : `${folder}/`;
+    const childOf = (file: string): string | undefined =>
+      file.startsWith(prefix) ? file.slice(prefix.length).split("/")[0] : undefined;
+    const edges = new Map<string, Set<string>>();
+    for (const { from, to } of imports) {
+      const [child, other] = [childOf(from), childOf(to)];
+      if (child === undefined || other === undefined || child === other) continue;
+      edges.set(child, (edges.get(child) ?? new Set()).add(other));
+    }
+    expect(circles(edges)).toEqual([]);
+  });
+});
+
+describe("A thread or a child process", () => {
+  const outside = /^(?:egress|engine|protocols|executor|cli)\/|\/worker-pool\.ts$|-sandbox\.ts$/;
+
+  test.each(startFiles())("that starts with %s loads no pool, sandbox, egress or engine", (entry) => {
+    expect([...loadedWith(entry)].filter((file) => outside.test(file))).toEqual([]);
   });
 });
