@@ -1,5 +1,8 @@
 import { readFileSync } from "node:fs";
+import { defineTool } from "sandgate";
 import { describe, expect, test } from "vitest";
+import * as z from "zod";
+import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ARGUMENT_BOUNDS } from "../../src/json/bounds.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { MAX_DEPTH } from "../../src/json/value.ts";
@@ -7,6 +10,7 @@ import { DEFAULT_ARGUMENT_RULES } from "../../src/schema/argument-rules.ts";
 import * as bounds from "../../src/schema/bounds.ts";
 import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";
 import { MAX_FORMATTED_LENGTH } from "../../src/schema/formats.ts";
+import { contextFor } from "../engine/helpers.ts";
 
 const text = readFileSync(new URL("../../docs/schemas.md", import.meta.url), "utf8");
 const rows = text
@@ -50,6 +54,22 @@ describe("docs/schemas.md", () => {
     for (const name of types) {
       expect([name, normalizeSchema({ type: name }).schema["type"]]).toEqual([name, type]);
     }
+  });
+
+  test("has tools whose input is checked and passed on as it says", async () => {
+    const program = /^```ts\n(.*?)^```$/ms.exec(text)?.[1] ?? "";
+    const body = program.replaceAll(/^import .*$/gm, "").replaceAll("export const", "const");
+    const define = new Function("defineTool", "z", `${body}; return { repeat, slice };`);
+    const { repeat, slice } = define(defineTool, z);
+    const ctx = await contextFor([repeat, slice]);
+    const call = async (name: string, args: JsonValue): Promise<JsonValue | undefined> => {
+      const execution = await new ToolDispatchEngine().dispatch({ id: "1", name, arguments: args }, ctx);
+      return execution?.error?.message ?? execution?.output;
+    };
+    expect(await call("repeat", { text: "ab" })).toBe("abab");
+    expect(await call("slice", { text: "abc", from: 1, to: 2 })).toBe("b");
+    const refusal = await call("slice", { text: "abc", from: 2, to: 1 });
+    expect(text).toContain(`the model reads \`${refusal}\``);
   });
 
   test("shows a change as it is reported", () => {
