@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/// What is left of a text.
+/// The unread part of a text.
 typedef struct {
   const char *at;
   const char *end;
@@ -22,7 +22,7 @@ static bool take(reader *r, char c) {
   return true;
 }
 
-/// Four hexadecimal digits, or -1.
+/// Reads four hexadecimal digits. Returns -1 if there are none.
 static int32_t read_unit(reader *r) {
   if (r->end - r->at < 4) return -1;
   int32_t unit = 0;
@@ -47,7 +47,7 @@ static char *write_utf8(char *to, uint32_t code) {
   return to;
 }
 
-/// `\uXXXX`, or two of them for what lies beyond 16 bits. Half a character becomes U+FFFD.
+/// Reads `\uXXXX`, or a surrogate pair of them. A lone surrogate becomes U+FFFD.
 static char *read_unicode(reader *r, char *to) {
   int32_t unit = read_unit(r);
   if (unit < 0) return NULL;
@@ -64,7 +64,7 @@ static char *read_unicode(reader *r, char *to) {
 
 static bool read_string(reader *r, sandgate_string *value) {
   if (!take(r, '"')) return false;
-  // No escape is shorter than what it stands for.
+  // An escape is never shorter than the UTF-8 of its character, so this is enough.
   char *bytes = malloc((size_t)(r->end - r->at) + 1);
   if (bytes == NULL) abort();
   char *to = bytes;
@@ -84,7 +84,7 @@ static bool read_string(reader *r, sandgate_string *value) {
   return take(r, '"');
 }
 
-/// Passes over a value of any kind, up to the comma or brace behind it.
+/// Skips a value of any type, up to the comma or brace that follows it.
 static bool skip_value(reader *r) {
   int depth = 0;
   for (skip_spaces(r); r->at < r->end; skip_spaces(r)) {

@@ -1,5 +1,5 @@
-// The canonical ABI of `sandgate:tool`, by hand. On wasm32 the structures of sandgate_tool.h lie in memory
-// exactly as the component model lays out the types of wit/tool.wit.
+// The canonical ABI of `sandgate:tool`, written by hand. On wasm32, the structures of sandgate_tool.h have the same
+// memory layout that the component model defines for the types of wit/tool.wit.
 #include "sandgate_tool.h"
 
 #include <stdarg.h>
@@ -25,12 +25,12 @@ typedef struct {
   size_t count;
 } definition_list;
 
-/// The host allocates the arguments with this.
+/// The host calls this to allocate memory for the arguments.
 EXPORT("cabi_realloc")
 void *cabi_realloc(void *old, size_t old_size, size_t align, size_t size) {
   (void)old_size;
   if (size == 0) return (void *)align;
-  // What malloc gives fits every alignment there is.
+  // Memory from realloc is aligned for every type.
   void *block = realloc(old, size);
   if (block == NULL) abort();
   return block;

@@ -9,7 +9,7 @@
 const sandgate_definition sandgate_definitions[] = {{
     SANDGATE_STRING("calculate"),
     SANDGATE_STRING("Evaluates an arithmetic expression with + - * / ^ ( ), pi, e, and the functions sqrt, exp, "
-                    "ln, sin, cos, tan, abs and floor. ^ binds to the right, and closer than a sign before it."),
+                    "ln, sin, cos, tan, abs and floor. ^ is right-associative and binds tighter than a leading sign."),
     SANDGATE_STRING("{\"type\":\"object\",\"properties\":{\"expression\":{\"type\":\"string\",\"maxLength\":10000}},"
                     "\"required\":[\"expression\"],\"additionalProperties\":false}"),
 }};
@@ -17,7 +17,7 @@ const size_t sandgate_definition_count = 1;
 
 #define MAX_DEPTH 200
 
-/// An expression that is being evaluated. With the first problem it stops there.
+/// The state of an evaluation, which stops at the first problem.
 typedef struct {
   const char *start;
   const char *at;
@@ -33,7 +33,7 @@ static double fail(evaluation *e, const char *problem) {
   return NAN;
 }
 
-/// The next character that is no space; 0 at the end, and after a problem.
+/// Skips spaces and returns the next character; 0 at the end and after a problem.
 static char next(evaluation *e) {
   if (e->problem != NULL) return 0;
   while (*e->at == ' ') e->at++;
@@ -49,7 +49,7 @@ static bool take(evaluation *e, char c) {
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static double number(evaluation *e) {
-  // strtod alone would also take hexadecimal, infinities and a sign.
+  // strtod alone would also accept hexadecimal numbers, infinities and a sign.
   size_t length = strspn(e->at, "0123456789.");
   const char *rest = e->at + length;
   if (*rest == 'e' || *rest == 'E') {
@@ -58,14 +58,14 @@ static double number(evaluation *e) {
   }
   char *end;
   double value = strtod(e->at, &end);
-  if (end != e->at + length) return fail(e, "a number is expected");
+  if (end != e->at + length) return fail(e, "expected a number");
   e->at = end;
   return value;
 }
 
 static double parenthesised(evaluation *e) {
   double value = sum(e);
-  return take(e, ')') || e->problem != NULL ? value : fail(e, "')' is expected");
+  return take(e, ')') || e->problem != NULL ? value : fail(e, "expected ')'");
 }
 
 static const struct {
@@ -81,11 +81,11 @@ static double named(evaluation *e) {
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     if (!sandgate_equal(name, (sandgate_string){functions[i].name, strlen(functions[i].name)})) continue;
     e->at += name.length;
-    if (!take(e, '(')) return fail(e, "'(' is expected");
+    if (!take(e, '(')) return fail(e, "expected '('");
     e->operations++;
     return functions[i].function(parenthesised(e));
   }
-  return fail(e, "a number, a function or '(' is expected");
+  return fail(e, "expected a number, a function or '('");
 }
 
 static double primary(evaluation *e) {
@@ -95,8 +95,8 @@ static double primary(evaluation *e) {
 }
 
 static double signed_power(evaluation *e) {
-  // All recursion comes through here.
-  if (++e->depth > MAX_DEPTH) return fail(e, "it is nested too deeply");
+  // Every recursion passes through this function.
+  if (++e->depth > MAX_DEPTH) return fail(e, "the expression is nested too deeply");
   double value;
   if (take(e, '-')) {
     value = -signed_power(e);
@@ -126,7 +126,7 @@ static double sum(evaluation *e) {
   }
 }
 
-/// The shortest decimal that reads back as the same number.
+/// Returns the shortest decimal that parses to the same number.
 static sandgate_string to_json(double value) {
   for (int digits = 15;; digits++) {
     sandgate_string text = sandgate_format("%.*g", digits, value);
@@ -135,18 +135,18 @@ static sandgate_string to_json(double value) {
 }
 
 static sandgate_result calculate(sandgate_string expression) {
-  // A copy that ends in a zero, for strtod. One inside the expression ends it early, which is told below.
+  // A null-terminated copy, for strtod. A null character inside the expression ends it early; it is reported below.
   sandgate_string copy = sandgate_format("%.*s", (int)expression.length, expression.bytes);
   evaluation e = {.start = copy.bytes, .at = copy.bytes};
   double value = sum(&e);
-  if (next(&e) != 0 || (size_t)(e.at - e.start) != expression.length) fail(&e, "an operator is expected");
+  if (next(&e) != 0 || (size_t)(e.at - e.start) != expression.length) fail(&e, "expected an operator");
   if (e.problem != NULL) {
     return sandgate_error(SANDGATE_INVALID_INPUT,
                           sandgate_format("position %d: %s", (int)(e.at - e.start) + 1, e.problem));
   }
   sandgate_log(SANDGATE_INFO, sandgate_format("operations: %d", e.operations));
   if (!isfinite(value)) {
-    return sandgate_error(SANDGATE_INVALID_INPUT, SANDGATE_STRING("the result is no finite number"));
+    return sandgate_error(SANDGATE_INVALID_INPUT, SANDGATE_STRING("the result is not a finite number"));
   }
   return sandgate_ok(to_json(value));
 }
