@@ -55,7 +55,7 @@ describe("a QuickJS tool", () => {
 
   test("a QuickJS tool whose top-level jobs never end reaches the deadline while it is loaded", async () => {
     const source = `
-      const again = () => Promise.resolve().then(again);
+      const again = () => { Promise.resolve().then(again); };
       again();
       export default () => 1;`;
     expect((await run(source)).error).toMatchObject({ code: "timeout", effect: "none" });
