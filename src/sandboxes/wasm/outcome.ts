@@ -23,6 +23,11 @@ export function readWasmOutcome(
   const { effect } = services;
   switch (outcome.status) {
     case "returned": {
+      // The deadline may take effect while the result is on its way. A component must not hide it, as it could when
+      // the same deadline ends the nested call for which it waits.
+      if (limits.wallTimeMs !== undefined && outcome.wallTimeMs > limits.wallTimeMs) {
+        return { status: "timeout", effect, used };
+      }
       const { memoryBytes, logLines, writtenBytes, isReused } = outcome.result;
       const use: ResourceUse = {
         ...used,
