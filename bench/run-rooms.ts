@@ -1,5 +1,6 @@
 import type { MeasureOptions } from "./command-line.ts";
 import {
+  type BesideBaseline,
   baselineTable,
   besideBaseline,
   isFarWorse,
@@ -53,19 +54,37 @@ async function ask(
   });
 }
 
-/** Returns 1 if a ratio is far worse than the baseline's, also when its case is measured again with full effort. */
+/** How often a case is measured again before a ratio that is far worse fails the run. */
+const MORE_MEASUREMENTS = 3;
+
+/**
+ * Returns 1 if a ratio is far worse than the baseline's, also each time that its case is measured again, with full
+ * effort and in new processes: on a busy machine, threads of one process may all be slow to wake up.
+ */
 async function checkBaseline(report: Report, { hasPeers, isJson }: MeasureOptions): Promise<number> {
   // With --json, standard output must contain only the report.
   const print = isJson ? console.error : console.log;
   const baseline = readBaseline();
   const all = besideBaseline(report, baseline);
   print(`\n${baselineTable(all)}`);
-  const suspects = all.filter(isFarWorse);
-  if (suspects.length === 0) return 0;
-  print(
-    `\nMeasuring again with full effort: ${suspects.map(({ question, name }) => `${question}: ${name}`).join("; ")}\n`,
-  );
-  const again: QuestionResult[] = [];
+  let suspects = all.filter(isFarWorse);
+  for (let more = 0; more < MORE_MEASUREMENTS && suspects.length > 0; more++) {
+    const names = suspects.map(({ question, name }) => `${question}: ${name}`).join("; ");
+    print(`\nMeasuring again with full effort: ${names}\n`);
+    const again = besideBaseline(await measureAgain(report, suspects, hasPeers), baseline);
+    print(baselineTable(again));
+    suspects = again.filter(isFarWorse);
+  }
+  return suspects.length > 0 ? 1 : 0;
+}
+
+/** Measures some cases, and the floors that they need, with full effort. */
+async function measureAgain(
+  report: Report,
+  suspects: readonly BesideBaseline[],
+  hasPeers: boolean,
+): Promise<Report> {
+  const questions: QuestionResult[] = [];
   for (const { room, name, figures } of report.questions) {
     const own = suspects.filter(({ question }) => question === name).map((suspect) => suspect.name);
     const needed = figures.flatMap((figure) =>
@@ -74,9 +93,7 @@ async function checkBaseline(report: Report, { hasPeers, isJson }: MeasureOption
     const question = (await openRoom(room)).find((each) => each.name === name);
     if (needed.length === 0 || question === undefined) continue;
     const cases = question.cases.filter((each) => needed.includes(each.name));
-    again.push(await ask(room, { ...question, cases }, hasPeers, FULL));
+    questions.push(await ask(room, { ...question, cases }, hasPeers, FULL));
   }
-  const still = besideBaseline({ ...report, questions: again }, baseline);
-  print(baselineTable(still));
-  return still.some(isFarWorse) ? 1 : 0;
+  return { ...report, questions };
 }
