@@ -1,6 +1,7 @@
 import type { Case, Question } from "../harness/case.ts";
 import { inFlight } from "../harness/in-flight.ts";
 import { peerCase } from "../peer-case.ts";
+import { callLists } from "./call-lists.ts";
 import { HOOKS, listened, openDispatch, rulePolicy } from "./dispatch.ts";
 import { FLOOR, openFloor } from "./floor.ts";
 import { argumentSizes, callsInFlight, registrySizes, ruleCounts } from "./scales.ts";
@@ -69,6 +70,7 @@ export const questions: readonly Question[] = [
   hostLoad,
   schema,
   registration,
+  callLists,
   callsInFlight,
   argumentSizes,
   registrySizes,

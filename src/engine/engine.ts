@@ -1,7 +1,8 @@
-import type { ToolCall } from "./call/call.ts";
-import type { DispatchContext } from "./call/context.ts";
+import { receiveCall, type ToolCall } from "./call/call.ts";
+import { checkContext, type DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
 import { type AssistantMessage, buildToolResultMessages, type ToolMessage } from "./call/messages.ts";
+import { checkConcurrency, type DispatchAllOptions, dispatchEach } from "./dispatch-all.ts";
 import { dispatchCall } from "./pipeline.ts";
 
 /**
@@ -12,29 +13,34 @@ export class ToolDispatchEngine {
   /**
    * Takes one call through hooks, lookup, parsing, policy and sandbox.
    *
-   * @returns The result of the call, or `null` if `hooks.onToolCall` aborted it. Never rejects: an invalid call, and
-   *   any error of the tool, a hook, a listener or the policy, gives an execution with an `error`.
+   * @returns The result of the call, or `null` if `hooks.onToolCall` aborted it. An invalid call, and any error of the
+   *   tool, a hook, a listener or the policy, gives an execution with an `error`; the promise does not reject for it.
+   * @throws {TypeError} synchronously, if `decisionTimeoutMs` of the context is invalid.
    */
   dispatch<Embedder = unknown>(
     call: ToolCall,
     ctx: DispatchContext<Embedder>,
   ): Promise<ToolExecution | null> {
-    return dispatchCall(call, ctx as DispatchContext);
+    checkContext(ctx as DispatchContext);
+    return dispatchCall(receiveCall(call), ctx as DispatchContext);
   }
 
   /**
-   * Dispatches calls one after the other. Returns one result for each call, in the same order.
+   * Dispatches calls in order, and returns one result for each call, in the same order. Calls of tools that change
+   * nothing run at the same time if they follow each other; every other call runs alone.
    *
-   * @throws {TypeError} if `calls` is not iterable. Invalid calls in it have a result like any other call.
+   * @throws {TypeError} if `calls` is not iterable, or `concurrency` or the context is invalid. Invalid calls in the
+   *   list have a result like any other call.
    */
   async dispatchAll<Embedder = unknown>(
     calls: readonly ToolCall[],
     ctx: DispatchContext<Embedder>,
+    { concurrency }: DispatchAllOptions = {},
   ): Promise<(ToolExecution | null)[]> {
-    const executions: (ToolExecution | null)[] = [];
+    checkContext(ctx as DispatchContext);
+    checkConcurrency(concurrency);
     // A copy: calls that are added to the list meanwhile are not dispatched.
-    for (const call of [...calls]) executions.push(await this.dispatch(call, ctx));
-    return executions;
+    return dispatchEach([...calls], ctx as DispatchContext, concurrency);
   }
 
   /** Builds the two messages that continue the conversation: see {@link buildToolResultMessages}. */

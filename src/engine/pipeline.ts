@@ -1,4 +1,5 @@
 import type { OneShotThenable } from "../base/promises.ts";
+import type { ReceivedCall } from "./call/call.ts";
 import type { DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
 import type { Caller } from "./call/nested.ts";
@@ -44,12 +45,11 @@ type Result = ToolExecution | null;
 /**
  * Takes a call through the steps. Never rejects.
  *
- * @param candidate The call, not yet checked.
  * @param caller The call whose tool makes this one. Default: the model makes it.
  * @returns `null` if a hook aborts the call.
  */
-export function dispatchCall(candidate: unknown, ctx: DispatchContext, caller?: Caller): Promise<Result> {
-  const result = advance(new CallState(candidate, ctx, caller, dispatchCall));
+export function dispatchCall(received: ReceivedCall, ctx: DispatchContext, caller?: Caller): Promise<Result> {
+  const result = advance(new CallState(received, ctx, caller, dispatchCall));
   return result instanceof Promise ? result : Promise.resolve(result);
 }
 

@@ -6,6 +6,7 @@ export { ERROR_CODES, type ErrorCode, type ToolError } from "../engine/call/erro
 export type { ExecutionReceipt, ToolExecution } from "../engine/call/execution.ts";
 export type { AssistantMessage, ToolMessage, ToolResult } from "../engine/call/messages.ts";
 export type { UpperBound } from "../engine/call/upper-bound.ts";
+export type { DispatchAllOptions } from "../engine/dispatch-all.ts";
 export { ToolDispatchEngine } from "../engine/engine.ts";
 export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "../tool/content.ts";
 

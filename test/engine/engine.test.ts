@@ -376,24 +376,6 @@ describe("calls", () => {
     cancel.abort();
     expect((await running).error).toMatchObject({ code: "cancelled", effect: "none" });
   });
-
-  test("dispatchAll runs calls one after the other and returns their results in order", async () => {
-    const order: unknown[] = [];
-    const tool = hostTool(async ({ n }) => {
-      order.push(`start ${n}`);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      order.push(`end ${n}`);
-      return n ?? null;
-    });
-    const ctx = await contextFor([tool], {
-      hooks: { onToolCall: ({ id }) => (id === "1" ? "abort" : undefined) },
-    });
-    const calls = [0, 1, 2].map((n) => ({ id: String(n), name: "tool", arguments: { n } }));
-    const executions = await engine.dispatchAll(calls, ctx);
-    expect(executions.map((execution) => execution?.output)).toEqual([0, undefined, 2]);
-    expect(executions[1]).toBeNull();
-    expect(order).toEqual(["start 0", "end 0", "start 2", "end 2"]);
-  });
 });
 
 describe("outputs", () => {

@@ -112,6 +112,7 @@ test("sandgate exports exactly these names", async () => {
       "ContentOutput",
       "DenyRule",
       "DirectoryGrant",
+      "DispatchAllOptions",
       "DispatchContext",
       "DispatchEvent",
       "DispatchEventBase",

@@ -1,3 +1,4 @@
+import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
 import type { ToolRegistry } from "../registry.ts";
@@ -20,7 +21,7 @@ export type DispatchContext<Embedder = unknown> = {
   readonly events?: EventStream;
   /** Cancels the running calls and all later ones. */
   readonly signal?: AbortSignal;
-  /** Milliseconds that each hook and the policy may take to decide. Default: 5,000. */
+  /** Milliseconds that each hook and the policy may take to decide: 1 to 2^31 - 1. Default: 5,000. */
   readonly decisionTimeoutMs?: number;
   /** Limits and capabilities that no call may exceed, whatever the policy grants. Default: no bound. */
   readonly upperBound?: UpperBound;
@@ -33,3 +34,9 @@ interface EmbedderValue<Embedder> {
 
 /** Default of `DispatchContext.decisionTimeoutMs`. */
 export const DEFAULT_DECISION_TIMEOUT_MS = 5_000;
+
+/** @throws {TypeError} if `decisionTimeoutMs` is invalid. Everything else is used as it is. */
+export function checkContext({ decisionTimeoutMs: value }: DispatchContext): void {
+  if (value === undefined || (typeof value === "number" && value >= 1 && value <= MAX_DELAY_MS)) return;
+  throw new TypeError(`decisionTimeoutMs must be a number from 1 to ${MAX_DELAY_MS}, not ${String(value)}`);
+}

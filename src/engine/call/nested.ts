@@ -10,7 +10,7 @@ import { checkGrant, type ExecutionGrant } from "../../policy/policy.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { CallTool, NestedResult } from "../../sandboxes/contract/task.ts";
 import type { RegisteredTool } from "../registry.ts";
-import type { ToolCall } from "./call.ts";
+import { type ReceivedCall, receiveCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import { abortedByHookText } from "./errors.ts";
 import type { ToolExecution } from "./execution.ts";
@@ -31,7 +31,7 @@ export interface Caller {
 
 /** Dispatches a nested call like any other. */
 export type DispatchNested = (
-  call: ToolCall,
+  call: ReceivedCall,
   ctx: DispatchContext,
   caller: Caller,
 ) => Promise<ToolExecution | null>;
@@ -52,7 +52,7 @@ export function toolCaller(
   let count = 0;
   return async ({ name, input }, { signal, wallTimeMs }) => {
     if (!budget.take()) return { error: BUDGET_USED_UP };
-    const call = { id: `${caller.callId}/${++count}`, name, arguments: input };
+    const call = receiveCall({ id: `${caller.callId}/${++count}`, name, arguments: input });
     const signals = ctx.signal === undefined ? signal : AbortSignal.any([ctx.signal, signal]);
     const { left } = budget;
     const limits = {

@@ -6,7 +6,7 @@ import type { ExecutionGrant } from "../../policy/policy.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import type { RegisteredTool } from "../registry.ts";
-import { type ReceivedCall, receiveCall } from "./call.ts";
+import type { ReceivedCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import type { Caller, DispatchNested } from "./nested.ts";
 import type { NestedBudget } from "./nested-budget.ts";
@@ -42,17 +42,17 @@ export class CallState {
   task: SandboxTask | undefined = undefined;
 
   constructor(
-    candidate: unknown,
+    received: ReceivedCall,
     ctx: DispatchContext,
     caller: Caller | undefined,
     dispatchNested: DispatchNested,
   ) {
-    this.received = receiveCall(candidate);
+    this.received = received;
     this.ctx = ctx;
     this.caller = caller;
     this.dispatchNested = dispatchNested;
-    this.reporter = Reporter.of(this.received, ctx);
-    this.input = this.received.arguments;
+    this.reporter = Reporter.of(received, ctx);
+    this.input = received.arguments;
   }
 }
 

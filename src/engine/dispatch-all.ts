@@ -1,0 +1,58 @@
+import { type ReceivedCall, receiveCall } from "./call/call.ts";
+import type { DispatchContext } from "./call/context.ts";
+import type { ToolExecution } from "./call/execution.ts";
+import { dispatchCall } from "./pipeline.ts";
+
+/** Options of `ToolDispatchEngine.dispatchAll`. */
+export interface DispatchAllOptions {
+  /**
+   * How many calls of tools without changes (`sideEffects` of `"none"` or `"read"`) may run at once, if they follow
+   * each other in the list. An integer of at least 1; 1 runs all calls one after the other. Default: 4.
+   */
+  readonly concurrency?: number;
+}
+
+const DEFAULT_CONCURRENCY = 4;
+
+/**
+ * Dispatches calls in order. A call that may change something runs alone: it starts when all earlier calls have
+ * ended, and later calls wait for it.
+ *
+ * @returns One result for each call, in the order of the calls.
+ */
+export async function dispatchEach(
+  calls: readonly unknown[],
+  ctx: DispatchContext,
+  concurrency: number = DEFAULT_CONCURRENCY,
+): Promise<(ToolExecution | null)[]> {
+  const received = Array.from(calls, receiveCall);
+  const results = new Array<ToolExecution | null>(received.length).fill(null);
+  let next = 0;
+  const dispatchNext = async (): Promise<void> => {
+    const index = next++;
+    results[index] = await dispatchCall(received[index] as ReceivedCall, ctx);
+  };
+  const dispatchUnchanging = async (): Promise<void> => {
+    while (changesNothing(received[next], ctx)) await dispatchNext();
+  };
+  while (next < received.length) {
+    if (concurrency > 1 && changesNothing(received[next], ctx)) {
+      await Promise.all(
+        Array.from({ length: Math.min(concurrency, received.length - next) }, dispatchUnchanging),
+      );
+    } else await dispatchNext();
+  }
+  return results;
+}
+
+/** Whether a call's tool declares that it changes nothing. Not so if there is no such call or tool. */
+function changesNothing(call: ReceivedCall | undefined, { registry }: DispatchContext): boolean {
+  const sideEffects = call && registry.find(call.name)?.subject.sideEffects;
+  return sideEffects === "none" || sideEffects === "read";
+}
+
+/** @throws {TypeError} unless it is an integer of at least 1. */
+export function checkConcurrency(concurrency: number | undefined): void {
+  if (concurrency === undefined || (Number.isInteger(concurrency) && concurrency >= 1)) return;
+  throw new TypeError(`concurrency must be an integer of at least 1, not ${String(concurrency)}`);
+}
