@@ -1,5 +1,6 @@
 /** The codes of the errors that this package throws: see docs/errors.md. */
 export type SandgateErrorCode =
+  | "duplicate_tool"
   | "invalid_config"
   | "invalid_message"
   | "invalid_schema"

@@ -28,8 +28,8 @@ export class ToolNotFoundError extends SandgateError {
 
 /** Thrown if a tool cannot be registered. `reasons` has every reason, not only the first. */
 export class ToolRegistrationError extends SandgateError {
-  override readonly name = "ToolRegistrationError";
-  override readonly code = "invalid_tool";
+  override readonly name: string = "ToolRegistrationError";
+  override readonly code: "invalid_tool" | "duplicate_tool" = "invalid_tool";
   readonly toolName: string;
   readonly reasons: readonly string[];
 
@@ -40,11 +40,22 @@ export class ToolRegistrationError extends SandgateError {
   }
 }
 
+/** Thrown if a tool cannot be registered because its name is taken, whatever else is wrong with it. */
+export class DuplicateToolError extends ToolRegistrationError {
+  override readonly name = "DuplicateToolError";
+  override readonly code = "duplicate_tool";
+}
+
 /** A tool as it is described to a model. */
 export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
+}
+
+/** Returns a tool as it is described to a model: a plain object. */
+export function toToolDefinition({ name, description, inputSchema }: Tool<never, never>): ToolDefinition {
+  return { name, description, inputSchema };
 }
 
 /** A tool as the engine uses it, with everything that is derived once, when the tool is registered. */
@@ -92,13 +103,14 @@ export class ToolRegistry<in Embedder = unknown> {
    * Adds a tool. Returns the registry, so calls can be chained.
    *
    * @param options.replace Whether to replace a tool with the same name. Default: `false`.
-   * @throws {ToolRegistrationError} with every reason, such as an invalid name, a name that is taken, a schema that
-   *   does not compile, or no implementation.
+   * @throws {DuplicateToolError} if the name is taken, {@link ToolRegistrationError} otherwise. Both have every reason,
+   *   such as an invalid name, a schema that does not compile, or no implementation.
    */
   register(tool: Tool<never, Embedder>, options: { readonly replace?: boolean } = {}): this {
     const reasons = [...toolProblems(tool)];
     const name = typeof tool?.name === "string" ? tool.name : "?";
-    if (this.#tools.has(name) && !options.replace) reasons.push("the name is taken");
+    const isTaken = this.#tools.has(name) && !options.replace;
+    if (isTaken) reasons.push("the name is taken");
     let inputSchema: JsonObject | undefined;
     let schema: CompiledSchema | undefined;
     if (isJsonObject(tool?.inputSchema)) {
@@ -111,7 +123,7 @@ export class ToolRegistry<in Embedder = unknown> {
       }
     }
     if (reasons.length > 0 || inputSchema === undefined || schema === undefined) {
-      throw new ToolRegistrationError(name, reasons);
+      throw new (isTaken ? DuplicateToolError : ToolRegistrationError)(name, reasons);
     }
     const { sideEffects = "destructive" } = tool;
     const rules = this.#rulesOf(tool);
@@ -193,7 +205,7 @@ export class ToolRegistry<in Embedder = unknown> {
 
   /** Descriptions of the tools for a model: plain objects, in order of registration. */
   definitions(): ToolDefinition[] {
-    return this.tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+    return this.tools.map(toToolDefinition);
   }
 
   /** Returns the tool with this name and everything that the engine needs. @internal */

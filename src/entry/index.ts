@@ -4,11 +4,17 @@ export type { ToolCall } from "../engine/call/call.ts";
 export type { DispatchContext } from "../engine/call/context.ts";
 export { ERROR_CODES, type ErrorCode, type ToolError } from "../engine/call/errors.ts";
 export type { ExecutionReceipt, ToolExecution } from "../engine/call/execution.ts";
-export type { AssistantMessage, ToolMessage, ToolResult } from "../engine/call/messages.ts";
+export {
+  type AssistantMessage,
+  type ToolMessage,
+  type ToolResult,
+  toToolResult,
+} from "../engine/call/messages.ts";
 export type { UpperBound } from "../engine/call/upper-bound.ts";
 export type { DispatchAllOptions } from "../engine/dispatch-all.ts";
 export { ToolDispatchEngine } from "../engine/engine.ts";
 export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "../tool/content.ts";
+export { failure, success } from "../tool/reported-result.ts";
 
 // Hooks
 
@@ -28,11 +34,13 @@ export type { LogLevel } from "../tool/log-level.ts";
 // Tools and their registry
 
 export {
+  DuplicateToolError,
   type ToolDefinition,
   ToolNotFoundError,
   ToolRegistrationError,
   ToolRegistry,
   type ToolRegistryOptions,
+  toToolDefinition,
 } from "../engine/registry.ts";
 export { defineTool, type Tool, type ToolDeclaration } from "../engine/tool.ts";
 export type { ArgumentRules } from "../schema/argument-rules.ts";
@@ -67,6 +75,7 @@ export type { WasmImplementation } from "../tool/wasm-implementation.ts";
 
 // Policies
 
+export { DefaultPolicy, type DefaultPolicyOptions, type DefaultRule } from "../policy/default-policy.ts";
 export { HostPolicy } from "../policy/host-policy.ts";
 export {
   allow,

@@ -22,6 +22,7 @@ function rowsOf(section: string): readonly (readonly string[])[] {
 
 /** One error of each code; the compiler requires all of them. */
 const EXAMPLES: Record<main.SandgateErrorCode, main.SandgateError> = {
+  duplicate_tool: new main.DuplicateToolError("a", ["the name is taken"]),
   invalid_config: new main.ConfigError([]),
   invalid_message: new protocols.ProtocolError("", "must be an object"),
   invalid_schema: new main.SchemaError([]),

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { ToolNotFoundError, ToolRegistrationError, ToolRegistry } from "../../src/engine/registry.ts";
+import {
+  DuplicateToolError,
+  ToolNotFoundError,
+  ToolRegistrationError,
+  ToolRegistry,
+} from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import { contextFor, dispatchTool, hostTool } from "./helpers.ts";
 
@@ -22,7 +27,8 @@ describe("a registry", () => {
 
   test("a registry refuses a second tool of the same name unless it replaces the first", () => {
     const registry = new ToolRegistry().register(tool("a"));
-    expect(() => registry.register(tool("a"))).toThrow(/the name is taken/);
+    expect(() => registry.register(tool("a"))).toThrow(DuplicateToolError);
+    expect(() => registry.register(tool("a"))).toThrow(ToolRegistrationError);
     registry.register(
       hostTool(() => 2, { name: "a", description: "new" }),
       { replace: true },

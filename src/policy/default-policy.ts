@@ -1,0 +1,45 @@
+import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import type { ResourceLimits } from "./grant/limits.ts";
+import { allow, deny, type PolicyDecision, type PolicyRequest, type RuntimePolicy } from "./policy.ts";
+
+/** What {@link DefaultPolicy} decides about a tool. */
+export interface DefaultRule {
+  /** Whether calls may run. */
+  readonly allowed: boolean;
+  /** Where they run. Default: `"host"`. */
+  readonly sandbox?: SandboxMode;
+  /** Default: those of the sandbox. */
+  readonly limits?: ResourceLimits;
+}
+
+/** The options of {@link DefaultPolicy}. */
+export interface DefaultPolicyOptions {
+  /** The rules, by the name of their tool. Default: none. */
+  readonly rules?: Readonly<Record<string, DefaultRule>>;
+  /** The rule for every other tool. Default: its calls are denied. */
+  readonly default?: DefaultRule;
+}
+
+/** Allows or denies each tool by its name, with no conditions and no capabilities. `RulePolicy` has both. */
+export class DefaultPolicy implements RuntimePolicy {
+  readonly #decisions: ReadonlyMap<string, PolicyDecision>;
+  readonly #default: PolicyDecision;
+
+  /** @throws {TypeError} if a rule's sandbox or limit is unknown or invalid. */
+  constructor({ rules = {}, default: other = { allowed: false } }: DefaultPolicyOptions = {}) {
+    const decided = Object.entries(rules).map(([tool, rule]) => [tool, decisionOf(rule, tool)] as const);
+    this.#decisions = new Map(decided);
+    this.#default = decisionOf(other, "default");
+  }
+
+  check({ tool }: PolicyRequest): PolicyDecision {
+    return this.#decisions.get(tool.name) ?? this.#default;
+  }
+}
+
+function decisionOf({ allowed, sandbox = "host", limits = {} }: DefaultRule, rule: string): PolicyDecision {
+  // A rule of another type, such as the string "false", must not allow anything.
+  if (typeof allowed !== "boolean") throw new TypeError(`'allowed' of the rule '${rule}' must be a boolean`);
+  const grant = allow({ sandbox, limits });
+  return allowed ? grant : deny(`the rule '${rule}' does not allow it`);
+}
