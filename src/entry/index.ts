@@ -1,5 +1,6 @@
 // Dispatching
 
+export { type CallToolOptions, callTool } from "../direct/call-tool.ts";
 export type { ToolCall } from "../engine/call/call.ts";
 export type { DispatchContext } from "../engine/call/context.ts";
 export { ERROR_CODES, type ErrorCode, type ToolError } from "../engine/call/errors.ts";

@@ -1,0 +1,48 @@
+import type { ToolCall } from "../engine/call/call.ts";
+import type { DispatchContext } from "../engine/call/context.ts";
+import type { ToolExecution } from "../engine/call/execution.ts";
+import { ToolDispatchEngine } from "../engine/engine.ts";
+import { ToolRegistry } from "../engine/registry.ts";
+import type { Tool } from "../engine/tool.ts";
+import type { JsonValue } from "../json/value.ts";
+import { HostPolicy } from "../policy/host-policy.ts";
+import { openSandboxes } from "../sandboxes/open-sandboxes.ts";
+
+/** Options of {@link callTool}. */
+export interface CallToolOptions<Embedder = unknown> {
+  /** Passed to the tool as `HostContext.embedder`. */
+  readonly embedder?: Embedder;
+  /** Cancels the call. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Validates arguments and runs a tool's host implementation, without a policy, hooks, limits or events. For tests and
+ * scripts of a tool's author; calls of a model belong to `ToolDispatchEngine.dispatch`.
+ *
+ * @param args The arguments, as JSON text or as a JSON value.
+ * @returns The result, as `dispatch` returns it. The promise never rejects: whatever the tool throws and whatever the
+ *   arguments are, there is an execution.
+ * @throws {ToolRegistrationError} synchronously, if the tool could not be registered either.
+ */
+export function callTool<Embedder = unknown>(
+  tool: Tool<never, Embedder>,
+  args: JsonValue,
+  options: CallToolOptions<Embedder> = {},
+): Promise<ToolExecution> {
+  const registry = new ToolRegistry<Embedder>().register(tool);
+  return dispatchOnce(registry, { id: "direct", name: tool.name, arguments: args }, options);
+}
+
+async function dispatchOnce<Embedder>(
+  registry: ToolRegistry<Embedder>,
+  call: ToolCall,
+  options: CallToolOptions<Embedder>,
+): Promise<ToolExecution> {
+  await using sandboxes = await openSandboxes();
+  const policy = new HostPolicy();
+  const ctx = { registry, policy, sandboxes, sessionId: "direct", ...options } as DispatchContext<Embedder>;
+  const execution = await new ToolDispatchEngine().dispatch(call, ctx);
+  // Only a hook can abort a call, and there are no hooks.
+  return execution as ToolExecution;
+}
