@@ -10,7 +10,7 @@ import { TRANSPILE_OPTIONS } from "./transpile-options.ts";
 import { jcoVersion, Validator } from "./validator.ts";
 
 /** Changes whenever a cache entry would mean something else. */
-const CACHE_FORMAT = 4;
+const CACHE_FORMAT = 5;
 
 /** How many components are shared between tools that name the same bytes. */
 const MAX_SHARED = 64;

@@ -1,8 +1,10 @@
 /** Instructions that are asked for by name (core specification, section 5.4). A prefix stands above 16 bits. */
 export const INSTRUCTION = {
   block: 0x02,
+  loop: 0x03,
   if: 0x04,
   else: 0x05,
+  try: 0x06,
   end: 0x0b,
   brTable: 0x0e,
   return: 0x0f,
@@ -11,6 +13,8 @@ export const INSTRUCTION = {
   returnCall: 0x12,
   returnCallIndirect: 0x13,
   returnCallRef: 0x15,
+  /** The end of a `try` that gives its exceptions to another one. */
+  delegate: 0x18,
   tryTable: 0x1f,
   tableSet: 0x26,
   i32Const: 0x41,

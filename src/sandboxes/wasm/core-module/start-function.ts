@@ -1,5 +1,6 @@
 import { BinaryReader } from "./binary-reader.ts";
 import type { CoreModule } from "./core-module.ts";
+import { goesForward } from "./forward-instructions.ts";
 import { InstructionReader } from "./instruction-reader.ts";
 import { INSTRUCTION } from "./instructions.ts";
 
@@ -52,26 +53,4 @@ class ForwardCode {
     }
     return true;
   }
-}
-
-/**
- * What stands in the code of functions that only go forward (core specification, section 5.4): no loops, and
- * nothing whose time depends on a value.
- */
-const FORWARD: readonly (readonly [from: number, to: number])[] = [
-  // `unreachable`, `nop`, `block`.
-  [0x00, 0x02],
-  // `if`, `else`; `end`; branches; `return`.
-  [0x04, 0x05],
-  [0x0b, 0x0d],
-  [0x0f, 0x0f],
-  // `drop`, `select`; variables; loads and stores; the size of a memory; what computes numbers.
-  [0x1a, 0x1b],
-  [0x20, 0x24],
-  [0x28, 0x3f],
-  [0x41, 0xc4],
-];
-
-function goesForward(code: number): boolean {
-  return FORWARD.some(([from, to]) => code >= from && code <= to);
 }

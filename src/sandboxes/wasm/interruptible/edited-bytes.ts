@@ -45,7 +45,7 @@ export class EditedBytes {
   edit({ from, to, code }: Edit): void {
     if (++this.#edits > MAX_EDITS) {
       throw new ToolPreparationError(
-        `a core module has more than ${MAX_EDITS} bulk instructions and tail calls`,
+        `a core module has more than ${MAX_EDITS} functions, loops, bulk instructions and tail calls`,
       );
     }
     this.#append(this.#original.subarray(this.#at, from));

@@ -1,13 +1,16 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 
-/** Bytes of a function's code. V8 compiles it when it is first called, within the call: about 90 ms a MiB. */
-const MAX_BODY_BYTES = 1_024 * 1_024;
+/**
+ * Bytes of a function's code. V8 compiles it when it is first called, within the call, and cannot be interrupted: about
+ * 90 ms a MiB. The largest function of a JavaScript engine has a third of this.
+ */
+const MAX_BODY_BYTES = 512 * 1_024;
 
 /**
- * V8's compiler looks at all local variables at each branch. The largest function of an unoptimised JavaScript engine
- * has a fifth of this.
+ * V8's compiler looks at all local variables at each branch. So many take it about a tenth of a second. Optimised
+ * programs have a tenth of this.
  */
-const MAX_LOCALS_AT_BRANCHES = 64 * 1_024 * 1_024;
+const MAX_LOCALS_AT_BRANCHES = 16 * 1_024 * 1_024;
 
 /** @throws {ToolPreparationError} if a function has too much code. */
 export function checkBodySize(index: number, bytes: number): void {
@@ -25,6 +28,6 @@ export function checkLocals(index: number, locals: number, branches: number): vo
   if (locals * branches <= MAX_LOCALS_AT_BRANCHES) return;
   throw new ToolPreparationError(
     `the function ${index} of a core module has ${locals} local variables and ${branches} branches, which takes ` +
-      "too long to compile",
+      "too long to compile. Optimise it",
   );
 }

@@ -4,6 +4,8 @@ import { INSTRUCTION } from "../core-module/instructions.ts";
 import { type Code, call } from "./assembly.ts";
 import { type Edit, growthBy } from "./edited-bytes.ts";
 import { checkBodySize, checkLocals } from "./function-bounds.ts";
+import { GUARD_BRANCHES } from "./guard.ts";
+import { GuardPlaces } from "./guard-places.ts";
 import type { Helpers } from "./helpers.ts";
 
 /** An instruction on memories stays as it is if it is known to work on at most so many bytes. */
@@ -39,6 +41,7 @@ export class FunctionScanner {
   readonly #module: Pick<CoreModule, "importedFunctions" | "dataBytes">;
   readonly #helpers: Helpers;
   readonly #reader: InstructionReader;
+  readonly #places = new GuardPlaces();
   #growsTables = false;
 
   /** @param binary The core module, whose positions are used. */
@@ -71,15 +74,17 @@ export class FunctionScanner {
     checkBodySize(number, end - start);
     reader.moveTo(start, end);
     const locals = reader.locals();
+    this.#places.begin(reader.at);
     let branches = 0;
     /** Where the instruction before is, if it is a constant. */
     let constantAt: number | undefined;
     while (reader.next()) {
       const { code } = reader;
+      this.#places.see(reader);
       if (code >= FIRST_BRANCH && code <= LAST_BRANCH) {
         branches += code === INSTRUCTION.brTable ? reader.first : 1;
         if (TAIL_CALLS.includes(code)) {
-          edits.push({ from: reader.start, to: reader.start, code: this.#helpers.guard() });
+          edits.push(this.#guardAt(reader.start));
         }
       } else if (code === INSTRUCTION.tryTable) {
         branches += 1 + reader.first;
@@ -88,9 +93,16 @@ export class FunctionScanner {
       }
       constantAt = code === INSTRUCTION.i32Const ? reader.start : undefined;
     }
+    const places = this.#places.end(end);
+    for (const place of places) edits.push(this.#guardAt(place));
     checkBodySize(number, end - start + growthBy(edits));
-    checkLocals(number, locals, branches);
-    return edits;
+    checkLocals(number, locals, branches + places.length * GUARD_BRANCHES);
+    // A guard comes before an instruction at the same place.
+    return edits.sort((one, other) => one.from - other.from || one.to - other.to);
+  }
+
+  #guardAt(place: number): Edit {
+    return { from: place, to: place, code: this.#helpers.guard() };
   }
 
   /** Whether the long instruction that was just read takes no time to speak of. Tables are slower than memories. */

@@ -1,6 +1,9 @@
 import { type Code, call, functionType, globalGet, I32, localGet, OP, prefixed } from "./assembly.ts";
 import type { BulkInstruction, Helper } from "./helper.ts";
 
+/** The instructions of a guard that begin or end blocks or call: `if`, `call` and `end`. */
+export const GUARD_BRANCHES = 3;
+
 /**
  * Calls the guard if a global is not 0, which never happens. V8 looks for an interrupt when a function is entered, but
  * leaves that out of optimised functions without calls. A tail call does not count as one. V8 cannot tell that the

@@ -54,7 +54,7 @@ export class Helpers {
     return index;
   }
 
-  /** What goes before a tail call. */
+  /** What goes into functions and loops, and before tail calls. */
   guard(): Code {
     if (this.#guard === undefined) {
       this.#guard = this.#next;

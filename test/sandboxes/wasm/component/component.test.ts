@@ -15,6 +15,9 @@ async function component(instantiations: number): Promise<Component> {
   return new Component("digest", readComponent(await parse(wat)));
 }
 
+/** A function of 400 KB. */
+const LARGE = `(func ${"nop ".repeat(400_000)})`;
+
 describe("a component that instantiates a core module several times", () => {
   test("is counted with the memory of each instance", async () => {
     const three = await component(3);
@@ -54,7 +57,7 @@ describe("whether the instances of a component can be restored", () => {
     ],
     [
       "is not asked where the code of all modules together is long",
-      `(core module $m (func ${"nop ".repeat(600_000)})) (core module $n (func ${"nop ".repeat(600_000)}))
+      `(core module $m ${LARGE} ${LARGE}) (core module $n ${LARGE})
        (core instance (instantiate $m)) (core instance (instantiate $n))`,
       false,
     ],
