@@ -9,6 +9,9 @@ const MAX_READ_BYTES = 1_024 * 1_024;
 /** Restoring larger memories takes longer than making an instance. */
 const MAX_RESTORED_BYTES = 4 * 1_024 * 1_024;
 
+/** More data is not copied into memories where no deadline is. It takes about 10 ms. */
+const MAX_DATA_BYTES = 64 * 1_024 * 1_024;
+
 /** A core module of a component, as it was read. */
 export interface CoreSource {
   readonly binary: Uint8Array;
@@ -40,7 +43,8 @@ export async function prepareCode(
   const cores: InterruptibleModule[] = [];
   for (const { binary, module } of sources) cores.push(await makeInterruptible(binary, module));
   const used = [...sources.entries()].filter(([, { instances }]) => instances > 0);
-  const isBounded = used.every(([, { module }]) => startsAtOnce(module));
+  const dataBytes = used.reduce((sum, [, { module, instances }]) => sum + instances * dataBytesOf(module), 0);
+  const isBounded = dataBytes <= MAX_DATA_BYTES && used.every(([, { module }]) => startsAtOnce(module));
   const codeBytes = used.reduce((sum, [, { module }]) => sum + (module.code?.length ?? 0), 0);
   if (!isBounded || codeBytes > MAX_READ_BYTES || initialBytes > MAX_RESTORED_BYTES) {
     return { cores, startsAtOnce: isBounded, globals: undefined };
@@ -52,4 +56,8 @@ export async function prepareCode(
     globals.set(index, own);
   }
   return { cores, startsAtOnce: isBounded, globals };
+}
+
+function dataBytesOf({ dataBytes }: CoreModule): number {
+  return dataBytes.reduce((sum, bytes) => sum + bytes, 0);
 }

@@ -18,10 +18,10 @@ const guests = new GuestPool();
  * call is prepared before the thread takes other work.
  */
 export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAnswer {
+  thread.markStarted();
   const artifact = thread.artifact as WasmArtifact;
   const kept = task.owner === undefined ? undefined : guests.takeKept(task.owner);
   const guest = kept ?? guests.takeFresh(artifact);
-  thread.markStarted();
   const call = new CurrentCall(task, thread);
   const { grant: wasi, netBytes, outputBytes = Number.POSITIVE_INFINITY } = task;
   guest.begin({ wasi, netBytes, liftedBytes: Math.max(outputBytes, MIN_LIFTED_BYTES) }, call);
