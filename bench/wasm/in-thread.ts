@@ -18,10 +18,12 @@ export async function openFreshInstance(): Promise<OpenCase> {
   const { artifact } = await new Component("bench", readComponent(binary)).withCap(64 * 2 ** 20);
   const call = artifact.plan.exports.get(GUEST_CALL);
   if (call === undefined) throw new Error("the component does not export 'call'");
+  const limits = { memoryBytes: 64 * 2 ** 20, textBytes: 2 ** 20 };
   const context = { callId: "call", wallTimeMs: undefined };
   return {
     run: () => {
-      const instance = new ComponentInstance(artifact, () => ({}), new LiftBudget(2 ** 20));
+      const budget = new LiftBudget(limits);
+      const instance = new ComponentInstance(artifact, () => ({}), budget);
       return readGuestResult(instance.call(call, guestArguments("echo", INPUT_TEXT, context)));
     },
     check: (result) => isInput(JSON.parse((result as { readonly text: string }).text)),

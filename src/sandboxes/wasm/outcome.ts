@@ -79,7 +79,7 @@ function readAnswer(
       return { status: "limit_exceeded", limit: "outputBytes", effect, used: { ...used, outputBytes } };
     }
     case "lifted-too-much":
-      return { status: "limit_exceeded", limit: "outputBytes", effect, used };
+      return { status: "limit_exceeded", limit: answer.limit, effect, used };
     case "refused":
       return { status: "failed", effect, used, message: answer.message };
     case "trapped": {

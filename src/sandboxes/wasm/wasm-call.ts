@@ -22,6 +22,8 @@ const HTTP_RULES: HttpRules = Object.freeze({
 /** A component that is ready to run, and the function to call. */
 export interface ReadyTool extends CappedComponent {
   readonly export: string;
+  /** The memory limit that the artifact enforces. */
+  readonly memoryBytes: number;
   /** Identifies the tool among those of all components. */
   readonly id: string;
 }
@@ -29,7 +31,7 @@ export interface ReadyTool extends CappedComponent {
 /** Runs one call in a thread. Resolves once nothing of the call is running any more. */
 export async function runWasmCall(
   pool: WorkerPool,
-  { key, artifact, export: name, id }: ReadyTool,
+  { key, artifact, export: name, memoryBytes, id }: ReadyTool,
   task: SandboxTask,
   resources: ExternalResources,
 ): Promise<SandboxOutcome> {
@@ -52,6 +54,7 @@ export async function runWasmCall(
       input: canonical.text,
       callId,
       wallTimeMs,
+      memoryBytes,
       outputBytes,
       logLines,
       netBytes,

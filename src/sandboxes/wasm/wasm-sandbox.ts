@@ -43,7 +43,7 @@ const CAPABILITIES: readonly CapabilityName[] = [
 ];
 
 /** Values that a component passes to the host live on the thread's heap, outside the component's memories. */
-const THREAD_LIMITS = Object.freeze({ maxOldGenerationSizeMb: 256 });
+const THREAD_LIMITS = Object.freeze({ maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 12 });
 
 /**
  * Runs functions of untrusted WebAssembly components in a pool of threads. Every call gets a fresh instance (a new one,
@@ -59,7 +59,7 @@ export class WasmSandbox implements Sandbox {
   readonly #workers: PoolOptions | undefined;
   readonly #resources: ExternalResources;
   /** What each tool's last call ran with, so that the next call does not have to wait. */
-  readonly #ready = new WeakMap<WasmImplementation, ReadyTool & { readonly memoryBytes: number }>();
+  readonly #ready = new WeakMap<WasmImplementation, ReadyTool>();
   #pool: WorkerPool | undefined;
   readonly #closing = new AbortController();
 

@@ -1,7 +1,8 @@
 import type { FunctionType, ValueType } from "../linking/value-type.ts";
 import { type CoreValue, liftFlat, lowerFlat, takeFrom } from "./flat.ts";
-import { layoutOf, MAX_FLAT } from "./layout.ts";
-import { load, loadFields } from "./load.ts";
+import { type Layout, layoutOf, MAX_FLAT } from "./layout.ts";
+import { liftedSize } from "./lifted-size.ts";
+import { load } from "./load.ts";
 import type { MemoryAccess } from "./memory-access.ts";
 import { store, storeFields } from "./store.ts";
 import type { ComponentValue } from "./value.ts";
@@ -22,19 +23,21 @@ export function callLifted(
   postReturn: CoreFunction | undefined,
   args: readonly ComponentValue[],
 ): ComponentValue {
-  const types = params.map(({ type }) => type);
+  const { items, layout } = tupleOf(params);
   const values: CoreValue[] = [];
-  const { flat, alignment, size } = layoutOfParams(params);
-  if (flat.length > MAX_FLAT) {
-    const at = access.allocate(alignment, size);
-    storeFields(access, args, at, types);
+  const task = access.handles.beginTask();
+  if (layout.flat.length > MAX_FLAT) {
+    const at = access.allocate(layout.alignment, layout.size);
+    storeFields(access, args, at, items);
     values.push(at);
   } else {
-    for (const [index, type] of types.entries()) lowerFlat(access, args[index], type, values);
+    for (const [index, type] of items.entries()) lowerFlat(access, args[index], type, values);
   }
   const returned = core(...values);
-  access.budget.refill();
+  // The result stays charged until the call ends that made this one.
+  access.budget.begin();
   const value = result === undefined ? undefined : liftResult(access, returned ?? 0, result);
+  access.handles.endTask(task);
   if (postReturn !== undefined) {
     access.handles.withoutLeaving(() => (returned === undefined ? postReturn() : postReturn(returned)));
   }
@@ -51,41 +54,72 @@ export function lowerFunction(
   { params, result }: FunctionType,
   callee: (args: readonly ComponentValue[]) => ComponentValue,
 ): CoreFunction {
-  const types = params.map(({ type }) => type);
-  const isInMemory = layoutOfParams(params).flat.length > MAX_FLAT;
+  const { type: tuple, items, layout } = tupleOf(params);
+  const isInMemory = layout.flat.length > MAX_FLAT;
   const returnsInMemory = result !== undefined && layoutOf(result).flat.length > 1;
   return (...values) => {
     const access = getAccess();
-    access.handles.checkMayLeave();
-    access.budget.refill();
+    const { handles, budget } = access;
+    handles.checkMayLeave();
+    const begun = budget.begin();
+    const { loans } = handles;
+    budget.charge(liftedSize(tuple));
     const take = takeFrom(values);
     const args = isInMemory
-      ? loadFields(access, Number(take("i32")) >>> 0, types)
-      : types.map((type) => liftFlat(access, take, type));
+      ? (loadAt(access, Number(take("i32")) >>> 0, tuple) as readonly ComponentValue[])
+      : items.map((type) => liftFlat(access, take, type));
     const value = callee(args);
-    if (result === undefined) return undefined;
-    if (returnsInMemory) {
-      store(access, value, Number(values.at(-1) ?? 0) >>> 0, result);
-      return undefined;
-    }
-    const lowered: CoreValue[] = [];
-    lowerFlat(access, value, result, lowered);
-    return lowered[0];
+    let lowered: CoreValue | undefined;
+    if (returnsInMemory) storeAt(access, value, Number(values.at(-1) ?? 0) >>> 0, result);
+    else if (result !== undefined) lowered = lowerOne(access, value, result);
+    handles.endLoans(loans);
+    budget.end(begun);
+    return lowered;
   };
 }
 
 function liftResult(access: MemoryAccess, returned: CoreValue, type: ValueType): ComponentValue {
-  if (layoutOf(type).flat.length > 1) return load(access, Number(returned) >>> 0, type);
+  access.budget.charge(liftedSize(type));
+  if (layoutOf(type).flat.length > 1) return loadAt(access, Number(returned) >>> 0, type);
   return liftFlat(access, takeFrom([returned]), type);
 }
 
-const tuples = new WeakMap<FunctionType["params"], ValueType>();
+/** Reads a value from an address that the component passed. */
+function loadAt(access: MemoryAccess, at: number, type: ValueType): ComponentValue {
+  const { alignment, size } = layoutOf(type);
+  access.check(at, alignment, size);
+  return load(access, at, type);
+}
 
-function layoutOfParams(params: FunctionType["params"]): ReturnType<typeof layoutOf> {
-  let tuple = tuples.get(params);
-  if (tuple === undefined) {
-    tuple = { kind: "tuple", items: params.map(({ type }) => type) };
-    tuples.set(params, tuple);
-  }
-  return layoutOf(tuple);
+/** Writes a value to an address that the component passed. */
+function storeAt(access: MemoryAccess, value: ComponentValue, at: number, type: ValueType): void {
+  const { alignment, size } = layoutOf(type);
+  access.check(at, alignment, size);
+  store(access, value, at, type);
+}
+
+/** Lowers a value of a type that takes a single core value. */
+function lowerOne(access: MemoryAccess, value: ComponentValue, type: ValueType): CoreValue | undefined {
+  const lowered: CoreValue[] = [];
+  lowerFlat(access, value, type, lowered);
+  return lowered[0];
+}
+
+/** Parameters as the ABI passes them: as one tuple. */
+interface ParameterTuple {
+  readonly type: ValueType;
+  readonly items: readonly ValueType[];
+  readonly layout: Layout;
+}
+
+const tuples = new WeakMap<FunctionType["params"], ParameterTuple>();
+
+function tupleOf(params: FunctionType["params"]): ParameterTuple {
+  const known = tuples.get(params);
+  if (known !== undefined) return known;
+  const items = params.map(({ type }) => type);
+  const type: ValueType = { kind: "tuple", items };
+  const tuple = { type, items, layout: layoutOf(type) };
+  tuples.set(params, tuple);
+  return tuple;
 }

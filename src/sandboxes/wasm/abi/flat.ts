@@ -10,6 +10,7 @@ import {
   lowerCase,
   lowerChar,
   lowerFlags,
+  lowerFloat,
   lowerHandle,
   packFields,
   unpackFields,
@@ -31,7 +32,7 @@ export function takeFrom(values: readonly CoreValue[]): CoreValues {
 }
 
 /**
- * Reads a value from core values (`CanonicalABI.md`, `lift_flat`).
+ * Reads a value from core values (`CanonicalABI.md`, `lift_flat`). What is charged to the budget is as for `load`.
  *
  * @throws {AbiError} if the core values do not form a value of this type.
  */
@@ -96,7 +97,7 @@ function liftFlatCase(access: MemoryAccess, take: CoreValues, type: CaseType): C
   const [, ...shared] = layoutOf(type).flat;
   const index = Number(take("i32")) >>> 0;
   const values = shared.map((core) => take(core));
-  return liftCase(type, index, (payload) => {
+  return liftCase(access, type, index, (payload) => {
     let next = 0;
     return liftFlat(access, (want) => narrow(values[next] ?? 0, shared[next++] ?? "i32", want), payload);
   });
@@ -129,6 +130,10 @@ export function lowerFlat(
     case "s64":
     case "u64":
       values.push(value as bigint);
+      return;
+    case "f32":
+    case "f64":
+      values.push(lowerFloat(value as number));
       return;
     case "char":
       values.push(lowerChar(value as string));

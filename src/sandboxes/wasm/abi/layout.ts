@@ -17,6 +17,9 @@ export interface Layout {
   readonly payloadOffset: number;
 }
 
+/** The maximum size of a string or a list in a component's memory, in bytes (`MAX_LIST_BYTE_LENGTH`). */
+export const MAX_BYTES: number = 2 ** 28 - 1;
+
 /** Parameters with more core values than this are passed through memory. */
 export const MAX_FLAT = 16;
 

@@ -1,41 +1,89 @@
-/** A component passed more data to the host in one call than it may. */
+/** A component passed more data to the host than it may. */
 export class LiftBudgetError extends Error {
   override readonly name = "LiftBudgetError";
+  /** The limit of the call that was exceeded. */
+  readonly limit: "memoryBytes" | "outputBytes";
+
+  constructor(limit: "memoryBytes" | "outputBytes") {
+    super();
+    this.limit = limit;
+  }
+}
+
+/** Limits of a {@link LiftBudget}. */
+export interface LiftLimits {
+  /** The maximum size of all values that the host holds at a time, in bytes. */
+  readonly memoryBytes: number;
+  /** The maximum length of the values of one crossing, as a lower bound of their JSON text in bytes. */
+  readonly textBytes: number;
 }
 
 /**
- * Limits how much data a component can pass to the host in one call or return, as a lower bound of its size in bytes of
- * JSON text. No other limit covers it: a list whose strings all point to the same bytes is small in the component's
- * memory but can be huge on the host.
+ * Limits the memory that a component can make the host allocate by passing values to it. The size of the component's
+ * memories does not limit it: a list whose items all point to the same bytes is small in the component's memory but can
+ * be huge on the host. Values are charged before they are allocated.
  */
 export class LiftBudget {
-  #allowedBytes: number;
-  #leftBytes: number;
+  #limits: LiftLimits;
+  #crossingBytes = 0;
+  #heldBytes = 0;
+  #textBytes = 0;
 
-  /** @param allowedBytes The budget for each call or return. */
-  constructor(allowedBytes: number) {
-    this.#allowedBytes = allowedBytes;
-    this.#leftBytes = allowedBytes;
+  constructor(limits: LiftLimits) {
+    this.#limits = limits;
   }
 
-  /** Changes the budget for each call or return from now on. */
-  allow(bytes: number): void {
-    this.#allowedBytes = bytes;
-    this.#leftBytes = bytes;
+  /** Starts a call with new limits. Data that the host still holds stays charged. */
+  allow(limits: LiftLimits): void {
+    this.#limits = limits;
+    this.#crossingBytes = 0;
+    this.#textBytes = 0;
+  }
+
+  /** Starts a crossing: a call or a return that passes values to the host. Returns what to pass to {@link end}. */
+  begin(): number {
+    this.#textBytes = 0;
+    return this.#crossingBytes;
+  }
+
+  /** Ends a crossing, the values of which are no longer used. */
+  end(begun: number): void {
+    this.#crossingBytes = begun;
   }
 
   /**
-   * Charges data that is about to be passed to the host.
+   * Charges values that are about to be allocated, until their crossing ends.
    *
-   * @throws {LiftBudgetError} if the budget is exceeded.
+   * @param textBytes The minimum length of their JSON text in bytes.
+   * @throws {LiftBudgetError} if a limit is exceeded.
    */
-  charge(bytes: number): void {
-    this.#leftBytes -= bytes;
-    if (this.#leftBytes < 0) throw new LiftBudgetError();
+  charge(bytes: number, textBytes = 0): void {
+    this.#crossingBytes += bytes;
+    if (this.#crossingBytes + this.#heldBytes > this.#limits.memoryBytes) {
+      throw new LiftBudgetError("memoryBytes");
+    }
+    this.#textBytes += textBytes;
+    if (this.#textBytes > this.#limits.textBytes) throw new LiftBudgetError("outputBytes");
   }
 
-  /** Resets the budget when a call or return begins. */
-  refill(): void {
-    this.#leftBytes = this.#allowedBytes;
+  /**
+   * Charges data that the host holds beyond the crossing, until it is released.
+   *
+   * @throws {LiftBudgetError} if the memory limit is exceeded.
+   */
+  hold(bytes: number): void {
+    this.#heldBytes += bytes;
+    this.charge(0);
+  }
+
+  /** Returns the charge for data that the host no longer holds. */
+  release(bytes: number): void {
+    this.#heldBytes -= bytes;
+  }
+
+  /** Returns the charges for everything, because the instance and its resources are gone. */
+  reset(): void {
+    this.#crossingBytes = 0;
+    this.#heldBytes = 0;
   }
 }

@@ -1,5 +1,6 @@
 import { fieldsOf, type ValueType } from "../linking/value-type.ts";
-import { alignUp, layoutOf } from "./layout.ts";
+import { alignUp, layoutOf, MAX_BYTES } from "./layout.ts";
+import { liftedSize } from "./lifted-size.ts";
 import type { MemoryAccess } from "./memory-access.ts";
 import { liftCase, liftChar, liftFlags, liftHandle, packFields } from "./shapes.ts";
 import { loadString } from "./strings.ts";
@@ -9,14 +10,15 @@ import { AbiError, type ComponentValue } from "./value.ts";
 const LEAST_ITEM_BYTES = 2;
 
 /**
- * Reads a value from a component's memory (`CanonicalABI.md`, `load`).
+ * Reads a value from a component's memory (`CanonicalABI.md`, `load`). The value itself has been charged to the budget;
+ * the items of lists, the characters of strings and the payloads of cases are charged before they are read.
  *
+ * @param at An address that has been checked.
  * @throws {AbiError} if the bytes do not form a value of this type.
  * @throws {LiftBudgetError} if the value is too large.
  */
 export function load(access: MemoryAccess, at: number, type: ValueType): ComponentValue {
   const { view } = access;
-  if (at % layoutOf(type).alignment !== 0) throw new AbiError("a value is not aligned");
   switch (type.kind) {
     case "bool":
       return view.getUint8(at) !== 0;
@@ -56,7 +58,7 @@ export function load(access: MemoryAccess, at: number, type: ValueType): Compone
     case "option":
     case "result": {
       const { discriminantBytes, payloadOffset } = layoutOf(type);
-      return liftCase(type, readUint(view, at, discriminantBytes), (payload) =>
+      return liftCase(access, type, readUint(view, at, discriminantBytes), (payload) =>
         load(access, at + payloadOffset, payload),
       );
     }
@@ -68,7 +70,7 @@ export function load(access: MemoryAccess, at: number, type: ValueType): Compone
   }
 }
 
-/** Reads consecutive values, such as the fields of a record. */
+/** Reads consecutive values, such as the fields of a record, from an address that has been checked. */
 export function loadFields(access: MemoryAccess, at: number, types: readonly ValueType[]): ComponentValue[] {
   let next = at;
   return types.map((type) => {
@@ -91,15 +93,14 @@ export function loadList(
   length: number,
   element: ValueType,
 ): ComponentValue {
-  if (element.kind === "u8") {
-    const bytes = access.bytes(at, length);
-    access.budget.charge(length);
-    return bytes.slice();
-  }
   const { alignment, size } = layoutOf(element);
-  if (at % alignment !== 0) throw new AbiError("a list is not aligned");
-  access.bytes(at, length * size);
-  access.budget.charge(length * LEAST_ITEM_BYTES);
+  if (length * size > MAX_BYTES) throw new AbiError("a list is too long");
+  access.check(at, alignment, length * size);
+  if (element.kind === "u8") {
+    access.budget.charge(length, length);
+    return access.bytes(at, length).slice();
+  }
+  access.budget.charge(length * liftedSize(element), length * LEAST_ITEM_BYTES);
   return Array.from({ length }, (_, index) => load(access, at + index * size, element));
 }
 

@@ -43,14 +43,23 @@ export class MemoryAccess {
   }
 
   /**
+   * Checks a pointer to a value.
+   *
+   * @throws {AbiError} if it is not aligned, or the value is out of bounds.
+   */
+  check(at: number, alignment: number, size: number): void {
+    if (at % alignment !== 0) throw new AbiError("a pointer is not aligned");
+    if (at + size > this.view.byteLength) throw new AbiError("a value is out of the bounds of memory");
+  }
+
+  /**
    * Returns bytes of the memory without copying them.
    *
    * @throws {AbiError} if they are out of bounds.
    */
   bytes(at: number, length: number): Uint8Array {
-    const { buffer } = this.view;
-    if (at + length > buffer.byteLength) throw new AbiError("a value is out of the bounds of memory");
-    return new Uint8Array(buffer, at, length);
+    this.check(at, 1, length);
+    return new Uint8Array(this.view.buffer, at, length);
   }
 
   /**

@@ -1,4 +1,5 @@
 import { casesOf, type ResourceType, type ValueType } from "../linking/value-type.ts";
+import { liftedSize } from "./lifted-size.ts";
 import type { MemoryAccess } from "./memory-access.ts";
 import { AbiError, type ComponentRecord, type ComponentValue, type TaggedValue } from "./value.ts";
 
@@ -22,6 +23,11 @@ export function liftChar(code: number): string {
 /** Returns the code point of a character. */
 export function lowerChar(char: string): number {
   return char.codePointAt(0) ?? 0;
+}
+
+/** Returns a float with the canonical NaN in place of any other, so that the same call always gets the same bits. */
+export function lowerFloat(value: number): number {
+  return Number.isNaN(value) ? Number.NaN : value;
 }
 
 /** Returns the names of the bits that are set. Bits without a name are ignored. */
@@ -58,10 +64,12 @@ export function isNestedOption(type: ValueType): boolean {
 /**
  * Returns the value of a case.
  *
- * @param lift Reads the payload of the case.
+ * @param lift Reads the payload of the case, which has been charged to the budget.
  * @throws {AbiError} if the type has no case with this index.
+ * @throws {LiftBudgetError} if the payload is too large.
  */
 export function liftCase(
+  { budget }: MemoryAccess,
   type: CaseType,
   index: number,
   lift: (payload: ValueType) => ComponentValue,
@@ -69,6 +77,7 @@ export function liftCase(
   const cases = casesOf(type) ?? [];
   if (index >= cases.length) throw new AbiError("a case index is out of range");
   const payload = cases[index];
+  if (payload !== undefined) budget.charge(liftedSize(payload));
   switch (type.kind) {
     case "enum":
       return type.names[index];
@@ -119,10 +128,11 @@ function knownCase(index: number): number {
 }
 
 /**
- * Returns the representation of a handle. An owned handle is removed from the component.
+ * Returns the representation of a handle. An owned handle is removed from the component; a borrowed one is lent until
+ * the call returns.
  *
- * @throws {AbiError} if the handle does not exist, has another resource type, or is borrowed where an owned one is
- *   needed.
+ * @throws {AbiError} if the handle does not exist or has another resource type, or an owned handle is needed and this
+ *   one is borrowed or lent.
  */
 export function liftHandle(
   { handles }: MemoryAccess,
@@ -130,9 +140,8 @@ export function liftHandle(
   kind: "own" | "borrow",
   resource: ResourceType,
 ): ComponentValue {
-  if (kind === "borrow") return handles.get(index, resource).representation as ComponentValue;
-  const { owned, representation } = handles.remove(index, resource);
-  if (!owned) throw new AbiError("it passed on ownership of a borrowed handle");
+  const representation =
+    kind === "borrow" ? handles.lend(index, resource) : handles.giveAway(index, resource);
   return representation as ComponentValue;
 }
 
@@ -145,5 +154,7 @@ export function lowerHandle(
 ): number {
   // A component that defines a resource gets the representation instead of a borrowed handle.
   if (kind === "borrow" && resource.definedBy === component) return representation as number;
-  return handles.add({ resource, owned: kind === "own", representation });
+  return kind === "own"
+    ? handles.addOwned(resource, representation)
+    : handles.addBorrowed(resource, representation);
 }

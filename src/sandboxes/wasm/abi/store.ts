@@ -1,18 +1,18 @@
 import { fieldsOf, type ValueType } from "../linking/value-type.ts";
 import { alignUp, layoutOf } from "./layout.ts";
 import type { MemoryAccess } from "./memory-access.ts";
-import { lowerCase, lowerChar, lowerFlags, lowerHandle, unpackFields } from "./shapes.ts";
+import { lowerCase, lowerChar, lowerFlags, lowerFloat, lowerHandle, unpackFields } from "./shapes.ts";
 import { storeBytes, storeString } from "./strings.ts";
 import { AbiError, type ComponentValue } from "./value.ts";
 
 /**
  * Writes a value of a type to a component's memory (`CanonicalABI.md`, `store`).
  *
- * @throws {AbiError} if the address is not aligned, or memory cannot be allocated.
+ * @param at An address that has been checked.
+ * @throws {AbiError} if memory cannot be allocated.
  */
 export function store(access: MemoryAccess, value: ComponentValue, at: number, type: ValueType): void {
   const { view } = access;
-  if (at % layoutOf(type).alignment !== 0) throw new AbiError("the address for a value is not aligned");
   switch (type.kind) {
     case "bool":
       view.setUint8(at, value === true ? 1 : 0);
@@ -34,10 +34,10 @@ export function store(access: MemoryAccess, value: ComponentValue, at: number, t
       view.setBigUint64(at, value as bigint, true);
       return;
     case "f32":
-      view.setFloat32(at, value as number, true);
+      view.setFloat32(at, lowerFloat(value as number), true);
       return;
     case "f64":
-      view.setFloat64(at, value as number, true);
+      view.setFloat64(at, lowerFloat(value as number), true);
       return;
     case "char":
       view.setUint32(at, lowerChar(value as string), true);

@@ -1,3 +1,4 @@
+import { MAX_BYTES } from "./layout.ts";
 import type { MemoryAccess } from "./memory-access.ts";
 import { AbiError } from "./value.ts";
 
@@ -19,10 +20,12 @@ export function loadString(access: MemoryAccess, at: number, taggedLength: numbe
   const isTagged = access.encoding === "latin1+utf16";
   const isUtf16 = access.encoding === "utf16" || (isTagged && taggedLength >= UTF16_TAG);
   const units = isTagged && isUtf16 ? taggedLength - UTF16_TAG : taggedLength;
-  if (access.encoding !== "utf8" && at % 2 !== 0) throw new AbiError("a string is not aligned");
-  const bytes = access.bytes(at, isUtf16 ? units * 2 : units);
-  // JSON needs at least one byte for each code unit.
-  access.budget.charge(units);
+  const length = isUtf16 ? units * 2 : units;
+  if (length > MAX_BYTES) throw new AbiError("a string is too long");
+  access.check(at, access.encoding === "utf8" ? 1 : 2, length);
+  // Each byte in the component becomes at most one code unit. JSON needs at least one byte for each code unit.
+  access.budget.charge(units * 2, units);
+  const bytes = access.bytes(at, length);
   if (isTagged && !isUtf16) return Buffer.from(bytes).toString("latin1");
   try {
     return (isUtf16 ? UTF16 : UTF8).decode(bytes);

@@ -1,3 +1,4 @@
+import type { LiftBudget } from "../abi/lift-budget.ts";
 import type { CurrentCall } from "./current-call.ts";
 import { deniedInterface } from "./denied.ts";
 import type { InterfaceMembers } from "./interface-members.ts";
@@ -22,14 +23,17 @@ export class InstanceHost implements Disposable {
   #wasi: WasiHost | undefined;
   readonly #interfaces = new Map<string, object>();
   readonly #bodies: BodyBudget;
+  readonly #memory: LiftBudget;
   #call: CurrentCall;
 
   /**
    * @param netBytes The maximum size of all request and response bodies of one call.
+   * @param memory Is charged for what the component's resources hold.
    * @param call The first call.
    */
-  constructor(grant: WasiGrant, netBytes: number, call: CurrentCall) {
+  constructor(grant: WasiGrant, netBytes: number, memory: LiftBudget, call: CurrentCall) {
     this.#call = call;
+    this.#memory = memory;
     this.#bodies = new BodyBudget(netBytes);
     this.#grant = grant;
   }
@@ -60,9 +64,9 @@ export class InstanceHost implements Disposable {
       case "sandgate:tool/key-value":
         return keyValue(call);
       case "wasi:http/types":
-        return httpTypes(this.#bodies);
+        return httpTypes(this.#bodies, this.#memory);
       case "wasi:http/outgoing-handler":
-        return httpHandler(call, this.#bodies);
+        return httpHandler(call, this.#bodies, this.#memory);
       default:
         return undefined;
     }

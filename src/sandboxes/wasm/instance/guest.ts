@@ -1,4 +1,4 @@
-import { LiftBudget } from "../abi/lift-budget.ts";
+import { LiftBudget, type LiftLimits } from "../abi/lift-budget.ts";
 import type { WasmArtifact } from "../artifact.ts";
 import type { CurrentCall } from "../host/current-call.ts";
 import { InstanceHost } from "../host/instance-host.ts";
@@ -9,15 +9,14 @@ import { ComponentInstance } from "./instance.ts";
 /** What an instance is given for a call. */
 export interface GuestGrant {
   readonly wasi: WasiGrant;
-  /** What it may hand over in one crossing of its border. */
-  readonly liftedBytes: number;
+  readonly lifted: LiftLimits;
   readonly netBytes: number;
 }
 
 /** An instance of a component and all that it can import. It may be made before it is known what it serves. */
 export class Guest implements Disposable {
   readonly instance: ComponentInstance;
-  readonly #budget = new LiftBudget(0);
+  readonly #budget = new LiftBudget({ memoryBytes: 0, textBytes: 0 });
   #host: InstanceHost | undefined;
 
   constructor(artifact: WasmArtifact) {
@@ -30,9 +29,9 @@ export class Guest implements Disposable {
   }
 
   /** A call begins; it ends with {@link end}. Every one that an instance serves has the same grant. */
-  begin({ wasi, liftedBytes, netBytes }: GuestGrant, call: CurrentCall): void {
-    this.#budget.allow(liftedBytes);
-    if (this.#host === undefined) this.#host = new InstanceHost(wasi, netBytes, call);
+  begin({ wasi, lifted, netBytes }: GuestGrant, call: CurrentCall): void {
+    this.#budget.allow(lifted);
+    if (this.#host === undefined) this.#host = new InstanceHost(wasi, netBytes, this.#budget, call);
     else this.#host.begin(call);
   }
 
@@ -45,5 +44,6 @@ export class Guest implements Disposable {
     this.instance[Symbol.dispose]();
     this.#host?.[Symbol.dispose]();
     this.#host = undefined;
+    this.#budget.reset();
   }
 }

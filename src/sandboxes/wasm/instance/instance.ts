@@ -1,4 +1,5 @@
 import { type CoreFunction, callLifted, lowerFunction } from "../abi/call.ts";
+import { EnteredInstances } from "../abi/entered-instances.ts";
 import { dispose, Handles } from "../abi/handles.ts";
 import type { LiftBudget } from "../abi/lift-budget.ts";
 import { MemoryAccess } from "../abi/memory-access.ts";
@@ -11,6 +12,7 @@ import type {
   CoreItem,
   CoreNamespace,
 } from "../linking/link-plan.ts";
+import type { ResourceType } from "../linking/value-type.ts";
 import { callHost, type HostInterfaces } from "./host-call.ts";
 import { InstanceImage } from "./instance-image.ts";
 import { MemoryGauge } from "./memory-gauge.ts";
@@ -28,6 +30,7 @@ export class ComponentInstance {
   readonly #artifact: WasmArtifact;
   readonly #instances: WebAssembly.Instance[] = [];
   readonly #handles: readonly Handles[];
+  readonly #entered: EnteredInstances;
   readonly #accesses = new Map<CanonicalOptions, MemoryAccess>();
   readonly #memories = new MemoryGauge();
   #isMade = false;
@@ -39,9 +42,8 @@ export class ComponentInstance {
     this.#artifact = artifact;
     this.#host = host;
     this.#budget = budget;
-    const handles: Handles[] = [];
-    while (handles.length < artifact.plan.componentInstances) handles.push(new Handles());
-    this.#handles = handles;
+    this.#handles = artifact.plan.parents.map(() => new Handles());
+    this.#entered = new EnteredInstances(artifact.plan.parents);
   }
 
   /** Makes the core instances, if that was not done yet: it runs their start functions. */
@@ -81,7 +83,7 @@ export class ComponentInstance {
     this.#throwIfEnded();
     try {
       this.make();
-      const value = this.#call(exported, args);
+      const value = this.#call(exported, args, undefined);
       this.#throwIfEnded();
       return value;
     } catch (thrown) {
@@ -138,7 +140,10 @@ export class ComponentInstance {
       case "lower": {
         const { function: callee, options } = item;
         const getAccess = (): MemoryAccess => this.#access(options);
-        return this.#guarded(lowerFunction(getAccess, callee.type, (args) => this.#call(callee, args)));
+        const { component } = options;
+        return this.#guarded(
+          lowerFunction(getAccess, callee.type, (args) => this.#call(callee, args, component)),
+        );
       }
       default:
         return this.#guarded(this.#resourceFunction(item));
@@ -163,27 +168,51 @@ export class ComponentInstance {
     const handles = this.#handlesOf(component);
     switch (kind) {
       case "resource.new":
-        return (representation) => handles.add({ resource, owned: true, representation });
+        return (representation) => {
+          handles.checkMayLeave();
+          return handles.addOwned(resource, representation);
+        };
       case "resource.rep":
-        return (index) => handles.get(Number(index) >>> 0, resource).representation as number;
+        return (index) => handles.representation(Number(index) >>> 0, resource) as number;
       case "resource.drop":
         return (index) => {
-          const { owned, representation } = handles.remove(Number(index) >>> 0, resource);
-          if (!owned) return undefined;
-          const destructor = this.#artifact.plan.destructors.get(resource);
-          if (destructor !== undefined) (this.#item(destructor) as CoreFunction)(representation as number);
-          else dispose(representation);
+          handles.checkMayLeave();
+          const { owned, representation } = handles.drop(Number(index) >>> 0, resource);
+          if (owned) this.#destroy(resource, representation, component);
           return undefined;
         };
     }
   }
 
-  #call(callee: ComponentFunction, args: readonly ComponentValue[]): ComponentValue {
+  #destroy(resource: ResourceType, representation: unknown, caller: number): void {
+    const destructor = this.#artifact.plan.destructors.get(resource);
+    if (destructor === undefined || resource.definedBy === undefined) {
+      dispose(representation);
+      return;
+    }
+    const { definedBy } = resource;
+    const handles = this.#handlesOf(definedBy);
+    this.#entered.enter(definedBy, caller);
+    const task = handles.beginTask();
+    (this.#item(destructor) as CoreFunction)(representation as number);
+    handles.endTask(task);
+    this.#entered.leave(definedBy, caller);
+  }
+
+  /** @param caller The component instance that calls; `undefined` for the host. */
+  #call(
+    callee: ComponentFunction,
+    args: readonly ComponentValue[],
+    caller: number | undefined,
+  ): ComponentValue {
     if (callee.kind === "import") return callHost(this.#host, callee, args);
     const { type, core, options } = callee;
     const postReturn =
       options.postReturn === undefined ? undefined : (this.#item(options.postReturn) as CoreFunction);
-    return callLifted(this.#access(options), type, this.#item(core) as CoreFunction, postReturn, args);
+    this.#entered.enter(options.component, caller);
+    const value = callLifted(this.#access(options), type, this.#item(core) as CoreFunction, postReturn, args);
+    this.#entered.leave(options.component, caller);
+    return value;
   }
 
   #access(options: CanonicalOptions): MemoryAccess {

@@ -32,9 +32,9 @@ export interface ReadComponent {
  */
 export function readComponent(binary: Uint8Array): ReadComponent {
   const reader = new ComponentReader();
-  const exports = exportedFunctions(reader.read({ binary, outer: undefined }, undefined));
-  const { coreInstances, destructors, componentInstances, coreModules } = reader;
-  return { plan: { coreInstances, destructors, componentInstances, exports }, coreModules };
+  const exports = exportedFunctions(reader.read({ binary, outer: undefined }, undefined, undefined));
+  const { coreInstances, destructors, parents, coreModules } = reader;
+  return { plan: { coreInstances, destructors, parents, exports }, coreModules };
 }
 
 /** Reads the sections of a component and of the nested components that it instantiates. */
@@ -42,7 +42,7 @@ class ComponentReader {
   readonly coreInstances: CoreInstantiation[] = [];
   readonly destructors = new Map<ResourceType, CoreItem>();
   readonly coreModules: Uint8Array[] = [];
-  componentInstances = 0;
+  readonly parents: (number | undefined)[] = [];
   #readBytes = 0;
   #importedFunctions = 0;
   /** Module indices by offset in the binary, because a component that is instantiated twice is read twice. */
@@ -52,13 +52,18 @@ class ComponentReader {
    * Reads one instantiation of a component.
    *
    * @param given The values of its imports; `undefined` for the root, whose imports are those of the host.
+   * @param parent The index of the component instance that contains it; `undefined` for the root.
    * @returns its exports.
    */
-  read({ binary, outer }: ComponentDefinition, given: Exports | undefined): Exports {
-    if (this.componentInstances >= MAX_COMPONENT_INSTANCES) {
+  read(
+    { binary, outer }: ComponentDefinition,
+    given: Exports | undefined,
+    parent: number | undefined,
+  ): Exports {
+    if (this.parents.length >= MAX_COMPONENT_INSTANCES) {
       throw new ToolPreparationError(`it has more than ${MAX_COMPONENT_INSTANCES} component instances`);
     }
-    const scope = new Scope(outer, this.componentInstances++);
+    const scope = new Scope(outer, this.parents.push(parent) - 1);
     for (const { id, body } of sections(binary)) {
       // A nested component is read again for each instantiation, so each one counts.
       if (id !== COMPONENT_SECTION.coreModule && id !== COMPONENT_SECTION.component)
@@ -143,7 +148,7 @@ class ComponentReader {
     }
     const component = scope.components.get(reader.u32());
     reader.vector(() => exports.set(reader.name(), readDefinition(reader, scope)));
-    return this.read(component, exports);
+    return this.read(component, exports, scope.component);
   }
 
   #readType(reader: BinaryReader, scope: Scope): void {

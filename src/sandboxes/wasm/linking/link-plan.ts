@@ -7,8 +7,8 @@ import type { FunctionType, ResourceType } from "./value-type.ts";
 export interface LinkPlan {
   /** The core instances to create, in order. */
   readonly coreInstances: readonly CoreInstantiation[];
-  /** The number of component instances, including the root and nested ones. */
-  readonly componentInstances: number;
+  /** For each component instance, the index of the one that contains it; `undefined` for the root. */
+  readonly parents: readonly (number | undefined)[];
   /** The exported functions by name. Those of an exported interface are named `interface#function`. */
   readonly exports: ReadonlyMap<string, ComponentFunction>;
   /** Functions that are called with a resource's representation when its owner drops it. */

@@ -14,6 +14,7 @@ export interface WasmTask {
   readonly input: string;
   readonly callId: string;
   readonly wallTimeMs: number | undefined;
+  readonly memoryBytes: number;
   readonly outputBytes: number | undefined;
   readonly logLines: number;
   readonly netBytes: number;

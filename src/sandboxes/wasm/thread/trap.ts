@@ -15,11 +15,11 @@ export type Trap =
     }
   /** It used a denied interface, exited, or was not called because the arguments are invalid. */
   | { readonly status: "refused" /** For the model. */; readonly message: string }
-  | { readonly status: "lifted-too-much" };
+  | { readonly status: "lifted-too-much"; readonly limit: LiftBudgetError["limit"] };
 
 /** Converts what a call of a component threw. */
 export function readTrap(thrown: unknown): Trap {
-  if (thrown instanceof LiftBudgetError) return { status: "lifted-too-much" };
+  if (thrown instanceof LiftBudgetError) return { status: "lifted-too-much", limit: thrown.limit };
   if (
     thrown instanceof CapabilityDeniedError ||
     thrown instanceof ExitError ||

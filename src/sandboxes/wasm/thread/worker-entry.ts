@@ -8,8 +8,8 @@ import { GuestPool } from "../instance/guest-pool.ts";
 import type { WasmAnswer, WasmEnd, WasmTask } from "./thread-task.ts";
 import { readTrap } from "./trap.ts";
 
-/** The minimum lift budget, because log lines, error messages and values to store do not count as output. */
-const MIN_LIFTED_BYTES = 2 * 1_024 * 1_024;
+/** The minimum length of values that are lifted, because log lines, errors and values to store are not output. */
+const MIN_LIFTED_TEXT_BYTES = 2 * 1_024 * 1_024;
 
 const guests = new GuestPool();
 
@@ -23,8 +23,9 @@ export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAns
   const kept = task.owner === undefined ? undefined : guests.takeKept(task.owner);
   const guest = kept ?? guests.takeFresh(artifact);
   const call = new CurrentCall(task, thread);
-  const { grant: wasi, netBytes, outputBytes = Number.POSITIVE_INFINITY } = task;
-  guest.begin({ wasi, netBytes, liftedBytes: Math.max(outputBytes, MIN_LIFTED_BYTES) }, call);
+  const { grant: wasi, netBytes, memoryBytes: cap, outputBytes = Number.POSITIVE_INFINITY } = task;
+  const lifted = { memoryBytes: cap, textBytes: Math.max(outputBytes, MIN_LIFTED_TEXT_BYTES) };
+  guest.begin({ wasi, netBytes, lifted }, call);
   const end = callTool(guest, artifact, task);
   const files = guest.end();
   const { memoryBytes, isAtMemoryCap: atMemoryCap, isIntact } = guest.instance;

@@ -4,7 +4,6 @@ import { describe, expect, test } from "vitest";
 import { type CoreValue, liftFlat, lowerFlat, takeFrom } from "../../../../src/sandboxes/wasm/abi/flat.ts";
 import { Handles } from "../../../../src/sandboxes/wasm/abi/handles.ts";
 import { layoutOf, MAX_FLAT } from "../../../../src/sandboxes/wasm/abi/layout.ts";
-import { LiftBudget } from "../../../../src/sandboxes/wasm/abi/lift-budget.ts";
 import { load } from "../../../../src/sandboxes/wasm/abi/load.ts";
 import { MemoryAccess, type MemoryAccessOptions } from "../../../../src/sandboxes/wasm/abi/memory-access.ts";
 import { store } from "../../../../src/sandboxes/wasm/abi/store.ts";
@@ -13,6 +12,7 @@ import { argumentsFromJson } from "../../../../src/sandboxes/wasm/exports/from-j
 import { argumentsSchema } from "../../../../src/sandboxes/wasm/exports/json-schema.ts";
 import { toJson } from "../../../../src/sandboxes/wasm/exports/to-json.ts";
 import type { ValueType } from "../../../../src/sandboxes/wasm/linking/value-type.ts";
+import { roomyBudget } from "../../../fixtures/wasm/lift-budget.ts";
 import { typesWithJson } from "../../../fixtures/wasm/types.ts";
 
 /** Access to a memory with an allocator that never frees. */
@@ -29,7 +29,7 @@ function access(options: Partial<MemoryAccessOptions> = {}): MemoryAccess {
     },
     encoding: "utf8",
     handles: new Handles(),
-    budget: new LiftBudget(1_000_000),
+    budget: roomyBudget(),
     ...options,
   });
 }

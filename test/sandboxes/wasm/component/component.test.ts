@@ -1,9 +1,9 @@
 import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import { describe, expect, test } from "vitest";
-import { LiftBudget } from "../../../../src/sandboxes/wasm/abi/lift-budget.ts";
 import { Component } from "../../../../src/sandboxes/wasm/component/component.ts";
 import { ComponentInstance } from "../../../../src/sandboxes/wasm/instance/instance.ts";
 import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";
+import { roomyBudget } from "../../../fixtures/wasm/lift-budget.ts";
 
 /** A component that instantiates a module with one page of memory some times. */
 async function component(instantiations: number): Promise<Component> {
@@ -24,7 +24,7 @@ describe("a component that instantiates a core module several times", () => {
     expect(three.initialBytes).toBe(3 * 65_536);
     const { artifact } = await three.withCap(9 * 65_536);
     expect(artifact.cores).toMatchObject([{ memories: [{ maxPages: 3, lowered: true }] }]);
-    const instance = new ComponentInstance(artifact, () => ({}), new LiftBudget(100));
+    const instance = new ComponentInstance(artifact, () => ({}), roomyBudget());
     const run = artifact.plan.exports.get("run");
     expect(run && instance.call(run, [])).toBe(-1);
     expect(instance.memoryBytes).toBe(3 * 65_536);

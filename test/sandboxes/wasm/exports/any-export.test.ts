@@ -225,10 +225,13 @@ describe("any exported function of any component", () => {
          (i32.store (i32.const 16) (i32.const 65536)) (i32.store (i32.const 20) (local.get 0)) i32.const 16)
        (func (export "pairs") (param i32) (result i32) (call $fill (local.get 0)))`,
     );
-    for (const name of ["strings", "pairs"]) {
+    for (const [name, limit] of [
+      ["strings", "outputBytes"],
+      ["pairs", "memoryBytes"],
+    ] as const) {
       expect(await call(component, name, { n: 127 }, { outputBytes: 4 * MIB })).toMatchObject({
         status: "limit_exceeded",
-        limit: "outputBytes",
+        limit,
       });
     }
     expect(await call(component, "strings", { n: 1 }, { outputBytes: 4 * MIB })).toMatchObject({

@@ -3,11 +3,11 @@ import { parse } from "@bytecodealliance/jco-transpile/wasm-tools";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolPreparationError } from "../../../../src/sandboxes/contract/sandbox.ts";
-import { LiftBudget } from "../../../../src/sandboxes/wasm/abi/lift-budget.ts";
 import { Component } from "../../../../src/sandboxes/wasm/component/component.ts";
 import { ComponentInstance } from "../../../../src/sandboxes/wasm/instance/instance.ts";
 import { readComponent } from "../../../../src/sandboxes/wasm/linking/component-reader.ts";
 import { functionText } from "../../../../src/sandboxes/wasm/linking/value-type.ts";
+import { roomyBudget } from "../../../fixtures/wasm/lift-budget.ts";
 import { wasiComponent } from "../../../fixtures/wasm/wasi-component.ts";
 
 async function exportsOf(wat: string): Promise<Record<string, string>> {
@@ -18,7 +18,7 @@ async function exportsOf(wat: string): Promise<Record<string, string>> {
 async function run(wat: string, name: string, ...args: unknown[]): Promise<unknown> {
   const component = new Component("digest", readComponent(await parse(wat)));
   const { artifact } = await component.withCap(1_048_576);
-  const instance = new ComponentInstance(artifact, () => ({}), new LiftBudget(1_000));
+  const instance = new ComponentInstance(artifact, () => ({}), roomyBudget());
   const found = artifact.plan.exports.get(name);
   if (found === undefined) throw new Error("no such export");
   return instance.call(found, args as never);

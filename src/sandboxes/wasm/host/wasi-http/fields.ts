@@ -1,5 +1,7 @@
 import { HEADER_VALUE, isToken } from "../../../../base/http-syntax.ts";
+import type { LiftBudget } from "../../abi/lift-budget.ts";
 import type { ComponentValue } from "../../abi/value.ts";
+import { HeldMemory } from "../held-memory.ts";
 import { requireBytes } from "../interface-members.ts";
 
 /** Headers of the connection itself, which a component must not set. */
@@ -21,6 +23,9 @@ const FORBIDDEN: ReadonlySet<string> = new Set([
 /** The maximum length of a header name, in characters. */
 const MAX_NAME_LENGTH = 256;
 
+/** The size of a header in V8's heap besides its characters, in bytes. */
+const FIELD_BYTES = 160;
+
 /** A header as the component or the response has it, with the value decoded as Latin-1. */
 export type Field = readonly [name: string, value: string];
 
@@ -28,6 +33,7 @@ export type Field = readonly [name: string, value: string];
 let read: (fields: Fields) => readonly Field[];
 let freeze: (fields: Fields) => void;
 let fill: (fields: Fields, received: readonly Field[]) => void;
+let share: (fields: Fields) => Fields;
 
 /** `wasi:http/types`' resource for headers and trailers. */
 export class Fields {
@@ -39,13 +45,30 @@ export class Fields {
     fill = (fields, received) => {
       fields.#fields = [...received];
     };
+    share = (fields) => {
+      const shared = new Fields(fields.#memory);
+      shared.#fields = fields.#fields;
+      shared.#isFrozen = true;
+      return shared;
+    };
   }
 
+  readonly #memory: LiftBudget;
+  readonly #held: HeldMemory;
   #fields: Field[] = [];
   #isFrozen = false;
 
-  static fromList(entries: readonly (readonly [string, Uint8Array])[]): Fields {
-    const fields = new Fields();
+  constructor(memory: LiftBudget) {
+    this.#memory = memory;
+    this.#held = new HeldMemory(memory);
+  }
+
+  [Symbol.dispose](): void {
+    this.#held.free();
+  }
+
+  static fromList(memory: LiftBudget, entries: readonly (readonly [string, Uint8Array])[]): Fields {
+    const fields = new Fields(memory);
     for (const [name, value] of entries) fields.append(name, value);
     return fields;
   }
@@ -60,7 +83,7 @@ export class Fields {
     const fields = values.map((value) => checkField(name, value));
     this.#change();
     this.#remove(checkName(name));
-    this.#fields.push(...fields);
+    this.#add(fields);
   }
   delete(name: string): void {
     this.#change();
@@ -69,14 +92,14 @@ export class Fields {
   append(name: string, value: Uint8Array): void {
     const field = checkField(name, value);
     this.#change();
-    this.#fields.push(field);
+    this.#add([field]);
   }
   entries(): ComponentValue {
     return this.#fields.map(([name, value]) => [name, bytesOf(value)]);
   }
   clone(): Fields {
-    const copy = new Fields();
-    copy.#fields = [...this.#fields];
+    const copy = new Fields(this.#memory);
+    copy.#add(this.#fields);
     return copy;
   }
 
@@ -85,7 +108,14 @@ export class Fields {
     return this.#fields.filter(([other]) => other.toLowerCase() === lower);
   }
   #remove(lower: string): void {
-    this.#fields = this.#fields.filter(([other]) => other.toLowerCase() !== lower);
+    const left = this.#fields.filter(([other]) => other.toLowerCase() !== lower);
+    this.#fields = [];
+    this.#held.free();
+    this.#add(left);
+  }
+  #add(fields: readonly Field[]): void {
+    this.#held.add(fields.reduce((sum, field) => sum + sizeOf(field), 0));
+    for (const field of fields) this.#fields.push(field);
   }
   #change(): void {
     if (this.#isFrozen) throw { tag: "immutable" };
@@ -102,9 +132,14 @@ export function freezeFields(fields: Fields): void {
   freeze(fields);
 }
 
+/** Returns immutable fields that share the data of others, which must be immutable too. */
+export function sharedFields(fields: Fields): Fields {
+  return share(fields);
+}
+
 /** Returns the immutable fields of a response, which may include headers that a component must not set. */
-export function receivedFields(received: readonly Field[]): Fields {
-  const fields = new Fields();
+export function receivedFields(memory: LiftBudget, received: readonly Field[]): Fields {
+  const fields = new Fields(memory);
   fill(fields, received);
   freeze(fields);
   return fields;
@@ -123,6 +158,11 @@ function checkField(name: string, value: Uint8Array): Field {
   const text = Buffer.from(requireBytes(value)).toString("latin1");
   if (!HEADER_VALUE.test(text)) throw { tag: "invalid-syntax" };
   return [name, text];
+}
+
+/** A name can take two bytes for each character; a value is Latin-1. */
+function sizeOf([name, value]: Field): number {
+  return FIELD_BYTES + name.length * 2 + value.length;
 }
 
 function bytesOf(value: string): Uint8Array {

@@ -6,13 +6,24 @@ import { Pollable } from "../wasi/poll.ts";
  * the response, because its body has been written by then.
  */
 export class FutureIncomingResponse {
+  #request: Disposable | undefined;
   #send: (() => TaggedValue) | undefined;
   #result: TaggedValue | undefined;
   #isTaken = false;
 
-  /** @param send Sends the request. Returns `result<incoming-response, error-code>`. */
-  constructor(send: () => TaggedValue) {
+  /**
+   * @param request Is disposed of when the request has been sent.
+   * @param send Sends the request. Returns `result<incoming-response, error-code>`.
+   */
+  constructor(request: Disposable, send: () => TaggedValue) {
+    this.#request = request;
     this.#send = send;
+  }
+
+  [Symbol.dispose](): void {
+    this.#send = undefined;
+    this.#request?.[Symbol.dispose]();
+    this.#request = undefined;
   }
 
   subscribe(): Pollable {
@@ -29,7 +40,8 @@ export class FutureIncomingResponse {
 
   #settle(): void {
     const send = this.#send;
-    this.#send = undefined;
-    if (send !== undefined) this.#result = send();
+    if (send === undefined) return;
+    this.#result = send();
+    this[Symbol.dispose]();
   }
 }

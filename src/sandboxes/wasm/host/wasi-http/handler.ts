@@ -1,5 +1,6 @@
 import type { EgressErrorCode } from "../../../../egress/egress-error.ts";
 import type { HeaderField, HttpReply } from "../../../guest-services/service-request.ts";
+import type { LiftBudget } from "../../abi/lift-budget.ts";
 import type { TaggedValue } from "../../abi/value.ts";
 import type { CurrentCall } from "../current-call.ts";
 import type { InterfaceMembers } from "../interface-members.ts";
@@ -13,15 +14,24 @@ import { RequestOptions } from "./request-options.ts";
 const NANOSECONDS_PER_MS = 1e6;
 
 /** Returns `wasi:http/outgoing-handler`. Whether a request may be sent is checked outside the thread. */
-export function httpHandler(call: () => CurrentCall, budget: BodyBudget): InterfaceMembers {
+export function httpHandler(
+  call: () => CurrentCall,
+  budget: BodyBudget,
+  memory: LiftBudget,
+): InterfaceMembers {
   return {
     handle(request: OutgoingRequest, options: RequestOptions | undefined): FutureIncomingResponse {
       if (options !== undefined && !(options instanceof RequestOptions)) {
         throw new TypeError("the options of a request must be of type request-options");
       }
       const toSend = readRequest(request);
-      if ("tag" in toSend) throw toSend;
-      return new FutureIncomingResponse(() => send(call(), budget, toSend, options));
+      if ("tag" in toSend) {
+        request[Symbol.dispose]();
+        throw toSend;
+      }
+      const receive = (reply: HttpReply<string>): IncomingResponse =>
+        new IncomingResponse(reply, budget, memory);
+      return new FutureIncomingResponse(request, () => send(call(), receive, toSend, options));
     },
   };
 }
@@ -29,11 +39,11 @@ export function httpHandler(call: () => CurrentCall, budget: BodyBudget): Interf
 /** Sends a request. Returns a result with the response or the variant `error-code`. */
 function send(
   call: CurrentCall,
-  budget: BodyBudget,
-  { method, url, fields, body: readBody }: RequestToSend,
+  receive: (reply: HttpReply<string>) => IncomingResponse,
+  { method, url, fields, body: takeBody }: RequestToSend,
   options: RequestOptions | undefined,
 ): TaggedValue {
-  const body = readBody();
+  const body = takeBody();
   if (body === undefined) {
     return failure("internal-error", "the request body must be finished before the response is awaited");
   }
@@ -51,7 +61,7 @@ function send(
   });
   if ("error" in reply) return { tag: "err", val: ERROR_CODES[reply.error] };
   try {
-    return { tag: "ok", val: new IncomingResponse(reply.ok, budget) };
+    return { tag: "ok", val: receive(reply.ok) };
   } catch (error) {
     if (error instanceof BodyBudgetError) return failure("HTTP-response-body-size", undefined);
     throw error;

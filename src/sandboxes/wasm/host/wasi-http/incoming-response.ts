@@ -1,4 +1,5 @@
 import type { HttpReply } from "../../../guest-services/service-request.ts";
+import type { LiftBudget } from "../../abi/lift-budget.ts";
 import type { TaggedValue } from "../../abi/value.ts";
 import { Pollable } from "../wasi/poll.ts";
 import { InputStream, IoError } from "../wasi/streams.ts";
@@ -12,9 +13,9 @@ export class IncomingResponse {
   #body: IncomingBody | undefined;
 
   /** @throws {BodyBudgetError} if the body exceeds the rest of the budget. */
-  constructor({ status, headers, body }: HttpReply<string>, budget: BodyBudget) {
+  constructor({ status, headers, body }: HttpReply<string>, budget: BodyBudget, memory: LiftBudget) {
     this.#status = status;
-    this.#headers = receivedFields(headers);
+    this.#headers = receivedFields(memory, headers);
     budget.charge(Buffer.byteLength(body, "base64"));
     const held: HeldBody = { left: Buffer.from(body, "base64") };
     budget.hold(() => {

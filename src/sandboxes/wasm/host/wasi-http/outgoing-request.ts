@@ -1,15 +1,17 @@
 import { isToken } from "../../../../base/http-syntax.ts";
+import type { LiftBudget } from "../../abi/lift-budget.ts";
 import type { TaggedValue } from "../../abi/value.ts";
+import { HeldMemory } from "../held-memory.ts";
 import type { BodyBudget } from "./body-budget.ts";
-import { type Field, type Fields, freezeFields, readFields } from "./fields.ts";
-import { OutgoingBody, readBody } from "./outgoing-body.ts";
+import { type Field, type Fields, freezeFields, readFields, sharedFields } from "./fields.ts";
+import { OutgoingBody, takeBody } from "./outgoing-body.ts";
 
 /** A request to send. */
 export interface RequestToSend {
   readonly method: string;
   readonly url: string;
   readonly fields: readonly Field[];
-  /** Returns the complete body; `undefined` until it is finished and after its call has ended. */
+  /** Returns the complete body, once; `undefined` until it is finished and after its call has ended. */
   readonly body: () => Buffer | undefined;
 }
 
@@ -32,6 +34,8 @@ export class OutgoingRequest {
   }
 
   readonly #budget: BodyBudget;
+  readonly #memory: LiftBudget;
+  readonly #held: HeldMemory;
   readonly #headers: Fields;
   #method: TaggedValue = { tag: "get" };
   #scheme: TaggedValue | undefined;
@@ -39,15 +43,17 @@ export class OutgoingRequest {
   #path: string | undefined;
   #body: OutgoingBody | undefined;
 
-  constructor(budget: BodyBudget, headers: Fields) {
+  constructor(budget: BodyBudget, memory: LiftBudget, headers: Fields) {
     freezeFields(headers);
     this.#budget = budget;
+    this.#memory = memory;
+    this.#held = new HeldMemory(memory);
     this.#headers = headers;
   }
 
   body(): OutgoingBody {
     if (this.#body !== undefined) throw undefined;
-    this.#body = new OutgoingBody(this.#budget);
+    this.#body = new OutgoingBody(this.#budget, this.#memory);
     return this.#body;
   }
   method(): TaggedValue {
@@ -63,12 +69,14 @@ export class OutgoingRequest {
   setPathWithQuery(path: string | undefined): void {
     if (path !== undefined && path !== "" && !PATH.test(path)) throw undefined;
     this.#path = path;
+    this.#hold();
   }
   scheme(): TaggedValue | undefined {
     return this.#scheme;
   }
   setScheme(scheme: TaggedValue | undefined): void {
     this.#scheme = scheme;
+    this.#hold();
   }
   authority(): string | undefined {
     return this.#authority;
@@ -77,8 +85,21 @@ export class OutgoingRequest {
     if (authority !== undefined && !AUTHORITY.test(authority)) throw undefined;
     this.#authority = authority;
   }
+  /** The component can drop these without affecting the request. */
   headers(): Fields {
-    return this.#headers;
+    return sharedFields(this.#headers);
+  }
+
+  [Symbol.dispose](): void {
+    this.#held.free();
+    this.#headers[Symbol.dispose]();
+  }
+
+  /** The other parts are short. */
+  #hold(): void {
+    const length = (this.#path ?? "").length + String(this.#scheme?.val ?? "").length;
+    this.#held.free();
+    this.#held.add(length * 2);
   }
 
   #read(): RequestToSend | TaggedValue {
@@ -91,7 +112,7 @@ export class OutgoingRequest {
       method: tag === "other" ? String(val) : tag.toUpperCase(),
       url: `${scheme}://${this.#authority}${this.#path || "/"}`,
       fields: readFields(this.#headers),
-      body: () => (this.#body === undefined ? Buffer.alloc(0) : readBody(this.#body)),
+      body: () => (this.#body === undefined ? Buffer.alloc(0) : takeBody(this.#body)),
     };
   }
 }

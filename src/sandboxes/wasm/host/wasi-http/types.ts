@@ -1,3 +1,4 @@
+import type { LiftBudget } from "../../abi/lift-budget.ts";
 import type { InterfaceMembers } from "../interface-members.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import { Fields } from "./fields.ts";
@@ -10,10 +11,11 @@ import { RequestOptions } from "./request-options.ts";
  * Returns `wasi:http/types` for HTTP clients. It does not access the network, so it works without a grant. The parts
  * for servers are denied. Resources that only the host creates have no constructor.
  */
-export function httpTypes(budget: BodyBudget): InterfaceMembers {
+export function httpTypes(budget: BodyBudget, memory: LiftBudget): InterfaceMembers {
+  const fromList = Fields.fromList.bind(undefined, memory);
   return {
-    Fields,
-    OutgoingRequest: OutgoingRequest.bind(undefined, budget),
+    Fields: Object.assign(Fields.bind(undefined, memory), { fromList }),
+    OutgoingRequest: OutgoingRequest.bind(undefined, budget, memory),
     RequestOptions,
     OutgoingBody: { finish: OutgoingBody.finish },
     IncomingBody: { finish: IncomingBody.finish },

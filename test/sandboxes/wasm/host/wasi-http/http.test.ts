@@ -11,9 +11,10 @@ import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outco
 import { BodyBudget } from "../../../../../src/sandboxes/wasm/host/wasi-http/body-budget.ts";
 import { Fields } from "../../../../../src/sandboxes/wasm/host/wasi-http/fields.ts";
 import { IncomingResponse } from "../../../../../src/sandboxes/wasm/host/wasi-http/incoming-response.ts";
-import { OutgoingBody, readBody } from "../../../../../src/sandboxes/wasm/host/wasi-http/outgoing-body.ts";
+import { OutgoingBody, takeBody } from "../../../../../src/sandboxes/wasm/host/wasi-http/outgoing-body.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
 import { echo, serve } from "../../../../egress/servers.ts";
+import { roomyBudget } from "../../../../fixtures/wasm/lift-budget.ts";
 import { outsideComponent } from "../../../../fixtures/wasm/outside-component.ts";
 import { wasmTask } from "../../../../fixtures/wasm/task.ts";
 
@@ -228,23 +229,25 @@ describe("a component with the capability 'net'", () => {
 
   test("a component that declares wrong types for the interface is ended, and the host's memory not exhausted", () => {
     const budget = new BodyBudget(10);
-    const body = new OutgoingBody(budget);
+    const memory = roomyBudget();
+    const body = new OutgoingBody(budget, memory);
     // In JavaScript, a record with this field would look like an array.
     const lie = { length: 2 ** 26 } as never;
-    expect(() => Fields.fromList([["a", lie]])).toThrow(TypeError);
-    expect(() => new Fields().append("a", lie)).toThrow(TypeError);
-    expect(() => new Fields().set("a", [lie])).toThrow(TypeError);
+    expect(() => Fields.fromList(memory, [["a", lie]])).toThrow(TypeError);
+    expect(() => new Fields(memory).append("a", lie)).toThrow(TypeError);
+    expect(() => new Fields(memory).set("a", [lie])).toThrow(TypeError);
     expect(() => body.write().write({ length: "much" } as never)).toThrow(TypeError);
     expect(budget.leftBytes).toBe(10);
   });
 
   test("bodies are released when their call ends, even if calls share an instance", () => {
     const budget = new BodyBudget(100);
+    const memory = roomyBudget();
     const body = Buffer.from("kept").toString("base64");
     const reply = { status: 200, url: "http://api.test/", headers: [], body };
-    const kept = new IncomingResponse(reply, budget);
-    const stream = new IncomingResponse(reply, budget).consume().stream();
-    const outgoing = new OutgoingBody(budget);
+    const kept = new IncomingResponse(reply, budget, memory);
+    const stream = new IncomingResponse(reply, budget, memory).consume().stream();
+    const outgoing = new OutgoingBody(budget, memory);
     const writer = outgoing.write();
     writer.write(Buffer.from("12345"));
     expect(stream.read(2n)).toEqual(new Uint8Array(Buffer.from("ke")));
@@ -264,7 +267,7 @@ describe("a component with the capability 'net'", () => {
     expect(thrownBy(() => kept.consume().stream().read(2n))).toEqual(over);
     expect(thrownBy(() => writer.write(Buffer.from("6")))).toEqual(over);
     OutgoingBody.finish(outgoing, undefined);
-    expect(readBody(outgoing)).toBeUndefined();
+    expect(takeBody(outgoing)).toBeUndefined();
   });
 
   test("the deadline ends a component whose server does not respond, and closes the connection", async () => {
