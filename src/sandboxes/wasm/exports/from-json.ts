@@ -38,6 +38,7 @@ function fromJson(type: ValueType, json: JsonValue, path: string): ComponentValu
     case "u64":
       return readBigInteger(type.kind, json, path);
     case "f32":
+      return readFloat32(json, path);
     case "f64":
       if (typeof json !== "number") throw new ArgumentError(path, "must be number");
       return json;
@@ -80,6 +81,13 @@ function fromJson(type: ValueType, json: JsonValue, path: string): ComponentValu
 function readInteger([least, most]: readonly [number, number], json: JsonValue, path: string): number {
   if (typeof json === "number" && Number.isInteger(json) && json >= least && json <= most) return json;
   throw new ArgumentError(path, `must be an integer from ${least} to ${most}`);
+}
+
+/** A number that f32 cannot represent is rounded, but not to infinity. */
+function readFloat32(json: JsonValue, path: string): number {
+  if (typeof json !== "number") throw new ArgumentError(path, "must be number");
+  if (Number.isFinite(Math.fround(json))) return json;
+  throw new ArgumentError(path, "must be a number that fits in f32, whose largest is about 3.4028235e38");
 }
 
 function readBigInteger(kind: "s64" | "u64", json: JsonValue, path: string): bigint {
