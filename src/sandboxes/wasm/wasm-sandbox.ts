@@ -42,7 +42,10 @@ const CAPABILITIES: readonly CapabilityName[] = [
   "randomSeed",
 ];
 
-/** Values that a component passes to the host live on the thread's heap, outside the component's memories. */
+/**
+ * Values that a component passes to the host live on the thread's heap, outside the component's memories. The young
+ * generation is small, because what a call leaves there counts against no limit.
+ */
 const THREAD_LIMITS = Object.freeze({ maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 12 });
 
 /**
