@@ -4,6 +4,7 @@ import type { GuestHost } from "../engine/guest-host.ts";
 import type { GuestProgram } from "../guest-program.ts";
 import type { FileUse } from "./external-access.ts";
 import { GuestFiles } from "./guest-files.ts";
+import { isWithinBounds, parseMessage } from "./guest-message.ts";
 import { ModuleNames } from "./module-names.ts";
 import { RequestValidator } from "./request-validator.ts";
 import type { MissingModule, QuickJsTask } from "./thread-task.ts";
@@ -44,32 +45,31 @@ export class GuestBorder implements GuestHost {
   }
 
   receive(text: string): string | undefined {
-    let message: unknown;
-    try {
-      message = JSON.parse(text.slice(1));
-    } catch {
-      return undefined;
-    }
-    if (!Array.isArray(message)) return undefined;
-    switch (text[0]) {
+    const kind = text[0];
+    const body = text.slice(1);
+    switch (kind) {
       case "l":
-        this.#receiveLine(message);
+        this.#receiveLine(body);
         return undefined;
       case "c":
-        this.validator.receiveCall(message);
-        return undefined;
       case "f":
-        this.validator.receiveFetch(message);
+        this.validator.receive(kind, body);
         return undefined;
       case "s":
         // The guest is not interrupted while it is in this function.
-        return this.isOver() ? undefined : this.#files?.answer(message);
+        return this.isOver() ? undefined : this.#files?.answer(body);
       default:
         return undefined;
     }
   }
 
-  #receiveLine([level, line]: unknown[]): void {
+  #receiveLine(text: string): void {
+    // A line that exceeds the budget is replaced by a note, whatever it says.
+    if (!isWithinBounds(text, this.#log.left.bytes)) {
+      this.#log.write("info", text);
+      return;
+    }
+    const [level, line] = parseMessage(text);
     if (typeof line === "string") this.#log.write(LEVELS.has(level) ? (level as LogLevel) : "info", line);
   }
 

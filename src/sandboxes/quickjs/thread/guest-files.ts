@@ -5,6 +5,7 @@ import { Workspace } from "../../../workspace/workspace.ts";
 import type { ServiceError } from "../../guest-services/service-request.ts";
 import type { FileAllowance, FileUse } from "./external-access.ts";
 import { FILE_OPERATIONS, type FileOperation, FileOperationError } from "./file-operations.ts";
+import { isWithinBounds, parseMessage } from "./guest-message.ts";
 
 /** The most files and directories that a call can create: each takes disk space even if it is empty. */
 const MAX_CREATED = 10_000;
@@ -23,9 +24,16 @@ export class GuestFiles implements Disposable {
   /**
    * Runs an operation for the guest, and returns the reply to the driver. Never throws.
    *
-   * @param request `[operation, path, argument]`. Untrusted.
+   * @param text `[operation, path, argument]` as JSON. Untrusted.
    */
-  answer([operation, path, argument]: readonly unknown[]): string {
+  answer(text: string): string {
+    if (!isWithinBounds(text, this.#leftBytes)) {
+      return failed({
+        code: "insufficient-space",
+        message: "the text exceeds the call's remaining write budget (fileBytes)",
+      });
+    }
+    const [operation, path, argument] = parseMessage(text);
     const known = FILE_OPERATIONS.get(operation);
     if (known === undefined || typeof path !== "string" || typeof argument !== "string") {
       return failed({ code: "invalid", message: "unknown file operation, or invalid arguments" });

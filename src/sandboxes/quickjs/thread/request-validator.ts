@@ -1,5 +1,6 @@
 import type { ServiceError } from "../../guest-services/service-request.ts";
 import { type FetchAllowance, MAX_REQUESTS } from "./external-access.ts";
+import { isWithinBounds, parseMessage } from "./guest-message.ts";
 import type { GuestReply, GuestRequest, NestedAllowance } from "./thread-task.ts";
 
 /** The maximum size of a nested call's arguments, in bytes. */
@@ -21,29 +22,64 @@ export class RequestValidator {
     this.#fetch = fetch;
   }
 
-  /** Receives a call of another tool. */
-  receiveCall([id, name, input]: readonly unknown[]): void {
-    if (typeof id !== "number" || typeof name !== "string" || typeof input !== "string") return;
-    const { left, granted } = this.#nested;
-    if (granted === 0) this.#refuse(id, "permission_denied", "this call may not call other tools");
-    else if (this.#calls >= left) {
-      this.#refuse(id, "limit_exceeded", `this call may not make more than ${granted} nested calls`);
-    } else if (Buffer.byteLength(input) > MAX_INPUT_BYTES) {
-      this.#refuse(id, "validation_error", "the arguments of a nested call may not exceed 1 MiB");
-    } else {
-      this.#calls++;
-      this.requests.push({ kind: "call-tool", id, name, input });
+  /**
+   * Receives a call of another tool (`c`) or an HTTP request (`f`).
+   *
+   * @param text The request as JSON. Untrusted.
+   */
+  receive(kind: "c" | "f", text: string): void {
+    const contentBytes = kind === "c" ? MAX_INPUT_BYTES : this.#leftFetchBytes;
+    if (isWithinBounds(text, contentBytes)) {
+      const message = parseMessage(text);
+      if (kind === "c") this.#receiveCall(message);
+      else this.#receiveFetch(message);
+      return;
     }
+    const id = /^\[(\d{1,15}),/.exec(text)?.[1];
+    if (id === undefined) return;
+    const problem =
+      kind === "c"
+        ? this.#callProblem(Number.POSITIVE_INFINITY)
+        : this.#fetchProblem(Number.POSITIVE_INFINITY);
+    if (problem !== undefined) this.#refuse(Number(id), problem);
   }
 
-  /** Receives an HTTP request. */
-  receiveFetch([id, method, url, headers, body, follow]: readonly unknown[]): void {
+  #receiveCall([id, name, input]: readonly unknown[]): void {
+    if (typeof id !== "number" || typeof name !== "string" || typeof input !== "string") return;
+    const problem = this.#callProblem(Buffer.byteLength(input));
+    if (problem !== undefined) {
+      this.#refuse(id, problem);
+      return;
+    }
+    this.#calls++;
+    this.requests.push({ kind: "call-tool", id, name, input });
+  }
+
+  #callProblem(inputBytes: number): ServiceError | undefined {
+    const { left, granted } = this.#nested;
+    if (granted === 0) return { code: "permission_denied", message: "this call may not call other tools" };
+    if (this.#calls >= left) {
+      return {
+        code: "limit_exceeded",
+        message: `this call may not make more than ${granted} nested calls`,
+      };
+    }
+    if (inputBytes > MAX_INPUT_BYTES) {
+      return {
+        code: "validation_error",
+        message: "the arguments of a nested call may not exceed 1 MiB",
+      };
+    }
+    return undefined;
+  }
+
+  #receiveFetch([id, method, url, headers, body, follow]: readonly unknown[]): void {
     if (typeof id !== "number" || typeof method !== "string" || typeof url !== "string") return;
     if (!areHeaders(headers) || (body !== null && typeof body !== "string")) return;
     const bytes = sizeOf(url, headers, body);
     const problem = this.#fetchProblem(bytes);
     if (problem !== undefined) {
-      this.#refuse(id, problem.code, problem.message);
+      this.#refuse(id, problem);
       return;
     }
     this.#fetches++;
@@ -67,18 +103,23 @@ export class RequestValidator {
       };
     }
     // Such a request could not be sent, so it is refused before it is transferred to the process.
-    if (bytes > this.#fetch.bytes - this.#fetchBytes) {
+    if (bytes > this.#leftFetchBytes) {
       return {
         code: "request_too_large",
-        message: "the request exceeds the call's remaining network budget (netBytes)",
+        message:
+          "the request exceeds the call's remaining network budget (netBytes), or has more than 256 header fields",
       };
     }
     return undefined;
   }
 
-  #refuse(id: number, code: string, message: string): void {
+  get #leftFetchBytes(): number {
+    return (this.#fetch?.bytes ?? 0) - this.#fetchBytes;
+  }
+
+  #refuse(id: number, error: ServiceError): void {
     this.#refusals ??= [];
-    this.#refusals.push({ id, error: { code, message } });
+    this.#refusals.push({ id, error });
   }
 
   /** Returns the replies to refused requests as JSON text, and forgets them; `undefined` if there are none. */

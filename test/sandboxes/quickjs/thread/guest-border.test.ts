@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import {
   type ExternalAccess,
   NO_FILE_USE,
@@ -28,6 +28,8 @@ function open(access?: ExternalAccess, nestedCalls = 0): GuestBorder {
   };
   return new GuestBorder(task, new ThreadLog(nowhere, task.log));
 }
+
+afterEach(() => vi.restoreAllMocks());
 
 const CALL = 'c[1,"tool","{}"]';
 const FETCH = 'f[2,"GET","http://api.test/",[["a","b"]],null,false]';
@@ -123,3 +125,66 @@ test.skipIf(!workspaceIsSupported())(
     tree.expectUntouchedOutside();
   },
 );
+
+describe("a message that is too large", () => {
+  const values = (count: number): string => "[],".repeat(count);
+  const long = '"'.repeat(7e6);
+
+  test.each<[string, string, string | undefined]>([
+    ["a call with too long an input", `c[1,"tool",${JSON.stringify(long)}]`, "validation_error"],
+    ["a call with too many values", `c[1,"tool",${values(1e6)}1]`, "validation_error"],
+    [
+      "a request with a body over the budget",
+      `f[1,"POST","/",[],${JSON.stringify(long)},false]`,
+      "too_large",
+    ],
+    [
+      "a request with too many header fields",
+      `f[1,"GET","/",[${'["",""],'.repeat(1e6)}[]],null]`,
+      "too_large",
+    ],
+    ["a log line", `l["info",${JSON.stringify(long)}]`, undefined],
+    ["a log line of many values", `l["info",${values(1e6)}1]`, undefined],
+    ["something without an id", `c[${values(1e6)}1]`, undefined],
+  ])("%s is not parsed", (_case, text, code) => {
+    const host = open({ net: { requests: 1, bytes: 1_000 }, fs: undefined }, 1);
+    const parse = vi.spyOn(JSON, "parse");
+    expect(host.receive(text)).toBeUndefined();
+    expect(parse).not.toHaveBeenCalled();
+    expect(host.validator.requests).toEqual([]);
+    const refusals = host.validator.takeRefusals();
+    if (code === undefined) expect(refusals).toBeUndefined();
+    else expect(refusals).toContain(code);
+  });
+
+  test("a file operation is answered without parsing it", () => {
+    const fs = { directories: [], fileBytes: 1_000, used: NO_FILE_USE };
+    const host = open({ net: undefined, fs });
+    const parse = vi.spyOn(JSON, "parse");
+    for (const text of [`s["writeFile","/a",${JSON.stringify(long)}]`, `s[${values(1e6)}1]`]) {
+      expect(host.receive(text)).toContain("insufficient-space");
+    }
+    expect(parse).not.toHaveBeenCalled();
+  });
+
+  test("a call of the largest input passes, whatever its characters are", () => {
+    const host = open(undefined, 2);
+    for (const input of [JSON.stringify('"'.repeat(524_287)), JSON.stringify("[,".repeat(524_287))]) {
+      host.receive(`c[1,"tool",${JSON.stringify(input)}]`);
+    }
+    expect(host.validator.requests).toHaveLength(2);
+  });
+});
+
+test("a guest that imports one missing module after the other is not remembered without bound", () => {
+  const host = open();
+  for (const name of ["x", "./x"]) {
+    for (let index = 0; index < 2_000; index++) {
+      const resolved = host.resolveModule("tool.js", `${name}${index}`);
+      expect(() => host.loadModule(resolved)).toThrow(/cannot be imported|was not loaded/);
+      if (index > 1_024 && name === "x") expect(resolved).toBe("refused");
+    }
+  }
+  const resolved = host.resolveModule("tool.js", "./x".repeat(1e6));
+  expect(resolved.length).toBeLessThan(100);
+});
