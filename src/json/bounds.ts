@@ -6,6 +6,8 @@ export interface JsonBounds {
   readonly values: number;
   /** The maximum number of members of all objects together. Members cost the most to read. */
   readonly members: number;
+  /** The maximum number of different member names. Default: no bound besides `members`. */
+  readonly names?: number;
 }
 
 /** The bounds of a call's arguments. Depth is bounded by `MAX_DEPTH`. */

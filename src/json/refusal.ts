@@ -37,6 +37,7 @@ export function locateRefusal(
   let values = 1;
   let members = 0;
   let isMemberName = false;
+  const names = bounds.names === undefined ? undefined : new Set<string>();
   for (let position = 0; position < text.length; position++) {
     switch (text[position]) {
       case '"': {
@@ -45,6 +46,9 @@ export function locateRefusal(
         if (end === -1) return undefined;
         const refusal = scope === "everything" ? refuseString(text, position, end, isMemberName) : undefined;
         if (refusal !== undefined) return refusal;
+        if (isMemberName && names?.add(text.slice(position + 1, end)).size === (bounds.names ?? 0) + 1) {
+          return { reason: `more than ${bounds.names} different member names`, position };
+        }
         isMemberName = false;
         position = end;
         break;

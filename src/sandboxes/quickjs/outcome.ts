@@ -3,7 +3,6 @@ import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import { notEnded } from "../threads/task-outcome.ts";
-import { readFailure } from "./failure.ts";
 import type { QuickJsAnswer } from "./thread/thread-task.ts";
 
 const ENGINE_BROKE = "Tool crashed the JavaScript engine";
@@ -45,8 +44,8 @@ function readAnswer(
     const { outputBytes } = answer;
     return { status: "limit_exceeded", limit: "outputBytes", effect, used: { ...used, outputBytes } };
   }
-  if (answer.status === "text" && answer.text.startsWith("+")) {
-    return outcomeOf(checkOutput(answer.text.slice(1), maxOutputBytes), effect, used);
+  if (answer.status === "returned") {
+    return outcomeOf(checkOutput(answer.text, maxOutputBytes), effect, used);
   }
   // A guest that runs out of memory can fail in many ways, so the cap decides.
   if (answer.hitMemoryCap) return { status: "limit_exceeded", limit: "memoryBytes", effect, used };
@@ -59,8 +58,10 @@ function readAnswer(
         return { status: "limit_exceeded", limit: "stackBytes", effect, used, detail: answer.detail };
       }
       return { status: "failed", effect, used, message: ENGINE_BROKE, detail: answer.detail };
-    case "text":
-      return { status: "failed", effect, used, ...readFailure(answer.text.slice(1)) };
+    case "failed": {
+      const { message, detail } = answer;
+      return { status: "failed", effect, used, message, detail };
+    }
     default:
       return {
         status: "failed",

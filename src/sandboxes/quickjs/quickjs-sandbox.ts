@@ -12,7 +12,7 @@ import type { SandboxTask, TaskObserver } from "../contract/task.ts";
 import type { OpenEgress } from "../guest-services/http-service.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
 import { compileEngine } from "./engine/engine-binary.ts";
-import { describeLoadFailure } from "./failure.ts";
+import { describeLoadFailure } from "./load-failure.ts";
 import { notStarted } from "./outcome.ts";
 import { type CallHost, QuickJsCall } from "./quickjs-call.ts";
 import {

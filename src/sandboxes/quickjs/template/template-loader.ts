@@ -1,3 +1,4 @@
+import { boundFailure } from "../../contract/failure-text.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { TaskObserver } from "../../contract/task.ts";
@@ -55,7 +56,8 @@ export async function loadTemplate(
       await source.read(answer.name);
     } catch (error) {
       if (!(error instanceof ToolPreparationError)) throw error;
-      return { status: "failed", effect: "none", used, message: `${answer.importer}: ${error.message}` };
+      const failure = boundFailure({ message: `${answer.importer}: ${error.message}` }, outputBytes);
+      return { status: "failed", effect: "none", used, ...failure };
     }
     elapsedMs += performance.now() - readFrom;
   }

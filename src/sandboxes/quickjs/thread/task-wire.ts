@@ -23,7 +23,7 @@ type BareTask = readonly [
   randomSeed: string | undefined,
 ];
 
-/** An answer as it is sent back. An end with status `text` is represented by its text. */
+/** An answer as it is sent back. An output is represented by its text. */
 export type WireAnswer = readonly [...BareAnswer, files?: FileUse];
 
 type BareAnswer = readonly [
@@ -73,7 +73,7 @@ export function encodeAnswer(
   end: QuickJsEnd,
   { memoryBytes, hitMemoryCap, log, files }: Omit<QuickJsAnswer, keyof QuickJsEnd>,
 ): WireAnswer {
-  const text = end.status === "text" ? end.text : end;
+  const text = end.status === "returned" ? end.text : end;
   const wire: BareAnswer = [text, memoryBytes, hitMemoryCap, log.lines, log.bytes];
   return files === undefined ? wire : [...wire, files];
 }
@@ -87,5 +87,5 @@ export function decodeOutcome(outcome: PoolOutcome<WireAnswer>): PoolOutcome<Qui
 
 function decodeAnswer([end, memoryBytes, hitMemoryCap, lines, bytes, files]: WireAnswer): QuickJsAnswer {
   const measured = { memoryBytes, hitMemoryCap, log: { lines, bytes }, files };
-  return typeof end === "string" ? { status: "text", text: end, ...measured } : { ...end, ...measured };
+  return typeof end === "string" ? { status: "returned", text: end, ...measured } : { ...end, ...measured };
 }

@@ -71,8 +71,10 @@ export type QuickJsAnswer = {
 
 /** How a step ended. */
 export type QuickJsEnd =
-  /** The driver's text: `+` and the output as JSON, or `-` and the failure as JSON. */
-  | { readonly status: "text"; readonly text: string }
+  /** With an output, as JSON text. */
+  | { readonly status: "returned"; readonly text: string }
+  /** The tool threw, or returned an output that is refused. `detail` is for the operator. */
+  | { readonly status: "failed"; readonly message: string; readonly detail: string }
   | { readonly status: "output_exceeded"; readonly outputBytes: number }
   | { readonly status: "timeout" }
   /** The guest awaits a promise that can never settle. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { workerData } from "node:worker_threads";
+import { boundFailure } from "../../contract/failure-text.ts";
 import { ThreadLog } from "../../threads/thread-log.ts";
 import type { TaskThread, ThreadData } from "../../threads/thread-message.ts";
 import type { EngineInstance } from "../engine/engine-instance.ts";
@@ -8,6 +9,7 @@ import type { Snapshot } from "../engine/snapshot.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest } from "./guest.ts";
 import { GuestBorder } from "./guest-border.ts";
 import { InstancePool } from "./instance-pool.ts";
+import { brokenEnd, endOfStep } from "./step-end.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
 import type { LoadStep, QuickJsEnd, QuickJsTask, QuickJsThreadData } from "./thread-task.ts";
 import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
@@ -32,7 +34,8 @@ function load(task: QuickJsTask, step: LoadStep, thread: TaskThread): WireAnswer
   } catch (error) {
     if (!(error instanceof TypeStrippingError)) throw error;
     if (typeStripperIsBroken()) thread.afterwards(() => process.exit(1));
-    const { module, message } = error;
+    const { module } = error;
+    const { message } = boundFailure(error, task.outputBytes);
     const answer = { memoryBytes: 0, hitMemoryCap: false, log: task.log, files: undefined };
     return encodeAnswer({ status: "invalid_types", module, message }, answer);
   }
@@ -68,10 +71,10 @@ function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread):
   instance.host = border;
   let end: QuickJsEnd;
   try {
-    end = finish(runStep(instance, border, task, thread), instance, border, task, thread.artifact);
+    end = endOfStep(runStep(instance, border, task, thread), instance, border, task, thread.artifact);
     instances.put(instance);
   } catch (thrown) {
-    end = border.isOver() ? { status: "timeout" } : broken(thrown);
+    end = border.isOver() ? { status: "timeout" } : brokenEnd(thrown, task);
   }
   const { bytes: memoryBytes, refused: hitMemoryCap } = instance.memory;
   return encodeAnswer(end, { memoryBytes, hitMemoryCap, log: log.left, files: border.closeFiles() });
@@ -103,42 +106,10 @@ function runStep(
   }
 }
 
-function finish(
-  end: GuestEnd,
-  instance: EngineInstance,
-  border: GuestBorder,
-  task: QuickJsTask,
-  template: unknown,
-): QuickJsEnd {
-  const { step, outputBytes: maxBytes } = task;
-  if (step.kind === "load" && end.status === "text") {
-    if (border.missingModule !== undefined) return { status: "needs_module", ...border.missingModule };
-    if (end.text.startsWith("+")) return { status: "loaded", template: instance.snapshot() };
-  }
-  if (end.status === "pending") {
-    const { requests } = border.validator;
-    if (requests.length === 0 && (step.kind !== "resume" || step.outstanding === 0)) {
-      return { status: "stalled" };
-    }
-    // Requests are refused while a tool is loaded, so this is a call, which has a template.
-    return { status: "waiting", guest: instance.suspend(template as Snapshot), requests };
-  }
-  if (end.status === "text" && end.text.startsWith("+")) {
-    // An output over its budget need not be transferred.
-    const outputBytes = Buffer.byteLength(end.text) - 1;
-    if (outputBytes > maxBytes) return { status: "output_exceeded", outputBytes };
-  }
-  return end;
-}
-
 /** Returns 8 bytes that are not all 0: the generator would never leave that state. */
 function randomState(seed: string | undefined): Uint8Array {
   const bytes =
     seed === undefined ? randomSupply.next() : createHash("sha256").update(seed).digest().subarray(0, 8);
   bytes[0] = (bytes[0] ?? 0) | 1;
   return bytes;
-}
-
-function broken(thrown: unknown): QuickJsEnd {
-  return { status: "broken", detail: thrown instanceof Error ? String(thrown.stack) : String(thrown) };
 }

@@ -1,3 +1,4 @@
+import { shorten } from "../../contract/failure-text.ts";
 import type { ComponentValue, TaggedValue } from "../abi/value.ts";
 import type { FunctionType } from "../linking/value-type.ts";
 import { functionText } from "../linking/value-type.ts";
@@ -44,10 +45,13 @@ export type GuestResult =
   | { readonly status: "returned"; readonly text: string }
   | { readonly status: "tool-error"; readonly code: string; readonly message: string };
 
+/** The longest error code that is kept, in bytes. */
+const MAX_CODE_BYTES = 256;
+
 /** Converts the value that `call` returned. */
 export function readGuestResult(value: ComponentValue): GuestResult {
   const { tag, val } = value as TaggedValue;
   if (tag === "ok") return { status: "returned", text: val as string };
   const { code, message } = val as { readonly code: string; readonly message: string };
-  return { status: "tool-error", code, message };
+  return { status: "tool-error", code: shorten(code, MAX_CODE_BYTES), message };
 }

@@ -1,3 +1,5 @@
+import { boundFailure } from "../../contract/failure-text.ts";
+import { outputProblem } from "../../contract/output-bounds.ts";
 import type { TaskThread } from "../../threads/thread-message.ts";
 import type { WasmArtifact } from "../artifact.ts";
 import { callExport, type ExportResult } from "../exports/call-export.ts";
@@ -6,7 +8,7 @@ import { CurrentCall } from "../host/current-call.ts";
 import type { Guest } from "../instance/guest.ts";
 import { GuestPool } from "../instance/guest-pool.ts";
 import type { WasmAnswer, WasmEnd, WasmTask } from "./thread-task.ts";
-import { readTrap } from "./trap.ts";
+import { readTrap, type Trap } from "./trap.ts";
 
 /** The minimum length of values that are lifted, because log lines, errors and values to store are not output. */
 const MIN_LIFTED_TEXT_BYTES = 2 * 1_024 * 1_024;
@@ -50,15 +52,19 @@ function callTool({ instance }: Guest, { plan }: WasmArtifact, task: WasmTask): 
     const args = guestArguments(task.tool, task.input, task);
     return withinLimit(readGuestResult(instance.call(exported, args)), task);
   } catch (thrown) {
-    return readTrap(thrown);
+    return withinLimit(readTrap(thrown), task);
   }
 }
 
-function withinLimit<Result extends GuestResult | ExportResult>(
-  result: Result,
-  { outputBytes: maxBytes = Number.POSITIVE_INFINITY }: WasmTask,
+/** Bounds everything that the guest wrote, before the process receives it. */
+function withinLimit(
+  result: GuestResult | ExportResult | Trap,
+  { outputBytes: maxBytes }: WasmTask,
 ): WasmEnd {
-  if (result.status !== "returned") return result;
+  if (result.status === "lifted-too-much") return result;
+  if (result.status !== "returned") return boundFailure(result, maxBytes);
   const outputBytes = Buffer.byteLength(result.text);
-  return outputBytes > maxBytes ? { status: "output-exceeded", outputBytes } : result;
+  if (outputBytes > (maxBytes ?? Number.POSITIVE_INFINITY)) return { status: "output-exceeded", outputBytes };
+  const problem = outputProblem(result.text);
+  return problem === undefined ? result : { status: "refused", message: problem };
 }

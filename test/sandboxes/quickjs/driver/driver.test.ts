@@ -13,9 +13,7 @@ const recorded = recordEvents();
 async function run(source: string): Promise<ToolExecution> {
   recorded.seen.length = 0;
   const tool = defineTool({ name: "tool", description: "", inputSchema: {}, quickjs: { source } });
-  const policy = {
-    check: () => allow({ sandbox: "quickjs", limits: { wallTimeMs: 5_000, outputBytes: 65_536 } }),
-  };
+  const policy = { check: () => allow({ sandbox: "quickjs", limits: { wallTimeMs: 5_000 } }) };
   return dispatchTool(await contextFor([tool], { sandboxes, policy, events: recorded.events }));
 }
 
@@ -41,19 +39,5 @@ describe.each(HOSTILE_PROTOTYPES)("a guest whose Array.prototype.toJSON %s", (_c
     expect(recorded.seen).toContainEqual(
       expect.objectContaining({ type: "tool.log", level: "warn", message: "mine" }),
     );
-  });
-});
-
-describe("the detail of a failing guest", () => {
-  test.each([
-    ["message", "throw new Error('x'.repeat(8e6))"],
-    ["stack", "const e = new Error('e'); e.stack = '    at x\\n'.repeat(1e6); throw e"],
-    ["name", "const e = new Error('e'); e.name = 'x'.repeat(8e6); throw e"],
-    ["value", "throw 'x'.repeat(8e6)"],
-    ["value that JSON expands", "throw '\\u0001'.repeat(4e6)"],
-  ])("the detail of a failure is bounded, however large its %s is", async (_case, code) => {
-    const { error } = await run(`export default () => { ${code}; };`);
-    expect(error?.code).toBe("execution_error");
-    expect(JSON.stringify(recorded.seen).length).toBeLessThan(256 * 1_024);
   });
 });

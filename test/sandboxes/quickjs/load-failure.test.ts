@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeLoadFailure } from "../../../src/sandboxes/quickjs/failure.ts";
+import { describeLoadFailure } from "../../../src/sandboxes/quickjs/load-failure.ts";
 
 describe("describeLoadFailure()", () => {
   test.each([

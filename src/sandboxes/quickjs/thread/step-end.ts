@@ -1,0 +1,71 @@
+import { boundFailure } from "../../contract/failure-text.ts";
+import { outputProblem } from "../../contract/output-bounds.ts";
+import type { EngineInstance } from "../engine/engine-instance.ts";
+import type { Snapshot } from "../engine/snapshot.ts";
+import type { GuestEnd } from "./guest.ts";
+import type { GuestBorder } from "./guest-border.ts";
+import { readGuestFailure } from "./guest-failure.ts";
+import type { QuickJsEnd, QuickJsTask } from "./thread-task.ts";
+
+/**
+ * Converts how the guest's step ended to the thread's answer. Everything that the guest wrote is bounded here, before
+ * the process receives it.
+ *
+ * @param template What the step started from, unless it loaded a tool.
+ */
+export function endOfStep(
+  end: GuestEnd,
+  instance: EngineInstance,
+  border: GuestBorder,
+  task: QuickJsTask,
+  template: unknown,
+): QuickJsEnd {
+  switch (end.status) {
+    case "timeout":
+      return end;
+    case "text":
+      return endOfText(end.text, instance, border, task);
+    case "pending":
+      return endOfPending(instance, border, task, template);
+  }
+}
+
+function endOfText(
+  text: string,
+  instance: EngineInstance,
+  { missingModule }: GuestBorder,
+  { step, outputBytes: maxBytes }: QuickJsTask,
+): QuickJsEnd {
+  if (step.kind === "load" && missingModule !== undefined)
+    return { status: "needs_module", ...missingModule };
+  const rest = text.slice(1);
+  if (!text.startsWith("+")) {
+    return { status: "failed", ...boundFailure(readGuestFailure(rest), maxBytes) };
+  }
+  if (step.kind === "load") return { status: "loaded", template: instance.snapshot() };
+  // An output over its budget need not be transferred.
+  const outputBytes = Buffer.byteLength(rest);
+  if (outputBytes > maxBytes) return { status: "output_exceeded", outputBytes };
+  const problem = outputProblem(rest);
+  if (problem !== undefined) return { status: "failed", message: problem, detail: problem };
+  return { status: "returned", text: rest };
+}
+
+function endOfPending(
+  instance: EngineInstance,
+  border: GuestBorder,
+  { step }: QuickJsTask,
+  template: unknown,
+): QuickJsEnd {
+  const { requests } = border.validator;
+  if (requests.length === 0 && (step.kind !== "resume" || step.outstanding === 0))
+    return { status: "stalled" };
+  // Requests are refused while a tool is loaded, so this is a call, which has a template.
+  return { status: "waiting", guest: instance.suspend(template as Snapshot), requests };
+}
+
+/** Returns the end of a step in which the engine broke. */
+export function brokenEnd(thrown: unknown, { outputBytes }: QuickJsTask): QuickJsEnd {
+  const detail = thrown instanceof Error ? String(thrown.stack) : String(thrown);
+  return { status: "broken", detail: boundFailure({ message: detail }, outputBytes).message };
+}
