@@ -89,14 +89,20 @@ export class CallServices implements ServiceUse {
     }
   }
 
-  /** Replies to a {@link TimedRequest} in JSON text, in the same form. Never rejects. */
-  async answerText(text: string): Promise<string> {
+  /**
+   * Replies to a request of a guest whose thread is blocked. Never rejects.
+   *
+   * @returns the reply, or its JSON text if that is faster to send: a large body is sent as the string that it is, but
+   *   the output of a tool can have many values.
+   */
+  async answerTimed({ request, leftMs }: TimedRequest): Promise<ServiceReply | string> {
+    const reply = await this.answer(request, leftMs);
+    if (request.kind !== "call-tool") return reply;
     try {
-      const { request, leftMs } = JSON.parse(text) as TimedRequest;
-      return JSON.stringify(await this.answer(request, leftMs));
+      return JSON.stringify(reply);
     } catch {
       // For example, an output that is longer than a string can be.
-      return JSON.stringify(UNAVAILABLE);
+      return UNAVAILABLE;
     }
   }
 

@@ -7,7 +7,7 @@ import type { JsonValue } from "../../json/value.ts";
  */
 export type ServiceRequest = ToolRequest | KeyValueRequest | HttpRequest;
 
-/** A request of a guest whose thread measures the time, as it crosses to the process as JSON text. */
+/** A request of a guest whose thread measures the time, as it is sent to the process. */
 export interface TimedRequest {
   readonly request: ServiceRequest;
   /** What is left of the call's wall time, in ms; `undefined` if it has no limit. */

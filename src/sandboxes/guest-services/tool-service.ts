@@ -1,3 +1,4 @@
+import { awaitTurn } from "../../base/turns.ts";
 import type { CallEffect } from "../contract/outcome.ts";
 import type { CallTool } from "../contract/task.ts";
 import type { ServiceError, ServiceReply, ToolReply, ToolRequest } from "./service-request.ts";
@@ -43,6 +44,8 @@ export class ToolService {
     }
     this.#count++;
     this.#running++;
+    const turn = awaitTurn(input.length);
+    if (turn !== undefined) await turn;
     const result = await this.#callTool({ name, input }, { signal, wallTimeMs: leftMs });
     this.#running--;
     if (!("error" in result)) {

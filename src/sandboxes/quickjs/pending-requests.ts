@@ -6,7 +6,7 @@ import type { ServiceReply } from "../guest-services/service-request.ts";
 import { guestError } from "./guest-error.ts";
 import type { QuickJsLimits } from "./quickjs-limits.ts";
 import { type FetchAllowance, MAX_REQUESTS, MAX_TEXT_BYTES } from "./thread/external-access.ts";
-import type { GuestReply, GuestRequest } from "./thread/thread-task.ts";
+import type { GuestRequest, WireReply } from "./thread/thread-task.ts";
 
 const HTTP_RULES: HttpRules = Object.freeze({ maxBodyBytes: MAX_TEXT_BYTES, trustsSafeMethods: true });
 
@@ -15,7 +15,7 @@ export class PendingRequests {
   readonly #services: CallServices;
   #fetches = 0;
   #outstanding = 0;
-  #replies: GuestReply[] = [];
+  #replies: WireReply[] = [];
   #onReply: (() => void) | undefined;
 
   constructor(task: SandboxTask, resources: ExternalResources, limits: QuickJsLimits) {
@@ -50,12 +50,12 @@ export class PendingRequests {
     for (const request of requests) {
       this.#outstanding++;
       if (request.kind === "http") this.#fetches++;
-      void this.#services.answer(request, leftMs).then((reply) => this.#receive(request.id, reply));
+      void this.#services.answer(request, leftMs).then((reply) => this.#receive(request, reply));
     }
   }
 
-  #receive(id: number, reply: ServiceReply): void {
-    this.#replies.push("ok" in reply ? { id, ok: reply.ok } : { id, error: guestError(reply.error) });
+  #receive(request: GuestRequest, reply: ServiceReply): void {
+    this.#replies.push(wireReply(request, reply));
     this.#onReply?.();
   }
 
@@ -63,7 +63,7 @@ export class PendingRequests {
   async next(
     leftMs: number,
     signals: readonly (AbortSignal | undefined)[],
-  ): Promise<readonly GuestReply[] | "timeout" | "cancelled"> {
+  ): Promise<readonly WireReply[] | "timeout" | "cancelled"> {
     const { promise: firstReply, resolve } = Promise.withResolvers<void>();
     this.#onReply = resolve;
     if (this.#replies.length > 0) resolve();
@@ -79,5 +79,17 @@ export class PendingRequests {
   /** Cancels the requests that still run, and waits for their end. */
   end(): Promise<void> {
     return this.#services.end();
+  }
+}
+
+/** The output of a tool is written in the turn in which it arrives: those of many calls would take too long at once. */
+function wireReply({ id, kind }: GuestRequest, reply: ServiceReply): WireReply {
+  if (!("ok" in reply)) return { id, error: guestError(reply.error) };
+  const { ok } = reply;
+  if (kind === "http") return { id, ok };
+  try {
+    return JSON.stringify({ id, ok });
+  } catch {
+    return { id, error: { code: "limit_exceeded", message: "the output of the tool is too large" } };
   }
 }

@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { awaitTurn } from "../../base/turns.ts";
 import type { CallEffect, SandboxOutcome } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { ExternalResources } from "../guest-services/call-services.ts";
@@ -94,6 +95,8 @@ export class QuickJsCall {
       this.#count(outcome);
       if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
         if (this.#requests !== undefined) await this.#requests.end();
+        const turn = outcome.status === "returned" ? awaitTurn(textLength(outcome.result)) : undefined;
+        if (turn !== undefined) await turn;
         return this.#read(outcome);
       }
       const { guest, requests } = outcome.result;
@@ -114,7 +117,7 @@ export class QuickJsCall {
         return { status: replies, effect: this.#effect, used: this.#used };
       }
       const { outstanding } = this.#requests;
-      step = { kind: "resume", guest, replies: JSON.stringify(replies), outstanding };
+      step = { kind: "resume", guest, replies, outstanding };
     }
   }
 
@@ -196,4 +199,9 @@ export class QuickJsCall {
     }
     return readQuickJsOutcome(outcome, this.#used, effect, this.#limits.outputBytes);
   }
+}
+
+/** The length of the text that has to be parsed. */
+function textLength(answer: QuickJsAnswer): number {
+  return answer.status === "returned" ? answer.text.length : 0;
 }

@@ -19,7 +19,7 @@ export interface PoolTaskOptions {
    * Replies to a request that the task makes with `TaskThread.request`, while its thread is blocked. It must
    * not reject. If the thread is ended while it waits, the reply is dropped.
    */
-  readonly onRequest?: (text: string) => Promise<string>;
+  readonly onRequest?: (request: unknown) => Promise<unknown>;
   /**
    * The number of tasks that wait for this one, directly or indirectly. Each depth has its own threads, so
    * tasks that wait for others cannot occupy the threads that these need. Default: 0.

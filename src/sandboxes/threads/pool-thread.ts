@@ -252,10 +252,10 @@ export class PoolThread implements AssignedThread, PortOwner {
   }
 
   /** Serves a request. The thread is blocked, so the tasks that wait in it move to other threads. */
-  async #reply(task: PoolTask, text: string): Promise<void> {
+  async #reply(task: PoolTask, request: unknown): Promise<void> {
     this.#isBlocked = true;
     this.#owner.onLeft(this, this.takeBackSome(SLOTS));
-    const reply = await (task.options.onRequest?.(text) ?? "");
+    const reply = await task.options.onRequest?.(request);
     this.#isBlocked = false;
     if (this.#isEnding) return;
     this.#port.post({ reply });

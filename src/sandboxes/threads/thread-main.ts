@@ -142,8 +142,8 @@ class Thread implements TaskThread {
     post([this.#slot, "message", message]);
   }
 
-  request(text: string): string {
-    post([this.#slot, "asks", text]);
+  request(request: unknown): unknown {
+    post([this.#slot, "asks", request]);
     for (;;) {
       const message = nextMessage();
       if (isTasks(message)) waiting.push(...message);

@@ -22,7 +22,7 @@ export interface ThreadData<Data = unknown> {
 export type ToThread =
   | readonly GivenTask[]
   | { /** An artifact that is no longer needed. */ readonly forget: string }
-  | { /** The reply to a request of the running task. */ readonly reply: string };
+  | { /** The reply to a request of the running task. */ readonly reply: unknown };
 
 /**
  * A task. `artifact` is the name of the artifact that it needs, and `value` the artifact itself, which is
@@ -39,7 +39,7 @@ export type FromThread =
   | readonly [slot: number, status: "skipped"]
   | readonly [slot: number, status: "message", message: ThreadMessage]
   /** The thread is blocked until the reply arrives. */
-  | readonly [slot: number, status: "asks", text: string];
+  | readonly [slot: number, status: "asks", request: unknown];
 
 /** Output or a log line of a running task. */
 export type ThreadMessage =
@@ -67,7 +67,7 @@ export interface TaskThread {
   tell(message: ThreadMessage): void;
   /**
    * Sends a request to the submitter of the task, and blocks the thread until the reply arrives. A deadline
-   * or a cancellation ends the thread even while it is blocked.
+   * or a cancellation ends the thread even while it is blocked. Request and reply are cloned.
    */
-  request(text: string): string;
+  request(request: unknown): unknown;
 }

@@ -1,3 +1,4 @@
+import { awaitTurn } from "../../base/turns.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { DirectoryGrant } from "../../policy/grant/directory-grant.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
@@ -5,6 +6,7 @@ import type { SandboxOutcome } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
 import type { HttpRules } from "../guest-services/http-service.ts";
+import type { TimedRequest } from "../guest-services/service-request.ts";
 import type { PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
 import type { CappedComponent } from "./component/component.ts";
@@ -64,9 +66,9 @@ export async function runWasmCall(
   };
   // Created on the first request, because most calls do not use services.
   let services: CallServices | undefined;
-  const onRequest = (text: string): Promise<string> => {
+  const onRequest = (request: unknown): Promise<unknown> => {
     services ??= new CallServices(task, resources, { nestedCalls, netBytes }, HTTP_RULES);
-    return services.answerText(text);
+    return services.answerTimed(request as TimedRequest);
   };
   const options: PoolTaskOptions = {
     ...{ wallTimeMs, signal, observer, nesting, tool: id },
@@ -76,6 +78,8 @@ export async function runWasmCall(
   const outcome = await pool.run<WasmAnswer>(fields, options);
   const isUnknown = services?.effect === "unknown" || mayHaveChangedFiles(outcome, fs);
   if (services !== undefined) await services.end();
+  const turn = outcome.status === "returned" ? awaitTurn(textLength(outcome.result)) : undefined;
+  if (turn !== undefined) await turn;
   const use: ServiceUse = { effect: isUnknown ? "unknown" : "none", used: services?.used ?? {} };
   return readWasmOutcome(outcome, use, task.limits, capabilities.reuse !== undefined);
 }
@@ -91,6 +95,11 @@ function ownerOf(
 ): string | undefined {
   if (capabilities.reuse === undefined || capabilities.randomSeed !== undefined) return undefined;
   return JSON.stringify([sessionId, toolName, component, capabilities, limits, grant.env]);
+}
+
+/** The length of the text that has to be parsed. */
+function textLength(answer: WasmAnswer): number {
+  return answer.status === "returned" ? answer.text.length : 0;
 }
 
 /** A thread that was terminated does not report what it did, so it counts as having changed files. */

@@ -246,8 +246,8 @@ describe("tasks that send requests", () => {
     await run(pool, ANSWER);
     const asks = new Int32Array(new SharedArrayBuffer(4));
     const cancel = new AbortController();
-    const asked: string[] = [];
-    const onRequest = async (text: string): Promise<string> => {
+    const asked: unknown[] = [];
+    const onRequest = async (text: unknown): Promise<unknown> => {
       asked.push(text);
       return "";
     };

@@ -1,3 +1,4 @@
+import { nestedCallProblem } from "../../guest-services/nested-call-bounds.ts";
 import type { ServiceError } from "../../guest-services/service-request.ts";
 import { type FetchAllowance, MAX_REQUESTS } from "./external-access.ts";
 import { isWithinBounds, parseMessage } from "./guest-message.ts";
@@ -46,7 +47,7 @@ export class RequestValidator {
 
   #receiveCall([id, name, input]: readonly unknown[]): void {
     if (typeof id !== "number" || typeof name !== "string" || typeof input !== "string") return;
-    const problem = this.#callProblem(Buffer.byteLength(input));
+    const problem = this.#callProblem(Buffer.byteLength(input)) ?? nestedCallProblem(name, input);
     if (problem !== undefined) {
       this.#refuse(id, problem);
       return;

@@ -11,7 +11,7 @@ import { GuestBorder } from "./guest-border.ts";
 import { InstancePool } from "./instance-pool.ts";
 import { brokenEnd, endOfStep } from "./step-end.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
-import type { LoadStep, QuickJsEnd, QuickJsTask, QuickJsThreadData } from "./thread-task.ts";
+import type { LoadStep, QuickJsEnd, QuickJsTask, QuickJsThreadData, WireReply } from "./thread-task.ts";
 import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
 
 const randomSupply = new RandomSupply();
@@ -96,7 +96,7 @@ function runStep(
       break;
     case "resume":
       instance.resume(artifact as Snapshot, step.guest, owner);
-      end = resumeGuest(instance, step.replies);
+      end = resumeGuest(instance, textOf(step.replies));
   }
   // Refusals are delivered at once. A guest that requests again and again reaches its deadline.
   for (;;) {
@@ -104,6 +104,11 @@ function runStep(
     if (end.status !== "pending" || refusals === undefined) return end;
     end = resumeGuest(instance, refusals);
   }
+}
+
+/** Writes replies in the driver's format. */
+function textOf(replies: readonly WireReply[]): string {
+  return `[${replies.map((reply) => (typeof reply === "string" ? reply : JSON.stringify(reply))).join(",")}]`;
 }
 
 /** Returns 8 bytes that are not all 0: the generator would never leave that state. */

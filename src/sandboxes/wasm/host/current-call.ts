@@ -33,6 +33,7 @@ export class CurrentCall {
   /** Sends a request to the process, and blocks the thread until the reply arrives. */
   ask<Value, Failure>(request: ServiceRequest): ServiceReply<Value, Failure> {
     const message: TimedRequest = { request, leftMs: this.#leftMs };
-    return JSON.parse(this.#thread.request(JSON.stringify(message))) as ServiceReply<Value, Failure>;
+    const reply = this.#thread.request(message);
+    return (typeof reply === "string" ? JSON.parse(reply) : reply) as ServiceReply<Value, Failure>;
   }
 }

@@ -1,4 +1,5 @@
 import type { JsonValue } from "../../../../json/value.ts";
+import { nestedCallProblem } from "../../../guest-services/nested-call-bounds.ts";
 import type { ServiceError } from "../../../guest-services/service-request.ts";
 import type { CurrentCall } from "../current-call.ts";
 import { type InterfaceMembers, okOrThrow } from "../interface-members.ts";
@@ -23,6 +24,8 @@ export function tools(call: () => CurrentCall): InterfaceMembers {
   return {
     callTool(name: unknown, input: unknown): string {
       const request = { kind: "call-tool", name: String(name), input: String(input) } as const;
+      const problem = nestedCallProblem(request.name, request.input);
+      if (problem !== undefined) return okOrThrow({ error: problem });
       const reply = call().ask<JsonValue, ServiceError>(request);
       if ("ok" in reply || KNOWN_CODES.has(reply.error.code)) return JSON.stringify(okOrThrow(reply));
       return okOrThrow({ error: { ...reply.error, code: "execution_error" } });

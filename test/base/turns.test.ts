@@ -1,0 +1,28 @@
+import { setImmediate } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { awaitTurn } from "../../src/base/turns.ts";
+
+test("a text may be read at once if no other was read in the turn, and small texts always", async () => {
+  await setImmediate();
+  expect(awaitTurn(1e6)).toBeUndefined();
+  expect(awaitTurn(4_096)).toBeUndefined();
+  await setImmediate();
+  expect([awaitTurn(16_000), awaitTurn(16_000)]).toEqual([undefined, undefined]);
+  await setImmediate();
+});
+
+test("long texts that arrive together are read in order, each in a turn of its own", async () => {
+  const seen: string[] = [];
+  const read = async (name: string, length: number): Promise<void> => {
+    await awaitTurn(length);
+    seen.push(name);
+  };
+  const all = [read("a", 1e6), read("b", 1e6), read("c", 10_000), read("d", 10_000), read("e", 1e6)];
+  for (const names of ["a", "ab", "abcd", "abcde"]) {
+    await Promise.resolve();
+    expect(seen.join("")).toBe(names);
+    await setImmediate();
+  }
+  await Promise.all(all);
+  expect(awaitTurn(1e6)).toBeUndefined();
+});
