@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, test } from "vitest";
-import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { allow } from "../../src/policy/policy.ts";
@@ -13,9 +12,6 @@ const engine = new ToolDispatchEngine();
 const limits = { wallTimeMs: 5_000, memoryBytes: 64 * 2 ** 20, nestedCalls: 16 };
 const policy = { check: () => allow({ sandbox: "quickjs", limits, capabilities: { tools: ["*"] } }) };
 
-const measured: string[] = [];
-afterAll(() => console.log(`longest turns of the main thread\n${measured.join("\n")}`));
-
 /** Tools that nested calls reach. */
 const OTHERS = {
   echo: "export default (input) => input",
@@ -24,20 +20,14 @@ const OTHERS = {
   failing: "export default () => { throw new Error('x'.repeat(8e6)); }",
 };
 
-async function expectNoStall(title: string, source: string): Promise<void> {
+async function expectNoStall(source: string): Promise<void> {
   const registry = new ToolRegistry();
   for (const [name, other] of Object.entries({ ...OTHERS, tool: source })) {
     registry.register({ name, description: "", inputSchema: {}, quickjs: { source: other } });
   }
-  let execution: ToolExecution | null = null;
   const call = { id: "1", name: "tool", arguments: {} };
-  const turnMs = await longestTurn(async () => {
-    execution = await engine.dispatch(call, { registry, policy, sandboxes, sessionId: "s" });
-  });
-  const { output, error } = execution as unknown as ToolExecution;
-  measured.push(
-    `${turnMs.toFixed(1).padStart(7)} ms  ${title}: ${error?.message.slice(0, 80) ?? JSON.stringify(output).slice(0, 60)}`,
-  );
+  const ctx = { registry, policy, sandboxes, sessionId: "s" };
+  const turnMs = await longestTurn(() => engine.dispatch(call, ctx));
   expect(isShort(turnMs), `${turnMs} ms`).toBe(true);
 }
 
@@ -114,12 +104,12 @@ describe("the main thread is not stalled by a guest of QuickJS that", () => {
       "waits with a full heap",
       `async (_, { tools }) => { const a = new Uint8Array(2 ** 24).fill(7); await tools.call("echo", {}); return a[5]; }`,
     ],
-  ])("%s", { timeout: 60_000 }, async (title, source) => {
-    await expectNoStall(title, `export default ${source}`);
+  ])("%s", { timeout: 60_000 }, async (_title, source) => {
+    await expectNoStall(`export default ${source}`);
   });
 
   test("has large modules", async () => {
-    await expectNoStall("large module", `/*${"x".repeat(1e6)}*/ export default () => 1`);
-    await expectNoStall("load error", `throw new Error("\\n".repeat(1e6)); export default () => 1`);
+    await expectNoStall(`/*${"x".repeat(1e6)}*/ export default () => 1`);
+    await expectNoStall(`throw new Error("\\n".repeat(1e6)); export default () => 1`);
   });
 });

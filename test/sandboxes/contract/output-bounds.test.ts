@@ -8,7 +8,7 @@ test.each<[string, string]>([
   ["a long string", JSON.stringify('"[{,:'.repeat(400_000))],
   ["many numbers", list(90_000, () => "1")],
   ["many records of one kind", list(10_000, (id) => `{"id":${id},"name":"a","tags":[],"at":"now"}`)],
-  ["many names", `{${Array.from({ length: 9_999 }, (_, index) => `"name ${index}":1`).join(",")}}`],
+  ["many names", `{${Array.from({ length: 4_999 }, (_, index) => `"name ${index}":1`).join(",")}}`],
 ])("an output of %s is accepted", (_case, text) => {
   expect(outputProblem(text)).toBeUndefined();
 });
@@ -19,7 +19,7 @@ test.each<[string, string, string]>([
   [
     "objects with names of their own",
     list(20_000, (index) => `{"k${index}":1}`),
-    "more than 10000 different member names",
+    "more than 5000 different member names",
   ],
   ["deep lists", `${"[".repeat(50_000)}${"]".repeat(50_000)}`, "nested deeper than 256 levels"],
 ])("an output of %s is refused", (_case, text, reason) => {
