@@ -3,11 +3,11 @@
  *
  * The library and the command share chunks. Code that is always loaded is one file, because loading a file takes Node
  * as long as running thousands of its lines; code that is loaded on demand is in a few other files. A thread or a
- * child process loads a single file without the rest of the library. Dependencies are not bundled. Names are not
- * minified, for readable stack traces; the source maps have the rest.
+ * child process loads a single file without the rest of the library. Dependencies are not bundled, except ajv: Node
+ * takes much longer to load its hundred files than one. Names are not minified, for readable stack traces; the source maps have the rest.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, globSync, rmSync } from "node:fs";
+import { chmodSync, globSync, readFileSync, rmSync } from "node:fs";
 import { build, type InputOptions, type OutputOptions } from "rolldown";
 
 /** The package's entry points, by their file names in `dist`. */
@@ -24,6 +24,9 @@ const ALONE = globSync(
   ],
   { cwd: "src" },
 ).map((file) => file.replace(/\.ts$/, ""));
+
+/** ajv, and the packages that it requires. */
+const AJV_PACKAGES = ["ajv", "ajv-formats", "fast-deep-equal", "fast-uri", "json-schema-traverse"];
 
 const input: InputOptions = {
   platform: "node",
@@ -42,6 +45,12 @@ const output: OutputOptions = {
   sourcemap: true,
 };
 
+/** Returns the licences of packages whose code is bundled, as a comment. */
+function licences(packages: readonly string[]): string {
+  const texts = packages.map((name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8")}`);
+  return `/*! This file contains:\n\n${texts.join("\n\n")}*/`;
+}
+
 rmSync("dist", { recursive: true, force: true });
 await build({
   ...input,
@@ -52,5 +61,11 @@ await build({
 for (const name of ALONE) {
   await build({ ...input, input: { [name]: `src/${name}.ts` }, output: { ...output, codeSplitting: false } });
 }
+await build({
+  ...input,
+  external: [],
+  input: { "base/ajv-library": "src/base/ajv-library.ts" },
+  output: { ...output, codeSplitting: false, sourcemap: false, minify: true, banner: licences(AJV_PACKAGES) },
+});
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 chmodSync("dist/cli/main.js", 0o755);

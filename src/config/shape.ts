@@ -1,6 +1,6 @@
-import { createRequire } from "node:module";
 import type { ErrorObject } from "ajv";
 import type { Ajv2020 } from "ajv/dist/2020.js";
+import { loadAjv } from "../base/load-ajv.ts";
 import { unescapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { suggest } from "./suggest.ts";
@@ -16,10 +16,6 @@ export interface Flaw {
 
 /** Checks the shape of a configuration. Returns every flaw of a value. */
 export type Shape = (value: JsonValue) => readonly Flaw[];
-
-// Loaded synchronously with the first shape.
-const require = createRequire(import.meta.url);
-const loadAjv = (): typeof import("ajv/dist/2020.js") => require("ajv/dist/2020.js");
 
 let compiler: Ajv2020 | undefined;
 

@@ -1,5 +1,5 @@
 import type { ValidateFunction } from "ajv";
-import { Ajv2020 } from "ajv/dist/2020.js";
+import { loadAjv } from "../base/load-ajv.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { CAPABILITY_NAMES } from "../policy/grant/capabilities.ts";
 import { LIMIT_NAMES, MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
@@ -100,7 +100,7 @@ export function shapeProblem(name: ShapeName, value: JsonValue): string | undefi
   let validate = validators.get(name);
   if (validate === undefined) {
     // Ajv stops at the first error here, which bounds the work for bodies with many of them.
-    validate = new Ajv2020({ ownProperties: true, strictTypes: false }).compile(schemaOf(name));
+    validate = new (loadAjv().Ajv2020)({ ownProperties: true, strictTypes: false }).compile(schemaOf(name));
     validators.set(name, validate);
   }
   if (validate(value)) return undefined;

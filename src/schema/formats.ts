@@ -1,4 +1,4 @@
-import { createRequire } from "node:module";
+import { loadAjv } from "../base/load-ajv.ts";
 import { compileLinear } from "./patterns/pattern.ts";
 import { meter } from "./work-meter.ts";
 
@@ -17,20 +17,15 @@ type CheckedFormat =
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;
 const WEB_SCHEME = /^(?:https?|ftp):\/\/[^/]/i;
 
-// Loaded when a schema is first compiled, which is synchronous.
-const require = createRequire(import.meta.url);
-const loadFormats = (): typeof import("ajv-formats/dist/formats.js") =>
-  require("ajv-formats/dist/formats.js");
-
 /** Returns whether a format is checked. All others are annotations. */
 export function isKnownFormat(name: string): boolean {
-  return Object.hasOwn(loadFormats().fullFormats, name);
+  return Object.hasOwn(loadAjv().fullFormats, name);
 }
 
 /** The formats of ajv-formats, made safe for untrusted strings. */
 export function checkedFormats(): Record<string, CheckedFormat> {
   const formats: Record<string, CheckedFormat> = {};
-  for (const [name, format] of Object.entries({ ...loadFormats().fullFormats, ...REPLACEMENTS })) {
+  for (const [name, format] of Object.entries({ ...loadAjv().fullFormats, ...REPLACEMENTS })) {
     formats[name] = guard(name, format as Parameters<typeof guard>[1]);
   }
   return formats;
@@ -39,7 +34,7 @@ export function checkedFormats(): Record<string, CheckedFormat> {
 let reference: ReturnType<typeof compileLinear> | undefined;
 
 function isReference(text: string): boolean {
-  reference ??= compileLinear((loadFormats().fullFormats["uri-reference"] as RegExp).source, {
+  reference ??= compileLinear((loadAjv().fullFormats["uri-reference"] as RegExp).source, {
     ignoreCase: true,
   });
   return reference.test(text);

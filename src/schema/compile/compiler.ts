@@ -1,5 +1,5 @@
-import { createRequire } from "node:module";
 import type { Ajv, KeywordDefinition, Options, SchemaObject, ValidateFunction } from "ajv";
+import { loadAjv } from "../../base/load-ajv.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { checkedFormats } from "../formats.ts";
@@ -13,11 +13,6 @@ export type ErrorMode = "first" | "all";
 
 /** An ajv instance keeps some memory for every schema it compiled, so it is replaced after this many. */
 const MAX_USES = 500;
-
-// Loaded with the first schema, synchronously. Loading them takes longer than loading all of this package.
-const require = createRequire(import.meta.url);
-const loadAjv = (): typeof import("ajv") => require("ajv");
-const loadAjv2020 = (): typeof import("ajv/dist/2020.js") => require("ajv/dist/2020.js");
 
 const compilers = new Map<string, { readonly ajv: Ajv; uses: number }>();
 
@@ -58,7 +53,7 @@ function makeCompiler(draft: Draft, mode: ErrorMode): Ajv {
     code: { optimize: false, regExp: Object.assign(linearPattern, { code: "linearPattern" }) },
     logger: false,
   };
-  const Compiler = draft === "draft-07" ? loadAjv().Ajv : loadAjv2020().Ajv2020;
+  const Compiler = draft === "draft-07" ? loadAjv().Ajv : loadAjv().Ajv2020;
   const ajv: Ajv = new Compiler(options);
   for (const keyword of KEYWORDS) {
     ajv.removeKeyword(String(keyword.keyword));
