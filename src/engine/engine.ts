@@ -3,6 +3,7 @@ import { checkContext, type DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
 import { type AssistantMessage, buildToolResultMessages, type ToolMessage } from "./call/messages.ts";
 import { checkConcurrency, type DispatchAllOptions, dispatchEach } from "./dispatch-all.ts";
+import { type DispatchableTurn, type DispatchTurnOptions, dispatchCalls } from "./dispatch-turn.ts";
 import { dispatchCall } from "./pipeline.ts";
 
 /**
@@ -43,11 +44,30 @@ export class ToolDispatchEngine {
     return dispatchEach([...calls], ctx as DispatchContext, concurrency);
   }
 
+  /**
+   * Dispatches the calls of one assistant message like {@link dispatchAll}, but does not run calls with `cutOff`: the
+   * model had not finished the message, so it may not have meant them to run alone. Such a call fails with `cancelled`
+   * and the effect `none`.
+   *
+   * @returns One result for each call, in the same order.
+   * @throws {TypeError} if `turn.calls` is not iterable, or `concurrency` or the context is invalid.
+   */
+  async dispatchTurn<Embedder = unknown>(
+    turn: DispatchableTurn,
+    ctx: DispatchContext<Embedder>,
+    options: DispatchTurnOptions = {},
+  ): Promise<(ToolExecution | null)[]> {
+    checkContext(ctx as DispatchContext);
+    checkConcurrency(options.concurrency);
+    return dispatchCalls(turn, ctx as DispatchContext, options);
+  }
+
   /** Builds the two messages that continue the conversation: see {@link buildToolResultMessages}. */
   buildToolResultMessages(
     calls: readonly ToolCall[],
     executions: readonly (ToolExecution | null)[],
+    turn?: { readonly text?: string },
   ): [AssistantMessage, ToolMessage] {
-    return buildToolResultMessages(calls, executions);
+    return buildToolResultMessages(calls, executions, turn);
   }
 }

@@ -3,6 +3,7 @@ import type { ReceivedCall } from "./call/call.ts";
 import type { DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
 import type { Caller } from "./call/nested.ts";
+import type { Refusal } from "./call/refusal.ts";
 import { CallState } from "./call/state.ts";
 import { readArguments } from "./steps/arguments.ts";
 import { authorise } from "./steps/authorise.ts";
@@ -51,6 +52,11 @@ type Result = ToolExecution | null;
 export function dispatchCall(received: ReceivedCall, ctx: DispatchContext, caller?: Caller): Promise<Result> {
   const result = advance(new CallState(received, ctx, caller, dispatchCall));
   return result instanceof Promise ? result : Promise.resolve(result);
+}
+
+/** Fails a call that must not run, as if a step had refused it. Never throws. */
+export function refuseCall(received: ReceivedCall, ctx: DispatchContext, refusal: Refusal): ToolExecution {
+  return fail(new CallState(received, ctx, undefined, dispatchCall), refusal);
 }
 
 /** Runs the remaining steps: without a promise or a closure, until one has to wait. */

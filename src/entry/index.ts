@@ -13,6 +13,7 @@ export {
 } from "../engine/call/messages.ts";
 export type { UpperBound } from "../engine/call/upper-bound.ts";
 export type { DispatchAllOptions } from "../engine/dispatch-all.ts";
+export type { DispatchableTurn, DispatchTurnOptions } from "../engine/dispatch-turn.ts";
 export { ToolDispatchEngine } from "../engine/engine.ts";
 export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "../tool/content.ts";
 export { failure, success } from "../tool/reported-result.ts";

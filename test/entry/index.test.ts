@@ -128,6 +128,8 @@ test("sandgate exports exactly these names", async () => {
       "DispatchEventBase",
       "DispatchEventBody",
       "DispatchEventListener",
+      "DispatchTurnOptions",
+      "DispatchableTurn",
       "EgressOptions",
       "EndpointImplementation",
       "ErrorCode",

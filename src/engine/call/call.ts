@@ -9,6 +9,8 @@ export interface ToolCall {
   readonly name: string;
   /** The arguments, as JSON text or as a JSON value. */
   readonly arguments: JsonValue;
+  /** Set if the provider cut off the message after this call: see `ToolDispatchEngine.dispatchTurn`. */
+  readonly cutOff?: true;
 }
 
 /** A call as it arrived. It is a copy, so the embedder cannot change it while it is dispatched. */

@@ -2,9 +2,14 @@ import { type ContentBlock, contentText, isContentOutput } from "../../tool/cont
 import type { ToolCall } from "./call.ts";
 import type { ToolExecution } from "./execution.ts";
 
-/** The assistant's message: the calls that have a result. */
+/** The result that the model reads of a call that a hook aborted. */
+const WITHDRAWN_TEXT = "Tool call was withdrawn";
+
+/** The assistant's message: its text, and the calls that have a result. */
 export interface AssistantMessage {
   readonly role: "assistant";
+  /** Absent if there is none. */
+  readonly text?: string;
   readonly toolCalls: readonly ToolCall[];
 }
 
@@ -26,32 +31,52 @@ export interface ToolResult {
  * Builds the two messages that continue a conversation. A call that a hook aborted (`null`) has no result and is left
  * out of both messages: providers require exactly one result for each call.
  *
+ * @param turn The assistant's text, to be repeated.
  * @throws {TypeError} unless `executions` has the results of `calls`, one for each and in the same order.
  */
 export function buildToolResultMessages(
   calls: readonly ToolCall[],
   executions: readonly (ToolExecution | null)[],
+  { text = "" }: { readonly text?: string } = {},
 ): [AssistantMessage, ToolMessage] {
-  const toolCalls: ToolCall[] = [];
-  const results: ToolResult[] = [];
+  const results = toToolResults(calls, executions, "omit");
+  const toolCalls = calls.filter((_, index) => executions[index] !== null);
+  return [
+    { role: "assistant", ...(text !== "" && { text }), toolCalls },
+    { role: "tool", results },
+  ];
+}
+
+/**
+ * Converts the executions of calls for the model.
+ *
+ * @param aborted What happens to a call that a hook aborted: it gets an error result, or none.
+ * @throws {TypeError} unless `executions` has the results of `calls`, one for each and in the same order.
+ */
+export function toToolResults(
+  calls: readonly ToolCall[],
+  executions: readonly (ToolExecution | null)[],
+  aborted: "result" | "omit",
+): readonly ToolResult[] {
   if (calls.length !== executions.length) {
     throw new TypeError(`${calls.length} calls, but ${executions.length} executions`);
   }
-  for (const [index, execution] of executions.entries()) {
-    const call = calls[index];
-    if (execution === null || call === undefined) continue;
-    if (call.id !== execution.callId) {
-      throw new TypeError(
-        `execution ${index} belongs to call '${execution.callId}', not to call '${call.id}'`,
-      );
+  const results: ToolResult[] = [];
+  for (const [index, { id, name }] of calls.entries()) {
+    const execution = executions[index] ?? null;
+    if (execution === null) {
+      if (aborted === "result") results.push(withdrawn(id, name));
+    } else if (id === execution.callId) {
+      results.push(toToolResult(execution));
+    } else {
+      throw new TypeError(`execution ${index} belongs to call '${execution.callId}', not to call '${id}'`);
     }
-    toolCalls.push(call);
-    results.push(toToolResult(execution));
   }
-  return [
-    { role: "assistant", toolCalls },
-    { role: "tool", results },
-  ];
+  return results;
+}
+
+function withdrawn(callId: string, toolName: string): ToolResult {
+  return { callId, toolName, content: [{ type: "text", text: WITHDRAWN_TEXT }], isError: true };
 }
 
 /** Converts an execution for the model: its content, its output as text, or the text of its error. */

@@ -1,0 +1,50 @@
+import { receiveCall, type ToolCall } from "./call/call.ts";
+import type { DispatchContext } from "./call/context.ts";
+import type { ToolExecution } from "./call/execution.ts";
+import { Refusal } from "./call/refusal.ts";
+import { type DispatchAllOptions, dispatchEach } from "./dispatch-all.ts";
+import { refuseCall } from "./pipeline.ts";
+
+/** The calls of one assistant message, such as a protocol's `read` returns. */
+export interface DispatchableTurn {
+  readonly calls: readonly ToolCall[];
+}
+
+/** Options of `ToolDispatchEngine.dispatchTurn`. */
+export interface DispatchTurnOptions extends DispatchAllOptions {
+  /** What happens to the calls of a message that was cut off. Default: `"refuse"`. */
+  readonly cutOff?: "refuse" | "run";
+}
+
+const CUT_OFF_TEXT = "Tool call was not run: its message was cut off";
+
+/**
+ * Dispatches the calls of a message, and refuses those that are marked as cut off unless `cutOff` is `"run"`.
+ *
+ * @returns One result for each call, in the order of the calls.
+ */
+export async function dispatchCalls(
+  turn: DispatchableTurn,
+  ctx: DispatchContext,
+  { cutOff = "refuse", concurrency }: DispatchTurnOptions,
+): Promise<(ToolExecution | null)[]> {
+  const calls = [...turn.calls];
+  const refused = calls.map((call) => cutOff !== "run" && isCutOff(call));
+  const others = calls.filter((_, index) => !refused[index]);
+  const executions = (await dispatchEach(others, ctx, concurrency)).values();
+  return calls.map((call, index) =>
+    refused[index]
+      ? refuseCall(receiveCall(call), ctx, new Refusal("cancelled", CUT_OFF_TEXT))
+      : (executions.next().value ?? null),
+  );
+}
+
+/** Returns whether a call is marked as one of a message that was cut off. Never throws. */
+function isCutOff(call: unknown): boolean {
+  try {
+    return (call as Partial<ToolCall> | null)?.cutOff === true;
+  } catch {
+    // An unreadable call fails when it is dispatched.
+    return false;
+  }
+}
