@@ -1,13 +1,19 @@
 // Reading and writing a provider's messages
 
 export { ProtocolError } from "../protocols/parsing/protocol-error.ts";
-export type { AssistantTurn, ProviderProtocol, ToolOffer, ToToolsOptions } from "../protocols/protocol.ts";
+export type {
+  ProviderProtocol,
+  ToolOffer,
+  ToResultsOptions,
+  ToToolsOptions,
+} from "../protocols/protocol.ts";
 export type { CallStream } from "../protocols/streaming/call-stream.ts";
 export type { StrictSchemaProblem } from "../protocols/strict/offer-tools.ts";
+export type { AssistantTurn, OtherCall, TurnCall } from "../protocols/turn.ts";
 
 // Sandgate's own format
 
-export { type NativeAssistantMessage, nativeProtocol } from "../protocols/providers/native.ts";
+export { nativeProtocol } from "../protocols/providers/native.ts";
 
 // OpenAI Chat Completions
 

@@ -1,11 +1,16 @@
-import { buildToolResultMessages } from "../engine/call/messages.ts";
+import { type ToolResult, toToolResults } from "../engine/call/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
-import { checkCallCount } from "./parsing/limits.ts";
-import type { AssistantTurn, ProviderProtocol, ToolOffer, ToToolsOptions } from "./protocol.ts";
+import { parseMessage } from "./parsing/json.ts";
+import { TurnCollector } from "./parsing/turn-collector.ts";
+import type { ProviderProtocol, ToolOffer, ToToolsOptions } from "./protocol.ts";
 import type { ProviderShape } from "./provider-shape.ts";
 import { CallStream } from "./streaming/call-stream.ts";
 import { offerStrictTools, offerTools } from "./strict/offer-tools.ts";
 import { ToolNames } from "./tool-names.ts";
+import type { AssistantTurn } from "./turn.ts";
+
+/** The assistant's text if it has none, and every call of it was aborted. */
+const WITHDRAWN_NOTE = "The assistant's tool calls were withdrawn.";
 
 /** Creates a protocol from a provider's shape and the tools of a registry. */
 export function createProtocol<Tools, Message>(
@@ -17,8 +22,7 @@ export function createProtocol<Tools, Message>(
     ...named,
     name: names.toAlias(named.name),
   });
-  const toResults: ProviderProtocol<Tools, Message>["toResults"] = (calls, executions) => {
-    const [, { results }] = buildToolResultMessages(calls, executions);
+  const writeResults = (results: readonly ToolResult[]): readonly Message[] => {
     // Providers reject empty lists.
     if (results.length === 0) return [];
     return shape.writeResults(
@@ -38,19 +42,27 @@ export function createProtocol<Tools, Message>(
     },
 
     read(message: unknown): AssistantTurn {
-      const { text, calls } = shape.readMessage(message);
-      checkCallCount(calls.length);
-      return { text, calls: calls.map((call) => ({ ...call, name: names.toName(call.name) })) };
+      const turn = new TurnCollector(shape.format);
+      turn.stop(shape.readMessage(typeof message === "string" ? parseMessage(message) : message, turn));
+      turn.finish();
+      turn.end();
+      const { text, other, stopReason, cutOff } = turn;
+      const calls = turn.take().map((call) => ({ ...call, name: names.toName(call.name) }));
+      return { text, calls, other, stopReason, cutOff };
     },
 
     stream: (): CallStream => new CallStream(shape, names),
 
     toMessages(calls, executions, { text = "" } = {}) {
-      const [{ toolCalls }] = buildToolResultMessages(calls, executions);
-      if (toolCalls.length === 0) return [];
-      return [...shape.writeTurn(toolCalls.map(toAlias), text), ...toResults(calls, executions)];
+      const results = toToolResults(calls, executions, "omit");
+      const answered = calls.filter((_, index) => executions[index] !== null).map(toAlias);
+      // A conversation that did not change would be sent, and answered, in the same way for ever.
+      const said = answered.length > 0 || calls.length === 0 || text.trim() !== "" ? text : WITHDRAWN_NOTE;
+      if (answered.length === 0 && said === "") return [];
+      return [...shape.writeTurn(answered, said), ...writeResults(results)];
     },
 
-    toResults,
+    toResults: (calls, executions, { aborted = "result" } = {}) =>
+      writeResults(toToolResults(calls, executions, aborted)),
   } satisfies ProviderProtocol<Tools, Message>);
 }

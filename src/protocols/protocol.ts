@@ -2,6 +2,7 @@ import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { CallStream } from "./streaming/call-stream.ts";
 import type { StrictSchemaProblem } from "./strict/offer-tools.ts";
+import type { AssistantTurn } from "./turn.ts";
 
 /**
  * Converts between a provider's messages and the tools of a registry: definitions out, calls in, results back. A name
@@ -15,7 +16,7 @@ export interface ProviderProtocol<Tools = unknown, Message = unknown> {
    * Reads a complete assistant message, or the response that contains it. Arguments are not changed: the engine parses
    * them. A message without calls has an empty list of calls.
    *
-   * @param message The result of `JSON.parse`, or the object of the provider's SDK.
+   * @param message The body's text, its value, or the object of the provider's SDK.
    * @throws {ProtocolError} if the message does not match this format.
    */
   read(message: unknown): AssistantTurn;
@@ -25,7 +26,8 @@ export interface ProviderProtocol<Tools = unknown, Message = unknown> {
 
   /**
    * Returns the messages that continue the conversation: the assistant's turn with its calls, and one result for each
-   * call. Both omit calls that a hook aborted (`null`).
+   * call. Both omit calls that a hook aborted (`null`). If every call was aborted, only the assistant's text is left, or
+   * a note if it has none.
    *
    * @param turn The assistant's text, to be repeated.
    * @throws {TypeError} if calls and executions do not match one to one, in order.
@@ -38,11 +40,22 @@ export interface ProviderProtocol<Tools = unknown, Message = unknown> {
 
   /**
    * Returns only the results, for callers that send back the provider's own message. That message can have parts that
-   * only the provider can read, such as signed reasoning.
+   * only the provider can read, such as signed reasoning. A call that a hook aborted gets an error result, because that
+   * message still contains it.
    *
    * @throws {TypeError} like {@link ProviderProtocol.toMessages}.
    */
-  toResults(calls: readonly ToolCall[], executions: readonly (ToolExecution | null)[]): readonly Message[];
+  toResults(
+    calls: readonly ToolCall[],
+    executions: readonly (ToolExecution | null)[],
+    options?: ToResultsOptions,
+  ): readonly Message[];
+}
+
+/** Options of {@link ProviderProtocol.toResults}. */
+export interface ToResultsOptions {
+  /** Whether a call that a hook aborted gets the error result `Tool call was withdrawn`, or none. Default: `"result"`. */
+  readonly aborted?: "result" | "omit";
 }
 
 /** Options of {@link ProviderProtocol.toTools}. */
@@ -60,12 +73,4 @@ export interface ToolOffer<Tools> {
   readonly tools: Tools;
   /** Why some tools are not strict although `strict` was requested. Empty otherwise. */
   readonly problems: readonly StrictSchemaProblem[];
-}
-
-/** The text and the calls of one assistant message. */
-export interface AssistantTurn {
-  /** The text besides the calls; `""` if there is none. */
-  readonly text: string;
-  /** The calls in order, with the names of the registry. */
-  readonly calls: readonly ToolCall[];
 }

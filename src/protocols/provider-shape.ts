@@ -1,9 +1,9 @@
-import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolResult } from "../engine/call/messages.ts";
-import type { AssistantTurn } from "./protocol.ts";
+import type { TurnCollector } from "./parsing/turn-collector.ts";
 import type { EventReader } from "./streaming/call-stream.ts";
 import type { OfferedTool } from "./strict/offer-tools.ts";
 import type { StrictSubset } from "./strict/schema.ts";
+import type { TurnCall } from "./turn.ts";
 
 /** The provider-specific parts of a protocol. All names in it are aliases. */
 export interface ProviderShape<Tools, Message> extends EventReader {
@@ -12,10 +12,15 @@ export interface ProviderShape<Tools, Message> extends EventReader {
   /** Whether it accepts every name, so that aliases are not needed. Default: `false`. */
   readonly takesAnyName?: boolean;
   writeTools(tools: readonly OfferedTool[]): Tools;
-  /** @throws {ProtocolError} */
-  readMessage(message: unknown): AssistantTurn;
-  /** Returns the assistant's turn. There is at least one call. */
-  writeTurn(calls: readonly ToolCall[], text: string): readonly Message[];
+  /**
+   * Reads a whole message.
+   *
+   * @returns why it stopped; `undefined` if it does not say.
+   * @throws {ProtocolError}
+   */
+  readMessage(message: unknown, turn: TurnCollector): string | undefined;
+  /** Returns the assistant's turn. There is a text or a call. */
+  writeTurn(calls: readonly TurnCall[], text: string): readonly Message[];
   /** Returns the results. There is at least one. */
   writeResults(results: readonly ToolResult[]): readonly Message[];
 }

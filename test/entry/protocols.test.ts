@@ -44,7 +44,6 @@ test("sandgate/protocols exports exactly these names", async () => {
       "GoogleContent",
       "GooglePart",
       "GoogleTool",
-      "NativeAssistantMessage",
       "OpenAiAssistantMessage",
       "OpenAiResponsesContent",
       "OpenAiResponsesItem",
@@ -52,10 +51,13 @@ test("sandgate/protocols exports exactly these names", async () => {
       "OpenAiTool",
       "OpenAiToolCall",
       "OpenAiToolMessage",
+      "OtherCall",
       "ProviderProtocol",
       "StrictSchemaProblem",
+      "ToResultsOptions",
       "ToToolsOptions",
       "ToolOffer",
+      "TurnCall",
     ],
   });
 });

@@ -3,6 +3,7 @@ import type { ToolCall } from "../../src/engine/call/call.ts";
 import { ProtocolError } from "../../src/protocols/parsing/protocol-error.ts";
 import type { ProviderProtocol } from "../../src/protocols/protocol.ts";
 import type { CallStream } from "../../src/protocols/streaming/call-stream.ts";
+import type { AssistantTurn } from "../../src/protocols/turn.ts";
 
 /**
  * Writes server-sent events. Events with a `type` get an `event` field, like those of Anthropic and OpenAI Responses.
@@ -17,14 +18,17 @@ export function toServerSentEvents(events: readonly object[], lineEnd = "\n"): s
 }
 
 /** Reads all chunks of a stream. */
-export function readAll(
-  protocol: ProviderProtocol,
-  pieces: readonly (Uint8Array | string)[],
-): { readonly calls: readonly ToolCall[]; readonly text: string } {
+export function readAll(protocol: ProviderProtocol, pieces: readonly (Uint8Array | string)[]): AssistantTurn {
   const stream = protocol.stream();
   const calls = pieces.flatMap((piece) => stream.push(piece));
   calls.push(...stream.end());
-  return { calls, text: stream.text };
+  return turnOf(stream, calls);
+}
+
+/** Returns the message that a stream has read. */
+export function turnOf(stream: CallStream, calls: readonly ToolCall[]): AssistantTurn {
+  const { text, other, stopReason, cutOff } = stream;
+  return { calls, text, other, stopReason, cutOff };
 }
 
 /** Reads events in every notation and split at every byte, and checks that the result is the same. */
@@ -46,7 +50,7 @@ export function readEvents(
   ).toEqual(read);
   const stream = protocol.stream();
   const calls = [...events.flatMap((event) => stream.pushEvent(event)), ...stream.end()];
-  expect({ calls, text: stream.text }).toEqual(read);
+  expect(turnOf(stream, calls)).toEqual(read);
   return read;
 }
 

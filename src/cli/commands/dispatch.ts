@@ -5,7 +5,7 @@ import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
-import { toPrintableJson } from "../terminal/printable.ts";
+import { toPrintable, toPrintableJson } from "../terminal/printable.ts";
 import { formatTable } from "../terminal/table.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 import { type InputMessage, readMessage } from "./read-message.ts";
@@ -33,11 +33,21 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   sandboxes.ensureExit();
   const { signal } = terminal;
   const context = { registry, policy, sandboxes, sessionId: randomUUID(), ...(signal && { signal }) };
-  const dispatched = await new ToolDispatchEngine().dispatchAll(input.calls, context);
+  await print(terminal.stderr, noticesOf(input).join("\n"));
+  const dispatched = await new ToolDispatchEngine().dispatchTurn(input, context);
   // Only hooks can abort a call, and there are none here.
   const executions = dispatched.filter((execution) => execution !== null);
   await print(terminal.stdout, format(command, input, executions, terminal));
   return signal?.aborted ? EXIT_INTERRUPTED : EXIT_OK;
+}
+
+/** What a message says besides its calls: that it was cut off, and that it has calls that do not run here. */
+function noticesOf({ cutOff, stopReason, other }: InputMessage): readonly string[] {
+  const types = [...new Set(other.map(({ type }) => type))].join(", ");
+  return [
+    ...(cutOff ? [`sandgate: the message was cut off (${stopReason}), so its calls do not run`] : []),
+    ...(types === "" ? [] : [`sandgate: the message has calls that do not run here: ${types}`]),
+  ].map(toPrintable);
 }
 
 function format(

@@ -11,8 +11,9 @@ import { FORMATS, type Format } from "../../protocols/formats.ts";
 import { detectMessageFormats, detectStreamFormats } from "../../protocols/parsing/detect-format.ts";
 import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../../protocols/parsing/limits.ts";
 import { ProtocolError } from "../../protocols/parsing/protocol-error.ts";
-import type { AssistantTurn, ProviderProtocol } from "../../protocols/protocol.ts";
+import type { ProviderProtocol } from "../../protocols/protocol.ts";
 import { EventParser } from "../../protocols/streaming/event-parser.ts";
+import type { AssistantTurn } from "../../protocols/turn.ts";
 import { MessageError } from "../errors.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
@@ -61,7 +62,8 @@ export async function readMessage(
     const protocol = PROTOCOLS[chosen](registry);
     const stream = protocol.stream();
     const calls = [...stream.push(events), ...stream.end()];
-    return { protocol, calls, text: stream.text };
+    const { text: said, other, stopReason, cutOff } = stream;
+    return { protocol, calls, text: said, other, stopReason, cutOff };
   }
 }
 

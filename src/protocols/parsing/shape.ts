@@ -24,6 +24,34 @@ export function expectString(value: unknown, pointer: string): string {
   throw new ProtocolError(pointer, "must be a string");
 }
 
+/** The prefix of generated ids. */
+const MADE_UP = "sandgate-";
+
+/** Reads the id of a call. Some servers omit it, so one is generated. @throws {ProtocolError} if it is no string. */
+export function readId(value: unknown, pointer: string): string {
+  if (value === undefined || value === null || value === "") return MADE_UP + crypto.randomUUID();
+  return expectString(value, pointer);
+}
+
+/** Returns whether {@link readId} generated an id. */
+export function isMadeUp(id: string): boolean {
+  return id.startsWith(MADE_UP);
+}
+
+/** Reads why a message stopped. */
+export function readReason(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+/** Returns the text of a string or of a list of parts. */
+export function readContentText(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content
+    .map((part: unknown) => (isJsonObject(part) && typeof part["text"] === "string" ? part["text"] : ""))
+    .join("");
+}
+
 /** @throws {ProtocolError} unless the value at `pointer` is a number. */
 export function expectNumber(value: unknown, pointer: string): number {
   if (typeof value === "number") return value;

@@ -2,16 +2,19 @@ import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { createProtocol } from "../create-protocol.ts";
-import type { CallCollector } from "../parsing/call-collector.ts";
 import {
   expectAssistantMessage,
   expectNumber,
   expectObject,
   expectObjects,
   expectString,
+  providerFailure,
+  readId,
+  readReason,
 } from "../parsing/shape.ts";
 import { toArgumentsObject, toText } from "../parsing/text.ts";
-import type { AssistantTurn, ProviderProtocol } from "../protocol.ts";
+import type { RawCall, TurnCollector } from "../parsing/turn-collector.ts";
+import type { ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
 
 /** The definition of a tool: an entry of `toolConfig.tools` (Amazon Bedrock API reference, "Converse"). */
@@ -57,9 +60,10 @@ const BEDROCK_SHAPE: ProviderShape<BedrockTool[], BedrockMessage> = {
     tools.map(({ name, description, inputSchema }) => ({
       toolSpec: { name, description, inputSchema: { json: inputSchema } },
     })),
-  readMessage(message) {
-    if (!isJsonObject(message) || message["output"] === undefined) return readAssistant(message, "");
-    return readAssistant(expectObject(message["output"], "/output")["message"], "/output/message");
+  readMessage(message, turn) {
+    if (!isJsonObject(message) || message["output"] === undefined) return readAssistant(message, "", turn);
+    readAssistant(expectObject(message["output"], "/output")["message"], "/output/message", turn);
+    return readReason(message["stopReason"]);
   },
   readEvent: readConverseEvent,
   writeTurn: (calls, text) => [
@@ -79,23 +83,33 @@ const BEDROCK_SHAPE: ProviderShape<BedrockTool[], BedrockMessage> = {
   ],
 };
 
-function readAssistant(value: unknown, pointer: string): AssistantTurn {
+function readAssistant(value: unknown, pointer: string, turn: TurnCollector): undefined {
   const blocks = expectObjects(expectAssistantMessage(value, pointer)["content"], `${pointer}/content`);
+  for (const [index, { text, toolUse }] of blocks.entries()) {
+    turn.confirm();
+    turn.addText(text);
+    if (toolUse === undefined) continue;
+    const at = `${pointer}/content/${index}/toolUse`;
+    const block = expectObject(toolUse, at);
+    // The input of the last block may have been cut off, which a parsed value does not show.
+    if (!readServerToolUse(block, turn)) turn.add(readToolUse(block, at), false);
+  }
+}
+
+function readToolUse({ toolUseId, name, input }: JsonObject, pointer: string): RawCall {
   return {
-    text: blocks.map(({ text }) => (typeof text === "string" ? text : "")).join(""),
-    calls: blocks.flatMap(({ toolUse }, index) =>
-      toolUse === undefined ? [] : [readToolUse(toolUse, `${pointer}/content/${index}/toolUse`)],
-    ),
+    id: readId(toolUseId, `${pointer}/toolUseId`),
+    name: expectString(name, `${pointer}/name`),
+    arguments: expectObject(input ?? {}, `${pointer}/input`),
   };
 }
 
-function readToolUse(value: unknown, pointer: string): ToolCall {
-  const { toolUseId, name, input } = expectObject(value, pointer);
-  return {
-    id: expectString(toolUseId, `${pointer}/toolUseId`),
-    name: expectString(name, `${pointer}/name`),
-    arguments: expectObject(input, `${pointer}/input`),
-  };
+/** Notes a call that the provider runs itself. Returns whether the block is one. */
+function readServerToolUse(block: JsonObject, turn: TurnCollector): boolean {
+  const { type, toolUseId, name } = block;
+  if (typeof type !== "string" || type === "tool_use") return false;
+  turn.addOther(type, block, toolUseId, name);
+  return true;
 }
 
 function writeToolUse({ id, name, arguments: args }: ToolCall): BedrockBlock {
@@ -103,28 +117,40 @@ function writeToolUse({ id, name, arguments: args }: ToolCall): BedrockBlock {
 }
 
 /** Reads an event of a stream (Amazon Bedrock API reference, "ConverseStream"). */
-function readConverseEvent(event: JsonObject, calls: CallCollector): void {
-  const { contentBlockStart: start, contentBlockDelta: piece, contentBlockStop: stop } = event;
-  if (start !== undefined) {
-    const { contentBlockIndex: index, start: block } = expectObject(start, "/contentBlockStart");
-    const toolUse = isJsonObject(block) ? block["toolUse"] : undefined;
-    if (toolUse === undefined) return;
-    const pointer = "/contentBlockStart/start/toolUse";
-    const { id, name } = readToolUse({ input: {}, ...expectObject(toolUse, pointer) }, pointer);
-    calls.open(expectNumber(index, "/contentBlockStart/contentBlockIndex"), id, name, {});
-  } else if (piece !== undefined) {
-    const { contentBlockIndex: index, delta } = expectObject(piece, "/contentBlockDelta");
-    const { text, toolUse } = expectObject(delta, "/contentBlockDelta/delta");
-    calls.addText(text);
-    if (toolUse === undefined) return;
-    const pointer = "/contentBlockDelta/delta/toolUse";
-    const { input } = expectObject(toolUse, pointer);
-    calls.append(
-      expectNumber(index, "/contentBlockDelta/contentBlockIndex"),
-      expectString(input, `${pointer}/input`),
-    );
-  } else if (stop !== undefined) {
+function readConverseEvent(event: JsonObject, turn: TurnCollector): void {
+  const { contentBlockStart: start, contentBlockDelta: piece, contentBlockStop: stop, messageStop } = event;
+  if (start !== undefined) readBlockStart(expectObject(start, "/contentBlockStart"), turn);
+  else if (piece !== undefined) readDelta(expectObject(piece, "/contentBlockDelta"), turn);
+  else if (stop !== undefined) {
     const { contentBlockIndex: index } = expectObject(stop, "/contentBlockStop");
-    calls.close(expectNumber(index, "/contentBlockStop/contentBlockIndex"));
+    turn.close(expectNumber(index, "/contentBlockStop/contentBlockIndex"));
+  } else if (messageStop !== undefined) {
+    turn.stop(readReason(expectObject(messageStop, "/messageStop")["stopReason"]));
+    turn.finish();
+  } else {
+    const exception = Object.keys(event).find((key) => key.endsWith("Exception"));
+    if (exception !== undefined) throw providerFailure(`/${exception}`);
   }
+}
+
+function readBlockStart({ contentBlockIndex: index, start }: JsonObject, turn: TurnCollector): void {
+  turn.confirm();
+  const toolUse = isJsonObject(start) ? start["toolUse"] : undefined;
+  if (toolUse === undefined) return;
+  const pointer = "/contentBlockStart/start/toolUse";
+  const block = expectObject(toolUse, pointer);
+  if (readServerToolUse(block, turn)) return;
+  const position = expectNumber(index, "/contentBlockStart/contentBlockIndex");
+  turn.open(position, readToolUse({ ...block, input: {} }, pointer));
+}
+
+function readDelta({ contentBlockIndex: index, delta }: JsonObject, turn: TurnCollector): void {
+  const { text, toolUse } = expectObject(delta, "/contentBlockDelta/delta");
+  turn.addText(text);
+  if (toolUse === undefined) return;
+  const pointer = "/contentBlockDelta/delta/toolUse";
+  const { input } = expectObject(toolUse, pointer);
+  const position = expectNumber(index, "/contentBlockDelta/contentBlockIndex");
+  // The provider's own tools stream their input in the same way.
+  if (turn.idAt(position) !== undefined) turn.append(position, expectString(input, `${pointer}/input`));
 }

@@ -1,17 +1,20 @@
 import type { ToolRegistry } from "../../engine/registry.ts";
-import { isJsonObject, type JsonObject } from "../../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { createProtocol } from "../create-protocol.ts";
-import type { CallCollector } from "../parsing/call-collector.ts";
-import { expectAssistantMessage, expectNumber, expectObject, expectString } from "../parsing/shape.ts";
-import type { AssistantTurn, ProviderProtocol } from "../protocol.ts";
-import type { ProviderShape } from "../provider-shape.ts";
 import {
-  type OpenAiToolCall,
-  type OpenAiToolMessage,
-  readChatCalls,
-  writeCall,
-  writeToolMessages,
-} from "./openai/chat.ts";
+  expectAssistantMessage,
+  expectNumber,
+  expectObject,
+  expectString,
+  readContentText,
+  readId,
+  readReason,
+} from "../parsing/shape.ts";
+import type { TurnCollector } from "../parsing/turn-collector.ts";
+import type { ProviderProtocol } from "../protocol.ts";
+import type { ProviderShape } from "../provider-shape.ts";
+import { type OpenAiToolCall, type OpenAiToolMessage, writeCall, writeToolMessages } from "./openai/chat.ts";
+import { readChatCalls } from "./openai/chat-message.ts";
 
 /** The definition of a tool (Cohere API reference, "Chat", version 2). Strictness is an option of the request. */
 export interface CohereTool {
@@ -23,14 +26,18 @@ export interface CohereTool {
   };
 }
 
-/** An assistant's calls, and its plan for them. */
+/** An assistant's calls, and its plan for them, or its text. */
 export interface CohereAssistantMessage {
   readonly role: "assistant";
+  readonly content?: string;
   readonly tool_plan?: string;
-  readonly tool_calls: OpenAiToolCall[];
+  readonly tool_calls?: OpenAiToolCall[];
 }
 
-/** Cohere Chat, version 2. Reads an assistant message, the response that contains it, or its events. */
+/**
+ * Cohere Chat, version 2. Reads an assistant message, the response that contains it, or its events, from the API or from
+ * the provider's SDK, which changes the names of members (`toolCalls`).
+ */
 export function cohereChatProtocol(
   registry: ToolRegistry<never>,
 ): ProviderProtocol<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> {
@@ -44,52 +51,62 @@ const COHERE_SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | OpenAiT
       type: "function",
       function: { name, description, parameters: { ...inputSchema } },
     })),
-  readMessage(message) {
-    if (isJsonObject(message) && message["message"] !== undefined) {
-      return readAssistant(message["message"], "/message");
-    }
-    return readAssistant(message, "");
+  readMessage(message, turn) {
+    if (!isJsonObject(message) || message["message"] === undefined) return readAssistant(message, "", turn);
+    readAssistant(message["message"], "/message", turn);
+    return readReason(either(message, "finish_reason", "finishReason"));
   },
   readEvent: readCohereEvent,
   writeTurn: (calls, text) => [
-    { role: "assistant", ...(text !== "" && { tool_plan: text }), tool_calls: calls.map(writeCall) },
+    calls.length === 0
+      ? { role: "assistant", content: text }
+      : { role: "assistant", ...(text !== "" && { tool_plan: text }), tool_calls: calls.map(writeCall) },
   ],
   writeResults: writeToolMessages,
 };
 
-function readAssistant(value: unknown, pointer: string): AssistantTurn {
-  const { tool_plan: plan, content, tool_calls: list } = expectAssistantMessage(value, pointer);
-  const parts = Array.isArray(content) ? (content as readonly unknown[]) : [{ text: content }];
-  const texts = [plan, ...parts.map((part) => (isJsonObject(part) ? part["text"] : undefined))];
-  return {
-    text: texts.filter((text) => typeof text === "string").join(""),
-    calls: readChatCalls(list, `${pointer}/tool_calls`),
-  };
+/** Returns a member under its name in the API, or under that in the SDK. */
+function either(object: JsonObject, name: string, sdkName: string): JsonValue | undefined {
+  return object[name] ?? object[sdkName];
+}
+
+function readAssistant(value: unknown, pointer: string, turn: TurnCollector): undefined {
+  const message = expectAssistantMessage(value, pointer);
+  turn.addText(either(message, "tool_plan", "toolPlan"));
+  turn.addText(readContentText(message["content"]));
+  readChatCalls(either(message, "tool_calls", "toolCalls"), `${pointer}/tool_calls`, turn);
 }
 
 /** Reads an event of a stream (Cohere, "Streaming responses"). */
-function readCohereEvent(event: JsonObject, calls: CallCollector): void {
+function readCohereEvent(event: JsonObject, turn: TurnCollector): void {
   const message = messageOf(event);
   switch (event["type"]) {
     case "tool-plan-delta":
-      calls.addText(message["tool_plan"]);
+      turn.addText(either(message, "tool_plan", "toolPlan"));
       break;
+    case "content-start":
     case "content-delta":
-      calls.addText(isJsonObject(message["content"]) ? message["content"]["text"] : undefined);
+      turn.addText(isJsonObject(message["content"]) ? message["content"]["text"] : undefined);
       break;
     case "tool-call-start": {
+      turn.confirm();
       const { id, name, args } = readPiece(message);
       const key = expectNumber(event["index"], "/index");
-      // A call without arguments has no delta for them.
-      calls.open(key, expectString(id, "/delta/message/tool_calls/id"), name, "{}");
-      calls.append(key, args);
+      turn.open(key, { id: readId(id, "/delta/message/tool_calls/id"), name, arguments: "" });
+      turn.append(key, args);
       break;
     }
     case "tool-call-delta":
-      calls.append(expectNumber(event["index"], "/index"), readPiece(message).args);
+      turn.append(expectNumber(event["index"], "/index"), readPiece(message).args);
       break;
     case "tool-call-end":
-      calls.close(expectNumber(event["index"], "/index"));
+      turn.close(expectNumber(event["index"], "/index"));
+      break;
+    case "message-end": {
+      const delta = isJsonObject(event["delta"]) ? event["delta"] : {};
+      turn.stop(readReason(either(delta, "finish_reason", "finishReason")));
+      turn.finish();
+    }
   }
 }
 
@@ -98,17 +115,17 @@ function messageOf({ delta }: JsonObject): JsonObject {
   return isJsonObject(message) ? message : {};
 }
 
-function readPiece({ tool_calls: piece }: JsonObject): {
+function readPiece(message: JsonObject): {
   readonly id: unknown;
   readonly name: string;
   readonly args: string;
 } {
   const pointer = "/delta/message/tool_calls";
-  const { id, function: called } = expectObject(piece, pointer);
-  const { name = "", arguments: args = "" } = expectObject(called, `${pointer}/function`);
+  const { id, function: called } = expectObject(either(message, "tool_calls", "toolCalls"), pointer);
+  const { name, arguments: args } = expectObject(called, `${pointer}/function`);
   return {
     id,
-    name: expectString(name, `${pointer}/function/name`),
-    args: expectString(args, `${pointer}/function/arguments`),
+    name: expectString(name ?? "", `${pointer}/function/name`),
+    args: expectString(args ?? "", `${pointer}/function/arguments`),
   };
 }

@@ -1,18 +1,12 @@
-import type { ToolCall } from "../../engine/call/call.ts";
 import type { AssistantMessage, ToolMessage } from "../../engine/call/messages.ts";
 import type { ToolDefinition, ToolRegistry } from "../../engine/registry.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { createProtocol } from "../create-protocol.ts";
-import type { CallCollector } from "../parsing/call-collector.ts";
 import { ProtocolError } from "../parsing/protocol-error.ts";
 import { expectArray, expectAssistantMessage, expectObject, expectString } from "../parsing/shape.ts";
-import type { AssistantTurn, ProviderProtocol } from "../protocol.ts";
+import type { RawCall, TurnCollector } from "../parsing/turn-collector.ts";
+import type { ProviderProtocol } from "../protocol.ts";
 import type { ProviderShape } from "../provider-shape.ts";
-
-/** An assistant's message with its text and calls. */
-export interface NativeAssistantMessage extends AssistantMessage {
-  readonly text?: string;
-}
 
 /**
  * Sandgate's own format: `{ role: "assistant", text, toolCalls: [{ id, name, arguments }] }`, the bare list of
@@ -21,42 +15,47 @@ export interface NativeAssistantMessage extends AssistantMessage {
  */
 export function nativeProtocol(
   registry: ToolRegistry<never>,
-): ProviderProtocol<ToolDefinition[], NativeAssistantMessage | ToolMessage> {
+): ProviderProtocol<ToolDefinition[], AssistantMessage | ToolMessage> {
   return createProtocol(NATIVE_SHAPE, registry);
 }
 
-const NATIVE_SHAPE: ProviderShape<ToolDefinition[], NativeAssistantMessage | ToolMessage> = {
+const NATIVE_SHAPE: ProviderShape<ToolDefinition[], AssistantMessage | ToolMessage> = {
   format: "native",
   takesAnyName: true,
   writeTools: (tools) =>
     tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
-  readMessage(message) {
-    return Array.isArray(message)
-      ? { text: "", calls: readCallList(message, "") }
-      : readTurn(expectAssistantMessage(message, ""));
+  readMessage(message, turn) {
+    if (Array.isArray(message)) readCallList(message, "", turn);
+    else readTurn(expectAssistantMessage(message, ""), turn);
+    return undefined;
   },
-  readEvent(event: JsonObject, calls: CallCollector) {
-    const turn = event["role"] === undefined ? { text: "", calls: [readCall(event, "")] } : readTurn(event);
-    calls.addText(turn.text);
-    for (const call of turn.calls) calls.add(call);
+  readEvent(event, turn) {
+    if (event["role"] === undefined) turn.add(readCall(event, ""), true);
+    else readTurn(event, turn);
   },
-  writeTurn: (toolCalls, text) => [{ role: "assistant", ...(text !== "" && { text }), toolCalls }],
+  writeTurn: (calls, text) => [
+    {
+      role: "assistant",
+      ...(text !== "" && { text }),
+      toolCalls: calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })),
+    },
+  ],
   writeResults: (results) => [{ role: "tool", results }],
 };
 
-function readTurn(message: JsonObject): AssistantTurn {
+function readTurn(message: JsonObject, turn: TurnCollector): void {
   const { text = "", toolCalls } = expectAssistantMessage(message, "");
-  return {
-    text: expectString(text, "/text"),
-    calls: toolCalls === undefined ? [] : readCallList(toolCalls, "/toolCalls"),
-  };
+  turn.addText(expectString(text, "/text"));
+  if (toolCalls !== undefined) readCallList(toolCalls, "/toolCalls", turn);
 }
 
-function readCallList(list: unknown, pointer: string): readonly ToolCall[] {
-  return expectArray(list, pointer).map((item, index) => readCall(item, `${pointer}/${index}`));
+function readCallList(list: unknown, pointer: string, turn: TurnCollector): void {
+  for (const [index, item] of expectArray(list, pointer).entries()) {
+    turn.add(readCall(item, `${pointer}/${index}`), true);
+  }
 }
 
-function readCall(value: unknown, pointer: string): ToolCall {
+function readCall(value: unknown, pointer: string): RawCall {
   const { id, name, arguments: args } = expectObject(value, pointer);
   if (args === undefined) throw new ProtocolError(`${pointer}/arguments`, "is missing");
   return {

@@ -1,29 +1,29 @@
-import type { ToolCall } from "../../engine/call/call.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import type { Format } from "../formats.ts";
-import { CallCollector } from "../parsing/call-collector.ts";
 import { isEventOf } from "../parsing/detect-format.ts";
-import { findExcessiveDepth, MAX_MESSAGE_DEPTH } from "../parsing/limits.ts";
+import { parseMessage } from "../parsing/json.ts";
 import { ProtocolError } from "../parsing/protocol-error.ts";
+import { TurnCollector } from "../parsing/turn-collector.ts";
 import type { ToolNames } from "../tool-names.ts";
+import type { OtherCall, TurnCall } from "../turn.ts";
 import { EventParser } from "./event-parser.ts";
 
 /** Reads the events of one format. */
 export interface EventReader {
   readonly format: Format;
   /** Reads one event of a stream. @throws {ProtocolError} */
-  readEvent(event: JsonObject, calls: CallCollector): void;
+  readEvent(event: JsonObject, turn: TurnCollector): void;
 }
 
 /**
- * Reads the calls of a message while it arrives. A call is returned as soon as it is complete. Memory is bounded for
- * any input. After an error, all methods throw that error.
+ * Reads the calls of a message while it arrives. A call is returned as soon as it is certainly complete. Memory is
+ * bounded for any input. After an error, all methods throw that error.
  */
 export class CallStream {
   readonly #shape: EventReader;
   readonly #names: ToolNames;
   readonly #parser = new EventParser();
-  readonly #collector = new CallCollector();
+  readonly #collector: TurnCollector;
   #events = 0;
   /** Whether any event identified this format. */
   #isKnown = false;
@@ -32,6 +32,7 @@ export class CallStream {
   /** Called by `ProviderProtocol.stream`. @internal */
   constructor(shape: EventReader, names: ToolNames) {
     this.#shape = shape;
+    this.#collector = new TurnCollector(shape.format);
     this.#names = names;
   }
 
@@ -40,13 +41,28 @@ export class CallStream {
     return this.#collector.text;
   }
 
+  /** The calls so far that are not the registry's. */
+  get other(): readonly OtherCall[] {
+    return this.#collector.other;
+  }
+
+  /** Why the message stopped, in the provider's words; `undefined` before, and if it does not say. */
+  get stopReason(): string | undefined {
+    return this.#collector.stopReason;
+  }
+
+  /** Whether the provider cut off the message. Known when it has stopped. */
+  get cutOff(): boolean {
+    return this.#collector.cutOff;
+  }
+
   /**
    * Reads the next chunk of the response's body: server-sent events or JSON lines, split anywhere.
    *
    * @returns the calls that this chunk completes, in order.
    * @throws {ProtocolError} if the stream does not match its format, exceeds a bound or reports a provider error.
    */
-  push(chunk: Uint8Array | string): readonly ToolCall[] {
+  push(chunk: Uint8Array | string): readonly TurnCall[] {
     return this.#guard(() => {
       for (const text of this.#parser.push(chunk)) this.#readText(text);
     });
@@ -58,7 +74,7 @@ export class CallStream {
    * @returns the calls that this event completes, in order.
    * @throws {ProtocolError} like {@link CallStream.push}.
    */
-  pushEvent(event: unknown): readonly ToolCall[] {
+  pushEvent(event: unknown): readonly TurnCall[] {
     return this.#guard(() => this.#readEvent(event));
   }
 
@@ -66,38 +82,33 @@ export class CallStream {
    * Ends the stream.
    *
    * @returns the calls that the last event completes, if it was not followed by a line end.
-   * @throws {ProtocolError} if the stream ends inside a call or has no event of its format: it must not pass for a
-   *   complete message.
+   * @throws {ProtocolError} if the stream lacks the event that ends a message of its format, ends inside a call, or has
+   *   no event of its format: it must not pass for a complete message.
    */
-  end(): readonly ToolCall[] {
+  end(): readonly TurnCall[] {
     return this.#guard(() => {
       for (const text of this.#parser.end()) this.#readText(text);
-      this.#collector.end();
       // Readers ignore unknown events. In a stream of another format, all events are unknown.
       if (this.#events > 0 && !this.#isKnown) throw new ProtocolError("", "is not a stream of this format");
+      this.#collector.end();
     });
   }
 
   /** Reads a whole body, such as that of `fetch`, and yields each call as soon as it is complete. */
-  async *read(body: AsyncIterable<Uint8Array | string>): AsyncGenerator<ToolCall, void, undefined> {
+  async *read(body: AsyncIterable<Uint8Array | string>): AsyncGenerator<TurnCall, void, undefined> {
     for await (const chunk of body) yield* this.push(chunk);
     yield* this.end();
   }
 
   #readText(text: string): void {
-    // The end of a stream from OpenAI or a compatible server.
-    if (text === "[DONE]") {
-      this.#collector.closeAll();
-      return;
-    }
+    // OpenAI and compatible servers send this last, even after an error.
+    if (text === "[DONE]") return;
     let event: unknown;
     try {
-      event = JSON.parse(text);
-    } catch {
-      throw new ProtocolError("", "is not valid JSON", this.#events + 1);
-    }
-    if (findExcessiveDepth(text) !== undefined) {
-      throw new ProtocolError("", `is nested deeper than ${MAX_MESSAGE_DEPTH} levels`, this.#events + 1);
+      event = parseMessage(text);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      throw new ProtocolError(error.pointer, error.reason, this.#events + 1);
     }
     this.#readEvent(event);
   }
@@ -114,7 +125,7 @@ export class CallStream {
     }
   }
 
-  #guard(step: () => void): readonly ToolCall[] {
+  #guard(step: () => void): readonly TurnCall[] {
     if (this.#failure !== undefined) throw this.#failure;
     try {
       step();

@@ -97,6 +97,28 @@ describe("sandgate dispatch prints the results", () => {
     ]);
   });
 
+  test("without running the calls of a message that was cut off, which it says", async () => {
+    const call = (id: string, args: string): object => ({
+      ...{ id, type: "function", function: { name: "add", arguments: args } },
+    });
+    const tool_calls = [call("1", '{"a":1,"b":2}'), call("2", '{"a":1')];
+    const completion = { choices: [{ message: { role: "assistant", tool_calls }, finish_reason: "length" }] };
+    const { code, stdout, stderr } = await dispatch(completion, { args: ["--output", "json"] });
+    expect(JSON.parse(stdout).executions).toMatchObject([
+      { callId: "1", error: { code: "cancelled", effect: "none" } },
+    ]);
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: "sandgate: the message was cut off (length), so its calls do not run\n",
+    });
+  });
+
+  test("and tells of the calls that do not run here", async () => {
+    const tool_calls = [{ id: "1", type: "custom", custom: { name: "grammar", input: "x" } }];
+    const { stderr } = await dispatch({ choices: [{ message: { role: "assistant", tool_calls } }] });
+    expect(stderr).toBe("sandgate: the message has calls that do not run here: custom\n");
+  });
+
   test("for a message without calls, too", async () => {
     const { code, stdout } = await dispatch({ role: "assistant", toolCalls: [] });
     expect({ code, stdout }).toEqual({ code: 0, stdout: "The message has no tool calls.\n" });
@@ -134,7 +156,10 @@ describe("sandgate dispatch detects the format, and answers in it, of", () => {
     ],
     [
       "OpenAI Chat, a stream",
-      `${data({ choices: [{ delta: { content: "So.", tool_calls: [{ index: 0, ...chat }] } }] })}data: [DONE]\n`,
+      `${data(
+        { choices: [{ delta: { content: "So.", tool_calls: [{ index: 0, ...chat }] } }] },
+        { choices: [{ delta: {}, finish_reason: "tool_calls" }] },
+      )}data: [DONE]\n`,
       { role: "tool", tool_call_id: "1", content: "3" },
     ],
     [
@@ -145,7 +170,11 @@ describe("sandgate dispatch detects the format, and answers in it, of", () => {
     ["OpenAI Responses, its items", [item], { type: "function_call_output", call_id: "1", output: "3" }],
     [
       "OpenAI Responses, a stream",
-      data({ type: "response.created" }, { type: "response.output_item.done", output_index: 0, item }),
+      data(
+        { type: "response.created" },
+        { type: "response.output_item.done", output_index: 0, item },
+        { type: "response.completed" },
+      ),
       { type: "function_call_output", call_id: "1", output: "3" },
     ],
     [
@@ -158,6 +187,8 @@ describe("sandgate dispatch detects the format, and answers in it, of", () => {
       data(
         { type: "content_block_start", index: 0, content_block: toolUse },
         { type: "content_block_stop", index: 0 },
+        { type: "message_delta", delta: { stop_reason: "tool_use" } },
+        { type: "message_stop" },
       ),
       { role: "user", content: [expect.objectContaining({ tool_use_id: "1", is_error: false })] },
     ],
@@ -171,7 +202,7 @@ describe("sandgate dispatch detects the format, and answers in it, of", () => {
     ],
     [
       "AI SDK, a stream",
-      lines({ type: "tool-input-start", id: "1", toolName: "add" }, part),
+      lines({ type: "tool-input-start", id: "1", toolName: "add" }, part, { type: "finish" }),
       { role: "tool", content: [expect.objectContaining({ toolCallId: "1" })] },
     ],
     [
@@ -304,7 +335,12 @@ describe("sandgate dispatch refuses, with the position,", () => {
     [
       "a stream that breaks off",
       'data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"1","name":"add"}}\n\n',
-      "<stdin>:1:1: the message ends inside a call\n",
+      "<stdin>:1:1: the message ends inside a call, without its 'message_stop'\n",
+    ],
+    [
+      "a stream that breaks off between two blocks",
+      'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"So."}}\n\n',
+      "<stdin>:1:1: the message ends without its 'message_stop'\n",
     ],
     [
       "a stream with an event of the wrong shape",

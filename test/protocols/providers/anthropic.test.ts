@@ -43,7 +43,7 @@ test("refuses invalid messages with pointer and reason", () => {
   expect(refused({ ...message, role: "user" })).toBe('/role must be "assistant"');
   expect(refused({ role: "assistant" })).toBe("/content must be a list");
   expect(refused(assistant("text"))).toBe("/content/0 must be an object");
-  expect(refused(assistant({ type: "tool_use", name: "x", input: {} }))).toBe(
+  expect(refused(assistant({ type: "tool_use", id: 7, name: "x", input: {} }))).toBe(
     "/content/0/id must be a string",
   );
   expect(refused(assistant({ type: "text" }, { type: "tool_use", id: "1", input: {} }))).toBe(
@@ -116,9 +116,14 @@ test.each([
   expect(assistant?.content).toEqual([toolUse("1", "weather", input)]);
 });
 
-test("writes no message if every call was aborted", async () => {
+test("writes only the text, or a note, if every call was aborted", async () => {
   const calls = [{ id: "1", name: "aborted", arguments: {} }];
-  expect(anthropic.toMessages(calls, await converse(calls))).toEqual([]);
+  const executions = await converse(calls);
+  const said = (text: string): object => ({ role: "assistant", content: [{ type: "text", text }] });
+  expect(anthropic.toMessages(calls, executions, { text: "So." })).toEqual([said("So.")]);
+  const note = said("The assistant's tool calls were withdrawn.");
+  expect(anthropic.toMessages(calls, executions)).toEqual([note]);
+  expect(anthropic.toMessages(calls, executions, { text: " " })).toEqual([note]);
 });
 
 describe("a stream", () => {
@@ -168,7 +173,7 @@ describe("a stream", () => {
   ];
 
   test("has the same calls and text for any chunks, with the model's own arguments", () => {
-    expect(readEvents(anthropic, events)).toEqual({ calls, text: "Zürich first." });
+    expect(readEvents(anthropic, events)).toMatchObject({ calls, text: "Zürich first." });
   });
 
   test("has the same result as the provider's SDK", async () => {
@@ -176,12 +181,14 @@ describe("a stream", () => {
     const client = new Anthropic({ apiKey: "none", fetch: fetchStream(body) });
     const params = { model: "claude", max_tokens: 9, messages: [] };
     const final = await client.messages.stream(params).finalMessage();
-    const { calls, text } = readAll(anthropic, [body]);
+    const { calls, ...turn } = readAll(anthropic, [body]);
     const parsed = calls.map(({ arguments: args, ...call }) => ({
       ...call,
       arguments: typeof args === "string" ? JSON.parse(args) : args,
     }));
-    expect(anthropic.read(final)).toEqual({ calls: parsed, text });
+    const [server] = turn.other;
+    const other = [{ ...server, item: { ...server?.item, input: { query: "Rome" } } }];
+    expect(anthropic.read(final)).toEqual({ ...turn, calls: parsed, other });
   });
 
   test("reads the calls at the start of a resumed message, like the SDK", async () => {
@@ -202,7 +209,7 @@ describe("a stream", () => {
     const stream = anthropic.stream();
     expect(
       streamRefusal(stream, () => [stream.push(toServerSentEvents(events.slice(0, 9))), stream.end()]),
-    ).toBe("the message ends inside a call");
+    ).toBe("the message ends inside a call, without its 'message_stop'");
     const other = anthropic.stream();
     expect(streamRefusal(other, () => [events[6], events[6]].map((event) => other.pushEvent(event)))).toBe(
       "event 2: it starts a call before the previous one has ended",

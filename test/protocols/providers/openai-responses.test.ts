@@ -43,10 +43,13 @@ const response = {
   output,
 };
 
-test("reads a response, its items, and a single call, and ignores the provider's own calls", () => {
-  expect(responses.read(response)).toEqual({ calls, text: "Let me see." });
-  expect(responses.read(output)).toEqual({ calls, text: "Let me see." });
-  expect(responses.read(output[2])).toEqual({ calls: [calls[0]], text: "" });
+test("reads a response, its items, and a single call, and tells the provider's own calls apart", () => {
+  expect(responses.read(response)).toMatchObject({ calls, text: "Let me see." });
+  expect(responses.read(output)).toMatchObject({ calls, text: "Let me see." });
+  expect(responses.read(output).other).toEqual([
+    { type: "web_search_call", id: "ws_1", name: undefined, item: output[3] },
+  ]);
+  expect(responses.read(output[2])).toMatchObject({ calls: [calls[0]], text: "" });
 });
 
 test("refuses invalid messages with pointer and reason", () => {
@@ -118,7 +121,7 @@ describe("a stream", () => {
   ].map((event, sequence_number) => ({ ...event, sequence_number }));
 
   test("has the same calls and text for any chunks", () => {
-    expect(readEvents(responses, events)).toEqual({ calls, text: "Let me see." });
+    expect(readEvents(responses, events)).toMatchObject({ calls, text: "Let me see." });
   });
 
   test("has the same result as the provider's SDK", async () => {
@@ -131,7 +134,7 @@ describe("a stream", () => {
   test("is refused if it ends inside a call", () => {
     const cut = toServerSentEvents(events.slice(0, 9));
     expect(streamRefusal(responses.stream(), (stream) => [stream.push(cut), stream.end()])).toBe(
-      "the message ends inside a call",
+      "the message ends inside a call, without its 'response.completed'",
     );
   });
 

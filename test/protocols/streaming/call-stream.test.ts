@@ -17,7 +17,7 @@ async function* pieces(...texts: string[]): AsyncGenerator<string> {
 }
 
 test("reads a body call by call, each as soon as it is complete", async () => {
-  const events = [piece(0, "1", "{}"), piece(0, "2", "{"), piece(0, undefined, "}")];
+  const events = [piece(0, "1", "{}"), piece(0, "2", "{"), piece(0, undefined, "}"), finish];
   const stream = openai.stream();
   const seen: string[] = [];
   const body = pieces(...events.map((event) => `${JSON.stringify(event)}\n`), "[DONE]");
@@ -35,7 +35,7 @@ describe("an incomplete or invalid stream", () => {
         stream.pushEvent(piece(0, "1", '{"city":"Rome"}'));
         stream.end();
       }),
-    ).toBe("the message ends inside a call");
+    ).toBe("the message ends inside a call, without its 'finish_reason'");
   });
 
   test("is refused if it ends inside an event, and stays broken", () => {
@@ -60,10 +60,19 @@ describe("an incomplete or invalid stream", () => {
     ).toBe("the message is not a stream of this format");
   });
 
-  test("is complete and has no calls if it ends before any started", () => {
-    const stream = openai.stream();
-    expect([stream.pushEvent({ choices: [{ delta: { content: "Hi" } }] }), stream.end()]).toEqual([[], []]);
-    expect(stream.text).toBe("Hi");
+  test("is refused if it ends before the provider says why, even after `[DONE]`", () => {
+    const text = 'data: {"choices":[{"delta":{"content":"Hi"}}]}\n\ndata: [DONE]\n\n';
+    expect(refused((stream) => [stream.push(text), stream.end()])).toBe(
+      "the message ends without its 'finish_reason'",
+    );
+    expect(refused((stream) => stream.end())).toBe("the message ends without its 'finish_reason'");
+  });
+
+  test("is refused if a call has no name", () => {
+    const nameless = { choices: [{ delta: { tool_calls: [{ index: 0, id: "1", function: {} }] } }] };
+    expect(refused((stream) => [stream.pushEvent(nameless), stream.pushEvent(finish)])).toBe(
+      "event 2: it has a call without a name",
+    );
   });
 });
 
@@ -97,14 +106,9 @@ test.each([
   ["a number", 7, "event 1: it must be an object"],
   ["choices that are not a list", { choices: 7 }, "event 1: /choices must be a list"],
   [
-    "a call without an id",
-    piece(0, undefined, ""),
-    "event 1: /choices/0/delta/tool_calls/0/id must be a string",
-  ],
-  [
-    "a custom tool",
-    { choices: [{ delta: { tool_calls: [{ id: "1", type: "custom" }] } }] },
-    '/type must be "function"',
+    "arguments that are a number",
+    { choices: [{ delta: { tool_calls: [{ id: "1", function: { name: "f", arguments: 7 } }] } }] },
+    "/function/arguments must be a string",
   ],
 ])("refuses an event with %s", (_, event, message) => {
   expect(refused((stream) => stream.pushEvent(event))).toContain(message);

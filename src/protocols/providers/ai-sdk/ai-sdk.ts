@@ -5,13 +5,14 @@ import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { expectAssistantMessage, expectObjects } from "../../parsing/shape.ts";
 import { toArgumentsObject } from "../../parsing/text.ts";
-import type { AssistantTurn, ProviderProtocol } from "../../protocol.ts";
+import type { TurnCollector } from "../../parsing/turn-collector.ts";
+import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import type { OfferedTool } from "../../strict/offer-tools.ts";
 import { COMMON_STRICT } from "../../strict/subsets.ts";
 import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
 import { type AiSdkSchema, toAiSdkSchema } from "./schema.ts";
-import { readAiSdkCall, readAiSdkPart } from "./stream.ts";
+import { readAiSdkCall, readAiSdkPart, readFinishReason } from "./stream.ts";
 
 /** A tool of a `ToolSet` without an `execute` function. */
 export interface AiSdkToolDefinition {
@@ -53,7 +54,7 @@ type AiSdkMessage = AiSdkAssistantMessage | AiSdkToolMessage;
 /**
  * AI SDK 7 (the package `ai`), for callers that dispatch calls between its steps. Reads an assistant's `ModelMessage`,
  * a result of `generateText` or of a language model, the bare list of their calls, or the parts of their streams. Calls
- * that the provider executes itself are ignored.
+ * that the provider executes itself are in `other`.
  */
 export function aiSdkProtocol(
   registry: ToolRegistry<never>,
@@ -65,13 +66,17 @@ const AI_SDK_SHAPE: ProviderShape<Record<string, AiSdkToolDefinition>, AiSdkMess
   format: "ai-sdk",
   strict: COMMON_STRICT,
   writeTools: (tools) => Object.fromEntries(tools.map((tool) => [tool.name, writeDefinition(tool)])),
-  readMessage(message) {
-    if (Array.isArray(message)) return readParts(message, "");
+  readMessage(message, turn) {
+    if (Array.isArray(message)) {
+      readParts(message, "", turn);
+      return undefined;
+    }
     // A model's result has no role, as it is always the assistant's.
     const isResult = isJsonObject(message) && message["role"] === undefined && "content" in message;
-    const { content } = isResult ? message : expectAssistantMessage(message, "");
-    if (typeof content === "string") return { text: content, calls: [] };
-    return readParts(content, "/content");
+    const { content, finishReason } = isResult ? message : expectAssistantMessage(message, "");
+    if (typeof content === "string") turn.addText(content);
+    else readParts(content, "/content", turn);
+    return readFinishReason(finishReason);
   },
   readEvent: readAiSdkPart,
   writeTurn: (calls, text) => [
@@ -88,16 +93,15 @@ function writeDefinition({ description, inputSchema, strict }: OfferedTool): AiS
   return { description, inputSchema: toAiSdkSchema(inputSchema), ...(strict && { strict }) };
 }
 
-function readParts(value: unknown, pointer: string): AssistantTurn {
-  const parts = expectObjects(value, pointer);
-  return {
-    text: parts.map(({ type, text }) => (type === "text" && typeof text === "string" ? text : "")).join(""),
-    calls: parts.flatMap((part, index) =>
-      part["type"] === "tool-call" && part["providerExecuted"] !== true
-        ? [readAiSdkCall(part, `${pointer}/${index}`)]
-        : [],
-    ),
-  };
+function readParts(value: unknown, pointer: string, turn: TurnCollector): void {
+  for (const [index, part] of expectObjects(value, pointer).entries()) {
+    turn.confirm();
+    if (part["type"] === "text") turn.addText(part["text"]);
+    else if (part["type"] === "tool-call") readAiSdkCall(part, `${pointer}/${index}`, turn);
+    else if (part["type"] === "tool-approval-request") {
+      turn.addOther("tool-approval-request", part, part["approvalId"], part["toolName"]);
+    }
+  }
 }
 
 function writeCall({ id, name, arguments: args }: ToolCall): AiSdkToolCall {

@@ -4,11 +4,12 @@ import type { ToolRegistry } from "../../../engine/registry.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import type { ContentBlock } from "../../../tool/content.ts";
 import { createProtocol } from "../../create-protocol.ts";
-import { expectAssistantMessage, expectObject, expectObjects, expectString } from "../../parsing/shape.ts";
+import { expectAssistantMessage, readReason } from "../../parsing/shape.ts";
 import { describeImage, isShowable, toArgumentsObject } from "../../parsing/text.ts";
-import type { AssistantTurn, ProviderProtocol } from "../../protocol.ts";
+import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { ANTHROPIC_STRICT } from "../../strict/subsets.ts";
+import { readBlocks } from "./blocks.ts";
 import { readMessagesEvent } from "./stream.ts";
 
 /** The definition of a tool (Anthropic API reference, "Messages"). */
@@ -67,7 +68,7 @@ type AnthropicMessage = AnthropicAssistantMessage | AnthropicUserMessage;
 
 /**
  * Anthropic Messages. Reads an assistant message, which is also the format of a response, or its events. Tool uses that
- * the provider executes itself (`server_tool_use`) are ignored.
+ * the provider executes itself (`server_tool_use`) are in `other`.
  */
 export function anthropicMessagesProtocol(
   registry: ToolRegistry<never>,
@@ -83,12 +84,13 @@ const ANTHROPIC_SHAPE: ProviderShape<AnthropicTool[], AnthropicMessage> = {
       ...{ name, description, input_schema: { ...inputSchema, type: "object" } },
       ...(strict && { strict }),
     })),
-  readMessage(message) {
-    const { content } = expectAssistantMessage(message, "");
-    if (typeof content === "string") return { text: content, calls: [] };
-    return readBlocks(content, "/content");
+  readMessage(message, turn) {
+    const { content, stop_reason: reason } = expectAssistantMessage(message, "");
+    if (typeof content === "string") turn.addText(content);
+    else readBlocks(content, "/content", turn);
+    return readReason(reason);
   },
-  readEvent: (event, calls) => readMessagesEvent(event, calls, readBlocks),
+  readEvent: readMessagesEvent,
   writeTurn: (calls, text) => [
     {
       role: "assistant",
@@ -98,25 +100,6 @@ const ANTHROPIC_SHAPE: ProviderShape<AnthropicTool[], AnthropicMessage> = {
   ],
   writeResults: (results) => [{ role: "user", content: results.map(writeToolResult) }],
 };
-
-function readBlocks(value: unknown, pointer: string): AssistantTurn {
-  const blocks = expectObjects(value, pointer);
-  return {
-    text: blocks.map(({ type, text }) => (type === "text" && typeof text === "string" ? text : "")).join(""),
-    calls: blocks.flatMap((block, index) =>
-      block["type"] === "tool_use" ? [readToolUse(block, `${pointer}/${index}`)] : [],
-    ),
-  };
-}
-
-/** Reads a block of type `tool_use`. @throws {ProtocolError} */
-function readToolUse({ id, name, input }: JsonObject, pointer: string): ToolCall {
-  return {
-    id: expectString(id, `${pointer}/id`),
-    name: expectString(name, `${pointer}/name`),
-    arguments: expectObject(input, `${pointer}/input`),
-  };
-}
 
 function writeToolUse({ id, name, arguments: args }: ToolCall): AnthropicToolUse {
   return { type: "tool_use", id, name, input: toArgumentsObject(args) };

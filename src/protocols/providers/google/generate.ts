@@ -1,14 +1,13 @@
-import type { ToolCall } from "../../../engine/call/call.ts";
 import type { ToolResult } from "../../../engine/call/messages.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import { createProtocol } from "../../create-protocol.ts";
-import { ProtocolError } from "../../parsing/protocol-error.ts";
-import { expectArray, expectObject, expectObjects, expectString } from "../../parsing/shape.ts";
+import { expectArray, expectObject, expectObjects, isMadeUp } from "../../parsing/shape.ts";
 import { toArgumentsObject, toText } from "../../parsing/text.ts";
-import type { AssistantTurn, ProviderProtocol } from "../../protocol.ts";
+import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
-import { readGoogleChunk } from "./stream.ts";
+import type { TurnCall } from "../../turn.ts";
+import { readGoogleChunk, readGoogleContent } from "./stream.ts";
 
 /** The definitions of all tools: an entry of `tools` (Gemini API reference, "generateContent"). */
 export interface GoogleTool {
@@ -28,7 +27,11 @@ export interface GoogleContent {
 /** A part of a turn. The name of the response's only member marks errors. */
 export type GooglePart =
   | { readonly text: string }
-  | { readonly functionCall: { readonly id?: string; readonly name: string; readonly args: JsonObject } }
+  | {
+      readonly functionCall: { readonly id?: string; readonly name: string; readonly args: JsonObject };
+      /** The model's reasoning, encrypted. The provider rejects a call of its own that lacks it. */
+      readonly thoughtSignature?: string;
+    }
   | {
       readonly functionResponse: {
         readonly id?: string;
@@ -37,11 +40,9 @@ export type GooglePart =
       };
     };
 
-/** The prefix of generated ids, as this provider may omit ids. They are never sent to the provider. */
-const MADE_UP = "sandgate-";
-
 /**
- * Google's `generateContent`. Reads the content of a model's turn, a response (its first candidate), or its chunks.
+ * Google's `generateContent`. Reads the content of a model's turn, a response (its first candidate), or its chunks, also
+ * as one list. Ids that the provider omits are generated, and never sent to it.
  * Results are text only: images are replaced by a placeholder.
  */
 export function googleGenerateProtocol(
@@ -59,45 +60,30 @@ const GOOGLE_SHAPE: ProviderShape<GoogleTool[], GoogleContent> = {
       })),
     },
   ],
-  readMessage(message) {
-    if (isJsonObject(message) && message["candidates"] !== undefined) {
-      const [candidate] = expectArray(message["candidates"], "/candidates");
-      return readContent(expectObject(candidate, "/candidates/0")["content"], "/candidates/0/content");
-    }
-    return readContent(message, "");
+  readMessage(message, turn) {
+    if (Array.isArray(message)) {
+      for (const chunk of expectObjects(message, "")) readGoogleChunk(chunk, turn);
+    } else if (isJsonObject(message) && (message["candidates"] ?? message["promptFeedback"]) !== undefined) {
+      if (message["promptFeedback"] === undefined) {
+        expectObject(expectArray(message["candidates"], "/candidates")[0], "/candidates/0");
+      }
+      readGoogleChunk(message, turn);
+    } else readGoogleContent(expectObject(message, ""), "", turn);
+    return turn.stopReason;
   },
-  readEvent: (event, calls) => readGoogleChunk(event, calls, readFunctionCall),
+  readEvent: readGoogleChunk,
   writeTurn: (calls, text) => [
     { role: "model", parts: [...(text === "" ? [] : [{ text }]), ...calls.map(writeFunctionCall)] },
   ],
   writeResults: (results) => [{ role: "user", parts: results.map(writeResponse) }],
 };
 
-function readContent(value: unknown, pointer: string): AssistantTurn {
-  const { role, parts: list = [] } = expectObject(value, pointer);
-  if (role !== "model") throw new ProtocolError(`${pointer}/role`, 'must be "model"');
-  const parts = expectObjects(list, `${pointer}/parts`);
+function writeFunctionCall({ id, name, arguments: args, providerData }: TurnCall): GooglePart {
+  const signature = providerData?.["thoughtSignature"];
   return {
-    text: parts.map(({ text, thought }) => (typeof text === "string" && !thought ? text : "")).join(""),
-    calls: parts.flatMap(({ functionCall }, index) =>
-      functionCall === undefined
-        ? []
-        : [readFunctionCall(functionCall, `${pointer}/parts/${index}/functionCall`)],
-    ),
+    functionCall: { ...idOf(id), name, args: toArgumentsObject(args) },
+    ...(typeof signature === "string" && { thoughtSignature: signature }),
   };
-}
-
-function readFunctionCall(value: unknown, pointer: string): ToolCall {
-  const { id = MADE_UP + crypto.randomUUID(), name, args = {} } = expectObject(value, pointer);
-  return {
-    id: expectString(id, `${pointer}/id`),
-    name: expectString(name, `${pointer}/name`),
-    arguments: expectObject(args, `${pointer}/args`),
-  };
-}
-
-function writeFunctionCall({ id, name, arguments: args }: ToolCall): GooglePart {
-  return { functionCall: { ...idOf(id), name, args: toArgumentsObject(args) } };
 }
 
 function writeResponse({ callId, toolName, content, isError }: ToolResult): GooglePart {
@@ -107,5 +93,5 @@ function writeResponse({ callId, toolName, content, isError }: ToolResult): Goog
 }
 
 function idOf(id: string): { readonly id?: string } {
-  return id.startsWith(MADE_UP) ? {} : { id };
+  return isMadeUp(id) ? {} : { id };
 }

@@ -1,65 +1,91 @@
-import type { JsonObject } from "../../../json/value.ts";
-import type { CallCollector } from "../../parsing/call-collector.ts";
-import { ProtocolError } from "../../parsing/protocol-error.ts";
+import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import {
+  expectAssistantMessage,
   expectNumber,
   expectObject,
   expectObjects,
   expectString,
   providerFailure,
+  readId,
+  readReason,
 } from "../../parsing/shape.ts";
+import type { TurnCollector } from "../../parsing/turn-collector.ts";
+import { readChatArguments, readChatMessage, readOtherCall, refuseLegacyCall } from "./chat-message.ts";
 
 /**
  * Reads a chunk of a streamed chat completion (OpenAI API reference, "The chat completion chunk object"), only its
- * first choice. Calls are complete when the choice has finished, as more of any of them may arrive before that.
+ * first choice. Calls have ended when the choice has finished, as more of any of them may arrive before that.
  */
-export function readChatChunk(chunk: JsonObject, calls: CallCollector): void {
+export function readChatChunk(chunk: JsonObject, turn: TurnCollector): void {
   if (chunk["error"] !== undefined && chunk["error"] !== null) throw providerFailure("/error");
   // Some servers send usage or keep-alive chunks without choices.
-  if (chunk["choices"] === undefined || chunk["choices"] === null) return;
+  if (chunk["choices"] === undefined || chunk["choices"] === null) {
+    readOllamaChunk(chunk, turn);
+    return;
+  }
   const choices = expectObjects(chunk["choices"], "/choices");
   const position = choices.findIndex(({ index = 0 }) => index === 0);
   const choice = choices[position];
   if (choice === undefined) return;
   const { delta, finish_reason: finish } = choice;
-  if (delta !== undefined && delta !== null) readDelta(delta, `/choices/${position}/delta`, calls);
-  if (finish !== undefined && finish !== null) calls.closeAll();
+  if (delta !== undefined && delta !== null) readDelta(delta, `/choices/${position}/delta`, turn);
+  const reason = readReason(finish);
+  if (reason === undefined) return;
+  turn.closeAll();
+  turn.stop(reason);
+  turn.finish();
 }
 
-function readDelta(value: unknown, pointer: string, calls: CallCollector): void {
+/** Reads a chunk of Ollama's own API, in which every call is complete. */
+function readOllamaChunk(chunk: JsonObject, turn: TurnCollector): void {
+  const { message, done, done_reason: reason } = chunk;
+  if (typeof done !== "boolean") return;
+  if (isJsonObject(message)) readChatMessage(expectAssistantMessage(message, "/message"), "/message", turn);
+  if (!done) return;
+  turn.stop(readReason(reason));
+  turn.finish();
+}
+
+function readDelta(value: unknown, pointer: string, turn: TurnCollector): void {
   const { content, tool_calls: pieces, function_call: legacy } = expectObject(value, pointer);
-  if (legacy !== undefined && legacy !== null) {
-    const reason = "has no id, so it cannot be answered: offer the functions as tools";
-    throw new ProtocolError(`${pointer}/function_call`, reason);
-  }
-  calls.addText(content);
+  refuseLegacyCall(legacy, pieces, `${pointer}/function_call`);
+  turn.addText(content);
   if (pieces === undefined || pieces === null) return;
   for (const [at, piece] of expectObjects(pieces, `${pointer}/tool_calls`).entries()) {
-    readPiece(piece, `${pointer}/tool_calls/${at}`, calls);
+    readPiece(piece, `${pointer}/tool_calls/${at}`, turn);
   }
 }
 
-function readPiece(piece: JsonObject, pointer: string, calls: CallCollector): void {
-  const { id, type, function: called } = piece;
-  if (type !== undefined && type !== null && type !== "function" && type !== "") {
-    throw new ProtocolError(`${pointer}/type`, 'must be "function"');
-  }
-  const { name, arguments: args } = expectObject(called ?? {}, `${pointer}/function`);
-  const key = keyOf(piece, pointer, calls);
+function readPiece(piece: JsonObject, pointer: string, turn: TurnCollector): void {
+  const { id, custom, function: called } = piece;
+  // The input of a custom tool's call goes on in pieces that have no type.
+  if (readOtherCall(piece, turn) || (custom !== undefined && custom !== null)) return;
+  const { name, arguments: given } = expectObject(called ?? {}, `${pointer}/function`);
+  const key = keyOf(piece, name, pointer, turn);
   // Later pieces repeat or omit the id. A new id is a new call, even with the same index.
-  const isNew = typeof id === "string" && id !== "" && id !== calls.idAt(key);
-  if (isNew || calls.idAt(key) === undefined) {
-    calls.close(key);
-    calls.open(key, expectString(id, `${pointer}/id`), expectString(name, `${pointer}/function/name`), "");
+  const isNew = typeof id === "string" && id !== "" && id !== turn.idAt(key);
+  const args = readChatArguments(given, `${pointer}/function/arguments`);
+  const isText = typeof args === "string";
+  if (isNew || turn.idAt(key) === undefined) {
+    turn.close(key);
+    const whole = isText || args === undefined ? null : args;
+    turn.open(key, { id: readId(id, `${pointer}/id`), name: "", arguments: whole });
   }
-  if (args !== undefined && args !== null) {
-    calls.append(key, expectString(args, `${pointer}/function/arguments`));
-  }
+  if (name !== undefined && name !== null)
+    turn.appendName(key, expectString(name, `${pointer}/function/name`));
+  if (isText) turn.append(key, args);
 }
 
-/** Returns the call's index. Some servers omit it: then its id, or the key of the last call. */
-function keyOf({ id, index }: JsonObject, pointer: string, calls: CallCollector): string | number {
+/** Returns the call's index. Some servers omit it: then its id, or the key of the last call that it can continue. */
+function keyOf(
+  { id, index }: JsonObject,
+  name: unknown,
+  pointer: string,
+  turn: TurnCollector,
+): string | number {
   if (index !== undefined && index !== null) return expectNumber(index, `${pointer}/index`);
   if (typeof id === "string" && id !== "") return id;
-  return calls.lastKey ?? 0;
+  const last = turn.lastKey;
+  const isNext = typeof name === "string" && name !== "" && last !== undefined && turn.hasArguments(last);
+  return last === undefined || isNext ? turn.count : last;
 }

@@ -1,14 +1,12 @@
-import type { ToolCall } from "../../../engine/call/call.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
-import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { ContentBlock } from "../../../tool/content.ts";
 import { createProtocol } from "../../create-protocol.ts";
-import type { CallCollector } from "../../parsing/call-collector.ts";
-import { expectObject, expectObjects, expectString, providerFailure } from "../../parsing/shape.ts";
+import { expectObject, providerFailure } from "../../parsing/shape.ts";
 import { describeImage, isShowable, toArgumentsText, toText } from "../../parsing/text.ts";
-import type { AssistantTurn, ProviderProtocol } from "../../protocol.ts";
+import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
 import { OPENAI_STRICT } from "../../strict/subsets.ts";
+import { readItems, readResponsesEvent, reasonOf } from "./responses-items.ts";
 
 /** The definition of a tool (OpenAI API reference, "Create a model response"). */
 export interface OpenAiResponsesTool {
@@ -42,7 +40,7 @@ export type OpenAiResponsesContent =
 
 /**
  * OpenAI Responses. Reads a whole response, its list of output items, or its events. Only items of type
- * `function_call` are tool calls. The provider runs the others itself, or they were not offered here.
+ * `function_call` are calls of the registry. The others (`mcp_approval_request`, `custom_tool_call`…) are in `other`.
  */
 export function openAiResponsesProtocol(
   registry: ToolRegistry<never>,
@@ -58,11 +56,19 @@ const OPENAI_RESPONSES_SHAPE: ProviderShape<OpenAiResponsesTool[], OpenAiRespons
       type: "function",
       ...{ name, description, parameters: { ...inputSchema }, strict },
     })),
-  readMessage(message) {
-    if (Array.isArray(message)) return readItems(message, "");
+  readMessage(message, turn) {
+    if (Array.isArray(message)) {
+      readItems(message, "", turn);
+      return undefined;
+    }
     const response = expectObject(message, "");
-    if (response["type"] === "function_call") return readItems([response], "");
-    return readItems(response["output"], "/output");
+    if (response["type"] === "function_call") {
+      readItems([response], "", turn);
+      return undefined;
+    }
+    if (response["status"] === "failed") throw providerFailure("/status");
+    readItems(response["output"], "/output", turn);
+    return reasonOf(response);
   },
   readEvent: readResponsesEvent,
   writeTurn: (calls, text) => [
@@ -81,59 +87,6 @@ const OPENAI_RESPONSES_SHAPE: ProviderShape<OpenAiResponsesTool[], OpenAiRespons
       output: writeContent(content),
     })),
 };
-
-function readItems(value: unknown, pointer: string): AssistantTurn {
-  const items = expectObjects(value, pointer);
-  return {
-    text: items.map(readText).join(""),
-    calls: items.flatMap((item, index) =>
-      item["type"] === "function_call" ? [readCall(item, `${pointer}/${index}`)] : [],
-    ),
-  };
-}
-
-function readCall({ call_id: id, name, arguments: args }: JsonObject, pointer: string): ToolCall {
-  return {
-    id: expectString(id, `${pointer}/call_id`),
-    name: expectString(name, `${pointer}/name`),
-    arguments: expectString(args, `${pointer}/arguments`),
-  };
-}
-
-function readText({ type, role, content }: JsonObject): string {
-  if (type !== "message" || role !== "assistant" || !Array.isArray(content)) return "";
-  return content
-    .map((part: unknown) => (isJsonObject(part) && typeof part["text"] === "string" ? part["text"] : ""))
-    .join("");
-}
-
-/** Reads an event of a stream (OpenAI API reference, "Streaming events"). */
-function readResponsesEvent(event: JsonObject, calls: CallCollector): void {
-  switch (event["type"]) {
-    case "error":
-    case "response.failed":
-      throw providerFailure("");
-    case "response.output_text.delta":
-      calls.addText(event["delta"]);
-      break;
-    case "response.output_item.added":
-    case "response.output_item.done":
-      readItemEvent(event, calls);
-  }
-}
-
-/** Reads an item, which is sent twice: when it starts, and complete when it is done. */
-function readItemEvent(event: JsonObject, calls: CallCollector): void {
-  const item = expectObject(event["item"], "/item");
-  if (item["type"] !== "function_call") return;
-  const id = expectString(item["call_id"], "/item/call_id");
-  if (event["type"] === "response.output_item.done") {
-    calls.drop(id);
-    calls.add(readCall(item, "/item"));
-  } else {
-    calls.open(id, id, expectString(item["name"], "/item/name"), "");
-  }
-}
 
 /** Writes text without images as a string, which older models accept, too. */
 function writeContent(content: readonly ContentBlock[]): string | OpenAiResponsesContent[] {

@@ -1,0 +1,58 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import { ProtocolError } from "../../parsing/protocol-error.ts";
+import { expectArray, expectObject, expectString, readContentText, readId } from "../../parsing/shape.ts";
+import type { TurnCollector } from "../../parsing/turn-collector.ts";
+
+/** Reads a whole assistant message. @throws {ProtocolError} */
+export function readChatMessage(message: JsonObject, pointer: string, turn: TurnCollector): void {
+  const { content, tool_calls: list, function_call: legacy } = message;
+  turn.addText(readContentText(content));
+  refuseLegacyCall(legacy, list, `${pointer}/function_call`);
+  readChatCalls(list, `${pointer}/tool_calls`, turn);
+}
+
+/** Reads a message's `tool_calls`. Some servers send null if there are none. @throws {ProtocolError} */
+export function readChatCalls(list: unknown, pointer: string, turn: TurnCollector): void {
+  if (list === undefined || list === null) return;
+  for (const [index, item] of expectArray(list, pointer).entries()) {
+    readChatCall(item, `${pointer}/${index}`, turn);
+  }
+}
+
+function readChatCall(value: unknown, pointer: string, turn: TurnCollector): void {
+  const call = expectObject(value, pointer);
+  if (readOtherCall(call, turn)) return;
+  const { name, arguments: args } = expectObject(call["function"], `${pointer}/function`);
+  turn.add({
+    id: readId(call["id"], `${pointer}/id`),
+    name: expectString(name, `${pointer}/function/name`),
+    arguments: readChatArguments(args, `${pointer}/function/arguments`),
+  });
+}
+
+/** Reads arguments: JSON text or, from some servers, an object. @throws {ProtocolError} */
+export function readChatArguments(args: JsonValue | undefined, pointer: string): JsonValue | undefined {
+  if (args === undefined || args === null || isJsonObject(args)) return args;
+  return expectString(args, pointer);
+}
+
+/** Notes a call of a tool that is not a function. Returns whether the call is one. Some servers omit the type. */
+export function readOtherCall(call: JsonObject, turn: TurnCollector): boolean {
+  const { type, id } = call;
+  if (type === undefined || type === null || type === "" || type === "function") return false;
+  const called = typeof type === "string" ? call[type] : undefined;
+  turn.addOther(String(type), call, id, isJsonObject(called) ? called["name"] : undefined);
+  return true;
+}
+
+/**
+ * Refuses a call in the deprecated `function_call`. Some servers send an empty one, or repeat one of `tool_calls` there.
+ *
+ * @throws {ProtocolError} if it is the only call.
+ */
+export function refuseLegacyCall(legacy: unknown, toolCalls: unknown, pointer: string): void {
+  if (legacy === undefined || legacy === null || (Array.isArray(toolCalls) && toolCalls.length > 0)) return;
+  const { name = "", arguments: args = "" } = expectObject(legacy, pointer);
+  if ((name === "" || name === null) && (args === "" || args === null)) return;
+  throw new ProtocolError(pointer, "has no id, so it cannot be answered: offer the functions as tools");
+}
