@@ -1,13 +1,19 @@
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { stripTypeScriptTypes } from "node:module";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { MockLanguageModelV4 } from "ai/test";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { AgentHooks } from "../../src/engine/call/hooks.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool } from "../../src/engine/tool.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { FORMATS } from "../../src/protocols/formats.ts";
 import { MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_STREAM_BYTES } from "../../src/protocols/parsing/limits.ts";
+import { STOP_REASONS } from "../../src/protocols/parsing/stop-reasons.ts";
 import { ANTHROPIC_STRICT, OPENAI_STRICT } from "../../src/protocols/strict/subsets.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { toServerSentEvents } from "./streams.ts";
@@ -53,11 +59,11 @@ async function importsOf(code: string): Promise<Record<string, unknown>> {
 }
 
 /** Runs a snippet of the document. Returns its output. */
-async function run(title: string, more: object = {}): Promise<readonly string[]> {
+async function run(title: string, more: object = {}, hooks: AgentHooks = {}): Promise<readonly string[]> {
   const code = snippets.get(title) ?? expect.fail(`no snippet '${title}'`);
   const sandboxes = await openSandboxes();
   onTestFinished(() => sandboxes[Symbol.asyncDispose]());
-  const ctx = { registry, policy: new HostPolicy(), sandboxes, sessionId: "doc" };
+  const ctx = { registry, policy: new HostPolicy(), sandboxes, sessionId: "doc", hooks };
   const printed: string[] = [];
   const console = { log: (text: string) => printed.push(text) };
   const scope = {
@@ -74,65 +80,183 @@ async function run(title: string, more: object = {}): Promise<readonly string[]>
   return printed;
 }
 
-/** Answers requests with these bodies in turn. Returns the bodies of the requests. */
-function answer(...bodies: (object | string)[]): readonly unknown[] {
+/** Starts a server that answers requests with these bodies in turn. Returns its URL and the bodies of the requests. */
+async function answer(...bodies: string[]): Promise<{ url: string; requests: unknown[] }> {
   const requests: unknown[] = [];
-  vi.stubEnv("OPENAI_API_KEY", "none");
-  vi.stubGlobal("fetch", async (_: unknown, init: RequestInit) => {
-    requests.push(JSON.parse(String(init.body)));
+  const server = createServer(async (request, response) => {
+    requests.push(JSON.parse(await text(request)));
     const body = bodies.shift();
-    const type = typeof body === "string" ? "text/event-stream" : "application/json";
-    return new Response(typeof body === "string" ? body : JSON.stringify(body), {
-      headers: { "content-type": type },
-    });
+    const type = body?.startsWith("{") ? "application/json" : "text/event-stream";
+    response.writeHead(body === undefined ? 400 : 200, { "content-type": type }).end(body);
   });
-  return requests;
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
 }
 
-afterEach(() => {
-  vi.unstubAllGlobals();
-  vi.unstubAllEnvs();
-});
+/** Runs a snippet against a server that answers with these bodies in turn. */
+async function converse(
+  title: string,
+  bodies: readonly string[],
+  hooks?: AgentHooks,
+): Promise<{ printed: readonly string[]; requests: readonly unknown[] }> {
+  const { url, requests } = await answer(...bodies);
+  vi.stubEnv("OPENAI_API_KEY", "none");
+  vi.stubEnv("OPENAI_BASE_URL", url);
+  const redirected = (target: string, init: RequestInit): Promise<Response> =>
+    fetch(target.replace(/^https:\/\/[^/]+/, url), init);
+  return { printed: await run(title, { fetch: redirected }, hooks), requests };
+}
+
+afterEach(() => vi.unstubAllEnvs());
 
 const input = { a: 2, b: 3 };
 const args = JSON.stringify(input);
 
-describe("each snippet of docs/providers.md runs, and sends the results back", () => {
-  test("OpenAI Chat Completions", async () => {
-    const called = { id: "1", type: "function", function: { name: "add", arguments: args } };
-    const choices = (message: object): object => ({
-      choices: [{ message: { role: "assistant", ...message } }],
-    });
-    const requests = answer(choices({ tool_calls: [called] }), choices({ content: "It is 5" }));
-    expect(await run("OpenAI Chat Completions")).toEqual(["It is 5"]);
-    expect(requests).toHaveLength(2);
-    expect(requests[0]).toMatchObject({ tools: [{ function: { name: "add", strict: true } }] });
-    expect(requests[1]).toMatchObject({ messages: [{}, { tool_calls: [called] }, { content: "5" }] });
-  });
+/** How a provider writes a message: a text, calls with these arguments as text, and why it stopped. */
+interface Wording {
+  readonly done: string;
+  readonly cutOff: string;
+  readonly write: (text: string, calls: readonly string[], reason: string) => string;
+}
 
-  test("OpenAI Responses", async () => {
-    const called = { type: "function_call", call_id: "1", name: "add", arguments: args };
-    const said = { type: "message", role: "assistant", content: [{ type: "output_text", text: "It is 5" }] };
-    const requests = answer({ output: [{ type: "reasoning", id: "rs" }, called] }, { output: [said] });
-    expect(await run("OpenAI Responses")).toEqual(["It is 5"]);
-    expect(requests[1]).toMatchObject({ input: [{}, { id: "rs" }, called, { call_id: "1", output: "5" }] });
-  });
+const chatCalls = (calls: readonly string[]): object[] =>
+  calls.map((args, index) => ({
+    ...{ id: `call_${index}`, type: "function", function: { name: "add", arguments: args } },
+  }));
+/** Arguments as a provider parses them: those that were cut off are empty. */
+const parsed = (args: string): object => {
+  try {
+    return JSON.parse(args);
+  } catch {
+    return {};
+  }
+};
 
-  test("Anthropic Messages", async () => {
-    const toolUse = { type: "tool_use", id: "1", name: "add", input };
-    const text = { type: "text", text: "It is 5" };
-    const stream = (content_block: object): string =>
+const WORDINGS: Readonly<Record<string, Wording>> = {
+  "OpenAI Chat Completions": {
+    ...{ done: "tool_calls", cutOff: "length" },
+    write: (content, calls, finish_reason) => {
+      const message = { role: "assistant", content, tool_calls: calls.length > 0 ? chatCalls(calls) : null };
+      return JSON.stringify({ choices: [{ message, finish_reason }] });
+    },
+  },
+  "OpenAI Responses": {
+    ...{ done: "completed", cutOff: "max_output_tokens" },
+    write: (text, calls, reason) => {
+      const said = { type: "message", role: "assistant", content: [{ type: "output_text", text }] };
+      const items = calls.map((args, index) => ({
+        ...{ type: "function_call", call_id: `call_${index}`, name: "add", arguments: args },
+      }));
+      const status = reason === "completed" ? reason : "incomplete";
+      const output = [{ type: "reasoning", id: "rs" }, said, ...items];
+      return JSON.stringify({ status, incomplete_details: status === reason ? null : { reason }, output });
+    },
+  },
+  "Anthropic Messages": {
+    ...{ done: "tool_use", cutOff: "max_tokens" },
+    write: (text, calls, stop_reason) =>
       toServerSentEvents([
-        { type: "content_block_start", index: 0, content_block },
+        { type: "message_start", message: { content: [] } },
+        { type: "content_block_start", index: 0, content_block: { type: "text", text } },
         { type: "content_block_stop", index: 0 },
-      ]);
-    const requests = answer(stream(toolUse), stream(text));
-    expect(await run("Anthropic Messages")).toEqual(["It is 5"]);
-    expect(requests[1]).toMatchObject({
-      messages: [{}, { content: [toolUse] }, { content: [{ tool_use_id: "1", content: [{ text: "5" }] }] }],
-    });
+        ...calls.flatMap((partial_json, index) => [
+          {
+            type: "content_block_start",
+            index: index + 1,
+            content_block: { type: "tool_use", id: `call_${index}`, name: "add", input: {} },
+          },
+          {
+            type: "content_block_delta",
+            index: index + 1,
+            delta: { type: "input_json_delta", partial_json },
+          },
+          { type: "content_block_stop", index: index + 1 },
+        ]),
+        { type: "message_delta", delta: { stop_reason } },
+        { type: "message_stop" },
+      ]),
+  },
+  "Google Gemini": {
+    ...{ done: "STOP", cutOff: "MAX_TOKENS" },
+    write: (text, calls, finishReason) => {
+      // This provider leaves out a call that was cut off.
+      const complete = calls.filter((args) => args.endsWith("}"));
+      const parts = complete.map((args) => ({ functionCall: { name: "add", args: JSON.parse(args) } }));
+      const content = { role: "model", parts: [{ text }, ...parts] };
+      return JSON.stringify({ candidates: [{ content, finishReason }] });
+    },
+  },
+  "Cohere Chat": {
+    ...{ done: "TOOL_CALL", cutOff: "MAX_TOKENS" },
+    write: (tool_plan, calls, finish_reason) => {
+      const message = { role: "assistant", tool_plan, tool_calls: chatCalls(calls) };
+      return JSON.stringify({ message, finish_reason });
+    },
+  },
+  "Amazon Bedrock Converse": {
+    ...{ done: "tool_use", cutOff: "max_tokens" },
+    write: (text, calls, stopReason) => {
+      const uses = calls.map((args, index) => ({
+        toolUse: { toolUseId: `call_${index}`, name: "add", input: parsed(args) },
+      }));
+      const message = { role: "assistant", content: [{ text }, ...uses] };
+      return JSON.stringify({ output: { message }, stopReason });
+    },
+  },
+};
+
+describe.each(Object.entries(WORDINGS))("the loop for %s", (title, { done, cutOff, write }) => {
+  const answered = write("It is 5", [], done);
+  const half = '{"a":2';
+
+  test("runs the calls, and sends the results back", async () => {
+    const { printed, requests } = await converse(title, [write("So.", [args, args], done), answered]);
+    expect(printed).toEqual(["It is 5"]);
+    expect(requests).toHaveLength(2);
+    const [first, second] = requests.map((request) => JSON.stringify(request));
+    expect(first).toContain('"add"');
+    expect(second).toMatch(/So\..*"(?:5|output":"5)".*"(?:5|output":"5)"/);
   });
 
+  test("ends if a hook aborts every call of a message", async () => {
+    const hooks = { onToolCall: () => "abort" as const };
+    const { printed, requests } = await converse(title, [write("So.", [args, args], done)], hooks);
+    expect(printed).toEqual(["So."]);
+    expect(requests).toHaveLength(1);
+  });
+
+  test("goes on if a hook aborts one of the calls", async () => {
+    let seen = 0;
+    const hooks = { onToolCall: () => (++seen === 1 ? ("abort" as const) : "continue") } as const;
+    const bodies = [write("So.", [args, args], done), answered];
+    const { printed, requests } = await converse(title, bodies, hooks);
+    expect(printed).toEqual(["It is 5"]);
+    expect(requests).toHaveLength(2);
+  });
+
+  test("ends, and says so, if a message was cut off inside its first call", async () => {
+    let seen = 0;
+    const hooks = { onToolCall: () => void ++seen };
+    const { printed, requests } = await converse(title, [write("So.", [half], cutOff)], hooks);
+    expect(printed).toEqual([`cut off: ${cutOff}`]);
+    expect(requests).toHaveLength(1);
+    expect(seen).toBe(0);
+  });
+
+  test("does not run the call before the one in which a message was cut off", async () => {
+    const { printed, requests } = await converse(title, [write("So.", [args, half], cutOff), answered]);
+    expect(printed).toEqual(["It is 5"]);
+    const second = JSON.stringify(requests[1]);
+    expect(second).toContain("Tool call was not run: its message was cut off");
+    expect(second).not.toContain("call_1");
+  });
+});
+
+describe("each other snippet of docs/providers.md runs", () => {
   test("AI SDK 7", async () => {
     const usage = {
       inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
@@ -157,11 +281,21 @@ describe("each snippet of docs/providers.md runs, and sends the results back", (
     expect(await run("Native")).toEqual(['[{"type":"text","text":"5"}]']);
   });
 
-  test("and there are no others", () => expect(snippets.size).toBe(5));
+  test("and there are no others", () => expect(snippets.size).toBe(Object.keys(WORDINGS).length + 2));
+});
+
+test("docs/providers.md lists what every stop reason says", () => {
+  for (const format of FORMATS.filter((format) => format !== "native")) {
+    const words = (ending: string): string =>
+      Object.entries(STOP_REASONS[format])
+        .flatMap(([reason, said]) => (said === ending ? [`\`${reason}\``] : []))
+        .join(", ");
+    expect(document).toContain(`| \`${format}\` | ${words("whole")} | ${words("cut off")} |`);
+  }
 });
 
 test("docs/providers.md has every format, and the actual bounds and limits", () => {
-  const rows = [...document.matchAll(/^\| `([a-z-]+)` \| `/gm)].map(([, format]) => format);
+  const rows = [...document.matchAll(/^\| `([a-z-]+)` \| `\w+Protocol`/gm)].map(([, format]) => format);
   expect(rows).toEqual(FORMATS);
   const told = [
     `${MAX_CALLS.toLocaleString("en")} calls in a message`,
