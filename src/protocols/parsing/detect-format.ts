@@ -67,7 +67,16 @@ const EVENTS: Readonly<Record<Format, Test>> = {
     ...["tool-input-start", "tool-input-available", "tool-input-error", "tool-call"],
   ),
   google: hasList("candidates"),
-  cohere: isOneOf("message-start", "tool-plan-delta", "tool-call-start", "content-start", "content-delta"),
+  cohere: isOneOf(
+    ...[
+      "message-start",
+      "tool-plan-delta",
+      "tool-call-start",
+      "content-start",
+      "content-delta",
+      "message-end",
+    ],
+  ),
   bedrock: (event) =>
     Object.keys(event).some((key) =>
       /^(?:message(?:Start|Stop)|contentBlock(?:Start|Delta|Stop))$/.test(key),
