@@ -107,7 +107,7 @@ class PolicyChecks {
     // A wildcard may match tools without the argument if it matches one that has it.
     const isPossible = places.some(({ place }) => place.kind !== "impossible");
     for (const { tool, place } of places) {
-      const isNamed = rule.tools.includes(tool.name);
+      const isNamed = names(rule.tools, tool);
       if (place.kind === "known") {
         const unfit = unfitType(condition, place.schema);
         if (unfit !== undefined && isNamed)
@@ -133,7 +133,7 @@ class PolicyChecks {
     const stranded = tools.filter((tool) => !sandboxes.some((mode) => tool.sandboxes.includes(mode)));
     for (const tool of stranded) {
       const message = `tool '${tool.name}' runs only in ${tool.sandboxes.join(", ")}, which this rule does not list`;
-      if (patterns.includes(tool.name)) this.#fail(path, message, "value");
+      if (names(patterns, tool)) this.#fail(path, message, "value");
       else this.#warn(path, message);
     }
     if (stranded.length === tools.length) return;
@@ -157,6 +157,11 @@ class PolicyChecks {
   #warn(path: ConfigPath, message: string, at: "key" | "value" = "value"): void {
     this.problems.push(this.#source.problem([...this.#path, ...path], message, "warning", at));
   }
+}
+
+/** Whether one of the patterns is the tool's name, and not only a wildcard that matches it. */
+function names(patterns: readonly string[], { name }: PolicyTool): boolean {
+  return patterns.some((pattern) => compileNamePattern(pattern).literal === name);
 }
 
 function covers(pattern: string, name: string): boolean {

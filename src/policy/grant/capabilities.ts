@@ -1,4 +1,4 @@
-import { compileNamePattern } from "../match/name-pattern.ts";
+import { isWithinNamePattern } from "../match/name-pattern.ts";
 import { checkDirectoryGrants, commonDirectoryGrants, type DirectoryGrant } from "./directory-grant.ts";
 import { checkNetGrant, commonNetGrants, type NetGrant } from "./net-grant.ts";
 
@@ -14,7 +14,10 @@ export interface Capabilities {
   readonly clock?: boolean;
   /** Whether the tool may draw random bytes. */
   readonly random?: boolean;
-  /** Names of the tools that the tool may call, in which `*` matches any number of characters. */
+  /**
+   * Names of the tools that the tool may call, in which `*` matches any number of characters and `\*` is a
+   * star.
+   */
   readonly tools?: readonly string[];
   /** Directories that the tool may access. */
   readonly fs?: readonly DirectoryGrant[];
@@ -144,14 +147,6 @@ function inBoth(a: readonly string[] = [], b: readonly string[] = []): readonly 
  */
 function commonNames(a: readonly string[], b: readonly string[]): readonly string[] {
   const within = (names: readonly string[], others: readonly string[]): string[] =>
-    names.filter((name) => others.some((other) => isWithin(name, other)));
+    names.filter((name) => others.some((other) => isWithinNamePattern(name, other)));
   return [...new Set([...within(a, b), ...within(b, a)])];
-}
-
-/**
- * Whether `other` matches every name that `name` matches. A `*` in `name` is compared like any other
- * character.
- */
-function isWithin(name: string, other: string): boolean {
-  return compileNamePattern(other).matches(name);
 }

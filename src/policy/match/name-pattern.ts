@@ -1,21 +1,43 @@
-import { matchesWildcard, STAR, type Wildcard } from "./wildcard.ts";
+import { matchesSequence, matchesWildcard, STAR, type Token, type Wildcard } from "./wildcard.ts";
 
 /**
  * The syntax of a pattern of tool names: the characters of tool names, and `*`, which matches any number of
- * them.
+ * them. `\*` is a star in a name, and `\\` a backslash.
  */
-export const NAME_PATTERN = "^[A-Za-z0-9_*-]{1,128}$";
+export const NAME_PATTERN = "^(?:[^\\\\\\s\\p{C}\\p{Z}]|\\\\[*\\\\]){1,256}$";
 
-/** A pattern of tool names. */
+/** A pattern of names. */
 export interface NamePattern {
-  /** Whether the pattern is the name of one tool. */
-  readonly isLiteral: boolean;
+  /** The only name that the pattern matches; `undefined` if it has a star. */
+  readonly literal: string | undefined;
   matches(name: string): boolean;
 }
 
-/** Compiles a pattern of tool names. Matching is case-sensitive. */
+/** Compiles a pattern of names. Matching is case-sensitive. */
 export function compileNamePattern(pattern: string): NamePattern {
-  const isLiteral = !pattern.includes("*");
-  const wildcard: Wildcard = isLiteral ? pattern : Array.from(pattern, (c) => (c === "*" ? STAR : c));
-  return { isLiteral, matches: (name) => matchesWildcard(wildcard, name) };
+  const wildcard = parse(pattern);
+  const literal = typeof wildcard === "string" ? wildcard : undefined;
+  return { literal, matches: (name) => matchesWildcard(wildcard, name) };
+}
+
+/**
+ * Whether `outer` matches every name that `inner` matches. A star of `inner` is within a star of `outer` only,
+ * so patterns that merely overlap are not within each other.
+ */
+export function isWithinNamePattern(inner: string, outer: string): boolean {
+  return matchesSequence(
+    [...parse(outer)],
+    [...parse(inner)],
+    (token) => token === STAR,
+    (token, other) => token === other,
+  );
+}
+
+/** A backslash before any other character stands for itself, as the capabilities of a grant can hold any text. */
+function parse(pattern: string): Wildcard {
+  if (!/[*\\]/.test(pattern)) return pattern;
+  const tokens = Array.from(pattern.matchAll(/\\([*\\])|./gsu), ([text, escaped]): Token => {
+    return escaped ?? (text === "*" ? STAR : text);
+  });
+  return tokens.every((token) => typeof token === "string") ? tokens.join("") : tokens;
 }

@@ -37,7 +37,7 @@ const WRITTEN_LIMITS = {
 const TOOL_NAMES = {
   type: "string",
   pattern: NAME_PATTERN,
-  message: "must be a tool name (A-Z a-z 0-9 _ -), in which * matches any number of characters",
+  message: "must be a tool name without spaces, in which * matches any number of characters and \\* is a star",
 };
 
 const NAMES = { type: "array", items: { type: "string", minLength: 1 } };

@@ -11,7 +11,9 @@ export type PolicyRule = AllowRule | DenyRule | AskRule;
 export interface RuleMatch {
   /** A unique name, which appears in reasons for operators. Default: `rule 3` for the third rule. */
   readonly name?: string;
-  /** Names of tools, in which `*` matches any number of characters. One of them must match. */
+  /**
+   * Names of tools, in which `*` matches any number of characters and `\*` is a star. One of them must match.
+   */
   readonly tools: readonly string[];
   /** The tool's side effects must be one of these. */
   readonly sideEffects?: readonly SideEffects[];

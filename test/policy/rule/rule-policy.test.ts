@@ -62,6 +62,15 @@ describe("a rule policy", () => {
     expect(decide([{ ...ALLOW, sideEffects: ["none"] }])).toMatchObject({ decision: "deny" });
   });
 
+  test.each(["math.factorial", "fs/read", "a*b", "a\\b"])("a rule can name the tool %s", (name) => {
+    const tool = { ...READ_FILE, name };
+    const own: PolicyRule = { ...ALLOW, tools: [name.replace(/[*\\]/g, "\\$&")] };
+    expect(decide([own], {}, tool)).toMatchObject({ decision: "allow" });
+    expect(decide([own], {}, { ...READ_FILE, name: "axb" })).toMatchObject({ decision: "deny" });
+    const capabilities = { tools: own.tools };
+    expect(decide([{ ...own, capabilities }], {}, tool)).toMatchObject({ grant: { capabilities } });
+  });
+
   test("a rule matches only if all its conditions are met", () => {
     const when = { "/path": { prefix: "/data/" }, "/depth": { range: { max: 3 } } };
     expect(decide([{ ...ALLOW, when }], { path: "/data/a", depth: 2 })).toMatchObject({ decision: "allow" });
