@@ -1,8 +1,9 @@
 import { SandgateError } from "../base/sandgate-error.ts";
 import { copyJson } from "../json/copy.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
+import type { ExecutionGrant } from "../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../policy/grant/limits.ts";
-import type { ExecutionGrant, PolicySubject } from "../policy/policy.ts";
+import type { PolicySubject } from "../policy/policy.ts";
 import type { Sandbox } from "../sandboxes/contract/sandbox.ts";
 import {
   type ArgumentRules,

@@ -77,25 +77,32 @@ export type { WasmImplementation } from "../tool/wasm-implementation.ts";
 
 // Policies
 
-export { DefaultPolicy, type DefaultPolicyOptions, type DefaultRule } from "../policy/default-policy.ts";
-export { HostPolicy } from "../policy/host-policy.ts";
 export {
+  type AllowDecision,
+  type AllowOptions,
+  type AskDecision,
+  type AskOptions,
   allow,
   ask,
+  type DecisionBasis,
+  type DenyDecision,
+  type DenyOptions,
   deny,
+  type NearMiss,
   type PolicyDecision,
-  type PolicyRequest,
-  type PolicySubject,
-  type RuntimePolicy,
-} from "../policy/policy.ts";
+} from "../policy/decision.ts";
+export { DefaultPolicy, type DefaultPolicyOptions, type DefaultRule } from "../policy/default-policy.ts";
+export { HostPolicy } from "../policy/host-policy.ts";
+export type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy/policy.ts";
+export type { Principal } from "../policy/principal.ts";
 
 // Policies: grants
 
 export type { Capabilities, CapabilityName } from "../policy/grant/capabilities.ts";
 export type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
+export type { ExecutionGrant, GrantOptions } from "../policy/grant/execution-grant.ts";
 export type { LimitName, ResourceLimits } from "../policy/grant/limits.ts";
 export type { NetGrant } from "../policy/grant/net-grant.ts";
-export type { ExecutionGrant, GrantOptions } from "../policy/policy.ts";
 
 // Policies: rules and policy files
 

@@ -1,6 +1,7 @@
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import { allow, deny, type PolicyDecision } from "./decision.ts";
 import type { ResourceLimits } from "./grant/limits.ts";
-import { allow, deny, type PolicyDecision, type PolicyRequest, type RuntimePolicy } from "./policy.ts";
+import type { PolicyRequest, RuntimePolicy } from "./policy.ts";
 
 /** What {@link DefaultPolicy} decides about a tool. */
 export interface DefaultRule {

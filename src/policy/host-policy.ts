@@ -1,4 +1,5 @@
-import { allow, type PolicyDecision, type RuntimePolicy } from "./policy.ts";
+import { allow, type PolicyDecision } from "./decision.ts";
+import type { RuntimePolicy } from "./policy.ts";
 
 const ON_THE_HOST = allow({ sandbox: "host" });
 

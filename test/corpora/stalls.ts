@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
-import { allow } from "../../src/policy/policy.ts";
+import { allow } from "../../src/policy/decision.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { componentTools } from "../../src/sandboxes/wasm/tools/component-tools.ts";
 import { isShort, longestTurn } from "../main-thread/turn-meter.ts";

@@ -3,7 +3,8 @@ import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { EventStream } from "../../src/engine/call/events.ts";
 import { defineTool } from "../../src/engine/tool.ts";
-import { allow, deny, type RuntimePolicy } from "../../src/policy/policy.ts";
+import { allow, deny } from "../../src/policy/decision.ts";
+import type { RuntimePolicy } from "../../src/policy/policy.ts";
 import { readTools } from "../../src/remote-protocol/bodies.ts";
 import { StreamReader } from "../../src/remote-protocol/event-stream.ts";
 import {

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
-import { allow } from "../../src/policy/policy.ts";
+import { allow } from "../../src/policy/decision.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { isShort, longestTurn } from "./turn-meter.ts";
 

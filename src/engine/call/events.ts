@@ -1,6 +1,6 @@
 import { adopt, isThenable } from "../../base/promises.ts";
 import type { CanonicalJson } from "../../json/canonical.ts";
-import type { ExecutionGrant } from "../../policy/policy.ts";
+import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { ToolExecution } from "./execution.ts";
 

@@ -1,5 +1,5 @@
 import type { JsonValue } from "../../json/value.ts";
-import type { ExecutionGrant } from "../../policy/policy.ts";
+import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { ToolCall } from "./call.ts";
 
 /**

@@ -1,4 +1,5 @@
 import { commonCapabilities } from "../../policy/grant/capabilities.ts";
+import { checkGrant, type ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import {
   LIMIT_NAMES,
   type LimitName,
@@ -6,7 +7,6 @@ import {
   strictestLimits,
 } from "../../policy/grant/limits.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
-import { checkGrant, type ExecutionGrant } from "../../policy/policy.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { CallTool, NestedResult } from "../../sandboxes/contract/task.ts";
 import type { RegisteredTool } from "../registry.ts";

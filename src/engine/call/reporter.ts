@@ -1,5 +1,5 @@
 import type { CanonicalJson } from "../../json/canonical.ts";
-import type { ExecutionGrant } from "../../policy/policy.ts";
+import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { TaskObserver } from "../../sandboxes/contract/task.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { ToolCall } from "./call.ts";

@@ -1,8 +1,8 @@
 import { performance } from "node:perf_hooks";
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
+import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
-import type { ExecutionGrant } from "../../policy/policy.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import type { RegisteredTool } from "../registry.ts";

@@ -1,6 +1,6 @@
 import { type Capabilities, commonCapabilities } from "../../policy/grant/capabilities.ts";
+import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import { type ResourceLimits, strictestLimits } from "../../policy/grant/limits.ts";
-import type { ExecutionGrant } from "../../policy/policy.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 
 /**

@@ -1,10 +1,7 @@
 import { describeThrown } from "../../base/thrown.ts";
-import {
-  checkGrant,
-  type ExecutionGrant,
-  type PolicyDecision,
-  type PolicyRequest,
-} from "../../policy/policy.ts";
+import type { PolicyDecision } from "../../policy/decision.ts";
+import { checkGrant, type ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import type { PolicyRequest } from "../../policy/policy.ts";
 import { denial } from "../call/refusal.ts";
 import type { ParsedCall } from "../call/state.ts";
 import { decide, type Question } from "./decide.ts";

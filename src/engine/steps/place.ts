@@ -1,7 +1,7 @@
 import { describeThrown } from "../../base/thrown.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
+import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
-import type { ExecutionGrant } from "../../policy/policy.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import { limitUnenforceableText } from "../call/errors.ts";
 import { narrowLimits } from "../call/nested.ts";

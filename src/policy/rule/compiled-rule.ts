@@ -1,7 +1,8 @@
 import type { JsonValue } from "../../json/value.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
+import { ask, deny, type PolicyDecision } from "../decision.ts";
 import { compileNamePattern, type NamePattern } from "../match/name-pattern.ts";
-import { ask, deny, type PolicyDecision, type PolicySubject } from "../policy.ts";
+import type { PolicySubject } from "../policy.ts";
 import { compileCondition, type InputTest, type Match } from "./condition.ts";
 import type { AllowedUse, PolicyRule, RuleMatch } from "./rule.ts";
 

@@ -1,4 +1,4 @@
-import type { PolicyDecision } from "../policy.ts";
+import type { PolicyDecision } from "../decision.ts";
 import type { Permission } from "./compiled-rule.ts";
 
 /** The decision for one set of matching permissions. */

@@ -3,16 +3,10 @@ import type { JsonBounds } from "../../json/bounds.ts";
 import { copyJson } from "../../json/copy.ts";
 import { escapePointer, lookUp } from "../../json/pointer.ts";
 import { type JsonValue, JsonValueError } from "../../json/value.ts";
+import { allow, deny, type PolicyDecision } from "../decision.ts";
 import { commonCapabilities } from "../grant/capabilities.ts";
 import { strictestLimits } from "../grant/limits.ts";
-import {
-  allow,
-  deny,
-  type PolicyDecision,
-  type PolicyRequest,
-  type PolicySubject,
-  type RuntimePolicy,
-} from "../policy.ts";
+import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
 import { compileRestriction, type Permission, type Restriction, RuleMatcher } from "./compiled-rule.ts";
 import { DecisionCache } from "./decision-cache.ts";
 import type { RulePolicyOptions } from "./rule.ts";

@@ -37,7 +37,8 @@ const WRITTEN_LIMITS = {
 const TOOL_NAMES = {
   type: "string",
   pattern: NAME_PATTERN,
-  message: "must be a tool name without spaces, in which * matches any number of characters and \\* is a star",
+  message:
+    "must be a tool name without spaces, in which * matches any number of characters and \\* is a star",
 };
 
 const NAMES = { type: "array", items: { type: "string", minLength: 1 } };

@@ -4,13 +4,9 @@ import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
-import {
-  allow,
-  deny,
-  type GrantOptions,
-  type PolicyDecision,
-  type PolicyRequest,
-} from "../../../src/policy/policy.ts";
+import { allow, deny, type PolicyDecision } from "../../../src/policy/decision.ts";
+import type { GrantOptions } from "../../../src/policy/grant/execution-grant.ts";
+import type { PolicyRequest } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../../src/tool/implementations.ts";
 import { startExecutor } from "../../executor/harness.ts";

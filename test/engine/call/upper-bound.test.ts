@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { boundGrant, boundLimits } from "../../../src/engine/call/upper-bound.ts";
 import { checkCapabilities } from "../../../src/policy/grant/capabilities.ts";
+import { checkGrant } from "../../../src/policy/grant/execution-grant.ts";
 import { checkLimits, LIMIT_NAMES, type ResourceLimits } from "../../../src/policy/grant/limits.ts";
-import { checkGrant } from "../../../src/policy/policy.ts";
 import type { Sandbox } from "../../../src/sandboxes/contract/sandbox.ts";
 
 const limits: fc.Arbitrary<ResourceLimits> = fc

@@ -5,7 +5,8 @@ import { ToolRegistry, type ToolRegistryOptions } from "../../../src/engine/regi
 import type { Tool } from "../../../src/engine/tool.ts";
 import type { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
-import { allow, type PolicyRequest } from "../../../src/policy/policy.ts";
+import { allow } from "../../../src/policy/decision.ts";
+import type { PolicyRequest } from "../../../src/policy/policy.ts";
 import type { SandboxMode } from "../../../src/tool/sandbox-mode.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../helpers.ts";
 

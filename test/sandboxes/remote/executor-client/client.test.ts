@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { type Executor, type ExecutorOptions, startExecutor } from "../../../../src/executor/executor.ts";
-import { allow, ask, deny } from "../../../../src/policy/policy.ts";
+import { allow, ask, deny } from "../../../../src/policy/decision.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { recordEvents } from "../../../engine/helpers.ts";
 import { executorTools } from "../../../fixtures/executor/tools.ts";

@@ -4,9 +4,9 @@ import type { ToolExecution } from "../../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../../src/engine/registry.ts";
 import type { JsonObject } from "../../../../src/json/value.ts";
+import { allow } from "../../../../src/policy/decision.ts";
 import type { Capabilities } from "../../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../../src/policy/grant/limits.ts";
-import { allow } from "../../../../src/policy/policy.ts";
 import type { Sandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import type { ExecutorImplementation } from "../../../../src/tool/remote-implementation.ts";
 
