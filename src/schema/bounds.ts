@@ -25,12 +25,6 @@ export const MAX_KEYWORDS_PER_VALUE = 10_000;
  */
 export const MAX_WORK = 200_000;
 
-/** The maximum length of a pattern, in UTF-16 code units. */
-export const MAX_PATTERN_LENGTH = 1_024;
-
-/** The maximum size of a pattern with its repetitions expanded: `(ab){3}` has the size 6. */
-export const MAX_PATTERN_SIZE = 2_000;
-
 /** The largest schema, in keywords, for which all errors of a value are collected, and not only the first one. */
 export const MAX_EXPLAINED_KEYWORDS = 200;
 

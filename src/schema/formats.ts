@@ -1,5 +1,5 @@
 import { loadAjv } from "../base/load-ajv.ts";
-import { compileLinear } from "./patterns/pattern.ts";
+import { compileLinear } from "../patterns/pattern.ts";
 import { meter } from "./work-meter.ts";
 
 /** The maximum length of a string with a format, in UTF-16 code units. Longer ones fail without being examined. */

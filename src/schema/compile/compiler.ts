@@ -2,9 +2,9 @@ import type { Ajv, KeywordDefinition, Options, SchemaObject, ValidateFunction } 
 import { loadAjv } from "../../base/load-ajv.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
+import { compilePattern } from "../../patterns/pattern.ts";
 import { checkedFormats } from "../formats.ts";
 import type { Draft } from "../keywords.ts";
-import { compilePattern } from "../patterns/pattern.ts";
 import { meter } from "../work-meter.ts";
 import { type LoweredSchema, WORK_KEYWORD } from "./lowered-schema.ts";
 
@@ -65,7 +65,11 @@ function makeCompiler(draft: Draft, mode: ErrorMode): Ajv {
 function linearPattern(source: string): { test(text: string): boolean; toString(): string } {
   const pattern = compilePattern(source);
   // ajv identifies patterns by their text.
-  return { test: pattern.test, toString: () => source };
+  const test = (text: string): boolean => {
+    meter.charge(text.length * pattern.work);
+    return pattern.test(text);
+  };
+  return { test, toString: () => source };
 }
 
 /** Replacements for ajv's own keywords. */

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
+import type { Pattern } from "../../patterns/pattern.ts";
 import { MAX_KEYWORDS } from "../bounds.ts";
 import type { KeywordShape } from "../keywords.ts";
-import type { Pattern } from "../patterns/pattern.ts";
 import { SchemaError } from "../schema-error.ts";
 
 /** Counts the keywords of a schema that have to be compiled. */

@@ -1,10 +1,10 @@
 import { escapePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { compilePattern } from "../../patterns/pattern.ts";
+import { PatternError } from "../../patterns/pattern-syntax.ts";
 import { MAX_SCHEMA_DEPTH } from "../bounds.ts";
 import { isKnownFormat } from "../formats.ts";
 import { type Draft, draftOf, KEYWORDS } from "../keywords.ts";
-import { compilePattern } from "../patterns/pattern.ts";
-import { PatternError } from "../patterns/pattern-syntax.ts";
 import { SchemaError, type SchemaProblem } from "../schema-error.ts";
 import { Definitions, ROOT } from "./definitions.ts";
 import { costOf, KeywordBudget, patternCost } from "./keyword-budget.ts";

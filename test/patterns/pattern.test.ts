@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compilePattern } from "../../../src/schema/patterns/pattern.ts";
-import { translatePattern } from "../../../src/schema/patterns/pattern-syntax.ts";
+import { compilePattern } from "../../src/patterns/pattern.ts";
+import { translatePattern } from "../../src/patterns/pattern-syntax.ts";
 
 describe("a pattern", () => {
   test.each<[string, readonly string[], readonly string[]]>([

@@ -1,17 +1,21 @@
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
-import { LruMap } from "../../base/lru-map.ts";
-import { MAX_PATTERN_LENGTH, MAX_PATTERN_SIZE } from "../bounds.ts";
-import { meter } from "../work-meter.ts";
+import { LruMap } from "../base/lru-map.ts";
 import { PatternError, translatePattern } from "./pattern-syntax.ts";
 
 /** A pattern that matches in linear time. */
 export interface Pattern {
   /** The size of its program. */
   readonly size: number;
-  /** @throws {WorkExceededError} if the validation has matched too much text. */
+  /** The cost of each UTF-16 code unit of a text, in keywords of a schema. */
+  readonly work: number;
   test(text: string): boolean;
 }
+
+/** The maximum length of a pattern, in UTF-16 code units. */
+const MAX_PATTERN_LENGTH = 1_024;
+/** The maximum size of a pattern with its repetitions expanded: `(ab){3}` has the size 6. */
+const MAX_PATTERN_SIZE = 2_000;
 
 /** Divisors for the cost of a character, in keywords. In RE2 it is at least 1, and more in a large program. */
 const RE2_STEPS = 16;
@@ -48,11 +52,11 @@ function compile(source: string): Pattern {
   }
   if (retried !== undefined && native.unicode) {
     const work = (1 + retried) / NATIVE_STEPS;
-    return { size, test: (text) => charged(text, work) && native.test(text) };
+    return { size, work, test: (text) => native.test(text) };
   }
   const program = compileLinear(re2);
   const work = Math.max(1, size / RE2_STEPS);
-  return { size, test: (text) => charged(text, work) && program.test(text) };
+  return { size, work, test: (text) => program.test(text) };
 }
 
 /**
@@ -75,11 +79,6 @@ export function compileLinear(
 
 // Loaded on first use: that takes longer than everything else here, and many programs do not need it.
 let engine: typeof import("re2js") | undefined;
-
-function charged(text: string, work: number): true {
-  meter.charge(text.length * work);
-  return true;
-}
 
 /**
  * Parses with the flag `u`, as JSON Schema requires; or without it, as many patterns in use have escapes that `u`
