@@ -107,8 +107,8 @@ export type { NetGrant } from "../policy/grant/net-grant.ts";
 // Policies: rules and policy files
 
 export { loadPolicyFile } from "../policy/file/load.ts";
+export type { PolicyTool } from "../policy/file/policy-tool.ts";
 export type { LoadedPolicy } from "../policy/file/read.ts";
-export type { PolicyTool } from "../policy/file/tool-checks.ts";
 export type {
   AllowedUse,
   AllowRule,

@@ -1,5 +1,5 @@
+import type { PolicyTool } from "./policy-tool.ts";
 import type { LoadedPolicy } from "./read.ts";
-import type { PolicyTool } from "./tool-checks.ts";
 
 /**
  * Reads a policy file: YAML (or JSON) with the keys `rules` and `default` of `RulePolicyOptions`. Two things

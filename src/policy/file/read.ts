@@ -8,7 +8,8 @@ import type { AllowedUse, AllowRule, AskRule, DenyRule, PolicyRule } from "../ru
 import { ruleFlaws } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
 import { policyFileShape } from "../rule/rule-shape.ts";
-import { checkAgainstTools, type PolicyTool } from "./tool-checks.ts";
+import type { PolicyTool } from "./policy-tool.ts";
+import { checkAgainstTools } from "./tool-checks.ts";
 import { readLimits, type WrittenLimits } from "./written-limits.ts";
 
 /** A policy that was read from a file, and problems that do not prevent its use. */
@@ -35,7 +36,7 @@ export function readPolicy(
   const written = soundPart(value, flaws);
   const rules = written.rules.map(([index, rule]): [number, PolicyRule] => [
     index,
-    rule.effect === "allow" ? readUse(rule, source.file, ["rules", String(index)], flaws) : rule,
+    rule.effect === "deny" ? rule : readUse(rule, source.file, ["rules", String(index)], flaws),
   ]);
   const { default: otherwise = "deny" } = written;
   const byDefault = otherwise === "deny" ? otherwise : readUse(otherwise, source.file, ["default"], flaws);
@@ -43,7 +44,8 @@ export function readPolicy(
   const problems = flaws.map((flaw) =>
     source.problem([...path, ...flaw.path], flaw.message, "error", flaw.at),
   );
-  if (tools !== undefined) problems.push(...checkAgainstTools(rules, tools, source, path));
+  if (tools !== undefined)
+    problems.push(...checkAgainstTools(rules, byDefault !== "deny", tools, source, path));
   problems.sort((a, b) => a.line - b.line || a.column - b.column);
   if (problems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
   const policy = new RulePolicy({ rules: rules.map(([, rule]) => rule), default: byDefault });
@@ -51,8 +53,8 @@ export function readPolicy(
 }
 
 /** The types of rules in a file, which differ from those in code in their limits. */
-type Written<Use extends AllowedUse> = Omit<Use, "limits"> & { readonly limits?: WrittenLimits };
-type WrittenRule = Written<AllowRule> | DenyRule | AskRule;
+type Written<Use extends Partial<AllowedUse>> = Omit<Use, "limits"> & { readonly limits?: WrittenLimits };
+type WrittenRule = Written<AllowRule> | DenyRule | Written<AskRule>;
 
 /** The parts of a policy that have the right shape; each rule with its index. */
 interface WrittenPolicy {
@@ -71,7 +73,7 @@ function soundPart(value: JsonValue, flaws: readonly Flaw[]): WrittenPolicy {
   };
 }
 
-function readUse<Use extends AllowedUse>(
+function readUse<Use extends Partial<AllowedUse>>(
   { limits, capabilities, ...use }: Written<Use>,
   file: string,
   path: readonly string[],

@@ -1,41 +1,50 @@
 import type { ConfigProblem } from "../../config/problem.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { suggest } from "../../config/suggest.ts";
-import { parsePointer } from "../../json/pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import type { SandboxMode } from "../../tool/sandbox-mode.ts";
-import type { SideEffects } from "../../tool/side-effects.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
-import { RuleMatcher } from "../rule/compiled-rule.ts";
-import type { PolicyRule, RuleCondition } from "../rule/rule.ts";
+import { isConditional, type PolicyRule, usedBy } from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
-import { findInSchema } from "./schema-path.ts";
+import { RuleMatcher } from "../rule/rule-matcher.ts";
+import { type ConditionProblem, conditionProblems } from "./condition-checks.ts";
+import type { PolicyTool } from "./policy-tool.ts";
 
-/** A registered tool, as far as rules are checked against it. */
-export interface PolicyTool {
-  readonly name: string;
-  readonly inputSchema: JsonObject;
-  /** The sandboxes in which the tool has an implementation. */
-  readonly sandboxes: readonly SandboxMode[];
-  /** Default: `"destructive"`, as in a registry. */
-  readonly sideEffects?: SideEffects;
-}
+/** A rule and its index in the policy. */
+type IndexedRule = readonly [index: number, rule: PolicyRule];
 
 /**
- * Checks rules, each with its index in the policy, against the registered tools: a rule that cannot apply to
- * any tool is most likely a mistake.
+ * Checks rules against the registered tools: a rule that cannot apply to any tool is most likely a mistake.
  *
+ * @param grantsByDefault Whether the policy allows calls that no rule matches.
  * @param path The path of the policy in the source.
  */
 export function checkAgainstTools(
-  rules: readonly (readonly [index: number, rule: PolicyRule])[],
+  rules: readonly IndexedRule[],
+  grantsByDefault: boolean,
   tools: readonly PolicyTool[],
   source: ConfigSource,
   path: ConfigPath,
 ): readonly ConfigProblem[] {
   const checks = new PolicyChecks(source, path, tools);
-  checks.check(rules);
+  checks.check(rules, grantsByDefault);
   return checks.problems;
+}
+
+/** Returns the tools that a rule concerns. */
+export function concernedTools<Tool extends PolicyTool>(rule: PolicyRule, tools: readonly Tool[]): Tool[] {
+  const { tools: names, tags, sideEffects } = rule;
+  // The conditions, which may be invalid, are left out.
+  const parts = {
+    ...(names && { tools: names }),
+    ...(tags && { tags }),
+    ...(sideEffects && { sideEffects }),
+  };
+  const matcher = new RuleMatcher(parts, Date.now);
+  return tools.filter((tool) => matcher.concerns({ sideEffects: "destructive", ...tool }));
+}
+
+/** Whether one of the rule's patterns is the tool's name, and not only a wildcard that matches it. */
+export function namesTool({ tools = [] }: PolicyRule, { name }: PolicyTool): boolean {
+  return tools.some((pattern) => compileNamePattern(pattern).literal === name);
 }
 
 class PolicyChecks {
@@ -50,90 +59,89 @@ class PolicyChecks {
     this.#tools = tools;
   }
 
-  check(rules: readonly (readonly [index: number, rule: PolicyRule])[]): void {
+  check(rules: readonly IndexedRule[], grantsByDefault: boolean): void {
     const denied = new Map<PolicyTool, string>();
+    const granted = new Set<PolicyTool>(grantsByDefault ? this.#tools : []);
     for (const [index, rule] of rules) {
-      if (rule.effect !== "deny" || rule.when !== undefined) continue;
-      for (const tool of this.#concerned(rule)) {
-        if (!denied.has(tool)) denied.set(tool, ruleName(rule, index));
+      const isDenial = rule.effect === "deny" && !isConditional(rule);
+      if (!isDenial && usedBy(rule) === undefined) continue;
+      for (const tool of concernedTools(rule, this.#tools)) {
+        if (!isDenial) granted.add(tool);
+        else if (!denied.has(tool)) denied.set(tool, ruleName(rule, index));
       }
     }
-    for (const [index, rule] of rules) this.#checkRule(rule, index, denied);
+    for (const [index, rule] of rules) {
+      this.#checkEnd(rule, ["rules", index]);
+      this.#checkRule(rule, ["rules", index], denied, granted);
+    }
   }
 
-  #checkRule(rule: PolicyRule, index: number, denied: ReadonlyMap<PolicyTool, string>): void {
-    const path = ["rules", index];
+  #checkEnd({ until, owner }: PolicyRule, path: ConfigPath): void {
+    if (until === undefined || Date.now() < Date.parse(until)) return;
+    const asked = owner === undefined ? "" : ` (owner: ${owner})`;
+    this.#warn([...path, "until"], `this rule has ended: remove it, or extend it${asked}`);
+  }
+
+  #checkRule(
+    rule: PolicyRule,
+    path: ConfigPath,
+    denied: ReadonlyMap<PolicyTool, string>,
+    granted: ReadonlySet<PolicyTool>,
+  ): void {
     this.#checkNames(rule, path);
-    const tools = this.#concerned(rule);
+    const tools = concernedTools(rule, this.#tools);
     if (tools.length === 0) {
-      const isKnown = this.#tools.some(({ name }) => rule.tools.some((pattern) => covers(pattern, name)));
-      if (isKnown) this.#warn([...path, "sideEffects"], "no matching tool has these side effects");
+      this.#checkSideEffects(rule, path);
       return;
     }
-    for (const [pointer, condition] of Object.entries(rule.when ?? {})) {
-      this.#checkCondition(rule, tools, [...path, "when", pointer], pointer, condition);
-    }
-    if (rule.effect === "allow")
-      this.#checkSandboxes(rule.sandboxes, rule.tools, tools, [...path, "sandboxes"]);
+    const isNamed = (tool: PolicyTool): boolean => namesTool(rule, tool);
+    for (const problem of conditionProblems(rule.when, tools, isNamed)) this.#report(path, problem);
+    if (usedBy(rule) !== undefined) this.#checkSandboxes(rule, tools, [...path, "sandboxes"]);
     if (rule.effect !== "deny" && tools.every((tool) => denied.has(tool))) {
       const names = [...new Set(tools.map((tool) => `'${denied.get(tool)}'`))].join(", ");
       this.#warn(path, `this rule has no effect: ${names} denies every call of its tools`);
+    } else if (rule.effect === "ask" && !tools.some((tool) => granted.has(tool))) {
+      const message =
+        "no rule grants anything to the calls that this rule asks about, so they are denied anyway";
+      this.#warn(path, `${message}: add 'sandboxes', or a rule that allows them`);
     }
   }
 
-  #checkNames(rule: PolicyRule, path: ConfigPath): void {
-    for (const [index, pattern] of rule.tools.entries()) {
-      if (this.#tools.some(({ name }) => covers(pattern, name))) continue;
-      const meant = suggest(
-        pattern,
-        this.#tools.map(({ name }) => name),
+  #checkNames({ tools = [], tags = [] }: PolicyRule, path: ConfigPath): void {
+    for (const [index, pattern] of tools.entries()) {
+      const { matches } = compileNamePattern(pattern);
+      if (this.#tools.some(({ name }) => matches(name))) continue;
+      const names = this.#tools.map(({ name }) => name);
+      this.#warn(
+        [...path, "tools", index],
+        `'${pattern}' matches no registered tool${didYouMean(pattern, names)}`,
       );
-      const hint = meant === undefined ? "" : `: did you mean '${meant}'?`;
-      this.#warn([...path, "tools", index], `'${pattern}' matches no registered tool${hint}`);
+    }
+    const known = this.#tools.flatMap((tool) => tool.tags ?? []);
+    for (const [index, tag] of tags.entries()) {
+      if (known.includes(tag)) continue;
+      this.#warn(
+        [...path, "tags", index],
+        `no registered tool has the tag '${tag}'${didYouMean(tag, known)}`,
+      );
     }
   }
 
-  #checkCondition(
-    rule: PolicyRule,
-    tools: readonly PolicyTool[],
-    path: ConfigPath,
-    pointer: string,
-    condition: RuleCondition,
-  ): void {
-    const places = tools.map((tool) => ({
-      tool,
-      place: findInSchema(tool.inputSchema, parsePointer(pointer)),
-    }));
-    // A wildcard may match tools without the argument if it matches one that has it.
-    const isPossible = places.some(({ place }) => place.kind !== "impossible");
-    for (const { tool, place } of places) {
-      const isNamed = names(rule.tools, tool);
-      if (place.kind === "known") {
-        const unfit = unfitType(condition, place.schema);
-        if (unfit !== undefined && isNamed)
-          this.#fail(path, `${unfit} in the input of tool '${tool.name}'`, "value");
-        continue;
-      }
-      const meant = suggest(parsePointer(pointer).at(-1) ?? "", place.names);
-      const hint = meant === undefined ? "" : `: did you mean '${meant}'?`;
-      const message = `the input of tool '${tool.name}' has no '${pointer}'${hint}`;
-      if (place.kind === "impossible" && (isNamed || !isPossible)) this.#fail(path, message, "key");
-      // A schema that lists members but allows others is unlikely to mean this one: a denial would never
-      // match.
-      else if (isNamed ? place.names.length > 0 : meant !== undefined) this.#warn(path, message, "key");
-    }
+  #checkSideEffects({ tools, tags, sideEffects }: PolicyRule, path: ConfigPath): void {
+    if (sideEffects === undefined) return;
+    const others = concernedTools(
+      { effect: "deny", ...(tools && { tools }), ...(tags && { tags }) },
+      this.#tools,
+    );
+    if (others.length > 0) this.#warn([...path, "sideEffects"], "no matching tool has these side effects");
   }
 
-  #checkSandboxes(
-    sandboxes: readonly SandboxMode[],
-    patterns: readonly string[],
-    tools: readonly PolicyTool[],
-    path: ConfigPath,
-  ): void {
+  #checkSandboxes(rule: PolicyRule, tools: readonly PolicyTool[], path: ConfigPath): void {
+    const { sandboxes = [] } = usedBy(rule) ?? {};
     const stranded = tools.filter((tool) => !sandboxes.some((mode) => tool.sandboxes.includes(mode)));
     for (const tool of stranded) {
       const message = `tool '${tool.name}' runs only in ${tool.sandboxes.join(", ")}, which this rule does not list`;
-      if (names(patterns, tool)) this.#fail(path, message, "value");
+      if (namesTool(rule, tool)) this.#report([], { path, message, severity: "error", at: "value" });
       else this.#warn(path, message);
     }
     if (stranded.length === tools.length) return;
@@ -143,43 +151,17 @@ class PolicyChecks {
     }
   }
 
-  #concerned(rule: PolicyRule): readonly PolicyTool[] {
-    const matcher = new RuleMatcher({ ...rule, when: {} });
-    return this.#tools.filter(({ name, sideEffects = "destructive" }) =>
-      matcher.concerns({ name, sideEffects }),
-    );
+  #warn(path: ConfigPath, message: string): void {
+    this.#report([], { path, message, severity: "warning", at: "value" });
   }
 
-  #fail(path: ConfigPath, message: string, at: "key" | "value"): void {
-    this.problems.push(this.#source.problem([...this.#path, ...path], message, "error", at));
-  }
-
-  #warn(path: ConfigPath, message: string, at: "key" | "value" = "value"): void {
-    this.problems.push(this.#source.problem([...this.#path, ...path], message, "warning", at));
+  #report(base: ConfigPath, { path, message, severity, at }: ConditionProblem): void {
+    this.problems.push(this.#source.problem([...this.#path, ...base, ...path], message, severity, at));
   }
 }
 
-/** Whether one of the patterns is the tool's name, and not only a wildcard that matches it. */
-function names(patterns: readonly string[], { name }: PolicyTool): boolean {
-  return patterns.some((pattern) => compileNamePattern(pattern).literal === name);
-}
-
-function covers(pattern: string, name: string): boolean {
-  return compileNamePattern(pattern).matches(name);
-}
-
-/**
- * Returns why a condition cannot match any value of a schema, or `undefined` if the schema allows its type.
- */
-function unfitType(condition: RuleCondition, schema: JsonValue): string | undefined {
-  const type = isJsonObject(schema) ? schema["type"] : undefined;
-  if (type === undefined) return undefined;
-  const types = [type].flat();
-  if ("glob" in condition || "prefix" in condition) {
-    return types.includes("string")
-      ? undefined
-      : "a glob or prefix requires a string, and this argument is never one";
-  }
-  if (!("range" in condition) || types.includes("number") || types.includes("integer")) return undefined;
-  return "a range requires a number, and this argument is never one";
+/** Returns a hint with the name that a misspelt one most likely stands for; empty if that is not obvious. */
+function didYouMean(misspelt: string, names: readonly string[]): string {
+  const meant = suggest(misspelt, names);
+  return meant === undefined ? "" : `: did you mean '${meant}'?`;
 }

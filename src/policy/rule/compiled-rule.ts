@@ -1,75 +1,66 @@
-import type { JsonValue } from "../../json/value.ts";
-import type { SideEffects } from "../../tool/side-effects.ts";
-import { ask, deny, type PolicyDecision } from "../decision.ts";
-import { compileNamePattern, type NamePattern } from "../match/name-pattern.ts";
-import type { PolicySubject } from "../policy.ts";
-import { compileCondition, type InputTest, type Match } from "./condition.ts";
-import type { AllowedUse, PolicyRule, RuleMatch } from "./rule.ts";
+import { type DenyDecision, deny } from "../decision.ts";
+import { type AllowedUse, type AskRule, type DenyRule, type PolicyRule, usedBy } from "./rule.ts";
+import { type Clock, RuleMatcher } from "./rule-matcher.ts";
 
-/** Decides which calls a rule matches. */
-export class RuleMatcher {
-  readonly #patterns: readonly NamePattern[];
-  readonly #sideEffects: readonly SideEffects[] | undefined;
-  readonly #conditions: readonly InputTest[];
+/** A rule as it is compiled once, for all tools. */
+export type CompiledRule = CompiledDenial | CompiledPermission;
 
-  constructor({ tools, sideEffects, when = {} }: RuleMatch) {
-    this.#patterns = tools.map(compileNamePattern);
-    this.#sideEffects = sideEffects;
-    this.#conditions = Object.entries(when).map(([pointer, condition]) =>
-      compileCondition(pointer, condition),
-    );
-  }
-
-  /** Whether the match depends on the arguments of the call. */
-  get isConditional(): boolean {
-    return this.#conditions.length > 0;
-  }
-
-  /** Whether the rule can match calls of a tool. */
-  concerns({ name, sideEffects }: Pick<PolicySubject, "name" | "sideEffects">): boolean {
-    return (
-      (this.#sideEffects?.includes(sideEffects) ?? true) &&
-      this.#patterns.some((pattern) => pattern.matches(name))
-    );
-  }
-
-  /**
-   * Whether the arguments of a call meet all conditions of the rule: `"no"` if they fail one, even if others
-   * are unclear.
-   */
-  match(input: JsonValue): Match {
-    let match: Match = "yes";
-    for (const holds of this.#conditions) {
-      const answer = holds(input);
-      if (answer === "no") return "no";
-      if (answer === "unclear") match = "unclear";
-    }
-    return match;
-  }
+/** A rule that denies, with its decisions. */
+export interface CompiledDenial {
+  readonly kind: "denial";
+  readonly matcher: RuleMatcher;
+  readonly whenMatched: DenyDecision;
+  readonly whenUnclear: DenyDecision;
 }
 
-/** A rule that denies or asks, with its decisions. */
-export interface Restriction {
+/** A rule that allows or asks. */
+export interface CompiledPermission {
+  readonly kind: "permission";
   readonly matcher: RuleMatcher;
-  readonly whenMatched: PolicyDecision;
-  readonly whenUnclear: PolicyDecision;
+  readonly whenMatched: AppliedRule;
+  readonly whenUnclear: AppliedRule;
 }
 
-/** A rule that allows. */
-export interface Permission {
-  readonly matcher: RuleMatcher;
+/** What a rule that allows or asks says about a call. */
+export interface AppliedRule {
   readonly name: string;
-  readonly use: AllowedUse;
+  /** The index of the rule in the policy. */
+  readonly place: number;
+  /** What the rule grants. If it is unclear whether the rule matches, this only restricts what others grant. */
+  readonly use: AllowedUse | undefined;
+  /** Set if the rule asks. */
+  readonly question: string | undefined;
+  readonly isRemembered: boolean;
 }
 
-/** Compiles a rule that denies or asks. */
-export function compileRestriction(rule: PolicyRule, name: string): Restriction {
-  const [decide, verb] = rule.effect === "deny" ? [deny, "denies"] : [ask, "requires confirmation of"];
+/** Compiles a rule that was checked. */
+export function compileRule(rule: PolicyRule, name: string, place: number, now: Clock): CompiledRule {
+  const matcher = new RuleMatcher(rule, now);
+  if (rule.effect === "deny") return { kind: "denial", matcher, ...decisionsOf(rule, name) };
+  const [question, unclearQuestion] = rule.effect === "ask" ? questionsOf(rule, name) : [];
+  const isRemembered = rule.effect === "ask" && rule.remember === "session";
+  const whenMatched = { name, place, use: usedBy(rule), question, isRemembered };
+  const whenUnclear =
+    question === unclearQuestion ? whenMatched : { ...whenMatched, question: unclearQuestion };
+  return { kind: "permission", matcher, whenMatched, whenUnclear };
+}
+
+const UNCLEAR = ", because it is unclear whether the rule matches";
+
+function decisionsOf(
+  { reason }: DenyRule,
+  name: string,
+): Pick<CompiledDenial, "whenMatched" | "whenUnclear"> {
+  const because = reason === undefined ? "" : `: ${reason}`;
   return {
-    matcher: new RuleMatcher(rule),
-    whenMatched: Object.freeze(decide(`'${name}' ${verb} this call`)),
-    whenUnclear: Object.freeze(
-      decide(`'${name}' ${verb} this call, because it is unclear whether the rule matches`),
-    ),
+    whenMatched: deny(`'${name}' denies this call${because}`, { rules: [name] }),
+    whenUnclear: deny(`'${name}' denies this call${UNCLEAR}${because}`, { rules: [name] }),
   };
+}
+
+function questionsOf({ question, reason }: AskRule, name: string): [string, string] {
+  if (question !== undefined) return [question, question];
+  const because = reason === undefined ? "" : `: ${reason}`;
+  const asks = `'${name}' requires confirmation of this call`;
+  return [`${asks}${because}`, `${asks}${UNCLEAR}${because}`];
 }

@@ -1,41 +1,134 @@
 import { equalJson } from "../../json/equal.ts";
 import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../json/pointer.ts";
 import type { JsonValue } from "../../json/value.ts";
-import { isAmbiguous } from "../match/ambiguous-text.ts";
+import { compilePattern } from "../../patterns/pattern.ts";
+import { isAmbiguous, MAX_MATCHED_LENGTH } from "../match/ambiguous-text.ts";
 import { compileGlob } from "../match/glob.ts";
-import type { RuleCondition } from "./rule.ts";
+import type { PolicyRequest } from "../policy.ts";
+import { allOf, anyOf, eachOf, type Match, not, yesOrNo } from "./match.ts";
+import type { RuleCondition, RuleConditions } from "./rule.ts";
 
-/** Whether a condition or rule matches; `unclear` if that cannot be decided. */
-export type Match = "yes" | "no" | "unclear";
+/** The parts of a request that conditions can depend on. */
+export type MatchedCall = Pick<PolicyRequest, "input" | "principal" | "sessionId">;
 
-/** Decides whether the arguments of a call meet a condition. */
-export type InputTest = (input: JsonValue) => Match;
+/** Decides whether a call meets a condition. */
+export type CallTest = (call: MatchedCall) => Match;
+
+/** One entry of a rule's `when`, compiled. */
+export interface CompiledCondition {
+  /** What it is about, for operators: `/path (glob)`. */
+  readonly subject: string;
+  readonly test: CallTest;
+}
+
+/** Compiles a rule's `when`. All conditions must be met. */
+export function compileConditions({ all, any, ...entries }: RuleConditions): CompiledCondition[] {
+  const compiled = Object.entries(entries as { readonly [key: string]: RuleCondition }).map(
+    ([key, condition]): CompiledCondition => ({
+      subject: `${key === "" ? "the input" : key} (${Object.keys(condition).join(", ")})`,
+      test: compileCondition(key, condition),
+    }),
+  );
+  for (const nested of all ?? []) compiled.push(...compileConditions(nested));
+  if (any !== undefined) {
+    const choices = any.map((nested) => compileConditions(nested).map(({ test }) => test));
+    const test: CallTest = (call) => anyOf(choices, (tests) => allOf(tests, (each) => each(call)));
+    compiled.push({ subject: "any", test });
+  }
+  return compiled;
+}
 
 /**
- * Compiles one entry of a rule's `when`.
+ * Compiles one condition on the value that a key of `when` names: see `RuleConditions`.
  *
- * A missing argument does not match. Whether an argument matches is unclear
+ * A missing value does not match; whether it matches `not` is unclear. Whether a value matches is unclear
  * - if the pointer leads through a value that cannot have such a member, for example a string, or a list by
- *   name;
- * - for `glob` and `prefix`, if the argument is not a string, or is ambiguous (see `isAmbiguous`);
+ *   name, or `*` stands for something other than a list;
+ * - if only some of the elements that `*` stands for match;
+ * - if the key names the principal, and the call has none;
+ * - for `glob`, `prefix` and `regex`, if the value is not a string, or is longer than
+ *   {@link MAX_MATCHED_LENGTH}, and for `glob` and `prefix` also if it is ambiguous (see `isAmbiguous`);
  * - for `range`, if it is not a number.
  *
  * Strings are compared as they are. Rules cannot recognise relative paths, other spellings of a host, or
  * links in the file system: it is safer to allow known values than to deny unwanted ones.
  *
  * @throws {SyntaxError} if a glob is invalid: see `compileGlob`.
+ * @throws {PatternError} if a regular expression is invalid: see `compilePattern`.
  */
-export function compileCondition(pointer: string, condition: RuleCondition): InputTest {
-  const steps = parsePointer(pointer);
+export function compileCondition(key: string, condition: RuleCondition): CallTest {
+  const { root, paths } = parseKey(key);
   const test = compileTest(condition);
-  return (input) => {
-    const found = lookUp(input, steps);
+  const [path = [], ...others] = paths;
+  if (root === "input" && others.length === 0) return ({ input }) => test(lookUp(input, path));
+  return (call) => {
+    const value = rootValue(call, root);
+    return value === undefined ? test(UNREACHABLE) : testElements(value, paths, test);
+  };
+}
+
+type Root = "input" | "principal" | "session";
+
+/** A key of `when`: what its pointer starts from, and the pointer, split at each `*`. */
+export interface ConditionKey {
+  readonly root: Root;
+  readonly paths: readonly (readonly string[])[];
+}
+
+/** Parses a key of `when`. */
+export function parseKey(key: string): ConditionKey {
+  const [root = "", ...rest] = key.split("/");
+  const paths: string[][] = [[]];
+  for (const step of parsePointer(["", ...rest].join("/"))) {
+    if (step === "*") paths.push([]);
+    else paths.at(-1)?.push(step === "\\*" ? "*" : step);
+  }
+  return { root: root === "" ? "input" : (root as Root), paths };
+}
+
+function rootValue({ input, principal, sessionId }: MatchedCall, root: Root): JsonValue | undefined {
+  if (root === "input") return input;
+  return root === "session" ? { id: sessionId } : (principal as JsonValue | undefined);
+}
+
+type Found = JsonValue | typeof MISSING | typeof UNREACHABLE;
+type ValueTest = (found: Found) => Match;
+
+function testElements(
+  value: JsonValue,
+  [path = [], ...others]: ConditionKey["paths"],
+  test: ValueTest,
+): Match {
+  const found = lookUp(value, path);
+  if (others.length === 0 || typeof found === "symbol") return test(found);
+  if (!Array.isArray(found)) return test(UNREACHABLE);
+  if (found.length === 0) return test(MISSING);
+  return eachOf(found as readonly JsonValue[], (element) => testElements(element, others, test));
+}
+
+function compileTest(condition: RuleCondition): ValueTest {
+  if ("not" in condition) {
+    const test = compileTest(condition.not);
+    return (found) => (found === MISSING ? "unclear" : not(test(found)));
+  }
+  if ("all" in condition) {
+    const tests = condition.all.map(compileTest);
+    return (found) => allOf(tests, (test) => test(found));
+  }
+  if ("any" in condition) {
+    const tests = condition.any.map(compileTest);
+    return (found) => anyOf(tests, (test) => test(found));
+  }
+  const test = compileComparison(condition);
+  return (found) => {
     if (found === MISSING) return "no";
     return found === UNREACHABLE ? "unclear" : test(found);
   };
 }
 
-function compileTest(condition: RuleCondition): (value: JsonValue) => Match {
+type Comparison = Exclude<RuleCondition, { not: unknown } | { all: unknown } | { any: unknown }>;
+
+function compileComparison(condition: Comparison): (value: JsonValue) => Match {
   if ("equals" in condition) {
     const { equals } = condition;
     return (value) => yesOrNo(equalJson(equals, value));
@@ -46,20 +139,23 @@ function compileTest(condition: RuleCondition): (value: JsonValue) => Match {
   }
   if ("glob" in condition) {
     const globs = [condition.glob].flat().map(compileGlob);
-    return textTest((text) => globs.some((matches) => matches(text)));
+    return pathTest((text) => globs.some((matches) => matches(text)));
   }
   if ("prefix" in condition) {
     const { prefix } = condition;
-    return textTest((text) => text.startsWith(prefix));
+    return pathTest((text) => text.startsWith(prefix));
+  }
+  if ("regex" in condition) {
+    const pattern = compilePattern(condition.regex);
+    return (value) => {
+      if (typeof value !== "string" || value.length > MAX_MATCHED_LENGTH) return "unclear";
+      return yesOrNo(pattern.test(value));
+    };
   }
   const { min = Number.NEGATIVE_INFINITY, max = Number.POSITIVE_INFINITY } = condition.range;
   return (value) => (typeof value === "number" ? yesOrNo(min <= value && value <= max) : "unclear");
 }
 
-function textTest(matches: (text: string) => boolean): (value: JsonValue) => Match {
+function pathTest(matches: (text: string) => boolean): (value: JsonValue) => Match {
   return (value) => (typeof value !== "string" || isAmbiguous(value) ? "unclear" : yesOrNo(matches(value)));
-}
-
-function yesOrNo(holds: boolean): Match {
-  return holds ? "yes" : "no";
 }

@@ -1,7 +1,7 @@
 import type { Flaw } from "../../config/shape.ts";
-import { type Capabilities, checkCapabilities } from "../grant/capabilities.ts";
-import { compileGlob } from "../match/glob.ts";
-import type { AllowedUse, PolicyRule, RuleCondition } from "./rule.ts";
+import { capabilityFlaws } from "../grant/capability-flaws.ts";
+import { conditionFlaws } from "./condition-flaws.ts";
+import { type AllowedUse, type PolicyRule, usedBy } from "./rule.ts";
 
 /** Returns the name of a rule, which defaults to its number. */
 export function ruleName({ name }: Pick<PolicyRule, "name">, index: number): string {
@@ -9,8 +9,8 @@ export function ruleName({ name }: Pick<PolicyRule, "name">, index: number): str
 }
 
 /**
- * Finds flaws that the shape of rules does not cover: duplicate names, invalid globs, empty ranges, and
- * capabilities that contradict each other.
+ * Finds flaws that the shape of rules does not cover: duplicate names, invalid globs, regular expressions and dates,
+ * empty ranges, and capabilities that are invalid or contradict each other.
  */
 export function ruleFlaws(
   rules: Iterable<readonly [index: number, rule: PolicyRule]>,
@@ -24,43 +24,23 @@ export function ruleFlaws(
     const first = names.get(name);
     if (first === undefined) names.set(name, index);
     else flaws.push(valueFlaw([...path, "name"], `the name '${name}' is already used by rule ${first + 1}`));
-    if (rule.effect === "allow") flaws.push(...capabilityFlaws(path, rule.capabilities));
-    for (const [pointer, condition] of Object.entries(rule.when ?? {})) {
-      flaws.push(...conditionFlaws([...path, "when", pointer], condition));
+    if (rule.until !== undefined && !isTime(rule.until)) {
+      flaws.push(valueFlaw([...path, "until"], "there is no such date or time"));
     }
+    flaws.push(...capabilityFlaws([...path, "capabilities"], usedBy(rule)?.capabilities));
+    flaws.push(...conditionFlaws([...path, "when"], rule.when));
   }
-  if (otherwise !== "deny") flaws.push(...capabilityFlaws(["default"], otherwise.capabilities));
+  if (otherwise !== "deny")
+    flaws.push(...capabilityFlaws(["default", "capabilities"], otherwise.capabilities));
   return flaws;
 }
 
-function capabilityFlaws(path: readonly string[], capabilities: Capabilities = {}): Flaw[] {
-  try {
-    checkCapabilities(capabilities);
-    return [];
-  } catch (error) {
-    return [valueFlaw([...path, "capabilities"], (error as TypeError).message)];
-  }
-}
-
-function conditionFlaws(path: readonly string[], condition: RuleCondition): Flaw[] {
-  if ("range" in condition) {
-    const { min, max } = condition.range;
-    if (min === undefined || max === undefined || min <= max) return [];
-    return [valueFlaw([...path, "range"], "the range is empty: min is greater than max")];
-  }
-  if (!("glob" in condition)) return [];
-  const { glob } = condition;
-  if (typeof glob === "string") return globFlaws([...path, "glob"], glob);
-  return glob.flatMap((item, index) => globFlaws([...path, "glob", String(index)], item));
-}
-
-function globFlaws(path: readonly string[], glob: string): Flaw[] {
-  try {
-    compileGlob(glob);
-    return [];
-  } catch (error) {
-    return [valueFlaw(path, (error as SyntaxError).message)];
-  }
+/** Whether a text in the right form is a time: JavaScript would take February 30 for a day in March. */
+function isTime(text: string): boolean {
+  const date = text.slice(0, 10);
+  const parsed = new Date(date);
+  if (Number.isNaN(parsed.getTime()) || !parsed.toISOString().startsWith(date)) return false;
+  return !Number.isNaN(Date.parse(text));
 }
 
 function valueFlaw(path: readonly string[], message: string): Flaw {

@@ -1,14 +1,14 @@
 import { compileShape, type Shape } from "../../config/shape.ts";
-import { POINTER_PATTERN } from "../../json/pointer.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { SANDBOX_MODES } from "../../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { MAX_WALL_TIME_MS } from "../grant/limits.ts";
 import { CIDR_PATTERN, ORIGIN_PATTERN } from "../grant/net-grant.ts";
 import { NAME_PATTERN } from "../match/name-pattern.ts";
+import { CONDITION_DEFINITIONS, CONDITIONS } from "./condition-shape.ts";
 
 const AMOUNT = { type: ["integer", "string"] };
-const LIMIT = { type: "integer", minimum: 1 };
+const LIMIT = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
 
 /** Limits in code. */
 const LIMITS = {
@@ -39,6 +39,12 @@ const TOOL_NAMES = {
   pattern: NAME_PATTERN,
   message:
     "must be a tool name without spaces, in which * matches any number of characters and \\* is a star",
+};
+
+const TIME = {
+  type: "string",
+  pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2}))?$",
+  message: "must be a date such as 2026-12-31, or a time with its zone such as 2026-12-31T18:00:00Z",
 };
 
 const NAMES = { type: "array", items: { type: "string", minLength: 1 } };
@@ -95,31 +101,12 @@ const CAPABILITIES = {
     secrets: NAMES,
     keyValue: NAMES,
     reuse: { const: "instance" },
-    frozenClock: { type: "integer" },
-    randomSeed: { type: "string" },
-  },
-};
-
-const GLOB = { type: "string", minLength: 1 };
-const ONE_CONDITION = "must have exactly one of equals, oneOf, glob, prefix, range";
-
-const CONDITION = {
-  type: "object",
-  additionalProperties: false,
-  minProperties: 1,
-  maxProperties: 1,
-  message: ONE_CONDITION,
-  properties: {
-    equals: {},
-    oneOf: { type: "array", minItems: 1 },
-    glob: { type: ["string", "array"], minLength: 1, minItems: 1, items: GLOB },
-    prefix: { type: "string", minLength: 1 },
-    range: {
-      type: "object",
-      additionalProperties: false,
-      minProperties: 1,
-      properties: { min: { type: "number" }, max: { type: "number" } },
+    frozenClock: {
+      type: "integer",
+      minimum: Number.MIN_SAFE_INTEGER,
+      maximum: Number.MAX_SAFE_INTEGER,
     },
+    randomSeed: { type: "string" },
   },
 };
 
@@ -132,45 +119,59 @@ function allowedUse(limits: JsonObject): JsonObject {
   };
 }
 
+/** Only rules with certain effects can have some members. */
+function onlyFor(effects: string, members: readonly string[]): JsonObject {
+  const message = `only a rule with the effect ${effects} can have this`;
+  return { properties: Object.fromEntries(members.map((member) => [member, { not: {}, message }])) };
+}
+
+const LABELS = { type: "array", minItems: 1, items: { type: "string", minLength: 1 } };
+const SENTENCE = { type: "string", minLength: 1, maxLength: 1_000 };
+
 function ruleSchema(limits: JsonObject): JsonObject {
   const use = allowedUse(limits);
-  const forAllowOnly = { not: {}, message: "only a rule with the effect 'allow' can have this" };
+  const grants = Object.keys(use);
   return {
     type: "object",
     additionalProperties: false,
-    required: ["tools", "effect"],
+    required: ["effect"],
     properties: {
       name: { type: "string", minLength: 1, maxLength: 128 },
-      tools: {
-        type: "array",
-        minItems: 1,
-        items: TOOL_NAMES,
-      },
+      tools: { type: "array", minItems: 1, items: TOOL_NAMES },
+      tags: LABELS,
       sideEffects: { type: "array", minItems: 1, uniqueItems: true, items: { enum: SIDE_EFFECTS } },
-      when: {
-        type: "object",
-        propertyNames: {
-          type: "string",
-          pattern: POINTER_PATTERN,
-          message: "must be a JSON pointer to an argument, such as '/path' or '/options/depth'",
-        },
-        additionalProperties: CONDITION,
-      },
+      principals: LABELS,
+      roles: LABELS,
+      when: CONDITIONS,
+      until: TIME,
+      owner: SENTENCE,
+      reason: SENTENCE,
       effect: { enum: ["allow", "deny", "ask"] },
+      question: SENTENCE,
+      remember: { const: "session", message: "must be 'session'" },
       ...use,
     },
     allOf: [
+      // Without tags, tools are required, as the text of a missing key says.
+      { if: { not: { required: ["tags"] } }, ...then({ required: ["tools"] }) },
       whenEffectIs(["allow"], { required: ["sandboxes"] }),
-      whenEffectIs(["deny", "ask"], {
-        properties: Object.fromEntries(Object.keys(use).map((member) => [member, forAllowOnly])),
+      whenEffectIs(["ask"], {
+        if: { anyOf: [{ required: ["limits"] }, { required: ["capabilities"] }] },
+        ...then({ required: ["sandboxes"] }),
       }),
+      whenEffectIs(["allow", "deny"], onlyFor("'ask'", ["question", "remember"])),
+      whenEffectIs(["deny"], onlyFor("'allow' or 'ask'", grants)),
     ],
   };
 }
 
 function whenEffectIs(effects: readonly string[], schema: JsonObject): JsonObject {
+  return { if: { required: ["effect"], properties: { effect: { enum: effects } } }, ...then(schema) };
+}
+
+function then(schema: JsonObject): JsonObject {
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
-  return { if: { required: ["effect"], properties: { effect: { enum: effects } } }, then: schema };
+  return { then: schema };
 }
 
 function policySchema(limits: JsonObject): JsonObject {
@@ -178,17 +179,17 @@ function policySchema(limits: JsonObject): JsonObject {
     type: "object",
     additionalProperties: false,
     required: ["rules"],
+    $defs: CONDITION_DEFINITIONS,
     properties: {
       rules: { type: "array", items: ruleSchema(limits) },
       default: {
         if: { type: "object" },
-        // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
-        then: {
+        ...then({
           type: "object",
           additionalProperties: false,
           required: ["sandboxes"],
           properties: allowedUse(limits),
-        },
+        }),
         else: { enum: ["deny"], message: "must be 'deny', or a map with sandboxes, limits and capabilities" },
       },
     },

@@ -7,18 +7,36 @@ import type { ResourceLimits } from "../grant/limits.ts";
 /** Allows or denies the calls that it matches, or has a person confirm them. */
 export type PolicyRule = AllowRule | DenyRule | AskRule;
 
-/** The calls that a rule matches: those that meet every member that is set. */
+/** The calls that a rule matches: those that meet every member that is set. It must set `tools` or `tags`. */
 export interface RuleMatch {
-  /** A unique name, which appears in reasons for operators. Default: `rule 3` for the third rule. */
+  /** A unique name, which appears in decisions for operators. Default: `rule 3` for the third rule. */
   readonly name?: string;
   /**
    * Names of tools, in which `*` matches any number of characters and `\*` is a star. One of them must match.
    */
-  readonly tools: readonly string[];
+  readonly tools?: readonly string[];
+  /** The tool must have one of these tags. */
+  readonly tags?: readonly string[];
   /** The tool's side effects must be one of these. */
   readonly sideEffects?: readonly SideEffects[];
-  /** Conditions on arguments, by JSON pointer (RFC 6901). All must be met. */
-  readonly when?: { readonly [pointer: string]: RuleCondition };
+  /**
+   * Patterns like those of `tools`. One of them must match the principal's id. Whether a rule with principals or
+   * roles matches a call without a principal is unclear.
+   */
+  readonly principals?: readonly string[];
+  /** The principal must have one of these roles. */
+  readonly roles?: readonly string[];
+  /** Conditions on arguments, the principal and the session. All must be met. */
+  readonly when?: RuleConditions;
+  /**
+   * The end of the rule: from then on, the policy decides as if it did not have the rule. A date, which means its
+   * beginning in UTC, or a date and time with its zone (ISO 8601): `2026-12-31`, `2026-12-31T18:00:00+01:00`.
+   */
+  readonly until?: string;
+  /** Who is responsible for the rule. It has no effect. */
+  readonly owner?: string;
+  /** Why the rule exists. It is part of the reason of a denial. */
+  readonly reason?: string;
 }
 
 /** Allows calls. If several such rules match, the grant stays within all of them. */
@@ -31,9 +49,16 @@ export interface DenyRule extends RuleMatch {
   readonly effect: "deny";
 }
 
-/** Requires that a person confirms calls, unless another rule denies them. */
-export interface AskRule extends RuleMatch {
+/**
+ * Requires that a person confirms calls, unless another rule denies them. A confirmed call gets what the matching
+ * `allow` rules grant. A rule with `sandboxes` grants in the same way as an `allow` rule.
+ */
+export interface AskRule extends RuleMatch, Partial<AllowedUse> {
   readonly effect: "ask";
+  /** What the person is asked. Default: that the rule requires confirmation. */
+  readonly question?: string;
+  /** Whether an earlier approval in the same session can answer. Default: each call is asked about. */
+  readonly remember?: "session";
 }
 
 /** The sandboxes, limits and capabilities for calls that are allowed. */
@@ -47,21 +72,45 @@ export interface AllowedUse {
 }
 
 /**
- * A condition on one argument, with exactly one of these members. If a condition cannot be decided, because
- * the argument has another type or is ambiguous, the stricter decision applies: see `RulePolicy`.
+ * Conditions by key. A key is a JSON pointer (RFC 6901) to an argument (`/path`), or one into the principal
+ * (`principal/attributes/team`) or the session (`session/id`). `*` as a step stands for every element of a list
+ * (`/paths/*`), and `\*` for a member of that name. All conditions must be met.
+ */
+export interface RuleConditions {
+  readonly [argument: `/${string}`]: RuleCondition;
+  readonly [attribute: `principal/${string}`]: RuleCondition;
+  readonly [attribute: `session/${string}`]: RuleCondition;
+  /** A condition on the whole input. */
+  readonly ""?: RuleCondition;
+  /** Further conditions, all of which must be met. */
+  readonly all?: readonly RuleConditions[];
+  /** Further conditions, one of which must be met. */
+  readonly any?: readonly RuleConditions[];
+}
+
+/**
+ * A condition on one value, with exactly one of these members. If a condition cannot be decided, because the value
+ * has another type or is ambiguous, the stricter decision applies: see `RulePolicy`.
  */
 export type RuleCondition =
-  | { /** The argument equals this JSON value. */ readonly equals: JsonValue }
-  | { /** The argument equals one of these JSON values. */ readonly oneOf: readonly JsonValue[] }
+  | { /** The value equals this JSON value. */ readonly equals: JsonValue }
+  | { /** The value equals one of these JSON values. */ readonly oneOf: readonly JsonValue[] }
   | {
-      /** The argument is a path that one of these globs matches: see `compileGlob`. */ readonly glob:
+      /** The value is a path that one of these globs matches: see `compileGlob`. */ readonly glob:
         | string
         | readonly string[];
     }
-  | { /** The argument is a string that starts with this one. */ readonly prefix: string }
+  | { /** The value is a string that starts with this one. */ readonly prefix: string }
   | {
-      /** The argument is a number in this range. */ readonly range: NumberRange;
-    };
+      /** The value is a string in which this regular expression (ECMAScript, linear time) matches a part. */
+      readonly regex: string;
+    }
+  | {
+      /** The value is a number in this range. */ readonly range: NumberRange;
+    }
+  | { /** The value does not meet this condition. */ readonly not: RuleCondition }
+  | { /** The value meets all of these conditions. */ readonly all: readonly RuleCondition[] }
+  | { /** The value meets one of these conditions. */ readonly any: readonly RuleCondition[] };
 
 /** Inclusive bounds of a number. At least one must be set. */
 export interface NumberRange {
@@ -74,4 +123,14 @@ export interface RulePolicyOptions {
   readonly rules: readonly PolicyRule[];
   /** Applies to calls that no rule allows, denies or asks about. Default: `"deny"`. */
   readonly default?: "deny" | AllowedUse;
+}
+
+/** The sandboxes, limits and capabilities that a rule grants; `undefined` if it grants none. */
+export function usedBy(rule: PolicyRule): AllowedUse | undefined {
+  return rule.effect !== "deny" && rule.sandboxes !== undefined ? (rule as AllowedUse) : undefined;
+}
+
+/** Whether a rule can match one call of a tool and not another. */
+export function isConditional({ principals, roles, when = {}, until }: RuleMatch): boolean {
+  return [principals, roles, until].some((part) => part !== undefined) || Object.keys(when).length > 0;
 }

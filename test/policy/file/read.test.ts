@@ -7,8 +7,8 @@ import { ConfigSource } from "../../../src/config/source.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { loadPolicyFile } from "../../../src/policy/file/load.ts";
+import type { PolicyTool } from "../../../src/policy/file/policy-tool.ts";
 import { type LoadedPolicy, readPolicy } from "../../../src/policy/file/read.ts";
-import type { PolicyTool } from "../../../src/policy/file/tool-checks.ts";
 import type { PolicyRequest, PolicySubject } from "../../../src/policy/policy.ts";
 
 const TOOLS: readonly PolicyTool[] = [
@@ -83,10 +83,13 @@ describe("a policy file", () => {
         },
         capabilities: { clock: true, tools: ["read_*"], frozenClock: 0, randomSeed: "again" },
       },
+      sandboxes: ["quickjs", "host"],
+      rules: ["project files"],
     });
     expect(policy.check(request({ path: "/etc/passwd" }, subject))).toEqual({
       decision: "deny",
       reason: "no rule allows this call",
+      near: [{ rule: "project files", missed: "/path (glob); /depth (range)" }],
     });
   });
 
@@ -169,16 +172,16 @@ default: allow
     ).toEqual([
       "p.yaml:5:26: must be one of host, wasm, quickjs, remote",
       "p.yaml:6:30: unknown key 'memry': did you mean 'memory'?",
-      "p.yaml:8:7: must be a JSON pointer to an argument, such as '/path' or '/options/depth'",
+      "p.yaml:8:7: must be a JSON pointer to an argument, such as '/path' or '/options/depth', or 'principal/...', 'session/...', 'all' or 'any'",
       "p.yaml:8:21: must be a string or a list, not a number",
       "p.yaml:10:5: unknown key 'efect': did you mean 'effect'?",
-      "p.yaml:12:5: only a rule with the effect 'allow' can have this",
+      "p.yaml:12:5: only a rule with the effect 'allow' or 'ask' can have this",
       "p.yaml:16:16: tool 'read_file' runs only in host, quickjs, which this rule does not list",
       "p.yaml:17:25: must be a duration such as 250ms, 5s or 2m, or a number of milliseconds",
       "p.yaml:17:38: must be a size such as 512KiB, 64MiB or 1GiB, or a number of bytes",
       "p.yaml:17:52: must be a size such as 512KiB, 64MiB or 1GiB, or a number of bytes",
       "p.yaml:19:7: the input of tool 'read_file' has no '/pth': did you mean 'path'?",
-      "p.yaml:20:15: a glob or prefix requires a string, and this argument is never one in the input of tool 'read_file'",
+      "p.yaml:20:15: a glob, prefix or regex requires a string, and this argument is never one in the input of tool 'read_file'",
       "p.yaml:20:23: '(' is not supported in a glob: write '[(]' to match the character",
       "p.yaml:21:10: must be 'deny', or a map with sandboxes, limits and capabilities",
     ]);

@@ -2,8 +2,14 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { equalJson } from "../../../src/json/equal.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
-import { compileCondition, type Match } from "../../../src/policy/rule/condition.ts";
+import { compileCondition as compileForCall } from "../../../src/policy/rule/condition.ts";
+import type { Match } from "../../../src/policy/rule/match.ts";
 import type { RuleCondition } from "../../../src/policy/rule/rule.ts";
+
+function compileCondition(key: string, condition: RuleCondition): (input: JsonValue) => Match {
+  const test = compileForCall(key, condition);
+  return (input) => test({ input, sessionId: "s" });
+}
 
 function match(condition: RuleCondition, value: JsonValue): Match {
   return compileCondition("/a", condition)({ a: value });

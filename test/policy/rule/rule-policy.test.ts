@@ -55,6 +55,7 @@ describe("a rule policy", () => {
     expect(decide([{ ...ALLOW, sandboxes: ["wasm", "remote"] }])).toEqual({
       decision: "deny",
       reason: "the tool cannot run in any sandbox that all matching rules allow: 'rule 1'",
+      rules: ["rule 1"],
     });
   });
 
@@ -65,10 +66,11 @@ describe("a rule policy", () => {
 
   test.each(["math.factorial", "fs/read", "a*b", "a\\b"])("a rule can name the tool %s", (name) => {
     const tool = { ...READ_FILE, name };
-    const own: PolicyRule = { ...ALLOW, tools: [name.replace(/[*\\]/g, "\\$&")] };
+    const tools = [name.replace(/[*\\]/g, "\\$&")];
+    const own: PolicyRule = { ...ALLOW, tools };
     expect(decide([own], {}, tool)).toMatchObject({ decision: "allow" });
     expect(decide([own], {}, { ...READ_FILE, name: "axb" })).toMatchObject({ decision: "deny" });
-    const capabilities = { tools: own.tools };
+    const capabilities = { tools };
     expect(decide([{ ...own, capabilities }], {}, tool)).toMatchObject({ grant: { capabilities } });
   });
 
@@ -85,11 +87,14 @@ describe("a rule policy", () => {
     expect(decide([ALLOW, asking])).toEqual({
       decision: "ask",
       question: "'careful' requires confirmation of this call",
+      grant: { sandbox: "quickjs", limits: {}, capabilities: {} },
+      rules: ["rule 1", "careful"],
     });
     expect(decide([asking, ALLOW])).toMatchObject({ decision: "ask" });
     expect(decide([ALLOW, asking, DENY_SECRETS], input)).toEqual({
       decision: "deny",
       reason: "'no secrets' denies this call",
+      rules: ["no secrets"],
     });
     expect(decide([DENY_SECRETS, asking, ALLOW], input)).toMatchObject({ decision: "deny" });
   });
@@ -119,10 +124,13 @@ describe("a rule policy", () => {
         limits: { wallTimeMs: 1_000, memoryBytes: 2_000_000, outputBytes: 10 },
         capabilities: { env: ["B"], clock: true },
       },
+      sandboxes: ["host", "quickjs"],
+      rules: ["rule 1", "rule 2"],
     });
     expect(decide([first, { ...second, sandboxes: ["wasm"] }])).toEqual({
       decision: "deny",
       reason: "the tool cannot run in any sandbox that all matching rules allow: 'rule 1', 'rule 2'",
+      rules: ["rule 1", "rule 2"],
     });
   });
 
@@ -132,6 +140,7 @@ describe("a rule policy", () => {
     expect(decide([everything, DENY_SECRETS], unclear)).toEqual({
       decision: "deny",
       reason: "'no secrets' denies this call, because it is unclear whether the rule matches",
+      rules: ["no secrets"],
     });
     for (const path of [["/secret/a"], 5, null, { secret: 1 }]) {
       expect(decide([everything, DENY_SECRETS], { path })).toMatchObject({ decision: "deny" });

@@ -1,0 +1,15 @@
+import type { JsonObject } from "../../json/value.ts";
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
+import type { SideEffects } from "../../tool/side-effects.ts";
+
+/** A registered tool, as far as rules are checked against it. */
+export interface PolicyTool {
+  readonly name: string;
+  readonly inputSchema: JsonObject;
+  /** The sandboxes in which the tool has an implementation. */
+  readonly sandboxes: readonly SandboxMode[];
+  /** Default: `"destructive"`, as in a registry. */
+  readonly sideEffects?: SideEffects;
+  /** Default: none. */
+  readonly tags?: readonly string[];
+}

@@ -1,0 +1,60 @@
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
+import { type AskOptions, allow, ask, deny, type PolicyDecision } from "../decision.ts";
+import { commonCapabilities } from "../grant/capabilities.ts";
+import { strictestLimits } from "../grant/limits.ts";
+import type { PolicySubject } from "../policy.ts";
+import type { AppliedRule } from "./compiled-rule.ts";
+import type { AllowedUse } from "./rule.ts";
+
+/**
+ * Decides on a call to which all these rules apply: asks if one of them asks, and grants what all of them allow that
+ * grant anything.
+ *
+ * @param mayGrant Whether one of the rules certainly matches, so that the call gets what they grant.
+ */
+export function combineRules(
+  applied: readonly AppliedRule[],
+  tool: PolicySubject,
+  mayGrant: boolean,
+): PolicyDecision {
+  const inOrder = applied.toSorted((a, b) => a.place - b.place);
+  const questions = inOrder.filter(({ question }) => question !== undefined);
+  const granting = mayGrant ? inOrder.filter(({ use }) => use !== undefined) : [];
+  const rules = inOrder.filter((rule) => questions.includes(rule) || granting.includes(rule));
+  const names = rules.map(({ name }) => name);
+  const [first, ...others] = granting.map(({ use }) => use as AllowedUse);
+  if (first === undefined) return askAbout(questions, { rules: names });
+  const sandboxes = commonSandboxes(first, others, tool);
+  const [sandbox] = sandboxes;
+  if (sandbox === undefined) {
+    const needed = granting.map(({ name }) => `'${name}'`).join(", ");
+    return deny(`the tool cannot run in any sandbox that all matching rules allow: ${needed}`, {
+      rules: granting.map(({ name }) => name),
+    });
+  }
+  let { limits = {}, capabilities = {} } = first;
+  for (const other of others) {
+    limits = strictestLimits(limits, other.limits ?? {});
+    capabilities = commonCapabilities(capabilities, other.capabilities ?? {});
+  }
+  const grant = { sandbox, limits, capabilities };
+  if (questions.length > 0) return askAbout(questions, { grant, sandboxes, rules: names });
+  return allow(grant, { sandboxes, rules: names });
+}
+
+function askAbout(questions: readonly AppliedRule[], options: AskOptions): PolicyDecision {
+  const texts = new Set(questions.map(({ question = "" }) => question));
+  const isRemembered = questions.every((rule) => rule.isRemembered);
+  return ask([...texts].join("\n"), { ...options, ...(isRemembered && { remember: "session" }) });
+}
+
+/** The sandboxes in which the tool can run and that all list, in the order of the first. */
+function commonSandboxes(
+  { sandboxes }: AllowedUse,
+  others: readonly AllowedUse[],
+  tool: PolicySubject,
+): readonly SandboxMode[] {
+  return sandboxes.filter(
+    (mode) => tool.sandboxes.includes(mode) && others.every((other) => other.sandboxes.includes(mode)),
+  );
+}

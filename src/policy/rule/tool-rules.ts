@@ -1,0 +1,89 @@
+import { deny, type PolicyDecision } from "../decision.ts";
+import type { PolicySubject } from "../policy.ts";
+import { combineRules } from "./combine-rules.ts";
+import type { AppliedRule, CompiledDenial, CompiledPermission, CompiledRule } from "./compiled-rule.ts";
+import type { MatchedCall } from "./condition.ts";
+import { ConditionIndex } from "./condition-index.ts";
+import { type CachedDecision, DecisionCache, rulesOf } from "./decision-cache.ts";
+import { findNearMisses } from "./near-misses.ts";
+import type { AllowedUse } from "./rule.ts";
+
+const NO_RULE = deny("no rule allows this call");
+
+/** Stands for a rule in the set of a call that nothing grants anything. */
+const NO_GRANT: AppliedRule = Object.freeze({
+  name: "",
+  place: Number.POSITIVE_INFINITY,
+  use: undefined,
+  question: undefined,
+  isRemembered: false,
+});
+
+/** The rules that can match calls of one tool, and the decisions that were made for it. */
+export class ToolRules {
+  readonly #tool: PolicySubject;
+  readonly #denials: ConditionIndex<CompiledDenial>;
+  /** The rules that allow or ask, and that depend on the call. */
+  readonly #conditional: ConditionIndex<CompiledPermission>;
+  /** Those that always match. */
+  readonly #always: readonly AppliedRule[];
+  readonly #isAlwaysGranted: boolean;
+  readonly #isAlwaysAsked: boolean;
+  /** Applies if no rule grants anything, or else {@link NO_GRANT}. */
+  readonly #otherwise: AppliedRule;
+  /** The rules that would grant something if the tool or the call met their conditions. */
+  readonly #missable: readonly CompiledPermission[];
+  /** Earlier decisions, by the set of conditional rules that applied. */
+  readonly #decisions = new DecisionCache();
+
+  /** @param rules The rules that name the tool, in the order of the policy. */
+  constructor(rules: readonly CompiledRule[], tool: PolicySubject, byDefault: AllowedUse | undefined) {
+    this.#tool = tool;
+    const concerned = rules.filter(({ matcher }) => matcher.concerns(tool));
+    this.#denials = new ConditionIndex(concerned.filter((rule) => rule.kind === "denial"));
+    const permissions = concerned.filter((rule) => rule.kind === "permission");
+    this.#conditional = new ConditionIndex(permissions.filter(({ matcher }) => matcher.isConditional));
+    this.#always = permissions.flatMap(({ matcher, whenMatched }) =>
+      matcher.isConditional ? [] : [whenMatched],
+    );
+    this.#isAlwaysGranted = this.#always.some(({ use }) => use !== undefined);
+    this.#isAlwaysAsked = this.#always.some(({ question }) => question !== undefined);
+    this.#otherwise = byDefault === undefined ? NO_GRANT : { ...NO_GRANT, name: "default", use: byDefault };
+    this.#missable = rules
+      .filter((rule) => rule.kind === "permission")
+      .filter(({ whenMatched: { use } }) => use !== undefined);
+  }
+
+  decide(call: MatchedCall): PolicyDecision {
+    for (const { matcher, whenMatched, whenUnclear } of this.#denials.candidates(call)) {
+      const match = matcher.match(call);
+      if (match !== "no") return match === "yes" ? whenMatched : whenUnclear;
+    }
+    let cached = this.#decisions.root;
+    let isGranted = this.#isAlwaysGranted;
+    let isAsked = this.#isAlwaysAsked;
+    for (const { matcher, whenMatched, whenUnclear } of this.#conditional.candidates(call)) {
+      const match = matcher.match(call);
+      if (match === "no") continue;
+      if (match === "yes" && whenMatched.use !== undefined) isGranted = true;
+      if (whenMatched.question !== undefined) isAsked = true;
+      cached = this.#decisions.next(cached, match === "yes" ? whenMatched : whenUnclear);
+    }
+    if (!isGranted) {
+      if (!isAsked && this.#otherwise === NO_GRANT) return this.#denyByDefault(call);
+      cached = this.#decisions.next(cached, this.#otherwise);
+    }
+    cached.decision ??= this.#combine(cached);
+    return cached.decision;
+  }
+
+  #combine(cached: CachedDecision): PolicyDecision {
+    const applied = [...this.#always, ...rulesOf(cached)];
+    return combineRules(applied, this.#tool, !applied.includes(NO_GRANT));
+  }
+
+  #denyByDefault(call: MatchedCall): PolicyDecision {
+    const near = findNearMisses(this.#missable, this.#tool, call);
+    return near.length === 0 ? NO_RULE : deny(NO_RULE.reason, { near });
+  }
+}
