@@ -121,8 +121,8 @@ function compileTest(condition: RuleCondition): ValueTest {
   }
   const test = compileComparison(condition);
   return (found) => {
-    if (found === MISSING) return "no";
-    return found === UNREACHABLE ? "unclear" : test(found);
+    if (typeof found === "symbol") return found === MISSING ? "no" : "unclear";
+    return test(found);
   };
 }
 

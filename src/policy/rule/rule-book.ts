@@ -25,8 +25,9 @@ export class RuleBook {
   }
 
   #listsOf({ toolNames, tags }: RuleMatcher): readonly Placed[][] {
-    if (toolNames !== undefined) return [...new Set(toolNames)].map((name) => listOf(this.#byName, name));
-    return tags === undefined ? [this.#others] : [...new Set(tags)].map((tag) => listOf(this.#byTag, tag));
+    if (toolNames === "all") return [...new Set(tags)].map((tag) => listOf(this.#byTag, tag));
+    if (toolNames === "wildcards") return [this.#others];
+    return [...new Set(toolNames)].map((name) => listOf(this.#byName, name));
   }
 }
 

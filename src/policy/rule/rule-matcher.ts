@@ -3,7 +3,7 @@ import type { SideEffects } from "../../tool/side-effects.ts";
 import { compileNamePattern, type NamePattern } from "../match/name-pattern.ts";
 import type { PolicySubject } from "../policy.ts";
 import { type CompiledCondition, compileConditions, type MatchedCall, parseKey } from "./condition.ts";
-import { allOf, type Match, yesOrNo } from "./match.ts";
+import { type Match, yesOrNo } from "./match.ts";
 import type { RuleMatch } from "./rule.ts";
 
 /** A tool, as far as rules depend on it. */
@@ -48,10 +48,11 @@ export class RuleMatcher {
     return this.#conditions.length > 0;
   }
 
-  /** The names of the only tools that the rule can match; `undefined` if it can match others. */
-  get toolNames(): readonly string[] | undefined {
-    const names = this.#patterns?.map(({ literal }) => literal);
-    return names?.every((name) => name !== undefined) ? names : undefined;
+  /** The names of the tools, unless the rule names them by wildcards, or does not restrict names at all. */
+  get toolNames(): readonly string[] | "wildcards" | "all" {
+    if (this.#patterns === undefined) return "all";
+    const names = this.#patterns.map(({ literal }) => literal);
+    return names.every((name) => name !== undefined) ? names : "wildcards";
   }
 
   /** Whether the rule can match calls of a tool. */
@@ -72,7 +73,14 @@ export class RuleMatcher {
 
   /** Whether a call of a concerned tool meets all conditions: `"no"` if it fails one, even if others are unclear. */
   match(call: MatchedCall): Match {
-    return allOf(this.#conditions, ({ test }) => test(call));
+    let match: Match = "yes";
+    // Written out, as this is the most frequent of all tests.
+    for (const { test } of this.#conditions) {
+      const answer = test(call);
+      if (answer === "no") return "no";
+      if (answer === "unclear") match = "unclear";
+    }
+    return match;
   }
 
   /** Returns which conditions a call does not meet, for operators. */

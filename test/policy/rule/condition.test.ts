@@ -129,3 +129,91 @@ describe("a condition", () => {
     expect(match({ prefix: text.slice(0, 2) }, text)).toBe("yes");
   });
 });
+
+describe("a condition on the elements of a list", () => {
+  const ofPaths = compileCondition("/paths/*", { glob: "/data/**" });
+
+  test.each<[string, JsonValue, Match]>([
+    ["matches if every element does", { paths: ["/data/a", "/data/b"] }, "yes"],
+    ["does not match if no element does", { paths: ["/etc/a", "/etc/b"] }, "no"],
+    ["is unclear if only some elements match", { paths: ["/data/a", "/etc/b"] }, "unclear"],
+    ["is unclear if one element is unclear", { paths: ["/data/a", "/data/../b"] }, "unclear"],
+    ["does not match an empty list", { paths: [] }, "no"],
+    ["does not match a missing list", {}, "no"],
+    ["is unclear for an object in place of the list", { paths: { "*": "/data/a" } }, "unclear"],
+    ["is unclear for a text in place of the list", { paths: "/data/a" }, "unclear"],
+  ])("%s", (_case, input, expected) => expect(ofPaths(input)).toBe(expected));
+
+  test("a pointer can lead through several lists, and on from their elements", () => {
+    const test = compileCondition("/jobs/*/files/*/name", { prefix: "a" });
+    const job = (...names: string[]): JsonValue => ({ files: names.map((name) => ({ name })) });
+    expect(test({ jobs: [job("a1", "a2"), job("a3")] })).toBe("yes");
+    expect(test({ jobs: [job("a1"), job("b")] })).toBe("unclear");
+    expect(test({ jobs: [job("b"), job("c")] })).toBe("no");
+    expect(test({ jobs: [job("a1"), {}] })).toBe("unclear");
+  });
+
+  test("an escaped star is the member of that name", () => {
+    expect(compileCondition("/\\*/a", { equals: 1 })({ "*": { a: 1 } })).toBe("yes");
+  });
+});
+
+describe("not, all, any and regex", () => {
+  test("not is the opposite, and stays unclear if the condition is", () => {
+    expect(match({ not: { equals: 1 } }, 2)).toBe("yes");
+    expect(match({ not: { equals: 1 } }, 1)).toBe("no");
+    expect(match({ not: { prefix: "/a" } }, "/a/../b")).toBe("unclear");
+  });
+
+  test("it is unclear whether a missing argument meets a not", () => {
+    expect(compileCondition("/a", { not: { equals: 1 } })({})).toBe("unclear");
+    expect(compileCondition("/a", { not: { not: { equals: 1 } } })({})).toBe("unclear");
+    expect(compileCondition("/a", { any: [{ equals: 2 }, { not: { equals: 1 } }] })({})).toBe("unclear");
+  });
+
+  test("all needs every condition, and any needs one", () => {
+    const both = { all: [{ prefix: "/a" }, { not: { prefix: "/a/b" } }] };
+    expect(match(both, "/a/c")).toBe("yes");
+    expect(match(both, "/a/b")).toBe("no");
+    const either = { any: [{ prefix: "/a" }, { equals: 5 }] };
+    expect(match(either, "/a/b")).toBe("yes");
+    expect(match(either, 5)).toBe("yes");
+    expect(match(either, "/c")).toBe("no");
+    expect(match(either, 6)).toBe("unclear");
+  });
+
+  test("a regex matches a part of a text, whether or not the text is a path", () => {
+    expect(match({ regex: "^SELECT\\s" }, "SELECT 1 // ..")).toBe("yes");
+    expect(match({ regex: "^SELECT\\s" }, "DROP TABLE x")).toBe("no");
+    expect(match({ regex: "b" }, "")).toBe("no");
+    expect(match({ regex: "b" }, 5)).toBe("unclear");
+    expect(match({ regex: "b" }, "b".repeat(5_000))).toBe("unclear");
+  });
+
+  test("a regex takes linear time", () => {
+    expect(match({ regex: "^(a+)+$" }, `${"a".repeat(4_000)}b`)).toBe("no");
+  });
+});
+
+describe("a condition on the principal or the session", () => {
+  const principal = { id: "ann", kind: "user" as const, attributes: { team: "ops", levels: [1, 2] } };
+  const ask = (key: string, condition: RuleCondition, who?: typeof principal): Match =>
+    compileForCall(key, condition)({ input: {}, sessionId: "s1", ...(who && { principal: who }) });
+
+  test("a condition can depend on attributes of the principal", () => {
+    expect(ask("principal/attributes/team", { equals: "ops" }, principal)).toBe("yes");
+    expect(ask("principal/attributes/team", { equals: "dev" }, principal)).toBe("no");
+    expect(ask("principal/attributes/levels/*", { range: { max: 2 } }, principal)).toBe("yes");
+    expect(ask("principal/attributes/none", { equals: 1 }, principal)).toBe("no");
+  });
+
+  test("it is unclear whether a call without a principal meets it, whatever it is", () => {
+    expect(ask("principal/kind", { equals: "user" })).toBe("unclear");
+    expect(ask("principal/kind", { not: { equals: "user" } })).toBe("unclear");
+  });
+
+  test("a condition can depend on the id of the session", () => {
+    expect(ask("session/id", { prefix: "s" })).toBe("yes");
+    expect(ask("session/id", { equals: "other" })).toBe("no");
+  });
+});

@@ -5,6 +5,7 @@ import type { PolicyDecision } from "../../../src/policy/decision.ts";
 import { CAPABILITY_NAMES } from "../../../src/policy/grant/capabilities.ts";
 import { LIMIT_NAMES } from "../../../src/policy/grant/limits.ts";
 import type { PolicySubject } from "../../../src/policy/policy.ts";
+import type { Principal } from "../../../src/policy/principal.ts";
 import type { PolicyRule, RulePolicyOptions } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 
@@ -15,8 +16,14 @@ const READ_FILE: PolicySubject = {
   inputSchema: {},
 };
 
-function check(policy: RulePolicy, input: JsonValue = {}, tool: PolicySubject = READ_FILE): PolicyDecision {
-  return policy.check({ callId: "c", sessionId: "s", input, canonical: new CanonicalJson(input), tool });
+function check(
+  policy: RulePolicy,
+  input: JsonValue = {},
+  tool: PolicySubject = READ_FILE,
+  principal?: Principal,
+): PolicyDecision {
+  const call = { callId: "c", sessionId: "s", input, canonical: new CanonicalJson(input), tool };
+  return policy.check({ ...call, ...(principal && { principal }) });
 }
 
 function decide(
@@ -254,6 +261,157 @@ describe("a rule policy", () => {
   });
 });
 
+describe("the calls that a rule matches", () => {
+  test("a rule can name tools by their tags, alone or together with names", () => {
+    const tagged = { ...READ_FILE, tags: ["files", "slow"] };
+    const byTag: PolicyRule = { effect: "allow", tags: ["memory", "files"], sandboxes: ["quickjs"] };
+    expect(decide([byTag], {}, tagged)).toMatchObject({ decision: "allow", rules: ["rule 1"] });
+    expect(decide([byTag], {}, READ_FILE)).toMatchObject({ decision: "deny" });
+    expect(decide([{ ...byTag, tools: ["read_*"] }], {}, tagged)).toMatchObject({ decision: "allow" });
+    expect(decide([{ ...byTag, tools: ["write_*"] }], {}, tagged)).toMatchObject({ decision: "deny" });
+  });
+
+  test("a rule can name principals and roles", () => {
+    const ann: Principal = { id: "ci/ann", kind: "user", roles: ["maintainer"] };
+    const bob: Principal = { id: "bob", kind: "service" };
+    const byId = new RulePolicy({ rules: [{ ...ALLOW, principals: ["ci/*", "carol"] }] });
+    expect(check(byId, {}, READ_FILE, ann)).toMatchObject({ decision: "allow" });
+    expect(check(byId, {}, READ_FILE, bob)).toMatchObject({ decision: "deny" });
+    const byRole = new RulePolicy({ rules: [{ ...ALLOW, roles: ["maintainer"] }] });
+    expect(check(byRole, {}, READ_FILE, ann)).toMatchObject({ decision: "allow" });
+    expect(check(byRole, {}, READ_FILE, bob)).toMatchObject({ decision: "deny" });
+  });
+
+  test("the stricter decision applies to a call without a principal", () => {
+    const rule = { tools: ["*"], principals: ["bob"] };
+    expect(decide([{ ...ALLOW, principals: ["bob"] }])).toMatchObject({ decision: "deny" });
+    expect(decide([ALLOW, { ...rule, effect: "deny" }])).toMatchObject({ decision: "deny" });
+    expect(decide([ALLOW, { ...rule, effect: "ask" }])).toMatchObject({ decision: "ask" });
+    expect(decide([ALLOW, { tools: ["*"], roles: ["x"], effect: "deny" }])).toMatchObject({
+      decision: "deny",
+    });
+  });
+
+  test("a rule ends at its time", () => {
+    let now = Date.parse("2026-12-31T16:59:59.999Z");
+    const until = "2026-12-31T18:00:00+01:00";
+    const rules: PolicyRule[] = [ALLOW, { tools: ["*"], effect: "deny", until }];
+    const policy = new RulePolicy({ rules }, () => now);
+    const permission = new RulePolicy({ rules: [{ ...ALLOW, until: "2026-12-31" }] }, () => now);
+    expect(check(policy)).toMatchObject({ decision: "deny" });
+    expect(check(permission)).toMatchObject({ decision: "deny" });
+    now += 1;
+    expect(check(policy)).toMatchObject({ decision: "allow" });
+    now = Date.parse("2026-12-30T23:59:59Z");
+    expect(check(permission)).toMatchObject({ decision: "allow" });
+  });
+
+  test("conditions can be combined with all and any", () => {
+    const rule: PolicyRule = {
+      ...ALLOW,
+      when: {
+        "/a": { equals: 1 },
+        any: [{ "/b": { equals: 2 } }, { "/c": { equals: 3 }, "/d": { equals: 4 } }],
+      },
+    };
+    expect(decide([rule], { a: 1, b: 2 })).toMatchObject({ decision: "allow" });
+    expect(decide([rule], { a: 1, c: 3, d: 4 })).toMatchObject({ decision: "allow" });
+    expect(decide([rule], { a: 1, c: 3 })).toMatchObject({ decision: "deny" });
+    expect(decide([rule], { b: 2 })).toMatchObject({ decision: "deny" });
+    const nested: PolicyRule = {
+      ...ALLOW,
+      when: { all: [{ "/a": { equals: 1 } }, { "/b": { equals: 2 } }] },
+    };
+    expect(decide([nested], { a: 1, b: 2 })).toMatchObject({ decision: "allow" });
+    expect(decide([nested], { a: 1 })).toMatchObject({ decision: "deny" });
+  });
+});
+
+describe("a rule that asks", () => {
+  const asking: PolicyRule = { name: "careful", effect: "ask", tools: ["*"] };
+
+  test("a rule that asks grants what the allowing rules that match give, or the default", () => {
+    const limits = { wallTimeMs: 5 };
+    const grant = { sandbox: "quickjs", limits, capabilities: {} };
+    expect(decide([asking, { ...ALLOW, limits }])).toMatchObject({ decision: "ask", grant });
+    const policy = new RulePolicy({ rules: [asking], default: { sandboxes: ["quickjs"], limits } });
+    expect(check(policy)).toMatchObject({ decision: "ask", grant, rules: ["careful", "default"] });
+  });
+
+  test("a rule that asks grants its own sandboxes, within what the allowing rules give", () => {
+    const own: PolicyRule = { ...asking, sandboxes: ["host", "quickjs"], limits: { wallTimeMs: 50 } };
+    expect(decide([own])).toMatchObject({
+      decision: "ask",
+      grant: { sandbox: "host", limits: { wallTimeMs: 50 } },
+    });
+    expect(decide([own, { ...ALLOW, limits: { wallTimeMs: 5 } }])).toMatchObject({
+      decision: "ask",
+      grant: { sandbox: "quickjs", limits: { wallTimeMs: 5 } },
+      rules: ["careful", "rule 2"],
+    });
+  });
+
+  test("the decision has no grant if nothing grants anything for certain", () => {
+    const when = { "/path": { prefix: "/a" } } as const;
+    const input = { path: "/a/../b" };
+    for (const rules of [[asking], [asking, { ...ALLOW, when }]]) {
+      const decision = decide(rules, input);
+      expect(decision).toMatchObject({ decision: "ask", rules: ["careful"] });
+      expect(decision).not.toHaveProperty("grant");
+    }
+    const own: PolicyRule = { ...asking, when, sandboxes: ["host"] };
+    expect(decide([own], input)).not.toHaveProperty("grant");
+    expect(decide([own], { path: "/a/b" })).toHaveProperty("grant");
+  });
+
+  test("a rule can say what is asked and why, and every asking rule is heard", () => {
+    const question = "Delete it for good?";
+    const rules: PolicyRule[] = [
+      { ...asking, question },
+      { ...asking, name: "audit", reason: "SOX-7" },
+    ];
+    expect(decide(rules)).toMatchObject({
+      question: `${question}\n'audit' requires confirmation of this call: SOX-7`,
+      rules: ["careful", "audit"],
+    });
+    expect(decide([{ ...DENY_SECRETS, when: {}, reason: "SEC-1" }])).toMatchObject({
+      reason: "'no secrets' denies this call: SEC-1",
+    });
+  });
+
+  test("an approval is remembered only if every rule that asks allows it", () => {
+    const remembering: PolicyRule = { ...asking, name: "lenient", remember: "session" };
+    expect(decide([remembering])).toMatchObject({ remember: "session" });
+    expect(decide([remembering, asking])).not.toHaveProperty("remember");
+  });
+});
+
+describe("a denial by default", () => {
+  test("a denial by default names the rules that came near, and what they missed", () => {
+    const rules: PolicyRule[] = [
+      { ...ALLOW, name: "both", when: { "/path": { glob: "/a/**" }, "/depth": { range: { max: 1 } } } },
+      { ...ALLOW, name: "unclear", when: { "/path": { prefix: "/secret" } } },
+      { ...ALLOW, name: "class", sideEffects: ["none"] },
+      { ...ALLOW, name: "tag", tags: ["x"] },
+      { ...ALLOW, name: "who", principals: ["ann"], roles: ["r"] },
+      { ...ALLOW, name: "elsewhere", tools: ["write_*"] },
+    ];
+    const { near } = decide(rules, { path: "/b/./a", depth: 9 }) as { near?: unknown };
+    expect(near).toEqual([
+      { rule: "unclear", missed: "/path (prefix), unclear" },
+      { rule: "class", missed: "sideEffects" },
+      { rule: "tag", missed: "tags" },
+      { rule: "both", missed: "/path (glob), unclear; /depth (range)" },
+      { rule: "who", missed: "principals, unclear; roles, unclear" },
+    ]);
+  });
+
+  test("at most five near misses are named", () => {
+    const rules = Array.from({ length: 100 }, () => ({ ...ALLOW, when: { "/a": { equals: 1 } } }));
+    expect((decide(rules) as { near?: unknown[] }).near).toHaveLength(5);
+  });
+});
+
 describe("invalid rule policies", () => {
   const named = { ...ALLOW, name: "reading" };
   test.each<[string, unknown, RegExp]>([
@@ -334,6 +492,32 @@ describe("invalid rule policies", () => {
       /default.*two directories at the same path/,
     ],
     ["a function", { rules: [{ ...ALLOW, when: () => true }] }, /function/],
+    ["neither tools nor tags", { rules: [{ effect: "deny" }] }, /'tools' is missing/],
+    [
+      "limits of a rule that asks, without sandboxes",
+      { rules: [{ effect: "ask", tools: ["a"], limits: {} }] },
+      /'sandboxes' is missing/,
+    ],
+    [
+      "a question of a rule that allows",
+      { rules: [{ ...ALLOW, question: "Sure?" }] },
+      /only a rule with the effect 'ask' can have this/,
+    ],
+    ["another time to remember", { rules: [{ effect: "ask", tools: ["a"], remember: "day" }] }, /'session'/],
+    ["a day that does not exist", { rules: [{ ...ALLOW, until: "2026-02-30" }] }, /no such date/],
+    ["a time without a zone", { rules: [{ ...ALLOW, until: "2026-02-03T10:00" }] }, /with its zone/],
+    ["an invalid regex", { rules: [{ ...ALLOW, when: { "/a": { regex: "(" } } }] }, /regex .*regular/],
+    [
+      "a regex that does not run in linear time",
+      { rules: [{ ...ALLOW, when: { any: [{ "/a": { not: { regex: "(a)\\1" } } }] } }] },
+      /\/when\/any\/0\/~1a\/not\/regex /,
+    ],
+    ["an empty any", { rules: [{ ...ALLOW, when: { any: [] } }] }, /must not be empty/],
+    [
+      "a limit that no number can hold",
+      { rules: [{ ...ALLOW, limits: { logLines: 1e300 } }] },
+      /\/limits\/logLines must be <= 9007199254740991/,
+    ],
   ])("a rule policy is rejected, with a message that locates the problem: %s", (_case, options, message) => {
     expect(() => new RulePolicy(options as RulePolicyOptions)).toThrow(message);
     expect(() => new RulePolicy(options as RulePolicyOptions)).toThrow(TypeError);

@@ -1,0 +1,79 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { JsonValue } from "../../../src/json/value.ts";
+import { compileRule } from "../../../src/policy/rule/compiled-rule.ts";
+import { ConditionIndex } from "../../../src/policy/rule/condition-index.ts";
+import type { PolicyRule, RuleConditions } from "../../../src/policy/rule/rule.ts";
+import { RuleBook } from "../../../src/policy/rule/rule-book.ts";
+import { RuleMatcher } from "../../../src/policy/rule/rule-matcher.ts";
+
+// Few values, which makes rules match often.
+const value: fc.Arbitrary<JsonValue> = fc.constantFrom<JsonValue[]>(0, -0, 1, "0", "", null, true, [0], {
+  a: 0,
+});
+const condition = fc.oneof(
+  fc.record({ equals: value }),
+  fc.record({ oneOf: fc.array(value, { minLength: 1, maxLength: 3 }) }),
+  fc.record({ not: fc.record({ equals: value }) }),
+);
+const when = fc.dictionary(fc.constantFrom("/a", "/b/a", "/b/*", "principal/id"), condition, {
+  maxKeys: 2,
+}) as fc.Arbitrary<RuleConditions>;
+const input: fc.Arbitrary<JsonValue> = fc.oneof(value, fc.dictionary(fc.constantFrom("a", "b"), value));
+
+describe("the index of conditions", () => {
+  test("every rule that is not a candidate does not match, and candidates keep their order", () => {
+    fc.assert(
+      fc.property(fc.array(when, { maxLength: 60 }), input, (conditions, args) => {
+        const rules = conditions.map((each) => ({
+          matcher: new RuleMatcher({ tools: ["*"], when: each }, Date.now),
+        }));
+        const call = { input: args, sessionId: "s" };
+        const candidates = new ConditionIndex(rules).candidates(call);
+        expect(candidates).toEqual(rules.filter((rule) => candidates.includes(rule)));
+        for (const rule of rules) {
+          if (!candidates.includes(rule)) expect(rule.matcher.match(call)).toBe("no");
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("most rules are no candidates if they require different values", () => {
+    const rules = Array.from({ length: 1_000 }, (_, i) => ({
+      matcher: new RuleMatcher({ tools: ["*"], when: { "/a": { equals: i } } }, Date.now),
+    }));
+    const index = new ConditionIndex(rules);
+    expect(index.candidates({ input: { a: 7 }, sessionId: "s" })).toEqual([rules[7]]);
+    expect(index.candidates({ input: { a: "7" }, sessionId: "s" })).toEqual([]);
+    expect(index.candidates({ input: "text", sessionId: "s" })).toHaveLength(1_000);
+  });
+});
+
+describe("the book of rules", () => {
+  const names = fc.array(fc.constantFrom("a", "b", "a*", "*", "\\*"), { minLength: 1, maxLength: 3 });
+  const tags = fc.array(fc.constantFrom("x", "y", "z"), { minLength: 1, maxLength: 2 });
+  const rule: fc.Arbitrary<PolicyRule> = fc.oneof(
+    fc.record({ effect: fc.constant("deny" as const), tools: names }),
+    fc.record({ effect: fc.constant("deny" as const), tags }),
+    fc.record({ effect: fc.constant("deny" as const), tools: names, tags }),
+  );
+  const tool = fc.record({
+    name: fc.constantFrom("a", "b", "ab", "*"),
+    sideEffects: fc.constant("read" as const),
+    tags: fc.subarray(["x", "y", "w"]),
+  });
+
+  test("finds every rule that concerns a tool, in the order of the policy", () => {
+    fc.assert(
+      fc.property(fc.array(rule, { maxLength: 20 }), tool, (rules, subject) => {
+        const compiled = rules.map((each, i) => compileRule(each, `rule ${i}`, i, Date.now));
+        const concerning = compiled.filter(({ matcher }) => matcher.concerns(subject));
+        const found = new RuleBook(compiled).find(subject);
+        expect(found.filter(({ matcher }) => matcher.concerns(subject))).toEqual(concerning);
+        expect(found.every(({ matcher }) => matcher.names(subject))).toBe(true);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
