@@ -169,6 +169,11 @@ export class ToolRegistry<in Embedder = unknown> {
     return [...this.#tools.keys()];
   }
 
+  /** The first names in order of registration, at most `count`. @internal */
+  firstNames(count: number): readonly string[] {
+    return [...this.#tools.keys().take(count)];
+  }
+
   /** The tools in order of registration. */
   get tools(): readonly Tool<never, Embedder>[] {
     return Array.from(this.#tools.values(), ({ tool }) => tool);

@@ -95,6 +95,7 @@ export { DefaultPolicy, type DefaultPolicyOptions, type DefaultRule } from "../p
 export { HostPolicy } from "../policy/host-policy.ts";
 export type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy/policy.ts";
 export type { Principal } from "../policy/principal.ts";
+export { strictest } from "../policy/strictest.ts";
 
 // Policies: grants
 

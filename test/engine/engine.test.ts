@@ -71,6 +71,36 @@ describe("what the model reads on failure", () => {
     expect(seen).toMatchObject([{ type: "tool.failed", detail: "rule 7 at policy.yaml:12: secrets" }]);
   });
 
+  test("events name the rules of a decision, and operators read what came near", async () => {
+    const { events, seen } = recordEvents();
+    const named = { rules: ["r1", "r2"] };
+    const near = [{ rule: "files", missed: "/path (glob)" }];
+    for (const decision of [
+      allow({ sandbox: "host" }, named),
+      deny("no", { ...named, near }),
+      ask("Sure?", named),
+    ]) {
+      await dispatchTool(await contextFor([echo], { policy: { check: () => decision }, events }));
+    }
+    expect(seen).toMatchObject([
+      { type: "tool.started", rules: ["r1", "r2"] },
+      { type: "tool.completed" },
+      {
+        type: "tool.failed",
+        rules: ["r1", "r2"],
+        detail: "no: 'files' would allow it but for /path (glob)",
+      },
+      { type: "tool.failed", rules: ["r1", "r2"], detail: "Sure?" },
+    ]);
+    expect(JSON.stringify(seen[2])).toMatch(/disabled by policy/);
+  });
+
+  test("a grant of a question is not used without an approver", async () => {
+    const policy = { check: () => ask("Really?", { grant: { sandbox: "host" } }) };
+    const { success, sandbox } = await dispatchTool(await contextFor([echo], { policy }));
+    expect({ success, sandbox }).toEqual({ success: false, sandbox: null });
+  });
+
   test("a call that requires confirmation is denied without an approver", async () => {
     const policy = { check: () => ask("Really?") };
     const { error } = await dispatchTool(await contextFor([echo], { policy }));

@@ -23,7 +23,7 @@ export type DispatchContext<Embedder = unknown> = {
   readonly signal?: AbortSignal;
   /** Milliseconds that each hook and the policy may take to decide: 1 to 2^31 - 1. Default: 5,000. */
   readonly decisionTimeoutMs?: number;
-  /** Limits and capabilities that no call may exceed, whatever the policy grants. Default: no bound. */
+  /** Limits, capabilities and sandboxes that no call may exceed, whatever the policy grants. Default: no bound. */
   readonly upperBound?: UpperBound;
 } & (undefined extends Embedder ? Partial<EmbedderValue<Embedder>> : EmbedderValue<Embedder>);
 

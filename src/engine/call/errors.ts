@@ -49,7 +49,8 @@ export interface DispatchFailure extends ToolError {
   readonly detail?: string;
 }
 
-const MAX_NAMES_LISTED = 50;
+/** The number of names in the text for an unknown tool. */
+export const MAX_NAMES_LISTED = 50;
 const MAX_NAME_LENGTH = 64;
 const MAX_MESSAGE_LENGTH = 4_096;
 const MAX_VALIDATION_ERRORS = 10;
@@ -61,11 +62,15 @@ function quote(name: string): string {
   return clean.length <= MAX_NAME_LENGTH ? `'${clean}'` : `'${clean.slice(0, MAX_NAME_LENGTH)}…'`;
 }
 
-/** `Tool 'X' not found. Available: [a, b, c]`, with at most {@link MAX_NAMES_LISTED} names. */
-export function notFoundText(name: string, available: readonly string[]): string {
-  const listed = available.slice(0, MAX_NAMES_LISTED).join(", ");
-  const more = available.length - MAX_NAMES_LISTED;
-  return `Tool ${quote(name)} not found. Available: [${listed}${more > 0 ? `, and ${more} more` : ""}]`;
+/**
+ * `Tool 'X' not found. Available: [a, b, c]`
+ *
+ * @param listed At most {@link MAX_NAMES_LISTED} names.
+ * @param more The number of further names, or `"some"` if they were not counted.
+ */
+export function notFoundText(name: string, listed: readonly string[], more: number | "some"): string {
+  const rest = more === "some" ? ", and more" : more > 0 ? `, and ${more} more` : "";
+  return `Tool ${quote(name)} not found. Available: [${listed.join(", ")}${rest}]`;
 }
 
 /** `Invalid arguments: /path must be string; …`, with at most {@link MAX_VALIDATION_ERRORS} errors. */

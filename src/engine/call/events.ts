@@ -26,13 +26,21 @@ export type DispatchEventBody =
   | {
       readonly type: "tool.started";
       readonly grant: ExecutionGrant;
+      /** The names of the policy's rules that led to the grant. Empty if the policy names none. */
+      readonly rules: readonly string[];
       /** The validated arguments as canonical text, and its digest. */
       readonly canonical: CanonicalJson;
     }
   | { readonly type: "tool.output"; readonly chunk: string }
   | { readonly type: "tool.log"; readonly level: LogLevel; readonly message: string }
   | { readonly type: "tool.completed"; readonly execution: ToolExecution }
-  | { readonly type: "tool.failed"; readonly execution: ToolExecution; readonly detail?: string };
+  | {
+      readonly type: "tool.failed";
+      readonly execution: ToolExecution;
+      readonly detail?: string;
+      /** The names of the policy's rules that led to its decision on the call. Empty if it named none. */
+      readonly rules: readonly string[];
+    };
 
 /** Receives each event, frozen. Errors that it throws and promises that it rejects are ignored. */
 export type DispatchEventListener = (event: DispatchEvent) => unknown;

@@ -33,7 +33,7 @@ export class Reporter implements TaskObserver {
   }
 
   /** Emits `tool.started`. Called right before the call runs. */
-  started(grant: ExecutionGrant, canonical: CanonicalJson): void {
+  started(grant: ExecutionGrant, canonical: CanonicalJson, rules: readonly string[] = NO_RULES): void {
     const events = this.#stream();
     if (events === undefined) return;
     const { sessionId } = this.#ctx;
@@ -45,6 +45,7 @@ export class Reporter implements TaskObserver {
       type: "tool.started",
       grant,
       canonical,
+      rules,
     });
   }
 
@@ -63,10 +64,10 @@ export class Reporter implements TaskObserver {
   }
 
   /** Emits `tool.completed` or `tool.failed`, the last event of the call. */
-  ended(execution: ToolExecution, detail: string | undefined): void {
+  ended(execution: ToolExecution, detail: string | undefined, rules: readonly string[] = NO_RULES): void {
     this.#closed = true;
     if (!execution.success) {
-      this.#emit({ type: "tool.failed", execution, ...(detail !== undefined && { detail }) });
+      this.#emit({ type: "tool.failed", execution, ...(detail !== undefined && { detail }), rules });
       return;
     }
     const events = this.#stream();
@@ -100,5 +101,7 @@ export class Reporter implements TaskObserver {
     });
   }
 }
+
+const NO_RULES: readonly string[] = Object.freeze([]);
 
 const SILENT = new Reporter({ id: "", name: "", arguments: null }, { sessionId: "" });

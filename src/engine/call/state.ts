@@ -1,6 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
+import type { AllowDecision, PolicyDecision } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
@@ -32,6 +33,8 @@ export class CallState {
   input: JsonValue;
   registered: RegisteredTool | undefined = undefined;
   canonical: CanonicalJson | undefined = undefined;
+  /** The policy's decision; `undefined` until then. */
+  decision: PolicyDecision | undefined = undefined;
   granted: ExecutionGrant | undefined = undefined;
   grant: ExecutionGrant | undefined = undefined;
   sandbox: Sandbox | undefined = undefined;
@@ -69,6 +72,7 @@ export interface ParsedCall extends FoundCall {
 
 /** A call that the policy allowed. */
 export interface AuthorisedCall extends ParsedCall {
+  decision: AllowDecision;
   /** The policy's grant. */
   granted: ExecutionGrant;
 }

@@ -1,13 +1,12 @@
 import { describeThrown } from "../../base/thrown.ts";
-import type { PolicyDecision } from "../../policy/decision.ts";
-import { checkGrant, type ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import { checkDecision, type NearMiss, type PolicyDecision } from "../../policy/decision.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
 import { denial } from "../call/refusal.ts";
 import type { ParsedCall } from "../call/state.ts";
 import { decide, type Question } from "./decide.ts";
 
 /**
- * Asks the policy, and sets `granted`.
+ * Asks the policy, and sets `decision` and `granted`.
  *
  * @throws {Refusal} `permission_denied` unless the policy returns a valid grant, `cancelled`.
  */
@@ -16,33 +15,50 @@ export function authorise(call: ParsedCall): undefined | Promise<undefined> {
   const { id: callId, name } = call.received;
   const { sessionId } = ctx;
   const request = Object.freeze({ callId, sessionId, input, canonical, tool: call.registered.subject });
-  const granted = decide(QUESTION, request, name, ctx);
-  return granted instanceof Promise ? setLater(call, granted) : set(call, granted);
+  const decision = decide(QUESTION, request, name, ctx);
+  return decision instanceof Promise ? setLater(call, decision) : set(call, decision);
 }
 
-function setLater(call: ParsedCall, granted: Promise<ExecutionGrant>): Promise<undefined> {
-  return granted.then((grant) => set(call, grant));
+function setLater(call: ParsedCall, decision: Promise<PolicyDecision>): Promise<undefined> {
+  return decision.then((decided) => set(call, decided));
 }
 
-function set(call: ParsedCall, granted: ExecutionGrant): undefined {
-  call.granted = granted;
+/** @throws {Refusal} unless the decision is to allow the call. */
+function set(call: ParsedCall, decision: PolicyDecision): undefined {
+  const { name } = call.received;
+  call.decision = decision;
+  switch (decision.decision) {
+    case "allow":
+      call.granted = decision.grant;
+      return;
+    case "deny": {
+      const { detail } = describeThrown(decision.reason);
+      throw denial(name, "policy", `${detail}${describeNear(decision.near)}`);
+    }
+    case "ask":
+      throw denial(name, "no-approver", describeThrown(decision.question).detail);
+  }
 }
 
-const QUESTION: Question<PolicyRequest, ExecutionGrant> = {
+function describeNear(near: readonly NearMiss[] = []): string {
+  if (near.length === 0) return "";
+  const listed = near.map(({ rule, missed }) => `'${rule}' would allow it but for ${missed}`);
+  return `: ${listed.join(", ")}`;
+}
+
+const QUESTION: Question<PolicyRequest, PolicyDecision> = {
   to: "policy",
   ask: (request, { policy }) => policy.check(request),
   read: (answer, tool) => readDecision(answer as PolicyDecision, tool),
 };
 
-/** @throws {Refusal | TypeError} unless the decision is a valid grant. */
-function readDecision(decision: PolicyDecision, tool: string): ExecutionGrant {
+/** @throws {Refusal | TypeError} unless it is a valid decision. */
+function readDecision(decision: PolicyDecision, tool: string): PolicyDecision {
   switch (decision?.decision) {
     case "allow":
-      return checkGrant(decision.grant);
-    case "deny":
-      throw denial(tool, "policy", describeThrown(decision.reason).detail);
     case "ask":
-      throw denial(tool, "no-approver", describeThrown(decision.question).detail);
+    case "deny":
+      return checkDecision(decision);
     default:
       throw denial(tool, "policy-failed", "the policy returned an invalid decision");
   }

@@ -1,4 +1,4 @@
-import { notFoundText } from "../call/errors.ts";
+import { MAX_NAMES_LISTED, notFoundText } from "../call/errors.ts";
 import { type Caller, mayCall } from "../call/nested.ts";
 import { denial, Refusal } from "../call/refusal.ts";
 import type { CallState } from "../call/state.ts";
@@ -22,7 +22,16 @@ export function lookUp(call: CallState): undefined {
   if (call.registered === undefined) throw notFound(name, registry, caller);
 }
 
+/** The number of registered tools that are compared with the grant of a caller. */
+const MAX_EXAMINED = 1_000;
+
 function notFound(name: string, registry: ToolRegistry, caller: Caller | undefined): Refusal {
-  const names = registry.names.filter((each) => caller === undefined || mayCall(caller, each));
-  return new Refusal("not_found", notFoundText(name, names));
+  if (caller === undefined) {
+    const listed = registry.firstNames(MAX_NAMES_LISTED);
+    return new Refusal("not_found", notFoundText(name, listed, registry.size - listed.length));
+  }
+  const callable = registry.firstNames(MAX_EXAMINED).filter((each) => mayCall(caller, each));
+  const listed = callable.slice(0, MAX_NAMES_LISTED);
+  const more = registry.size > MAX_EXAMINED ? "some" : callable.length - listed.length;
+  return new Refusal("not_found", notFoundText(name, listed, more));
 }

@@ -1,12 +1,23 @@
 import { narrowGrant } from "../call/nested.ts";
+import { denial } from "../call/refusal.ts";
 import type { AuthorisedCall } from "../call/state.ts";
-import { boundGrant } from "../call/upper-bound.ts";
+import { boundGrant, boundSandbox } from "../call/upper-bound.ts";
 
-/** Sets `grant` to the policy's grant, narrowed to the caller's, or else to the upper bound of the context. */
+/**
+ * Sets `grant` to the policy's grant, narrowed to the caller's, or else to the upper bound of the context. The sandboxes
+ * of the upper bound hold for every call.
+ *
+ * @throws {Refusal} `permission_denied` if the upper bound allows none of the sandboxes that the policy accepts.
+ */
 export function narrow(call: AuthorisedCall): undefined {
-  const { caller, granted } = call;
+  const { caller, granted, decision } = call;
   const { upperBound } = call.ctx;
-  // The grant of a caller is already within the upper bound.
-  if (caller !== undefined) call.grant = narrowGrant(granted, caller);
-  else call.grant = upperBound === undefined ? granted : boundGrant(granted, upperBound);
+  const bound = upperBound === undefined ? granted : boundSandbox(granted, upperBound, decision.sandboxes);
+  if (bound === undefined) {
+    const reason = "the upper bound allows none of the sandboxes that the policy accepts";
+    throw denial(call.received.name, "policy", reason);
+  }
+  // The limits and capabilities of a caller's grant are already within the upper bound.
+  if (caller !== undefined) call.grant = narrowGrant(bound, caller);
+  else call.grant = upperBound === undefined ? bound : boundGrant(bound, upperBound);
 }

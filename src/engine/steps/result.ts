@@ -72,6 +72,6 @@ function seal(
     failure,
     metadata,
   );
-  call.reporter.ended(execution, failure?.detail);
+  call.reporter.ended(execution, failure?.detail, call.decision?.rules);
   return execution;
 }

@@ -34,7 +34,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     nesting,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);
-  reporter.started(grant, canonical);
+  reporter.started(grant, canonical, call.decision.rules);
   return call.sandbox.run(call.task);
 }
 

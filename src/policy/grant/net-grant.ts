@@ -52,12 +52,15 @@ export function parseOrigin(origin: string): OriginPattern {
   const hasPort = colon > authority.lastIndexOf("]");
   const host = hasPort ? authority.slice(0, colon) : authority;
   const written = hasPort ? authority.slice(colon + 1) : undefined;
-  const own = scheme === "https" ? 443 : 80;
-  const port = written === "*" ? "*" : Number(written ?? own);
+  const port = written === "*" ? "*" : Number(written ?? ownPort(scheme));
   if (port !== "*" && (port < 1 || port > 65_535)) {
     throw new TypeError(`'${origin}' must have a port from 1 to 65535`);
   }
   return { scheme, host, port };
+}
+
+function ownPort(scheme: OriginPattern["scheme"]): number {
+  return scheme === "https" ? 443 : 80;
 }
 
 /**
@@ -113,12 +116,12 @@ function isRange(range: unknown): range is string {
   return version !== 0 && Number(prefix) <= (version === 4 ? 32 : 128);
 }
 
-/** Returns what both sets grant: the narrower of two origins, with the address ranges that both have. */
+/** Returns what both sets grant: the origins that both match, with the address ranges that both have. */
 export function commonNetGrants(a: readonly NetGrant[], b: readonly NetGrant[]): readonly NetGrant[] {
   const common = new Map<string, NetGrant>();
   for (const one of a) {
     for (const other of b) {
-      const origin = narrower(originOf(one), originOf(other));
+      const origin = commonOrigin(originOf(one), originOf(other));
       if (origin === undefined) continue;
       const ranges = new Set(addressesOf(other));
       const addresses = addressesOf(one).filter((range) => ranges.has(range));
@@ -139,8 +142,14 @@ export function addressesOf(grant: NetGrant): readonly string[] {
   return typeof grant === "string" ? [] : (grant.addresses ?? []);
 }
 
-function narrower(a: string, b: string): string | undefined {
+/** The origins that both patterns match, as a pattern. The host can come from one of them and the port from the other. */
+function commonOrigin(a: string, b: string): string | undefined {
   const [one, other] = [parseOrigin(a), parseOrigin(b)];
   if (isWithinOrigin(one, other)) return a;
-  return isWithinOrigin(other, one) ? b : undefined;
+  if (isWithinOrigin(other, one)) return b;
+  const host = isWithinHost(one.host, other.host) ? one.host : other.host;
+  const port = one.port === "*" ? other.port : one.port;
+  const both = { scheme: one.scheme, host, port };
+  if (!isWithinOrigin(both, one) || !isWithinOrigin(both, other)) return undefined;
+  return `${one.scheme}://${host}${port === ownPort(one.scheme) ? "" : `:${port}`}`;
 }

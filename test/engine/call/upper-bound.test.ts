@@ -1,10 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { boundGrant, boundLimits } from "../../../src/engine/call/upper-bound.ts";
+import { boundGrant, boundLimits, boundSandbox } from "../../../src/engine/call/upper-bound.ts";
+import { allow } from "../../../src/policy/decision.ts";
 import { checkCapabilities } from "../../../src/policy/grant/capabilities.ts";
 import { checkGrant } from "../../../src/policy/grant/execution-grant.ts";
 import { checkLimits, LIMIT_NAMES, type ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import type { Sandbox } from "../../../src/sandboxes/contract/sandbox.ts";
+import type { SandboxMode } from "../../../src/tool/sandbox-mode.ts";
+import { contextFor, dispatchTool, hostTool } from "../helpers.ts";
 
 const limits: fc.Arbitrary<ResourceLimits> = fc
   .dictionary(fc.constantFrom(...LIMIT_NAMES), fc.integer({ min: 1, max: 9 }))
@@ -57,5 +60,34 @@ describe("an upper bound", () => {
         }
       }),
     );
+  });
+
+  test("an upper bound chooses the first sandbox that the policy accepts and that it allows", () => {
+    const granted = checkGrant({ sandbox: "quickjs", limits: { wallTimeMs: 5 } });
+    const bound = { limits: {}, capabilities: {} };
+    expect(boundSandbox(granted, bound)).toBe(granted);
+    expect(boundSandbox(granted, { ...bound, sandboxes: ["wasm", "quickjs"] })).toBe(granted);
+    expect(boundSandbox(granted, { ...bound, sandboxes: ["wasm"] }, ["quickjs", "wasm"])).toEqual({
+      ...granted,
+      sandbox: "wasm",
+    });
+    expect(boundSandbox(granted, { ...bound, sandboxes: ["host"] }, ["quickjs", "wasm"])).toBeUndefined();
+    expect(boundSandbox(granted, { ...bound, sandboxes: [] })).toBeUndefined();
+  });
+
+  test("a call is denied if the upper bound allows no sandbox that the policy accepts", async () => {
+    const upperBound = (sandboxes: readonly SandboxMode[]) => ({ limits: {}, capabilities: {}, sandboxes });
+    const tool = hostTool((input) => input, { quickjs: { source: "export default () => 'inside'" } });
+    const both = { check: () => allow({ sandbox: "host" }, { sandboxes: ["host", "quickjs"] }) };
+    const inside = await dispatchTool(
+      await contextFor([tool], { policy: both, upperBound: upperBound(["quickjs"]) }),
+    );
+    expect(inside).toMatchObject({ output: "inside", sandbox: "quickjs" });
+    const refused = await dispatchTool(await contextFor([tool], { upperBound: upperBound(["wasm"]) }));
+    expect(refused.error).toEqual({
+      code: "permission_denied",
+      message: "Permission denied: tool 'tool' is disabled by policy",
+      effect: "none",
+    });
   });
 });
