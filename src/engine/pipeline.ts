@@ -8,6 +8,7 @@ import { CallState } from "./call/state.ts";
 import { readArguments } from "./steps/arguments.ts";
 import { authorise } from "./steps/authorise.ts";
 import { passGate } from "./steps/gate.ts";
+import { identify } from "./steps/identify.ts";
 import { passLastHook } from "./steps/last-hook.ts";
 import { lookUp } from "./steps/lookup.ts";
 import { narrow } from "./steps/narrow.ts";
@@ -31,6 +32,7 @@ type Step = StepSignature["step"];
 
 /** The steps of every call, in order. A new step is a file in `steps/` and a line here. */
 const STEPS: readonly Step[] = [
+  identify, // refuses an invalid principal
   passGate, // asks the hook `onToolCall`
   lookUp, // finds the tool
   readArguments, // parses and validates

@@ -94,8 +94,11 @@ export {
 export { DefaultPolicy, type DefaultPolicyOptions, type DefaultRule } from "../policy/default-policy.ts";
 export { HostPolicy } from "../policy/host-policy.ts";
 export type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy/policy.ts";
-export type { Principal } from "../policy/principal.ts";
 export { strictest } from "../policy/strictest.ts";
+
+// Principals
+
+export type { Principal } from "../tool/principal.ts";
 
 // Policies: grants
 

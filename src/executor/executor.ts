@@ -75,17 +75,19 @@ export class Executor implements AsyncDisposable {
 
   /** See {@link startExecutor}. @internal */
   static async start(options: ExecutorOptions): Promise<Executor> {
-    const { listen: where, hosts = [], keys, token, limits, ...context } = options;
+    const { listen: where, hosts = [], keys, token, tokenName, limits, ...context } = options;
     const authentication = new Authentication({
       ...(keys && { keys }),
       ...(token !== undefined && { token }),
+      ...(tokenName !== undefined && { tokenName }),
     });
     const executor = new Executor(context, authentication, completeLimits(limits));
-    await executor.#listen(where, hosts, authentication.isRequired);
+    await executor.#listen(where, hosts, authentication);
     return executor;
   }
 
-  async #listen(where: string, hosts: readonly string[], isProtected: boolean): Promise<void> {
+  async #listen(where: string, hosts: readonly string[], authentication: Authentication): Promise<void> {
+    const isProtected = authentication.isRequired;
     const address = parseListenAddress(where);
     if (address === undefined) throw new ListenError(`listen must be ${LISTEN_FORM}`);
     if (!isProtected && !isLocal(address)) throw unprotected();
@@ -95,6 +97,7 @@ export class Executor implements AsyncDisposable {
     if (typeof bound !== "object" || bound === null) {
       this.#address = where;
       this.#routes.hostCheck = new HostCheck(undefined);
+      authentication.assumeLocal();
       return;
     }
     const { address: host, port } = bound;

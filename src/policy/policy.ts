@@ -21,13 +21,13 @@ export interface RuntimePolicy {
 export interface PolicyRequest {
   readonly callId: string;
   readonly sessionId: string;
+  /** Who calls; absent if the context does not say. */
+  readonly principal?: Principal;
   /** The validated arguments: the same object that the sandbox gets. Deeply frozen. */
   readonly input: JsonValue;
   /** The arguments as canonical JSON text, with its digest: the same bytes that the sandbox gets. */
   readonly canonical: CanonicalJson;
   readonly tool: PolicySubject;
-  /** Who calls, as the embedder authenticated it. Default: not known. */
-  readonly principal?: Principal;
 }
 
 /** A tool, as a policy sees it. */

@@ -1,5 +1,6 @@
 import type { JsonValue } from "../json/value.ts";
 import type { LogLevel } from "./log-level.ts";
+import type { Principal } from "./principal.ts";
 
 /**
  * The second argument of a host function. It can be destructured: `(input, { signal, onOutput }) => …`.
@@ -10,6 +11,8 @@ export interface HostContext<Embedder = unknown> {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
+  /** Who calls, frozen; absent if the context does not say. */
+  readonly principal?: Principal | undefined;
   /** Aborted if the call is cancelled or exceeds its wall time. Pass it to whatever the function waits for. */
   readonly signal: AbortSignal;
   /** Writes to the event stream (`tool.log`). The model never sees it. */

@@ -172,6 +172,7 @@ test("sandgate exports exactly these names", async () => {
       "PolicyRule",
       "PolicySubject",
       "PolicyTool",
+      "Principal",
       "QuickJsFile",
       "QuickJsImplementation",
       "QuickJsSource",

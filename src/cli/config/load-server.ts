@@ -11,7 +11,7 @@ import { readTextBeside, readToken } from "./token.ts";
 
 /** The `server` of a config. */
 export interface ServerConfig {
-  readonly options: Pick<ExecutorOptions, "listen" | "hosts" | "keys" | "token" | "limits">;
+  readonly options: Pick<ExecutorOptions, "listen" | "hosts" | "keys" | "token" | "tokenName" | "limits">;
   /** Whether the process drops the network as soon as it listens. */
   readonly dropsNetwork: boolean;
 }
@@ -36,7 +36,7 @@ export async function loadServer(source: ConfigSource, problems: ConfigProblem[]
       listen: reader.listen(),
       hosts: reader.hosts(),
       keys: await reader.keys(),
-      ...(token !== undefined && { token }),
+      ...(token !== undefined && { token, ...reader.tokenName() }),
       limits: reader.limits(),
     },
     dropsNetwork: reader.dropsNetwork(),
@@ -88,6 +88,15 @@ class ServerReader {
       this.#refuse(path, `the token must have at least ${MIN_TOKEN_LENGTH} characters`);
     }
     return token;
+  }
+
+  tokenName(): { readonly tokenName?: string } {
+    const { tokenName, keys = {} } = this.#entry.value;
+    if (tokenName === undefined) return {};
+    if (Object.hasOwn(keys, tokenName)) {
+      this.#refuse(["tokenName"], "a key has the same name: a policy could not tell them apart");
+    }
+    return { tokenName };
   }
 
   limits(): ExecutorOptions["limits"] & object {

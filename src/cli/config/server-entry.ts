@@ -20,6 +20,7 @@ export const SERVER_SHAPE: Shape = compileShape(
     hosts: { type: "array", items: TEXT },
     keys: { type: "object", additionalProperties: TEXT },
     token: TOKEN,
+    tokenName: TEXT,
     dropNetwork: { type: "boolean" },
     limits: mapOf({
       inFlight: COUNT,
@@ -40,6 +41,8 @@ export interface ServerEntry {
   /** The paths of public keys in PEM, by key id. */
   readonly keys?: Readonly<Record<string, string>>;
   readonly token?: TokenEntry;
+  /** The id of the principal for callers with the token. Default: `"token"`. */
+  readonly tokenName?: string;
   /**
    * Whether this process drops the network as soon as it listens, so that its tools have no network. Default: `false`.
    */

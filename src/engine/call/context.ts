@@ -1,5 +1,6 @@
 import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
+import type { Principal } from "../../policy/principal.ts";
 import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
 import type { ToolRegistry } from "../registry.ts";
 import type { EventStream } from "./events.ts";
@@ -17,6 +18,11 @@ export type DispatchContext<Embedder = unknown> = {
   readonly sandboxes: SandboxRouter;
   /** Identifies the conversation to hooks, policies, sandboxes and listeners. */
   readonly sessionId: string;
+  /**
+   * Who calls, as you authenticated it. Hooks, policies, tools and listeners get a frozen copy. A call whose principal
+   * is invalid is denied. Default: not known.
+   */
+  readonly principal?: Principal;
   readonly hooks?: AgentHooks;
   readonly events?: EventStream;
   /** Cancels the running calls and all later ones. */

@@ -86,9 +86,17 @@ export function notValidatedText(): string {
 }
 
 /** Why a call was denied. The rule or the hook's reason is only for the operator. */
-export type DenialCause = "caller" | "policy" | "policy-failed" | "hook" | "hook-failed" | "no-approver";
+export type DenialCause =
+  | "caller"
+  | "policy"
+  | "policy-failed"
+  | "hook"
+  | "hook-failed"
+  | "no-approver"
+  | "principal";
 
 const DENIALS: Record<DenialCause, (tool: string) => string> = {
+  principal: (tool) => `the caller of tool ${tool} could not be identified`,
   caller: (tool) => `the calling tool is not allowed to call tool ${tool}`,
   policy: (tool) => `tool ${tool} is disabled by policy`,
   "policy-failed": (tool) => `the policy could not decide on tool ${tool}`,

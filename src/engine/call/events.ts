@@ -1,6 +1,7 @@
 import { adopt, isThenable } from "../../base/promises.ts";
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import type { Principal } from "../../policy/principal.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { ToolExecution } from "./execution.ts";
 
@@ -16,6 +17,8 @@ export interface DispatchEventBase {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
+  /** Who calls; absent if the context does not say. */
+  readonly principal?: Principal;
   /** Milliseconds since the epoch. */
   readonly at: number;
 }

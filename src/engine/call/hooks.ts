@@ -1,5 +1,6 @@
 import type { JsonValue } from "../../json/value.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import type { Principal } from "../../policy/principal.ts";
 import type { ToolCall } from "./call.ts";
 
 /**
@@ -29,6 +30,8 @@ export interface ToolStart {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
+  /** Who calls; absent if the context does not say. */
+  readonly principal?: Principal;
   /** The validated arguments, deeply frozen. */
   readonly input: JsonValue;
   readonly grant: ExecutionGrant;

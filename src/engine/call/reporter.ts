@@ -1,11 +1,14 @@
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import type { Principal } from "../../policy/principal.ts";
 import type { TaskObserver } from "../../sandboxes/contract/task.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
-import type { DispatchEventBody, EventStream } from "./events.ts";
+import type { DispatchEvent, DispatchEventBody, EventStream } from "./events.ts";
 import type { ToolExecution } from "./execution.ts";
+
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /**
  * Emits the events of one call until it has its result; later output and log lines are dropped. An event is created
@@ -14,17 +17,23 @@ import type { ToolExecution } from "./execution.ts";
 export class Reporter implements TaskObserver {
   readonly #callId: string;
   readonly #toolName: string;
+  readonly #principal: Principal | undefined;
   readonly #ctx: Pick<DispatchContext, "events" | "sessionId">;
   #closed = false;
 
   /** Returns the reporter of a call. Calls without an event stream share one. */
-  static of(call: ToolCall, ctx: DispatchContext): Reporter {
-    return ctx.events === undefined ? SILENT : new Reporter(call, ctx);
+  static of(call: ToolCall, ctx: DispatchContext, principal: Principal | undefined): Reporter {
+    return ctx.events === undefined ? SILENT : new Reporter(call, ctx, principal);
   }
 
-  constructor({ id, name }: ToolCall, ctx: Pick<DispatchContext, "events" | "sessionId">) {
+  constructor(
+    { id, name }: ToolCall,
+    ctx: Pick<DispatchContext, "events" | "sessionId">,
+    principal: Principal | undefined,
+  ) {
     this.#callId = id;
     this.#toolName = name;
+    this.#principal = principal;
     this.#ctx = ctx;
   }
 
@@ -37,7 +46,7 @@ export class Reporter implements TaskObserver {
     const events = this.#stream();
     if (events === undefined) return;
     const { sessionId } = this.#ctx;
-    events.emit({
+    this.#send(events, {
       callId: this.#callId,
       sessionId,
       toolName: this.#toolName,
@@ -73,7 +82,7 @@ export class Reporter implements TaskObserver {
     const events = this.#stream();
     if (events === undefined) return;
     const { sessionId } = this.#ctx;
-    events.emit({
+    this.#send(events, {
       callId: this.#callId,
       sessionId,
       toolName: this.#toolName,
@@ -81,6 +90,12 @@ export class Reporter implements TaskObserver {
       type: "tool.completed",
       execution,
     });
+  }
+
+  /** Emits an event with the principal of the call. */
+  #send(events: EventStream, event: Writable<DispatchEvent>): void {
+    if (this.#principal !== undefined) event.principal = this.#principal;
+    events.emit(event as DispatchEvent);
   }
 
   /** The stream, if it has a listener. */
@@ -92,7 +107,9 @@ export class Reporter implements TaskObserver {
   /** The events of successful calls are written out above: the spread costs more than everything else here. */
   #emit(body: DispatchEventBody): void {
     const { sessionId } = this.#ctx;
-    this.#stream()?.emit({
+    const events = this.#stream();
+    if (events === undefined) return;
+    this.#send(events, {
       callId: this.#callId,
       sessionId,
       toolName: this.#toolName,
@@ -104,4 +121,4 @@ export class Reporter implements TaskObserver {
 
 const NO_RULES: readonly string[] = Object.freeze([]);
 
-const SILENT = new Reporter({ id: "", name: "", arguments: null }, { sessionId: "" });
+const SILENT = new Reporter({ id: "", name: "", arguments: null }, { sessionId: "" }, undefined);

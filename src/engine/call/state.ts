@@ -4,6 +4,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { AllowDecision, PolicyDecision } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import { checkPrincipal, type Principal } from "../../policy/principal.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import type { RegisteredTool } from "../registry.ts";
@@ -22,6 +23,8 @@ export class CallState {
   readonly startedAt: number = performance.now();
   readonly received: ReceivedCall;
   readonly ctx: DispatchContext;
+  /** Who calls, frozen; `undefined` if the context does not say, or says it in an invalid way. */
+  readonly principal: Principal | undefined;
   /** The call whose tool makes this one; `undefined` for a call of the model. */
   readonly caller: Caller | undefined;
   /** Dispatches the calls that this call's tool makes. */
@@ -52,10 +55,20 @@ export class CallState {
   ) {
     this.received = received;
     this.ctx = ctx;
+    this.principal = ctx.principal === undefined ? undefined : receivePrincipal(ctx.principal);
     this.caller = caller;
     this.dispatchNested = dispatchNested;
-    this.reporter = Reporter.of(received, ctx);
+    this.reporter = Reporter.of(received, ctx, this.principal);
     this.input = received.arguments;
+  }
+}
+
+/** Returns a frozen copy, or `undefined` if the principal is not valid. Never throws. */
+function receivePrincipal(given: Principal): Principal | undefined {
+  try {
+    return checkPrincipal(given);
+  } catch {
+    return undefined;
   }
 }
 

@@ -11,11 +11,15 @@ import { decide, type Question } from "./decide.ts";
  * @throws {Refusal} `permission_denied` unless the policy returns a valid grant, `cancelled`.
  */
 export function authorise(call: ParsedCall): undefined | Promise<undefined> {
-  const { ctx, input, canonical } = call;
+  const { ctx, principal, input, canonical } = call;
   const { id: callId, name } = call.received;
   const { sessionId } = ctx;
-  const request = Object.freeze({ callId, sessionId, input, canonical, tool: call.registered.subject });
-  const decision = decide(QUESTION, request, name, ctx);
+  const tool = call.registered.subject;
+  const request: PolicyRequest =
+    principal === undefined
+      ? { callId, sessionId, input, canonical, tool }
+      : { callId, sessionId, principal, input, canonical, tool };
+  const decision = decide(QUESTION, Object.freeze(request), name, ctx);
   return decision instanceof Promise ? setLater(call, decision) : set(call, decision);
 }
 

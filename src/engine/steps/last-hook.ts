@@ -9,12 +9,21 @@ import { readVerdict } from "./gate.ts";
  *
  * @throws {Refusal} `permission_denied` if the hook denies the call or fails, `cancelled`.
  */
-export function passLastHook({ received, ctx, input, grant }: PlacedCall): MaybePromise<undefined> {
+export function passLastHook({
+  received,
+  ctx,
+  principal,
+  input,
+  grant,
+}: PlacedCall): MaybePromise<undefined> {
   const { hooks, sessionId } = ctx;
   if (hooks === undefined) return undefined;
   const { id: callId, name: toolName } = received;
-  const start = Object.freeze({ callId, sessionId, toolName, input, grant });
-  return decide(QUESTION, start, toolName, ctx);
+  const start: ToolStart =
+    principal === undefined
+      ? { callId, sessionId, toolName, input, grant }
+      : { callId, sessionId, toolName, principal, input, grant };
+  return decide(QUESTION, Object.freeze(start), toolName, ctx);
 }
 
 const QUESTION: Question<ToolStart, undefined> = {

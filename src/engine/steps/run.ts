@@ -13,7 +13,7 @@ import type { PlacedCall } from "../call/state.ts";
  * @throws {Refusal} `cancelled`.
  */
 export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxOutcome> {
-  const { ctx, caller, grant, canonical, limits, reporter } = call;
+  const { ctx, principal, caller, grant, canonical, limits, reporter } = call;
   const { sessionId, signal, embedder } = ctx;
   if (signal?.aborted) throw cancelled();
   const { id: callId, name: toolName } = call.received;
@@ -22,6 +22,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   const task: SandboxTask = {
     callId,
     sessionId,
+    principal,
     toolName,
     implementations: call.registered.tool,
     input: call.input,
@@ -39,7 +40,9 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
 }
 
 function withCallTool(call: PlacedCall, task: SandboxTask): SandboxTask {
-  const { ctx, caller, grant, limits } = call;
+  const { caller, grant, limits } = call;
+  // The copy that was checked, in place of the original, which the embedder can change meanwhile.
+  const ctx = call.principal === undefined ? call.ctx : { ...call.ctx, principal: call.principal };
   const budget = new NestedBudget(limits.nestedCalls, caller?.budget);
   const { callId, nesting: depth = 0 } = task;
   const callTool = toolCaller({ callId, depth, grant, limits, budget }, ctx, call.dispatchNested);

@@ -1,5 +1,6 @@
 import { hash, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { checkPrincipal, type Principal } from "../../policy/principal.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { SignedMessage } from "../../remote-protocol/signatures/base.ts";
 import { SignatureVerifier } from "../../remote-protocol/signatures/verifier.ts";
@@ -10,6 +11,18 @@ export interface Credentials {
   readonly keys?: ReadonlyMap<string, KeyObject>;
   /** A bearer token of at least {@link MIN_TOKEN_LENGTH} characters. Default: none. */
   readonly token?: string;
+  /** The principal's id for callers with the token. Default: `"token"`. */
+  readonly tokenName?: string;
+}
+
+/** The sender of a request. */
+export interface Sender {
+  /** A name of its own for each way to authenticate. Calls of different callers are different calls. */
+  readonly caller: string;
+  /** Who calls; `undefined` if the executor has no credentials, and other users can reach it. */
+  readonly principal: Principal | undefined;
+  /** Whether the request is signed, which means that its digest must be checked. */
+  readonly isSigned: boolean;
 }
 
 /** Minimum length of a token, against brute force. */
@@ -19,15 +32,33 @@ export const MIN_TOKEN_LENGTH = 16;
 export class Authentication {
   readonly #verifier: SignatureVerifier | undefined;
   readonly #token: Buffer | undefined;
+  readonly #services = new Map<string, Principal>();
+  readonly #tokenSender: Sender;
+  #unknownSender: Sender = { caller: "", principal: undefined, isSigned: false };
 
-  /** @throws {TypeError} if a key is not a public Ed25519 key, or the token is too short. */
-  constructor({ keys, token }: Credentials) {
+  /**
+   * @throws {TypeError} if a key is not a public Ed25519 key, the token is too short, or its name is empty or the id of
+   *   a key.
+   */
+  constructor({ keys, token, tokenName = "token" }: Credentials) {
     if (keys !== undefined && keys.size > 0) this.#verifier = new SignatureVerifier(keys);
+    for (const id of keys?.keys() ?? []) this.#services.set(id, service(id));
+    if (token !== undefined && this.#services.has(tokenName)) {
+      throw new TypeError(
+        `the token and a key have the same name '${tokenName}': a policy could not tell them apart`,
+      );
+    }
+    this.#tokenSender = { caller: "token", principal: service(tokenName), isSigned: false };
     if (token === undefined) return;
     if (token.length < MIN_TOKEN_LENGTH) {
       throw new TypeError(`the token must have at least ${MIN_TOKEN_LENGTH} characters`);
     }
     this.#token = digestOf(token);
+  }
+
+  /** Without credentials, all callers are `local`: only this user can connect to the executor's unix socket. */
+  assumeLocal(): void {
+    this.#unknownSender = { caller: "", principal: service("local"), isSigned: false };
   }
 
   /** Whether requests without credentials are refused. */
@@ -39,28 +70,28 @@ export class Authentication {
    * Authenticates the sender of a request.
    *
    * @param authority The host, which has been checked.
-   * @returns the caller's name, and whether the request is signed, which means that its digest must be
-   *   checked.
    * @throws {RemoteProblem} `unauthenticated`, and those of `SignatureVerifier.verify`.
    */
-  check(
-    { method = "", url = "", headers }: IncomingMessage,
-    authority: string,
-  ): { readonly caller: string; readonly isSigned: boolean } {
-    if (!this.isRequired) return { caller: "", isSigned: false };
+  check({ method = "", url = "", headers }: IncomingMessage, authority: string): Sender {
+    if (!this.isRequired) return this.#unknownSender;
     if (this.#verifier !== undefined && headers["signature-input"] !== undefined) {
       const message = { method, authority, path: url, headers: headers as SignedMessage["headers"] };
-      return { caller: `key ${this.#verifier.verify(message, method === "POST")}`, isSigned: true };
+      const key = this.#verifier.verify(message, method === "POST");
+      return { caller: `key ${key}`, principal: this.#services.get(key), isSigned: true };
     }
     if (this.#token !== undefined && headers.authorization !== undefined) {
       const [, given = ""] = /^Bearer +([^ ]+)$/i.exec(headers.authorization) ?? [];
       // Digests have the same length, and reveal nothing about where the tokens differ.
-      if (timingSafeEqual(digestOf(given), this.#token)) return { caller: "token", isSigned: false };
+      if (timingSafeEqual(digestOf(given), this.#token)) return this.#tokenSender;
       throw new RemoteProblem("unauthenticated", "the bearer token is wrong");
     }
     const ways = [this.#verifier && "a signature", this.#token && "a bearer token"].filter(Boolean);
     throw new RemoteProblem("unauthenticated", `the request must have ${ways.join(" or ")}`);
   }
+}
+
+function service(id: string): Principal {
+  return checkPrincipal({ id, kind: "service" });
 }
 
 function digestOf(text: string): Buffer {

@@ -7,14 +7,9 @@ import { matchesContentDigest } from "../../remote-protocol/signatures/content-d
 import type { CallEvent, CallWaiter } from "../once/dispatched-call.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import { AnswerStream } from "./answer-stream.ts";
+import type { Sender } from "./authentication.ts";
 import { decodeBody } from "./request-body.ts";
 import { respondExecution } from "./respond.ts";
-
-/** The authenticated sender of a request. */
-export interface Sender {
-  readonly caller: string;
-  readonly isSigned: boolean;
-}
 
 /** A dispatch request with checked headers, and its response. It uses no promises. */
 export class DispatchExchange implements CallWaiter {
@@ -54,7 +49,7 @@ export class DispatchExchange implements CallWaiter {
   /** Submits the call in the body. */
   take(body: Buffer): void {
     try {
-      this.#leave = this.#dispatcher.submit(this.#read(body), this.#sender.caller, this);
+      this.#leave = this.#dispatcher.submit(this.#read(body), this.#sender, this);
     } catch (thrown) {
       this.#fail(thrown);
     }

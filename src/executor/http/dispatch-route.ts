@@ -4,7 +4,8 @@ import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { overloaded } from "../load/admission.ts";
 import { type ExecutorLimits, HELD_BODIES } from "../load/limits.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
-import { DispatchExchange, type Sender } from "./dispatch-exchange.ts";
+import type { Sender } from "./authentication.ts";
+import { DispatchExchange } from "./dispatch-exchange.ts";
 import { ByteBudget, bodyLength, readBody } from "./request-body.ts";
 
 /** Handles `POST /v1/dispatch`. */

@@ -9,8 +9,7 @@ import {
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import type { ExecutorLimits } from "../load/limits.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
-import type { Authentication } from "./authentication.ts";
-import type { Sender } from "./dispatch-exchange.ts";
+import type { Authentication, Sender } from "./authentication.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
 import { HostCheck, refuseSeveralHosts } from "./host-check.ts";
 import { limitReadingTime, respond, respondJson, respondProblem } from "./respond.ts";

@@ -10,7 +10,7 @@ import type { DispatchedCall } from "./dispatched-call.ts";
 /** The parts of an executor's dispatch context: its own tools, policy, sandboxes and hooks. */
 export type ExecutorContext<Embedder = unknown> = Omit<
   DispatchContext<Embedder>,
-  "sessionId" | "signal" | "upperBound"
+  "sessionId" | "principal" | "signal" | "upperBound"
 >;
 
 /** The text for later requests of a call that was cancelled because all its clients disconnected. */
@@ -38,12 +38,13 @@ export class CallRunner {
    *   disconnected, and had no effect.
    */
   run(call: DispatchedCall, leftMs: number): Promise<string | undefined> {
-    const { request, signal } = call;
+    const { request, principal, signal } = call;
     const { limits, capabilities } = request.grant;
     // The caller's timeout is treated as a limit of the wall time, which saves a second timer.
     const least = Math.min(leftMs, this.#maxMs, limits.wallTimeMs ?? Number.POSITIVE_INFINITY);
     const upperBound = { limits: { ...limits, wallTimeMs: Math.ceil(least) }, capabilities };
-    const silent = { ...this.#context, sessionId: request.session, signal, upperBound };
+    const known = principal === undefined ? {} : { principal };
+    const silent = { ...this.#context, sessionId: request.session, ...known, signal, upperBound };
     const ctx = call.isStreamed ? { ...silent, events: this.#eventsOf(call) } : silent;
     return this.#engine.dispatch(request.call, ctx).then((execution) => this.#conclude(call, execution));
   }

@@ -1,4 +1,5 @@
 import type { DispatchEventBody } from "../../engine/call/events.ts";
+import type { Principal } from "../../policy/principal.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import type { RemoteProblem } from "../../remote-protocol/problems.ts";
 
@@ -20,6 +21,8 @@ export interface CallWaiter {
 /** A call from its arrival to its answer, with its waiters. */
 export class DispatchedCall {
   readonly request: DispatchRequest;
+  /** Who calls, as it was authenticated; `undefined` if it is not known. */
+  readonly principal: Principal | undefined;
   /** Time of arrival, from `performance.now()`. */
   readonly arrivedAt: number;
   /** Whether it sends events while it runs. */
@@ -32,7 +35,13 @@ export class DispatchedCall {
   /** Requests that arrived after the call was abandoned. */
   #followers: Set<() => void> | undefined;
 
-  constructor(request: DispatchRequest, isStreamed: boolean, arrivedAt: number) {
+  constructor(
+    request: DispatchRequest,
+    principal: Principal | undefined,
+    isStreamed: boolean,
+    arrivedAt: number,
+  ) {
+    this.principal = principal;
     this.request = request;
     this.isStreamed = isStreamed;
     this.arrivedAt = arrivedAt;

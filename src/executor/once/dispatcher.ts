@@ -1,3 +1,4 @@
+import type { Principal } from "../../policy/principal.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { Admission, draining, overloaded } from "../load/admission.ts";
@@ -10,6 +11,7 @@ import { type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
 /** A request to run a call. */
 interface Submission extends CallIdentity {
   readonly request: DispatchRequest;
+  readonly principal: Principal | undefined;
   readonly waiter: CallWaiter;
   /** Time of arrival, from `performance.now()`. */
   readonly arrivedAt: number;
@@ -33,15 +35,20 @@ export class Dispatcher {
   /**
    * Submits a call.
    *
-   * @param caller The name of the caller. Different callers can use the same ids for different calls.
+   * @param by.caller The name of the caller. Different callers can use the same ids for different calls.
+   * @param by.principal Who calls, as it was authenticated.
    * @param waiter Receives the result, and also chunks and log lines if the call's first waiter receives
    *   them.
    * @returns a function to call when the waiter leaves.
    * @throws {RemoteProblem} if the call is refused.
    */
-  submit(request: DispatchRequest, caller: string, waiter: CallWaiter): () => void {
+  submit(
+    request: DispatchRequest,
+    { caller, principal }: { readonly caller: string; readonly principal: Principal | undefined },
+    waiter: CallWaiter,
+  ): () => void {
     const { name, digest } = identityOf(request, caller);
-    return this.#take({ request, waiter, name, digest, arrivedAt: performance.now() });
+    return this.#take({ request, principal, waiter, name, digest, arrivedAt: performance.now() });
   }
 
   #take(submission: Submission): () => void {
@@ -103,9 +110,9 @@ export class Dispatcher {
     return this.#isDraining;
   }
 
-  #begin({ request, name, digest, waiter, arrivedAt }: Submission): () => void {
+  #begin({ request, principal, name, digest, waiter, arrivedAt }: Submission): () => void {
     if (this.#isDraining) throw draining();
-    const call = new DispatchedCall(request, waiter.onEvent !== undefined, arrivedAt);
+    const call = new DispatchedCall(request, principal, waiter.onEvent !== undefined, arrivedAt);
     this.#window.begin(name, digest, call);
     const leave = this.#wait(name, call, waiter);
     const place = this.#admission.enter(

@@ -2,6 +2,7 @@ import type { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import type { Principal } from "../../policy/principal.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { CallEffect } from "./outcome.ts";
@@ -10,6 +11,8 @@ import type { CallEffect } from "./outcome.ts";
 export interface SandboxTask {
   readonly callId: string;
   readonly sessionId: string;
+  /** Who calls, frozen; absent if it is not known. */
+  readonly principal?: Principal | undefined;
   readonly toolName: string;
   readonly implementations: ToolImplementations<never, never>;
   /** The validated arguments, deeply frozen. */

@@ -1,5 +1,6 @@
 import type { HostContext, HostLogger } from "../../tool/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
+import type { Principal } from "../../tool/principal.ts";
 import type { SandboxTask } from "../contract/task.ts";
 
 /** Receives requests of a call's context. */
@@ -31,6 +32,10 @@ export class FunctionCall implements HostContext<never> {
 
   get toolName(): string {
     return this.#task.toolName;
+  }
+
+  get principal(): Principal | undefined {
+    return this.#task.principal;
   }
 
   /** The registry's type made sure that it is what the function needs. */

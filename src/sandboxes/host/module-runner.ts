@@ -37,6 +37,7 @@ export class ModuleRunner {
       callId: task.callId,
       sessionId: task.sessionId,
       toolName: task.toolName,
+      principal: task.principal,
       maxOutputBytes,
     };
     const { signal, observer } = task;

@@ -2,6 +2,7 @@ import { describeThrown, type ThrownText } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { HostModuleContext, HostModuleFunction } from "../../tool/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
+import type { Principal } from "../../tool/principal.ts";
 import { encodeOutput } from "../contract/output.ts";
 import type { TaskThread } from "../threads/thread-message.ts";
 import { loadFunction } from "./load-function.ts";
@@ -15,6 +16,7 @@ export interface WorkerTask {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
+  readonly principal: Principal | undefined;
   readonly maxOutputBytes: number | undefined;
 }
 
@@ -68,15 +70,18 @@ class ThreadContext implements HostModuleContext {
   readonly callId: string;
   readonly sessionId: string;
   readonly toolName: string;
+  readonly principal: Principal | undefined;
   readonly logger: HostModuleContext["logger"];
   /** A bound function, since tools can destructure their context. */
   readonly onOutput: HostModuleContext["onOutput"];
   streamedBytes = 0;
 
-  constructor({ callId, sessionId, toolName, maxOutputBytes }: WorkerTask, thread: TaskThread) {
+  constructor({ callId, sessionId, toolName, principal, maxOutputBytes }: WorkerTask, thread: TaskThread) {
     this.callId = callId;
     this.sessionId = sessionId;
     this.toolName = toolName;
+    // A copy arrived in this thread, which is not frozen.
+    this.principal = principal === undefined ? undefined : (freezeJson(principal as never) as Principal);
     const at =
       (level: LogLevel): ((message: string) => void) =>
       (message) =>

@@ -53,7 +53,10 @@ function start(limits: Partial<ExecutorLimits> = {}): {
     dispatcher,
     submit: (request) => {
       const waiter = new Waiter();
-      return { heard: waiter.heard, leave: dispatcher.submit(request, "caller", waiter) };
+      return {
+        heard: waiter.heard,
+        leave: dispatcher.submit(request, { caller: "caller", principal: undefined }, waiter),
+      };
     },
   };
 }

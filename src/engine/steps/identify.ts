@@ -1,0 +1,23 @@
+import { describeThrown } from "../../base/thrown.ts";
+import { checkPrincipal, type Principal } from "../../policy/principal.ts";
+import { denial } from "../call/refusal.ts";
+import type { CallState } from "../call/state.ts";
+
+/**
+ * Refuses a call whose context has a principal that is not valid: `principal` was not set for it.
+ *
+ * @throws {Refusal} `permission_denied`.
+ */
+export function identify({ ctx, principal, received }: CallState): undefined {
+  if (ctx.principal === undefined || principal !== undefined) return;
+  throw denial(received.name, "principal", flawOf(ctx.principal));
+}
+
+function flawOf(principal: Principal): string {
+  try {
+    checkPrincipal(principal);
+    return "the context's principal was invalid when the call arrived";
+  } catch (thrown) {
+    return describeThrown(thrown).message;
+  }
+}
