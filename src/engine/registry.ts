@@ -13,6 +13,7 @@ import {
 import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
 import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
 import { sandboxesOf } from "../tool/implementations.ts";
+import { SIDE_EFFECTS, UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
 import { type Tool, toolProblems } from "./tool.ts";
 
 /** Thrown if a registry has no tool with that name. */
@@ -47,6 +48,8 @@ export class DuplicateToolError extends ToolRegistrationError {
   override readonly code = "duplicate_tool";
 }
 
+const NO_TAGS: readonly string[] = Object.freeze([]);
+
 /** A tool as it is described to a model. */
 export interface ToolDefinition {
   readonly name: string;
@@ -64,6 +67,8 @@ export interface RegisteredTool<Embedder = never> {
   readonly tool: Tool<never, Embedder>;
   readonly schema: CompiledSchema;
   readonly rules: Required<ArgumentRules>;
+  /** Of the output; `undefined` if the tool declares none. */
+  readonly outputSchema: CompiledSchema | undefined;
   readonly subject: PolicySubject;
   /** The placement of the tool's last call, which the next one reuses if it fits. */
   readonly last: { placement?: Placement };
@@ -83,6 +88,8 @@ export interface ToolRegistryOptions extends ArgumentRules {
    * Trusted schemas, by URI, that the tools' schemas may refer to. Nothing is ever fetched. Default: none.
    */
   readonly schemas?: Readonly<Record<string, JsonObject>>;
+  /** Whether to refuse a tool that does not declare `sideEffects`. Default: `false`; it counts as `"destructive"`. */
+  readonly requireSideEffects?: boolean;
 }
 
 /**
@@ -112,26 +119,47 @@ export class ToolRegistry<in Embedder = unknown> {
     const name = typeof tool?.name === "string" ? tool.name : "?";
     const isTaken = this.#tools.has(name) && !options.replace;
     if (isTaken) reasons.push("the name is taken");
-    let inputSchema: JsonObject | undefined;
-    let schema: CompiledSchema | undefined;
-    if (isJsonObject(tool?.inputSchema)) {
-      try {
-        // A copy, so models and policies get the schema that was compiled.
-        inputSchema = copyJson(tool.inputSchema, SCHEMA_BOUNDS) as JsonObject;
-        schema = compileSchema(inputSchema, this.#options.schemas);
-      } catch (error) {
-        reasons.push(`the input schema does not compile: ${error instanceof Error ? error.message : error}`);
-      }
+    if (this.#options.requireSideEffects && isJsonObject(tool) && tool.sideEffects === undefined) {
+      reasons.push(`the tool must declare sideEffects: one of ${SIDE_EFFECTS.join(", ")}`);
     }
-    if (reasons.length > 0 || inputSchema === undefined || schema === undefined) {
+    const input = this.#compile(tool?.inputSchema, "input", reasons);
+    const output = this.#compile(tool?.outputSchema, "output", reasons);
+    if (reasons.length > 0 || input === undefined) {
       throw new (isTaken ? DuplicateToolError : ToolRegistrationError)(name, reasons);
     }
-    const { sideEffects = "destructive" } = tool;
-    const rules = this.#rulesOf(tool);
-    const subject = Object.freeze({ name, sideEffects, sandboxes: sandboxesOf(tool), inputSchema });
-    const registered = { tool: Object.freeze({ ...tool, inputSchema }), schema, rules, subject, last: {} };
+    const { sideEffects = UNDECLARED_SIDE_EFFECTS, tags = NO_TAGS } = tool;
+    const inputSchema = input.schema;
+    const subject: PolicySubject = Object.freeze({
+      ...{ name, sideEffects, sandboxes: sandboxesOf(tool), inputSchema },
+      tags: Object.freeze([...tags]),
+    });
+    const registered: RegisteredTool<Embedder> = {
+      tool: Object.freeze({ ...tool, inputSchema, ...(output && { outputSchema: output.schema }) }),
+      schema: input.compiled,
+      rules: this.#rulesOf(tool),
+      outputSchema: output?.compiled,
+      subject,
+      last: {},
+    };
     this.#tools.set(name, Object.freeze(registered));
     return this;
+  }
+
+  /** Compiles a schema of a tool. Adds to `reasons`, and returns `undefined`, if there is none or it does not compile. */
+  #compile(
+    given: unknown,
+    which: "input" | "output",
+    reasons: string[],
+  ): { readonly schema: JsonObject; readonly compiled: CompiledSchema } | undefined {
+    if (!isJsonObject(given)) return undefined;
+    try {
+      // A copy, so models and policies get the schema that was compiled.
+      const schema = copyJson(given, SCHEMA_BOUNDS) as JsonObject;
+      return { schema, compiled: compileSchema(schema, this.#options.schemas) };
+    } catch (error) {
+      reasons.push(`the ${which} schema does not compile: ${error instanceof Error ? error.message : error}`);
+      return undefined;
+    }
   }
 
   /** The tool's own rules, else the registry's, else the defaults. */

@@ -9,7 +9,8 @@ import {
 } from "../schema/standard-schema.ts";
 import { implementationProblems } from "../tool/implementation-problems.ts";
 import type { ToolImplementations } from "../tool/implementations.ts";
-import { SIDE_EFFECTS, type SideEffects } from "../tool/side-effects.ts";
+import type { ToolTraits } from "../tool/tool-traits.ts";
+import { traitProblems } from "../tool/trait-problems.ts";
 
 /**
  * A tool: its definition for the model, and at least one implementation.
@@ -19,6 +20,7 @@ import { SIDE_EFFECTS, type SideEffects } from "../tool/side-effects.ts";
  */
 export interface Tool<Input = never, Embedder = unknown>
   extends ToolImplementations<Input, Embedder>,
+    ToolTraits,
     ArgumentRules {
   /**
    * 1 to 128 printable characters without white space. A provider that does not accept the name gets an alias.
@@ -37,8 +39,6 @@ export interface Tool<Input = never, Embedder = unknown>
    * call whose validation throws or returns anything else fails too. Default: no further checks.
    */
   readonly validate?: InputValidator<Input>;
-  /** The worst that the tool can do. Default: `"destructive"`, so no policy underestimates a tool. */
-  readonly sideEffects?: SideEffects;
 }
 
 /** The argument of {@link defineTool}: a tool with any kind of schema. */
@@ -107,9 +107,6 @@ export function toolProblems(tool: Tool<never, never>): readonly string[] {
   if (tool.validate !== undefined && typeof tool.validate !== "function") {
     problems.push("validate must be a function");
   }
-  if (tool.sideEffects !== undefined && !SIDE_EFFECTS.includes(tool.sideEffects)) {
-    problems.push(`sideEffects must be one of ${SIDE_EFFECTS.join(", ")}`);
-  }
-  problems.push(...argumentRuleProblems(tool), ...implementationProblems(tool));
+  problems.push(...traitProblems(tool), ...argumentRuleProblems(tool), ...implementationProblems(tool));
   return problems;
 }

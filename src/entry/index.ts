@@ -48,6 +48,7 @@ export { defineTool, type Tool, type ToolDeclaration } from "../engine/tool.ts";
 export type { ArgumentRules } from "../schema/argument-rules.ts";
 export type { ToolImplementations } from "../tool/implementations.ts";
 export type { SideEffects } from "../tool/side-effects.ts";
+export type { PathArgument, SessionInfo, ToolTraits, UrlArgument } from "../tool/tool-traits.ts";
 
 // Implementations: host functions and worker threads
 

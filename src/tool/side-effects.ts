@@ -1,8 +1,26 @@
 /**
- * The worst that a tool can do, as its author declares it: change and read nothing outside itself, read, write what can
- * be restored, or destroy. Policies can match it; nothing enforces it.
+ * The worst that a tool can do, as its author declares it. What counts is what the tool is able to do, not what it is
+ * typically used for: a shell is `execute` even if it only lists files, and a tool that reads and then writes is `write`.
+ * Policies can match it; nothing enforces it.
+ *
+ * - `none`: computes its output from its input
+ * - `read`: reads files, or queries something without changing it (such as an HTTP GET)
+ * - `write`: changes files of the workspace
+ * - `execute`: runs arbitrary code or commands
+ * - `network`: changes state elsewhere (an HTTP POST, a mail, a chat message)
+ * - `destructive`: does what cannot be undone
  */
-export type SideEffects = "none" | "read" | "write" | "destructive";
+export type SideEffects = "none" | "read" | "write" | "execute" | "network" | "destructive";
 
 /** Every {@link SideEffects} class, from the mildest to the worst. */
-export const SIDE_EFFECTS: readonly SideEffects[] = Object.freeze(["none", "read", "write", "destructive"]);
+export const SIDE_EFFECTS: readonly SideEffects[] = Object.freeze([
+  "none",
+  "read",
+  "write",
+  "execute",
+  "network",
+  "destructive",
+]);
+
+/** The class of a tool that declares none, so that no policy underestimates it. */
+export const UNDECLARED_SIDE_EFFECTS: SideEffects = "destructive";

@@ -6,7 +6,8 @@ import {
   ToolRegistry,
 } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
-import { contextFor, dispatchTool, hostTool } from "./helpers.ts";
+import { SIDE_EFFECTS } from "../../src/tool/side-effects.ts";
+import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";
 
 const tool = (name: string): Tool => hostTool(() => name, { name });
 
@@ -121,6 +122,31 @@ describe("registered tools", () => {
   });
 });
 
+describe("side effects", () => {
+  test.each(
+    SIDE_EFFECTS,
+  )("a tool of the class %s tells policies and listeners its class", async (sideEffects) => {
+    const { events, seen } = recordEvents();
+    const ctx = await contextFor([hostTool(() => 1, { sideEffects, tags: ["a"] })], { events });
+    await dispatchTool(ctx);
+    expect(ctx.registry.subjects[0]).toMatchObject({ sideEffects, tags: ["a"] });
+    expect(seen[0]).toMatchObject({ type: "tool.started", sideEffects });
+  });
+
+  test("a tool without a class counts as destructive", () => {
+    const { subjects } = new ToolRegistry().register(tool("a"));
+    expect(subjects[0]?.sideEffects).toBe("destructive");
+  });
+
+  test("a registry that requires classes refuses a tool without one", () => {
+    const registry = new ToolRegistry({ requireSideEffects: true });
+    expect(() => registry.register(tool("a"))).toThrow(
+      /the tool must declare sideEffects: one of none, read/,
+    );
+    expect(registry.register({ ...tool("a"), sideEffects: "read" }).has("a")).toBe(true);
+  });
+});
+
 describe("invalid tools", () => {
   const reasons = (broken: unknown): readonly string[] => {
     try {
@@ -136,7 +162,7 @@ describe("invalid tools", () => {
     expect(reasons({ name: "no spaces", inputSchema: { type: "strnig" }, sideEffects: "maybe" })).toEqual([
       "the name must be 1 to 128 printable characters without spaces",
       "the description must be a string",
-      "sideEffects must be one of none, read, write, destructive",
+      "sideEffects must be one of none, read, write, execute, network, destructive",
       "the tool has no implementation: add one of host, wasm, quickjs, remote",
       expect.stringMatching(/^the input schema does not compile: .*type/),
     ]);

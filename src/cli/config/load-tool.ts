@@ -1,3 +1,4 @@
+import { DURATION_FORM, parseDuration } from "../../base/units.ts";
 import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import { readConfigFile } from "../../config/read-file.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
@@ -9,7 +10,7 @@ import { SchemaError } from "../../schema/schema-error.ts";
 import type { HostImplementation } from "../../tool/host-implementation.ts";
 import { absolutePathBeside, pathBeside } from "./config-path.ts";
 import { loadExport } from "./load-export.ts";
-import { TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
+import { CONFIG_TRAITS, TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
 
 /**
  * Loads the tool that an entry of the config describes: checks the entry, then reads its schema, and imports its host
@@ -23,12 +24,18 @@ export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<
   if (entry === undefined) throw new ConfigError(problems);
   const inputSchema = await collect(problems, loadSchema(entry));
   const host = await collect(problems, loadHost(entry));
+  const { timeout } = entry.value;
+  const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
+  if (timeout !== undefined && timeoutMs === undefined) {
+    problems.push(entry.problem(["timeout"], `must be ${DURATION_FORM}`));
+  }
   if (inputSchema === undefined || problems.length > 0) throw new ConfigError(problems);
-  const { name, description, sideEffects, nullForOptional, coerce, wasm, remote } = entry.value;
+  const { name, description, nullForOptional, coerce, wasm, remote } = entry.value;
   const absolute = (relative: string): string => absolutePathBeside(entry.file, relative);
   return {
     ...{ name, description, inputSchema },
-    ...(sideEffects && { sideEffects }),
+    ...traitsOf(entry.value),
+    ...(timeoutMs !== undefined && { timeoutMs }),
     ...(nullForOptional && { nullForOptional }),
     ...(coerce !== undefined && { coerce }),
     ...(host !== undefined && { host }),
@@ -36,6 +43,12 @@ export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<
     ...quickJsOf(entry.value, absolute),
     ...(remote && { remote }),
   };
+}
+
+function traitsOf(entry: ToolEntry): Partial<Tool> {
+  return Object.fromEntries(
+    CONFIG_TRAITS.flatMap((trait) => (entry[trait] === undefined ? [] : [[trait, entry[trait]]])),
+  );
 }
 
 function quickJsOf({ quickjs }: ToolEntry, absolute: (path: string) => string): Pick<Tool, "quickjs"> {

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../json/value.ts";
 import { DIALECTS, type SchemaDialect } from "../../schema/dialects/type-names.ts";
 import type { RemoteImplementation } from "../../tool/remote-implementation.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
+import type { ToolTraits } from "../../tool/tool-traits.ts";
 
 /** The schema of a tool's `remote.http`. Its templates are checked when the tool is registered. */
 const HTTP: JsonObject = mapOf(
@@ -23,6 +24,27 @@ const EXECUTOR: JsonObject = {
   message: "must be an address or a list of addresses",
 };
 
+/** The traits that a config can declare. Their values are checked when the tool is registered. */
+const TRAITS: Record<ConfigTrait, JsonObject> = {
+  sideEffects: { type: "string", enum: SIDE_EFFECTS },
+  title: TEXT,
+  tags: { type: "array", items: TEXT },
+  outputSchema: { type: "object" },
+  annotations: { type: "object" },
+  idempotent: { type: "boolean" },
+  maxConcurrent: { type: "integer" },
+  confirm: { type: "string", enum: ["auto", "prompt"] },
+  alwaysConfirm: { type: "boolean" },
+  paths: { type: "array", items: mapOf({ argument: TEXT, access: TEXT }, ["argument", "access"]) },
+  urls: { type: "array", items: mapOf({ argument: TEXT }, ["argument"]) },
+  unhandledErrors: { type: "string", enum: ["message", "redacted"] },
+};
+
+/** The names of the traits that are copied from a config as they are. */
+export const CONFIG_TRAITS: readonly ConfigTrait[] = Object.keys(TRAITS) as ConfigTrait[];
+
+type ConfigTrait = Exclude<keyof ToolTraits, "timeoutMs" | "visibleTo" | "projectChanges">;
+
 /** The shape of an item of `tools`. */
 export const TOOL_SHAPE: Shape = compileShape(
   mapOf(
@@ -33,7 +55,8 @@ export const TOOL_SHAPE: Shape = compileShape(
       dialect: { type: "string", enum: ["auto", ...Object.keys(DIALECTS)] },
       nullForOptional: { type: "string", enum: ["absent", "reject"] },
       coerce: { type: "boolean" },
-      sideEffects: { type: "string", enum: SIDE_EFFECTS },
+      ...TRAITS,
+      timeout: { type: ["string", "number"] },
       host: mapOf({ module: TEXT, export: TEXT, thread: { type: "boolean" } }, ["module"]),
       wasm: mapOf({ component: TEXT, tool: TEXT, export: TEXT }, ["component"]),
       quickjs: {
@@ -52,7 +75,7 @@ export const TOOL_SHAPE: Shape = compileShape(
 );
 
 /** A value of the {@link TOOL_SHAPE}. Paths are relative to the file. */
-export interface ToolEntry {
+export interface ToolEntry extends Pick<ToolTraits, ConfigTrait> {
   readonly name: string;
   readonly description: string;
   /** The schema or the path of its file. */
@@ -61,7 +84,8 @@ export interface ToolEntry {
   readonly dialect?: SchemaDialect | "auto";
   readonly nullForOptional?: "absent" | "reject";
   readonly coerce?: boolean;
-  readonly sideEffects?: (typeof SIDE_EFFECTS)[number];
+  /** The wall time, with a unit, such as `30s`. */
+  readonly timeout?: string | number;
   readonly host?: HostEntry;
   readonly wasm?: { readonly component: string; readonly tool?: string; readonly export?: string };
   readonly quickjs?: { readonly file?: string; readonly source?: string; readonly export?: string };

@@ -75,9 +75,18 @@ export function notFoundText(name: string, listed: readonly string[], more: numb
 
 /** `Invalid arguments: /path must be string; …`, with at most {@link MAX_VALIDATION_ERRORS} errors. */
 export function invalidArgumentsText(errors: readonly string[]): string {
+  return `Invalid arguments: ${listErrors(errors)}`;
+}
+
+/** `Tool returned an invalid output: /count must be integer`. */
+export function invalidOutputText(errors: readonly string[]): string {
+  return `Tool returned an invalid output: ${listErrors(errors)}`;
+}
+
+function listErrors(errors: readonly string[]): string {
   const listed = errors.slice(0, MAX_VALIDATION_ERRORS).join("; ");
   const more = errors.length - MAX_VALIDATION_ERRORS;
-  return `Invalid arguments: ${listed}${more > 0 ? `; and ${more} more` : ""}`;
+  return `${listed}${more > 0 ? `; and ${more} more` : ""}`;
 }
 
 /** The text for a tool whose own validation failed, other than by finding problems. */

@@ -3,6 +3,7 @@ import type { CanonicalJson } from "../../json/canonical.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
+import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ToolExecution } from "./execution.ts";
 
 /**
@@ -31,6 +32,8 @@ export type DispatchEventBody =
       readonly grant: ExecutionGrant;
       /** The names of the policy's rules that led to the grant. Empty if the policy names none. */
       readonly rules: readonly string[];
+      /** The worst that the tool can do, as it declares it. */
+      readonly sideEffects: SideEffects;
       /** The validated arguments as canonical text, and its digest. */
       readonly canonical: CanonicalJson;
     }

@@ -3,6 +3,7 @@ import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { TaskObserver } from "../../sandboxes/contract/task.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
+import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import type { DispatchEvent, DispatchEventBody, EventStream } from "./events.ts";
@@ -42,7 +43,12 @@ export class Reporter implements TaskObserver {
   }
 
   /** Emits `tool.started`. Called right before the call runs. */
-  started(grant: ExecutionGrant, canonical: CanonicalJson, rules: readonly string[] = NO_RULES): void {
+  started(
+    grant: ExecutionGrant,
+    sideEffects: SideEffects,
+    canonical: CanonicalJson,
+    rules: readonly string[] = NO_RULES,
+  ): void {
     const events = this.#stream();
     if (events === undefined) return;
     const { sessionId } = this.#ctx;
@@ -53,6 +59,7 @@ export class Reporter implements TaskObserver {
       at: Date.now(),
       type: "tool.started",
       grant,
+      sideEffects,
       canonical,
       rules,
     });

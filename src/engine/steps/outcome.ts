@@ -1,12 +1,14 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { CallEffect, SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
+import type { CompiledSchema } from "../../schema/compiled-schema.ts";
 import { contentText, isContentOutput } from "../../tool/content.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import {
   CANCELLED_TEXT,
   type DispatchFailure,
   executionErrorText,
+  invalidOutputText,
   limitExceededText,
   timeoutText,
   unavailableText,
@@ -22,6 +24,8 @@ export interface ReadOutcome {
 /**
  * Converts an outcome: a failure gets its code and its text for the model.
  *
+ * @param schema Of the output; `undefined` if the tool declares none.
+ *
  * @throws {TypeError} if the outcome is not one.
  */
 export function readOutcome(
@@ -29,8 +33,14 @@ export function readOutcome(
   tool: string,
   sandbox: SandboxMode,
   limits: ResourceLimits,
+  schema: CompiledSchema | undefined,
 ): ReadOutcome {
-  if (outcome.status === "completed") return readOutput(outcome.output, outcome.effect);
+  if (outcome.status === "completed") {
+    const read = readOutput(outcome.output, outcome.effect);
+    return schema === undefined || read.failure !== undefined
+      ? read
+      : checkOutput(read, schema, outcome.effect);
+  }
   return { output: null, failure: readFailure(outcome, tool, sandbox, limits) };
 }
 
@@ -65,6 +75,14 @@ function readFailure(
       // An embedder's sandbox may break its contract; without this, the call would count as a success.
       throw new TypeError("the sandbox returned no outcome");
   }
+}
+
+/** Fails a call whose output is not what the tool declares. */
+function checkOutput(read: ReadOutcome, schema: CompiledSchema, effect: CallEffect): ReadOutcome {
+  const problems = schema.validate(read.output);
+  if (problems === undefined) return read;
+  const message = executionErrorText(invalidOutputText(problems));
+  return { output: null, failure: { code: "execution_error", message, effect } };
 }
 
 /** Splits an output with content into blocks for the model, metadata for the embedder, and a failure if it is one. */

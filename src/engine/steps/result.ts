@@ -32,7 +32,8 @@ function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
   const used = Object.freeze(useOf(call, outcome));
   const { mayStillRun } = outcome;
   const receipt = Object.freeze(mayStillRun ? { enforced, used, mayStillRun } : { enforced, used });
-  const read = readOutcome(outcome, call.received.name, call.grant.sandbox, held);
+  const { outputSchema } = call.registered;
+  const read = readOutcome(outcome, call.received.name, call.grant.sandbox, held, outputSchema);
   return seal(call, receipt, read, outcome.endedAt);
 }
 

@@ -35,7 +35,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     nesting,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);
-  reporter.started(grant, canonical, call.decision.rules);
+  reporter.started(grant, call.registered.subject.sideEffects, canonical, call.decision.rules);
   return call.sandbox.run(call.task);
 }
 

@@ -115,6 +115,16 @@ test.each([
     "host: { module: data.mjs }",
     /the export of the module is not a function/,
   ],
+  [
+    "a time-out that is no duration",
+    "timeout: soon\n    quickjs: { source: export default () => 1 }",
+    /must be a duration such as/,
+  ],
+  [
+    "a path that is no pointer",
+    "paths: [{ argument: path, access: read }]\n    quickjs: { source: export default () => 1 }",
+    /paths must be a list of/,
+  ],
   ["a QuickJS file that is missing", "quickjs: { file: gone.js }", /gone\.js|cannot be read/],
   ["QuickJS source with a syntax error", 'quickjs: { source: "export default (" }', /./],
   ["a component that is missing", "wasm: { component: gone.wasm }", /gone\.wasm|cannot be read/],
@@ -128,7 +138,7 @@ test.each([
 ])("finds %s", async (_, implementation, message) => {
   const files = { "sandgate.yaml": oneTool(implementation), "data.mjs": "export default 7;" };
   const { code, stderr } = await check(files);
-  expect(stderr).toMatch(/^sandgate\.yaml:[25]:5: .+\n$/);
+  expect(stderr).toMatch(/^sandgate\.yaml:[25]:\d+: .+\n$/);
   expect(stderr).toMatch(message);
   expect(code).toBe(2);
 });

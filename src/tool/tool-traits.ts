@@ -1,0 +1,64 @@
+import type { JsonObject } from "../json/value.ts";
+import type { Principal } from "./principal.ts";
+import type { SideEffects } from "./side-effects.ts";
+
+/**
+ * What a tool declares about itself besides its name, its schema and its implementations. All of it is checked when the
+ * tool is registered. A tool that comes from somebody else can declare anything: these members can make a call stricter
+ * or more convenient, and never grant anything.
+ */
+export interface ToolTraits {
+  /** The worst that the tool can do. Default: `"destructive"`, so that no policy underestimates a tool. */
+  readonly sideEffects?: SideEffects;
+  /** A name for people. Default: none. */
+  readonly title?: string;
+  /** Labels that policies and sessions can match. Default: none. */
+  readonly tags?: readonly string[];
+  /** The JSON Schema of the output. An output that does not match it fails the call. Default: any output. */
+  readonly outputSchema?: JsonObject;
+  /** Hints for clients, such as the annotations of an MCP tool. Default: none. */
+  readonly annotations?: JsonObject;
+  /** Milliseconds of wall time, in place of the default. A grant can only shorten it. Default: see the context. */
+  readonly timeoutMs?: number;
+  /** Whether repeating a call has no further effect. Default: `false`. */
+  readonly idempotent?: boolean;
+  /** How many calls of the tool a session may run at once. Default: no limit of its own. */
+  readonly maxConcurrent?: number;
+  /** Whether a session runs the tool without asking, or asks a person first, if nothing else says so. */
+  readonly confirm?: "auto" | "prompt";
+  /** Whether a session asks a person before every call, whatever was remembered. Default: `false`. */
+  readonly alwaysConfirm?: boolean;
+  /** The arguments that are paths, and what the tool does there. Default: none. */
+  readonly paths?: readonly PathArgument[];
+  /** The arguments that are URLs. Default: none. */
+  readonly urls?: readonly UrlArgument[];
+  /** Whether a session offers the tool to its model. Default: in every session. */
+  readonly visibleTo?: (session: SessionInfo) => boolean;
+  /** The paths that a call would change, as they are shown to a person who is asked. Default: those in `paths`. */
+  readonly projectChanges?: (input: never) => readonly string[];
+  /**
+   * What the model reads if a host implementation throws anything but a `ToolFailure`: the message of the error, or only
+   * a reference under which the event has it. Default: that of the context.
+   */
+  readonly unhandledErrors?: "message" | "redacted";
+}
+
+/** An argument that is a path. */
+export interface PathArgument {
+  /** A JSON pointer (RFC 6901) into the arguments, such as `/path`. */
+  readonly argument: string;
+  readonly access: "read" | "write";
+}
+
+/** An argument that is a URL. */
+export interface UrlArgument {
+  /** A JSON pointer (RFC 6901) into the arguments, such as `/url`. */
+  readonly argument: string;
+}
+
+/** A session, as {@link ToolTraits.visibleTo} sees it. */
+export interface SessionInfo {
+  readonly id: string;
+  readonly kind: "main" | "worker";
+  readonly principal?: Principal;
+}
