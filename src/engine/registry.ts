@@ -14,6 +14,7 @@ import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
 import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
 import { sandboxesOf } from "../tool/implementations.ts";
 import { SIDE_EFFECTS, UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
+import type { ClassTimeouts } from "./call/timeouts.ts";
 import { type Tool, toolProblems } from "./tool.ts";
 
 /** Thrown if a registry has no tool with that name. */
@@ -78,6 +79,8 @@ export interface RegisteredTool<Embedder = never> {
 export interface Placement {
   readonly grant: ExecutionGrant;
   readonly sandbox: Sandbox;
+  /** The time-outs of the context, by which the limits were found. */
+  readonly timeouts: ClassTimeouts | undefined;
   /** The sandbox's defaults, with the grant's limits over them. */
   readonly limits: ResourceLimits;
 }

@@ -115,6 +115,7 @@ test("sandgate exports exactly these names", async () => {
       "CallVerdict",
       "Capabilities",
       "CapabilityName",
+      "ClassTimeouts",
       "ConfigProblem",
       "ContentBlock",
       "ContentOutput",

@@ -5,6 +5,7 @@ import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
 import type { ToolRegistry } from "../registry.ts";
 import type { EventStream } from "./events.ts";
 import type { AgentHooks } from "./hooks.ts";
+import type { ClassTimeouts } from "./timeouts.ts";
 import type { UpperBound } from "./upper-bound.ts";
 
 /**
@@ -29,6 +30,11 @@ export type DispatchContext<Embedder = unknown> = {
   readonly signal?: AbortSignal;
   /** Milliseconds that each hook and the policy may take to decide: 1 to 2^31 - 1. Default: 5,000. */
   readonly decisionTimeoutMs?: number;
+  /**
+   * The wall time of calls for which neither the grant nor the tool nor the sandbox (as `host`) sets one. Default: no
+   * limit.
+   */
+  readonly timeouts?: ClassTimeouts;
   /** Limits, capabilities and sandboxes that no call may exceed, whatever the policy grants. Default: no bound. */
   readonly upperBound?: UpperBound;
 } & (undefined extends Embedder ? Partial<EmbedderValue<Embedder>> : EmbedderValue<Embedder>);

@@ -1,7 +1,6 @@
 import { type Capabilities, commonCapabilities } from "../../policy/grant/capabilities.ts";
 import { checkGrant, type ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import { type ResourceLimits, strictestLimits } from "../../policy/grant/limits.ts";
-import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 
 /**
@@ -41,11 +40,7 @@ export function boundGrant(granted: ExecutionGrant, { limits, capabilities }: Up
   });
 }
 
-/** The limits to enforce under an upper bound, which never replaces a stricter default of the sandbox. Frozen. */
-export function boundLimits(
-  granted: ExecutionGrant,
-  { limits }: UpperBound,
-  sandbox: Sandbox,
-): ResourceLimits {
-  return Object.freeze(strictestLimits({ ...sandbox.defaults, ...granted.limits }, limits));
+/** The limits to enforce under an upper bound, which never replaces a stricter default. Frozen. */
+export function boundLimits(own: ResourceLimits, { limits }: UpperBound): ResourceLimits {
+  return Object.freeze(strictestLimits(own, limits));
 }

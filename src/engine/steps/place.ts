@@ -1,12 +1,13 @@
 import { describeThrown } from "../../base/thrown.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
-import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import { checkLimits, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import { limitUnenforceableText } from "../call/errors.ts";
 import { narrowLimits } from "../call/nested.ts";
 import { Refusal, unavailable } from "../call/refusal.ts";
 import type { GrantedCall } from "../call/state.ts";
+import { type ClassTimeouts, limitsOf } from "../call/timeouts.ts";
 import { boundLimits } from "../call/upper-bound.ts";
 import type { Placement, RegisteredTool } from "../registry.ts";
 
@@ -38,23 +39,30 @@ function placeLater(opened: Promise<Sandbox | undefined>, call: GrantedCall): Pr
 
 function placeIn(opened: Sandbox | undefined, call: GrantedCall): undefined {
   const { caller, grant, registered } = call;
-  const { sandbox, limits } = findPlacement(opened, registered, grant);
-  const { upperBound } = call.ctx;
+  const { upperBound, timeouts } = call.ctx;
+  const { sandbox, limits } = findPlacement(opened, registered, grant, timeouts);
   call.sandbox = sandbox;
   if (caller !== undefined) call.limits = narrowLimits(limits, grant, caller, sandbox, registered);
-  else call.limits = upperBound === undefined ? limits : boundLimits(call.granted, upperBound, sandbox);
+  else if (upperBound === undefined) call.limits = limits;
+  else call.limits = boundLimits(effectiveLimits(registered, call.granted, sandbox, timeouts), upperBound);
 }
 
 function findPlacement(
   opened: Sandbox | undefined,
   registered: RegisteredTool,
   grant: ExecutionGrant,
+  timeouts: ClassTimeouts | undefined,
 ): Placement {
   const { last } = registered;
   // Most calls of a tool come with the same grant, and a sandbox always gives the same answers for it.
-  if (last.placement?.grant === grant && last.placement.sandbox === opened) return last.placement;
+  const { placement } = last;
+  if (placement?.grant === grant && placement.sandbox === opened && placement.timeouts === timeouts) {
+    return placement;
+  }
   const sandbox = checkSandbox(opened, registered, grant);
-  last.placement = { grant, sandbox, limits: effectiveLimits(registered, grant, sandbox) };
+  refuseUnenforceable(registered, grant, sandbox);
+  const limits = effectiveLimits(registered, grant, sandbox, timeouts);
+  last.placement = { grant, sandbox, timeouts, limits };
   return last.placement;
 }
 
@@ -74,15 +82,23 @@ function checkSandbox(
   return sandbox;
 }
 
-function effectiveLimits(
+function refuseUnenforceable(
   { tool }: RegisteredTool,
   { sandbox: mode, limits }: ExecutionGrant,
   sandbox: Sandbox,
-): ResourceLimits {
+): void {
   const limit = sandbox.unenforceable(limits, tool);
   if (limit !== undefined) {
     throw new Refusal("limit_unenforceable", limitUnenforceableText(limit, tool.name, mode));
   }
-  const { defaults } = sandbox;
-  return Object.freeze({ ...defaults, ...limits });
+}
+
+function effectiveLimits(
+  { tool, subject }: RegisteredTool,
+  { limits }: ExecutionGrant,
+  { defaults }: Sandbox,
+  timeouts: ClassTimeouts | undefined,
+): ResourceLimits {
+  const { sideEffects } = subject;
+  return checkLimits(limitsOf(limits, defaults, { timeoutMs: tool.timeoutMs, sideEffects }, timeouts));
 }

@@ -1,0 +1,40 @@
+import { type ResourceLimits, strictestLimits } from "../../policy/grant/limits.ts";
+import type { SideEffects } from "../../tool/side-effects.ts";
+
+/**
+ * The wall time of calls whose grant and sandbox set none, in ms: for tools that only compute, read or write, and for
+ * those that run commands or act elsewhere.
+ */
+export interface ClassTimeouts {
+  /** For the classes `none`, `read` and `write`. */
+  readonly quick: number;
+  /** For the classes `execute`, `network` and `destructive`. */
+  readonly slow: number;
+}
+
+/** A record, so the compiler reports a class that is missing. */
+const PACES: Record<SideEffects, keyof ClassTimeouts> = {
+  none: "quick",
+  read: "quick",
+  write: "quick",
+  execute: "slow",
+  network: "slow",
+  destructive: "slow",
+};
+
+/**
+ * The limits of a call: those of its grant, and for the others the defaults of its sandbox. The wall time is by default
+ * that of the tool, else that of the sandbox, else that of the tool's class. A tool's own wall time never exceeds the
+ * grant's.
+ */
+export function limitsOf(
+  granted: ResourceLimits,
+  defaults: ResourceLimits,
+  { timeoutMs, sideEffects }: { readonly timeoutMs?: number | undefined; readonly sideEffects: SideEffects },
+  timeouts: ClassTimeouts | undefined,
+): ResourceLimits {
+  const limits = { ...defaults, ...granted };
+  if (timeoutMs !== undefined) return { ...limits, ...strictestLimits(granted, { wallTimeMs: timeoutMs }) };
+  if (limits.wallTimeMs !== undefined || timeouts === undefined) return limits;
+  return { ...limits, wallTimeMs: timeouts[PACES[sideEffects]] };
+}
