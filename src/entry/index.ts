@@ -11,11 +11,11 @@ export {
   type ToolResult,
   toToolResult,
 } from "../engine/call/messages.ts";
-export type { ClassTimeouts } from "../engine/call/timeouts.ts";
 export type { UpperBound } from "../engine/call/upper-bound.ts";
 export type { DispatchAllOptions } from "../engine/dispatch-all.ts";
 export type { DispatchableTurn, DispatchTurnOptions } from "../engine/dispatch-turn.ts";
 export { ToolDispatchEngine } from "../engine/engine.ts";
+export type { ClassTimeouts } from "../engine/timeouts.ts";
 export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "../tool/content.ts";
 export { failure, success } from "../tool/reported-result.ts";
 
@@ -49,6 +49,7 @@ export { defineTool, type Tool, type ToolDeclaration } from "../engine/tool.ts";
 export type { ArgumentRules } from "../schema/argument-rules.ts";
 export type { ToolImplementations } from "../tool/implementations.ts";
 export type { SideEffects } from "../tool/side-effects.ts";
+export { ToolFailure, type ToolFailureCode, type ToolFailureOptions } from "../tool/tool-failure.ts";
 export type { PathArgument, SessionInfo, ToolTraits, UrlArgument } from "../tool/tool-traits.ts";
 
 // Implementations: host functions and worker threads
@@ -142,6 +143,7 @@ export type { WorkerPoolOptions } from "../sandboxes/threads/worker-pool.ts";
 export type { OneShotThenable } from "../base/promises.ts";
 export type {
   CallEffect,
+  FailedOutcome,
   ResourceUse,
   SandboxOutcome,
   TaskRefusalReason,
@@ -163,6 +165,7 @@ export { MemoryKeyValue, type MemoryKeyValueOptions } from "../key-value/memory-
 
 // Schemas
 
+export type { ArgumentProblem } from "../schema/argument-problem.ts";
 export {
   type NormalizedSchema,
   type NormalizeSchemaOptions,

@@ -62,6 +62,8 @@ export interface RemoteError {
   readonly code: string;
   readonly message: string;
   readonly effect: "none" | "committed" | "unknown";
+  /** Whether users may see the message. Default: `false`. */
+  readonly userVisible?: boolean;
   /** With `limit_exceeded`: the limit, if the executor reports it. */
   readonly limit?: LimitName;
 }

@@ -30,9 +30,10 @@ const RESULT: JsonObject = {
       code: TEXT,
       message: TEXT,
       effect: { enum: ["none", "committed", "unknown"] },
+      userVisible: { type: "boolean" },
       limit: { enum: LIMIT_NAMES },
     },
-    ["limit"],
+    ["userVisible", "limit"],
   ),
   metadata: { type: "object" },
   receipt: closed(

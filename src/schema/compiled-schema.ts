@@ -1,6 +1,7 @@
 import type { ValidateFunction } from "ajv";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { adaptValue } from "./adapt.ts";
+import { type ArgumentProblem, problemText } from "./argument-problem.ts";
 import { type ArgumentRules, DEFAULT_ARGUMENT_RULES } from "./argument-rules.ts";
 import { MAX_EXPLAINED_KEYWORDS, MAX_EXPLAINED_WORK } from "./bounds.ts";
 import { compileLowered, type ErrorMode } from "./compile/compiler.ts";
@@ -10,8 +11,8 @@ import { describeErrors } from "./describe-errors.ts";
 import { SchemaError } from "./schema-error.ts";
 import { meter, WorkExceededError } from "./work-meter.ts";
 
-/** A value that a schema accepts, or the errors, each as `/path message`. */
-export type Accepted = { readonly value: JsonValue } | { readonly problems: readonly string[] };
+/** A value that a schema accepts, or what is wrong with it. */
+export type Accepted = { readonly value: JsonValue } | { readonly problems: readonly ArgumentProblem[] };
 
 /** A schema that validates values. Its methods never throw. */
 export interface CompiledSchema {
@@ -46,6 +47,10 @@ class Compiled implements CompiledSchema {
   }
 
   validate(value: JsonValue): readonly string[] | undefined {
+    return this.#problems(value)?.map(problemText);
+  }
+
+  #problems(value: JsonValue): readonly ArgumentProblem[] | undefined {
     try {
       meter.reset();
       return this.#isValid(value) ? undefined : this.#errors(value);
@@ -55,20 +60,20 @@ class Compiled implements CompiledSchema {
   }
 
   accept(value: JsonValue, rules: Required<ArgumentRules> = DEFAULT_ARGUMENT_RULES): Accepted {
-    const problems = this.validate(value);
+    const problems = this.#problems(value);
     if (problems === undefined) return { value };
     try {
       meter.reset();
       const adapted = adaptValue(this.#lowered.schema, value, rules);
       if (adapted === value) return { problems };
-      const left = this.validate(adapted);
+      const left = this.#problems(adapted);
       return left === undefined ? { value: adapted } : { problems: left };
     } catch (error) {
       return { problems: [whyNot(error)] };
     }
   }
 
-  #errors(value: JsonValue): readonly string[] {
+  #errors(value: JsonValue): readonly ArgumentProblem[] {
     const { keywords } = this.#lowered;
     const isCheap =
       keywords <= MAX_EXPLAINED_KEYWORDS &&
@@ -92,10 +97,10 @@ function compile(lowered: LoweredSchema, mode: ErrorMode): ValidateFunction {
   }
 }
 
-function whyNot(error: unknown): string {
+function whyNot(error: unknown): ArgumentProblem {
   return error instanceof WorkExceededError
-    ? "too expensive to validate: send less at once"
-    : "cannot be validated against the schema";
+    ? { path: "", message: "too expensive to validate: send less at once" }
+    : { path: "", message: "cannot be validated against the schema" };
 }
 
 /** Returns whether a tree has at most `most` values. */

@@ -1,14 +1,14 @@
 import type { ErrorObject } from "ajv";
+import type { ArgumentProblem } from "./argument-problem.ts";
 
 const MAX_PATH_LENGTH = 256;
 const MAX_NAME_LENGTH = 64;
 const MAX_VALUES_LENGTH = 256;
 
-/** Formats validation errors for the model: `/path must be string`. */
-export function describeErrors(errors: readonly ErrorObject[]): readonly string[] {
+/** Describes validation errors. */
+export function describeErrors(errors: readonly ErrorObject[]): readonly ArgumentProblem[] {
   return errors.map(({ instancePath, keyword, message = "is not valid", params }) => {
-    const text = `${message}${explain(keyword, params)}`;
-    return instancePath === "" ? text : `${instancePath.slice(0, MAX_PATH_LENGTH)} ${text}`;
+    return { path: instancePath.slice(0, MAX_PATH_LENGTH), message: `${message}${explain(keyword, params)}` };
   });
 }
 

@@ -111,7 +111,7 @@ describe("defineTool with a JSON Schema", () => {
     const host = (): never => expect.unreachable("the call must not run");
     const tool = { ...TOOL, inputSchema: {}, validate, host } as unknown as Tool;
     const execution = await dispatchTool(await contextFor([tool], { events }), "{}");
-    expect(execution.error).toEqual({
+    expect(execution.error).toMatchObject({
       code: "validation_error",
       message: "Invalid arguments: the tool could not validate them",
       effect: "none",

@@ -11,7 +11,7 @@ describe("what the model reads on failure", () => {
   test("an unknown tool is reported with the available tools", async () => {
     const ctx = await contextFor([hostTool(() => 1, { name: "a" }), hostTool(() => 1, { name: "b" })]);
     const execution = await dispatchTool(ctx);
-    expect(execution.error).toEqual({
+    expect(execution.error).toMatchObject({
       code: "not_found",
       message: "Tool 'tool' not found. Available: [a, b]",
       effect: "none",
@@ -35,7 +35,7 @@ describe("what the model reads on failure", () => {
 
   test("a JSON syntax error is reported with its position", async () => {
     const ctx = await contextFor([echo]);
-    expect((await dispatchTool(ctx, '{"a":x}')).error).toEqual({
+    expect((await dispatchTool(ctx, '{"a":x}')).error).toMatchObject({
       code: "validation_error",
       message: "Invalid JSON: unexpected token at position 5",
       effect: "none",
@@ -63,7 +63,7 @@ describe("what the model reads on failure", () => {
     const { events, seen } = recordEvents();
     const policy = { check: () => deny("rule 7 at policy.yaml:12: secrets") };
     const { error } = await dispatchTool(await contextFor([echo], { policy, events }));
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "permission_denied",
       message: "Permission denied: tool 'tool' is disabled by policy",
       effect: "none",
@@ -116,7 +116,7 @@ describe("what the model reads on failure", () => {
       throw new Error(`HTTP 500: cannot open ${process.cwd()}/secret/key.pem`);
     });
     const { error } = await dispatchTool(await contextFor([tool], { events }));
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "execution_error",
       message: "HTTP 500: cannot open secret/key.pem",
       effect: "unknown",
@@ -139,7 +139,7 @@ describe("what the model reads on failure", () => {
     const slow = hostTool(() => new Promise(() => {}));
     const policy = { check: () => allow({ sandbox: "host", limits: { wallTimeMs: 20 } }) };
     const { error } = await dispatchTool(await contextFor([slow], { policy }));
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "timeout",
       message: "Tool exceeded 20ms wall time limit",
       effect: "unknown",
@@ -204,7 +204,7 @@ describe("policies", () => {
   test("a call fails without fallback if the policy grants a sandbox that the tool does not support", async () => {
     const policy = { check: () => allow({ sandbox: "wasm" }) };
     const { error } = await dispatchTool(await contextFor([echo], { policy }));
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "sandbox_unavailable",
       message: "Tool 'tool' cannot run now: its 'wasm' sandbox is not available",
       effect: "none",
@@ -395,7 +395,7 @@ describe("calls", () => {
       ran = true;
     });
     const { error } = await dispatchTool(await contextFor([tool], { signal: AbortSignal.abort() }));
-    expect(error).toEqual({ code: "cancelled", message: "Tool call was cancelled", effect: "none" });
+    expect(error).toMatchObject({ code: "cancelled", message: "Tool call was cancelled", effect: "none" });
     expect(ran).toBe(false);
   });
 

@@ -38,7 +38,7 @@ describe("an executor", () => {
   test("an executor responds with an execution even if the call fails", async () => {
     const executor = await startExecutor([new CountingTool().tool]);
     const { success, error } = executionOf(await dispatch(executor, dispatchBody({ name: "nothing" })));
-    expect({ success, error }).toEqual({
+    expect({ success, error }).toMatchObject({
       success: false,
       error: { code: "not_found", message: "Tool 'nothing' not found. Available: [count]", effect: "none" },
     });
@@ -171,7 +171,7 @@ describe("upper bounds", () => {
     const body = dispatchBody({ name: "count" }, { capabilities: { clock: true, tools: ["*"] } });
     expect(executionOf(await dispatch(denied, body)).error?.code).toBe("permission_denied");
     const aborted = await startExecutor([counting.tool], { hooks: { onToolCall: () => "abort" } });
-    expect(executionOf(await dispatch(aborted, body)).error).toEqual({
+    expect(executionOf(await dispatch(aborted, body)).error).toMatchObject({
       code: "permission_denied",
       message: "Permission denied: a hook aborted the call",
       effect: "none",

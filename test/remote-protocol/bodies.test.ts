@@ -98,7 +98,7 @@ describe("responses", () => {
     expect(execution).toEqual(EXECUTION);
     expect(Object.isFrozen(execution.output)).toBe(true);
     const failed = { ...EXECUTION, success: false, output: null, error: FAILURE };
-    expect(readExecution(JSON.stringify(failed)).error).toEqual(FAILURE);
+    expect(readExecution(JSON.stringify(failed)).error).toMatchObject(FAILURE);
   });
 
   test.each<[string, unknown]>([

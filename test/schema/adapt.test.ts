@@ -41,13 +41,17 @@ describe("null in an optional argument", () => {
   });
 
   test("is an error if the argument is required", () => {
-    expect(accept(SCHEMA, { path: null })).toEqual({ problems: ["/path must be string"] });
+    expect(accept(SCHEMA, { path: null })).toEqual({
+      problems: [{ path: "/path", message: "must be string" }],
+    });
     const required = { allOf: [{ required: ["a"] }], properties: { a: { type: "string" } } };
-    expect(accept(required, { a: null })).toEqual({ problems: ["/a must be string"] });
+    expect(accept(required, { a: null })).toEqual({ problems: [{ path: "/a", message: "must be string" }] });
   });
 
   test("is an error as a list item, and in a branch that may not apply", () => {
-    expect(accept({ items: { type: "string" } }, [null])).toEqual({ problems: ["/0 must be string"] });
+    expect(accept({ items: { type: "string" } }, [null])).toEqual({
+      problems: [{ path: "/0", message: "must be string" }],
+    });
     const branches = {
       anyOf: [{ type: "object", properties: { a: { type: "string" } } }, { type: "string" }],
     };
@@ -56,13 +60,13 @@ describe("null in an optional argument", () => {
 
   test('is an error everywhere with "reject"', () => {
     expect(accept(SCHEMA, { path: "a", depth: null }, { nullForOptional: "reject" })).toEqual({
-      problems: ["/depth must be integer"],
+      problems: [{ path: "/depth", message: "must be integer" }],
     });
   });
 
   test("does not hide other errors", () => {
     expect(accept(SCHEMA, { path: "a", depth: null, mode: "x" })).toEqual({
-      problems: ['/mode must be equal to one of the allowed values: ["r","w"]'],
+      problems: [{ path: "/mode", message: 'must be equal to one of the allowed values: ["r","w"]' }],
     });
   });
 
@@ -93,7 +97,9 @@ describe("a value of the wrong type", () => {
   };
 
   test("is not coerced by default", () => {
-    expect(accept(schema, { count: "5" })).toEqual({ problems: ["/count must be integer"] });
+    expect(accept(schema, { count: "5" })).toEqual({
+      problems: [{ path: "/count", message: "must be integer" }],
+    });
   });
 
   test("is coerced with coerce: true if its JSON text stays the same", () => {

@@ -3,9 +3,9 @@ import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
 import type { ToolRegistry } from "../registry.ts";
+import type { ClassTimeouts } from "../timeouts.ts";
 import type { EventStream } from "./events.ts";
 import type { AgentHooks } from "./hooks.ts";
-import type { ClassTimeouts } from "./timeouts.ts";
 import type { UpperBound } from "./upper-bound.ts";
 
 /**
@@ -30,6 +30,12 @@ export type DispatchContext<Embedder = unknown> = {
   readonly signal?: AbortSignal;
   /** Milliseconds that each hook and the policy may take to decide: 1 to 2^31 - 1. Default: 5,000. */
   readonly decisionTimeoutMs?: number;
+  /**
+   * What the model reads if a host implementation throws anything but a `ToolFailure`: the error's message, or
+   * `Tool failed (reference 7f3a9c)`, while the event `tool.failed` has message and stack under the same reference. A
+   * tool's own `unhandledErrors` replaces it. Default: `"message"`.
+   */
+  readonly unhandledErrors?: "message" | "redacted";
   /**
    * The wall time of calls for which neither the grant nor the tool nor the sandbox (as `host`) sets one. Default: no
    * limit.

@@ -1,6 +1,7 @@
 import { formatDuration } from "../../base/units.ts";
 import { formatLimit, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
+import type { ArgumentProblem } from "../../schema/argument-problem.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 
 /** The closed set of codes of failed calls. */
@@ -40,13 +41,22 @@ export interface ToolError {
   readonly code: ErrorCode;
   readonly message: string;
   readonly effect: CallEffect;
+  /**
+   * Whether the message can be shown to the users of the agent, besides the model: it is Sandgate's own, or of a
+   * `ToolFailure` that does not say otherwise. Anything else that a tool throws is for the model alone.
+   */
+  readonly userVisible: boolean;
   /** The limit that was exceeded, with `limit_exceeded`. */
   readonly limit?: LimitName;
 }
 
-/** A failure inside the pipeline: an error for the model, and a `detail` that only the operator sees. */
+/** A failure inside the pipeline: an error for the model, and what only the operator sees. */
 export interface DispatchFailure extends ToolError {
   readonly detail?: string;
+  /** With `validation_error`: everything that is wrong with the arguments. */
+  readonly problems?: readonly ArgumentProblem[];
+  /** The reference in the message, which stands for the text that the model must not read. */
+  readonly reference?: string;
 }
 
 /** The number of names in the text for an unknown tool. */
@@ -71,6 +81,11 @@ function quote(name: string): string {
 export function notFoundText(name: string, listed: readonly string[], more: number | "some"): string {
   const rest = more === "some" ? ", and more" : more > 0 ? `, and ${more} more` : "";
   return `Tool ${quote(name)} not found. Available: [${listed.join(", ")}${rest}]`;
+}
+
+/** `Tool failed (reference 7f3a9c)`: the text for an error that the tool did not mean for the model. */
+export function redactedText(reference: string): string {
+  return `Tool failed (reference ${reference})`;
 }
 
 /** `Invalid arguments: /path must be string; …`, with at most {@link MAX_VALIDATION_ERRORS} errors. */

@@ -2,6 +2,7 @@ import { adopt, isThenable } from "../../base/promises.ts";
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { Principal } from "../../policy/principal.ts";
+import type { ArgumentProblem } from "../../schema/argument-problem.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ToolExecution } from "./execution.ts";
@@ -46,6 +47,15 @@ export type DispatchEventBody =
       readonly detail?: string;
       /** The names of the policy's rules that led to its decision on the call. Empty if it named none. */
       readonly rules: readonly string[];
+      /** With `validation_error`: everything that is wrong with the arguments. */
+      readonly problems?: readonly ArgumentProblem[];
+      /**
+       * The reference that the model reads in place of what the tool threw (see `unhandledErrors`): `detail` has the
+       * message and the stack.
+       */
+      readonly reference?: string;
+      /** With a reference. */
+      readonly level?: "error";
     };
 
 /** Receives each event, frozen. Errors that it throws and promises that it rejects are ignored. */

@@ -64,6 +64,7 @@ export function sealExecution(
         code: error.code,
         message: error.message,
         effect: error.effect,
+        userVisible: error.userVisible,
         ...(error.limit !== undefined && { limit: error.limit }),
       }),
     }),

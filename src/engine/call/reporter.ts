@@ -6,6 +6,7 @@ import type { LogLevel } from "../../tool/log-level.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
+import type { DispatchFailure } from "./errors.ts";
 import type { DispatchEvent, DispatchEventBody, EventStream } from "./events.ts";
 import type { ToolExecution } from "./execution.ts";
 
@@ -80,10 +81,20 @@ export class Reporter implements TaskObserver {
   }
 
   /** Emits `tool.completed` or `tool.failed`, the last event of the call. */
-  ended(execution: ToolExecution, detail: string | undefined, rules: readonly string[] = NO_RULES): void {
+  ended(
+    execution: ToolExecution,
+    failure: DispatchFailure | undefined,
+    rules: readonly string[] = NO_RULES,
+  ): void {
     this.#closed = true;
-    if (!execution.success) {
-      this.#emit({ type: "tool.failed", execution, ...(detail !== undefined && { detail }), rules });
+    if (failure !== undefined) {
+      const { detail, problems, reference } = failure;
+      this.#emit({
+        ...{ type: "tool.failed", execution, rules },
+        ...(detail !== undefined && { detail }),
+        ...(problems !== undefined && { problems: Object.freeze(problems) }),
+        ...(reference !== undefined && { reference, level: "error" }),
+      });
       return;
     }
     const events = this.#stream();

@@ -2,10 +2,11 @@ import { adopt, isThenable } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
+import { type ArgumentProblem, problemText, readProblem } from "../../schema/argument-problem.ts";
 import type { InputValidator } from "../../schema/standard-schema.ts";
 import { doubleEncodingHint, parseArguments } from "../call/call.ts";
 import { executionErrorText, invalidArgumentsText, notValidatedText } from "../call/errors.ts";
-import { Refusal } from "../call/refusal.ts";
+import { invalid } from "../call/refusal.ts";
 import type { FoundCall } from "../call/state.ts";
 
 /**
@@ -16,12 +17,13 @@ import type { FoundCall } from "../call/state.ts";
 export function readArguments(call: FoundCall): undefined {
   const { schema, rules, tool } = call.registered;
   const parsed = parseArguments(call.input);
-  if ("problem" in parsed) throw new Refusal("validation_error", parsed.problem);
+  if ("problem" in parsed) throw invalid(parsed.problem, [{ path: "", message: parsed.problem }]);
   const accepted = schema.accept(parsed.value, rules);
   if (!("value" in accepted)) {
     const hint = doubleEncodingHint(parsed.value);
-    const problems = hint === undefined ? accepted.problems : [hint, ...accepted.problems];
-    throw new Refusal("validation_error", invalidArgumentsText(problems));
+    const { problems: found } = accepted;
+    const problems = hint === undefined ? found : [{ path: "", message: hint }, ...found];
+    throw invalid(textOf(problems), problems);
   }
   if (tool.validate !== undefined) checkWith(tool.validate, accepted.value);
   call.input = accepted.value;
@@ -34,11 +36,16 @@ function checkWith(validate: InputValidator, input: JsonValue): void {
   try {
     problems = readProblems(validate(input as never));
   } catch (thrown) {
-    throw new Refusal("validation_error", notValidatedText(), describeThrown(thrown).detail);
+    const message = notValidatedText();
+    throw invalid(message, [{ path: "", message }], describeThrown(thrown).detail);
   }
   if (problems.length === 0) return;
   // Unlike the texts of the schema, these can have any length.
-  throw new Refusal("validation_error", executionErrorText(invalidArgumentsText(problems)));
+  throw invalid(executionErrorText(invalidArgumentsText(problems)), problems.map(readProblem));
+}
+
+function textOf(problems: readonly ArgumentProblem[]): string {
+  return invalidArgumentsText(problems.map(problemText));
 }
 
 /** @throws {TypeError} unless `returned` is a list of strings. */

@@ -1,6 +1,6 @@
 import { MAX_NAMES_LISTED, notFoundText } from "../call/errors.ts";
 import { type Caller, mayCall } from "../call/nested.ts";
-import { denial, Refusal } from "../call/refusal.ts";
+import { denial, invalid, Refusal } from "../call/refusal.ts";
 import type { CallState } from "../call/state.ts";
 import type { ToolRegistry } from "../registry.ts";
 
@@ -14,7 +14,7 @@ export function lookUp(call: CallState): undefined {
   const { caller, received } = call;
   const { registry } = call.ctx;
   const { name, problem } = received;
-  if (problem !== undefined) throw new Refusal("validation_error", problem);
+  if (problem !== undefined) throw invalid(problem, [{ path: "", message: problem }]);
   // A tool must not learn even the names of tools that it may not call.
   if (caller !== undefined && !mayCall(caller, name))
     throw denial(name, "caller", "the tool is not in the caller's grant");

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
-import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
+import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { CallEffect, SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import type { CompiledSchema } from "../../schema/compiled-schema.ts";
 import { contentText, isContentOutput } from "../../tool/content.ts";
@@ -41,7 +41,9 @@ export function readOutcome(
       ? read
       : checkOutput(read, schema, outcome.effect);
   }
-  return { output: null, failure: readFailure(outcome, tool, sandbox, limits) };
+  const failure = readFailure(outcome, tool, sandbox, limits);
+  const metadata = outcome.status === "failed" ? outcome.metadata : undefined;
+  return { output: null, failure, ...(metadata !== undefined && { metadata }) };
 }
 
 function readFailure(
@@ -51,22 +53,27 @@ function readFailure(
   limits: ResourceLimits,
 ): DispatchFailure {
   const { effect, detail } = outcome;
-  const fail = (code: DispatchFailure["code"], message: string, limit?: LimitName): DispatchFailure => ({
-    code,
-    message,
-    effect,
+  const fail = (
+    code: DispatchFailure["code"],
+    message: string,
+    { userVisible = true, ...more }: Partial<DispatchFailure> = {},
+  ): DispatchFailure => ({
+    ...{ code, message, effect, userVisible, ...more },
     ...(detail !== undefined && { detail }),
-    ...(limit !== undefined && { limit }),
+    // Another process or the tool itself refused the arguments, in its own words.
+    ...(code === "validation_error" && { problems: [{ path: "", message }] }),
   });
   switch (outcome.status) {
     case "failed":
-      return fail("execution_error", executionErrorText(outcome.message));
+      return fail(outcome.code ?? "execution_error", executionErrorText(outcome.message), {
+        userVisible: outcome.userVisible === true,
+      });
     case "timeout":
       return fail("timeout", timeoutText(limits.wallTimeMs ?? 0));
     case "cancelled":
       return fail("cancelled", CANCELLED_TEXT);
     case "limit_exceeded":
-      return fail("limit_exceeded", limitExceededText(outcome.limit, limits), outcome.limit);
+      return fail("limit_exceeded", limitExceededText(outcome.limit, limits), { limit: outcome.limit });
     case "unavailable":
       return fail("sandbox_unavailable", unavailableText(tool, sandbox));
     case "refused":
@@ -82,7 +89,7 @@ function checkOutput(read: ReadOutcome, schema: CompiledSchema, effect: CallEffe
   const problems = schema.validate(read.output);
   if (problems === undefined) return read;
   const message = executionErrorText(invalidOutputText(problems));
-  return { output: null, failure: { code: "execution_error", message, effect } };
+  return { output: null, failure: { code: "execution_error", message, effect, userVisible: true } };
 }
 
 /** Splits an output with content into blocks for the model, metadata for the embedder, and a failure if it is one. */
@@ -93,7 +100,10 @@ function readOutput(output: JsonValue, effect: CallEffect): ReadOutcome {
     output: Object.freeze({ content }) as unknown as JsonObject,
     ...(metadata !== undefined && { metadata }),
     ...(!success && {
-      failure: { code: "execution_error", message: executionErrorText(contentText(content)), effect },
+      failure: {
+        ...{ code: "execution_error", effect, userVisible: true },
+        message: executionErrorText(contentText(content)),
+      },
     }),
   };
 }

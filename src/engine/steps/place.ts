@@ -7,9 +7,9 @@ import { limitUnenforceableText } from "../call/errors.ts";
 import { narrowLimits } from "../call/nested.ts";
 import { Refusal, unavailable } from "../call/refusal.ts";
 import type { GrantedCall } from "../call/state.ts";
-import { type ClassTimeouts, limitsOf } from "../call/timeouts.ts";
 import { boundLimits } from "../call/upper-bound.ts";
 import type { Placement, RegisteredTool } from "../registry.ts";
+import { type ClassTimeouts, limitsOf } from "../timeouts.ts";
 
 /**
  * Sets `sandbox` to the sandbox that the grant names, and `limits` to those that it will enforce.

@@ -1,4 +1,5 @@
 import type { ResourceUse, SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
+import { redactedText } from "../call/errors.ts";
 import {
   type ExecutionReceipt,
   elapsedMs,
@@ -6,6 +7,7 @@ import {
   sealExecution,
   type ToolExecution,
 } from "../call/execution.ts";
+import { newReference } from "../call/reference.ts";
 import { failureOf } from "../call/refusal.ts";
 import type { CallState, StartedCall } from "../call/state.ts";
 import { type ReadOutcome, readOutcome } from "./outcome.ts";
@@ -34,7 +36,22 @@ function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
   const receipt = Object.freeze(mayStillRun ? { enforced, used, mayStillRun } : { enforced, used });
   const { outputSchema } = call.registered;
   const read = readOutcome(outcome, call.received.name, call.grant.sandbox, held, outputSchema);
-  return seal(call, receipt, read, outcome.endedAt);
+  return seal(call, receipt, isUnhandled(outcome) ? redact(call, read) : read, outcome.endedAt);
+}
+
+/** Whether a function of the embedder threw what it did not mean for the model. */
+function isUnhandled(outcome: SandboxOutcome): boolean {
+  return outcome.status === "failed" && outcome.unhandled === true;
+}
+
+/** Replaces what a tool threw by a reference, under which the event has it, if the tool or the context says so. */
+function redact({ ctx, registered }: StartedCall, read: ReadOutcome): ReadOutcome {
+  const { unhandledErrors = ctx.unhandledErrors ?? "message" } = registered.tool;
+  const { failure } = read;
+  if (unhandledErrors === "message" || failure === undefined) return read;
+  const reference = newReference();
+  const message = redactedText(reference);
+  return { ...read, failure: { ...failure, message, userVisible: true, reference } };
 }
 
 /** What the call used. Its sandbox counts the calls that the tool made, not those that they made in turn. */
@@ -73,6 +90,6 @@ function seal(
     failure,
     metadata,
   );
-  call.reporter.ended(execution, failure?.detail, call.decision?.rules);
+  call.reporter.ended(execution, failure, call.decision?.rules);
   return execution;
 }

@@ -89,5 +89,10 @@ function abortedExecution({ call }: DispatchRequest, startedAt: number): ToolExe
     sandbox: null,
     receipt: NOTHING_RAN,
   };
-  return sealExecution(result, { code: "permission_denied", message: abortedByHookText(), effect: "none" });
+  return sealExecution(result, {
+    code: "permission_denied",
+    message: abortedByHookText(),
+    effect: "none",
+    userVisible: true,
+  });
 }

@@ -1,5 +1,6 @@
-import type { JsonValue } from "../../json/value.ts";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
+import type { ToolFailureCode } from "../../tool/tool-failure.ts";
 
 /** The resources that a task used. A figure that the sandbox cannot measure is absent. */
 export interface ResourceUse {
@@ -52,7 +53,7 @@ export type SandboxOutcome = {
   readonly endedAt?: number | undefined;
 } & (
   | { /** Deeply frozen, and not shared. */ readonly status: "completed"; readonly output: JsonValue }
-  | { readonly status: "failed" /** The tool's own message. */; readonly message: string }
+  | FailedOutcome
   | { readonly status: "limit_exceeded"; readonly limit: LimitName }
   | { readonly status: "timeout" }
   | { readonly status: "cancelled" }
@@ -64,6 +65,21 @@ export type SandboxOutcome = {
       readonly message: string;
     }
 );
+
+/** The tool failed. */
+export interface FailedOutcome {
+  readonly status: "failed";
+  /** The tool's own message, or the sandbox's. */
+  readonly message: string;
+  /** Why, as the tool says it. Default: `execution_error`. */
+  readonly code?: ToolFailureCode;
+  /** Whether users may see the message. Default: `false`, since a tool can say anything. */
+  readonly userVisible?: boolean;
+  /** Set if a function of the embedder threw what it did not mean for the model: see `unhandledErrors`. */
+  readonly unhandled?: true;
+  /** For the embedder. Deeply frozen. */
+  readonly metadata?: JsonObject;
+}
 
 /** Why an executor refused to start a task. */
 export type TaskRefusalReason =

@@ -10,6 +10,6 @@ export function outcomeOf(checked: CheckedOutput, effect: CallEffect, before: Re
     case "limit_exceeded":
       return { status: "limit_exceeded", effect, used, limit: checked.limit };
     case "failed":
-      return { status: "failed", effect, used, message: checked.message };
+      return { status: "failed", effect, used, message: checked.message, userVisible: true };
   }
 }

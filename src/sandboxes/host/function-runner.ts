@@ -1,11 +1,11 @@
 import { performance } from "node:perf_hooks";
 import { isThenable, type OneShotThenable, toPromise } from "../../base/promises.ts";
-import { describeThrown } from "../../base/thrown.ts";
 import type { HostFactory, HostFunction, HostInstance } from "../../tool/host-implementation.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkReturned } from "../contract/output.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { type CallRunner, FunctionCall } from "./function-call.ts";
+import { readThrown } from "./thrown-failure.ts";
 
 /** Milliseconds that a stopped tool has before the call ends without its result. */
 const STOP_GRACE_MS = 100;
@@ -216,7 +216,7 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
           endedAt: checked.outputBytes <= SMALL_BYTES ? now : undefined,
         };
       case "failed":
-        return { status: "failed", effect: "committed", used, message: checked.message };
+        return { status: "failed", effect: "committed", used, message: checked.message, userVisible: true };
       case "limit_exceeded":
         return { status: "limit_exceeded", effect: "committed", used, limit: checked.limit };
     }
@@ -224,7 +224,7 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
 
   threw(thrown: unknown): SandboxOutcome {
     if (this.#cause !== undefined) return this.#stopped("unknown");
-    return { status: "failed", effect: "unknown", used: this.#used(), ...describeThrown(thrown) };
+    return { status: "failed", effect: "unknown", used: this.#used(), ...readThrown(thrown) };
   }
 
   refused(detail: string): SandboxOutcome {

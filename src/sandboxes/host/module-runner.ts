@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { entryFile } from "../../base/entry-file.ts";
+import { freezeJson } from "../../json/value.ts";
 import type { HostModule } from "../../tool/host-implementation.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput } from "../contract/output.ts";
@@ -9,6 +10,7 @@ import type { SandboxTask } from "../contract/task.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import { notEnded } from "../threads/task-outcome.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
+import type { ThrownFailure } from "./thrown-failure.ts";
 import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";
 
 /** Runs modules in threads, which a deadline can end. */
@@ -66,7 +68,14 @@ function readPoolOutcome(
     case "crashed": {
       const message = "Tool ended the thread that it ran in";
       const effect = outcome.started ? "unknown" : "none";
-      return { status: "failed", effect, used, message, detail: String(outcome.error.stack) };
+      return {
+        status: "failed",
+        effect,
+        used,
+        message,
+        userVisible: true,
+        detail: String(outcome.error.stack),
+      };
     }
     default: {
       const effect = outcome.started ? "unknown" : "none";
@@ -95,10 +104,14 @@ function readAnswer(
     case "not-loaded":
       return { status: "unavailable", effect: "none", used, detail: answer.detail };
     case "not-json":
-      return { status: "failed", effect: "committed", used, message: answer.message ?? "" };
-    case "threw": {
-      const { message = "", detail } = answer;
-      return { status: "failed", effect: "unknown", used, message, ...(detail !== undefined && { detail }) };
-    }
+      return { status: "failed", effect: "committed", used, message: answer.message, userVisible: true };
+    case "threw":
+      return { status: "failed", effect: "unknown", used, ...frozenMetadata(answer.thrown) };
   }
+}
+
+/** What arrives from a thread is a copy, which is not frozen. */
+function frozenMetadata(thrown: ThrownFailure): ThrownFailure {
+  if (thrown.unhandled || thrown.metadata === undefined) return thrown;
+  return { ...thrown, metadata: freezeJson(thrown.metadata) };
 }

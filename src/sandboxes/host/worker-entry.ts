@@ -1,4 +1,4 @@
-import { describeThrown, type ThrownText } from "../../base/thrown.ts";
+import { describeThrown } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { HostModuleContext, HostModuleFunction } from "../../tool/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
@@ -6,6 +6,7 @@ import type { Principal } from "../../tool/principal.ts";
 import { encodeOutput } from "../contract/output.ts";
 import type { TaskThread } from "../threads/thread-message.ts";
 import { loadFunction } from "./load-function.ts";
+import { readThrown, type ThrownFailure } from "./thrown-failure.ts";
 
 /** A call, as it is sent to the thread. */
 export interface WorkerTask {
@@ -24,7 +25,8 @@ export interface WorkerTask {
 export type WorkerAnswer =
   | { readonly status: "returned"; readonly text: string; readonly streamedBytes: number }
   | { readonly status: "limit_exceeded"; readonly outputBytes: number }
-  | ({ readonly status: "threw" | "not-json" } & Partial<ThrownText>)
+  | { readonly status: "threw"; readonly thrown: ThrownFailure }
+  | { readonly status: "not-json"; readonly message: string }
   | { readonly status: "not-loaded"; readonly detail: string };
 
 /** Runs one call of a module. */
@@ -46,7 +48,7 @@ export default async function runWorkerTask(task: WorkerTask, thread: TaskThread
     }
     return { status: "returned", text: encoded, streamedBytes: context.streamedBytes };
   } catch (thrown) {
-    return { status: "threw", ...describeThrown(thrown) };
+    return { status: "threw", thrown: readThrown(thrown) };
   }
 }
 

@@ -6,6 +6,7 @@ import { notEnded } from "../threads/task-outcome.ts";
 import type { QuickJsAnswer } from "./thread/thread-task.ts";
 
 const ENGINE_BROKE = "Tool crashed the JavaScript engine";
+const STALLED = "Tool awaits a promise that can never settle";
 
 /** Returns the outcome of a call that could not start. */
 export function notStarted(error: unknown): SandboxOutcome {
@@ -27,7 +28,14 @@ export function readQuickJsOutcome(
     case "unavailable":
       return { status: "unavailable", effect, used, detail: outcome.reason };
     case "crashed":
-      return { status: "failed", effect, used, message: ENGINE_BROKE, detail: String(outcome.error.stack) };
+      return {
+        status: "failed",
+        effect,
+        used,
+        message: ENGINE_BROKE,
+        userVisible: true,
+        detail: String(outcome.error.stack),
+      };
     default:
       return { status: outcome.status, effect, used, ...notEnded(outcome) };
   }
@@ -51,16 +59,23 @@ function readAnswer(
   if (answer.hitMemoryCap) return { status: "limit_exceeded", limit: "memoryBytes", effect, used };
   switch (answer.status) {
     case "stalled":
-      return { status: "failed", effect, used, message: "Tool awaits a promise that can never settle" };
+      return { status: "failed", effect, used, message: STALLED, userVisible: true };
     case "broken":
       // Where the engine does not check its own stack, V8's overflows.
       if (STACK_OVERFLOW.test(answer.detail)) {
         return { status: "limit_exceeded", limit: "stackBytes", effect, used, detail: answer.detail };
       }
-      return { status: "failed", effect, used, message: ENGINE_BROKE, detail: answer.detail };
+      return {
+        status: "failed",
+        effect,
+        used,
+        message: ENGINE_BROKE,
+        userVisible: true,
+        detail: answer.detail,
+      };
     case "failed": {
-      const { message, detail } = answer;
-      return { status: "failed", effect, used, message, detail };
+      const { status, message, detail, code, userVisible } = answer;
+      return { status, effect, used, message, detail, userVisible, ...(code !== undefined && { code }) };
     }
     default:
       return {
@@ -68,6 +83,7 @@ function readAnswer(
         effect,
         used,
         message: ENGINE_BROKE,
+        userVisible: true,
         detail: `unexpected status: ${answer.status}`,
       };
   }

@@ -104,7 +104,13 @@ export class QuickJsCall {
       const bytes = sizeOf(guest);
       if (!waiting.reserve(sessionId, bytes)) {
         if (this.#requests !== undefined) await this.#requests.end();
-        return { status: "failed", effect: this.#effect, used: this.#used, message: NO_ROOM_TO_WAIT };
+        return {
+          status: "failed",
+          effect: this.#effect,
+          used: this.#used,
+          message: NO_ROOM_TO_WAIT,
+          userVisible: true,
+        };
       }
       this.#requests ??= new PendingRequests(this.#task, this.#host, this.#limits);
       if (!closing.aborted) this.#requests.start(requests, this.#leftMs);
@@ -195,7 +201,14 @@ export class QuickJsCall {
       // The call had started: it only lacks a thread to resume in.
       if (this.#host.closing.aborted) return { status: "cancelled", effect, used: this.#used };
       const message = "Tool could not resume after waiting: no thread was free";
-      return { status: "failed", effect, used: this.#used, message, detail: outcome.reason };
+      return {
+        status: "failed",
+        effect,
+        used: this.#used,
+        message,
+        userVisible: true,
+        detail: outcome.reason,
+      };
     }
     return readQuickJsOutcome(outcome, this.#used, effect, this.#limits.outputBytes);
   }

@@ -97,5 +97,5 @@ function readCrash(error: Error, used: ResourceUse, effect: CallEffect): Sandbox
   if ("code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY") {
     return { ...memoryExceeded(used, effect), detail };
   }
-  return { status: "failed", effect, used, message: "Tool crashed its thread", detail };
+  return { status: "failed", effect, used, message: "Tool crashed its thread", userVisible: true, detail };
 }

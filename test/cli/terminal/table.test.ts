@@ -15,7 +15,7 @@ function execution(callId: string, toolName: string, output: string, failed = fa
       sandbox: "host",
       receipt: NOTHING_RAN,
     },
-    failed ? { code: "execution_error", message: output, effect: "unknown" } : undefined,
+    failed ? { code: "execution_error", message: output, effect: "unknown", userVisible: true } : undefined,
   );
 }
 

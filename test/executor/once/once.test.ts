@@ -141,7 +141,7 @@ describe("abandoned calls", () => {
     const { sandbox, answers } = await abandon();
     sandbox.end({ status: "cancelled", effect: "unknown", used });
     const [answer, stream] = await answers;
-    expect(executionOf(answer).error).toEqual({
+    expect(executionOf(answer).error).toMatchObject({
       code: "cancelled",
       message: "Tool call was cancelled: the client disconnected before it finished",
       effect: "unknown",

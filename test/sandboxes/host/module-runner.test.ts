@@ -38,7 +38,7 @@ test("a module can destructure its context", async () => {
 
 test("a module that ends its thread fails its own call, but no other", async () => {
   const { error } = await dispatchTool(await contextFor([moduleTool("exit")], { sandboxes }));
-  expect(error).toEqual({
+  expect(error).toMatchObject({
     code: "execution_error",
     message: "Tool ended the thread that it ran in",
     effect: "unknown",
@@ -53,7 +53,7 @@ test.each<[string, Tool]>([
 ])("a tool with %s is unavailable, and its error contains no path", async (_case, tool) => {
   const { events, seen } = recordEvents();
   const { error } = await dispatchTool(await contextFor([tool], { sandboxes, events }));
-  expect(error).toEqual({
+  expect(error).toMatchObject({
     code: "sandbox_unavailable",
     message: "Tool 'tool' cannot run now: its 'host' sandbox is not available",
     effect: "none",

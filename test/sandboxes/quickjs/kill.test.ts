@@ -54,7 +54,7 @@ test("a killed thread fails the call that ran in it, and no other", async () => 
   const failed = executions.filter((execution) => execution?.success !== true);
   expect(failed.length).toBeLessThanOrEqual(1);
   for (const execution of failed) {
-    expect(execution?.error).toEqual({
+    expect(execution?.error).toMatchObject({
       code: "execution_error",
       message: "Tool crashed the JavaScript engine",
       effect: "none",

@@ -61,7 +61,7 @@ describe("a remote tool", () => {
     ["nothing", 502, "", "HTTP 502"],
   ])("an endpoint that fails with %s is quoted with its status", async (_case, status, body, message) => {
     const { error } = await call((_request, response) => response.writeHead(status).end(body));
-    expect(error).toEqual({ code: "execution_error", message, effect: "unknown" });
+    expect(error).toMatchObject({ code: "execution_error", message, effect: "unknown" });
   });
 
   test("a response that is not UTF-8 fails the call, instead of losing bytes", async () => {
@@ -97,7 +97,7 @@ describe("a remote tool", () => {
 
   test("an unreachable endpoint has no effect, and its address is not revealed", async () => {
     const { error } = await call(() => {}, {}, "http://127.0.0.1:1/");
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "execution_error",
       message: "Cannot reach the tool's server: connection refused",
       effect: "none",
@@ -106,7 +106,7 @@ describe("a remote tool", () => {
 
   test("a call whose connection is lost may have had an effect", async () => {
     const { error } = await call((request) => request.socket.destroy());
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "execution_error",
       message: "The connection to the tool's server was lost",
       effect: "unknown",

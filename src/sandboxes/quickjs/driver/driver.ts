@@ -9,7 +9,7 @@ export const DRIVER_NAME = "sandgate:driver";
  * so it works whatever the tool does to the globals. It communicates in text:
  *
  * - its functions return `""` as long as there is no outcome, then `+` and the output as JSON, or `-` and
- *   `[name, message, stack]` of the failure
+ *   `[name, message, stack, code]` of the failure
  * - it sends `c[id, name, input]` for a nested call, `f[id, method, url, headers, body, follow]` for an HTTP
  *   request, and `l[level, message]` for a log line
  * - it sends `s[operation, path, argument]` for a file operation, and receives `{ ok }` or `{ error }`
@@ -66,7 +66,8 @@ function driverSource(fetch: string, fs: string): string {
     const message = said !== "" ? said : thrown === undefined || thrown === null ? "" : cut(readable(thrown));
     const name = isObject ? read(thrown, "name") : "";
     const stack = isObject ? read(thrown, "stack") : "";
-    return "-[" + stringify(name) + "," + stringify(message) + "," + stringify(stack) + "]";
+    const code = isObject ? read(thrown, "code") : "";
+    return "-[" + stringify(name) + "," + stringify(message) + "," + stringify(stack) + "," + stringify(code) + "]";
   };
   const fail = (thrown) => { outcome = describe(thrown); };
   const finish = (value) => {

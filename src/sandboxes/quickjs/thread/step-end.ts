@@ -47,7 +47,8 @@ function endOfText(
   const outputBytes = Buffer.byteLength(rest);
   if (outputBytes > maxBytes) return { status: "output_exceeded", outputBytes };
   const problem = outputProblem(rest);
-  if (problem !== undefined) return { status: "failed", message: problem, detail: problem };
+  if (problem !== undefined)
+    return { status: "failed", message: problem, detail: problem, userVisible: true };
   return { status: "returned", text: rest };
 }
 

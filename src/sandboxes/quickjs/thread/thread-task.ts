@@ -4,6 +4,7 @@ import type { Snapshot } from "../engine/snapshot.ts";
 import type { SuspendedGuest } from "../engine/suspended-guest.ts";
 import type { GuestProgram } from "../guest-program.ts";
 import type { ExternalAccess, FileUse } from "./external-access.ts";
+import type { GuestFailure } from "./guest-failure.ts";
 
 /** The data that every thread is started with. */
 export interface QuickJsThreadData {
@@ -73,7 +74,7 @@ export type QuickJsEnd =
   /** With an output, as JSON text. */
   | { readonly status: "returned"; readonly text: string }
   /** The tool threw, or returned an output that is refused. `detail` is for the operator. */
-  | { readonly status: "failed"; readonly message: string; readonly detail: string }
+  | ({ readonly status: "failed" } & GuestFailure)
   | { readonly status: "output_exceeded"; readonly outputBytes: number }
   | { readonly status: "timeout" }
   /** The guest awaits a promise that can never settle. */

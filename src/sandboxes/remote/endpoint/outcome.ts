@@ -35,12 +35,13 @@ export function responseOutcome(
   // Decoding replaces invalid bytes with U+FFFD, so only such a text has to be validated.
   if (sent.includes("\ufffd") && !isUtf8(body)) {
     const message = "Tool returned invalid UTF-8";
-    return { status: "failed", effect, used: useOf(startedAt, traffic), message };
+    return { status: "failed", effect, used: useOf(startedAt, traffic), message, userVisible: true };
   }
   const text = sent === "" && !endpoint.response.text ? "null" : sent;
   const checked = readOutput(text, endpoint.response, maxBytes);
   const used = useOf(startedAt, traffic, checked.outputBytes);
-  if (checked.status === "failed") return { status: "failed", effect, used, message: checked.message };
+  if (checked.status === "failed")
+    return { status: "failed", effect, used, message: checked.message, userVisible: true };
   if (checked.status === "limit_exceeded") {
     return { status: "limit_exceeded", effect, used, limit: checked.limit };
   }
@@ -93,7 +94,7 @@ export function failureOutcome({ endpoint, startedAt }: EndpointCall, error: unk
     case "address_denied":
       if (!sent) return denied("the tool may not contact its server", detail);
   }
-  return { status: "failed", ...end, message: noResponseText(code), detail };
+  return { status: "failed", ...end, message: noResponseText(code), userVisible: true, detail };
 }
 
 /**
@@ -104,7 +105,13 @@ export function failureOutcome({ endpoint, startedAt }: EndpointCall, error: unk
 export function unsentOutcome(error: unknown, startedAt: number): SandboxOutcome {
   if (error instanceof ArgumentPlaceError) {
     const used = { wallTimeMs: performance.now() - startedAt };
-    return { status: "failed", effect: "none", used, message: `Invalid arguments: ${error.message}` };
+    return {
+      status: "failed",
+      effect: "none",
+      used,
+      message: `Invalid arguments: ${error.message}`,
+      userVisible: true,
+    };
   }
   if (error instanceof SecretDeniedError) {
     return denied("the tool may not use a secret that it needs", error.message);

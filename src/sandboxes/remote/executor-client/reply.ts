@@ -95,7 +95,11 @@ function readRemoteOutcome(result: RemoteResult, asked: AskedCall, streamedBytes
   // A failure that the tool returned as content is passed on as an output: the engine here recognises it again.
   const isReturned =
     error?.code === "execution_error" && isJsonObject(output) && Array.isArray(output["content"]);
-  if (error !== undefined && !isReturned) return readFailure(error);
+  if (error !== undefined && !isReturned) {
+    const { metadata } = result;
+    const failure = readFailure(error);
+    return failure.status === "failed" && metadata !== undefined ? { ...failure, metadata } : failure;
+  }
   const effect = error?.effect ?? "committed";
   const maxBytes = asked.limits.outputBytes ?? Number.POSITIVE_INFINITY;
   const whole = wholeOutput(result);
@@ -110,7 +114,7 @@ function readRemoteOutcome(result: RemoteResult, asked: AskedCall, streamedBytes
   return outcomeOf(checkOutput(text, maxBytes, streamedBytes), effect, NOTHING_USED);
 }
 
-function readFailure({ code, message, effect, limit }: RemoteError): SandboxOutcome {
+function readFailure({ code, message, effect, userVisible = false, limit }: RemoteError): SandboxOutcome {
   const common = { effect, used: NOTHING_USED };
   switch (code) {
     case "timeout":
@@ -118,20 +122,23 @@ function readFailure({ code, message, effect, limit }: RemoteError): SandboxOutc
       return { status: code, ...common };
     case "limit_exceeded":
       return limit === undefined
-        ? { status: "failed", message, ...common }
+        ? { status: "failed", message, userVisible, ...common }
         : { status: code, limit, ...common };
     // Not for the model: the message lists the executor's tools.
     case "not_found":
       return { status: "unavailable", ...common, detail: message };
     case "validation_error":
     case "permission_denied":
+      // A tool that ran can fail in this way, too.
+      if (effect !== "none") return { status: "failed", code, message, userVisible, ...common };
+      return { status: "refused", reason: code, message, ...common };
     case "user_denied":
     case "confirmation_timeout":
     case "limit_unenforceable":
     case "sandbox_unavailable":
       return { status: "refused", reason: code, message, ...common };
     default:
-      return { status: "failed", message, ...common };
+      return { status: "failed", message, userVisible, ...common };
   }
 }
 

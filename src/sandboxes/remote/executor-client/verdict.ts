@@ -35,7 +35,10 @@ export const NOTHING_USED: ResourceUse = Object.freeze({ wallTimeMs: 0 });
 /** The result of a call that failed at the executor: whether it ran is unknown. */
 export function failed(message: string, isFault: boolean, detail?: string): Verdict {
   const more = detail === undefined ? {} : { detail };
-  return { outcome: { status: "failed", effect: "unknown", used: NOTHING_USED, message, ...more }, isFault };
+  return {
+    outcome: { status: "failed", effect: "unknown", used: NOTHING_USED, message, userVisible: true, ...more },
+    isFault,
+  };
 }
 
 /** The outcome of a call that did not start. */

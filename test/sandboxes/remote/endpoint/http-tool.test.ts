@@ -157,7 +157,11 @@ describe("an HTTP tool", () => {
     const reply: RequestListener = (_request, response) =>
       response.writeHead(422).end('{"message":"no such user"}');
     const { error } = await call({ method: "DELETE", url: base }, { reply });
-    expect(error).toEqual({ code: "execution_error", message: "HTTP 422: no such user", effect: "unknown" });
+    expect(error).toMatchObject({
+      code: "execution_error",
+      message: "HTTP 422: no such user",
+      effect: "unknown",
+    });
   });
 
   test("an HTTP tool follows a redirect only if it is configured to and the grant allows it", async () => {
@@ -179,7 +183,7 @@ describe("an HTTP tool", () => {
       { method: "POST", url: `${base}/`, maxRedirects: 1 },
       { reply: away },
     );
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "execution_error",
       message: "The tool's server redirected to a location that the tool may not access",
       effect: "unknown",
@@ -199,7 +203,7 @@ describe("an HTTP tool without a grant", () => {
     ["for this address", { net: [base] }, "which is not public"],
   ])("an HTTP tool without a grant %s sends nothing, and the operator reads why", async (_case, capabilities, why) => {
     const { error, events } = await call({ url: base }, { capabilities });
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "permission_denied",
       message: "Permission denied: the tool may not contact its server",
       effect: "none",
@@ -211,7 +215,7 @@ describe("an HTTP tool without a grant", () => {
   test("an HTTP tool without a grant for its secret sends nothing, and does not look it up", async () => {
     const http = { url: base, headers: { authorization: "Bearer {secret:TOKEN}" } };
     const { error, events } = await call(http, { capabilities: { net, secrets: ["OTHER"] } });
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "permission_denied",
       message: "Permission denied: the tool may not use a secret that it needs",
       effect: "none",
@@ -325,7 +329,7 @@ describe("the effect of a failed request", () => {
   test("a POST that was not sent has no effect", async () => {
     const capabilities = { net: [{ origin: "http://api.test:1", addresses: ["127.0.0.0/8"] }] };
     const { error, receipt } = await call({ method: "POST", url: "http://api.test:1/" }, { capabilities });
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "execution_error",
       message: "Cannot reach the tool's server: connection refused",
       effect: "none",

@@ -91,7 +91,7 @@ describe("a tool on an executor", () => {
 
   test("a tool on an executor that fails reports its effect", async () => {
     const { error } = await call("fail", { input: { message: "no such record" } });
-    expect(error).toEqual({ code: "execution_error", message: "no such record", effect: "unknown" });
+    expect(error).toMatchObject({ code: "execution_error", message: "no such record", effect: "unknown" });
   });
 
   test("a tool that the executor does not have is unavailable, and the model does not read which it has", async () => {
@@ -231,7 +231,7 @@ describe("an executor that authenticates its clients", () => {
   test("an executor refuses other calls, and reports why", async () => {
     await using other = await start({ token });
     const { error } = await callOn(`http://${other.address}`, "echo", sandboxes);
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "sandbox_unavailable",
       message: "The tool's executor refused the call: the request must have a bearer token",
       effect: "none",

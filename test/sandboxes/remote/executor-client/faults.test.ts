@@ -146,7 +146,10 @@ describe("an executor's response", () => {
     const { error: read } = await call((socket, request) => {
       socket.write(response(200, execution(request, { success: false, output: null, error })));
     });
-    expect(read).toEqual({ code: "execution_error", message: "too dark", effect: "committed" });
+    expect(read).toEqual({
+      ...{ code: "execution_error", message: "too dark", effect: "committed" },
+      userVisible: false,
+    });
   });
 });
 
@@ -155,7 +158,7 @@ describe("a connection to an executor", () => {
     const { error, receipt } = await callOn("http://127.0.0.1:1", "tool", sandboxes, {
       limits: { wallTimeMs: 300 },
     });
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "sandbox_unavailable",
       message: "Cannot reach the tool's executor: connection refused",
       effect: "none",
@@ -184,7 +187,7 @@ describe("a connection to an executor", () => {
     ],
   ])("a connection that %s after the request leaves the effect unknown, and the call is not retried", async (_case, answer) => {
     const { error } = await call((socket) => answer(socket));
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "execution_error",
       message: "The connection to the tool's executor was lost before it responded",
       effect: "unknown",
@@ -240,7 +243,7 @@ describe("a connection to an executor", () => {
       },
       { limits: { wallTimeMs: 100 } },
     );
-    expect(error).toEqual({
+    expect(error).toMatchObject({
       code: "timeout",
       message: "Tool exceeded 100ms wall time limit",
       effect: "unknown",
@@ -266,7 +269,7 @@ describe("a response without an execution", () => {
       const body = status === 204 ? "" : "<html>sorry</html>";
       socket.write(response(status, body, { location: "http://169.254.169.254/", "retry-after": "0" }));
     });
-    expect(error).toEqual({ code: "execution_error", message, effect: "unknown" });
+    expect(error).toMatchObject({ code: "execution_error", message, effect: "unknown" });
     expect(peer.seen).toHaveLength(1);
   });
 
@@ -284,7 +287,7 @@ describe("a response without an execution", () => {
     expect(receipt.used).toMatchObject({ attempts: 3 });
     expect(new Set(peer.seen.map((request) => request.call.id)).size).toBe(1);
     const { error } = await call(refuse, { limits: { wallTimeMs: 200 } });
-    expect(error).toEqual({ code: "sandbox_unavailable", message, effect: "none" });
+    expect(error).toMatchObject({ code: "sandbox_unavailable", message, effect: "none" });
   });
 
   test("an executor that is overloaded beyond the deadline is reported at once", async () => {

@@ -1,0 +1,68 @@
+import type { JsonObject } from "../json/value.ts";
+
+/** Why a tool failed, as the tool itself says it. A record, so that the list below is complete. */
+const CODES = {
+  execution_error: true,
+  permission_denied: true,
+  validation_error: true,
+  timeout: true,
+  cancelled: true,
+} as const;
+
+/** The error codes that a tool can give a failure of its own. */
+export type ToolFailureCode = keyof typeof CODES;
+
+/** Every {@link ToolFailureCode}. */
+export const TOOL_FAILURE_CODES: readonly ToolFailureCode[] = Object.freeze(
+  Object.keys(CODES) as ToolFailureCode[],
+);
+
+/** Returns a code of a thrown value, which can have any, or `execution_error`. */
+export function toolFailureCode(code: unknown): ToolFailureCode {
+  return typeof code === "string" && Object.hasOwn(CODES, code)
+    ? (code as ToolFailureCode)
+    : "execution_error";
+}
+
+/** The options of {@link ToolFailure}. */
+export interface ToolFailureOptions {
+  /** Whether the message can be shown to the users of the agent, besides the model. Default: `true`. */
+  readonly userVisible?: boolean;
+  /** The error behind it, for the operator. */
+  readonly cause?: unknown;
+  /** Becomes `ToolExecution.metadata`. The model never sees it. */
+  readonly metadata?: JsonObject;
+  /** What the call left behind. Only host tools are believed. Default: `"unknown"`. */
+  readonly effect?: "none" | "committed" | "unknown";
+}
+
+/** Marks a failure for every copy of this module, such as the one in a worker thread. */
+const BRAND = Symbol.for("sandgate.ToolFailure");
+
+/**
+ * An error that a host function or a module throws to say why it failed: the model reads the message, and the call's
+ * error has the code. A message of any other error may be replaced by a reference: see `unhandledErrors`.
+ */
+export class ToolFailure extends Error {
+  override readonly name = "ToolFailure";
+  readonly code: ToolFailureCode;
+  readonly userVisible: boolean;
+  readonly metadata: JsonObject | undefined;
+  readonly effect: "none" | "committed" | "unknown";
+
+  /** Whether a thrown value is a failure of a tool. May throw what a getter or a proxy trap of the value throws. */
+  static is(thrown: unknown): thrown is ToolFailure {
+    return thrown instanceof Error && Reflect.get(thrown, BRAND) === true;
+  }
+
+  /** @param code Default: `execution_error`; any code outside the closed set counts as that. */
+  constructor(code: ToolFailureCode | undefined, message: string, options: ToolFailureOptions = {}) {
+    const { userVisible = true, cause, metadata, effect = "unknown" } = options;
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = toolFailureCode(code);
+    this.userVisible = userVisible;
+    this.metadata = metadata;
+    this.effect = effect;
+    Object.defineProperty(this, BRAND, { value: true });
+  }
+}
