@@ -39,25 +39,35 @@ export function parseJson(text: string, bounds: JsonBounds = ARGUMENT_BOUNDS): P
   } catch {
     return { kind: "syntax", ...(locateSyntaxError(text) ?? { reason: "it cannot be parsed", position: 0 }) };
   }
-  // Some texts parse to the same value as harmless ones. Only their text tells them apart.
   const sights = typeof value === "object" && value !== null ? seal(value, 1) : sightsOf(value);
-  const looksUnsafe =
-    sights >= ODD ||
-    (sights === ZERO && (/e-/i.test(text) || text.includes(MANY_ZEROS))) ||
-    !text.isWellFormed() ||
-    (text.includes("\\u") && ESCAPED_SURROGATE.test(text));
-  const refusal = looksUnsafe ? locateRefusal(text, bounds, "everything") : undefined;
+  const refusal = looksUnsafe(text, sights) ? locateRefusal(text, bounds, "everything") : undefined;
   if (refusal !== undefined) return { kind: "refused", ...refusal };
   return { value: value === 0 ? 0 : value };
 }
 
+/**
+ * Whether a text needs a closer look: some texts parse to the same value as harmless ones, and only their text tells
+ * them apart.
+ *
+ * @param sights What the parsed value contains.
+ */
+export function looksUnsafe(text: string, sights: Sights): boolean {
+  return (
+    sights >= ODD ||
+    (sights === ZERO && (/e-/i.test(text) || text.includes(MANY_ZEROS))) ||
+    !text.isWellFormed() ||
+    (text.includes("\\u") && ESCAPED_SURROGATE.test(text))
+  );
+}
+
 /** What a parsed tree contains: a zero, which may have been another number, or something more suspicious. */
-type Sights = number;
+export type Sights = number;
 const ZERO = 1;
-const ODD = 2;
+/** A value that is suspicious for any other reason. */
+export const ODD = 2;
 
 /** Freezes a tree from `JSON.parse`, turns `-0` into `0`, and returns what it contains. */
-function seal(node: JsonObject | readonly JsonValue[], depth: number): Sights {
+export function seal(node: JsonObject | readonly JsonValue[], depth: number): Sights {
   if (depth > MAX_DEPTH) return ODD;
   let sights = 0;
   if (Array.isArray(node)) {
@@ -88,7 +98,7 @@ function seal(node: JsonObject | readonly JsonValue[], depth: number): Sights {
 }
 
 /** An integer beyond 2⁵³ may be a rounded neighbour, and a zero may be a number that was too small. */
-function sightsOf(value: JsonValue): Sights {
+export function sightsOf(value: JsonValue): Sights {
   if (typeof value !== "number") return 0;
   if (value === 0) return ZERO;
   return Math.abs(value) > Number.MAX_SAFE_INTEGER ? ODD : 0;

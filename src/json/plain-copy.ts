@@ -24,7 +24,8 @@ let bytes = 0;
  * Copies a value like `JSON.parse(JSON.stringify(value))`, without serialising it, and freezes the copy.
  *
  * @returns `undefined` if the value has to be left to `JSON.stringify`: it is large, nested deeper than
- *   {@link MAX_DEPTH}, has `toJSON` methods or functions, or objects that are neither plain nor arrays.
+ *   {@link MAX_DEPTH}, has `toJSON` methods or functions, objects that are neither plain nor arrays, numbers that are not
+ *   finite, or half surrogate pairs.
  * @throws the errors of the value's getters and proxy traps.
  */
 export function copyPlain(value: unknown): PlainCopy | undefined {
@@ -34,7 +35,7 @@ export function copyPlain(value: unknown): PlainCopy | undefined {
   bytes = 0;
   try {
     const copy = copyValue(value, 1);
-    return copy === ODD ? undefined : { value: copy, bytes };
+    return copy === ODD || Number.isNaN(bytes) ? undefined : { value: copy, bytes };
   } finally {
     bytes = outer;
   }
@@ -46,7 +47,7 @@ function copyValue(value: unknown, depth: number): JsonValue | typeof ODD {
       bytes += textBytes(value);
       return value;
     case "number":
-      if (!Number.isFinite(value)) return copyNull();
+      if (!Number.isFinite(value)) return ODD;
       bytes += numberBytes(value);
       return value === 0 ? 0 : value;
     case "boolean":
@@ -111,18 +112,22 @@ function copyObject(members: Readonly<Record<string, unknown>>, depth: number): 
   return Object.freeze(copies);
 }
 
-/** Bytes of a string as JSON text, with its quotes. */
+/** Bytes of a string as JSON text, with its quotes; `NaN` if it has half a surrogate pair. */
 function textBytes(text: string): number {
   const { length } = text;
-  if (length > MAX_COUNTED_LENGTH) return Buffer.byteLength(JSON.stringify(text));
+  if (length > MAX_COUNTED_LENGTH) return measure(text);
   let sum = length + 2;
   for (let index = 0; index < length; index++) {
     const unit = text.charCodeAt(index);
-    if (unit < 0x20 || unit > 0x7e) return Buffer.byteLength(JSON.stringify(text));
+    if (unit < 0x20 || unit > 0x7e) return measure(text);
     // Quote and backslash.
     if (unit === 0x22 || unit === 0x5c) sum++;
   }
   return sum;
+}
+
+function measure(text: string): number {
+  return text.isWellFormed() ? Buffer.byteLength(JSON.stringify(text)) : Number.NaN;
 }
 
 /** Bytes of a finite number as JSON text. */

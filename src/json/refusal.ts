@@ -9,8 +9,8 @@ export interface JsonRefusal {
   readonly position: number;
 }
 
-/** What to check: only the bounds, which works for any text, or everything, which needs valid JSON. */
-export type RefusalScope = "structure" | "everything";
+/** What to check: only the bounds, which works for any text; in valid JSON, the numbers too; or everything. */
+export type RefusalScope = "structure" | "numbers" | "everything";
 
 const NUMBER = /[-\d][\d.eE+-]*/y;
 const INTEGER = /^-?\d+$/;
@@ -130,8 +130,10 @@ function unitAt(inside: string, at: number): readonly [unit: number, length: num
 /**
  * Integers must be kept to the last digit, as they are often identifiers. Fractions are rounded to the nearest double,
  * as usual in JSON. Integers in the form in which ECMAScript serialises a double are accepted.
+ *
+ * @returns why a double cannot hold the number, or `undefined` if it can.
  */
-function refuseNumber(literal: string): string | undefined {
+export function refuseNumber(literal: string): string | undefined {
   const value = Number(literal);
   if (!Number.isFinite(value)) return "a number that is too large for a double";
   if (value === 0) {

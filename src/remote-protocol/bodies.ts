@@ -1,6 +1,7 @@
 import { canonicalText } from "../json/canonical.ts";
 import { parseJson } from "../json/parse.ts";
-import { freezeJson, type JsonValue, JsonValueError } from "../json/value.ts";
+import { parseAnswer } from "../json/parse-answer.ts";
+import { type JsonValue, JsonValueError } from "../json/value.ts";
 import { checkCapabilities } from "../policy/grant/capabilities.ts";
 import { checkLimits } from "../policy/grant/limits.ts";
 import type { DispatchRequest, RemoteExecution, RemoteGrant, RemoteResult, RemoteTools } from "./messages.ts";
@@ -118,7 +119,7 @@ export function readTools(text: string): RemoteTools {
  */
 export function readShaped<Body>(name: ShapeName, text: string): Body {
   try {
-    return shaped(name, freezeJson(JSON.parse(text) as JsonValue));
+    return shaped(name, parseAnswer(text));
   } catch (error) {
     if (error instanceof SyntaxError) throw new BodyError("invalid JSON");
     if (error instanceof JsonValueError) throw new BodyError(error.message);

@@ -1,4 +1,5 @@
 import type { ErrorObject } from "ajv";
+import { beginning } from "../base/text.ts";
 import type { ArgumentProblem } from "./argument-problem.ts";
 
 const MAX_PATH_LENGTH = 256;
@@ -8,7 +9,10 @@ const MAX_VALUES_LENGTH = 256;
 /** Describes validation errors. */
 export function describeErrors(errors: readonly ErrorObject[]): readonly ArgumentProblem[] {
   return errors.map(({ instancePath, keyword, message = "is not valid", params }) => {
-    return { path: instancePath.slice(0, MAX_PATH_LENGTH), message: `${message}${explain(keyword, params)}` };
+    return {
+      path: beginning(instancePath, MAX_PATH_LENGTH),
+      message: `${message}${explain(keyword, params)}`,
+    };
   });
 }
 
@@ -16,7 +20,7 @@ export function describeErrors(errors: readonly ErrorObject[]): readonly Argumen
 function explain(keyword: string, params: Record<string, unknown>): string {
   if (keyword === "additionalProperties" || keyword === "unevaluatedProperties") {
     const name = params["additionalProperty"] ?? params["unevaluatedProperty"];
-    return `: '${String(name).slice(0, MAX_NAME_LENGTH)}'`;
+    return `: '${beginning(String(name), MAX_NAME_LENGTH)}'`;
   }
   if (keyword === "enum" || keyword === "const") {
     const allowed = JSON.stringify(params["allowedValues"] ?? params["allowedValue"]);

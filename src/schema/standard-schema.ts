@@ -1,4 +1,5 @@
 import { isThenable } from "../base/promises.ts";
+import { beginning } from "../base/text.ts";
 import { escapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -95,11 +96,11 @@ function validate(schema: StandardInputSchema, from: string, input: JsonValue): 
 }
 
 function describeIssue({ message, path = [] }: StandardIssue): string {
-  const text = String(message).slice(0, MAX_MESSAGE_LENGTH);
+  const text = beginning(String(message), MAX_MESSAGE_LENGTH);
   const pointer = path
     .map((step) => `/${escapePointer(String(typeof step === "object" ? step.key : step))}`)
     .join("");
-  return pointer === "" ? text : `${pointer.slice(0, MAX_PATH_LENGTH)} ${text}`;
+  return pointer === "" ? text : `${beginning(pointer, MAX_PATH_LENGTH)} ${text}`;
 }
 
 function refused(reason: string): SchemaError {

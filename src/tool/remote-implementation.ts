@@ -46,6 +46,11 @@ export interface HttpResponseRules {
   readonly pointer?: string;
   /** Whether the body is text. The output is then a string. Default: `false`. */
   readonly text?: boolean;
+  /**
+   * How to treat a number that a double cannot hold, such as `9007199254740993`: fail the call, or give the number as a
+   * string of its digits. Default: `"refuse"`.
+   */
+  readonly bigNumbers?: "refuse" | "string";
 }
 
 /** A tool that runs on executors: other Sandgate processes, started with `sandgate serve` or `startExecutor`. */

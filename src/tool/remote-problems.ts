@@ -49,13 +49,16 @@ function httpProblem(given: unknown): string | undefined {
 
 function responseProblem(response: JsonValue): string | undefined {
   if (!isJsonObject(response)) return "remote.http.response must be an object";
-  const { pointer, text, ...others } = response;
-  if (Object.keys(others).length > 0) return "remote.http.response takes only pointer and text";
+  const { pointer, text, bigNumbers, ...others } = response;
+  if (Object.keys(others).length > 0) return "remote.http.response takes only pointer, text and bigNumbers";
   if (pointer !== undefined && (typeof pointer !== "string" || !POINTER.test(pointer))) {
     return "remote.http.response.pointer must be a JSON pointer, such as /data/items";
   }
   if (text !== undefined && typeof text !== "boolean")
     return "remote.http.response.text must be true or false";
+  if (bigNumbers !== undefined && bigNumbers !== "refuse" && bigNumbers !== "string") {
+    return 'remote.http.response.bigNumbers must be "refuse" or "string"';
+  }
   if (text && pointer !== undefined) return "remote.http.response takes either a pointer or text";
   return undefined;
 }

@@ -12,7 +12,7 @@ const HTTP: JsonObject = mapOf(
     url: TEXT,
     headers: { type: "object", additionalProperties: { type: "string" } },
     body: {},
-    response: mapOf({ pointer: { type: "string" }, text: { type: "boolean" } }),
+    response: mapOf({ pointer: { type: "string" }, text: { type: "boolean" }, bigNumbers: TEXT }),
     maxRedirects: { type: "integer" },
   },
   ["url"],

@@ -1,3 +1,4 @@
+import { beginning } from "../../base/text.ts";
 import { formatDuration } from "../../base/units.ts";
 import { formatLimit, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
@@ -69,7 +70,7 @@ const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202
 /** Quotes a name, which the model chose: truncated, and without control characters. */
 function quote(name: string): string {
   const clean = name.replace(CONTROL_CHARACTERS, "\ufffd");
-  return clean.length <= MAX_NAME_LENGTH ? `'${clean}'` : `'${clean.slice(0, MAX_NAME_LENGTH)}…'`;
+  return clean.length <= MAX_NAME_LENGTH ? `'${clean}'` : `'${beginning(clean, MAX_NAME_LENGTH)}…'`;
 }
 
 /**
@@ -154,7 +155,7 @@ export const UNKNOWN_FAILURE_TEXT = "Tool failed without a message";
 export function executionErrorText(message: string): string {
   const clean = message.replace(CONTROL_CHARACTERS, "\ufffd").trim();
   if (clean === "") return UNKNOWN_FAILURE_TEXT;
-  return clean.length <= MAX_MESSAGE_LENGTH ? clean : `${clean.slice(0, MAX_MESSAGE_LENGTH)}…`;
+  return clean.length <= MAX_MESSAGE_LENGTH ? clean : `${beginning(clean, MAX_MESSAGE_LENGTH)}…`;
 }
 
 /** The text of a call that the granted sandbox cannot run. */

@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { wellFormed } from "../../base/text.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ResourceUse } from "../../sandboxes/contract/outcome.ts";
@@ -62,7 +63,7 @@ export function sealExecution(
     ...(error !== undefined && {
       error: Object.freeze({
         code: error.code,
-        message: error.message,
+        message: wellFormed(error.message),
         effect: error.effect,
         userVisible: error.userVisible,
         ...(error.limit !== undefined && { limit: error.limit }),

@@ -1,5 +1,7 @@
+import { types } from "node:util";
+import { type BigNumbers, parseAnswer } from "../../json/parse-answer.ts";
 import { copyPlain, type PlainCopy } from "../../json/plain-copy.ts";
-import { freezeJson, type JsonValue, JsonValueError } from "../../json/value.ts";
+import { type JsonValue, JsonValueError } from "../../json/value.ts";
 
 /** A checked output of a tool: a new, deeply frozen value, or the reason why the output is refused. */
 export type CheckedOutput = {
@@ -16,31 +18,62 @@ export type EncodedOutput = string | { readonly message: string };
 
 /**
  * Writes the value that a tool returned as JSON text. `undefined` becomes `null`; other values are written as by
- * `JSON.stringify`. Never throws, even if getters or `toJSON` methods do.
+ * `JSON.stringify`, except those that it would empty in silence: `NaN`, `Infinity`, maps, sets, promises and the like.
+ * Never throws, even if getters or `toJSON` methods do.
  */
 export function encodeOutput(value: unknown): EncodedOutput {
   if (value === undefined) return "null";
   try {
-    return (
-      JSON.stringify(value) ?? { message: `Tool returned a ${typeof value}, which is not JSON-serialisable` }
-    );
-  } catch {
-    return { message: "Tool returned a value that is not JSON-serialisable" };
+    const text = JSON.stringify(value, refuseLoss);
+    return text ?? { message: `Tool returned a ${typeof value}, which is not JSON-serialisable` };
+  } catch (thrown) {
+    const what = thrown instanceof LossError ? `${thrown.message}, which` : "a value that";
+    return { message: `Tool returned ${what} is not JSON-serialisable` };
   }
 }
 
-/**
- * Checks an output that arrived as JSON text from an untrusted tool.
- *
- * @param streamedBytes Bytes that the tool streamed before; they count against the same budget. Default: 0.
- */
-export function checkOutput(text: string, maxBytes: number | undefined, streamedBytes = 0): CheckedOutput {
+/** A value would be lost. `message` names its kind. */
+class LossError extends Error {}
+
+function refuseLoss(_name: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) throw new LossError(String(value));
+  if (typeof value !== "object" || value === null) return value;
+  for (const [isKind, name] of EMPTIED) if (isKind(value)) throw new LossError(name);
+  return value;
+}
+
+/** Objects that `JSON.stringify` writes as `{}`. */
+const EMPTIED: readonly (readonly [isKind: (value: unknown) => boolean, name: string])[] = [
+  [types.isMap, "a Map"],
+  [types.isSet, "a Set"],
+  [types.isWeakMap, "a WeakMap"],
+  [types.isWeakSet, "a WeakSet"],
+  [types.isPromise, "a Promise"],
+  [types.isRegExp, "a RegExp"],
+  [types.isNativeError, "an Error"],
+  [types.isAnyArrayBuffer, "an ArrayBuffer"],
+];
+
+/** How an output is checked. */
+export interface OutputRules {
+  /** Bytes that the tool streamed before; they count against the same budget. Default: 0. */
+  readonly streamedBytes?: number;
+  /** How to treat numbers that a double cannot hold. Default: `"refuse"`. */
+  readonly bigNumbers?: BigNumbers;
+}
+
+/** Checks an output that arrived as JSON text from an untrusted tool. */
+export function checkOutput(
+  text: string,
+  maxBytes: number | undefined,
+  { streamedBytes = 0, bigNumbers }: OutputRules = {},
+): CheckedOutput {
   const outputBytes = Buffer.byteLength(text) + streamedBytes;
   if (outputBytes > (maxBytes ?? Number.POSITIVE_INFINITY)) {
     return { status: "limit_exceeded", limit: "outputBytes", outputBytes };
   }
   try {
-    return { status: "completed", output: freezeJson(JSON.parse(text) as JsonValue), outputBytes };
+    return { status: "completed", output: parseAnswer(text, bigNumbers), outputBytes };
   } catch (error) {
     const why = error instanceof JsonValueError ? `an invalid output: ${error.message}` : "invalid JSON";
     return { status: "failed", message: `Tool returned ${why}`, outputBytes };
@@ -51,7 +84,7 @@ export function checkOutput(text: string, maxBytes: number | undefined, streamed
  * Checks an output that a function in this thread returned. Equivalent to {@link encodeOutput} and
  * {@link checkOutput}, but copies plain values without writing them as text. Never throws.
  *
- * @param streamedBytes As in {@link checkOutput}.
+ * @param streamedBytes As in {@link OutputRules}.
  */
 export function checkReturned(
   value: unknown,
@@ -61,7 +94,7 @@ export function checkReturned(
   const copy = tryCopy(value);
   if (copy === undefined) {
     const encoded = encodeOutput(value);
-    if (typeof encoded === "string") return checkOutput(encoded, maxBytes, streamedBytes);
+    if (typeof encoded === "string") return checkOutput(encoded, maxBytes, { streamedBytes });
     return { status: "failed", message: encoded.message, outputBytes: streamedBytes };
   }
   const outputBytes = copy.bytes + streamedBytes;

@@ -91,7 +91,7 @@ function readAnswer(
 ): SandboxOutcome {
   switch (answer.status) {
     case "returned":
-      return outcomeOf(checkOutput(answer.text, maxOutputBytes, answer.streamedBytes), "committed", used);
+      return outcomeOf(checkOutput(answer.text, maxOutputBytes, answer), "committed", used);
     case "limit_exceeded": {
       const { outputBytes } = answer;
       return {

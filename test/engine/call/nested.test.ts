@@ -346,7 +346,7 @@ describe("the effect of a failed call", () => {
 
   test("the effect of a failed call is unknown after a nested call that succeeded", async () => {
     const { error } = await run({
-      tools: { outer: `await tools.call("add", {}); throw new Error("late");`, add },
+      tools: { outer: `await tools.call("add", { a: 1, b: 2 }); throw new Error("late");`, add },
     });
     expect(error).toMatchObject({ message: "late", effect: "unknown" });
   });

@@ -51,10 +51,11 @@ export function responseOutcome(
 /** Reads the output in a body. */
 function readOutput(
   text: string,
-  { pointer, text: isText }: HttpResponseRules,
+  { pointer, text: isText, bigNumbers }: HttpResponseRules,
   maxBytes: number,
 ): ReturnType<typeof checkOutput> {
-  const checked = checkOutput(isText ? JSON.stringify(text) : text, maxBytes);
+  const rules = bigNumbers === undefined ? {} : { bigNumbers };
+  const checked = checkOutput(isText ? JSON.stringify(text) : text, maxBytes, rules);
   if (checked.status !== "completed" || pointer === undefined) return checked;
   const part = lookUp(checked.output, parsePointer(pointer));
   if (part === MISSING || part === UNREACHABLE) {

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { DeadlineTimer } from "../../../base/deadline-timer.ts";
+import { beginning, wellFormed } from "../../../base/text.ts";
 import { shapeProblem } from "../../../remote-protocol/shapes.ts";
 import { parseExecutors } from "../../../tool/executor-address.ts";
 import type { ExecutorImplementation } from "../../../tool/remote-implementation.ts";
@@ -95,6 +96,5 @@ export class ExecutorClient {
 
 /** Returns the part of a call's id that is sent: well-formed text that does not end within a character. */
 function idPart(id: string): string {
-  const isPairAtCut = (id.codePointAt(MAX_ID_LENGTH - 1) ?? 0) > 0xffff;
-  return id.slice(0, isPairAtCut ? MAX_ID_LENGTH - 1 : MAX_ID_LENGTH).toWellFormed();
+  return wellFormed(beginning(id, MAX_ID_LENGTH));
 }

@@ -111,7 +111,7 @@ function readRemoteOutcome(result: RemoteResult, asked: AskedCall, streamedBytes
     if (outputBytes <= maxBytes) return { status: "completed", output, effect, used };
     return { status: "limit_exceeded", limit: "outputBytes", effect, used };
   }
-  return outcomeOf(checkOutput(text, maxBytes, streamedBytes), effect, NOTHING_USED);
+  return outcomeOf(checkOutput(text, maxBytes, { streamedBytes }), effect, NOTHING_USED);
 }
 
 function readFailure({ code, message, effect, userVisible = false, limit }: RemoteError): SandboxOutcome {

@@ -142,7 +142,7 @@ describe("an HTTP tool", () => {
       expect(output).toBeNull();
       expect(error).toMatchObject({
         code: "execution_error",
-        message: "Tool returned an invalid output: a number that is too large for a double",
+        message: "Tool returned an invalid output: a number that is too large for a double at position 10",
       });
     }
   });

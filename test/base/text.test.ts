@@ -1,0 +1,21 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { beginning, ending, wellFormed } from "../../src/base/text.ts";
+
+test("A cut never splits a surrogate pair", () => {
+  expect([beginning("a\u{1f600}b", 2), ending("a\u{1f600}b", 2)]).toEqual(["a", "b"]);
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), fc.nat(40), (text, length) => {
+      for (const cut of [beginning(text, length), ending(text, length)]) {
+        expect(cut.isWellFormed()).toBe(true);
+        expect(cut.length).toBeLessThanOrEqual(length);
+        expect(cut.length).toBeGreaterThanOrEqual(Math.min(length, text.length) - 1);
+      }
+      expect(text.startsWith(beginning(text, length)) && text.endsWith(ending(text, length))).toBe(true);
+    }),
+  );
+});
+
+test("A text with half a surrogate pair gets a replacement character", () => {
+  expect([wellFormed("a\ud800"), wellFormed("\u{1f600}")]).toEqual(["a\ufffd", "\u{1f600}"]);
+});
