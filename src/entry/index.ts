@@ -11,6 +11,7 @@ export {
   type ToolResult,
   toToolResult,
 } from "../engine/call/messages.ts";
+export type { ResultBudget } from "../engine/call/result-budget.ts";
 export type { UpperBound } from "../engine/call/upper-bound.ts";
 export type { DispatchAllOptions } from "../engine/dispatch-all.ts";
 export type { DispatchableTurn, DispatchTurnOptions } from "../engine/dispatch-turn.ts";

@@ -185,6 +185,7 @@ test("sandgate exports exactly these names", async () => {
       "ResolveHost",
       "ResourceLimits",
       "ResourceUse",
+      "ResultBudget",
       "RuleCondition",
       "RuleMatch",
       "RulePolicyOptions",

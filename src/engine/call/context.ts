@@ -6,6 +6,7 @@ import type { ToolRegistry } from "../registry.ts";
 import type { ClassTimeouts } from "../timeouts.ts";
 import type { EventStream } from "./events.ts";
 import type { AgentHooks } from "./hooks.ts";
+import type { ResultBudget } from "./result-budget.ts";
 import type { UpperBound } from "./upper-bound.ts";
 
 /**
@@ -36,6 +37,11 @@ export type DispatchContext<Embedder = unknown> = {
    * tool's own `unhandledErrors` replaces it. Default: `"message"`.
    */
   readonly unhandledErrors?: "message" | "redacted";
+  /**
+   * How much of each result the model reads: beyond it, the beginning and the end. An execution's `output` is always
+   * whole. Unlike the limit `outputBytes`, it fails no call. Default: 30,000 characters, 60 % of them the beginning.
+   */
+  readonly resultBudget?: ResultBudget;
   /**
    * The wall time of calls for which neither the grant nor the tool nor the sandbox (as `host`) sets one. Default: no
    * limit.

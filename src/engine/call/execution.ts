@@ -5,6 +5,7 @@ import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ResourceUse } from "../../sandboxes/contract/outcome.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ToolError } from "./errors.ts";
+import type { ResultBudget } from "./result-budget.ts";
 
 /** The result of one dispatched call. Deeply frozen and JSON-serialisable. */
 export interface ToolExecution {
@@ -27,6 +28,8 @@ export interface ToolExecution {
   /** What the tool returned for the embedder only; the model never sees it. */
   readonly metadata?: JsonObject;
   readonly receipt: ExecutionReceipt;
+  /** How much of the result the model reads, if the context says so; `output` itself is whole. */
+  readonly resultBudget?: ResultBudget;
 }
 
 /** What was enforced on a call, what it used, and whether it has certainly ended. */
@@ -53,11 +56,14 @@ export const NOTHING_RAN: ExecutionReceipt = Object.freeze({
  * @param execution Taken over and frozen itself if there is nothing to add: a copy would cost more than the check.
  */
 export function sealExecution(
-  execution: Omit<ToolExecution, "error" | "metadata">,
+  execution: Omit<ToolExecution, "error" | "metadata" | "resultBudget">,
   error?: ToolError,
   metadata?: JsonObject,
+  resultBudget?: ResultBudget,
 ): ToolExecution {
-  if (error === undefined && metadata === undefined) return Object.freeze(execution);
+  if (error === undefined && metadata === undefined && resultBudget === undefined) {
+    return Object.freeze(execution);
+  }
   return Object.freeze({
     ...execution,
     ...(error !== undefined && {
@@ -70,6 +76,7 @@ export function sealExecution(
       }),
     }),
     ...(metadata !== undefined && { metadata }),
+    ...(resultBudget !== undefined && { resultBudget: Object.freeze({ ...resultBudget }) }),
   });
 }
 

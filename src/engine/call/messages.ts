@@ -1,6 +1,7 @@
 import { type ContentBlock, contentText, isContentOutput } from "../../tool/content.ts";
 import type { ToolCall } from "./call.ts";
 import type { ToolExecution } from "./execution.ts";
+import { withinBudget } from "./result-budget.ts";
 
 /** The result that the model reads of a call that a hook aborted. */
 const WITHDRAWN_TEXT = "Tool call was withdrawn";
@@ -25,6 +26,8 @@ export interface ToolResult {
   readonly toolName: string;
   readonly content: readonly ContentBlock[];
   readonly isError: boolean;
+  /** The characters of the text before and after it was shortened to the `resultBudget`; absent if it is whole. */
+  readonly truncated?: { readonly from: number; readonly to: number };
 }
 
 /**
@@ -79,9 +82,13 @@ function withdrawn(callId: string, toolName: string): ToolResult {
   return { callId, toolName, content: [{ type: "text", text: WITHDRAWN_TEXT }], isError: true };
 }
 
-/** Converts an execution for the model: its content, its output as text, or the text of its error. */
-export function toToolResult({ callId, toolName, output, error }: ToolExecution): ToolResult {
-  return { callId, toolName, content: resultContent(output, error), isError: error !== undefined };
+/**
+ * Converts an execution for the model: its content, its output as text, or the text of its error. The text is shortened
+ * to the `resultBudget` of the call's context.
+ */
+export function toToolResult({ callId, toolName, output, error, resultBudget }: ToolExecution): ToolResult {
+  const within = withinBudget(resultContent(output, error), resultBudget);
+  return { callId, toolName, ...within, isError: error !== undefined };
 }
 
 function resultContent(

@@ -89,6 +89,7 @@ function seal(
     },
     failure,
     metadata,
+    call.ctx.resultBudget,
   );
   call.reporter.ended(execution, failure, call.decision?.rules);
   return execution;

@@ -1,0 +1,55 @@
+import { beginning, ending } from "../../base/text.ts";
+import type { ContentBlock } from "../../tool/content.ts";
+
+/** How much of a result the model reads. */
+export interface ResultBudget {
+  /** The most characters (UTF-16 code units) of all text blocks together. Default: 30,000. */
+  readonly chars?: number;
+  /** The part of them, from 0 to 1, that is the beginning; the others are the end. Default: 0.6. */
+  readonly head?: number;
+}
+
+const DEFAULTS: Required<ResultBudget> = { chars: 30_000, head: 0.6 };
+
+/** A content within its budget, and how many characters it had and has, if it was shortened. */
+export interface BudgetedContent {
+  readonly content: readonly ContentBlock[];
+  readonly truncated?: { readonly from: number; readonly to: number };
+}
+
+/**
+ * Shortens the texts of a content to a budget: of each block, in proportion to its length, the beginning and the end are
+ * left, with a note between them that counts what is missing.
+ */
+export function withinBudget(
+  content: readonly ContentBlock[],
+  { chars = DEFAULTS.chars, head = DEFAULTS.head }: ResultBudget = {},
+): BudgetedContent {
+  const from = lengthOf(content);
+  if (from <= chars) return { content };
+  const shortened = content.map((block): ContentBlock => {
+    if (block.type !== "text") return block;
+    const share = Math.floor((chars * block.text.length) / from);
+    return { type: "text", text: shorten(block.text, share, head) };
+  });
+  return { content: shortened, truncated: { from, to: lengthOf(shortened) } };
+}
+
+function lengthOf(content: readonly ContentBlock[]): number {
+  return content.reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0);
+}
+
+/** Cuts the middle out of a text. Where there is no room for the note, only the beginning is left. */
+function shorten(text: string, room: number, head: number): string {
+  if (text.length <= room) return text;
+  // The note counts what it replaces: at most the whole text.
+  const left = room - note(text.length).length;
+  if (left <= 0) return beginning(text, room);
+  const first = beginning(text, Math.round(left * head));
+  const last = ending(text, left - Math.round(left * head));
+  return first + note(text.length - first.length - last.length) + last;
+}
+
+function note(count: number): string {
+  return `\n[… ${count.toLocaleString("en-US")} characters left out …]\n`;
+}
