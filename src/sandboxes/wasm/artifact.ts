@@ -1,22 +1,22 @@
 import type { ModuleCaps } from "./core-module/memory-budget.ts";
 import type { LinkPlan } from "./linking/link-plan.ts";
 
-/** A component made ready for one memory cap: what a thread needs to run it. Modules cross by reference. */
+/** A component prepared for one memory cap, as threads receive it. Compiled modules are shared, not copied. */
 export interface WasmArtifact {
   readonly plan: LinkPlan;
-  /** Its core modules, in the order in which the plan counts them. */
+  /** Its core modules, in the order of the plan's module indices. */
   readonly cores: readonly CompiledCore[];
-  /** Whether an instance may be made where no deadline is: making it takes no time to speak of. */
+  /** Whether an instance may be created outside a call, without a deadline: creating it takes negligible time. */
   readonly startsAtOnce: boolean;
-  /** Whether an instance that was used can be made as good as new: its code can change nothing but what is known. */
+  /** Whether a used instance can be reset: its code can only change memories and known globals. */
   readonly isRestorable: boolean;
-  /** Bytes that the memories and tables of an instance take from the start. */
+  /** The initial size of an instance's memories and tables, in bytes. */
   readonly initialBytes: number;
 }
 
-/** A core module, compiled under its caps. */
+/** A core module, compiled with its caps. */
 export interface CompiledCore extends ModuleCaps {
   readonly module: WebAssembly.Module;
-  /** The indices of its mutable globals, which it exports; none where it is not to be restored. */
+  /** The indices of its mutable globals, which it exports; empty if its instances are not restored. */
   readonly globals: readonly number[];
 }

@@ -34,7 +34,7 @@ export function callLifted(
     for (const [index, type] of items.entries()) lowerFlat(access, args[index], type, values);
   }
   const returned = core(...values);
-  // The result stays charged until the call ends that made this one.
+  // The result stays charged until the caller's crossing ends.
   access.budget.begin();
   const value = result === undefined ? undefined : liftResult(access, returned ?? 0, result);
   access.handles.endTask(task);

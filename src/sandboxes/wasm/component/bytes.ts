@@ -4,9 +4,9 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { MAX_COMPONENT_BYTES } from "./gate.ts";
 
 /**
- * A component's bytes: a copy, so that nobody changes them after they were checked.
+ * Returns a component's bytes: a copy, so that they cannot change after they were checked.
  *
- * @throws {ToolPreparationError} when it cannot be read, or is too large.
+ * @throws {ToolPreparationError} if it cannot be read or is too large.
  */
 export async function readComponentBytes(component: WasmImplementation["component"]): Promise<Uint8Array> {
   if (component instanceof Uint8Array) {

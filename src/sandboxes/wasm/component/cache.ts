@@ -12,14 +12,14 @@ const WRITABLE_BY_OTHERS = 0o022;
 /** `sandgate/wasm` in the user's cache directory: `XDG_CACHE_HOME`, or `~/.cache`. */
 export function defaultCacheDirectory(): string {
   const configured = process.env["XDG_CACHE_HOME"] ?? "";
-  // A relative path there is to be ignored (XDG Base Directory Specification, section 2).
+  // Relative paths must be ignored (XDG Base Directory Specification, section 2).
   return join(isAbsolute(configured) ? configured : join(homedir(), ".cache"), "sandgate", "wasm");
 }
 
 /**
- * Keeps bytes on disk under a key. Any number of processes may share a directory: an entry appears at once,
- * is never changed, and holds a digest of itself, so that a damaged one counts as missing. A directory that
- * cannot be written costs time and nothing else.
+ * Stores bytes on disk by key. Processes can share a directory: entries are created atomically, never change, and
+ * contain their own digest, so that a damaged entry counts as missing. If the directory cannot be written, nothing is
+ * stored.
  */
 export class ComponentCache {
   readonly #directory: string;
@@ -29,9 +29,9 @@ export class ComponentCache {
   }
 
   /**
-   * The bytes under a key, or `undefined` when there are none that are sound.
+   * Returns the bytes for a key; `undefined` if there is no valid entry.
    *
-   * @throws {ToolPreparationError} when others can write to the directory: what they put there would run here.
+   * @throws {ToolPreparationError} if other users can write to the directory, because their entries would be trusted.
    */
   async read(key: string): Promise<Buffer | undefined> {
     await this.#refuseUnsafeDirectory();
@@ -45,7 +45,7 @@ export class ComponentCache {
     return digest(content).equals(entry.subarray(0, DIGEST_BYTES)) ? content : undefined;
   }
 
-  /** Keeps bytes under a key, if the directory lets it. */
+  /** Stores bytes under a key, if the directory is writable. */
   async write(key: string, content: Uint8Array): Promise<void> {
     const temporary = this.#path(`${key}.${randomUUID()}.tmp`);
     try {
@@ -63,7 +63,7 @@ export class ComponentCache {
 
   async #refuseUnsafeDirectory(): Promise<void> {
     const status = await stat(this.#directory).catch(() => undefined);
-    // Where there are no user ids, there are no such mode bits either.
+    // Systems without user ids do not have these mode bits either.
     const uid = process.getuid?.();
     if (status === undefined || uid === undefined) return;
     if (status.uid === uid && (status.mode & WRITABLE_BY_OTHERS) === 0) return;

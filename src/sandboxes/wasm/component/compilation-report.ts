@@ -3,30 +3,30 @@ const LINE =
   /^Compiled function \S+ using Liftoff, took (\d+) \S+ and (\d+) bytes; bodysize \d+ codesize (\d+)/;
 
 /**
- * Bytes of memory that V8 may take to compile one function. The largest function of an unoptimised JavaScript engine
+ * The maximum memory for V8 to compile one function, in bytes. The largest function of an unoptimised JavaScript engine
  * takes half of it.
  */
 const MAX_FUNCTION_BYTES = 128 * 1_024 * 1_024;
 
-/** Bytes of machine code that a component may come to. */
+/** The maximum size of a component's machine code, in bytes. */
 const MAX_CODE_BYTES = 256 * 1_024 * 1_024;
 
-/** Around the verdict, which can stand in the midst of one of V8's lines. */
+/** Encloses the verdict, which can appear within one of V8's lines. */
 export const MARK = "\u0001";
 
 const MAX_VERDICT_LENGTH = 65_536;
 
-/** Reads what the validating process writes. */
+/** Reads the output of the validating process. */
 export class CompilationReport {
   #rest = "";
   #codeBytes = 0;
   #largestBytes = 0;
-  /** Units of time, of which V8 has changed the size. */
+  /** In units of time that depend on V8's version, like the total. */
   #slowest = 0;
   #total = 0;
   #verdict: string | undefined;
 
-  /** What the process said of the component; `undefined` when it said nothing. */
+  /** The verdict of the process; `undefined` if it did not write one. */
   get verdict(): string | undefined {
     return this.#verdict;
   }
@@ -34,7 +34,7 @@ export class CompilationReport {
   add(chunk: string): void {
     this.#rest += chunk;
     this.#takeVerdict();
-    // As long as only a part of the verdict is there, so may be only a part of a line.
+    // Until the verdict is complete, the last line may be incomplete too.
     if (this.#rest.includes(MARK)) return;
     const lines = this.#rest.split("\n");
     this.#rest = lines.pop() ?? "";
@@ -58,7 +58,7 @@ export class CompilationReport {
     this.#rest = this.#rest.slice(0, start) + this.#rest.slice(end + 1);
   }
 
-  /** What of the component's code takes too much memory, or `undefined`. */
+  /** Says which code of the component takes too much memory; `undefined` if none does. */
   memoryProblem(): string | undefined {
     if (this.#largestBytes > MAX_FUNCTION_BYTES) {
       return `compiling one of its functions takes more than ${MAX_FUNCTION_BYTES} bytes of memory`;
@@ -68,8 +68,8 @@ export class CompilationReport {
   }
 
   /**
-   * The CPU time of the function that took longest, in ms. V8 measures wall time, which is several times as much on a
-   * busy machine: each function is taken to have the same share of the CPU time.
+   * The CPU time of the function that took longest, in ms. V8 measures wall time, which is several times as long on a
+   * busy machine, so this assumes that each function has the same share of the CPU time as of the wall time.
    *
    * @param cpuMs The CPU time of all functions together.
    */

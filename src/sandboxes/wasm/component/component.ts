@@ -16,10 +16,10 @@ import { type CoreSource, type PreparedCode, prepareCode } from "./prepared-code
 
 const MAX_CAPS = 8;
 
-/** What all its instances together evaluate when they are made: more than a tenth of a second is too long. */
+/** The maximum size of the initialisers of all core instances. Evaluating more takes over a tenth of a second. */
 const MAX_INITIALISER_BYTES = 1_024 * 1_024;
 
-/** A component made ready for a memory cap, and the name under which threads keep it. */
+/** A component prepared for a memory cap, and the key under which threads keep it. */
 export interface CappedComponent {
   readonly key: string;
   readonly artifact: WasmArtifact;
@@ -27,7 +27,7 @@ export interface CappedComponent {
 
 /** A component that passed the gates and was validated. It is compiled once for each memory cap. */
 export class Component {
-  /** Bytes that its memories and tables take from the start: with a lower cap it cannot run. */
+  /** The initial size of its memories and tables in bytes. It cannot run with a lower cap. */
   readonly initialBytes: number;
   readonly #digest: string;
   readonly #plan: LinkPlan;
@@ -38,8 +38,8 @@ export class Component {
   readonly #capped = new LruMap<number, Promise<CappedComponent>>(MAX_CAPS);
 
   /**
-   * @param digest The component's own, in hex.
-   * @throws {ToolPreparationError} when it would make too many memories or tables, or evaluate too much to make them.
+   * @param digest The component's digest, in hex.
+   * @throws {ToolPreparationError} if it has too many memories or tables, or takes too long to initialise.
    */
   constructor(digest: string, { plan, coreModules }: ReadComponent) {
     this.#digest = digest;
@@ -65,13 +65,13 @@ export class Component {
     }
   }
 
-  /** The functions that it exports: those of an interface as `interface#function`. */
+  /** The exported functions. Those of an interface are named `interface#function`. */
   get exports(): ReadonlyMap<string, ComponentFunction> {
     return this.#plan.exports;
   }
 
   /**
-   * Its core modules as they are compiled, but for their limits. They are rewritten once.
+   * Returns its core modules as they will be compiled, except for their limits. They are rewritten once.
    *
    * @throws {ToolPreparationError} if one has instructions that are not supported, or takes too long to compile.
    */
@@ -88,10 +88,10 @@ export class Component {
   }
 
   /**
-   * The component, compiled so that its memories and tables can never take more than `capBytes` together.
+   * Compiles the component so that its memories and tables cannot take more than `capBytes` together.
    *
    * @param capBytes At least {@link initialBytes}.
-   * @throws {ToolPreparationError} when a core module does not compile.
+   * @throws {ToolPreparationError} if a core module does not compile.
    */
   withCap(capBytes: number): Promise<CappedComponent> {
     const capPages = Math.floor(capBytes / PAGE_BYTES);
@@ -106,7 +106,7 @@ export class Component {
   async #compile(capPages: number): Promise<CappedComponent> {
     const { cores: prepared, startsAtOnce, globals } = await this.#prepareCode();
     const growsTables = prepared.some((each) => each.growsTables);
-    // Tables can make it need more than whole pages.
+    // With tables, the initial size is not a whole number of pages.
     const capBytes = Math.max(capPages * PAGE_BYTES, this.initialBytes);
     const caps = divideMemory(this.#modules, capBytes, growsTables);
     const cores = await Promise.all(
@@ -126,7 +126,7 @@ export class Component {
   }
 }
 
-/** Compiles a core module, and holds its names to the alphabet once more, as V8 reads them. */
+/** Compiles a core module, and checks its names again, as V8 reads them. */
 async function compile(binary: Uint8Array): Promise<WebAssembly.Module> {
   let module: WebAssembly.Module;
   try {

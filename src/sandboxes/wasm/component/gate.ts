@@ -20,8 +20,8 @@ const MAX_DEPTH = 8;
 const MAX_IMPORTS = 256;
 
 /**
- * What a component must pass before any other code sees it: its size and structure are bounded, no name in
- * it can become code, and it imports only what there is.
+ * Checks a component before any other code reads it: its size and structure are bounded, no name in it can become code,
+ * and it imports only known interfaces.
  *
  * @returns the interfaces that it imports, without their versions.
  * @throws {ToolPreparationError} with the reason.
@@ -38,7 +38,7 @@ export function passComponentGate(binary: Uint8Array): readonly string[] {
   return [...new Set(imports)];
 }
 
-/** Walks a component and those inside it. */
+/** Checks a component and its nested components. */
 class Gate {
   readonly imports: string[] = [];
   #coreModules = 0;
@@ -73,7 +73,7 @@ class Gate {
     bound("definitions of core instances", ++this.#coreInstances, MAX_CORE_INSTANCE_DEFINITIONS);
     const isInstantiation = reader.byte() === 0;
     if (isInstantiation) reader.u32();
-    // Arguments and inline exports are both a name, a sort and an index.
+    // Arguments and inline exports both consist of a name, a sort and an index.
     reader.vector(() => {
       checkCoreName(reader.name());
       reader.byte();
@@ -93,7 +93,7 @@ class Gate {
   }
 }
 
-/** A name of a component's import or export. The validator inside jco holds these to kebab case. */
+/** Reads the name of a component's import or export. jco's validator checks that it is in kebab case. */
 function readExternName(reader: BinaryReader): string {
   if (reader.byte() > 1) throw new ToolPreparationError("it has an import or export name of an unknown form");
   return reader.name();
@@ -122,7 +122,7 @@ function readExternType(reader: BinaryReader): "instance" | "type" | "other" {
   }
 }
 
-/** A sort is a byte, and another one where the first says "core". */
+/** Reads a sort: a byte, followed by another one if the first means "core". */
 function readSort(reader: BinaryReader): void {
   if (reader.byte() === 0) reader.byte();
 }

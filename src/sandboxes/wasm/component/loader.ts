@@ -9,13 +9,13 @@ import { passComponentGate } from "./gate.ts";
 import { TRANSPILE_OPTIONS } from "./transpile-options.ts";
 import { jcoVersion, Validator } from "./validator.ts";
 
-/** Changes whenever a cache entry would mean something else. */
-const CACHE_FORMAT = 5;
+/** Changes with the meaning of cache entries. */
+const CACHE_FORMAT = 6;
 
-/** How many components are shared between tools that name the same bytes. */
+/** The maximum number of components that are kept for tools with the same bytes. */
 const MAX_SHARED = 64;
 
-/** Loads components: each is read when its tool is first prepared, and made ready once, whoever asks. */
+/** Loads components. Each is read when its tool is first prepared, and prepared once for all tools that use it. */
 export class ComponentLoader {
   readonly #cache: ComponentCache;
   readonly #validator = new Validator();
@@ -27,9 +27,9 @@ export class ComponentLoader {
   }
 
   /**
-   * The component of a tool. A failure is not remembered: the next call tries again.
+   * Returns the component of a tool. A failure is not cached: the next call tries again.
    *
-   * @throws {ToolPreparationError} with the reason why it cannot run here.
+   * @throws {ToolPreparationError} with the reason if it cannot run here.
    */
   load(implementation: WasmImplementation): Promise<Component> {
     const known = this.#loaded.get(implementation);
@@ -61,7 +61,7 @@ export class ComponentLoader {
     return component;
   }
 
-  /** Ends what is being made ready. */
+  /** Stops the preparation of components. */
   close(): void {
     this.#validator.close();
   }

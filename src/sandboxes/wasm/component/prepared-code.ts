@@ -3,20 +3,20 @@ import { mutableGlobals } from "../core-module/mutable-state.ts";
 import { startsAtOnce } from "../core-module/start-function.ts";
 import { type InterruptibleModule, makeInterruptible } from "../interruptible/interruptible.ts";
 
-/** More code is not looked at to see whether an instance can be restored. It takes 10 ms for each MiB. */
+/** Components with more code than this are not checked for whether they can be restored. That takes 10 ms per MiB. */
 const MAX_READ_BYTES = 1_024 * 1_024;
 
-/** Restoring larger memories takes longer than making an instance. */
+/** Restoring larger memories takes longer than creating an instance. */
 const MAX_RESTORED_BYTES = 4 * 1_024 * 1_024;
 
-/** More data is not copied into memories where no deadline is. It takes about 10 ms. */
+/** Bytes of data segments that may be copied into memories outside a call, without a deadline. 64 MiB takes about 10 ms. */
 const MAX_DATA_BYTES = 64 * 1_024 * 1_024;
 
-/** A core module of a component, as it was read. */
+/** A core module of a component, as read from its binary. */
 export interface CoreSource {
   readonly binary: Uint8Array;
   readonly module: CoreModule;
-  /** How often the component instantiates it. */
+  /** How many times the component instantiates it. */
   readonly instances: number;
 }
 
@@ -24,16 +24,16 @@ export interface CoreSource {
 export interface PreparedCode {
   /** Its core modules, in order. */
   readonly cores: readonly InterruptibleModule[];
-  /** Whether making an instance takes no time to speak of. */
+  /** Whether creating an instance takes negligible time. */
   readonly startsAtOnce: boolean;
-  /** By module, the globals to restore beside the memories; `undefined` if an instance cannot be restored. */
+  /** For each module, the globals to restore besides the memories; `undefined` if an instance cannot be restored. */
   readonly globals: ReadonlyMap<number, readonly number[]> | undefined;
 }
 
 /**
- * Rewrites the core modules of a component, and finds out what their code does as far as they are instantiated.
+ * Rewrites the core modules of a component, and analyses the code of those that are instantiated.
  *
- * @param initialBytes What the memories of an instance take from the start.
+ * @param initialBytes The initial size of an instance's memories.
  * @throws {ToolPreparationError} if one has instructions that are not supported, or takes too long to compile.
  */
 export async function prepareCode(

@@ -1,9 +1,9 @@
 import { workerData } from "node:worker_threads";
 
 /**
- * A thread of the validating process, which ends that process when it takes too much memory or CPU time: while V8
- * compiles, nothing else there runs. The signal tells which of the two it was. It is started with the most CPU time,
- * in ms, that all threads together may take.
+ * A thread of the validating process that ends the process if it takes too much memory or CPU time. It has to be a
+ * thread, because the main thread is blocked while V8 compiles. The signal shows which limit was exceeded. The thread is
+ * started with the maximum CPU time of all threads together, in ms.
  */
 const MAX_BYTES = 1_536 * 1_024 * 1_024;
 const LOOK_EACH_MS = 10;

@@ -5,11 +5,11 @@ import { MARK } from "./compilation-report.ts";
 import { LENGTH_BYTES, MAX_GENERATED_BYTES, TRANSPILE_OPTIONS, VALID } from "./transpile-options.ts";
 
 /**
- * The disposable process in which jco and V8's compiler first see a component: a bug that a component can reach
- * there, and code that takes endlessly to compile, end here. It is started with the address of jco, the path of the
- * thread that watches what it takes, and the most CPU time in ms. It reads the component and its core modules as they
- * will be compiled, and writes its verdict between marks: `VALID` and the CPU time of compiling, or "-" and the reason.
- * V8 writes beside it what each function took to compile.
+ * The process in which jco and V8's compiler first read a component, so that their bugs, and code that takes too long to
+ * compile, cannot harm the main process. Its arguments are the URL of jco, the path of `resource-watch.ts`, and the
+ * maximum CPU time in ms. It reads the component and its core modules as they will be compiled, and writes its verdict
+ * between marks: `VALID` and the CPU time of compiling, or "-" and the reason. V8 writes to the same output what each
+ * function took to compile.
  */
 type Jco = typeof import("@bytecodealliance/jco-transpile/component");
 
@@ -24,7 +24,7 @@ async function validate([binary = new Uint8Array(), ...cores]: readonly Uint8Arr
   return VALID + String(compile(cores));
 }
 
-/** Has V8 compile every function as a thread will do when it first calls it. Returns the CPU time, in ms. */
+/** Makes V8 compile every function as threads do on its first call. Returns the CPU time in ms. */
 function compile(cores: readonly Uint8Array[]): number {
   for (const flag of COMPILE_ALL) setFlagsFromString(flag);
   const before = process.cpuUsage();
@@ -40,7 +40,7 @@ const COMPILE_ALL: readonly string[] = [
   "--trace-wasm-compilation-times",
 ];
 
-/** jco throws its own words as `payload`. */
+/** Returns the message of an error. jco's is in `payload`. */
 function describe(thrown: unknown): string {
   if (typeof thrown === "object" && thrown !== null && "payload" in thrown) {
     return `jco rejects it: ${String(thrown.payload)}`;
@@ -48,7 +48,7 @@ function describe(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** Takes apart what was sent. */
+/** Splits the input into its parts. */
 function readParts(input: Buffer): readonly Uint8Array[] {
   const parts: Uint8Array[] = [];
   for (let at = 0; at < input.length; ) {
@@ -63,5 +63,5 @@ new Worker(process.argv[3] ?? "", { workerData: Number(process.argv[4]) }).unref
 const verdict = await validate(readParts(await buffer(process.stdin))).catch(
   (thrown: unknown) => `-${describe(thrown).slice(0, 4_096)}`,
 );
-// What jco itself started would keep the process alive.
+// Threads that jco started would keep the process alive.
 process.stdout.write(MARK + verdict.replaceAll(MARK, " ") + MARK, () => process.exit());

@@ -1,6 +1,6 @@
 import type { GenerateOptions } from "@bytecodealliance/jco-transpile/component";
 
-/** How jco transpiles a component. Part of what names a cache entry. */
+/** Options with which jco transpiles a component. They are part of the key of a cache entry. */
 export const TRANSPILE_OPTIONS: GenerateOptions = {
   name: "component",
   map: [],
@@ -10,11 +10,11 @@ export const TRANSPILE_OPTIONS: GenerateOptions = {
   base64Cutoff: 0,
 };
 
-/** What jco may write beyond the component's own bytes: a small component can ask for endless code. */
+/** The maximum size of generated code beyond the component's own size. A small component can generate any amount. */
 export const MAX_GENERATED_BYTES: number = 8 * 1_024 * 1_024;
 
-/** How the verdict on a valid component begins. The CPU time that compiling it took follows, in ms. */
+/** The beginning of the verdict on a valid component. The CPU time of compiling it follows, in ms. */
 export const VALID = "+";
 
-/** Parts of what the validating process reads: each has its length before it, in 32 bits. */
+/** The size of a length in the input of the validating process. One precedes each part. */
 export const LENGTH_BYTES = 4;

@@ -8,28 +8,28 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { CompilationReport } from "./compilation-report.ts";
 import { LENGTH_BYTES, VALID } from "./transpile-options.ts";
 
-/** What a child works. Its wall time says more of what else the machine does, and has a bound only to end at all. */
+/** The maximum CPU time of a child. Its wall time depends on the load of the machine, so its limit is only a backstop. */
 const MAX_CPU_MS = 10_000;
 const TIMEOUT_MS = 30_000;
 const HEAP_MIB = 512;
-/** Pages of 64 KiB: 1 GiB for jco, which is WebAssembly itself. */
+/** The maximum memory of jco, which is itself WebAssembly, in pages of 64 KiB: 1 GiB. */
 const WASM_PAGES = 16_384;
 const MAX_CHILDREN = 2;
 
 /**
- * CPU time that compiling one function may take, in ms. V8 compiles a function when it is first called, and nothing
- * interrupts that, so it bounds how long a call can outlive its deadline.
+ * The maximum CPU time to compile one function, in ms. V8 compiles a function on its first call, and cannot be
+ * interrupted, so this bounds how long a call can outlive its deadline.
  */
 const MAX_FUNCTION_MS = 200;
 
-/** How often a component is compiled that takes a little longer: on a busy machine, its times are estimates. */
+/** How many times a component is compiled if it takes slightly too long, as times on a busy machine are estimates. */
 const MAX_ATTEMPTS = 3;
 
 const jco = createRequire(import.meta.url).resolve("@bytecodealliance/jco-transpile/component");
 const CHILD = entryFile("sandboxes/wasm/component/transpile-child");
 const RESOURCE_WATCH = entryFile("sandboxes/wasm/component/resource-watch");
 
-/** Node's permission model: the process may read jco and itself, and start the thread that jco's shim needs. */
+/** Flags of Node's permission model: the process may read jco and its own code, and start threads, which jco needs. */
 const CHILD_FLAGS: readonly string[] = [
   "--no-warnings",
   "--permission",
@@ -40,21 +40,21 @@ const CHILD_FLAGS: readonly string[] = [
   `--wasm-max-mem-pages=${WASM_PAGES}`,
 ];
 
-/** Why the child was ended, by the signal that did it: `resource-watch.ts`, and the timeout here. */
+/** Why the child was ended, by signal. The signals are sent by `resource-watch.ts` and by the timeout here. */
 const ENDED_BY: ReadonlyMap<NodeJS.Signals | null, string> = new Map([
   ["SIGKILL", `validating and compiling it took longer than ${TIMEOUT_MS} ms, or too much memory`],
   ["SIGTERM", `validating and compiling it took more than ${MAX_CPU_MS} ms of CPU time`],
 ]);
 
-/** The version of jco: its verdict is no other's. */
+/** The version of jco. A verdict is only valid for this version. */
 export function jcoVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", pathToFileURL(jco)), "utf8"));
   return String((manifest as { readonly version?: unknown }).version);
 }
 
 /**
- * Has jco validate components, by transpiling them, and V8 compile them: each in a process of its own that can reach
- * nothing and ends in time. What they make is thrown away; a component is run by its link plan.
+ * Makes jco validate components by transpiling them, and V8 compile them. Each runs in its own process, without access
+ * to anything and with limits. The generated code is discarded, because components run by their link plan.
  */
 export class Validator {
   readonly #closing = new AbortController();
@@ -62,13 +62,13 @@ export class Validator {
   #children = 0;
 
   /**
-   * Passes a valid component.
+   * Checks that a component is valid.
    *
    * @param cores Its core modules as they will be compiled.
-   * @throws {ToolPreparationError} with what jco said, or which bound was passed.
+   * @throws {ToolPreparationError} with jco's message, or with the limit that was exceeded.
    */
   async validate(binary: Uint8Array, cores: readonly Uint8Array[]): Promise<void> {
-    // Another may have come first by the time that this one is woken.
+    // Another waiter may have been faster.
     while (this.#children >= MAX_CHILDREN) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
@@ -97,7 +97,7 @@ export class Validator {
     await this.#validate(parts, attempts - 1);
   }
 
-  /** Ends the processes. */
+  /** Ends all processes. */
   close(): void {
     this.#closing.abort();
   }
@@ -124,7 +124,7 @@ function runChild(parts: readonly Uint8Array[], signal: AbortSignal): Promise<Co
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
     stderr = (stderr + chunk).slice(0, 2_048);
   });
-  // It may end before it has read everything; its exit tells why.
+  // The process may end before it has read everything. Its exit gives the reason.
   child.stdin.on("error", () => {});
   for (const part of parts) {
     const length = Buffer.alloc(LENGTH_BYTES);
@@ -143,7 +143,7 @@ function runChild(parts: readonly Uint8Array[], signal: AbortSignal): Promise<Co
   return promise;
 }
 
-/** The outermost `node_modules` around a module: its imports may be resolved anywhere up to there. */
+/** Returns the outermost `node_modules` that contains a module, within which its imports are resolved. */
 function enclosingModules(path: string): string {
   const marker = `${sep}node_modules${sep}`;
   const at = path.indexOf(marker);

@@ -2,7 +2,7 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Reads the primitives of WebAssembly's binary format out of bytes that nobody trusts. */
+/** Reads the primitives of WebAssembly's binary format from untrusted bytes. */
 export class BinaryReader {
   readonly #bytes: Uint8Array;
   #at: number;
@@ -27,27 +27,27 @@ export class BinaryReader {
     return value;
   }
 
-  /** The next byte, which is left where it is. */
+  /** Returns the next byte without consuming it. */
   peek(): number {
     const value = this.#bytes[this.#at];
     if (value === undefined) throw new ToolPreparationError("the component is truncated");
     return value;
   }
 
-  /** An unsigned 32-bit integer in LEB128 (core specification, section 5.2.2). */
+  /** Reads an unsigned 32-bit integer in LEB128 (core specification, section 5.2.2). */
   u32(): number {
     let value = 0;
     for (let weight = 1; ; weight *= 128) {
       const byte = this.byte();
       value += (byte & 0x7f) * weight;
       if (value > 0xffff_ffff || weight > 2 ** 28) {
-        throw new ToolPreparationError("the component holds an integer that is too long");
+        throw new ToolPreparationError("the component has an integer that is too long");
       }
       if ((byte & 0x80) === 0) return value;
     }
   }
 
-  /** Takes the next bytes, without copying them. */
+  /** Reads bytes without copying them. */
   bytes(count: number): Uint8Array {
     const end = this.#at + count;
     if (end > this.#bytes.length) {
@@ -58,7 +58,7 @@ export class BinaryReader {
     return taken;
   }
 
-  /** A name: its length, then its bytes in UTF-8. */
+  /** Reads a name: its length, then its bytes in UTF-8. */
   name(): string {
     const bytes = this.bytes(this.u32());
     try {
@@ -68,14 +68,14 @@ export class BinaryReader {
     }
   }
 
-  /** Calls `read` once for each item of a vector. Returns how many there are. */
+  /** Calls `read` once for each item of a vector. Returns the number of items. */
   vector(read: (index: number) => void): number {
     const count = this.u32();
     for (let index = 0; index < count; index++) read(index);
     return count;
   }
 
-  /** What has not been read yet, without copying it. */
+  /** Returns the unread bytes without copying them. */
   rest(): Uint8Array {
     return this.#bytes.subarray(this.#at);
   }
@@ -84,13 +84,13 @@ export class BinaryReader {
 /** A section of a component or of a core module. */
 export interface Section {
   readonly id: number;
-  /** What stands in it. */
+  /** Its content. */
   readonly body: Uint8Array;
-  /** All of it, with id and size. */
+  /** The whole section, with id and size. */
   readonly whole: Uint8Array;
 }
 
-/** Bytes of magic, version and layer that every component and core module begins with. */
+/** The size of the magic, version and layer at the start of every component and core module. */
 export const PREAMBLE_BYTES = 8;
 
 /** The ids of a core module's sections (core specification, section 5.5.2). */
@@ -126,7 +126,7 @@ export const COMPONENT_SECTION = {
   value: 12,
 } as const;
 
-/** The sections of a component or of a core module, in order. */
+/** Returns the sections of a component or of a core module, in order. */
 export function* sections(binary: Uint8Array): Generator<Section, void, undefined> {
   const reader = new BinaryReader(binary, PREAMBLE_BYTES);
   while (!reader.isAtEnd) {
@@ -140,12 +140,12 @@ export function* sections(binary: Uint8Array): Generator<Section, void, undefine
 const COMPONENT = Uint8Array.of(0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00);
 const CORE_MODULE = Uint8Array.of(0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00);
 
-/** Tells a component from anything else. */
+/** Whether a binary starts like a component. */
 export function isComponent(binary: Uint8Array): boolean {
   return startsWith(binary, COMPONENT);
 }
 
-/** Tells a core module from anything else. */
+/** Whether a binary starts like a core module. */
 export function isCoreModule(binary: Uint8Array): boolean {
   return startsWith(binary, CORE_MODULE);
 }

@@ -1,4 +1,4 @@
-/** An unsigned integer in LEB128 (core specification, section 5.2.2). */
+/** Encodes an unsigned integer in LEB128 (core specification, section 5.2.2). */
 export function u32Bytes(value: number): readonly number[] {
   const bytes: number[] = [];
   let rest = value;
@@ -10,13 +10,13 @@ export function u32Bytes(value: number): readonly number[] {
   return bytes;
 }
 
-/** A name: its length, then its bytes in UTF-8. */
+/** Encodes a name: its length, then its bytes in UTF-8. */
 export function nameBytes(name: string): readonly number[] {
   const bytes = Buffer.from(name);
   return [...u32Bytes(bytes.length), ...bytes];
 }
 
-/** A section: its id and size, then its content. */
+/** Encodes a section: its id and size, then its content. */
 export function sectionBytes(
   id: number,
   ...content: readonly (Uint8Array | readonly number[])[]

@@ -6,17 +6,17 @@ import { type Limits, readLimits, readTable } from "./definitions.ts";
 import { canGrow, type ModuleCaps } from "./memory-budget.ts";
 import { changeSections } from "./section-changes.ts";
 
-/** Under which names {@link limitCoreModule} exports a module's memories: one for each, counted from 0. */
+/** Returns the name under which {@link limitCoreModule} exports a memory, counted from 0. */
 export function memoryExportName(index: number): string {
   return `${OWN_NAMES.memory}${index}`;
 }
 
-/** Under which name {@link limitCoreModule} exports the global with that index. */
+/** Returns the name under which {@link limitCoreModule} exports the global with an index. */
 export function globalExportName(index: number): string {
   return `${OWN_NAMES.global}${index}`;
 }
 
-/** Under which name {@link limitCoreModule} exports a table that can grow, counted from 0 like memories. */
+/** Returns the name under which {@link limitCoreModule} exports a table that can grow, counted from 0. */
 export function tableExportName(index: number): string {
   return `${OWN_NAMES.table}${index}`;
 }
@@ -25,9 +25,9 @@ const EXPORTED_TABLE = 1;
 const EXPORTED_MEMORY = 2;
 const EXPORTED_GLOBAL = 3;
 
-/** What is limited, and what is exported. */
+/** The limits to set, and what to export. */
 export interface CoreLimits extends ModuleCaps {
-  /** The indices of globals that are exported, so that they can be set. */
+  /** The indices of the globals to export, so that they can be set. */
   readonly globals: readonly number[];
 }
 
@@ -68,7 +68,7 @@ export function limitCoreModule(binary: Uint8Array, { memories, tables, globals 
   );
 }
 
-/** A section whose items are each written anew. */
+/** Encodes a section again, item by item. */
 function rewritten(id: number, reader: BinaryReader, item: (index: number) => readonly number[]): Uint8Array {
   const content: number[] = [];
   const count = reader.vector((index) => {

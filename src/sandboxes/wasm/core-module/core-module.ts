@@ -11,15 +11,15 @@ import {
   type Table,
 } from "./definitions.ts";
 
-/** What a core module defines, as far as it takes memory or time, or has an index. */
+/** The definitions of a core module that take memory or time, or have an index. */
 export interface CoreModule {
-  /** How many types it has. */
+  /** The number of its types. */
   readonly types: number;
-  /** How many functions, memories and globals it imports: they come before its own. */
+  /** The number of functions, memories and globals that it imports, whose indices precede those of its own. */
   readonly importedFunctions: number;
   readonly importedMemories: number;
   readonly importedGlobals: number;
-  /** How many functions it defines. */
+  /** The number of functions that it defines. */
   readonly functions: number;
   /** The memories that it defines. */
   readonly memories: readonly Limits[];
@@ -33,21 +33,21 @@ export interface CoreModule {
   readonly start: number | undefined;
   /** The section with the code of its functions. */
   readonly code: Uint8Array | undefined;
-  /** Bytes of each of its data segments. */
+  /** The size of each data segment in bytes. */
   readonly dataBytes: readonly number[];
-  /** Bytes that are read one by one to know all this. */
+  /** The size of the definitions in bytes, which are read one by one. */
   readonly definitionBytes: number;
-  /** Bytes that V8 evaluates for each instance: nothing interrupts that. Plain data is not among them. */
+  /** The size of the initialisers that V8 evaluates for each instance without interruption; without plain data. */
   readonly initialiserBytes: number;
 }
 
 /**
  * Reads what a core module imports, exports and allocates.
  *
- * @throws {ToolPreparationError} when a name in it is unsafe, or it allocates what cannot be limited.
+ * @throws {ToolPreparationError} if it has an unsafe name, or allocates something that cannot be limited.
  */
 export function readCoreModule(binary: Uint8Array): CoreModule {
-  if (!isCoreModule(binary)) throw new ToolPreparationError("a core module in it is of an unknown format");
+  if (!isCoreModule(binary)) throw new ToolPreparationError("it has a core module of an unknown format");
   const imported = { function: 0, memory: 0, global: 0, tag: 0 };
   const importedTables: Table[] = [];
   const tables: Table[] = [];
@@ -106,7 +106,7 @@ const DEFINITIONS: readonly number[] = [
 
 const MAX_DEFINITION_BYTES = 2 * 1_024 * 1_024;
 
-/** @throws {ToolPreparationError} when there are so many that reading them one by one would take long. */
+/** @throws {ToolPreparationError} if there are so many definitions that reading them would take long. */
 export function refuseTooManyDefinitions(bytes: number, most: number = MAX_DEFINITION_BYTES): void {
   if (bytes <= most) return;
   throw new ToolPreparationError(`it has more than ${most} bytes of definitions`);

@@ -1,12 +1,12 @@
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 
 /**
- * What core-module names may be made of. jco writes them into JavaScript text, between single quotes and
- * without escaping, so a quote, a backslash or a line break in one runs as code in this process.
+ * The characters of which names in core modules may consist. jco writes the names into JavaScript between single quotes,
+ * without escaping them, so a quote, a backslash or a line break could inject code.
  */
 const SAFE_CORE_NAME = /^[A-Za-z0-9_$.:/@#[\]<>=+\-|!?%&~^, ()]{0,512}$/;
 
-/** Names under which Sandgate itself exports what it measures and restores. */
+/** Names under which Sandgate exports what it measures and restores. */
 export const OWN_NAMES = {
   memory: "sandgate:memory:",
   table: "sandgate:table:",
@@ -14,9 +14,9 @@ export const OWN_NAMES = {
 } as const;
 
 /**
- * Passes a name that a core module exports on.
+ * Returns the name of an export of a core module.
  *
- * @throws {ToolPreparationError} unless it is safe, and none of Sandgate's own.
+ * @throws {ToolPreparationError} if it is unsafe, or one of Sandgate's own names.
  */
 export function checkExportName(name: string): string {
   if (!Object.values(OWN_NAMES).some((own) => name.startsWith(own))) return checkCoreName(name);
@@ -26,14 +26,14 @@ export function checkExportName(name: string): string {
 }
 
 /**
- * Passes a name of a core module on.
+ * Returns a name of a core module.
  *
- * @throws {ToolPreparationError} unless it is safe to stand in generated code.
+ * @throws {ToolPreparationError} if it is not safe in generated code.
  */
 export function checkCoreName(name: string): string {
   if (SAFE_CORE_NAME.test(name)) return name;
   throw new ToolPreparationError(
-    `a core module holds the name ${JSON.stringify(name.slice(0, 64))}, which is refused: names there may ` +
+    `a core module has the name ${JSON.stringify(name.slice(0, 64))}, which is refused: names there may ` +
       "be at most 512 letters, digits and the usual punctuation of ASCII, without quotes and backslashes",
   );
 }

@@ -3,7 +3,7 @@ import type { BinaryReader } from "./binary-reader.ts";
 import { InstructionReader } from "./instruction-reader.ts";
 import { INSTRUCTION } from "./instructions.ts";
 
-/** V8 takes no more. */
+/** V8's own limit. */
 const MAX_SEGMENTS = 100_000;
 
 const PASSIVE = 1;

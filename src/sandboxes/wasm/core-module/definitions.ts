@@ -3,16 +3,16 @@ import type { BinaryReader } from "./binary-reader.ts";
 import { checkCoreName, checkExportName } from "./core-name.ts";
 import { readValueType } from "./value-types.ts";
 
-/** How large a memory (in pages of 64 KiB) or a table (in elements) is at first, and may become. */
+/** The minimum and maximum size of a memory (in pages of 64 KiB) or of a table (in elements). */
 export interface Limits {
   readonly min: number;
-  /** `undefined` where the module sets none. */
+  /** `undefined` if the module does not set a maximum. */
   readonly max: number | undefined;
 }
 
 /** A table. */
 export interface Table {
-  /** The type of its elements, as it is written in the binary. */
+  /** The type of its elements, as encoded in the binary. */
   readonly type: readonly number[];
   readonly limits: Limits;
 }
@@ -20,7 +20,7 @@ export interface Table {
 const FUNCTION_TYPE = 0x60;
 const TABLE_WITH_INITIAL_VALUE = 0x40;
 
-/** Arrays and structs live on V8's heap, outside the linear memories that a grant limits. */
+/** Arrays and structs are on V8's heap, outside the linear memories that a grant limits. */
 export function readFunctionType(reader: BinaryReader): void {
   if (reader.byte() !== FUNCTION_TYPE) {
     throw new ToolPreparationError("a core module uses garbage-collected types, whose memory has no limit");

@@ -2,7 +2,7 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { describeUnsupported, IMMEDIATE, IMMEDIATES, PREFIXED } from "./instructions.ts";
 import { isHeapType, isReferencePrefix, isSimpleType } from "./value-types.ts";
 
-/** Bytes of the longest integer in LEB128, one of 64 bits. */
+/** The maximum size of an integer in LEB128, which has 64 bits, in bytes. */
 const MAX_INTEGER_BYTES = 10;
 
 /** The natural alignment of a vector, as a power of two. No access has a larger one. */
@@ -12,13 +12,13 @@ const MAX_ALIGNMENT = 4;
 const LAST_CATCH_KIND = 3;
 const LAST_CATCH_KIND_WITH_TAG = 1;
 
-/** In the alignment of a memory access: the index of a memory follows. */
+/** The bit in the alignment of a memory access that says that the index of a memory follows. */
 const HAS_MEMORY_INDEX = 0x40;
 
 /**
  * Reads the instructions of a function or of a constant expression one after another (core specification, section
- * 5.4), where each ends exactly where it does for V8. Unknown instructions are refused, because the next one could
- * begin anywhere. A component can have millions, so nothing is allocated for one.
+ * 5.4), and finds the same boundaries as V8. Unknown instructions are refused, because the next one could begin
+ * anywhere. A component can have millions of instructions, so reading one allocates nothing.
  */
 export class InstructionReader {
   readonly #bytes: Uint8Array;
@@ -29,7 +29,7 @@ export class InstructionReader {
   #first = 0;
   #second = 0;
 
-  /** @param bytes The core module, as positions in errors count from its beginning. */
+  /** @param bytes The core module. Positions in errors count from its beginning. */
   constructor(bytes: Uint8Array, start = 0, end: number = bytes.length) {
     this.#bytes = bytes;
     this.#at = start;
@@ -44,27 +44,27 @@ export class InstructionReader {
     this.#end = end;
   }
 
-  /** Which instruction was read, as in `INSTRUCTION`. */
+  /** The instruction that was read, as in `INSTRUCTION`. */
   get code(): number {
     return this.#code;
   }
 
-  /** The index behind it, if it has one; of a branch by table, the number of labels. */
+  /** Its index, if it has one; the number of labels for a branch by table. */
   get first(): number {
     return this.#first;
   }
 
-  /** The second index behind it, if it has two. */
+  /** Its second index, if it has two. */
   get second(): number {
     return this.#second;
   }
 
-  /** Where it begins. */
+  /** The position where it begins. */
   get start(): number {
     return this.#start;
   }
 
-  /** Where the next one begins. */
+  /** The position where the next one begins. */
   get at(): number {
     return this.#at;
   }
@@ -73,7 +73,7 @@ export class InstructionReader {
    * Reads the next instruction.
    *
    * @returns `false` if there is none.
-   * @throws {ToolPreparationError} if it is not supported, or not complete.
+   * @throws {ToolPreparationError} if it is not supported or incomplete.
    */
   next(): boolean {
     const bytes = this.#bytes;
@@ -82,7 +82,7 @@ export class InstructionReader {
     this.#start = at;
     const code = bytes[at++] as number;
     this.#code = code;
-    // Nearly all instructions have one of these forms. Behind the last byte there is `undefined`, which ends loops.
+    // Nearly all instructions have one of these forms. Reading past the last byte gives `undefined`, which ends loops.
     switch (IMMEDIATES[code]) {
       case IMMEDIATE.none:
         break;
@@ -112,9 +112,9 @@ export class InstructionReader {
   }
 
   /**
-   * Reads past the variables that a function declares before its instructions (section 5.5.13).
+   * Skips the variables that a function declares before its instructions (section 5.5.13).
    *
-   * @returns how many there are.
+   * @returns the number of variables.
    * @throws {ToolPreparationError} if a type is not supported.
    */
   locals(): number {
@@ -126,7 +126,7 @@ export class InstructionReader {
     return count;
   }
 
-  /** The value of the `i32.const` at a position that was read before, unsigned. */
+  /** Returns the unsigned value of the `i32.const` at a position that was read before. */
   constantAt(position: number): number {
     let value = 0;
     for (let at = position + 1, shift = 0; ; at++, shift += 7) {

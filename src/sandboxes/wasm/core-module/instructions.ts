@@ -1,4 +1,4 @@
-/** Instructions that are asked for by name (core specification, section 5.4). A prefix stands above 16 bits. */
+/** Instructions that other code refers to (core specification, section 5.4). A prefix is stored above 16 bits. */
 export const INSTRUCTION = {
   block: 0x02,
   loop: 0x03,
@@ -29,7 +29,7 @@ export const INSTRUCTION = {
   tableFill: 0xfc_0011,
 } as const;
 
-/** What follows an instruction's code. */
+/** What follows an instruction's opcode. */
 export const IMMEDIATE = {
   none: 0,
   index: 1,
@@ -41,7 +41,7 @@ export const IMMEDIATE = {
   float64: 6,
   vector: 7,
   blockType: 8,
-  /** Labels, and one more. */
+  /** Labels, and a default label. */
   labels: 9,
   valueTypes: 10,
   heapType: 11,
@@ -137,7 +137,7 @@ const ATOMICS = table(79, [
   [16, 78, IMMEDIATE.memory],
 ]);
 
-/** Of the instructions with a prefix: by the prefix, then by the number behind it. */
+/** Instructions with a prefix: by the prefix, then by the number that follows it. */
 export const PREFIXED: ReadonlyMap<number, Uint8Array> = new Map([
   [0xfb, REFERENCES],
   [0xfc, BULK],
@@ -155,7 +155,7 @@ const UNSUPPORTED: readonly (readonly [from: number, names: string])[] = [
   [0xfc_0012, "memory.discard i64.add128 i64.sub128 i64.mul_wide_s i64.mul_wide_u"],
 ];
 
-/** An instruction that is not supported, as text: `'throw' (0x08)`. */
+/** Describes an instruction that is not supported: `'throw' (0x08)`. */
 export function describeUnsupported(code: number): string {
   const hex =
     code > 0xff ? `0x${(code >> 16).toString(16)} 0x${(code & 0xffff).toString(16)}` : hexByte(code);

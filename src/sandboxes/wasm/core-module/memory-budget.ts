@@ -2,60 +2,60 @@ import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { CoreModule } from "./core-module.ts";
 import type { Limits } from "./definitions.ts";
 
-/** Bytes of a page of linear memory. */
+/** The size of a page of linear memory, in bytes. */
 export const PAGE_BYTES = 65_536;
 
-/** What an element of a table counts as, in bytes. */
+/** The size at which an element of a table is counted, in bytes. */
 export const TABLE_ELEMENT_BYTES = 8;
 
-/** The most pages of a memory: one less than there can be, so that no end of one is beyond 32 bits. */
+/** The maximum pages of a memory: one less than possible, so that its end fits in 32 bits. */
 const MAX_PAGES = 65_535;
 
-/** The most elements of each table. V8 makes and grows a table in one piece, which nothing interrupts. */
+/** The maximum elements of a table. V8 creates and grows a table in one step, which cannot be interrupted. */
 const MAX_TABLE_ELEMENTS = 262_144;
 
-/** The most elements of all tables together: V8 takes up to three times the bytes that one counts as. */
+/** The maximum elements of all tables. V8 uses up to three times the size at which they are counted. */
 const MAX_ALL_TABLE_ELEMENTS = 1_048_576;
 
 const MAX_MEMORY_INSTANCES = 32;
 const MAX_TABLE_INSTANCES = 64;
 
-/** The part of the spare memory that is kept for tables which can grow. */
+/** The part of the spare memory that is reserved for tables that can grow. */
 const TABLE_SHARE = 1 / 8;
 
-/** A core module, and how often the component instantiates it: each time, its memories are there once more. */
+/** A core module, and how many times the component instantiates it, each time with its own memories. */
 export interface InstantiatedModule {
   readonly module: Pick<CoreModule, "memories" | "tables">;
   readonly instances: number;
 }
 
-/** How far one memory may grow. */
+/** The cap of one memory. */
 export interface MemoryCap {
   readonly maxPages: number;
-  /** Whether the grant lowered what the module itself allows. */
+  /** Whether the cap is lower than the module's own maximum. */
   readonly lowered: boolean;
 }
 
-/** How far one table may grow. */
+/** The cap of one table. */
 export interface TableCap {
-  /** Elements that it has from the start. */
+  /** Its initial number of elements. */
   readonly minElements: number;
   readonly maxElements: number;
 }
 
-/** Whether a table may grow at all. */
+/** Whether a table may grow. */
 export function canGrow({ minElements, maxElements }: TableCap): boolean {
   return maxElements > minElements;
 }
 
-/** How far the memories and tables that one core module defines may grow. */
+/** The caps of the memories and tables that one core module defines. */
 export interface ModuleCaps {
   readonly memories: readonly MemoryCap[];
   readonly tables: readonly TableCap[];
 }
 
 /**
- * Bytes that a component's memories and tables take from the start, all instances together.
+ * Returns the initial size of the memories and tables of all core instances, in bytes.
  *
  * @throws {ToolPreparationError} if it has too many memories or tables, or too large ones.
  */
@@ -87,11 +87,11 @@ export function initialMemoryBytes(modules: readonly InstantiatedModule[]): numb
 }
 
 /**
- * Divides a cap among a component's memories and tables, so that their sum can never pass it. What is left above
- * the initial sizes goes in equal shares to the memories that can grow. Nearly always there is one, which gets all.
+ * Divides a cap among a component's memories and tables, so that their sum cannot exceed it. What remains above the
+ * initial sizes is divided equally among the memories that can grow. Nearly always there is only one.
  *
  * @param capBytes At least what {@link initialMemoryBytes} returns.
- * @param growsTables Whether any code of the component grows a table. If so, a part is kept for tables.
+ * @param growsTables Whether any code of the component grows a table. If so, a part is reserved for tables.
  */
 export function divideMemory(
   modules: readonly InstantiatedModule[],
@@ -121,14 +121,14 @@ export function divideMemory(
   }));
 }
 
-/** How many elements each table that can grow may have more than from the start. */
+/** Returns by how many elements each table that can grow may grow. */
 function elementsForEach(modules: readonly InstantiatedModule[], spareBytes: number): number {
   const growing = modules.reduce((sum, { module, instances }) => sum + module.tables.length * instances, 0);
   const spareElements = MAX_ALL_TABLE_ELEMENTS - countElements(modules, ({ min }) => min);
   return Math.floor(Math.min((spareBytes * TABLE_SHARE) / TABLE_ELEMENT_BYTES, spareElements) / growing);
 }
 
-/** Adds up a number of elements over all tables of all instances. */
+/** Returns the sum of a number of elements over all tables of all instances. */
 function countElements(modules: readonly InstantiatedModule[], each: (limits: Limits) => number): number {
   let elements = 0;
   for (const { module, instances } of modules) {

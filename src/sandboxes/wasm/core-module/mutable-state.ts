@@ -6,10 +6,10 @@ import { readValueType } from "./value-types.ts";
 
 const MAX_GLOBALS = 64;
 
-/** Value types that JavaScript reads and writes without loss (core specification, section 5.3.1). */
+/** Value types that JavaScript can read and write without loss (core specification, section 5.3.1). */
 const NUMBERS: readonly number[] = [0x7f, 0x7e, 0x7d, 0x7c];
 
-/** Instructions after which a table or a segment is not what it was when the instance was made. */
+/** Instructions that change a table or drop a segment. */
 const LASTING: readonly number[] = [
   INSTRUCTION.tableSet,
   INSTRUCTION.tableInit,
@@ -21,9 +21,9 @@ const LASTING: readonly number[] = [
 ];
 
 /**
- * What the code of a core module can change in an instance of it, beside its memories: the indices of its own
- * mutable globals, all of them numbers. An instance consists of memories, globals, tables and segments (section
- * 4.2.5), and of nothing else.
+ * Finds what the code of a core module can change in an instance besides memories: returns the indices of its own
+ * mutable globals, which must all be numbers. The state of an instance consists only of memories, globals, tables and
+ * segments (section 4.2.5).
  *
  * @returns `undefined` if it can change more than that.
  * @throws {ToolPreparationError} if its code has instructions that are not supported.

@@ -22,7 +22,7 @@ const ORDER: readonly number[] = [
   CORE_SECTION.data,
 ];
 
-/** Items for the end of a section: none of the module's own changes its index. */
+/** Items to append to a section. They do not change the indices of the module's own items. */
 export interface AppendedItems {
   readonly count: number;
   readonly bytes: readonly number[];
@@ -31,8 +31,8 @@ export interface AppendedItems {
 /**
  * Changes sections of a core module.
  *
- * @param replace Returns the bytes that stand in place of a section, none to drop it, or `undefined` to keep it.
- * @param append What follows a section's own items, by the section's id. A section that is missing is added.
+ * @param replace Returns the bytes that replace a section, no bytes to remove it, or `undefined` to keep it.
+ * @param append Items to append, by the section's id. A missing section is added.
  */
 export function changeSections(
   binary: Uint8Array,

@@ -4,17 +4,17 @@ import { goesForward } from "./forward-instructions.ts";
 import { InstructionReader } from "./instruction-reader.ts";
 import { INSTRUCTION } from "./instructions.ts";
 
-/** The most instructions that a start function may come to, those that it calls included. */
+/** The maximum number of instructions that a start function may run, including the functions that it calls. */
 const MAX_STEPS = 10_000;
 
-/** How deep they may call each other. */
+/** The maximum depth of its calls. */
 const MAX_DEPTH = 64;
 
 type StartingModule = Pick<CoreModule, "start" | "code" | "importedFunctions">;
 
 /**
- * Whether a core module may be instantiated where no deadline is: it has no start function, or one that is over
- * after a few thousand instructions, whatever happens. It may have neither loops nor calls to what it imports.
+ * Whether a core module may be instantiated without a deadline: it has no start function, or one that always ends after
+ * a few thousand instructions. The start function must not have loops or call imported functions.
  *
  * @throws {ToolPreparationError} if its code has instructions that are not supported.
  */
@@ -28,7 +28,7 @@ export function startsAtOnce({ start, code, importedFunctions }: StartingModule)
   return new ForwardCode(bodies, importedFunctions).isBounded(start);
 }
 
-/** Follows functions without running them: without loops, each instruction runs at most once. */
+/** Counts instructions without running them. Without loops, each runs at most once. */
 class ForwardCode {
   readonly #bodies: readonly Uint8Array[];
   readonly #imported: number;

@@ -1,19 +1,19 @@
 import type { WasmArtifact } from "../artifact.ts";
 import { Guest } from "./guest.ts";
 
-/** The most components that have a spare instance. */
+/** The maximum number of components with a spare instance. */
 const MAX_SPARES = 4;
 
-/** A component whose memories are larger than this at the start gets no spare instance. */
+/** Components with a larger initial size get no spare instance. */
 const MAX_SPARE_BYTES = 16 * 1_024 * 1_024;
 
-/** Instances that are kept for their owners' next calls. */
+/** The maximum number of instances that are kept for their owners' next calls. */
 const MAX_KEPT = 8;
 
 /** Idle instances are evicted after this. */
 const MAX_IDLE_MS = 60_000;
 
-/** After so many calls in a row that let a memory grow, no image is kept for the next one: it grows in each. */
+/** After this many consecutive calls that grew a memory, no image is kept, as the next call probably grows it too. */
 const MAX_GROWN = 3;
 
 interface Kept {
@@ -25,19 +25,19 @@ interface Kept {
 export class GuestPool {
   readonly #spares = new Map<WasmArtifact, Guest>();
   readonly #kept = new Map<string, Kept>();
-  /** How many instances in a row could not be restored, as their memory had grown. */
+  /** How many consecutive instances could not be restored because their memory had grown. */
   readonly #grown = new WeakMap<WasmArtifact, number>();
 
-  /** An instance that nothing ran in yet. */
+  /** Returns an instance in which nothing has run yet. */
   takeFresh(artifact: WasmArtifact): Guest {
     const spare = this.#spares.get(artifact);
     this.#spares.delete(artifact);
     return spare ?? new Guest(artifact);
   }
 
-  /** The instance that was kept for an owner. */
+  /** Returns the instance that was kept for an owner. */
   takeKept(owner: string): Guest | undefined {
-    // The oldest come first. A thread without work is blocked, so no timer does this.
+    // The oldest come first. This cannot be a timer, because a thread without work is blocked.
     for (const [each, { keptAt }] of this.#kept) {
       if (performance.now() - keptAt <= MAX_IDLE_MS) break;
       this.#drop(each);
@@ -62,17 +62,17 @@ export class GuestPool {
   }
 
   /**
-   * Makes an instance ready for the next call that needs a fresh one. A component gets none that runs more than a
-   * little code of its own as soon as it is instantiated: that may run only within a call and its deadline.
+   * Prepares an instance for the next call that needs a fresh one; not for components that run more than a little code
+   * when they are instantiated, because that code may only run within the deadline of a call.
    *
-   * @param used The one of the last call, which was disposed of. It is restored if that can be done.
+   * @param used The disposed instance of the last call. It is restored if possible.
    */
   prepareSpare(artifact: WasmArtifact, used: Guest): void {
     if (!artifact.startsAtOnce || artifact.initialBytes > MAX_SPARE_BYTES) return;
     const isRestored = used.instance.restore();
     if (isRestored) this.#grown.delete(artifact);
     const spare = isRestored ? used : this.#makeSpare(artifact, used);
-    // Without one, the next call makes its own, and tells what is wrong.
+    // If creating a spare failed, the next call creates its own instance and reports the error.
     if (spare === undefined) return;
     this.#spares.set(artifact, spare);
     for (const oldest of this.#spares.keys()) {

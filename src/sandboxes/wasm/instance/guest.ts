@@ -6,14 +6,14 @@ import type { WasiGrant } from "../host/wasi/grant.ts";
 import type { FileChanges } from "../host/wasi/host.ts";
 import { ComponentInstance } from "./instance.ts";
 
-/** What an instance is given for a call. */
+/** What an instance may use during a call. */
 export interface GuestGrant {
   readonly wasi: WasiGrant;
   readonly lifted: LiftLimits;
   readonly netBytes: number;
 }
 
-/** An instance of a component and all that it can import. It may be made before it is known what it serves. */
+/** An instance of a component and everything that it can import. It can be created before its first call is known. */
 export class Guest implements Disposable {
   readonly instance: ComponentInstance;
   readonly #budget = new LiftBudget({ memoryBytes: 0, textBytes: 0 });
@@ -24,18 +24,18 @@ export class Guest implements Disposable {
   }
 
   #interface(name: string): object {
-    if (this.#host === undefined) throw new Error("an instance was used before it serves a call");
+    if (this.#host === undefined) throw new Error("the instance was used before its first call began");
     return this.#host.interface(name);
   }
 
-  /** A call begins; it ends with {@link end}. Every one that an instance serves has the same grant. */
+  /** Begins a call, which {@link end} ends. All calls of an instance have the same grant. */
   begin({ wasi, lifted, netBytes }: GuestGrant, call: CurrentCall): void {
     this.#budget.allow(lifted);
     if (this.#host === undefined) this.#host = new InstanceHost(wasi, netBytes, this.#budget, call);
     else this.#host.begin(call);
   }
 
-  /** The call is over. */
+  /** Ends the call. Returns what it did to files. */
   end(): FileChanges {
     return this.#host?.end() ?? { writtenBytes: 0, hasChangedFiles: false };
   }

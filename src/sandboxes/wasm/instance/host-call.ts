@@ -2,14 +2,14 @@ import type { ComponentValue } from "../abi/value.ts";
 import { CapabilityDeniedError } from "../host/denied.ts";
 import type { ComponentFunction } from "../linking/link-plan.ts";
 
-/** What the host has: an interface by its name without version. Functions in camel case, resources as classes. */
+/** Returns an interface of the host by its name without version. Functions are in camel case, resources are classes. */
 export type HostInterfaces = (name: string) => object;
 
 type HostFunction = (...args: readonly ComponentValue[]) => ComponentValue;
 
 type ImportedFunction = Extract<ComponentFunction, { readonly kind: "import" }>;
 
-/** A function's name, taken apart once for all calls. */
+/** The parts of a function's name, parsed once for all calls. */
 interface ReadName {
   /** Without version. */
   readonly interface: string;
@@ -19,8 +19,8 @@ interface ReadName {
 }
 
 /**
- * Calls a function of the host. Where it has a `result`, it returns what is `ok`, and throws what is `err`:
- * anything but an error, which ends the call.
+ * Calls a function of the host. If its type is a `result`, the function returns the payload of `ok` and throws that of
+ * `err`. If it throws an instance of `Error`, the call of the component ends.
  */
 export function callHost(
   host: HostInterfaces,
@@ -38,7 +38,7 @@ export function callHost(
   }
 }
 
-/** A function's name says what it is (`Explainer.md`, `plainname`): `[method]pollable.block`. */
+/** The syntax of a function's name (`Explainer.md`, `plainname`), such as `[method]pollable.block`. */
 const PLAIN_NAME = /^(?:\[(constructor|method|static)\])?([a-z0-9-]+)(?:\.([a-z0-9-]+))?$/i;
 
 const names = new WeakMap<ImportedFunction, ReadName>();
@@ -78,7 +78,7 @@ function findFunction(
   }
 }
 
-/** What the host wrote for a component, and nothing that every object and function has. */
+/** Returns a method that the host defined for components, and none that all objects and functions inherit. */
 function ownMethod(owner: object, name: string): HostFunction | undefined {
   if (name === "constructor" || !Object.hasOwn(owner, name)) return undefined;
   const method: unknown = Reflect.get(owner, name);

@@ -1,14 +1,14 @@
 import type { CompiledCore } from "../artifact.ts";
 import { globalExportName, memoryExportName } from "../core-module/core-limits.ts";
 
-/** Memory is looked at in parts of this many bytes. */
+/** Memory is compared with zeros in parts of this many bytes. */
 const PART_BYTES = 4_096;
 const ZEROS = new Uint8Array(PART_BYTES);
 
 interface MemoryImage {
   readonly memory: WebAssembly.Memory;
   readonly byteLength: number;
-  /** What is not zero; in order. */
+  /** The parts that are not all zeros, in order. */
   readonly parts: readonly { readonly at: number; readonly bytes: Uint8Array }[];
 }
 
@@ -17,13 +17,13 @@ interface GlobalImage {
   readonly value: number | bigint;
 }
 
-/** All that the code of core instances can change, as it was at one moment: their memories and their globals. */
+/** A copy of everything that the code of core instances can change: their memories and globals. */
 export class InstanceImage {
   readonly #memories: MemoryImage[] = [];
   readonly #globals: GlobalImage[] = [];
   #isExact = true;
 
-  /** Adds a core instance, as it is now. None of its functions may be running. */
+  /** Adds a core instance in its current state. None of its functions may be running. */
   add({ exports }: WebAssembly.Instance, { memories, globals }: CompiledCore): void {
     for (const index of memories.keys()) {
       const memory = exports[memoryExportName(index)] as WebAssembly.Memory;
@@ -32,13 +32,13 @@ export class InstanceImage {
     for (const index of globals) {
       const global = exports[globalExportName(index)] as WebAssembly.Global<"i32" | "i64">;
       const { value } = global;
-      // Which of all NaNs it is does not cross to JavaScript.
+      // JavaScript cannot see the bits of a NaN.
       if (Number.isNaN(value)) this.#isExact = false;
       this.#globals.push({ global, value });
     }
   }
 
-  /** Makes everything what it was; `false` when that cannot be done, as a memory has grown: they never shrink. */
+  /** Restores everything. Returns `false` if that is impossible because a memory has grown, as memories cannot shrink. */
   restore(): boolean {
     if (!this.#isExact) return false;
     if (this.#memories.some(({ memory, byteLength }) => memory.buffer.byteLength !== byteLength))

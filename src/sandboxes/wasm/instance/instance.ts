@@ -17,12 +17,12 @@ import { callHost, type HostInterfaces } from "./host-call.ts";
 import { InstanceImage } from "./instance-image.ts";
 import { MemoryGauge } from "./memory-gauge.ts";
 
-/** Why nothing runs in an instance that was given up. An error for each one would cost as much as a small call. */
+/** Why a disposed instance cannot run. It is shared, because creating an error costs as much as a small call. */
 const GONE = Object.freeze({ by: new AbiError("the instance has ended") });
 
 /**
- * One instance of a component: made by its link plan, with its own memories and handles. Of what comes out of
- * it, everything but `AbiError`, `LiftBudgetError` and the host's errors is V8's.
+ * One instance of a component, created by its link plan, with its own memories and handles. It throws `AbiError`,
+ * `LiftBudgetError`, the host's errors, and errors of V8.
  */
 export class ComponentInstance {
   readonly #host: HostInterfaces;
@@ -35,7 +35,7 @@ export class ComponentInstance {
   readonly #memories = new MemoryGauge();
   #isMade = false;
   #image: InstanceImage | undefined;
-  /** What ended a call: a component can catch what is thrown through it, and may not go on. */
+  /** What ended a call. A component can catch exceptions that are thrown through it, but must not continue. */
   #ended: { readonly by: unknown } | undefined;
 
   constructor(artifact: WasmArtifact, host: HostInterfaces, budget: LiftBudget) {
@@ -46,14 +46,14 @@ export class ComponentInstance {
     this.#entered = new EnteredInstances(artifact.plan.parents);
   }
 
-  /** Makes the core instances, if that was not done yet: it runs their start functions. */
+  /** Creates the core instances, unless they exist. This runs their start functions. */
   make(): void {
     if (this.#isMade) return;
     this.#isMade = true;
     for (const each of this.#artifact.plan.coreInstances) this.#instantiate(each);
   }
 
-  /** Keeps what it is now, right after it was made, so that it can be restored. */
+  /** Keeps a copy of its state, so that it can be restored. Called right after it was created. */
   keepImage(): void {
     const image = new InstanceImage();
     for (const [index, instance] of this.#instances.entries()) {
@@ -64,7 +64,7 @@ export class ComponentInstance {
   }
 
   /**
-   * Makes it what it was when it was made, once it was disposed of; `false` when that cannot be done. One in which
+   * Restores a disposed instance to its state after creation. Returns `false` if that is impossible. An instance in which
    * something threw is never restored.
    */
   restore(): boolean {
@@ -73,12 +73,12 @@ export class ComponentInstance {
     return true;
   }
 
-  /** Whether there is an image that was kept for nothing: what has become of the instance cannot be undone. */
+  /** Whether an image was kept, but the instance cannot be restored. */
   get isPastRestoring(): boolean {
     return this.#ended === GONE && this.#image !== undefined;
   }
 
-  /** Calls an exported function. After a call that threw, there is no other. */
+  /** Calls an exported function. After a call that threw, further calls throw the same. */
   call(exported: ComponentFunction, args: readonly ComponentValue[]): ComponentValue {
     this.#throwIfEnded();
     try {
@@ -96,12 +96,12 @@ export class ComponentInstance {
     if (this.#ended !== undefined) throw this.#ended.by;
   }
 
-  /** Whether every call returned so far. */
+  /** Whether all calls so far have returned. */
   get isIntact(): boolean {
     return this.#ended === undefined;
   }
 
-  /** Frees what the host's resources hold that the component still has. */
+  /** Disposes of the host's resources that the component still owns. */
   [Symbol.dispose](): void {
     this.#ended ??= GONE;
     for (const handles of this.#handles) handles.dispose();
@@ -150,7 +150,7 @@ export class ComponentInstance {
     }
   }
 
-  /** A function for the component's core: after something ended the call, none of them runs any more. */
+  /** Wraps a function for core modules so that it does not run after something has ended the call. */
   #guarded(run: CoreFunction): CoreFunction {
     return (...values) => {
       this.#throwIfEnded();
@@ -237,12 +237,12 @@ export class ComponentInstance {
     return handles;
   }
 
-  /** Bytes of all its linear memories and tables now. */
+  /** The current size of its linear memories and tables, in bytes. */
   get memoryBytes(): number {
     return this.#memories.bytes;
   }
 
-  /** Whether one of its memories has no room left that the grant took from it. */
+  /** Whether one of its memories has no space left because of its cap. */
   get isAtMemoryCap(): boolean {
     return this.#memories.isAtCap;
   }

@@ -25,7 +25,7 @@ describe("the component gate", () => {
 
   test("refuses a core export whose name would run as JavaScript, and passes one that would not", async () => {
     const hostile = await watComponent({ fields: `(func (export "${HOSTILE}"))` });
-    expect(() => passComponentGate(hostile)).toThrow(/holds the name "x'\];globalThis\.PWNED=1;\/\/"/);
+    expect(() => passComponentGate(hostile)).toThrow(/has the name "x'\];globalThis\.PWNED=1;\/\/"/);
     const harmless = await watComponent({ fields: '(func (export "x/globalThis.PWNED=1"))' });
     expect(passComponentGate(harmless)).toEqual(["sandgate:tool/types"]);
   });
@@ -50,7 +50,7 @@ describe("the component gate", () => {
     const wat = (field: string): string => `(component
       (core module $m (memory (export "m") 1)) (core instance $i (instantiate $m))
       (core module $other) ${field})`;
-    await expect(gate(wat(hostile))).rejects.toThrow(/a core module holds the name/);
+    await expect(gate(wat(hostile))).rejects.toThrow(/a core module has the name/);
     await expect(gate(wat(hostile.replace(HOSTILE, "x").replaceAll(/\\[\da-f\\]+/g, "")))).resolves.toEqual(
       [],
     );

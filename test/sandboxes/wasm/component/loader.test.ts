@@ -21,11 +21,11 @@ afterAll(async () => {
 describe("preparing a component", () => {
   test("refuses one that would inject JavaScript through a name, and runs its harmless twin", async () => {
     const hostile = await watComponent({ fields: `(func (export "x'];globalThis.PWNED=1;//"))` });
-    await expect(sandbox.prepare({ wasm: { component: hostile } })).rejects.toThrow(/holds the name/);
+    await expect(sandbox.prepare({ wasm: { component: hostile } })).rejects.toThrow(/has the name/);
     expect(await sandbox.run(wasmTask(hostile, "any"))).toMatchObject({
       status: "unavailable",
       effect: "none",
-      detail: expect.stringContaining("holds the name"),
+      detail: expect.stringContaining("has the name"),
     });
     const harmless = await watComponent({ fields: '(func (export "[x]/globalThis.PWNED=1"))' });
     expect(await sandbox.run(wasmTask(harmless, "any", "safe"))).toMatchObject({ output: "safe" });
