@@ -125,6 +125,37 @@ describe("any exported function of any component", () => {
     });
   });
 
+  test("a component that violates the ABI fails with a message that says how", async () => {
+    const component = await typedComponent(
+      "export pair: func(at: u32) -> tuple<u32, u32>;",
+      '(func (export "pair") (param i32) (result i32) local.get 0)',
+    );
+    for (const [at, why] of [
+      [2, "a pointer is not aligned"],
+      [65_532, "a value is out of the bounds of memory"],
+    ] as const) {
+      expect(await call(component, "pair", { at })).toMatchObject({
+        status: "failed",
+        message: `Tool violated the component ABI: ${why}`,
+      });
+    }
+  });
+
+  test("a number that is too large for f32 is refused, and outputs keep -0", async () => {
+    const component = await typedComponent(
+      "export negate: func(single: f32, double: f64) -> f64;",
+      `(func (export "negate") (param f32 f64) (result f64)
+         (f64.mul (f64.neg (f64.promote_f32 (local.get 0))) (local.get 1)))`,
+    );
+    expect(await call(component, "negate", { single: 1e39, double: 1 })).toMatchObject({
+      status: "failed",
+      message:
+        "Invalid arguments: /single must be a number that fits in f32, whose largest is about 3.4028235e38",
+    });
+    expect(await call(component, "negate", { single: 0, double: 1 })).toMatchObject({ output: -0 });
+    expect(await call(component, "negate", { single: 0, double: -1 })).toMatchObject({ output: 0 });
+  });
+
   test("a function fails with the 'err' of its result, and succeeds with its 'ok'", async () => {
     const component = await typedComponent(
       "record reason { code: u16 } export check: func(ok: bool) -> result<u32, reason>; export stop: func() -> result<_, string>; export odd: func() -> result;",
