@@ -3,8 +3,8 @@
  *
  * The library and the command share chunks. Code that is always loaded is one file, because loading a file takes Node
  * as long as running thousands of its lines; code that is loaded on demand is in a few other files. A thread or a
- * child process loads a single file without the rest of the library. Dependencies are not bundled, except ajv: Node
- * takes much longer to load its hundred files than one. Names are not minified, for readable stack traces; the source maps have the rest.
+ * child process loads a single file without the rest of the library. Dependencies are not bundled, except ajv and the
+ * JavaScript of QuickJS: Node takes much longer to load their many files than one. Names are not minified, for readable stack traces; the source maps have the rest.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, globSync, readFileSync, rmSync } from "node:fs";
@@ -27,6 +27,15 @@ const ALONE = globSync(
 
 /** ajv, and the packages that it requires. */
 const AJV_PACKAGES = ["ajv", "ajv-formats", "fast-deep-equal", "fast-uri", "json-schema-traverse"];
+
+/** The thread of QuickJS, and the packages that it needs besides the engine's binary. */
+const QUICKJS_THREAD = "sandboxes/quickjs/thread/worker-entry";
+const QUICKJS_PACKAGES = [
+  "quickjs-emscripten",
+  "quickjs-emscripten-core",
+  "@jitl/quickjs-ffi-types",
+  "@jitl/quickjs-wasmfile-release-sync",
+];
 
 const input: InputOptions = {
   platform: "node",
@@ -59,6 +68,7 @@ await build({
   output: { ...output, codeSplitting: { groups: [{ name: "core", test: /\/src\/entry\/index\.ts$/ }] } },
 });
 for (const name of ALONE) {
+  if (name === QUICKJS_THREAD) continue;
   await build({ ...input, input: { [name]: `src/${name}.ts` }, output: { ...output, codeSplitting: false } });
 }
 await build({
@@ -66,6 +76,12 @@ await build({
   external: [],
   input: { "base/ajv-library": "src/base/ajv-library.ts" },
   output: { ...output, codeSplitting: false, sourcemap: false, minify: true, banner: licences(AJV_PACKAGES) },
+});
+await build({
+  ...input,
+  external: /^node:/,
+  input: { [QUICKJS_THREAD]: `src/${QUICKJS_THREAD}.ts` },
+  output: { ...output, codeSplitting: false, banner: licences(QUICKJS_PACKAGES) },
 });
 execFileSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 chmodSync("dist/cli/main.js", 0o755);

@@ -22,9 +22,8 @@ export async function ourFreshCall(): Promise<() => string> {
   const sources = { "tool.js": "export default (input) => input" };
   loadGuest(instance, { entry: "tool.js", sources, exportName: "default" }, 2 ** 18);
   const template = instance.snapshot();
-  const seed = new Uint8Array(8).fill(1);
   return () => {
-    instance.restore(template, "owner", seed);
+    instance.restore(template, "owner", 1n);
     const end = startGuest(instance, INPUT_TEXT);
     return end.status === "text" ? end.text.slice(1) : end.status;
   };

@@ -10,10 +10,11 @@ import { sizeOf } from "./engine/suspended-guest.ts";
 import { notStarted, readQuickJsOutcome } from "./outcome.ts";
 import { PendingRequests } from "./pending-requests.ts";
 import { INTERRUPT_GRACE_MS, type QuickJsLimits } from "./quickjs-limits.ts";
+import { newRandomState } from "./random-state.ts";
 import type { Template } from "./template/template-store.ts";
 import { type ExternalAccess, type FileUse, MAX_REQUESTS, NO_FILE_USE } from "./thread/external-access.ts";
 import { decodeOutcome, encodeTask, type WireAnswer } from "./thread/task-wire.ts";
-import type { QuickJsAnswer, QuickJsTask } from "./thread/thread-task.ts";
+import type { QuickJsAnswer, QuickJsArtifact, QuickJsTask } from "./thread/thread-task.ts";
 import type { WaitingBudget } from "./waiting-budget.ts";
 
 const NO_ROOM_TO_WAIT =
@@ -24,6 +25,7 @@ const NOTHING: readonly never[] = [];
 /** Resources that all calls share. */
 export interface CallHost extends ExternalResources {
   readonly pool: WorkerPool;
+  readonly engine: WebAssembly.Module;
   readonly waiting: WaitingBudget;
   /** Aborted when the sandbox closes. */
   readonly closing: AbortSignal;
@@ -76,7 +78,8 @@ export class QuickJsCall {
   ) {
     this.#host = host;
     this.#elapsedMs = loadMs;
-    this.#template = { name: key, value: snapshot };
+    const artifact: QuickJsArtifact = { engine: host.engine, template: snapshot };
+    this.#template = { name: key, value: artifact };
     this.#tool = tool;
     this.#owner = `${task.sessionId}\0${key}`;
     this.#task = task;
@@ -87,8 +90,11 @@ export class QuickJsCall {
   async #run(): Promise<SandboxOutcome> {
     const { pool, waiting, closing } = this.#host;
     const { canonical, capabilities, sessionId, signal } = this.#task;
-    const { randomSeed } = capabilities;
-    let step: QuickJsTask["step"] = { kind: "start", input: canonical.text, randomSeed };
+    let step: QuickJsTask["step"] = {
+      kind: "start",
+      input: canonical.text,
+      randomState: newRandomState(capabilities.randomSeed),
+    };
     for (;;) {
       const task = encodeTask(this.#nextTask(step));
       const outcome = decodeOutcome(await pool.run<WireAnswer>(task, this.#options));

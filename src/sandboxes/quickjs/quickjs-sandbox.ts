@@ -30,7 +30,6 @@ import {
   templateKind,
 } from "./template/template-store.ts";
 import { ToolSource } from "./template/tool-source.ts";
-import type { QuickJsThreadData } from "./thread/thread-task.ts";
 import { WaitingBudget } from "./waiting-budget.ts";
 
 /** Options of {@link QuickJsSandbox}. */
@@ -72,7 +71,7 @@ export class QuickJsSandbox implements Sandbox {
   readonly #waiting = new WaitingBudget();
   /** The template of each tool's last call. */
   readonly #last = new WeakMap<QuickJsImplementation, Template>();
-  #pool: WorkerPool | Promise<WorkerPool> | undefined;
+  #pool: WorkerPool | undefined;
   /** Set as soon as the pool is open. */
   #host: CallHost | undefined;
 
@@ -119,9 +118,9 @@ export class QuickJsSandbox implements Sandbox {
       if ("status" in loaded) return loaded;
       const { template, loadMs } = loaded;
       this.#last.set(quickjs, template);
-      const pool = await this.#openPool();
       this.#host ??= {
-        pool,
+        pool: this.#openPool(),
+        engine: await compileEngine(),
         openEgress: this.#openEgress,
         waiting: this.#waiting,
         closing: this.#closing.signal,
@@ -139,12 +138,15 @@ export class QuickJsSandbox implements Sandbox {
     capabilities: Capabilities,
     observer: TaskObserver,
   ): Promise<FoundTemplate | SandboxOutcome> {
-    const source = await this.#source(implementation);
+    // The first thread starts while the engine is compiled and the tool is read.
+    const pool = this.#openPool();
+    const compiling = compileEngine();
+    const [source] = await Promise.all([this.#source(implementation), compiling]);
     const kind = templateKind(source.key, limits, capabilities);
     const known = this.#templates.find(kind.key);
     if (known !== undefined) return { template: known, loadMs: 0 };
     const loaded = await this.#templates.load(kind, limits.wallTimeMs, async () =>
-      loadTemplate(await this.#openPool(), source, kind, limits, observer),
+      loadTemplate(pool, await compiling, source, kind, limits, observer),
     );
     return "status" in loaded ? loaded : { template: loaded, loadMs: loaded.loadMs };
   }
@@ -162,27 +164,21 @@ export class QuickJsSandbox implements Sandbox {
     return opening;
   }
 
-  #openPool(): WorkerPool | Promise<WorkerPool> {
+  #openPool(): WorkerPool {
     if (this.#closing.signal.aborted) throw new ToolPreparationError("the sandbox is closed");
-    this.#pool ??= compileEngine().then((engine) => {
-      if (this.#closing.signal.aborted) throw new ToolPreparationError("the sandbox is closed");
-      const data: QuickJsThreadData = { engine };
-      const entry = entryFile("sandboxes/quickjs/thread/worker-entry");
-      this.#pool = new WorkerPool({ entry, limits: THREAD_LIMITS, data }, this.#workers);
-      return this.#pool;
-    });
+    const entry = entryFile("sandboxes/quickjs/thread/worker-entry");
+    this.#pool ??= new WorkerPool({ entry, limits: THREAD_LIMITS }, this.#workers);
     return this.#pool;
   }
 
   /** Makes the threads drop a template that was evicted here. */
   #forget(template: string): void {
-    if (this.#pool instanceof WorkerPool) this.#pool.forget(template);
+    this.#pool?.forget(template);
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    const pool = await Promise.resolve(this.#pool).catch(() => undefined);
-    await pool?.close();
+    await this.#pool?.close();
   }
 }
 

@@ -84,7 +84,8 @@ export class WasmSandbox implements Sandbox {
 
   async prepare({ wasm }: ToolImplementations): Promise<void> {
     if (wasm === undefined) return;
-    this.#refuseIfClosed();
+    // The first thread starts while the component is read and compiled.
+    this.#openPool();
     const component = await this.#loader.load(wasm);
     findExport(component.exports, wasm);
     await component.withCap(Math.max(WASM_DEFAULTS.memoryBytes, component.initialBytes));
@@ -95,7 +96,7 @@ export class WasmSandbox implements Sandbox {
     if (wasm === undefined) return unavailable("the tool has no implementation for Wasm");
     const { memoryBytes = WASM_DEFAULTS.memoryBytes } = task.limits;
     try {
-      this.#refuseIfClosed();
+      const pool = this.#openPool();
       const known = this.#ready.get(wasm);
       const ready =
         known?.memoryBytes === memoryBytes
@@ -105,7 +106,7 @@ export class WasmSandbox implements Sandbox {
             });
       if (ready === "aborted") return { status: "cancelled", effect: "none", used: { wallTimeMs: 0 } };
       if (ready === "needs-more-memory") return memoryExceeded();
-      return await runWasmCall(this.#openPool(), ready, task, this.#resources);
+      return await runWasmCall(pool, ready, task, this.#resources);
     } catch (error) {
       // Only preparation throws, so the call has not started.
       return unavailable(error instanceof ToolPreparationError ? error.message : String(error));

@@ -12,12 +12,17 @@ import {
 import { DRIVER_NAME, DRIVER_SOURCE, EXTERNAL_DRIVER_SOURCE } from "../driver/driver.ts";
 import { CappedMemory } from "./capped-memory.ts";
 import { DriverCalls } from "./driver-calls.ts";
-import { FREE, MALLOC, RANDOM_STATE, STACK_RESTORE, STACK_TOP } from "./engine-binary.ts";
+import { FREE, MALLOC, STACK_RESTORE, STACK_TOP } from "./engine-binary.ts";
 import { confineImports } from "./engine-imports.ts";
 import { type GuestHost, NO_HOST } from "./guest-host.ts";
-import { checkRandomState } from "./random.ts";
+import { checkRandomState, writeRandomState } from "./random.ts";
 import { heapEnd, restoreSnapshot, type Snapshot, takeSnapshot } from "./snapshot.ts";
 import { resumeGuestIn, type SuspendedGuest, suspendGuest } from "./suspended-guest.ts";
+
+/** Loads the library's files, which it would otherwise load for the first instance. */
+export async function loadEngineLibrary(): Promise<void> {
+  await Promise.all([RELEASE_SYNC.importFFI(), RELEASE_SYNC.importModuleLoader()]);
+}
 
 /** The functions of the driver that the host calls. Each takes strings and returns one. */
 export type DriverMethod = "load" | "start" | "settle" | "poll";
@@ -164,13 +169,13 @@ export class EngineInstance {
    * Restores a guest from a snapshot, with a new random state.
    *
    * @param owner The owner of the guest. Memory that another owner's guest used is zeroed.
-   * @param seed 8 bytes for the state of `Math.random`; `undefined` keeps the snapshot's.
+   * @param randomState The state of `Math.random`; `undefined` keeps the snapshot's.
    */
-  restore(snapshot: Snapshot, owner: string, seed: Uint8Array | undefined): void {
+  restore(snapshot: Snapshot, owner: string, randomState: bigint | undefined): void {
     const all = this.#memoryFor(snapshot, snapshot.memoryBytes);
     restoreSnapshot(all, snapshot, this.#leftBehind(all, owner));
     this.#assign(all, owner);
-    if (seed !== undefined) all.set(seed, RANDOM_STATE);
+    if (randomState !== undefined) writeRandomState(this.memory, randomState);
   }
 
   /** Suspends the guest until it has replies. No function of the engine may be running. */

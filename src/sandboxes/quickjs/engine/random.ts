@@ -1,23 +1,9 @@
-import { randomFillSync } from "node:crypto";
 import type { QuickJSContext } from "quickjs-emscripten";
 import { RANDOM_STATE } from "./engine-binary.ts";
 
-/** How many bytes are drawn at once: one system call costs as much as a small tool call. */
-const DRAWN_BYTES = 4_096;
-
-/** Supplies random bytes, 8 at a time, and never the same bytes twice. */
-export class RandomSupply {
-  readonly #drawn: Uint8Array = new Uint8Array(DRAWN_BYTES);
-  #at = DRAWN_BYTES;
-
-  next(): Uint8Array {
-    if (this.#at === DRAWN_BYTES) {
-      randomFillSync(this.#drawn);
-      this.#at = 0;
-    }
-    this.#at += 8;
-    return this.#drawn.subarray(this.#at - 8, this.#at);
-  }
+/** Sets the state of `Math.random`. */
+export function writeRandomState(memory: WebAssembly.Memory, state: bigint): void {
+  new DataView(memory.buffer).setBigUint64(RANDOM_STATE, state, true);
 }
 
 /**

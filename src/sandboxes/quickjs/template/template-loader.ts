@@ -18,6 +18,7 @@ import type { ToolSource } from "./tool-source.ts";
  */
 export async function loadTemplate(
   pool: WorkerPool,
+  engine: WebAssembly.Module,
   source: ToolSource,
   { key: owner, tool, hasExternalAccess }: TemplateKind,
   { wallTimeMs, memoryBytes, outputBytes, stackBytes, logLines }: QuickJsLimits,
@@ -29,7 +30,7 @@ export async function loadTemplate(
     if (leftMs <= 0) return { status: "timeout", effect: "none", used: { wallTimeMs: elapsedMs } };
     const options = { wallTimeMs: leftMs, graceMs: INTERRUPT_GRACE_MS, signal: undefined, observer, tool };
     const task: QuickJsTask = {
-      step: { kind: "load", program: source.program, stackBytes, hasExternalAccess },
+      step: { kind: "load", engine, program: source.program, stackBytes, hasExternalAccess },
       ...{ owner, wallTimeMs: leftMs, memoryBytes, outputBytes },
       log: { lines: logLines, bytes: DEFAULT_LOG_BUDGET.bytes },
       nested: { left: 0, granted: 0 },

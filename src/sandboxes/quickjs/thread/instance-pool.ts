@@ -7,27 +7,23 @@ const MAX_KEPT = 4;
 
 /** Keeps a thread's engine instances between calls, so that a call rarely has to create one. */
 export class InstancePool {
-  readonly #engine: WebAssembly.Module;
   /** In order of use, the most recently used one last. */
   readonly #kept: EngineInstance[] = [];
 
-  constructor(engine: WebAssembly.Module) {
-    this.#engine = engine;
-  }
-
   /** Creates an instance in which nothing has run. */
-  create(maxBytes: number, hasExternalAccess: boolean): Promise<EngineInstance> {
-    return EngineInstance.create(this.#engine, MIN_MEMORY_BYTES, maxBytes, hasExternalAccess);
+  create(engine: WebAssembly.Module, maxBytes: number, hasExternalAccess: boolean): Promise<EngineInstance> {
+    return EngineInstance.create(engine, MIN_MEMORY_BYTES, maxBytes, hasExternalAccess);
   }
 
   /** Returns an instance for a snapshot, a kept or a new one. The caller owns it until it calls {@link put}. */
   take(
+    engine: WebAssembly.Module,
     { memoryBytes, hasExternalAccess }: Pick<Snapshot, "memoryBytes" | "hasExternalAccess">,
     maxBytes: number,
   ): EngineInstance | Promise<EngineInstance> {
     const index = this.#indexOf(memoryBytes, maxBytes, hasExternalAccess);
     const kept = index < 0 ? undefined : this.#kept.splice(index, 1)[0];
-    return kept ?? EngineInstance.create(this.#engine, memoryBytes, maxBytes, hasExternalAccess);
+    return kept ?? EngineInstance.create(engine, memoryBytes, maxBytes, hasExternalAccess);
   }
 
   /** Keeps an instance for later calls, unless it ran out of memory or grew. */

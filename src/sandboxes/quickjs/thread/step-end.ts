@@ -1,24 +1,23 @@
 import { boundFailure } from "../../contract/failure-text.ts";
 import { outputProblem } from "../../contract/output-bounds.ts";
 import type { EngineInstance } from "../engine/engine-instance.ts";
-import type { Snapshot } from "../engine/snapshot.ts";
 import type { GuestEnd } from "./guest.ts";
 import type { GuestBorder } from "./guest-border.ts";
 import { readGuestFailure } from "./guest-failure.ts";
-import type { QuickJsEnd, QuickJsTask } from "./thread-task.ts";
+import type { QuickJsArtifact, QuickJsEnd, QuickJsTask } from "./thread-task.ts";
 
 /**
  * Converts how the guest's step ended to the thread's answer. Everything that the guest wrote is bounded here, before
  * the process receives it.
  *
- * @param template What the step started from, unless it loaded a tool.
+ * @param artifact The artifact of the step, unless it loaded a tool.
  */
 export function endOfStep(
   end: GuestEnd,
   instance: EngineInstance,
   border: GuestBorder,
   task: QuickJsTask,
-  template: unknown,
+  artifact: unknown,
 ): QuickJsEnd {
   switch (end.status) {
     case "timeout":
@@ -26,7 +25,7 @@ export function endOfStep(
     case "text":
       return endOfText(end.text, instance, border, task);
     case "pending":
-      return endOfPending(instance, border, task, template);
+      return endOfPending(instance, border, task, artifact);
   }
 }
 
@@ -56,13 +55,13 @@ function endOfPending(
   instance: EngineInstance,
   border: GuestBorder,
   { step }: QuickJsTask,
-  template: unknown,
+  artifact: unknown,
 ): QuickJsEnd {
   const { requests } = border.validator;
   if (requests.length === 0 && (step.kind !== "resume" || step.outstanding === 0))
     return { status: "stalled" };
   // Requests are refused while a tool is loaded, so this is a call, which has a template.
-  return { status: "waiting", guest: instance.suspend(template as Snapshot), requests };
+  return { status: "waiting", guest: instance.suspend((artifact as QuickJsArtifact).template), requests };
 }
 
 /** Returns the end of a step in which the engine broke. */

@@ -20,7 +20,7 @@ type BareTask = readonly [
   nestedLeft: number,
   nestedGranted: number,
   frozenClock: number | undefined,
-  randomSeed: string | undefined,
+  randomState: bigint | undefined,
 ];
 
 /** An answer as it is sent back. An output is represented by its text. */
@@ -48,16 +48,16 @@ export function encodeTask(task: QuickJsTask): WireTask {
     nested.left,
     nested.granted,
     frozenClock,
-    isStart ? step.randomSeed : undefined,
+    isStart ? step.randomState : undefined,
   ];
   return access === undefined ? wire : [...wire, access];
 }
 
 export function decodeTask(wire: WireTask): QuickJsTask {
   const [step, owner, wallTimeMs, memoryBytes, outputBytes, lines, bytes, left, granted] = wire;
-  const { 9: frozenClock, 10: randomSeed, 11: access } = wire;
+  const { 9: frozenClock, 10: randomState = 1n, 11: access } = wire;
   return {
-    step: typeof step === "string" ? { kind: "start", input: step, randomSeed } : step,
+    step: typeof step === "string" ? { kind: "start", input: step, randomState } : step,
     owner,
     wallTimeMs,
     memoryBytes,

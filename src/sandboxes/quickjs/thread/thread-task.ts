@@ -6,10 +6,14 @@ import type { GuestProgram } from "../guest-program.ts";
 import type { ExternalAccess, FileUse } from "./external-access.ts";
 import type { GuestFailure } from "./guest-failure.ts";
 
-/** The data that every thread is started with. */
-export interface QuickJsThreadData {
+/**
+ * What a thread needs to start calls of a tool. The engine comes with it, not with the thread: threads start while the
+ * engine is compiled.
+ */
+export interface QuickJsArtifact {
   /** The engine, compiled once for the process. */
   readonly engine: WebAssembly.Module;
+  readonly template: Snapshot;
 }
 
 /** A step for a thread to run. */
@@ -31,6 +35,7 @@ export interface QuickJsTask {
 /** Strips the types from a tool's modules and evaluates them. The result is the template for calls. */
 export interface LoadStep {
   readonly kind: "load";
+  readonly engine: WebAssembly.Module;
   /** TypeScript modules still have their types. */
   readonly program: GuestProgram;
   readonly stackBytes: number;
@@ -43,8 +48,8 @@ export interface StartStep {
   readonly kind: "start";
   /** The arguments as JSON text. */
   readonly input: string;
-  /** The seed of `Math.random`; `undefined` for a random one. */
-  readonly randomSeed: string | undefined;
+  /** The state of `Math.random`. */
+  readonly randomState: bigint;
 }
 
 /** Resumes a call whose requests have replies. */

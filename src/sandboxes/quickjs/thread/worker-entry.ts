@@ -1,21 +1,18 @@
-import { createHash } from "node:crypto";
-import { workerData } from "node:worker_threads";
 import { boundFailure } from "../../contract/failure-text.ts";
 import { ThreadLog } from "../../threads/thread-log.ts";
-import type { TaskThread, ThreadData } from "../../threads/thread-message.ts";
-import type { EngineInstance } from "../engine/engine-instance.ts";
-import { RandomSupply } from "../engine/random.ts";
-import type { Snapshot } from "../engine/snapshot.ts";
+import type { TaskThread } from "../../threads/thread-message.ts";
+import { type EngineInstance, loadEngineLibrary } from "../engine/engine-instance.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest } from "./guest.ts";
 import { GuestBorder } from "./guest-border.ts";
 import { InstancePool } from "./instance-pool.ts";
 import { brokenEnd, endOfStep } from "./step-end.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
-import type { LoadStep, QuickJsEnd, QuickJsTask, QuickJsThreadData, WireReply } from "./thread-task.ts";
+import type { LoadStep, QuickJsArtifact, QuickJsEnd, QuickJsTask, WireReply } from "./thread-task.ts";
 import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
 
-const randomSupply = new RandomSupply();
-const instances = new InstancePool((workerData as ThreadData<QuickJsThreadData>).data.engine);
+const instances = new InstancePool();
+// The first instance would load it otherwise, when a call already waits.
+await loadEngineLibrary();
 
 /** Runs one step of one call. */
 export default function runQuickJsTask(wire: WireTask, thread: TaskThread): WireAnswer | Promise<WireAnswer> {
@@ -54,12 +51,15 @@ function takeInstance(
 ): EngineInstance | Promise<EngineInstance> {
   switch (step.kind) {
     case "load":
-      return instances.create(memoryBytes, step.hasExternalAccess);
-    case "start":
-      return instances.take(artifact as Snapshot, memoryBytes);
+      return instances.create(step.engine, memoryBytes, step.hasExternalAccess);
+    case "start": {
+      const { engine, template } = artifact as QuickJsArtifact;
+      return instances.take(engine, template, memoryBytes);
+    }
     case "resume": {
-      const { hasExternalAccess } = artifact as Snapshot;
-      return instances.take({ memoryBytes: step.guest.memoryBytes, hasExternalAccess }, memoryBytes);
+      const { engine, template } = artifact as QuickJsArtifact;
+      const { hasExternalAccess } = template;
+      return instances.take(engine, { memoryBytes: step.guest.memoryBytes, hasExternalAccess }, memoryBytes);
     }
   }
 }
@@ -91,11 +91,11 @@ function runStep(
     case "load":
       return loadGuest(instance, step.program, step.stackBytes);
     case "start":
-      instance.restore(artifact as Snapshot, owner, randomState(step.randomSeed));
+      instance.restore((artifact as QuickJsArtifact).template, owner, step.randomState);
       end = startGuest(instance, step.input, access);
       break;
     case "resume":
-      instance.resume(artifact as Snapshot, step.guest, owner);
+      instance.resume((artifact as QuickJsArtifact).template, step.guest, owner);
       end = resumeGuest(instance, textOf(step.replies));
   }
   // Refusals are delivered at once. A guest that requests again and again reaches its deadline.
@@ -109,12 +109,4 @@ function runStep(
 /** Writes replies in the driver's format. */
 function textOf(replies: readonly WireReply[]): string {
   return `[${replies.map((reply) => (typeof reply === "string" ? reply : JSON.stringify(reply))).join(",")}]`;
-}
-
-/** Returns 8 bytes that are not all 0: the generator would never leave that state. */
-function randomState(seed: string | undefined): Uint8Array {
-  const bytes =
-    seed === undefined ? randomSupply.next() : createHash("sha256").update(seed).digest().subarray(0, 8);
-  bytes[0] = (bytes[0] ?? 0) | 1;
-  return bytes;
 }

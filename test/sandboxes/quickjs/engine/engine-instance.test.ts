@@ -113,7 +113,7 @@ describe("an instance of the engine", () => {
   test("random numbers depend only on the seed", async () => {
     const { instance, template } = await load("export default () => [Math.random(), Math.random()]");
     const draw = (seed: number): unknown => {
-      instance.restore(template, "owner", new Uint8Array(8).fill(seed));
+      instance.restore(template, "owner", BigInt(seed));
       return startGuest(instance, "{}");
     };
     expect(draw(1)).toEqual(draw(1));

@@ -14,7 +14,7 @@ import { GrantedTree } from "../../../workspace/granted-tree.ts";
 /** Opens the border of a call with or without external access. */
 function open(access?: ExternalAccess, nestedCalls = 0): GuestBorder {
   const task: QuickJsTask = {
-    step: { kind: "start", input: "{}", randomSeed: undefined },
+    step: { kind: "start", input: "{}", randomState: 1n },
     ...{ owner: "", wallTimeMs: 60_000, memoryBytes: 2 ** 24, outputBytes: 1_000 },
     log: { lines: 1, bytes: 100 },
     nested: { left: nestedCalls, granted: nestedCalls },

@@ -1,4 +1,4 @@
-import { createCipheriv, createHash, randomBytes } from "node:crypto";
+import { loadCrypto } from "../../../../base/load-crypto.ts";
 import type { InterfaceMembers } from "../interface-members.ts";
 
 /** The maximum number of random bytes per function call. */
@@ -17,7 +17,7 @@ export interface RandomInterfaces {
  * @param seed The same seed gives the same numbers. If `undefined`, they are unpredictable.
  */
 export function randomInterfaces(seed: string | undefined): RandomInterfaces {
-  const draw = seed === undefined ? (count: number) => randomBytes(count) : seededSource(seed);
+  const draw = seed === undefined ? (count: number) => loadCrypto().randomBytes(count) : seededSource(seed);
   const bytes = (count: bigint): Uint8Array => {
     // The interface cannot return fewer bytes than requested, so this ends the call.
     if (count > MAX_BYTES) throw new RangeError(`cannot return more than ${MAX_BYTES} random bytes at once`);
@@ -33,6 +33,7 @@ export function randomInterfaces(seed: string | undefined): RandomInterfaces {
 
 /** Returns the key stream of a cipher whose key is the seed's digest. */
 function seededSource(seed: string): (count: number) => Buffer {
+  const { createCipheriv, createHash } = loadCrypto();
   const key = createHash("sha256").update(seed).digest();
   const cipher = createCipheriv("aes-256-ctr", key, Buffer.alloc(16));
   return (count) => cipher.update(Buffer.alloc(count));

@@ -1,11 +1,11 @@
-import { createHash, randomBytes } from "node:crypto";
+import { loadCrypto } from "../../../../../base/load-crypto.ts";
 import type { EntryStat } from "../../../../../workspace/entry-stat.ts";
 import type { ComponentRecord } from "../../../abi/value.ts";
 
 const NANOSECONDS_PER_SECOND = 1_000_000_000n;
 
 /** Keyed into hashes, so that a component cannot derive this machine's device and inode numbers from them. */
-const SECRET = randomBytes(16);
+let secret: Uint8Array | undefined;
 
 /** Returns the record `descriptor-stat`. */
 export function descriptorStat({
@@ -28,7 +28,9 @@ export function descriptorStat({
 
 /** Returns the record `metadata-hash-value`. All descriptors of a file have the same value within one thread. */
 export function metadataHash({ identity }: EntryStat): ComponentRecord {
-  const digest = createHash("sha256").update(SECRET).update(identity).digest();
+  const { createHash, randomBytes } = loadCrypto();
+  secret ??= randomBytes(16);
+  const digest = createHash("sha256").update(secret).update(identity).digest();
   return { lower: digest.readBigUInt64LE(0), upper: digest.readBigUInt64LE(8) };
 }
 
