@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
-import { ROOM_NAMES } from "./rooms.ts";
+import { SUITE_NAMES } from "./suites.ts";
 
 /** A parsed command line of `npm run bench`. */
 export type Command =
-  | { readonly kind: "measure"; readonly rooms: readonly string[]; readonly options: MeasureOptions }
+  | { readonly kind: "measure"; readonly suites: readonly string[]; readonly options: MeasureOptions }
   | { readonly kind: "soak"; readonly seconds: number; readonly isJson: boolean }
   | { readonly kind: "compare"; readonly before: string; readonly after: string };
 
@@ -19,7 +19,7 @@ export interface MeasureOptions {
 }
 
 /** The help text. */
-export const USAGE: string = `npm run bench [-- SUITE…] [options]     suites: ${ROOM_NAMES.join(", ")}; defaults to all of them
+export const USAGE: string = `npm run bench [-- SUITE…] [options]     suites: ${SUITE_NAMES.join(", ")}; defaults to all of them
   --quick              only three short rounds
   --only TEXT          only questions whose name contains TEXT
   --json               print the report as JSON
@@ -57,11 +57,11 @@ export function readCommandLine(args: readonly string[]): Command {
     if (!(seconds >= 1)) throw new UsageError("--seconds must be a number of at least 1");
     return { kind: "soak", seconds, isJson };
   }
-  const unknown = positionals.filter((name) => !ROOM_NAMES.includes(name));
+  const unknown = positionals.filter((name) => !SUITE_NAMES.includes(name));
   if (unknown.length > 0) throw new UsageError(`unknown suite '${unknown.join("', '")}'`);
   return {
     kind: "measure",
-    rooms: positionals.length > 0 ? positionals : ROOM_NAMES,
+    suites: positionals.length > 0 ? positionals : SUITE_NAMES,
     options: {
       isJson,
       isQuick: values.quick ?? false,

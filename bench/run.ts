@@ -4,7 +4,7 @@ import { readCommandLine, USAGE, UsageError } from "./command-line.ts";
 import { whyNotBuilt } from "./harness/built.ts";
 import { changeTable, compareReports } from "./harness/compare.ts";
 import type { Report } from "./harness/report.ts";
-import { runRooms } from "./run-rooms.ts";
+import { runSuites } from "./run-suites.ts";
 import { runSoak } from "./soak/run-soak.ts";
 
 try {
@@ -20,7 +20,7 @@ async function run(): Promise<number> {
   if (command.kind === "compare") return compare(command.before, command.after);
   const unbuilt = whyNotBuilt();
   if (unbuilt !== undefined) throw new UsageError(unbuilt);
-  return command.kind === "soak" ? runSoak(command) : runRooms(command.rooms, command.options);
+  return command.kind === "soak" ? runSoak(command) : runSuites(command.suites, command.options);
 }
 
 function compare(before: string, after: string): number {

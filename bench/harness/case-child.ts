@@ -25,8 +25,8 @@ export class CaseChild {
    *
    * @throws {NotHereError} if something optional is not available on this machine.
    */
-  static async open(room: string, question: string, subject: Case): Promise<CaseChild> {
-    const args = [room, question, subject.name];
+  static async open(suite: string, question: string, subject: Case): Promise<CaseChild> {
+    const args = [suite, question, subject.name];
     const child = new CaseChild(subject, subject.isPinned ? forkPinned(args) : fork(MAIN, args));
     await child.#answer();
     return child;

@@ -1,14 +1,14 @@
 /** The process of one case: `node case-process.ts SUITE QUESTION CASE`. Its parent starts each round. */
 import { once } from "node:events";
-import { openRoom } from "../rooms.ts";
+import { openSuite } from "../suites.ts";
 import { NotHereError, type OpenCase } from "./case.ts";
 import type { FromCase, ToCase } from "./case-message.ts";
 import { timeRound } from "./time-round.ts";
 
-const [, , room = "", question, name] = process.argv;
+const [, , suite = "", question, name] = process.argv;
 
 async function open(): Promise<OpenCase> {
-  const questions = await openRoom(room);
+  const questions = await openSuite(suite);
   const asked = questions.find((each) => each.name === question);
   const subject = asked?.cases.find((each) => each.name === name);
   if (subject === undefined) throw new Error(`there is no case '${name}' in '${question}'`);

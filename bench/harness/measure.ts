@@ -15,7 +15,7 @@ export interface Effort {
 
 /** The figures of one question. */
 export interface QuestionResult {
-  readonly room: string;
+  readonly suite: string;
   readonly name: string;
   /** The unit of `at` in the figures. */
   readonly scale?: string;
@@ -29,13 +29,13 @@ export interface QuestionResult {
  * @param onMissing Called for each case that is skipped, with the reason.
  */
 export async function measure(
-  room: string,
+  suite: string,
   { name, cases, scale }: Question,
   effort: Effort,
   onMissing: (subject: Case, reason: string) => void,
 ): Promise<QuestionResult> {
   // In parallel, because nothing is timed yet.
-  const opened = await Promise.allSettled(cases.map((subject) => CaseChild.open(room, name, subject)));
+  const opened = await Promise.allSettled(cases.map((subject) => CaseChild.open(suite, name, subject)));
   const children = opened.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
   try {
     for (const [index, each] of opened.entries()) {
@@ -51,7 +51,7 @@ export async function measure(
       }
     }
     const measured = children.map(({ subject }, index) => ({ subject, rounds: rounds[index] ?? [] }));
-    return { room, name, ...(scale !== undefined && { scale }), figures: figuresOf(measured) };
+    return { suite, name, ...(scale !== undefined && { scale }), figures: figuresOf(measured) };
   } finally {
     await Promise.all(children.map((child) => child.close()));
   }

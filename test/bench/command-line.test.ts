@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { readCommandLine, UsageError } from "../../bench/command-line.ts";
-import { ROOM_NAMES } from "../../bench/rooms.ts";
+import { SUITE_NAMES } from "../../bench/suites.ts";
 
 describe("the benchmarks' command line", () => {
   test("the command line defaults to all suites", () => {
-    expect(readCommandLine([])).toMatchObject({ kind: "measure", rooms: ROOM_NAMES });
+    expect(readCommandLine([])).toMatchObject({ kind: "measure", suites: SUITE_NAMES });
     expect(readCommandLine(["host", "--quick"])).toMatchObject({
-      rooms: ["host"],
+      suites: ["host"],
       options: { isQuick: true, hasPeers: false, baseline: "ignore" },
     });
   });

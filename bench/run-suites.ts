@@ -13,22 +13,22 @@ import { currentLoad, describeMachine } from "./harness/machine.ts";
 import { type Effort, measure, type QuestionResult } from "./harness/measure.ts";
 import type { Report } from "./harness/report.ts";
 import { machineLine, questionTable } from "./harness/table.ts";
-import { openRoom } from "./rooms.ts";
+import { openSuite } from "./suites.ts";
 
 const FULL: Effort = { rounds: 7, roundMs: 250, warmUpMs: 3_000 };
 const QUICK: Effort = { rounds: 3, roundMs: 60, warmUpMs: 400 };
 
 /** Measures suites and prints the results. Returns the exit code. */
-export async function runRooms(rooms: readonly string[], options: MeasureOptions): Promise<number> {
+export async function runSuites(suites: readonly string[], options: MeasureOptions): Promise<number> {
   if (options.hasPeers) install("peers");
   if (options.plots) install("plot");
   const effort = options.isQuick ? QUICK : FULL;
   const loadBefore = currentLoad();
   const questions: QuestionResult[] = [];
-  for (const room of rooms) {
-    for (const question of await openRoom(room)) {
+  for (const suite of suites) {
+    for (const question of await openSuite(suite)) {
       if (!question.name.includes(options.only)) continue;
-      const result = await ask(room, question, options.hasPeers, effort);
+      const result = await ask(suite, question, options.hasPeers, effort);
       questions.push(result);
       if (!options.isJson) console.log(questionTable(result));
     }
@@ -43,13 +43,13 @@ export async function runRooms(rooms: readonly string[], options: MeasureOptions
 }
 
 async function ask(
-  room: string,
+  suite: string,
   question: Question,
   hasPeers: boolean,
   effort: Effort,
 ): Promise<QuestionResult> {
   const cases = question.cases.filter(({ isPeer }) => hasPeers || !isPeer);
-  return measure(room, { ...question, cases }, effort, (subject, reason) => {
+  return measure(suite, { ...question, cases }, effort, (subject, reason) => {
     console.error(`(${question.name}: '${subject.name}' is skipped: ${reason})`);
   });
 }
@@ -85,15 +85,15 @@ async function measureAgain(
   hasPeers: boolean,
 ): Promise<Report> {
   const questions: QuestionResult[] = [];
-  for (const { room, name, figures } of report.questions) {
+  for (const { suite, name, figures } of report.questions) {
     const own = suspects.filter(({ question }) => question === name).map((suspect) => suspect.name);
     const needed = figures.flatMap((figure) =>
       own.includes(figure.name) ? [figure.name, figure.floor] : [],
     );
-    const question = (await openRoom(room)).find((each) => each.name === name);
+    const question = (await openSuite(suite)).find((each) => each.name === name);
     if (needed.length === 0 || question === undefined) continue;
     const cases = question.cases.filter((each) => needed.includes(each.name));
-    questions.push(await ask(room, { ...question, cases }, hasPeers, FULL));
+    questions.push(await ask(suite, { ...question, cases }, hasPeers, FULL));
   }
   return { ...report, questions };
 }

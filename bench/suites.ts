@@ -1,10 +1,10 @@
 import type { Question } from "./harness/case.ts";
 
 /**
- * The suites (rooms) and their questions. A suite is loaded on demand, so that its dependencies are not loaded in the
+ * The suites and their questions. A suite is loaded on demand, so that its dependencies are not loaded in the
  * processes of others.
  */
-const ROOMS: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
+const SUITES: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
   host: async () => (await import("./host/questions.ts")).questions,
   pool: async () => (await import("./pool/questions.ts")).questions,
   quickjs: async () => (await import("./quickjs/questions.ts")).questions,
@@ -14,11 +14,11 @@ const ROOMS: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
 };
 
 /** The names of the suites. */
-export const ROOM_NAMES: readonly string[] = Object.keys(ROOMS);
+export const SUITE_NAMES: readonly string[] = Object.keys(SUITES);
 
 /** Returns the questions of a suite. */
-export async function openRoom(name: string): Promise<readonly Question[]> {
-  const open = ROOMS[name];
+export async function openSuite(name: string): Promise<readonly Question[]> {
+  const open = SUITES[name];
   if (open === undefined) throw new Error(`unknown suite '${name}'`);
   return open();
 }
