@@ -32,6 +32,8 @@ export interface ThreadOptions {
 export interface ThreadOwner {
   /** A task has ended. */
   onOutcome(task: PoolTask, outcome: PoolOutcome<never>): void;
+  /** The thread has started. */
+  onReady(): void;
   /** The thread can take a task. */
   onFreePlace(thread: PoolThread): void;
   /** The thread accepts no more tasks. `left` are those that had not started in it. */
@@ -213,6 +215,7 @@ export class PoolThread implements AssignedThread, PortOwner {
   onMessage(message: FromThread): void {
     if (message.length === 0) {
       this.#isReady = true;
+      this.#owner.onReady();
       return;
     }
     const [slot] = message;

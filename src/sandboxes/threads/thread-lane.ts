@@ -42,6 +42,7 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
   readonly #waiting = new WaitingTasks();
   /** The number of ended threads that have not been replaced. */
   #missing = 0;
+  #isFilling = false;
   #isClosed = false;
 
   /** @param abandoned The threads that could not be ended. If there are too many, no thread is started. */
@@ -56,9 +57,14 @@ export class ThreadLane implements ThreadOwner, TaskQueue {
     this.#owner = owner;
   }
 
-  /** Starts all threads. */
+  /** Starts all threads, one after the other: the first one would take longer to start with the others beside it. */
   fill(): void {
-    while (this.#mayStart) this.#start();
+    this.#isFilling = true;
+    this.onReady();
+  }
+
+  onReady(): void {
+    if (this.#isFilling && this.#mayStart) this.#start();
   }
 
   get #mayStart(): boolean {

@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, sep } from "node:path";
@@ -111,6 +110,8 @@ function runChild(parts: readonly Uint8Array[], signal: AbortSignal): Promise<Co
     return promise;
   }
   const args = [pathToFileURL(jco).href, RESOURCE_WATCH, String(MAX_CPU_MS)];
+  // Loading the module takes several milliseconds, and most processes find that their components are valid.
+  const { spawn } = process.getBuiltinModule("node:child_process");
   const child = spawn(process.execPath, [...CHILD_FLAGS, CHILD, ...args], {
     env: {},
     stdio: ["pipe", "pipe", "pipe"],
