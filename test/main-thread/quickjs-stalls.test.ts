@@ -81,8 +81,8 @@ describe("the main thread is not stalled by a guest of QuickJS that", () => {
     ["logs many lines", "() => { for (let i = 0; i < 1e5; i++) console.log(''); return 1; }"],
     ["calls a tool with large inputs", nested("echo", "'x'.repeat(1e6)")],
     ["calls a tool with inputs of escaped characters", nested("echo", "{ a: '\\u0001'.repeat(170_000) }")],
-    ["calls a tool with inputs of many values", nested("echo", "{ a: Array(9e4).fill(0) }")],
-    ["calls a tool with inputs of many objects", nested("echo", "{ a: Array(45e3).fill({}) }")],
+    ["calls a tool with inputs of many values", nested("echo", "{ a: Array(49e3).fill(0) }")],
+    ["calls a tool with inputs of many objects", nested("echo", "{ a: Array(24e3).fill({}) }")],
     [
       "calls a tool with inputs of many members",
       nested("echo", "{ a: Array.from({ length: 4_900 }, (_, i) => ({ ['n' + i]: i })) }"),

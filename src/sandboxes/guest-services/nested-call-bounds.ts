@@ -5,10 +5,13 @@ import type { ServiceError } from "./service-request.ts";
 /** The longest name of a tool that is looked up, in UTF-16 code units. */
 const MAX_NAME_LENGTH = 256;
 
-/** The engine bounds arguments, too. Different names take it the longest, and a guest can make many calls. */
+/**
+ * Stricter than the engine's bounds for arguments of a model, which cannot make as many calls. Objects and different
+ * names take the process the longest.
+ */
 const INPUT_BOUNDS: JsonBounds = Object.freeze({
   length: 2 * 1_024 * 1_024,
-  values: 100_000,
+  values: 50_000,
   members: 20_000,
   names: 5_000,
 });
