@@ -15,6 +15,8 @@ import {
 export interface CoreModule {
   /** The number of its types. */
   readonly types: number;
+  /** The number of parameters of each of its own functions. */
+  readonly parameters: readonly number[];
   /** The number of functions, memories and globals that it imports, whose indices precede those of its own. */
   readonly importedFunctions: number;
   readonly importedMemories: number;
@@ -52,8 +54,8 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
   const importedTables: Table[] = [];
   const tables: Table[] = [];
   const memories: Limits[] = [];
-  let types = 0;
-  let functions = 0;
+  const parametersOfTypes: number[] = [];
+  const parameters: number[] = [];
   let globals: Uint8Array | undefined;
   let start: number | undefined;
   let code: Uint8Array | undefined;
@@ -71,9 +73,10 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
       definitionBytes += body.length;
       refuseTooManyDefinitions(definitionBytes);
     }
-    if (id === CORE_SECTION.type) types = reader.vector(() => readFunctionType(reader));
+    if (id === CORE_SECTION.type) reader.vector(() => parametersOfTypes.push(readFunctionType(reader)));
     else if (id === CORE_SECTION.import) reader.vector(() => countImport(reader));
-    else if (id === CORE_SECTION.function) functions = reader.u32();
+    else if (id === CORE_SECTION.function)
+      reader.vector(() => parameters.push(parametersOfTypes[reader.u32()] ?? 0));
     else if (id === CORE_SECTION.table) reader.vector(() => tables.push(readTable(reader)));
     else if (id === CORE_SECTION.memory) reader.vector(() => memories.push(readLimits(reader)));
     else if (id === CORE_SECTION.global) globals = body;
@@ -85,7 +88,8 @@ export function readCoreModule(binary: Uint8Array): CoreModule {
     else if (id === CORE_SECTION.data) initialiserBytes += body.length - sum(dataBytes);
   }
   return {
-    ...{ types, functions, memories, tables, importedTables, globals, start, code, dataBytes },
+    ...{ types: parametersOfTypes.length, parameters, functions: parameters.length },
+    ...{ memories, tables, importedTables, globals, start, code, dataBytes },
     ...{ importedFunctions: imported.function, importedMemories: imported.memory },
     ...{ importedGlobals: imported.global, definitionBytes, initialiserBytes },
   };

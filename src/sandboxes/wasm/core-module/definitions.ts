@@ -20,13 +20,18 @@ export interface Table {
 const FUNCTION_TYPE = 0x60;
 const TABLE_WITH_INITIAL_VALUE = 0x40;
 
-/** Arrays and structs are on V8's heap, outside the linear memories that a grant limits. */
-export function readFunctionType(reader: BinaryReader): void {
+/**
+ * Reads a function type. Arrays and structs are on V8's heap, outside the linear memories that a grant limits.
+ *
+ * @returns the number of its parameters.
+ */
+export function readFunctionType(reader: BinaryReader): number {
   if (reader.byte() !== FUNCTION_TYPE) {
     throw new ToolPreparationError("a core module uses garbage-collected types, whose memory has no limit");
   }
+  const parameters = reader.vector(() => readValueType(reader));
   reader.vector(() => readValueType(reader));
-  reader.vector(() => readValueType(reader));
+  return parameters;
 }
 
 /** What a core module imports (core specification, section 5.5.5), as far as it shifts the module's own indices. */

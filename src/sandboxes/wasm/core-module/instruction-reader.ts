@@ -119,11 +119,16 @@ export class InstructionReader {
    */
   locals(): number {
     let count = 0;
-    for (let left = this.#u32(); left > 0; left--) {
+    for (let left = this.localGroups(); left > 0; left--) {
       count += this.#u32();
       this.#valueType();
     }
     return count;
+  }
+
+  /** Reads the number of groups in which a function declares its variables. */
+  localGroups(): number {
+    return this.#u32();
   }
 
   /** Returns the unsigned value of the `i32.const` at a position that was read before. */

@@ -12,6 +12,7 @@ export const OP = {
   return: 0x0f,
   noResult: 0x40,
   isLess: 0x49,
+  isGreaterSigned: 0x4a,
   isAtMost: 0x4d,
   add: 0x6a,
   subtract: 0x6b,
@@ -30,6 +31,11 @@ export function localGet(index: number): Code {
 /** Sets a local variable. */
 export function localSet(index: number): Code {
   return [0x21, ...u32Bytes(index)];
+}
+
+/** Sets a local variable, and gives its value. */
+export function localTee(index: number): Code {
+  return [0x22, ...u32Bytes(index)];
 }
 
 /** The value of a global variable. */

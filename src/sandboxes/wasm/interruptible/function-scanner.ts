@@ -1,7 +1,8 @@
+import { u32Bytes } from "../core-module/binary-writer.ts";
 import type { CoreModule } from "../core-module/core-module.ts";
 import { InstructionReader } from "../core-module/instruction-reader.ts";
 import { INSTRUCTION } from "../core-module/instructions.ts";
-import { type Code, call } from "./assembly.ts";
+import { type Code, call, I32 } from "./assembly.ts";
 import { type Edit, growthBy } from "./edited-bytes.ts";
 import { checkBodySize, checkLocals } from "./function-bounds.ts";
 import { GUARD_BRANCHES } from "./guard.ts";
@@ -38,7 +39,7 @@ const WITH_ONE_INDEX: readonly number[] = [
 
 /** Finds what has to change in functions, so that none runs for long without a chance to interrupt it. */
 export class FunctionScanner {
-  readonly #module: Pick<CoreModule, "importedFunctions" | "dataBytes">;
+  readonly #module: Pick<CoreModule, "importedFunctions" | "parameters" | "dataBytes">;
   readonly #helpers: Helpers;
   readonly #reader: InstructionReader;
   readonly #places = new GuardPlaces();
@@ -47,7 +48,7 @@ export class FunctionScanner {
   /** @param binary The core module, whose positions are used. */
   constructor(
     binary: Uint8Array,
-    module: Pick<CoreModule, "importedFunctions" | "dataBytes">,
+    module: Pick<CoreModule, "importedFunctions" | "parameters" | "dataBytes">,
     helpers: Helpers,
   ) {
     this.#module = module;
@@ -74,7 +75,8 @@ export class FunctionScanner {
     checkBodySize(number, end - start);
     reader.moveTo(start, end);
     const locals = reader.locals();
-    this.#places.begin(reader.at);
+    const entry = reader.at;
+    this.#places.begin(entry);
     let branches = 0;
     /** Where the instruction before is, if it is a constant. */
     let constantAt: number | undefined;
@@ -84,7 +86,7 @@ export class FunctionScanner {
       if (code >= FIRST_BRANCH && code <= LAST_BRANCH) {
         branches += code === INSTRUCTION.brTable ? reader.first : 1;
         if (TAIL_CALLS.includes(code)) {
-          edits.push(this.#guardAt(reader.start));
+          edits.push(insertion(reader.start, this.#helpers.guard()));
         }
       } else if (code === INSTRUCTION.tryTable) {
         branches += 1 + reader.first;
@@ -93,16 +95,23 @@ export class FunctionScanner {
       }
       constantAt = code === INSTRUCTION.i32Const ? reader.start : undefined;
     }
-    const places = this.#places.end(end);
-    for (const place of places) edits.push(this.#guardAt(place));
-    checkBodySize(number, end - start + growthBy(edits));
-    checkLocals(number, locals, branches + places.length * GUARD_BRANCHES);
+    const { loops } = this.#places;
+    const counter = (this.#module.parameters[index] ?? 0) + locals;
+    for (const { at, bytes } of loops) edits.push(insertion(at, this.#helpers.loopGuard(counter, bytes)));
     // A guard comes before an instruction at the same place.
-    return edits.sort((one, other) => one.from - other.from || one.to - other.to);
+    edits.sort((one, other) => one.from - other.from || one.to - other.to);
+    if (this.#places.needsEntryGuard(end)) edits.unshift(insertion(entry, this.#helpers.guard()));
+    if (loops.length > 0) edits.unshift(...this.#addLocal(start, end, entry));
+    checkBodySize(number, end - start + growthBy(edits));
+    checkLocals(number, locals, branches + loops.length * GUARD_BRANCHES);
+    return edits;
   }
 
-  #guardAt(place: number): Edit {
-    return { from: place, to: place, code: this.#helpers.guard() };
+  /** Declares one more variable of type `i32`, behind all others. */
+  #addLocal(start: number, end: number, entry: number): readonly Edit[] {
+    this.#reader.moveTo(start, end);
+    const groups = this.#reader.localGroups();
+    return [{ from: start, to: this.#reader.at, code: u32Bytes(groups + 1) }, insertion(entry, [1, ...I32])];
   }
 
   /** Whether the long instruction that was just read takes no time to speak of. Tables are slower than memories. */
@@ -119,4 +128,8 @@ export class FunctionScanner {
     const indices = WITH_ONE_INDEX.includes(code) ? [first] : [first, second];
     return call(this.#helpers.indexFor({ code, indices }));
   }
+}
+
+function insertion(at: number, code: Code): Edit {
+  return { from: at, to: at, code };
 }

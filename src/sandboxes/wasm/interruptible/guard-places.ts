@@ -8,8 +8,21 @@ const QUICK_FUNCTION_BYTES = 16;
 /** A loop without other loops, calls and the like, and with no more code than this, needs no guard. */
 const QUICK_LOOP_BYTES = 128;
 
-/** But only so many in each function: V8 may interrupt none of them. */
+/** But only with so many memory accesses: each may take as long as a hundred other instructions. */
+const QUICK_LOOP_ACCESSES = 4;
+
+/** And only so many in each function: V8 may interrupt none of them. */
 const QUICK_LOOPS = 16;
+
+/** The codes of instructions that read or write memory. */
+const FIRST_ACCESS = 0x28;
+const LAST_ACCESS = 0x3e;
+
+/** Where a loop needs a guard, and how much code it has. */
+export interface LoopPlace {
+  readonly at: number;
+  readonly bytes: number;
+}
 
 /** A block that is not a loop. */
 const NO_LOOP = 0;
@@ -19,24 +32,26 @@ const NO_LOOP = 0;
  *
  * V8's optimising compiler does not look for an interrupt at the entry of a function that calls no others, nor in
  * innermost loops with a constant count below 5,000. Its other compiler looks in a loop only after about 13,000,000
- * bytes of machine code. A loop that is not optimised could therefore call an optimised function for minutes.
+ * bytes of machine code. A loop that is not optimised could therefore call an optimised function for minutes, or read
+ * memory for a second.
  *
- * A guard counts as a call, but takes no longer than reading a variable. One is at the entry of each function, and one
- * in each loop, except in small loops: it would double their time.
+ * A guard counts as a call, but takes no longer than a few other instructions. One is at the entry of each function,
+ * and one that counts rounds in each loop. Small loops have none: it would double their time.
  */
 export class GuardPlaces {
-  readonly #places: number[] = [];
+  readonly #loops: LoopPlace[] = [];
   /** For each open block: where the code of a loop begins, or `NO_LOOP`. */
   readonly #blocks: number[] = [];
   /** The innermost loop, as long as it only goes forward. A loop around another one is never quick. */
   #quickLoop = NO_LOOP;
+  #accesses = 0;
   #quickLoops = 0;
   #hasLoops = false;
   #start = 0;
 
   /** Begins with a function whose instructions start at a position. */
   begin(start: number): void {
-    this.#places.length = 0;
+    this.#loops.length = 0;
     this.#blocks.length = 0;
     this.#quickLoop = NO_LOOP;
     this.#quickLoops = 0;
@@ -50,6 +65,7 @@ export class GuardPlaces {
       case INSTRUCTION.loop:
         this.#blocks.push(at);
         this.#quickLoop = at;
+        this.#accesses = 0;
         this.#hasLoops = true;
         return;
       case INSTRUCTION.block:
@@ -66,21 +82,28 @@ export class GuardPlaces {
         this.#endBlock(at);
         return;
       default:
-        if (!goesForward(code)) this.#quickLoop = NO_LOOP;
+        if (code >= FIRST_ACCESS && code <= LAST_ACCESS) this.#accesses++;
+        else if (!goesForward(code)) this.#quickLoop = NO_LOOP;
     }
   }
 
   #endBlock(at: number): void {
     const loop = this.#blocks.pop() ?? NO_LOOP;
     if (loop === NO_LOOP) return;
-    const isQuick = loop === this.#quickLoop && at - loop <= QUICK_LOOP_BYTES;
-    if (!isQuick || ++this.#quickLoops > QUICK_LOOPS) this.#places.push(loop);
+    const bytes = at - loop;
+    const isQuick =
+      loop === this.#quickLoop && bytes <= QUICK_LOOP_BYTES && this.#accesses <= QUICK_LOOP_ACCESSES;
+    if (!isQuick || ++this.#quickLoops > QUICK_LOOPS) this.#loops.push({ at: loop, bytes });
     this.#quickLoop = NO_LOOP;
   }
 
-  /** The positions at which a function that ends at a position needs guards, in no particular order. */
-  end(at: number): readonly number[] {
-    if (this.#hasLoops || at - this.#start > QUICK_FUNCTION_BYTES) this.#places.push(this.#start);
-    return this.#places;
+  /** The loops that need guards, in no particular order. */
+  get loops(): readonly LoopPlace[] {
+    return this.#loops;
+  }
+
+  /** Whether a function that ends at a position needs a guard at its entry. */
+  needsEntryGuard(end: number): boolean {
+    return this.#hasLoops || end - this.#start > QUICK_FUNCTION_BYTES;
   }
 }

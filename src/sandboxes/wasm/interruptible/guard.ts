@@ -1,24 +1,70 @@
-import { type Code, call, functionType, globalGet, I32, localGet, OP, prefixed } from "./assembly.ts";
+import {
+  type Code,
+  call,
+  functionType,
+  globalGet,
+  I32,
+  i32Const,
+  localGet,
+  localSet,
+  localTee,
+  OP,
+  prefixed,
+} from "./assembly.ts";
 import type { BulkInstruction, Helper } from "./helper.ts";
 
 /** The instructions of a guard that begin or end blocks or call: `if`, `call` and `end`. */
 export const GUARD_BRANCHES = 3;
+
+/** How many times as much code as below runs between two pauses of a loop. It takes at most some milliseconds. */
+const UNITS = 16_384;
+
+/** Bytes of code that count as one. */
+const BYTES_OF_UNIT = 16;
+
+/** The guard, and the global variable that stays 0. */
+export interface Guard {
+  readonly function: number;
+  readonly global: number;
+}
 
 /**
  * Calls the guard if a global is not 0, which never happens. V8 looks for an interrupt when a function is entered, but
  * leaves that out of optimised functions without calls. A tail call does not count as one. V8 cannot tell that the
  * global stays 0.
  */
-export function guardCall(guard: number, global: number): Code {
+export function guardCall({ function: guard, global }: Guard): Code {
   return [...globalGet(global), OP.if, OP.noResult, ...call(guard), OP.end];
 }
 
-/** The guard. It calls itself, so that a call is left where V8 inlines it. */
-export function guardHelper(self: number, global: number): Helper {
+/**
+ * Counts a round of a loop, and calls the guard now and then.
+ *
+ * @param counter A local variable of type `i32`, which is 0 at first.
+ * @param bytes How much code the loop has.
+ */
+export function countedGuardCall(guard: Guard, counter: number, bytes: number): Code {
+  const units = Math.ceil(bytes / BYTES_OF_UNIT);
+  return [
+    ...[...localGet(counter), ...i32Const(units), OP.add, ...localTee(counter), ...i32Const(UNITS)],
+    ...[
+      OP.isGreaterSigned,
+      OP.if,
+      OP.noResult,
+      ...call(guard.function),
+      ...i32Const(0),
+      ...localSet(counter),
+      OP.end,
+    ],
+  ];
+}
+
+/** The guard. It calls itself, so that V8 looks for an interrupt when it is entered. */
+export function guardHelper(guard: Guard): Helper {
   return {
     name: "sandgate:guard",
     type: functionType([], []),
-    body: [0, ...guardCall(self, global), OP.end],
+    body: [0, ...guardCall(guard), OP.end],
   };
 }
 

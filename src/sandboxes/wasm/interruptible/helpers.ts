@@ -4,7 +4,7 @@ import type { CoreModule } from "../core-module/core-module.ts";
 import type { Table } from "../core-module/definitions.ts";
 import { INSTRUCTION } from "../core-module/instructions.ts";
 import { type Code, I32 } from "./assembly.ts";
-import { growHelper, guardCall, guardHelper } from "./guard.ts";
+import { countedGuardCall, type Guard, growHelper, guardCall, guardHelper } from "./guard.ts";
 import type { BulkInstruction, Helper } from "./helper.ts";
 import { splitHelper } from "./split-helper.ts";
 
@@ -19,7 +19,7 @@ export class Helpers {
   readonly #tables: readonly Table[];
   readonly #indices = new Map<string, number>();
   readonly #all: Helper[] = [];
-  #guard: number | undefined;
+  #guard: Guard | undefined;
 
   constructor({
     importedFunctions,
@@ -54,13 +54,22 @@ export class Helpers {
     return index;
   }
 
-  /** What goes into functions and loops, and before tail calls. */
+  /** What goes to the entry of a function and before tail calls. */
   guard(): Code {
+    return guardCall(this.#addGuard());
+  }
+
+  /** What goes into a loop. */
+  loopGuard(counter: number, bytes: number): Code {
+    return countedGuardCall(this.#addGuard(), counter, bytes);
+  }
+
+  #addGuard(): Guard {
     if (this.#guard === undefined) {
-      this.#guard = this.#next;
-      this.#all.push(guardHelper(this.#guard, this.#global));
+      this.#guard = { function: this.#next, global: this.#global };
+      this.#all.push(guardHelper(this.#guard));
     }
-    return guardCall(this.#guard, this.#global);
+    return this.#guard;
   }
 
   get #next(): number {

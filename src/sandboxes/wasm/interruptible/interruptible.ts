@@ -24,7 +24,7 @@ const POSITIONS_IN_CODE = "metadata.code.";
  * nothing, and an optimised function that calls no others does not look at all.
  *
  * - Bulk instructions that can be long become calls of helpers, which split them: `split-helper.ts`.
- * - Functions, loops and tail calls get a guard, which is a call that never happens: `guard.ts`, `guard-places.ts`.
+ * - Functions, loops and tail calls get a guard, which is a call that hardly ever happens: `guard.ts`, `guard-places.ts`.
  * - Functions that take long to compile are refused: `function-bounds.ts`.
  *
  * Types, functions and a global are appended, so that no index changes.

@@ -3,13 +3,20 @@ import { describe, expect, test } from "vitest";
 import { readCoreModule } from "../../../../src/sandboxes/wasm/core-module/core-module.ts";
 import { makeInterruptible } from "../../../../src/sandboxes/wasm/interruptible/interruptible.ts";
 
-/** The instructions of a module's first function once it is rewritten, where `guard` stands for those of a guard. */
+/**
+ * The instructions of a module's first function once it is rewritten, where `guard` stands for those of a guard, and
+ * `count` for those of one that counts.
+ */
 async function rewritten(fields: string): Promise<string> {
   const original = await parse(`(module (func $first ${fields})`);
   const { binary } = await makeInterruptible(original, readCoreModule(original));
   expect(WebAssembly.validate(binary as BufferSource)).toBe(true);
   const [, body = ""] = /\(func \$first[^\n]*\n(.*?)\n {2}\)/s.exec(await print(binary)) ?? [];
   return body
+    .replaceAll(
+      /local\.get (\d+)\s+i32\.const \d+\s+i32\.add\s+local\.tee \1\s+i32\.const \d+\s+i32\.gt_s\s+if[^\n]*\s+call[^\n]*sandgate:guard"?[^\n]*\s+i32\.const 0\s+local\.set \1\s+end/g,
+      "count",
+    )
     .replaceAll(/global\.get 0\s+if[^\n]*\s+call \$?"?#?[^\n]*sandgate:guard"?[^\n]*\s+end/g, "guard")
     .replaceAll(/;; label = @\d+/g, "")
     .replaceAll(/\s+/g, " ")
@@ -17,7 +24,7 @@ async function rewritten(fields: string): Promise<string> {
 }
 
 async function guards(fields: string): Promise<number> {
-  return (await rewritten(fields)).split("guard").length - 1;
+  return (await rewritten(fields)).split(/guard|count/).length - 1;
 }
 
 const LONG = "(drop (i32.const 1))".repeat(50);
@@ -48,6 +55,11 @@ describe("a loop has a guard", () => {
       "(loop (memory.fill (i32.const 0) (i32.const 0) (i32.const 8)))) (memory 1)",
       2,
     ],
+    [
+      "it often reads and writes memory",
+      `(loop ${"(drop (i32.load (i32.const 0)))".repeat(5)})) (memory 1)`,
+      2,
+    ],
     ["what it calls is in a block", "(loop (block (if (i32.const 1) (then (call 0))))))", 2],
     ["any of several loops in it does so", "(loop (loop) (loop (call 0)) (loop)))", 3],
     ["there are many loops in the function", `${"(loop)".repeat(20)})`, 5],
@@ -66,9 +78,19 @@ describe("a loop has a guard", () => {
   test("before its first instruction, where a bulk instruction can be", async () => {
     const loop = "i32.const 0 i32.const 0 local.get 0 loop (param i32 i32 i32) memory.fill end";
     expect(await rewritten(`(param i32) ${loop}) (memory 1)`)).toMatch(
-      /^guard .* loop \(type \d+\) \(param i32 i32 i32\) guard call \S*sandgate:memory.fill:0/,
+      /^\(local i32\) guard .* loop \(type \d+\) \(param i32 i32 i32\) count call \S*sandgate:memory.fill:0/,
     );
   });
+});
+
+test("a function gets a variable for the count, behind its parameters and its own variables", async () => {
+  expect(
+    await rewritten(
+      "(param i64 i32) (local f64 i64 i64) (return_call 0 (i64.const 1) (i32.const 2)) (loop (call 0 (i64.const 1) (i32.const 2))))",
+    ),
+  ).toMatch(/\(local f64 i64 i64 i32\) guard .* loop count/);
+  const groups = Array.from({ length: 127 }, (_, n) => (n % 2 === 0 ? "i32" : "i64")).join(" ");
+  expect(await guards(`(local ${groups}) (return_call 0) (loop (call 0)))`)).toBe(3);
 });
 
 test("guards leave it as it was what a function does", async () => {
