@@ -1,0 +1,96 @@
+import type { WatVariation } from "../../fixtures/wasm/wat-component.ts";
+import { forever, times } from "../deadline/deadline-case.ts";
+import type { MemoryCase } from "./memory-case.ts";
+
+const MIB = 2 ** 20;
+const CAP_MIB = 32;
+
+/** A guest may take its memory twice, and what the process needs for its calls. */
+const BOUND = { aboveBaselineMiB: 2 * CAP_MIB + 32 };
+
+const LIMITS = { memoryBytes: CAP_MIB * MIB, wallTimeMs: 2_000, outputBytes: MIB };
+
+function quickjs(name: string, source: string): MemoryCase {
+  const tools = async (): ReturnType<MemoryCase["tools"]> => ({
+    guest: { quickjs: { source } },
+    harmless: { quickjs: { source: "export default () => 1;" } },
+  });
+  return { name: `QuickJS: ${name}`, tools, limits: LIMITS, bound: BOUND };
+}
+
+function wasm(name: string, variation: WatVariation): MemoryCase {
+  const tools = async (): ReturnType<MemoryCase["tools"]> => {
+    // What makes components takes much memory itself.
+    const { watComponent } = await import("../../fixtures/wasm/wat-component.ts");
+    return {
+      guest: { wasm: { component: await watComponent(variation) } },
+      harmless: { wasm: { component: await watComponent() } },
+    };
+  };
+  return { name: `Wasm: ${name}`, tools, limits: LIMITS, bound: BOUND };
+}
+
+const HOST_LOG = '(import "sandgate:tool/host@0.1.0" "log" (func $log (param i32 i32 i32)))';
+const LARGE_MEMORY = '(memory (export "memory") 400)';
+
+/** Writes the result of `call`, a text or an error of a length, at the address 16. */
+function result(tag: number, offset: number, length: number): string {
+  return `(memory.fill (i32.const 1024) (i32.const 49) (i32.const ${length})) (i32.store8 (i32.const 16) (i32.const ${tag}))
+    (i32.store offset=${offset} (i32.const 16) (i32.const 1024)) (i32.store offset=${offset + 4} (i32.const 16) (i32.const ${length})) i32.const 16`;
+}
+
+/** Guests that try to take more memory than they may. */
+export const MEMORY_CASES: readonly MemoryCase[] = [
+  wasm("64 tables that grow", {
+    fields: times(60, "(table 1 externref) "),
+    call: forever(
+      Array.from(
+        { length: 60 },
+        (_, n) => `(drop (table.grow ${n} (ref.null extern) (i32.const 10000)))`,
+      ).join(" "),
+    ),
+  }),
+  wasm("a memory that grows and is written", {
+    call: forever(`(drop (memory.grow (i32.const 16)))
+      (memory.fill (i32.const 0) (i32.const 1) (i32.shl (memory.size) (i32.const 16)))`),
+  }),
+  wasm("an output of 20 MiB", { memory: LARGE_MEMORY, call: result(0, 4, 20 * MIB) }),
+  wasm("an error message of 20 MiB", { memory: LARGE_MEMORY, call: result(1, 8, 20 * MIB) }),
+  wasm("log lines of 512 KiB", {
+    imports: HOST_LOG,
+    memory: LARGE_MEMORY,
+    call: forever(`(call $log (i32.const 1) (i32.const 0) (i32.const ${MIB / 2}))`),
+  }),
+  quickjs("an array that grows", "export default () => { const all = []; for (;;) all.push([1, 2, 3]); };"),
+  quickjs("a string that grows", "export default () => { let text = 'x'; for (;;) text += text; };"),
+  quickjs("an output of 10 MiB", "export default () => 'x'.repeat(10_000_000);"),
+  quickjs("an output of many objects", "export default () => Array.from({ length: 200_000 }, () => ({}));"),
+  quickjs("an error message of 10 MiB", "export default () => { throw new Error('x'.repeat(10_000_000)); };"),
+  quickjs(
+    "log lines of 1 MiB",
+    "export default () => { const text = 'x'.repeat(2 ** 20); for (;;) console.log(text); };",
+  ),
+  quickjs(
+    "toJSON on all arrays",
+    "Array.prototype.toJSON = function () { return 'x'.repeat(1_000_000); }; export default () => Array.from({ length: 100 }, () => [1]);",
+  ),
+  quickjs(
+    "a nested call with large arguments",
+    "export default async (_input, { tools }) => { for (;;) await tools.call('wait', { text: 'x'.repeat(900_000) }).catch(() => {}); };",
+  ),
+  {
+    name: "QuickJS: 64 calls in flight with two nested calls each",
+    tools: async () => ({
+      guest: {
+        quickjs: {
+          source:
+            "export default async (_input, { tools }) => Promise.all([tools.call('wait', {}), tools.call('wait', {})]);",
+        },
+      },
+      harmless: { quickjs: { source: "export default () => 1;" } },
+    }),
+    calls: 64,
+    limits: { memoryBytes: 64 * MIB, wallTimeMs: 20_000 },
+    bound: { inAllMiB: 400 },
+  },
+];
