@@ -36,5 +36,6 @@ function readRows(): readonly Row[] {
   return readFileSync(report, "utf8")
     .trim()
     .split("\n")
-    .map((line): Row => JSON.parse(line));
+    .map((line): Row => JSON.parse(line))
+    .sort((one, other) => one.check.localeCompare(other.check));
 }

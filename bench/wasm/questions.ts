@@ -5,6 +5,7 @@ import { sustained } from "../harness/in-flight.ts";
 import { peerCase } from "../peer-case.ts";
 import { openPiscinaEcho } from "../pool/piscina-echo.ts";
 import { openEcho } from "../setting.ts";
+import { guards } from "./guards.ts";
 import { openFreshInstance } from "./in-thread.ts";
 import { openPlainJco } from "./plain-jco.ts";
 import { registration } from "./registration.ts";
@@ -42,4 +43,4 @@ const load: Question = {
 };
 
 /** The questions about Wasm tools. */
-export const questions: readonly Question[] = [wasm, load, registration];
+export const questions: readonly Question[] = [wasm, load, guards, registration];
