@@ -128,6 +128,8 @@ function unitAt(inside: string, at: number): readonly [unit: number, length: num
 }
 
 /**
+ * Returns why a number of a JSON text is refused; `undefined` if it is not.
+ *
  * Integers must be kept to the last digit, as they are often identifiers. Fractions are rounded to the nearest double,
  * as usual in JSON. Integers in the form in which ECMAScript serialises a double are accepted.
  *

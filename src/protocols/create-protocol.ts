@@ -1,5 +1,6 @@
 import { type ToolResult, toToolResults } from "../engine/call/messages.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
+import { toWellFormed } from "../json/well-formed.ts";
 import { parseMessage } from "./parsing/json.ts";
 import { TurnCollector } from "./parsing/turn-collector.ts";
 import type { ProviderProtocol, ToolOffer, ToToolsOptions } from "./protocol.ts";
@@ -25,15 +26,15 @@ export function createProtocol<Tools, Message>(
   const writeResults = (results: readonly ToolResult[]): readonly Message[] => {
     // Providers reject empty lists.
     if (results.length === 0) return [];
-    return shape.writeResults(
-      results.map((result) => ({ ...result, toolName: names.toAlias(result.toolName) })),
+    return toWellFormed(
+      shape.writeResults(results.map((result) => ({ ...result, toolName: names.toAlias(result.toolName) }))),
     );
   };
 
   return Object.freeze({
     toTools({ strict = false }: ToToolsOptions = {}): ToolOffer<Tools> {
       names.refresh();
-      const definitions = registry.definitions();
+      const definitions = toWellFormed(registry.definitions());
       const { tools, problems } =
         strict && shape.strict !== undefined
           ? offerStrictTools(definitions, shape.strict)
@@ -59,7 +60,7 @@ export function createProtocol<Tools, Message>(
       // A conversation that did not change would be sent, and answered, in the same way for ever.
       const said = answered.length > 0 || calls.length === 0 || text.trim() !== "" ? text : WITHDRAWN_NOTE;
       if (answered.length === 0 && said === "") return [];
-      return [...shape.writeTurn(answered, said), ...writeResults(results)];
+      return [...toWellFormed(shape.writeTurn(answered, said)), ...writeResults(results)];
     },
 
     toResults: (calls, executions, { aborted = "result" } = {}) =>

@@ -53,7 +53,8 @@ export async function readMessage(
       return readStream(text);
     }
     const protocol = PROTOCOLS[choose(format, formats, shownAs)](registry);
-    return { protocol, ...protocol.read(message) };
+    // The text, as its numbers may not survive parsing.
+    return { protocol, ...protocol.read(text) };
   }
 
   function readStream(events: string): InputMessage {

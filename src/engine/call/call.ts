@@ -11,10 +11,12 @@ export interface ToolCall {
   readonly arguments: JsonValue;
   /** Set if the provider cut off the message after this call: see `ToolDispatchEngine.dispatchTurn`. */
   readonly cutOff?: true;
+  /** Why the arguments cannot be used, as a text for the model. Such a call fails with `validation_error`. */
+  readonly problem?: string;
 }
 
 /** A call as it arrived. It is a copy, so the embedder cannot change it while it is dispatched. */
-export interface ReceivedCall extends ToolCall {
+export interface ReceivedCall extends Pick<ToolCall, "id" | "name" | "arguments"> {
   /** Why the call is malformed, as a text for the model; `undefined` if it is well-formed. */
   readonly problem: string | undefined;
 }
@@ -31,11 +33,13 @@ export function receiveCall(candidate: unknown): ReceivedCall {
       id: givenId,
       name: givenName,
       arguments: given,
+      problem: found,
     } = candidate as Partial<Record<keyof ToolCall, unknown>>;
     if (typeof givenId === "string") id = givenId;
     else problem = "Invalid tool call: the id must be a string";
     if (typeof givenName === "string") name = givenName;
     else problem = "Invalid tool call: the name must be a string";
+    if (typeof found === "string") problem ??= found;
     // Text is checked when it is parsed, which gives positions; any other value is checked as it is copied here.
     args = typeof given === "string" ? given : copyJson(given);
   } catch (error) {

@@ -24,12 +24,16 @@ export class Reporter implements TaskObserver {
   #closed = false;
 
   /** Returns the reporter of a call. Calls without an event stream share one. */
-  static of(call: ToolCall, ctx: DispatchContext, principal: Principal | undefined): Reporter {
+  static of(
+    call: Pick<ToolCall, "id" | "name">,
+    ctx: DispatchContext,
+    principal: Principal | undefined,
+  ): Reporter {
     return ctx.events === undefined ? SILENT : new Reporter(call, ctx, principal);
   }
 
   constructor(
-    { id, name }: ToolCall,
+    { id, name }: Pick<ToolCall, "id" | "name">,
     ctx: Pick<DispatchContext, "events" | "sessionId">,
     principal: Principal | undefined,
   ) {
@@ -139,4 +143,4 @@ export class Reporter implements TaskObserver {
 
 const NO_RULES: readonly string[] = Object.freeze([]);
 
-const SILENT = new Reporter({ id: "", name: "", arguments: null }, { sessionId: "" }, undefined);
+const SILENT = new Reporter({ id: "", name: "" }, { sessionId: "" }, undefined);

@@ -1,5 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { toWellFormedJson } from "../../json/well-formed.ts";
 import type { ContentBlock, ImageBlock } from "../../tool/content.ts";
+import { findExcessiveDepth } from "./limits.ts";
 
 /** The image types that providers accept. With any other type, they reject the conversation. */
 const MEDIA_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
@@ -22,13 +24,13 @@ export function toText(content: readonly ContentBlock[]): string {
 
 /** Returns arguments as JSON text. */
 export function toArgumentsText(args: JsonValue): string {
-  return typeof args === "string" ? args : JSON.stringify(args);
+  return toWellFormedJson(typeof args === "string" ? args : JSON.stringify(args));
 }
 
 /** Returns arguments as an object. Anything else, which can come from another format, is wrapped. */
 export function toArgumentsObject(args: JsonValue): JsonObject {
   if (isJsonObject(args)) return args;
-  if (typeof args === "string") {
+  if (typeof args === "string" && findExcessiveDepth(args) === undefined) {
     try {
       const parsed: unknown = JSON.parse(args);
       if (isJsonObject(parsed)) return parsed;

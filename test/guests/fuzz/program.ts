@@ -48,10 +48,15 @@ async function runRandom(seed: number): Promise<FuzzReport> {
     const task = wasmTask(wasm.component, "fuzz", null, {
       limits: { wallTimeMs: WALL_TIME_MS, memoryBytes: CAP_BYTES },
     });
-    const outcome = await runWasmCall(pool, { ...capped, export: name, id: capped.key }, task, {
-      keyValue: undefined,
-      openEgress: undefined,
-    });
+    const outcome = await runWasmCall(
+      pool,
+      { ...capped, export: name, memoryBytes: CAP_BYTES, id: capped.key },
+      task,
+      {
+        keyValue: undefined,
+        openEgress: undefined,
+      },
+    );
     pool.forget(capped.key);
     const lateMs = outcome.used.wallTimeMs - WALL_TIME_MS;
     return { status: outcome.status, lateMs, mayStillRun: outcome.mayStillRun === true };

@@ -5,6 +5,7 @@ import type { ToolExecution } from "../../../engine/call/execution.ts";
 import { toToolResult } from "../../../engine/call/messages.ts";
 import { ToolDispatchEngine } from "../../../engine/engine.ts";
 import type { JsonValue } from "../../../json/value.ts";
+import { toWellFormed } from "../../../json/well-formed.ts";
 import { isContentOutput } from "../../../tool/content.ts";
 import { toText } from "../../parsing/text.ts";
 import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
@@ -34,7 +35,9 @@ export class AiSdkToolError extends SandgateError {
   readonly execution: ToolExecution | null;
 
   constructor(execution: ToolExecution | null) {
-    super(execution === null ? "The call was aborted" : toText(toToolResult(execution).content));
+    super(
+      execution === null ? "The call was aborted" : toWellFormed(toText(toToolResult(execution).content)),
+    );
     this.execution = execution;
   }
 
@@ -87,6 +90,7 @@ function withSignal(ctx: DispatchContext, signal: AbortSignal | undefined): Disp
 }
 
 function toModelOutput({ output }: { readonly output: JsonValue }): AiSdkOutput | AiSdkJsonOutput {
-  if (isContentOutput(output)) return toAiSdkOutput(output.content, false);
-  return typeof output === "string" ? { type: "text", value: output } : { type: "json", value: output };
+  if (isContentOutput(output)) return toWellFormed(toAiSdkOutput(output.content, false));
+  const value = toWellFormed(output);
+  return typeof value === "string" ? { type: "text", value } : { type: "json", value };
 }

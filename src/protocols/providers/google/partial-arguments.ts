@@ -1,3 +1,4 @@
+import { isKeptNumber } from "../../../json/raw-json.ts";
 import { isJsonObject, type JsonObject, type JsonValue, MAX_DEPTH } from "../../../json/value.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
 import { expectString } from "../../parsing/shape.ts";
@@ -30,7 +31,7 @@ export function applyPartialArgument(
       return;
     }
     const next: unknown = child ?? (typeof steps[at + 1] === "number" ? [] : {});
-    if (typeof next !== "object" || next === null) refuse();
+    if (typeof next !== "object" || next === null || isKeptNumber(next)) refuse();
     if (child === undefined) put(node, step, next as JsonValue);
     node = next as Tree;
   }

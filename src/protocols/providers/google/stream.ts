@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+import { parseMessage } from "../../parsing/json.ts";
 import { ProtocolError } from "../../parsing/protocol-error.ts";
 import {
   expectArray,
@@ -73,7 +74,8 @@ function readCallPart(
   const key = open ?? 0;
   if (open === undefined) {
     const call = readFunctionCall(part, signature, pointer);
-    turn.open(key, { ...call, arguments: structuredClone(call.arguments) });
+    // A copy, because the other parts of the arguments are added to it.
+    turn.open(key, { ...call, arguments: parseMessage(JSON.stringify(call.arguments)) as JsonObject });
   }
   for (const [index, piece] of expectObjects(partialArgs ?? [], `${pointer}/partialArgs`).entries()) {
     const args = turn.wholeAt(key) as Record<string, JsonValue>;
