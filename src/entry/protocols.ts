@@ -63,6 +63,7 @@ export {
   type AiSdkJsonOutput,
   type AiSdkTool,
   AiSdkToolError,
+  type AiSdkToolSet,
   aiSdkToolSet,
 } from "../protocols/providers/ai-sdk/tool-set.ts";
 

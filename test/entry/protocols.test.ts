@@ -27,6 +27,7 @@ test("sandgate/protocols exports exactly these names", async () => {
       "AiSdkToolDefinition",
       "AiSdkToolMessage",
       "AiSdkToolResult",
+      "AiSdkToolSet",
       "AnthropicAssistantMessage",
       "AnthropicImage",
       "AnthropicText",

@@ -43,6 +43,7 @@ export const STOP_REASONS: Readonly<Record<Format, Readonly<Record<string, Endin
     length: "cut off",
     "content-filter": "cut off",
     error: "cut off",
+    interrupted: "cut off",
     abort: "cut off",
   },
   google: {

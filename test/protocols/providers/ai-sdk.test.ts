@@ -2,6 +2,7 @@ import { generateText, type ModelMessage, stepCountIs, streamText } from "ai";
 import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
 import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
+import { type DispatchEvent, EventStream } from "../../../src/engine/call/events.ts";
 import { HostPolicy } from "../../../src/policy/host-policy.ts";
 import { aiSdkProtocol } from "../../../src/protocols/providers/ai-sdk/ai-sdk.ts";
 import { aiSdkToolSet } from "../../../src/protocols/providers/ai-sdk/tool-set.ts";
@@ -105,6 +106,51 @@ describe("aiSdkToolSet", () => {
       inputSchema: { ...inputSchema, additionalProperties: false },
     });
     expect(asItIs).not.toHaveProperty("inputSchema.additionalProperties");
+  });
+
+  test.each([
+    ["of an unknown tool", part("1", "none", {}), "not_found", "Tool 'none' not found"],
+    [
+      "with broken JSON",
+      { ...part("1", "weather", {}), input: '{"city":' },
+      "validation_error",
+      "Invalid JSON: unexpected end at position 8",
+    ],
+    [
+      "that the engine would accept",
+      { ...part("1", "weather", {}), input: '{"city":"Rome","constructor":{"prototype":1}}' },
+      "validation_error",
+      "Invalid tool call: AI SDK refused it",
+    ],
+  ])("reports a call that the SDK refuses, %s, as an event, and does not run it", async (_, call, code, text) => {
+    const events = new EventStream();
+    const seen: DispatchEvent[] = [];
+    events.on((event) => seen.push(event));
+    const doGenerate = [{ ...results[0], content: [call] }, results[1]] as typeof results;
+    const model = new MockLanguageModelV4({ doGenerate });
+    const { tools, repairToolCall } = aiSdkToolSet(await openContext({ events }));
+    const options = { model, tools, repairToolCall, prompt: "Rome?", stopWhen: stepCountIs(2) };
+    expect((await generateText(options)).text).toBe("21 degrees");
+    expect(seen.map(({ type }) => type)).toEqual(["tool.failed"]);
+    expect(seen[0]).toMatchObject({ execution: { error: { code, message: expect.stringContaining(text) } } });
+  });
+
+  test.each([
+    "length",
+    "content-filter",
+    "error",
+    "other",
+  ] as const)("runs no call of a message that stopped for the reason '%s'", async (unified) => {
+    const events = new EventStream();
+    const seen: DispatchEvent[] = [];
+    events.on((event) => seen.push(event));
+    const content = [{ ...part("1", "weather", {}), input: "" }];
+    const doGenerate = [{ content, finishReason: { unified, raw: unified }, usage, warnings: [] }];
+    const model = new MockLanguageModelV4({ doGenerate });
+    const { tools, repairToolCall } = aiSdkToolSet(await openContext({ events }));
+    await generateText({ model, tools, repairToolCall, prompt: "Rome?", stopWhen: stepCountIs(2) });
+    expect(seen).toEqual([]);
+    expect(model.doGenerateCalls).toHaveLength(1);
   });
 
   test("throws for a call that a hook aborted, and cancels with the SDK's signal", async () => {

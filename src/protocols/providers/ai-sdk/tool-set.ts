@@ -4,6 +4,8 @@ import type { DispatchContext } from "../../../engine/call/context.ts";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
 import { toToolResult } from "../../../engine/call/messages.ts";
 import { ToolDispatchEngine } from "../../../engine/engine.ts";
+import type { ToolRegistry } from "../../../engine/registry.ts";
+import { parseJson } from "../../../json/parse.ts";
 import type { JsonValue } from "../../../json/value.ts";
 import { toWellFormed } from "../../../json/well-formed.ts";
 import { isContentOutput } from "../../../tool/content.ts";
@@ -19,6 +21,17 @@ export interface AiSdkTool extends AiSdkToolDefinition {
     options: { readonly toolCallId: string; readonly abortSignal?: AbortSignal },
   ) => Promise<JsonValue>;
   readonly toModelOutput: (options: { readonly output: JsonValue }) => AiSdkOutput | AiSdkJsonOutput;
+}
+
+/** The tools of AI SDK 7's `generateText` and `streamText`. */
+export interface AiSdkToolSet extends ToolOffer<Record<string, AiSdkTool>> {
+  /**
+   * The SDK's option of that name. It repairs nothing: it dispatches a call that the SDK refuses, which fails, so that
+   * hooks and listeners get to know of it.
+   */
+  readonly repairToolCall: (options: {
+    readonly toolCall: { readonly toolCallId: string; readonly toolName: string; readonly input: string };
+  }) => Promise<null>;
 }
 
 /** An output that is not text. */
@@ -48,14 +61,14 @@ export class AiSdkToolError extends SandgateError {
 }
 
 /**
- * Creates the `tools` of AI SDK 7's `generateText` and `streamText`. Each execution is a dispatch in this context,
+ * Creates the `tools` and `repairToolCall` of AI SDK 7's `generateText` and `streamText`. Each execution is a dispatch in this context,
  * which the SDK's abort signal cancels. A failed call throws an {@link AiSdkToolError}, which the SDK reports to the
  * model.
  */
 export function aiSdkToolSet<Embedder = unknown>(
   ctx: DispatchContext<Embedder>,
   options?: ToToolsOptions,
-): ToolOffer<Record<string, AiSdkTool>> {
+): AiSdkToolSet {
   const protocol = aiSdkProtocol(ctx.registry);
   const { tools, problems } = protocol.toTools(options);
   return {
@@ -66,6 +79,11 @@ export function aiSdkToolSet<Embedder = unknown>(
       ]),
     ),
     problems,
+    repairToolCall: async ({ toolCall }) => {
+      const [call] = protocol.read([{ ...toolCall, type: "tool-call" }]).calls;
+      if (call !== undefined) await new ToolDispatchEngine().dispatch(unrunnable(call, ctx.registry), ctx);
+      return null;
+    },
   };
 
   function executor(toolName: string): AiSdkTool["execute"] {
@@ -76,6 +94,14 @@ export function aiSdkToolSet<Embedder = unknown>(
       return execute(call as ToolCall, withSignal(ctx as DispatchContext, abortSignal));
     };
   }
+}
+
+/** Returns a call that the SDK has refused so that it fails in the engine, too, even if the engine would accept it. */
+function unrunnable(call: ToolCall, registry: ToolRegistry<never>): ToolCall {
+  const isRefused =
+    !registry.names.includes(call.name) ||
+    (typeof call.arguments === "string" && !("value" in parseJson(call.arguments)));
+  return isRefused ? call : { ...call, problem: "Invalid tool call: AI SDK refused it" };
 }
 
 async function execute(call: ToolCall, ctx: DispatchContext): Promise<JsonValue> {
