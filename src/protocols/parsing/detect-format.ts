@@ -32,18 +32,21 @@ const isBedrockBlock: Test = ({ type, toolUse, text }) =>
 const MESSAGES: Readonly<Record<Format, Test>> = {
   native: hasList("toolCalls"),
   openai: (message) =>
-    hasList("choices")(message) || (isAssistant(message) && hasCalls(message) && !isCohere(message)),
+    hasList("choices")(message) ||
+    isOllama(message) ||
+    (isAssistant(message) && hasCalls(message) && !isCohere(message)),
   "openai-responses": (message) => hasList("output")(message) || isOneOf("function_call")(message),
   anthropic: (message) =>
     isAssistant(message) && (message["type"] === "message" || hasBlock(isAnthropicBlock)(message)),
   "ai-sdk": hasBlock(isToolCallPart),
   google: (message) =>
     hasList("candidates")(message) || (message["role"] === "model" && hasList("parts")(message)),
-  cohere: (message) => isCohere(message) || isAssistant(asObject(message["message"])),
+  cohere: (message) => isCohere(message) || (isAssistant(asObject(message["message"])) && !isOllama(message)),
   bedrock: (message) =>
     isJsonObject(message["output"]) || (isAssistant(message) && hasBlock(isBedrockBlock)(message)),
 };
 
+const isOllama: Test = ({ message, done }) => isAssistant(asObject(message)) && typeof done === "boolean";
 const isCohere: Test = (message) => isAssistant(message) && message["tool_plan"] !== undefined;
 
 /** Tests that identify the items of a bare list. */
@@ -51,6 +54,7 @@ const LIST_ITEMS: Readonly<Partial<Record<Format, Test>>> = {
   native: ({ name, arguments: args, type }) => name !== undefined && args !== undefined && type === undefined,
   "openai-responses": isResponsesItem,
   "ai-sdk": isToolCallPart,
+  google: hasList("candidates"),
 };
 
 /** Tests that identify the events of a format. */
@@ -59,7 +63,7 @@ const EVENTS: Readonly<Record<Format, Test>> = {
     MESSAGES.native(event) ||
     LIST_ITEMS.native?.(event) === true ||
     (isAssistant(event) && typeof event["text"] === "string"),
-  openai: hasList("choices"),
+  openai: (event) => hasList("choices")(event) || isOllama(event),
   "openai-responses": ({ type }) => typeof type === "string" && type.startsWith("response."),
   anthropic: ({ type }) => typeof type === "string" && /^(?:message|content_block)_(?:st|delta)/.test(type),
   "ai-sdk": isOneOf(
