@@ -109,6 +109,8 @@ class Rewriter {
     if (keyword === "$ref") return this.#reference(value, at);
     const members = Array.isArray(value) ? (value as readonly JsonValue[]) : [];
     const written = members.map((member, index) => this.#schema(member, `${at}/${index}`, depth));
+    // No value matches an empty list, and providers reject the request.
+    if (written.length === 0) return this.#refuse(at, `'${keyword}' must list at least one schema`);
     if (keyword !== "allOf") return { anyOf: written };
     return written.length === 1 && written[0] !== undefined
       ? written[0]
@@ -132,7 +134,8 @@ class Rewriter {
     // Several types become alternatives, so that each can have the keywords that apply to it.
     const written = types.flatMap((type) => this.#single(type, schema, literals, path, depth));
     const [only, ...others] = written;
-    if (only === undefined || others.length > 0) return { anyOf: written };
+    if (only === undefined) return this.#refuse(path, "no value has its type and one of its literals");
+    if (others.length > 0) return { anyOf: written };
     const taken = BOUNDS.flatMap((bound): [string, JsonValue][] => {
       const limit = schema[bound];
       return limit !== undefined && this.#takes(bound, limit) ? [[bound, limit]] : [];

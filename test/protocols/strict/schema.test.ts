@@ -172,6 +172,18 @@ test.each<[string, JsonObject, string]>([
     object({ a: { type: "object", properties: {}, enum: [{}] } }),
     "/properties/a: an enum of",
   ],
+  ["no alternatives", object({ a: { anyOf: [] } }), "/properties/a/anyOf: 'anyOf' must list at least one"],
+  ["an empty oneOf", object({ a: { oneOf: [] } }), "/properties/a/oneOf: 'oneOf' must list at least one"],
+  [
+    "an empty enum",
+    object({ a: { type: "string", enum: [] } }),
+    "/properties/a: no value has its type and one of its literals",
+  ],
+  [
+    "literals of other types",
+    object({ a: { type: ["string", "null"], enum: [1, 2] } }),
+    "/properties/a: no value has its type and one of its literals",
+  ],
   ["an unnamed required property", object({}, { required: ["a"] }), "/required: it requires a property that"],
 ])("toStrictSchema reports, with path and reason: %s", (_, schema, problem) => {
   expect(problems(schema).join()).toContain(problem);
