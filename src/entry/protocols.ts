@@ -67,6 +67,15 @@ export {
   aiSdkToolSet,
 } from "../protocols/providers/ai-sdk/tool-set.ts";
 
+// OpenAI Agents
+
+export {
+  type AgentsCallDetails,
+  type AgentsTool,
+  type AgentsToolSet,
+  agentsToolSet,
+} from "../protocols/providers/openai/agents-tool-set.ts";
+
 // Google Gemini
 
 export {

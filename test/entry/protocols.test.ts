@@ -6,6 +6,7 @@ test("sandgate/protocols exports exactly these names", async () => {
     values: [
       "AiSdkToolError",
       "ProtocolError",
+      "agentsToolSet",
       "aiSdkProtocol",
       "aiSdkToolSet",
       "anthropicMessagesProtocol",
@@ -17,6 +18,9 @@ test("sandgate/protocols exports exactly these names", async () => {
       "openAiResponsesProtocol",
     ],
     types: [
+      "AgentsCallDetails",
+      "AgentsTool",
+      "AgentsToolSet",
       "AiSdkAssistantMessage",
       "AiSdkContent",
       "AiSdkJsonOutput",

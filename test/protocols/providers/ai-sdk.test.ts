@@ -120,7 +120,7 @@ describe("aiSdkToolSet", () => {
       "that the engine would accept",
       { ...part("1", "weather", {}), input: '{"city":"Rome","constructor":{"prototype":1}}' },
       "validation_error",
-      "Invalid tool call: AI SDK refused it",
+      "Invalid tool call: the SDK refused it",
     ],
   ])("reports a call that the SDK refuses, %s, as an event, and does not run it", async (_, call, code, text) => {
     const events = new EventStream();

@@ -4,13 +4,12 @@ import type { DispatchContext } from "../../../engine/call/context.ts";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
 import { toToolResult } from "../../../engine/call/messages.ts";
 import { ToolDispatchEngine } from "../../../engine/engine.ts";
-import type { ToolRegistry } from "../../../engine/registry.ts";
-import { parseJson } from "../../../json/parse.ts";
 import type { JsonValue } from "../../../json/value.ts";
 import { toWellFormed } from "../../../json/well-formed.ts";
 import { isContentOutput } from "../../../tool/content.ts";
 import { toText } from "../../parsing/text.ts";
 import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
+import { asRefused, withSignal } from "../dispatching.ts";
 import { type AiSdkToolDefinition, aiSdkProtocol } from "./ai-sdk.ts";
 import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
 
@@ -81,7 +80,7 @@ export function aiSdkToolSet<Embedder = unknown>(
     problems,
     repairToolCall: async ({ toolCall }) => {
       const [call] = protocol.read([{ ...toolCall, type: "tool-call" }]).calls;
-      if (call !== undefined) await new ToolDispatchEngine().dispatch(unrunnable(call, ctx.registry), ctx);
+      if (call !== undefined) await new ToolDispatchEngine().dispatch(asRefused(call, ctx.registry), ctx);
       return null;
     },
   };
@@ -96,23 +95,10 @@ export function aiSdkToolSet<Embedder = unknown>(
   }
 }
 
-/** Returns a call that the SDK has refused so that it fails in the engine, too, even if the engine would accept it. */
-function unrunnable(call: ToolCall, registry: ToolRegistry<never>): ToolCall {
-  const isRefused =
-    !registry.names.includes(call.name) ||
-    (typeof call.arguments === "string" && !("value" in parseJson(call.arguments)));
-  return isRefused ? call : { ...call, problem: "Invalid tool call: AI SDK refused it" };
-}
-
 async function execute(call: ToolCall, ctx: DispatchContext): Promise<JsonValue> {
   const execution = await new ToolDispatchEngine().dispatch(call, ctx);
   if (execution?.success) return execution.output;
   throw new AiSdkToolError(execution);
-}
-
-function withSignal(ctx: DispatchContext, signal: AbortSignal | undefined): DispatchContext {
-  if (signal === undefined) return ctx;
-  return { ...ctx, signal: ctx.signal === undefined ? signal : AbortSignal.any([ctx.signal, signal]) };
 }
 
 function toModelOutput({ output }: { readonly output: JsonValue }): AiSdkOutput | AiSdkJsonOutput {

@@ -1,0 +1,18 @@
+import type { ToolCall } from "../../engine/call/call.ts";
+import type { DispatchContext } from "../../engine/call/context.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
+import { parseJson } from "../../json/parse.ts";
+
+/** Adds the abort signal of an SDK to a context. */
+export function withSignal(ctx: DispatchContext, signal: AbortSignal | undefined): DispatchContext {
+  if (signal === undefined) return ctx;
+  return { ...ctx, signal: ctx.signal === undefined ? signal : AbortSignal.any([ctx.signal, signal]) };
+}
+
+/** Returns a call that an SDK has refused so that it fails in the engine, too, even if the engine would accept it. */
+export function asRefused(call: ToolCall, registry: ToolRegistry<never>): ToolCall {
+  const isRefused =
+    !registry.names.includes(call.name) ||
+    (typeof call.arguments === "string" && !("value" in parseJson(call.arguments)));
+  return isRefused ? call : { ...call, problem: "Invalid tool call: the SDK refused it" };
+}

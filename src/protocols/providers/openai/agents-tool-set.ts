@@ -1,0 +1,96 @@
+import type { ToolCall } from "../../../engine/call/call.ts";
+import type { DispatchContext } from "../../../engine/call/context.ts";
+import { toToolResults } from "../../../engine/call/messages.ts";
+import { ToolDispatchEngine } from "../../../engine/engine.ts";
+import type { JsonObject } from "../../../json/value.ts";
+import { toWellFormed } from "../../../json/well-formed.ts";
+import { toText } from "../../parsing/text.ts";
+import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
+import { asRefused, withSignal } from "../dispatching.ts";
+import { type OpenAiResponsesTool, openAiResponsesProtocol } from "./responses.ts";
+
+/** The argument of the function `tool` of OpenAI Agents (the package `@openai/agents`). */
+export interface AgentsTool {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: {
+    readonly type: "object";
+    // biome-ignore lint/suspicious/noExplicitAny: the SDK's type of schemas is narrower than JSON Schema
+    properties: any;
+    required: string[];
+    readonly additionalProperties: true;
+  };
+  /** `false` in the type only, because the SDK's type of strict schemas cannot be told apart. */
+  readonly strict: false;
+  /** Dispatches a call. Returns its result as text, also if it failed. */
+  readonly execute: (input: unknown, runContext?: unknown, details?: AgentsCallDetails) => Promise<string>;
+}
+
+/** What the SDK tells about a call. */
+export interface AgentsCallDetails {
+  readonly toolCall?: { readonly callId: string; readonly arguments: string };
+  readonly signal?: AbortSignal;
+}
+
+/** The tools of an agent: pass each one to the SDK's function `tool`. */
+export interface AgentsToolSet extends ToolOffer<AgentsTool[]> {
+  /**
+   * The runner's option of that name. It reports calls of unknown tools, if the runner has
+   * `toolNotFoundBehavior: "return_error_to_model"`, and leaves the text of other errors to the SDK.
+   */
+  readonly toolErrorFormatter: (error: {
+    readonly kind: string;
+    readonly toolName: string;
+    readonly callId?: string;
+  }) => Promise<string | undefined>;
+}
+
+/**
+ * Creates the tools of an agent of OpenAI Agents, for the SDK's function `tool`. Each execution is a dispatch in this context, which the SDK's abort
+ * signal cancels. Results are text only: images are replaced by a placeholder. The SDK answers broken JSON itself.
+ */
+export function agentsToolSet<Embedder = unknown>(
+  ctx: DispatchContext<Embedder>,
+  options?: ToToolsOptions,
+): AgentsToolSet {
+  const protocol = openAiResponsesProtocol(ctx.registry);
+  const { tools, problems } = protocol.toTools(options);
+  return {
+    tools: tools.map((tool) => ({
+      ...writeTool(tool),
+      execute: (input, _, { toolCall, signal } = {}) => {
+        // The model's own text, as its numbers may not survive parsing.
+        const args = toolCall?.arguments ?? JSON.stringify(input);
+        return dispatch(toCall(tool.name, args, toolCall?.callId), signal);
+      },
+    })),
+    problems,
+    toolErrorFormatter: async ({ kind, toolName, callId }) =>
+      kind === "tool_not_found"
+        ? dispatch(asRefused(toCall(toolName, "{}", callId), ctx.registry))
+        : undefined,
+  };
+
+  /** The SDK has aliases, which `read` maps back. */
+  function toCall(name: string, input: string, id: string | undefined): ToolCall {
+    const item = { type: "function_call", call_id: id, name, arguments: input };
+    return protocol.read([item]).calls[0] as ToolCall;
+  }
+
+  async function dispatch(call: ToolCall, signal?: AbortSignal): Promise<string> {
+    const execution = await new ToolDispatchEngine().dispatch(
+      call,
+      withSignal(ctx as DispatchContext, signal),
+    );
+    const [result] = toToolResults([call], [execution], "result");
+    return toWellFormed(toText(result?.content ?? []));
+  }
+}
+
+function writeTool(tool: OpenAiResponsesTool): Omit<AgentsTool, "execute"> {
+  const { name, description, parameters, strict } = tool;
+  const { properties = {}, required = [], ...others } = parameters as JsonObject;
+  // A schema without `additionalProperties` means true.
+  const schema = { additionalProperties: true, ...others, properties, required };
+  return { name, description, parameters: schema as AgentsTool["parameters"], strict: strict as false };
+}
