@@ -92,11 +92,17 @@ export {
   type CohereTool,
   cohereChatProtocol,
 } from "../protocols/providers/cohere-chat.ts";
+export {
+  type CohereSdkAssistantMessage,
+  type CohereSdkToolMessage,
+  cohereSdkProtocol,
+} from "../protocols/providers/cohere-sdk.ts";
 
 // Amazon Bedrock Converse
 
 export {
   type BedrockBlock,
+  type BedrockDocument,
   type BedrockMessage,
   type BedrockTool,
   bedrockConverseProtocol,

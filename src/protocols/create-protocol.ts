@@ -59,7 +59,7 @@ export function createProtocol<Tools, Message>(
       const answered = calls.filter((_, index) => executions[index] !== null).map(toAlias);
       // A conversation that did not change would be sent, and answered, in the same way for ever.
       const said = answered.length > 0 || calls.length === 0 || text.trim() !== "" ? text : WITHDRAWN_NOTE;
-      if (answered.length === 0 && said === "") return [];
+      if (answered.length === 0 && said.trim() === "") return [];
       return [...toWellFormed(shape.writeTurn(answered, said)), ...writeResults(results)];
     },
 

@@ -172,9 +172,9 @@ export class TurnCollector {
     );
   }
 
-  /** Ends every open call. */
+  /** Ends every open call whose name has arrived. */
   closeAll(): void {
-    for (const key of [...this.#open.keys()]) this.close(key);
+    for (const [key, { name }] of [...this.#open]) if (name !== "") this.close(key);
   }
 
   /** Discards an open call, because the complete one is passed to {@link add}. */

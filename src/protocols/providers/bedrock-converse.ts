@@ -22,9 +22,18 @@ export interface BedrockTool {
   readonly toolSpec: {
     readonly name: string;
     readonly description: string;
-    readonly inputSchema: { readonly json: JsonObject };
+    readonly inputSchema: { readonly json: BedrockDocument };
   };
 }
+
+/** A JSON value, in the form of the AWS SDK's `DocumentType`. */
+export type BedrockDocument =
+  | null
+  | boolean
+  | number
+  | string
+  | BedrockDocument[]
+  | { [member: string]: BedrockDocument };
 
 /** A message: the assistant's has calls, the user's has results. */
 export interface BedrockMessage {
@@ -35,7 +44,13 @@ export interface BedrockMessage {
 /** A content block of a message. */
 export type BedrockBlock =
   | { readonly text: string }
-  | { readonly toolUse: { readonly toolUseId: string; readonly name: string; readonly input: JsonObject } }
+  | {
+      readonly toolUse: {
+        readonly toolUseId: string;
+        readonly name: string;
+        readonly input: BedrockDocument;
+      };
+    }
   | {
       readonly toolResult: {
         readonly toolUseId: string;
@@ -58,7 +73,7 @@ const BEDROCK_SHAPE: ProviderShape<BedrockTool[], BedrockMessage> = {
   format: "bedrock",
   writeTools: (tools) =>
     tools.map(({ name, description, inputSchema }) => ({
-      toolSpec: { name, description, inputSchema: { json: inputSchema } },
+      toolSpec: { name, description, inputSchema: { json: inputSchema as BedrockDocument } },
     })),
   readMessage(message, turn) {
     if (!isJsonObject(message) || message["output"] === undefined) return readAssistant(message, "", turn);
@@ -113,7 +128,7 @@ function readServerToolUse(block: JsonObject, turn: TurnCollector): boolean {
 }
 
 function writeToolUse({ id, name, arguments: args }: ToolCall): BedrockBlock {
-  return { toolUse: { toolUseId: id, name, input: toArgumentsObject(args) } };
+  return { toolUse: { toolUseId: id, name, input: toArgumentsObject(args) as BedrockDocument } };
 }
 
 /** Reads an event of a stream (Amazon Bedrock API reference, "ConverseStream"). */

@@ -44,7 +44,8 @@ export function cohereChatProtocol(
   return createProtocol(COHERE_SHAPE, registry);
 }
 
-const COHERE_SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> = {
+/** The shape of the API. */
+export const COHERE_SHAPE: ProviderShape<CohereTool[], CohereAssistantMessage | OpenAiToolMessage> = {
   format: "cohere",
   writeTools: (tools) =>
     tools.map(({ name, description, inputSchema }) => ({

@@ -124,6 +124,7 @@ test("writes only the text, or a note, if every call was aborted", async () => {
   const note = said("The assistant's tool calls were withdrawn.");
   expect(anthropic.toMessages(calls, executions)).toEqual([note]);
   expect(anthropic.toMessages(calls, executions, { text: " " })).toEqual([note]);
+  expect(anthropic.toMessages([], [], { text: " " })).toEqual([]);
 });
 
 describe("a stream", () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ToolCall } from "../../../src/engine/call/call.ts";
 import { bedrockConverseProtocol } from "../../../src/protocols/providers/bedrock-converse.ts";
 import { cohereChatProtocol } from "../../../src/protocols/providers/cohere-chat.ts";
+import { cohereSdkProtocol } from "../../../src/protocols/providers/cohere-sdk.ts";
 import { googleGenerateProtocol } from "../../../src/protocols/providers/google/generate.ts";
 import { converse, registry } from "../converse.ts";
 import { refusal } from "../refusals.ts";
@@ -98,6 +99,17 @@ describe("Cohere Chat", () => {
       { role: "tool", tool_call_id: "3", content: "done" },
     ]);
     expect(cohere.read({ role: "assistant", content: [{ type: "text", text: "Hi" }] }).text).toBe("Hi");
+  });
+
+  test("writes the names of members that the provider's SDK takes", async () => {
+    const sdk = cohereSdkProtocol(registry);
+    const { calls, text } = sdk.read({ message, finishReason: "TOOL_CALL" });
+    expect(sdk.toMessages(calls.slice(0, 1), (await converse(calls)).slice(0, 1), { text })).toEqual([
+      { role: "assistant", toolPlan: "So.", toolCalls: message.tool_calls.slice(0, 1) },
+      { role: "tool", toolCallId: "1", content: sunny },
+    ]);
+    expect(sdk.toMessages([], [], { text: "Hi" })).toEqual([{ role: "assistant", content: "Hi" }]);
+    expect(cohere.toMessages([], [], { text: "Hi" })).toEqual([{ role: "assistant", content: "Hi" }]);
   });
 
   test("reads a stream in which a call without arguments has no delta for them", () => {

@@ -70,9 +70,13 @@ describe("an incomplete or invalid stream", () => {
 
   test("is refused if a call has no name", () => {
     const nameless = { choices: [{ delta: { tool_calls: [{ index: 0, id: "1", function: {} }] } }] };
-    expect(refused((stream) => [stream.pushEvent(nameless), stream.pushEvent(finish)])).toBe(
-      "event 2: it has a call without a name",
-    );
+    expect(
+      refused((stream) => [nameless, finish].map((event) => stream.pushEvent(event)) && stream.end()),
+    ).toBe("the message ends inside a call");
+    const stream = openai.stream();
+    const cutOff = { choices: [{ delta: {}, finish_reason: "length" }] };
+    expect([nameless, cutOff].flatMap((event) => stream.pushEvent(event)).concat(stream.end())).toEqual([]);
+    expect(stream.cutOff).toBe(true);
   });
 });
 
