@@ -17,6 +17,8 @@ type Expandable = PrimitiveValue | PrimitiveValue[] | Record<string, PrimitiveVa
 
 /** A URL template. */
 export interface UrlTemplate {
+  /** The origin of every URL. */
+  readonly origin: string;
   /** The names of the arguments that it uses. */
   readonly variables: ReadonlySet<string>;
   /**
@@ -46,8 +48,9 @@ export function compileUrl(text: unknown): UrlTemplate {
   if (authority === undefined) {
     throw new TemplateError("url must begin with http:// or https:// and a host, both without expressions");
   }
-  const origin = parseHttpUrl(authority);
-  if (typeof origin === "string") throw new TemplateError(origin);
+  const host = parseHttpUrl(authority);
+  if (typeof host === "string") throw new TemplateError(host);
+  const { origin } = host;
   if (text.includes("#")) throw new TemplateError("url must not have a fragment, since it would not be sent");
   const expressions = readExpressions(text);
   const variables = new Set(expressions.flatMap(({ names }) => names));
@@ -58,10 +61,11 @@ export function compileUrl(text: unknown): UrlTemplate {
   const needed = readExpressions(path).flatMap(({ operator, names }) => (operator === "" ? names : []));
   if (variables.size === 0) {
     const url = new URL(text);
-    return { variables, expand: () => url };
+    return { origin, variables, expand: () => url };
   }
   const template = parseTemplate(text);
   return {
+    origin,
     variables,
     expand: (input) => {
       const expanded = expand(template, valuesOf(variables, needed, input));

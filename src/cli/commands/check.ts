@@ -15,10 +15,11 @@ import {
   print,
   type Terminal,
 } from "../terminal/terminal.ts";
+import { checkGrants } from "./check-grants.ts";
 
 /**
- * Loads everything that a config names, prepares each tool in each of its sandboxes, and prints every problem and a
- * summary. No tool runs.
+ * Loads everything that a config names, prepares each tool in each of its sandboxes, checks what the policy grants it,
+ * and prints every problem and a summary. No tool runs.
  *
  * @throws {ConfigError} if the config's file cannot be read.
  */
@@ -27,7 +28,7 @@ export async function check(
   terminal: Terminal,
 ): Promise<ExitCode> {
   const config = await loadConfig(file);
-  const problems = [...config.problems, ...(await prepareTools(config, terminal))];
+  const problems = [...config.problems, ...(await checkTools(config, terminal))];
   await loadServer(config.source, problems);
   problems.sort(byPosition);
   const errors = problems.filter(({ severity }) => severity === "error").length;
@@ -42,7 +43,8 @@ export async function check(
   return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
 }
 
-async function prepareTools(config: Config, { signal }: Terminal): Promise<readonly ConfigProblem[]> {
+/** Prepares the tools, and checks that their sandboxes can hold what the policies grant. */
+async function checkTools(config: Config, { signal }: Terminal): Promise<readonly ConfigProblem[]> {
   await using sandboxes = await openSandboxes(config.sandboxOptions);
   sandboxes.ensureExit();
   const problems: ConfigProblem[] = [];
@@ -50,6 +52,7 @@ async function prepareTools(config: Config, { signal }: Terminal): Promise<reado
     if (signal?.aborted) break;
     problems.push(...(await prepareTool(configured, config, sandboxes)));
   }
+  problems.push(...(await checkGrants(config.locatedPolicies, config.registry.tools, sandboxes)));
   return problems;
 }
 

@@ -4,6 +4,7 @@ import { compileShape, mapOf, type Shape } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
 import type { Tool } from "../../engine/tool.ts";
+import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { loadPolicy } from "./load-policy.ts";
@@ -12,10 +13,15 @@ import { loadTool } from "./load-tool.ts";
 
 /** The shape of `sandgate.yaml`. Each part is checked by its own loader. */
 const CONFIG_SHAPE: Shape = compileShape(
-  mapOf({ tools: { type: "array" }, policy: { type: ["object", "string"] }, sandboxes: {}, server: {} }, [
-    "tools",
-    "policy",
-  ]),
+  mapOf(
+    {
+      tools: { type: "array" },
+      policy: { type: ["object", "string", "array"], minItems: 1, items: { type: ["object", "string"] } },
+      sandboxes: {},
+      server: {},
+    },
+    ["tools", "policy"],
+  ),
 );
 
 /** A loaded `sandgate.yaml`, without the parts that could not be loaded. */
@@ -30,6 +36,8 @@ export interface Config {
   readonly registry: ToolRegistry;
   /** `undefined` if it has errors. */
   readonly policy: RuntimePolicy | undefined;
+  /** The rules of each policy without errors. */
+  readonly locatedPolicies: readonly LocatedPolicy[];
   readonly sandboxOptions: SandboxesOptions;
 }
 
@@ -62,10 +70,10 @@ export async function loadConfig(file: string): Promise<Config> {
       problems.push(...problemsOf(error, source, path));
     }
   }
-  const { policy, problems: policyProblems } = await loadPolicy(source, registry);
+  const { policy, located: locatedPolicies, problems: policyProblems } = await loadPolicy(source, registry);
   problems.push(...policyProblems);
   const sandboxOptions = await loadSandboxOptions(source, problems);
-  return { source, problems, toolCount, tools, registry, policy, sandboxOptions };
+  return { source, problems, toolCount, tools, registry, policy, locatedPolicies, sandboxOptions };
 }
 
 function problemsOf(error: unknown, source: ConfigSource, path: ConfigPath): readonly ConfigProblem[] {

@@ -8,6 +8,7 @@ import type { AllowedUse, AllowRule, AskRule, DenyRule, PolicyRule } from "../ru
 import { ruleFlaws } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
 import { policyFileShape } from "../rule/rule-shape.ts";
+import type { LocatedPolicy } from "./located-policy.ts";
 import type { PolicyTool } from "./policy-tool.ts";
 import { checkAgainstTools } from "./tool-checks.ts";
 import { readLimits, type WrittenLimits } from "./written-limits.ts";
@@ -17,6 +18,8 @@ export interface LoadedPolicy {
   readonly policy: RulePolicy;
   /** Sorted by their positions in the file. */
   readonly warnings: readonly ConfigProblem[];
+  /** @internal */
+  readonly located: LocatedPolicy;
 }
 
 /**
@@ -48,8 +51,14 @@ export function readPolicy(
     problems.push(...checkAgainstTools(rules, byDefault !== "deny", tools, source, path));
   problems.sort((a, b) => a.line - b.line || a.column - b.column);
   if (problems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
-  const policy = new RulePolicy({ rules: rules.map(([, rule]) => rule), default: byDefault });
-  return { policy, warnings: problems };
+  const inOrder = rules.map(([, rule]) => rule);
+  const policy = new RulePolicy({ rules: inOrder, default: byDefault });
+  const located = { rules: inOrder, default: byDefault, problem: locator(source, path) };
+  return { policy, warnings: problems, located };
+}
+
+function locator(source: ConfigSource, base: ConfigPath): LocatedPolicy["problem"] {
+  return (path, message, severity) => source.problem([...base, ...path], message, severity);
 }
 
 /** The types of rules in a file, which differ from those in code in their limits. */

@@ -14,6 +14,18 @@ export interface WrittenLimits {
   readonly net?: string | number;
 }
 
+/** The names that limits have in a file. */
+export const WRITTEN_NAMES: Readonly<Record<LimitName, keyof WrittenLimits>> = Object.freeze({
+  wallTimeMs: "wallTime",
+  memoryBytes: "memory",
+  outputBytes: "output",
+  stackBytes: "stack",
+  logLines: "logLines",
+  nestedCalls: "nestedCalls",
+  fileBytes: "file",
+  netBytes: "net",
+});
+
 /** Converts limits that were written in a file, and adds the invalid ones to `flaws`. */
 export function readLimits(written: WrittenLimits, path: readonly string[], flaws: Flaw[]): ResourceLimits {
   const { logLines, nestedCalls } = written;

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createFolder, type Outcome, PROJECT, sandgate } from "../sandgate.ts";
 
 /** Checks a config. Paths in its output are relative to the config's folder. */
@@ -200,7 +200,7 @@ test.each([
   [
     "an invalid policy",
     "tools: []\npolicy: 7",
-    /^sandgate\.yaml:2:9: must be a map or a string, not a number\n/,
+    /^sandgate\.yaml:2:9: must be a map or a string or a list, not a number\n/,
   ],
 ])("reports %s once, with its position", async (_, text, message) => {
   const { code, stderr } = await check({ "sandgate.yaml": text });
@@ -228,4 +228,141 @@ policy: { rules: [{ tools: [tool], effect: allow, sandboxes: [quickjs] }] }
   expect(await check(config("float"))).toMatchObject({ code: 0, stderr: "" });
   expect((await check(config("quaternion"))).stderr).toMatch(/sandgate\.yaml:11:\d+: .*quaternion/);
   expect((await check(config("float", ""))).stderr).toMatch(/sandgate\.yaml:3:\d+: .*type/);
+});
+
+describe("a policy under which calls must fail", () => {
+  const TOOLS = `tools:
+  - { name: js, description: "", inputSchema: { type: object }, quickjs: { source: "export default () => 1" } }
+  - name: api
+    description: ""
+    inputSchema: { type: object }
+    remote: { http: { url: "https://api.example.com/x", headers: { authorization: "{secret:SANDGATE_NO_SUCH}" } } }
+  - { name: fn, description: "", inputSchema: { type: object }, host: { module: fn.mjs } }
+`;
+  const problems = async (rules: string): Promise<{ code: number; lines: string[] }> => {
+    const files = {
+      "sandgate.yaml": `${TOOLS}policy: policy.yaml\n`,
+      "policy.yaml": `rules:\n${rules}`,
+      "fn.mjs": "export default () => 1;",
+    };
+    const { code, stderr } = await check(files);
+    return { code, lines: stderr.trimEnd().split("\n") };
+  };
+
+  test.each<[string, string, string]>([
+    [
+      "a limit that the sandbox cannot hold",
+      "  - { tools: [fn], effect: allow, sandboxes: [host], limits: { memory: 64MiB } }",
+      "2:72: the 'host' sandbox cannot enforce this limit: calls of 'fn' fail",
+    ],
+    [
+      "too little memory for QuickJS",
+      "  - { tools: [js], effect: allow, sandboxes: [quickjs], limits: { memory: 1MiB } }",
+      "2:75: the 'quickjs' sandbox cannot enforce this limit: calls of 'js' fail",
+    ],
+    [
+      "a limit that no number can hold",
+      "  - { tools: [js], effect: allow, sandboxes: [quickjs], limits: { logLines: 1e300 } }",
+      "2:77: must be <= 9007199254740991",
+    ],
+    [
+      "a capability that the sandbox cannot give",
+      "  - { tools: [js], effect: allow, sandboxes: [quickjs], capabilities: { env: [HOME] } }",
+      "2:78: the 'quickjs' sandbox cannot give this capability: calls of 'js' fail",
+    ],
+    [
+      "an HTTP tool without net",
+      "  - { tools: [api], effect: allow, sandboxes: [remote], capabilities: { secrets: [PATH] } }",
+      `2:71: the tool needs 'net: ["https://api.example.com"]', which the matching rules do not all grant: calls of 'api' fail`,
+    ],
+    [
+      "an HTTP tool without its secret",
+      '  - { tools: [api], effect: allow, sandboxes: [remote], capabilities: { net: ["https://*"] } }',
+      "2:71: the tool needs 'secrets: [SANDGATE_NO_SUCH]', which the matching rules do not all grant: calls of 'api' fail",
+    ],
+    [
+      "a secret that is not there",
+      '  - { tools: [api], effect: allow, sandboxes: [remote], capabilities: { net: ["https://*"], secrets: [SANDGATE_NO_SUCH] } }',
+      "2:103: there is no such secret: the environment variable is not set: calls of 'api' fail",
+    ],
+    [
+      "a rule that asks and grants what the sandbox cannot hold",
+      "  - { tools: [fn], effect: ask, sandboxes: [host], limits: { stack: 64KiB } }",
+      "2:69: the 'host' sandbox cannot enforce this limit: calls of 'fn' fail",
+    ],
+    [
+      "a default that no sandbox of the tools can hold",
+      "  - { tools: [js, api], effect: deny }\ndefault: { sandboxes: [host], limits: { logLines: 1 } }",
+      "3:51: the 'host' sandbox cannot enforce this limit: calls of 'fn' fail",
+    ],
+  ])("finds %s, with its position", async (_case, rules, problem) => {
+    const { code, lines } = await problems(`${rules}\n`);
+    expect(lines.join("\n")).toContain(`policy.yaml:${problem}`);
+    expect(code).toBe(2);
+  });
+
+  test("finds rules that always apply together and have no sandbox in common", async () => {
+    const { lines } = await problems(`  - { tools: ["*"], effect: allow, sandboxes: [host, remote] }
+  - { tools: [js], effect: allow, sandboxes: [quickjs] }
+`);
+    expect(lines.join("\n")).toContain(
+      "policy.yaml:3:46: this rule has no sandbox in common with the other rules that apply to the same calls: calls of 'js' fail",
+    );
+  });
+
+  test("finds a component that is granted a store where there are none", async () => {
+    const { stderr } = await check({
+      "sandgate.yaml": `tools:
+  - { name: guest, description: "", inputSchema: { type: object }, wasm: { component: gone.wasm } }
+policy:
+  rules:
+    - { tools: [guest], effect: allow, sandboxes: [wasm], capabilities: { keyValue: [notes] } }
+`,
+    });
+    expect(stderr).toContain(
+      "sandgate.yaml:5:85: there are no key-value stores: add 'keyValue' to 'sandboxes'",
+    );
+  });
+
+  test("a wildcard that some tools can hold is only a warning", async () => {
+    const { code, lines } = await problems(
+      '  - { tools: ["*"], effect: allow, sandboxes: [quickjs, remote, host], limits: { logLines: 5 } }\n',
+    );
+    expect(lines.join("\n")).toContain(
+      "policy.yaml:2:92: warning: the 'remote' sandbox cannot enforce this limit: calls of 'api' fail",
+    );
+    expect(lines.join("\n")).toContain(
+      "policy.yaml:2:92: warning: the 'host' sandbox cannot enforce this limit: calls of 'fn' fail",
+    );
+    expect(code).toBe(0);
+  });
+
+  test("says nothing about calls that are denied anyway, or limits that a stricter rule replaces", async () => {
+    const { code, lines } = await problems(`  - { tools: [api, fn], effect: deny }
+  - { tools: [fn], effect: allow, sandboxes: [host], limits: { memory: 64MiB } }
+  - { tools: [js], effect: allow, sandboxes: [quickjs], limits: { stack: 1GiB } }
+  - { tools: [js], effect: allow, sandboxes: [quickjs], limits: { stack: 64KiB } }
+`);
+    expect(lines).toEqual([expect.stringContaining("warning: this rule has no effect")]);
+    expect(code).toBe(0);
+  });
+});
+
+test("joins a list of policies, and checks them together", async () => {
+  const config = {
+    ...PROJECT,
+    "sandgate.yaml": `${PROJECT["sandgate.yaml"]}`.replace(
+      "policy: policy.yaml",
+      "policy: [org.yaml, policy.yaml]",
+    ),
+  };
+  const org = (sandboxes: string): string =>
+    `rules: [{ name: org, tools: ["*"], effect: allow, sandboxes: [${sandboxes}] }]`;
+  expect(await check({ ...config, "org.yaml": org("host, quickjs") })).toMatchObject({ code: 0, stderr: "" });
+  const { code, stderr } = await check({ ...config, "org.yaml": org("host") });
+  expect(stderr).toMatch(/^policy.yaml:4:\d+: this rule has no sandbox in common .*'upper'/m);
+  expect(code).toBe(2);
+  expect((await check({ ...config, "org.yaml": "rules: 5" })).stderr).toMatch(
+    /^org.yaml:1:8: must be a list/,
+  );
 });
