@@ -1,4 +1,4 @@
-import { LineCounter, parseDocument } from "yaml";
+import { type Document, LineCounter, parseDocument, visit } from "yaml";
 import type { JsonValue } from "../json/value.ts";
 import { ConfigError, type ConfigProblem } from "./problem.ts";
 import type { Shape } from "./shape.ts";
@@ -83,7 +83,8 @@ export class ConfigSource {
       throw new ConfigError(
         flaws.map(({ code, message, pos: [offset] }) => {
           const said = code === "RESOURCE_EXHAUSTION" ? "nested too deeply" : message;
-          return locate(file, lines, offset, said, "error");
+          const isQuote = code === "MISSING_CHAR" && /closing ["']quote/.test(message);
+          return locate(file, lines, isQuote ? startOfText(document, offset) : offset, said, "error");
         }),
       );
     }
@@ -163,4 +164,16 @@ function locate(
 ): ConfigProblem {
   const { line, col } = lines.linePos(offset);
   return Object.freeze({ file, line: Math.max(line, 1), column: Math.max(col, 1), severity, message });
+}
+
+/** The start of the last quoted text before an offset. Where a quote is not closed, the parser points at the end. */
+function startOfText(document: Document, offset: number): number {
+  let start = offset;
+  visit(document, {
+    Scalar: (_key, { type, range }) => {
+      const isQuoted = type === "QUOTE_DOUBLE" || type === "QUOTE_SINGLE";
+      if (isQuoted && range && range[0] <= offset) [start] = range;
+    },
+  });
+  return start;
 }

@@ -139,3 +139,18 @@ describe("a configuration source", () => {
     expect(problemsOf("a: 1\na: 2\nb: .nan\n")).toHaveLength(2);
   });
 });
+
+test.each([
+  ["a double quote", 'a: "x"\nb: "unclosed\nc: 2\n', 2],
+  ["a single quote", "a: 1\nb: ['x, y]\nc: 2\n", 2],
+  ["a quote in a list", 'a:\n  - { b: ["c, d] }\n', 2],
+])("%s that is not closed is reported where it begins", (_case, text, line) => {
+  const column = (text.split("\n")[line - 1] ?? "").search(/["']/) + 1;
+  try {
+    ConfigSource.parse(text, "f.yaml");
+    expect.unreachable();
+  } catch (error) {
+    expect((error as ConfigError).problems[0]).toMatchObject({ line, column });
+    expect((error as ConfigError).problems[0]?.message).toMatch(/^Missing closing/);
+  }
+});

@@ -41,7 +41,7 @@ test.each(FORMATS)("%s never writes half a surrogate pair", (format) => {
     { id: "2", name: `x${HALF}`, arguments: '{"a":"\\ud83d"}' },
     { id: "3", name: "tool", arguments: HALF },
   ];
-  const error = { code: "execution_error", message: HALF, effect: "none" } as const;
+  const error = { code: "execution_error", message: HALF, effect: "none", userVisible: true } as const;
   const executions = calls.map((call, index) =>
     executionOf(call, index === 1 ? { success: false, error } : { output: index === 0 ? HALF : { a: HALF } }),
   );

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { ConfigError, formatProblem } from "../../config/problem.ts";
+import { EventStream } from "../../engine/call/events.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { toPrintable, toPrintableJson } from "../terminal/printable.ts";
-import { formatTable } from "../terminal/table.ts";
+import { formatTable, type RulesOfExecutions } from "../terminal/table.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 import { type InputMessage, readMessage } from "./read-message.ts";
 
@@ -32,12 +33,18 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   await using sandboxes = await openSandboxes(sandboxOptions);
   sandboxes.ensureExit();
   const { signal } = terminal;
-  const context = { registry, policy, sandboxes, sessionId: randomUUID(), ...(signal && { signal }) };
+  const rules = new Map<ToolExecution, readonly string[]>();
+  const events = new EventStream();
+  events.on((event) => {
+    if (event.type === "tool.completed" || event.type === "tool.failed")
+      rules.set(event.execution, event.rules);
+  });
+  const context = { registry, policy, sandboxes, events, sessionId: randomUUID(), ...(signal && { signal }) };
   await print(terminal.stderr, noticesOf(input).join("\n"));
   const dispatched = await new ToolDispatchEngine().dispatchTurn(input, context);
   // Only hooks can abort a call, and there are none here.
   const executions = dispatched.filter((execution) => execution !== null);
-  await print(terminal.stdout, format(command, input, executions, terminal));
+  await print(terminal.stdout, format(command, input, executions, rules, terminal));
   return signal?.aborted ? EXIT_INTERRUPTED : EXIT_OK;
 }
 
@@ -54,11 +61,12 @@ function format(
   { output }: DispatchCommand,
   { protocol, calls, text }: InputMessage,
   executions: readonly ToolExecution[],
+  rules: RulesOfExecutions,
   { stdout: { columns = DEFAULT_COLUMNS } }: Terminal,
 ): string {
   switch (output) {
     case "table":
-      return calls.length === 0 ? "The message has no tool calls." : formatTable(executions, columns);
+      return calls.length === 0 ? "The message has no tool calls." : formatTable(executions, columns, rules);
     case "json":
       return toPrintableJson({ executions });
     case "messages":

@@ -5,22 +5,29 @@ import { toText } from "../../protocols/parsing/text.ts";
 import { toPrintable } from "./printable.ts";
 import { fitText, textWidth } from "./text-width.ts";
 
-const HEADINGS = ["call", "tool", "sandbox", "outcome", "time"] as const;
+const HEADINGS = ["call", "tool", "sandbox", "outcome", "rules", "time"] as const;
 const GAP = "  ";
 const OUTCOME_COLUMN = 3;
 /** The model chooses ids and names. They must not push the outcome out of view. */
-const MAX_COLUMNS = [24, 32, 7, Number.POSITIVE_INFINITY, 12] as const;
+const MAX_COLUMNS = [24, 32, 7, Number.POSITIVE_INFINITY, 24, 12] as const;
 const MIN_OUTCOME_COLUMNS = 20;
 /** More code units than a line can show: the rest is not examined. */
 const MAX_CELL_LENGTH = 1_000;
+
+/** The names of the policy's rules for each execution. */
+export type RulesOfExecutions = ReadonlyMap<ToolExecution, readonly string[]>;
 
 /**
  * Formats executions as a table with one line each, at most `columns` wide. Texts from tools and models are escaped, so
  * they cannot control the terminal.
  */
-export function formatTable(executions: readonly ToolExecution[], columns: number): string {
-  const rows = [HEADINGS, ...executions.map(toRow)].map((row) =>
-    row.map((cell) => toPrintable(cell.slice(0, MAX_CELL_LENGTH))),
+export function formatTable(
+  executions: readonly ToolExecution[],
+  columns: number,
+  rules: RulesOfExecutions = new Map(),
+): string {
+  const rows = [HEADINGS, ...executions.map((execution) => toRow(execution, rules.get(execution)))].map(
+    (row) => row.map((cell) => toPrintable(cell.slice(0, MAX_CELL_LENGTH))),
   );
   const widths = HEADINGS.map((_, column) => {
     const widest = Math.max(...rows.map((row) => textWidth(row[column] ?? "")));
@@ -37,9 +44,9 @@ function formatRow(row: readonly string[], widths: readonly number[]): string {
   return cells.join(GAP).trimEnd();
 }
 
-function toRow(execution: ToolExecution): readonly string[] {
+function toRow(execution: ToolExecution, rules: readonly string[] = []): readonly string[] {
   const { callId, toolName, sandbox, durationMs, error } = execution;
   const outcome = `${error?.code ?? "ok"}: ${toText(toToolResult(execution).content)}`;
   const time = formatDuration(Number(durationMs.toFixed(durationMs < 10 ? 1 : 0)));
-  return [callId, toolName, sandbox ?? "-", outcome, time];
+  return [callId, toolName, sandbox ?? "-", outcome, rules.join(", ") || "-", time];
 }

@@ -40,7 +40,12 @@ export type DispatchEventBody =
     }
   | { readonly type: "tool.output"; readonly chunk: string }
   | { readonly type: "tool.log"; readonly level: LogLevel; readonly message: string }
-  | { readonly type: "tool.completed"; readonly execution: ToolExecution }
+  | {
+      readonly type: "tool.completed";
+      readonly execution: ToolExecution;
+      /** As in `tool.started`. */
+      readonly rules: readonly string[];
+    }
   | {
       readonly type: "tool.failed";
       readonly execution: ToolExecution;

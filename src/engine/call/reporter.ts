@@ -111,6 +111,7 @@ export class Reporter implements TaskObserver {
       at: Date.now(),
       type: "tool.completed",
       execution,
+      rules,
     });
   }
 

@@ -24,12 +24,14 @@ function lines(table: string): string[] {
   return table.split("\n").map((line) => line.replace(/\S+$/, "").trimEnd());
 }
 
-test("shows call, tool, sandbox, outcome and time in one line per call", () => {
-  const table = formatTable([execution("1", "add", "3"), execution("call_2", "fetch", "no route", true)], 80);
-  expect(table.split("\n")[0]).toMatch(/^call {4}tool {3}sandbox {2}outcome {18}\s+time$/);
+test("shows call, tool, sandbox, outcome, rules and time in one line per call", () => {
+  const added = execution("1", "add", "3");
+  const executions = [added, execution("call_2", "fetch", "no route", true)];
+  const table = formatTable(executions, 80, new Map([[added, ["org", "team"]]]));
+  expect(table.split("\n")[0]).toMatch(/^call {4}tool {3}sandbox {2}outcome {19}\s+rules {6}time$/);
   expect(lines(table).slice(1)).toEqual([
-    "1       add    host     ok: 3",
-    "call_2  fetch  host     execution_error: no route",
+    "1       add    host     ok: 3                      org, team",
+    "call_2  fetch  host     execution_error: no route  -",
   ]);
   expect(table.split("\n")[1]).toMatch(/ \d+(\.\d+)?m?s$/);
 });

@@ -255,6 +255,59 @@ describe("checks against the registered tools", () => {
     ]);
   });
 
+  test("a bad port, CIDR range or clock is reported where it is", () => {
+    const rule = (capabilities: string): string =>
+      `rules:\n  - tools: [fetch]\n    effect: allow\n    sandboxes: [remote]\n    capabilities:\n      ${capabilities}\n`;
+    const net = (addresses: string): string =>
+      rule(`net: [{ origin: "https://x.test", addresses: ${addresses} }]`);
+    expect(problemsOf(rule('net: ["https://a.test", "https://x.test:99999"]'))).toEqual([
+      "p.yaml:6:31: 'https://x.test:99999' must have a port from 1 to 65535",
+    ]);
+    expect(problemsOf(net('["10.0.0.0/8", "10.0.0.0/33"]'))).toEqual([
+      expect.stringMatching(/^p.yaml:6:67: .* must have CIDR ranges .*10.0.0.0\/33/),
+    ]);
+    expect(problemsOf(rule("frozenClock: 1e300"))).toEqual(["p.yaml:6:20: must be <= 9007199254740991"]);
+  });
+
+  test("a rule that has ended is a warning, with its owner", () => {
+    expect(problemsOf("rules: [{ tools: [fetch], effect: deny, until: 2001-01-01, owner: team x }]")).toEqual(
+      ["p.yaml:1:48: warning: this rule has ended: remove it, or extend it (owner: team x)"],
+    );
+  });
+
+  test("a rule that asks about calls to which nothing grants anything is a warning", () => {
+    const asking = "{ tools: [fetch], effect: ask }";
+    expect(problemsOf(`rules: [${asking}]`)).toEqual([
+      expect.stringMatching(
+        /^p.yaml:1:9: warning: no rule grants anything to the calls that this rule asks about/,
+      ),
+    ]);
+    const granting = "{ tools: [fetch], effect: allow, sandboxes: [remote] }";
+    expect(problemsOf(`rules: [${asking}, ${granting}]`)).toEqual([]);
+    expect(problemsOf("rules: [{ tools: [fetch], effect: ask, sandboxes: [remote] }]")).toEqual([]);
+    expect(problemsOf(`rules: [${asking}]\ndefault: { sandboxes: [remote] }`)).toEqual([]);
+  });
+
+  test("nested conditions and elements of lists are checked against the schema", () => {
+    const when = (text: string): string => `rules: [{ tools: [read_file], effect: deny, when: ${text} }]`;
+    expect(problemsOf(when("{ any: [{ /pth: { equals: a } }] }"))).toEqual([
+      expect.stringMatching(/has no '\/pth': did you mean 'path'\?$/),
+    ]);
+    expect(problemsOf(when("{ /depth: { not: { regex: a } } }"))).toEqual([
+      expect.stringMatching(/requires a string, and this argument is never one/),
+    ]);
+    expect(problemsOf(when("{ /path/*: { equals: a } }"))).toEqual([
+      expect.stringMatching(/has no '\/path\/\*'/),
+    ]);
+    expect(problemsOf(when("{ principal/id: { equals: a } }"))).toEqual([]);
+  });
+
+  test("a tag that no tool has is a warning", () => {
+    expect(problemsOf("rules: [{ tags: [files], effect: deny }]")).toEqual([
+      "p.yaml:1:18: warning: no registered tool has the tag 'files'",
+    ]);
+  });
+
   test("rules are not checked against tools if no tools are given", () => {
     const text =
       "rules: [{ tools: [anything], effect: allow, sandboxes: [wasm], when: { /x: { equals: 1 } } }]";
