@@ -117,6 +117,7 @@ export type { NetGrant } from "../policy/grant/net-grant.ts";
 export { loadPolicyFile } from "../policy/file/load.ts";
 export type { PolicyTool } from "../policy/file/policy-tool.ts";
 export type { LoadedPolicy } from "../policy/file/read.ts";
+export type { OriginTemplate, RuleCapabilities, WorkspaceTemplate } from "../policy/rule/grant-template.ts";
 export type {
   AllowedUse,
   AllowRule,
@@ -125,6 +126,7 @@ export type {
   NumberRange,
   PolicyRule,
   RuleCondition,
+  RuleConditions,
   RuleMatch,
   RulePolicyOptions,
 } from "../policy/rule/rule.ts";

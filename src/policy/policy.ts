@@ -28,6 +28,8 @@ export interface PolicyRequest {
   /** The arguments as canonical JSON text, with its digest: the same bytes that the sandbox gets. */
   readonly canonical: CanonicalJson;
   readonly tool: PolicySubject;
+  /** The absolute path of the session's workspace. Default: none. */
+  readonly workspace?: string;
 }
 
 /** A tool, as a policy sees it. */

@@ -4,6 +4,7 @@ import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import { concernedTools, namesTool } from "../../policy/file/tool-checks.ts";
 import { type Capabilities, commonCapabilities } from "../../policy/grant/capabilities.ts";
 import { type ResourceLimits, strictestLimits } from "../../policy/grant/limits.ts";
+import { mostOf } from "../../policy/rule/grant-template.ts";
 import { type AllowedUse, isConditional, type PolicyRule, usedBy } from "../../policy/rule/rule.ts";
 import { sandboxesOf } from "../../tool/implementations.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
@@ -65,10 +66,8 @@ function combine(part: Part, applied: readonly Part[], tool: Tool): LocatedGrant
   const sandbox = first.sandboxes.find(
     (mode) => tool[mode] !== undefined && others.every(({ sandboxes }) => sandboxes.includes(mode)),
   );
-  let { limits = {}, capabilities = {} } = first;
-  for (const other of others) {
-    limits = strictestLimits(limits, other.limits ?? {});
-    capabilities = commonCapabilities(capabilities, other.capabilities ?? {});
-  }
+  const uses = [first, ...others];
+  const limits = uses.map((use) => use.limits ?? {}).reduce(strictestLimits);
+  const capabilities = uses.map((use) => mostOf(use.capabilities ?? {})).reduce(commonCapabilities);
   return { ...part, sandbox, limits, capabilities };
 }

@@ -3,7 +3,7 @@ import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import type { Flaw } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
-import type { Capabilities } from "../grant/capabilities.ts";
+import type { RuleCapabilities } from "../rule/grant-template.ts";
 import type { AllowedUse, AllowRule, AskRule, DenyRule, PolicyRule } from "../rule/rule.ts";
 import { ruleFlaws } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
@@ -96,8 +96,11 @@ function readUse<Use extends Partial<AllowedUse>>(
 }
 
 /** Directories are relative to the file that names them. */
-function besideFile({ fs, ...others }: Capabilities, file: string): Capabilities {
+function besideFile({ fs, ...others }: RuleCapabilities, file: string): RuleCapabilities {
   if (fs === undefined) return others;
   const beside = (directory: string): string => resolve(dirname(file), directory);
-  return { ...others, fs: fs.map((grant) => ({ ...grant, directory: beside(grant.directory) })) };
+  return {
+    ...others,
+    fs: fs.map((grant) => ("workspace" in grant ? grant : { ...grant, directory: beside(grant.directory) })),
+  };
 }

@@ -1,9 +1,10 @@
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
-import { type AskOptions, allow, ask, deny, type PolicyDecision } from "../decision.ts";
-import { commonCapabilities } from "../grant/capabilities.ts";
+import { type AskOptions, allow, ask, type DenyDecision, deny, type PolicyDecision } from "../decision.ts";
+import { type Capabilities, commonCapabilities } from "../grant/capabilities.ts";
 import { strictestLimits } from "../grant/limits.ts";
 import type { PolicySubject } from "../policy.ts";
 import type { AppliedRule } from "./compiled-rule.ts";
+import { fillIn, TemplateRefusal, type TemplateSource } from "./grant-template.ts";
 import type { AllowedUse } from "./rule.ts";
 
 /**
@@ -11,11 +12,13 @@ import type { AllowedUse } from "./rule.ts";
  * grant anything.
  *
  * @param mayGrant Whether one of the rules certainly matches, so that the call gets what they grant.
+ * @param call Fills in what capabilities take from the call.
  */
 export function combineRules(
   applied: readonly AppliedRule[],
   tool: PolicySubject,
   mayGrant: boolean,
+  call: TemplateSource,
 ): PolicyDecision {
   const inOrder = applied.toSorted((a, b) => a.place - b.place);
   const questions = inOrder.filter(({ question }) => question !== undefined);
@@ -32,14 +35,24 @@ export function combineRules(
       rules: granting.map(({ name }) => name),
     });
   }
-  let { limits = {}, capabilities = {} } = first;
-  for (const other of others) {
-    limits = strictestLimits(limits, other.limits ?? {});
-    capabilities = commonCapabilities(capabilities, other.capabilities ?? {});
-  }
+  const filledIn = granting.map((rule) => fillInFor(rule, call));
+  const refusal = filledIn.find((each) => "decision" in each);
+  if (refusal !== undefined) return refusal;
+  const limits = granting.map(({ use }) => use?.limits ?? {}).reduce(strictestLimits);
+  const capabilities = (filledIn as readonly Capabilities[]).reduce(commonCapabilities);
   const grant = { sandbox, limits, capabilities };
   if (questions.length > 0) return askAbout(questions, { grant, sandboxes, rules: names });
   return allow(grant, { sandboxes, rules: names });
+}
+
+/** Returns the capabilities that a rule grants to a call, or a denial if they depend on what the call does not have. */
+function fillInFor({ name, use }: AppliedRule, call: TemplateSource): Capabilities | DenyDecision {
+  try {
+    return fillIn(use?.capabilities ?? {}, call);
+  } catch (error) {
+    if (!(error instanceof TemplateRefusal)) throw error;
+    return deny(`'${name}' cannot grant anything to this call: ${error.message}`, { rules: [name] });
+  }
 }
 
 function askAbout(questions: readonly AppliedRule[], options: AskOptions): PolicyDecision {

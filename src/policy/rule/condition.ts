@@ -9,7 +9,7 @@ import { allOf, anyOf, eachOf, type Match, not, yesOrNo } from "./match.ts";
 import type { RuleCondition, RuleConditions } from "./rule.ts";
 
 /** The parts of a request that conditions can depend on. */
-export type MatchedCall = Pick<PolicyRequest, "input" | "principal" | "sessionId">;
+export type MatchedCall = Pick<PolicyRequest, "input" | "principal" | "sessionId" | "workspace">;
 
 /** Decides whether a call meets a condition. */
 export type CallTest = (call: MatchedCall) => Match;

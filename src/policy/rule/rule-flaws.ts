@@ -1,5 +1,5 @@
 import type { Flaw } from "../../config/shape.ts";
-import { capabilityFlaws } from "../grant/capability-flaws.ts";
+import { capabilityFlaws } from "./capability-flaws.ts";
 import { conditionFlaws } from "./condition-flaws.ts";
 import { type AllowedUse, type PolicyRule, usedBy } from "./rule.ts";
 

@@ -1,4 +1,5 @@
 import { compileShape, type Shape } from "../../config/shape.ts";
+import { POINTER_PATTERN } from "../../json/pointer.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { SANDBOX_MODES } from "../../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
@@ -6,6 +7,15 @@ import { MAX_WALL_TIME_MS } from "../grant/limits.ts";
 import { CIDR_PATTERN, ORIGIN_PATTERN } from "../grant/net-grant.ts";
 import { NAME_PATTERN } from "../match/name-pattern.ts";
 import { CONDITION_DEFINITIONS, CONDITIONS } from "./condition-shape.ts";
+
+function then(schema: JsonObject): JsonObject {
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+  return { then: schema };
+}
+
+function closed(properties: JsonObject, required: readonly string[]): JsonObject {
+  return { type: "object", additionalProperties: false, required, properties };
+}
 
 const AMOUNT = { type: ["integer", "string"] };
 const LIMIT = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
@@ -55,37 +65,52 @@ const ORIGIN = {
   message: "must be an origin in lower case, such as https://api.example.com",
 };
 
+const ADDRESSES = {
+  type: "string",
+  pattern: CIDR_PATTERN,
+  message: "must be a CIDR range, such as 10.0.0.0/8",
+};
+
+const POINTER = {
+  type: "string",
+  pattern: POINTER_PATTERN,
+  message: "must be a JSON pointer to an argument, such as '/url'",
+};
+
+/** A relative path in `/` segments, none of which is `.` or `..`. */
+const WORKSPACE = {
+  type: ["boolean", "string"],
+  not: { const: false },
+  pattern: "^(?!\\.{1,2}(/|$))[^/\\\\\\0]+(/(?!\\.{1,2}(/|$))[^/\\\\\\0]+)*$",
+  message: "must be true, or the path of a directory in the workspace, such as src/generated",
+};
+
+/** The text of an origin, a map with one, or a template of one. */
 const NET_GRANT = {
   if: { type: "object" },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
-  then: {
-    type: "object",
-    additionalProperties: false,
-    required: ["origin"],
-    properties: {
-      origin: ORIGIN,
-      addresses: {
-        type: "array",
-        items: {
-          type: "string",
-          pattern: CIDR_PATTERN,
-          message: "must be a CIDR range, such as 10.0.0.0/8",
-        },
-      },
-    },
-  },
+  ...then({
+    if: { type: "object", required: ["argument"] },
+    ...then(
+      closed({ argument: POINTER, within: { type: "array", minItems: 1, items: ORIGIN } }, [
+        "argument",
+        "within",
+      ]),
+    ),
+    else: closed({ origin: ORIGIN, addresses: { type: "array", items: ADDRESSES } }, ["origin"]),
+  }),
   else: ORIGIN,
 };
 
+const MOUNT = {
+  at: { type: "string", pattern: "^/", message: "must be an absolute path, such as /data" },
+  write: { type: "boolean" },
+};
+
+/** A directory, or a template of one in the workspace. */
 const DIRECTORY_GRANT = {
-  type: "object",
-  additionalProperties: false,
-  required: ["directory"],
-  properties: {
-    directory: { type: "string", minLength: 1 },
-    at: { type: "string", pattern: "^/", message: "must be an absolute path, such as /data" },
-    write: { type: "boolean" },
-  },
+  if: { type: "object", required: ["workspace"] },
+  ...then(closed({ workspace: WORKSPACE, ...MOUNT }, ["workspace"])),
+  else: closed({ directory: { type: "string", minLength: 1 }, ...MOUNT }, ["directory"]),
 };
 
 const CAPABILITIES = {
@@ -167,11 +192,6 @@ function ruleSchema(limits: JsonObject): JsonObject {
 
 function whenEffectIs(effects: readonly string[], schema: JsonObject): JsonObject {
   return { if: { required: ["effect"], properties: { effect: { enum: effects } } }, ...then(schema) };
-}
-
-function then(schema: JsonObject): JsonObject {
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
-  return { then: schema };
 }
 
 function policySchema(limits: JsonObject): JsonObject {

@@ -5,6 +5,7 @@ import type { AppliedRule, CompiledDenial, CompiledPermission, CompiledRule } fr
 import type { MatchedCall } from "./condition.ts";
 import { ConditionIndex } from "./condition-index.ts";
 import { type CachedDecision, DecisionCache, rulesOf } from "./decision-cache.ts";
+import { hasTemplates } from "./grant-template.ts";
 import { findNearMisses } from "./near-misses.ts";
 import type { AllowedUse } from "./rule.ts";
 
@@ -31,6 +32,8 @@ export class ToolRules {
   readonly #isAlwaysAsked: boolean;
   /** Applies if no rule grants anything, or else {@link NO_GRANT}. */
   readonly #otherwise: AppliedRule;
+  /** Whether grants depend on more than the rules that apply, so that decisions cannot be used again. */
+  readonly #hasTemplates: boolean;
   /** The rules that would grant something if the tool or the call met their conditions. */
   readonly #missable: readonly CompiledPermission[];
   /** Earlier decisions, by the set of conditional rules that applied. */
@@ -49,6 +52,10 @@ export class ToolRules {
     this.#isAlwaysGranted = this.#always.some(({ use }) => use !== undefined);
     this.#isAlwaysAsked = this.#always.some(({ question }) => question !== undefined);
     this.#otherwise = byDefault === undefined ? NO_GRANT : { ...NO_GRANT, name: "default", use: byDefault };
+    const uses = [...permissions.map(({ whenMatched }) => whenMatched), this.#otherwise].map(
+      ({ use }) => use,
+    );
+    this.#hasTemplates = uses.some((use) => hasTemplates(use?.capabilities));
     this.#missable = rules
       .filter((rule) => rule.kind === "permission")
       .filter(({ whenMatched: { use } }) => use !== undefined);
@@ -73,13 +80,14 @@ export class ToolRules {
       if (!isAsked && this.#otherwise === NO_GRANT) return this.#denyByDefault(call);
       cached = this.#decisions.next(cached, this.#otherwise);
     }
-    cached.decision ??= this.#combine(cached);
+    if (this.#hasTemplates) return this.#combine(cached, call);
+    cached.decision ??= this.#combine(cached, call);
     return cached.decision;
   }
 
-  #combine(cached: CachedDecision): PolicyDecision {
+  #combine(cached: CachedDecision, call: MatchedCall): PolicyDecision {
     const applied = [...this.#always, ...rulesOf(cached)];
-    return combineRules(applied, this.#tool, !applied.includes(NO_GRANT));
+    return combineRules(applied, this.#tool, !applied.includes(NO_GRANT), call);
   }
 
   #denyByDefault(call: MatchedCall): PolicyDecision {

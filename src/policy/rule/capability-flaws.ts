@@ -1,20 +1,24 @@
 import type { Flaw } from "../../config/shape.ts";
-import { type Capabilities, checkCapabilities } from "./capabilities.ts";
-import { checkNetGrant, type NetGrant } from "./net-grant.ts";
+import { checkCapabilities } from "../grant/capabilities.ts";
+import { checkNetGrant, type NetGrant } from "../grant/net-grant.ts";
+import { isOriginTemplate, mostOf, type OriginTemplate, type RuleCapabilities } from "./grant-template.ts";
 
 /** Finds flaws that the shape of capabilities does not cover, each at the value that has it. */
-export function capabilityFlaws(path: readonly string[], capabilities: Capabilities = {}): Flaw[] {
+export function capabilityFlaws(path: readonly string[], capabilities: RuleCapabilities = {}): Flaw[] {
   const { net = [], ...others } = capabilities;
   return [
     ...net.flatMap((grant, index) => netFlaws([...path, "net", String(index)], grant)),
-    ...Object.entries(others).flatMap(([name, value]) =>
+    ...Object.entries(mostOf(others)).flatMap(([name, value]) =>
       flawsOf([...path, name], () => checkCapabilities({ [name]: value })),
     ),
   ];
 }
 
-function netFlaws(path: readonly string[], grant: NetGrant): Flaw[] {
+function netFlaws(path: readonly string[], grant: NetGrant | OriginTemplate): Flaw[] {
   if (typeof grant === "string") return flawsOf(path, () => checkNetGrant(grant));
+  if (isOriginTemplate(grant)) {
+    return grant.within.flatMap((origin, index) => netFlaws([...path, "within", String(index)], origin));
+  }
   const { origin, addresses = [] } = grant;
   const originFlaws = flawsOf([...path, "origin"], () => checkNetGrant(origin));
   if (originFlaws.length > 0) return originFlaws;
