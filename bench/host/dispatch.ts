@@ -54,8 +54,21 @@ export function listened(listener: Parameters<EventStream["on"]>[0]): EventStrea
   return events;
 }
 
+/** Returns a policy of which half the rules deny one value of an argument each, whatever the tool. */
+export function valuesPolicy(count: number): RulePolicy {
+  const denials = Array.from(
+    { length: count },
+    (_, i): PolicyRule => ({ tools: ["*"], effect: "deny", when: { "/path": { equals: `/secret/${i}` } } }),
+  );
+  return new RulePolicy({ rules: [...denials, ...rulesFor(count)] });
+}
+
 /** Returns a policy with realistic rules. Four of them apply to the tool, and two of those have conditions. */
 export function rulePolicy(count = 20, limits: GrantOptions["limits"] = {}): RulePolicy {
+  return new RulePolicy({ rules: rulesFor(count, limits) });
+}
+
+function rulesFor(count: number, limits: GrantOptions["limits"] = {}): readonly PolicyRule[] {
   const own: readonly PolicyRule[] = [
     { tools: ["*"], effect: "allow", sandboxes: ["host", "quickjs"], limits },
     { tools: ["read"], effect: "allow", when: { "/follow": { equals: false } }, sandboxes: ["host"] },
@@ -66,5 +79,5 @@ export function rulePolicy(count = 20, limits: GrantOptions["limits"] = {}): Rul
     { length: Math.max(0, count - own.length) },
     (_, i): PolicyRule => ({ tools: [`other_${i}`, `team_${i}_*`], effect: "allow", sandboxes: ["host"] }),
   );
-  return new RulePolicy({ rules: count < own.length ? own.slice(0, count) : [...others, ...own] });
+  return count < own.length ? own.slice(0, count) : [...others, ...own];
 }

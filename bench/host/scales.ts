@@ -4,7 +4,7 @@ import { type Case, NotHereError, type Question } from "../harness/case.ts";
 import { inFlight } from "../harness/in-flight.ts";
 import { INPUT_SCHEMA, outputOf } from "../setting.ts";
 import { refusedText, SIZES, sizedText, sizeName, TEXT_SCHEMA } from "../sizes.ts";
-import { openDispatch, readTool, rulePolicy } from "./dispatch.ts";
+import { openDispatch, readTool, rulePolicy, valuesPolicy } from "./dispatch.ts";
 import { FLOOR, openFloor } from "./floor.ts";
 
 const IN_FLIGHT: readonly number[] = [1, 4, 16, 64, 256, 1_024, 4_096];
@@ -79,6 +79,10 @@ export const ruleCounts: Question = {
         open: () => openRules(at),
       }),
     ),
+    {
+      name: "dispatch, 10000 rules, 5000 of them for values of an argument of any tool",
+      open: () => openDispatch({ policy: valuesPolicy(5_000) }),
+    },
   ],
 };
 

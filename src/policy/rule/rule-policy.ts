@@ -1,3 +1,5 @@
+import { CanonicalJson } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
 import type { PolicyDecision } from "../decision.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
 import { compileRule } from "./compiled-rule.ts";
@@ -25,6 +27,8 @@ import { ToolRules } from "./tool-rules.ts";
  * Deciding is pure: the same policy and call give the same decision, until a rule ends (`until`).
  */
 export class RulePolicy implements RuntimePolicy {
+  readonly #options: RulePolicyOptions;
+  #revision: string | undefined;
   readonly #rules: RuleBook;
   readonly #default: AllowedUse | undefined;
   /** Keyed by the tool's object, which a registry does not replace while the tool is registered. */
@@ -35,11 +39,18 @@ export class RulePolicy implements RuntimePolicy {
    * @throws {TypeError} if the options are invalid. The message lists every problem, with the rule's name.
    */
   constructor(options: RulePolicyOptions, now: Clock = Date.now) {
-    const { rules, default: otherwise = "deny" } = checkOptions(options);
+    this.#options = checkOptions(options);
+    const { rules, default: otherwise = "deny" } = this.#options;
     this.#rules = new RuleBook(
       rules.map((rule, index) => compileRule(rule, ruleName(rule, index), index, now)),
     );
     this.#default = otherwise === "deny" ? undefined : otherwise;
+  }
+
+  /** The SHA-256 digest of the options as canonical JSON, in hexadecimal: the same for equal rules. */
+  get revision(): string {
+    this.#revision ??= new CanonicalJson(this.#options as unknown as JsonValue).digest;
+    return this.#revision;
   }
 
   check(request: PolicyRequest): PolicyDecision {

@@ -221,6 +221,13 @@ describe("a rule policy", () => {
     expect(check(policy)).toMatchObject({ decision: "allow" });
   });
 
+  test("equal rules have the same revision, and others another one", () => {
+    const revision = (...rules: PolicyRule[]): string => new RulePolicy({ rules }).revision;
+    expect(revision(ALLOW)).toMatch(/^[0-9a-f]{64}$/);
+    expect(revision({ tools: ["read_*"], sandboxes: ["quickjs"], effect: "allow" })).toBe(revision(ALLOW));
+    expect(revision(ALLOW, DENY_SECRETS)).not.toBe(revision(ALLOW));
+  });
+
   test("a rule policy can have ten thousand rules", () => {
     const rules = Array.from({ length: 10_000 }, (_, i) => ({
       ...{ name: `rule of ${i}`, tools: [`tool_${i}`] },
