@@ -8,15 +8,22 @@ const QUICK_FUNCTION_BYTES = 16;
 /** A loop without other loops, calls and the like, and with no more code than this, needs no guard. */
 const QUICK_LOOP_BYTES = 128;
 
-/** But only with so many memory accesses: each may take as long as a hundred other instructions. */
-const QUICK_LOOP_ACCESSES = 4;
+/**
+ * But only if it reads memory so often: each time may take as long as a hundred other instructions. V8 looks for an
+ * interrupt after some 100,000 rounds, which are late by 0.4 s if each reads 64 MiB here and there twice.
+ */
+const QUICK_LOOP_LOADS = 1;
+
+/** And writes it so often. */
+const QUICK_LOOP_STORES = 2;
 
 /** And only so many in each function: V8 may interrupt none of them. */
 const QUICK_LOOPS = 16;
 
-/** The codes of instructions that read or write memory. */
-const FIRST_ACCESS = 0x28;
-const LAST_ACCESS = 0x3e;
+/** The codes of instructions that read memory, and of those that write it. */
+const FIRST_LOAD = 0x28;
+const FIRST_STORE = 0x36;
+const LAST_STORE = 0x3e;
 
 /** Where a loop needs a guard, and how much code it has. */
 export interface LoopPlace {
@@ -44,7 +51,8 @@ export class GuardPlaces {
   readonly #blocks: number[] = [];
   /** The innermost loop, as long as it only goes forward. A loop around another one is never quick. */
   #quickLoop = NO_LOOP;
-  #accesses = 0;
+  #loads = 0;
+  #stores = 0;
   #quickLoops = 0;
   #hasLoops = false;
   #start = 0;
@@ -65,7 +73,8 @@ export class GuardPlaces {
       case INSTRUCTION.loop:
         this.#blocks.push(at);
         this.#quickLoop = at;
-        this.#accesses = 0;
+        this.#loads = 0;
+        this.#stores = 0;
         this.#hasLoops = true;
         return;
       case INSTRUCTION.block:
@@ -82,7 +91,8 @@ export class GuardPlaces {
         this.#endBlock(at);
         return;
       default:
-        if (code >= FIRST_ACCESS && code <= LAST_ACCESS) this.#accesses++;
+        if (code >= FIRST_LOAD && code < FIRST_STORE) this.#loads++;
+        else if (code >= FIRST_STORE && code <= LAST_STORE) this.#stores++;
         else if (!goesForward(code)) this.#quickLoop = NO_LOOP;
     }
   }
@@ -92,7 +102,10 @@ export class GuardPlaces {
     if (loop === NO_LOOP) return;
     const bytes = at - loop;
     const isQuick =
-      loop === this.#quickLoop && bytes <= QUICK_LOOP_BYTES && this.#accesses <= QUICK_LOOP_ACCESSES;
+      loop === this.#quickLoop &&
+      bytes <= QUICK_LOOP_BYTES &&
+      this.#loads <= QUICK_LOOP_LOADS &&
+      this.#stores <= QUICK_LOOP_STORES;
     if (!isQuick || ++this.#quickLoops > QUICK_LOOPS) this.#loops.push({ at: loop, bytes });
     this.#quickLoop = NO_LOOP;
   }
