@@ -1,3 +1,5 @@
+import type Anthropic from "@anthropic-ai/sdk";
+import type OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import type { Format } from "../../src/protocols/formats.ts";
@@ -178,6 +180,26 @@ describe.each(Object.entries(WRITTEN))("%s", (name, { message, events, last }) =
       );
     }
   });
+});
+
+test("every reason that the SDKs of OpenAI and Anthropic know is listed", () => {
+  // Records, so that the compiler reports a reason that an SDK adds.
+  const anthropic: Record<Anthropic.Beta.BetaStopReason, true> = {
+    ...{ end_turn: true, max_tokens: true, stop_sequence: true, tool_use: true, pause_turn: true },
+    ...{ compaction: true, refusal: true, model_context_window_exceeded: true },
+  };
+  const openai: Record<OpenAI.ChatCompletion.Choice["finish_reason"], true> = {
+    ...{ stop: true, length: true, tool_calls: true, content_filter: true, function_call: true },
+  };
+  type Details = NonNullable<OpenAI.Responses.Response["incomplete_details"]>;
+  const responses: Record<NonNullable<Details["reason"]>, true> = {
+    ...{ max_output_tokens: true, max_messages: true, content_filter: true, steered: true },
+  };
+  expect(Object.keys(STOP_REASONS.anthropic)).toEqual(expect.arrayContaining(Object.keys(anthropic)));
+  expect(Object.keys(STOP_REASONS.openai)).toEqual(expect.arrayContaining(Object.keys(openai)));
+  expect(Object.keys(STOP_REASONS["openai-responses"])).toEqual(
+    expect.arrayContaining(Object.keys(responses)),
+  );
 });
 
 test("the calls that ran before a stream was cut off stay reported, and are not marked", () => {
