@@ -158,7 +158,7 @@ describe.each(Object.entries(WRITTEN))("%s", (name, { message, events, last }) =
   test.each([...reasons, ["brand_new_reason", "unclear"]])("a stream: %s is %s", (reason, ending) => {
     const stream = protocol.stream();
     const all = [...events, ...last(reason)];
-    // Nobody but Google says so in the middle of a call: it would have to be finished.
+    // The other events end each call, but this stream stops in the middle of one.
     if (format === "google" && ending === "whole") {
       expect(
         streamRefusal(stream, () => [...all.map((event) => stream.pushEvent(event)), stream.end()]),

@@ -30,7 +30,7 @@ interface OpenCall {
 
 interface EndedCall {
   readonly call: TurnCall;
-  /** Whether the arguments are certainly complete. `undefined` until somebody asks. */
+  /** Whether the arguments are certainly complete. `undefined` until it is checked. */
   isComplete: boolean | undefined;
 }
 

@@ -157,7 +157,7 @@ describe("aiSdkToolSet", () => {
     const aborting = aiSdkToolSet(await openContext({ hooks: { onToolCall: () => "abort" } })).tools;
     const options = { toolCallId: "1" };
     await expect(aborting["weather"]?.execute({ city: "Rome" }, options)).rejects.toThrow(
-      "The call was aborted",
+      "Tool call was withdrawn",
     );
     const { tools } = aiSdkToolSet(await openContext({ signal: new AbortController().signal }));
     const cancelled = { ...options, abortSignal: AbortSignal.abort() };

@@ -3,6 +3,7 @@ import type { ToolCall } from "../../../engine/call/call.ts";
 import type { DispatchContext } from "../../../engine/call/context.ts";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
 import { toToolResult } from "../../../engine/call/messages.ts";
+import { WITHDRAWN_TEXT } from "../../../engine/call/turn.ts";
 import { ToolDispatchEngine } from "../../../engine/engine.ts";
 import type { JsonValue } from "../../../json/value.ts";
 import { toWellFormed } from "../../../json/well-formed.ts";
@@ -47,9 +48,7 @@ export class AiSdkToolError extends SandgateError {
   readonly execution: ToolExecution | null;
 
   constructor(execution: ToolExecution | null) {
-    super(
-      execution === null ? "The call was aborted" : toWellFormed(toText(toToolResult(execution).content)),
-    );
+    super(execution === null ? WITHDRAWN_TEXT : toWellFormed(toText(toToolResult(execution).content)));
     this.execution = execution;
   }
 
