@@ -4,7 +4,7 @@ import type { ToolExecution } from "./execution.ts";
 import { withinBudget } from "./result-budget.ts";
 
 /** The result that the model reads of a call that a hook aborted. */
-const WITHDRAWN_TEXT = "Tool call was withdrawn";
+export const WITHDRAWN_TEXT = "Tool call was withdrawn";
 
 /** The assistant's message: its text, and the calls that have a result. */
 export interface AssistantMessage {
