@@ -1,7 +1,13 @@
 import { describeThrown } from "../../base/thrown.ts";
-import { checkDecision, type NearMiss, type PolicyDecision } from "../../policy/decision.ts";
+import {
+  type AskDecision,
+  checkDecision,
+  type DenyDecision,
+  type NearMiss,
+  type PolicyDecision,
+} from "../../policy/decision.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
-import { denial } from "../call/refusal.ts";
+import { denial, type Refusal } from "../call/refusal.ts";
 import type { ParsedCall } from "../call/state.ts";
 import { decide, type Question } from "./decide.ts";
 
@@ -29,19 +35,17 @@ function setLater(call: ParsedCall, decision: Promise<PolicyDecision>): Promise<
 
 /** @throws {Refusal} unless the decision is to allow the call. */
 function set(call: ParsedCall, decision: PolicyDecision): undefined {
-  const { name } = call.received;
   call.decision = decision;
-  switch (decision.decision) {
-    case "allow":
-      call.granted = decision.grant;
-      return;
-    case "deny": {
-      const { detail } = describeThrown(decision.reason);
-      throw denial(name, "policy", `${detail}${describeNear(decision.near)}`);
-    }
-    case "ask":
-      throw denial(name, "no-approver", describeThrown(decision.question).detail);
+  if (decision.decision !== "allow") throw refusalOf(decision, call.received.name);
+  call.granted = decision.grant;
+}
+
+function refusalOf(decision: AskDecision | DenyDecision, tool: string): Refusal {
+  if (decision.decision === "ask") {
+    return denial(tool, "no-approver", describeThrown(decision.question).detail);
   }
+  const { detail } = describeThrown(decision.reason);
+  return denial(tool, "policy", `${detail}${describeNear(decision.near)}`);
 }
 
 function describeNear(near: readonly NearMiss[] = []): string {

@@ -2,7 +2,13 @@ import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import { compileNamePattern, type NamePattern } from "../match/name-pattern.ts";
 import type { PolicySubject } from "../policy.ts";
-import { type CompiledCondition, compileConditions, type MatchedCall, parseKey } from "./condition.ts";
+import {
+  type CallTest,
+  type CompiledCondition,
+  compileConditions,
+  type MatchedCall,
+  parseKey,
+} from "./condition.ts";
 import { type Match, yesOrNo } from "./match.ts";
 import type { RuleMatch } from "./rule.ts";
 
@@ -28,6 +34,7 @@ export class RuleMatcher {
   readonly tags: readonly string[] | undefined;
   /** The conditions on the call: they can hold for one call of a tool and not for another. */
   readonly #conditions: readonly CompiledCondition[];
+  readonly #tests: readonly CallTest[];
   readonly requiredValues: RequiredValues | undefined;
 
   constructor({ tools, tags, sideEffects, principals, roles, when = {}, until }: RuleMatch, now: Clock) {
@@ -40,6 +47,7 @@ export class RuleMatcher {
       ...(roles === undefined ? [] : [compileRoles(roles)]),
       ...compileConditions(when),
     ];
+    this.#tests = this.#conditions.map(({ test }) => test);
     this.requiredValues = findRequiredValues(when);
   }
 
@@ -75,7 +83,7 @@ export class RuleMatcher {
   match(call: MatchedCall): Match {
     let match: Match = "yes";
     // Written out, as this is the most frequent of all tests.
-    for (const { test } of this.#conditions) {
+    for (const test of this.#tests) {
       const answer = test(call);
       if (answer === "no") return "no";
       if (answer === "unclear") match = "unclear";
