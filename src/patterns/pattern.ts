@@ -13,9 +13,9 @@ export interface Pattern {
 }
 
 /** The maximum length of a pattern, in UTF-16 code units. */
-const MAX_PATTERN_LENGTH = 1_024;
+export const MAX_PATTERN_LENGTH = 1_024;
 /** The maximum size of a pattern with its repetitions expanded: `(ab){3}` has the size 6. */
-const MAX_PATTERN_SIZE = 2_000;
+export const MAX_PATTERN_SIZE = 2_000;
 
 /** Divisors for the cost of a character, in keywords. In RE2 it is at least 1, and more in a large program. */
 const RE2_STEPS = 16;

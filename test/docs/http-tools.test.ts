@@ -57,6 +57,7 @@ async function dispatchExample(): Promise<ToolExecution> {
 describe("docs/http-tools.md", () => {
   test("has a config that checks, and sends what it says", async () => {
     const folder = await createFolder({ "sandgate.yaml": block("yaml") });
+    vi.stubEnv("TRACKER_TOKEN", "t-123");
     const checked = await sandgate(["check", "--config", `${folder}/sandgate.yaml`]);
     expect(checked.stdout + checked.stderr).toMatch(/1 tool, 0 errors, 0 warnings/);
     answer = (response) => response.writeHead(201).end('{"issue":{"number":7},"token":"t-123"}');

@@ -6,6 +6,7 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ARGUMENT_BOUNDS } from "../../src/json/bounds.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { MAX_DEPTH } from "../../src/json/value.ts";
+import { MAX_PATTERN_LENGTH, MAX_PATTERN_SIZE } from "../../src/patterns/pattern.ts";
 import { DEFAULT_ARGUMENT_RULES } from "../../src/schema/argument-rules.ts";
 import * as bounds from "../../src/schema/bounds.ts";
 import { normalizeSchema } from "../../src/schema/dialects/normalize.ts";
@@ -32,6 +33,8 @@ describe("docs/schemas.md", () => {
       ...numbers,
       MAX_DEPTH,
       MAX_FORMATTED_LENGTH,
+      MAX_PATTERN_LENGTH,
+      MAX_PATTERN_SIZE,
     });
   });
 

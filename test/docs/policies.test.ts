@@ -1,0 +1,24 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { ConfigSource } from "../../src/config/source.ts";
+import { readPolicy } from "../../src/policy/file/read.ts";
+import { CONDITION_DEFINITIONS } from "../../src/policy/rule/condition-shape.ts";
+
+const text = readFileSync(new URL("../../docs/policies.md", import.meta.url), "utf8");
+const examples = Array.from(text.matchAll(/```yaml\n([\s\S]*?)```/g), ([, yaml = ""]) => yaml);
+
+describe("docs/policies.md", () => {
+  test("has examples", () => expect(examples.length).toBeGreaterThan(2));
+
+  test.each(
+    examples.map((yaml) => [yaml.split("\n")[1]?.trim() ?? "", yaml]),
+  )("the example that begins with '%s' is a valid policy", (_start, yaml) => {
+    expect(readPolicy(ConfigSource.parse(yaml, "policies.md"), []).warnings).toEqual([]);
+  });
+
+  test("names every condition", () => {
+    const { condition } = CONDITION_DEFINITIONS as { condition: { properties: object } };
+    const section = text.slice(text.indexOf("## Conditions"), text.indexOf("## Grants that"));
+    for (const name of Object.keys(condition.properties)) expect(section).toContain(`\`${name}\``);
+  });
+});
