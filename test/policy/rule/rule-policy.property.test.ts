@@ -28,7 +28,7 @@ const input: fc.Arbitrary<JsonValue> = fc.oneof(
   { weight: 9, arbitrary: fc.record({ a: argument, b: argument }, { requiredKeys: [] }) },
   { weight: 1, arbitrary: argument },
 );
-const condition: fc.Arbitrary<RuleCondition> = fc.oneof(
+const simple: fc.Arbitrary<RuleCondition> = fc.oneof(
   fc.record({ equals: argument }),
   fc.record({ oneOf: fc.array(argument, { minLength: 1, maxLength: 3 }) }),
   fc.record({ glob: fc.constantFrom("/data/**", "**", "/*", "/{secret,data/*}") }),
@@ -37,10 +37,19 @@ const condition: fc.Arbitrary<RuleCondition> = fc.oneof(
     range: fc.record({ min: fc.integer({ min: 0, max: 2 }), max: fc.integer({ min: 2, max: 4 }) }),
   }),
 );
+const condition: fc.Arbitrary<RuleCondition> = fc.oneof(
+  { weight: 4, arbitrary: simple },
+  fc.record({ regex: fc.constantFrom("^/data", "a$", "secret") }),
+  fc.record({ not: simple }),
+  fc.record({ all: fc.array(simple, { minLength: 1, maxLength: 2 }) }),
+  fc.record({ any: fc.array(simple, { minLength: 1, maxLength: 2 }) }),
+);
 const match = {
   tools: fc.array(fc.constantFrom("*", "read_*", "*_file", "fetch"), { minLength: 1, maxLength: 2 }),
   sideEffects: fc.subarray([...SIDE_EFFECTS], { minLength: 1 }),
-  when: fc.dictionary(fc.constantFrom("/a", "/b", "/a/0", ""), condition, { maxKeys: 2 }),
+  when: fc.dictionary(fc.constantFrom("/a", "/b", "/a/0", "/a/*", "", "principal/id"), condition, {
+    maxKeys: 2,
+  }),
 };
 const limit = fc.integer({ min: 1, max: 5 });
 const use = {
@@ -59,6 +68,10 @@ const rule: fc.Arbitrary<PolicyRule> = fc.oneof(
   fc.record(
     { effect: fc.constantFrom("deny" as const, "ask" as const), ...match },
     { requiredKeys: ["effect", "tools"] },
+  ),
+  fc.record(
+    { effect: fc.constant("ask" as const), ...match, ...use },
+    { requiredKeys: ["effect", "tools", "sandboxes"] },
   ),
 );
 const rules = fc.array(rule, { maxLength: 5 });
@@ -82,10 +95,11 @@ function decide(
   });
 }
 
-/** Whether `before` permits everything that `after` permits. */
+/** Whether `before` permits everything that `after` permits, and without a person only what it permitted without one. */
 function isNoWider(after: PolicyDecision, before: PolicyDecision): boolean {
-  if (after.decision !== "allow") return true;
-  if (before.decision !== "allow") return false;
+  if (after.decision === "deny" || after.grant === undefined) return true;
+  if (before.decision === "deny" || before.grant === undefined) return false;
+  if (after.decision === "allow" && before.decision === "ask") return false;
   const [now, then] = [after.grant, before.grant];
   const limitsHold = LIMIT_NAMES.every(
     (name) => (now.limits[name] ?? Infinity) <= (then.limits[name] ?? Infinity),
@@ -104,7 +118,9 @@ describe("any rules and any call", () => {
         const before = decide(all, tool, args);
         const after = decide(all.toSpliced(place, 0, more), tool, args);
         const hadNoMatch = before.decision === "deny" && before.reason === "no rule allows this call";
-        if (!hadNoMatch) expect(isNoWider(after, before)).toBe(true);
+        // Where nothing granted anything, another rule can grant what a person must confirm.
+        const hadNoGrant = before.decision === "ask" && before.grant === undefined;
+        if (!hadNoMatch && !hadNoGrant) expect(isNoWider(after, before)).toBe(true);
         if (before.decision === "deny" && !hadNoMatch) expect(after.decision).toBe("deny");
         if (before.decision === "ask") expect(after.decision).not.toBe("allow");
       }),
@@ -116,9 +132,11 @@ describe("any rules and any call", () => {
     fc.assert(
       fc.property(rules, rule, byDefault, subject, input, (all, more, otherwise, tool, args) => {
         fc.pre(more.effect !== "allow");
-        expect(
-          isNoWider(decide([...all, more], tool, args, otherwise), decide(all, tool, args, otherwise)),
-        ).toBe(true);
+        const before = decide(all, tool, args, otherwise);
+        const after = decide([...all, more], tool, args, otherwise);
+        // A rule that asks can grant what a person must confirm, but runs nothing by itself.
+        if (after.decision === "allow") expect(isNoWider(after, before)).toBe(true);
+        if (more.effect === "deny") expect(isNoWider(after, before)).toBe(true);
       }),
       { numRuns: 500 },
     );
@@ -128,9 +146,10 @@ describe("any rules and any call", () => {
     fc.assert(
       fc.property(rules, byDefault, subject, input, (all, otherwise, tool, args) => {
         const decision = decide(all, tool, args, otherwise);
-        if (decision.decision !== "allow") return;
+        if (decision.decision === "deny" || decision.grant === undefined) return;
         const { sandbox } = decision.grant;
-        const lists = all.flatMap((each) => (each.effect === "allow" ? each.sandboxes : []));
+        expect(decision.sandboxes?.[0] ?? sandbox).toBe(sandbox);
+        const lists = all.flatMap((each) => (each.effect === "deny" ? [] : (each.sandboxes ?? [])));
         expect(tool.sandboxes).toContain(sandbox);
         expect([...lists, ...(otherwise === "deny" ? [] : otherwise.sandboxes)]).toContain(sandbox);
       }),
