@@ -209,6 +209,19 @@ describe("authority", () => {
     ]);
   });
 
+  test("only so many tools are compared with the caller's grant to list those that it may call", async () => {
+    const many = Object.fromEntries(Array.from({ length: 1_500 }, (_, i) => [`read_${i}`, add]));
+    const setting = {
+      tools: { outer, ...many },
+      grants: { outer: { capabilities: { tools: ["*9", "none"] } } },
+    };
+    const { output } = await run(setting, { name: "none" });
+    expect(output).toEqual([
+      "not_found",
+      expect.stringMatching(/^Tool 'none' not found\. Available: \[read_9, read_19, .*read_499, and more\]$/),
+    ]);
+  });
+
   test("the policy decides on a nested call like on any other", async () => {
     const grants = { add: deny("not today") };
     const { output } = await run({ tools: { outer, add }, grants }, { name: "add", input: { a: 1, b: 2 } });
