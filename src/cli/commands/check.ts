@@ -5,7 +5,7 @@ import { sandboxesOf } from "../../tool/implementations.ts";
 import type { Command } from "../command-line.ts";
 import { type Config, type ConfiguredTool, loadConfig } from "../config/load-config.ts";
 import { loadExport } from "../config/load-export.ts";
-import { loadServer } from "../config/load-server.ts";
+import { loadServer, type ServerConfig } from "../config/load-server.ts";
 import { toPrintable } from "../terminal/printable.ts";
 import {
   EXIT_BAD_INPUT,
@@ -16,6 +16,7 @@ import {
   type Terminal,
 } from "../terminal/terminal.ts";
 import { checkGrants } from "./check-grants.ts";
+import { checkPrincipals } from "./check-principals.ts";
 
 /**
  * Loads everything that a config names, prepares each tool in each of its sandboxes, checks what the policy grants it,
@@ -29,7 +30,8 @@ export async function check(
 ): Promise<ExitCode> {
   const config = await loadConfig(file);
   const problems = [...config.problems, ...(await checkTools(config, terminal))];
-  await loadServer(config.source, problems);
+  const { options } = await loadServer(config.source, problems);
+  problems.push(...principalProblems(config, options));
   problems.sort(byPosition);
   const errors = problems.filter(({ severity }) => severity === "error").length;
   await print(terminal.stderr, problems.map(formatProblem).join("\n"));
@@ -41,6 +43,15 @@ export async function check(
   ];
   await print(terminal.stdout, `${toPrintable(file)}: ${counts.join(", ")}`);
   return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
+}
+
+/** Callers with a token or over a unix socket have ids that are not in the config. */
+function principalProblems(
+  { source, locatedPolicies }: Config,
+  { keys, token, listen }: ServerConfig["options"],
+): readonly ConfigProblem[] {
+  if (source.at(["server"]) === undefined || keys === undefined || token !== undefined) return [];
+  return listen.startsWith("unix:") ? [] : checkPrincipals(locatedPolicies, [...keys.keys()]);
 }
 
 /** Prepares the tools, and checks that their sandboxes can hold what the policies grant. */

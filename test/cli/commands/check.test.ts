@@ -366,3 +366,24 @@ test("joins a list of policies, and checks them together", async () => {
     /^org.yaml:1:8: must be a list/,
   );
 });
+
+test("warns for a principal that no key of the server has", async () => {
+  const key = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" });
+  const rules = '{ tools: [tool], principals: [ci, "bot-*"], effect: allow, sandboxes: [quickjs] }';
+  const config = oneTool('quickjs: { source: "export default () => 1" }', `{ rules: [${rules}] }`);
+  const checkServer = (server: string): Promise<Outcome> =>
+    check({
+      "sandgate.yaml": `${config}${server}`,
+      "ci.pem": String(key),
+      token: "a-token-of-some-length-for-tests",
+    });
+  const withKey = await checkServer("server: { keys: { ci: ci.pem } }\n");
+  expect(withKey).toMatchObject({
+    code: 0,
+    stderr: "sandgate.yaml:6:53: warning: no key of the server has the id 'bot-*'\n",
+  });
+  // The ids of callers without a key are not in the config.
+  expect((await checkServer("server: { keys: { ci: ci.pem }, token: { file: token } }\n")).stderr).toBe("");
+  expect((await checkServer("server: { keys: { ci: ci.pem }, listen: unix:s.sock }\n")).stderr).toBe("");
+  expect((await checkServer("")).stderr).toBe("");
+});
