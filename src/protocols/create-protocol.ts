@@ -52,6 +52,8 @@ export function createProtocol<Tools, Message>(
       return { text, calls, other, stopReason, cutOff };
     },
 
+    toAlias: (name) => names.toAlias(name),
+
     stream: (): CallStream => new CallStream(shape, names),
 
     toMessages(calls, executions, { text = "" } = {}) {

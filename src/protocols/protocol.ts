@@ -21,6 +21,9 @@ export interface ProviderProtocol<Tools = unknown, Message = unknown> {
    */
   read(message: unknown): AssistantTurn;
 
+  /** Returns the name under which a tool is offered, for `DispatchContext.toolAlias`. */
+  toAlias(name: string): string;
+
   /** Returns a reader for a message that arrives as a stream. */
   stream(): CallStream;
 

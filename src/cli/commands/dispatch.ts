@@ -39,7 +39,9 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
     if (event.type === "tool.completed" || event.type === "tool.failed")
       rules.set(event.execution, event.rules);
   });
-  const context = { registry, policy, sandboxes, events, sessionId: randomUUID(), ...(signal && { signal }) };
+  const { toAlias: toolAlias } = input.protocol;
+  const sessionId = randomUUID();
+  const context = { registry, policy, sandboxes, events, sessionId, toolAlias, ...(signal && { signal }) };
   await print(terminal.stderr, noticesOf(input).join("\n"));
   const dispatched = await new ToolDispatchEngine().dispatchTurn(input, context);
   // Only hooks can abort a call, and there are none here.

@@ -25,6 +25,11 @@ export type DispatchContext<Embedder = unknown> = {
    * is invalid is denied. Default: not known.
    */
   readonly principal?: Principal;
+  /**
+   * Returns the alias under which the model was offered a tool, for texts that it reads: a protocol's `toAlias`.
+   * Default: tools have no aliases.
+   */
+  readonly toolAlias?: (name: string) => string;
   readonly hooks?: AgentHooks;
   readonly events?: EventStream;
   /** Cancels the running calls and all later ones. */

@@ -8,6 +8,7 @@ import {
 } from "../../policy/decision.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
 import { denial, type Refusal } from "../call/refusal.ts";
+import { shownName } from "../call/shown-name.ts";
 import type { ParsedCall } from "../call/state.ts";
 import { decide, type Question } from "./decide.ts";
 
@@ -18,14 +19,14 @@ import { decide, type Question } from "./decide.ts";
  */
 export function authorise(call: ParsedCall): undefined | Promise<undefined> {
   const { ctx, principal, input, canonical } = call;
-  const { id: callId, name } = call.received;
+  const { id: callId } = call.received;
   const { sessionId } = ctx;
   const tool = call.registered.subject;
   const request: PolicyRequest =
     principal === undefined
       ? { callId, sessionId, input, canonical, tool }
       : { callId, sessionId, principal, input, canonical, tool };
-  const decision = decide(QUESTION, Object.freeze(request), name, ctx);
+  const decision = decide(QUESTION, Object.freeze(request), shownName(call), ctx);
   return decision instanceof Promise ? setLater(call, decision) : set(call, decision);
 }
 
@@ -36,7 +37,7 @@ function setLater(call: ParsedCall, decision: Promise<PolicyDecision>): Promise<
 /** @throws {Refusal} unless the decision is to allow the call. */
 function set(call: ParsedCall, decision: PolicyDecision): undefined {
   call.decision = decision;
-  if (decision.decision !== "allow") throw refusalOf(decision, call.received.name);
+  if (decision.decision !== "allow") throw refusalOf(decision, shownName(call));
   call.granted = decision.grant;
 }
 

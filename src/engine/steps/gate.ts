@@ -3,6 +3,7 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { ToolCall } from "../call/call.ts";
 import type { AgentHooks } from "../call/hooks.ts";
 import { cancelled, denial } from "../call/refusal.ts";
+import { shownName } from "../call/shown-name.ts";
 import type { CallState } from "../call/state.ts";
 import { decide, type Question } from "./decide.ts";
 
@@ -12,11 +13,12 @@ import { decide, type Question } from "./decide.ts";
  * @returns `"abort"` if the hook aborts the call.
  * @throws {Refusal} `permission_denied` if the hook denies the call or fails, `cancelled`.
  */
-export function passGate({ received, ctx }: CallState): MaybePromise<"abort" | undefined> {
+export function passGate(call: CallState): MaybePromise<"abort" | undefined> {
+  const { received, ctx } = call;
   if (ctx.signal?.aborted) throw cancelled();
   if (ctx.hooks === undefined) return undefined;
   const { id, name, arguments: args } = received;
-  return decide(QUESTION, Object.freeze({ id, name, arguments: args }), name, ctx);
+  return decide(QUESTION, Object.freeze({ id, name, arguments: args }), shownName(call), ctx);
 }
 
 const QUESTION: Question<ToolCall, "abort" | undefined> = {

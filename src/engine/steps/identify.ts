@@ -1,6 +1,7 @@
 import { describeThrown } from "../../base/thrown.ts";
 import { checkPrincipal, type Principal } from "../../policy/principal.ts";
 import { denial } from "../call/refusal.ts";
+import { shownName } from "../call/shown-name.ts";
 import type { CallState } from "../call/state.ts";
 
 /**
@@ -8,9 +9,10 @@ import type { CallState } from "../call/state.ts";
  *
  * @throws {Refusal} `permission_denied`.
  */
-export function identify({ ctx, principal, received }: CallState): undefined {
+export function identify(call: CallState): undefined {
+  const { ctx, principal } = call;
   if (ctx.principal === undefined || principal !== undefined) return;
-  throw denial(received.name, "principal", flawOf(ctx.principal));
+  throw denial(shownName(call), "principal", flawOf(ctx.principal));
 }
 
 function flawOf(principal: Principal): string {

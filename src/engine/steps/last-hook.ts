@@ -1,5 +1,6 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { AgentHooks, ToolStart } from "../call/hooks.ts";
+import { shownName } from "../call/shown-name.ts";
 import type { PlacedCall } from "../call/state.ts";
 import { decide, type Question } from "./decide.ts";
 import { readVerdict } from "./gate.ts";
@@ -9,13 +10,8 @@ import { readVerdict } from "./gate.ts";
  *
  * @throws {Refusal} `permission_denied` if the hook denies the call or fails, `cancelled`.
  */
-export function passLastHook({
-  received,
-  ctx,
-  principal,
-  input,
-  grant,
-}: PlacedCall): MaybePromise<undefined> {
+export function passLastHook(call: PlacedCall): MaybePromise<undefined> {
+  const { received, ctx, principal, input, grant } = call;
   const { hooks, sessionId } = ctx;
   if (hooks === undefined) return undefined;
   const { id: callId, name: toolName } = received;
@@ -23,7 +19,7 @@ export function passLastHook({
     principal === undefined
       ? { callId, sessionId, toolName, input, grant }
       : { callId, sessionId, toolName, principal, input, grant };
-  return decide(QUESTION, Object.freeze(start), toolName, ctx);
+  return decide(QUESTION, Object.freeze(start), shownName(call), ctx);
 }
 
 const QUESTION: Question<ToolStart, undefined> = {

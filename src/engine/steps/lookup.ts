@@ -1,8 +1,8 @@
 import { MAX_NAMES_LISTED, notFoundText } from "../call/errors.ts";
-import { type Caller, mayCall } from "../call/nested.ts";
+import { mayCall } from "../call/nested.ts";
 import { denial, invalid, Refusal } from "../call/refusal.ts";
+import { aliasOf } from "../call/shown-name.ts";
 import type { CallState } from "../call/state.ts";
-import type { ToolRegistry } from "../registry.ts";
 
 /**
  * Sets `registered`, the tool of the call's name.
@@ -19,19 +19,21 @@ export function lookUp(call: CallState): undefined {
   if (caller !== undefined && !mayCall(caller, name))
     throw denial(name, "caller", "the tool is not in the caller's grant");
   call.registered = registry.find(name);
-  if (call.registered === undefined) throw notFound(name, registry, caller);
+  if (call.registered === undefined) throw notFound(call);
 }
 
 /** The number of registered tools that are compared with the grant of a caller. */
 const MAX_EXAMINED = 1_000;
 
-function notFound(name: string, registry: ToolRegistry, caller: Caller | undefined): Refusal {
+function notFound({ caller, ctx, received }: CallState): Refusal {
+  const { registry, toolAlias } = ctx;
   if (caller === undefined) {
-    const listed = registry.firstNames(MAX_NAMES_LISTED);
-    return new Refusal("not_found", notFoundText(name, listed, registry.size - listed.length));
+    const names = registry.firstNames(MAX_NAMES_LISTED);
+    const listed = toolAlias === undefined ? names : names.map((each) => aliasOf(each, toolAlias));
+    return new Refusal("not_found", notFoundText(received.name, listed, registry.size - listed.length));
   }
   const callable = registry.firstNames(MAX_EXAMINED).filter((each) => mayCall(caller, each));
   const listed = callable.slice(0, MAX_NAMES_LISTED);
   const more = registry.size > MAX_EXAMINED ? "some" : callable.length - listed.length;
-  return new Refusal("not_found", notFoundText(name, listed, more));
+  return new Refusal("not_found", notFoundText(received.name, listed, more));
 }

@@ -6,6 +6,7 @@ import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import { limitUnenforceableText } from "../call/errors.ts";
 import { narrowLimits } from "../call/nested.ts";
 import { Refusal, unavailable } from "../call/refusal.ts";
+import { shownName } from "../call/shown-name.ts";
 import type { GrantedCall } from "../call/state.ts";
 import { boundLimits } from "../call/upper-bound.ts";
 import type { Placement, RegisteredTool } from "../registry.ts";
@@ -19,10 +20,10 @@ import { type ClassTimeouts, limitsOf } from "../timeouts.ts";
  *   enforce a limit of the grant.
  */
 export function place(call: GrantedCall): undefined | Promise<undefined> {
-  const { name, sandboxes } = call.registered.subject;
+  const { sandboxes } = call.registered.subject;
   const { sandbox: mode } = call.grant;
   if (!sandboxes.includes(mode)) {
-    throw unavailable(name, mode, "the tool has no implementation for the granted sandbox");
+    throw unavailable(shownName(call), mode, "the tool has no implementation for the granted sandbox");
   }
   const opened = call.ctx.sandboxes.route(mode);
   return opened instanceof Promise ? placeLater(opened, call) : placeIn(opened, call);
@@ -32,7 +33,7 @@ function placeLater(opened: Promise<Sandbox | undefined>, call: GrantedCall): Pr
   return opened.then(
     (sandbox) => placeIn(sandbox, call),
     (thrown: unknown) => {
-      throw unavailable(call.registered.subject.name, call.grant.sandbox, describeThrown(thrown).detail);
+      throw unavailable(shownName(call), call.grant.sandbox, describeThrown(thrown).detail);
     },
   );
 }
@@ -40,56 +41,48 @@ function placeLater(opened: Promise<Sandbox | undefined>, call: GrantedCall): Pr
 function placeIn(opened: Sandbox | undefined, call: GrantedCall): undefined {
   const { caller, grant, registered } = call;
   const { upperBound, timeouts } = call.ctx;
-  const { sandbox, limits } = findPlacement(opened, registered, grant, timeouts);
+  const { sandbox, limits } = findPlacement(opened, call);
   call.sandbox = sandbox;
   if (caller !== undefined) call.limits = narrowLimits(limits, grant, caller, sandbox, registered);
   else if (upperBound === undefined) call.limits = limits;
   else call.limits = boundLimits(effectiveLimits(registered, call.granted, sandbox, timeouts), upperBound);
 }
 
-function findPlacement(
-  opened: Sandbox | undefined,
-  registered: RegisteredTool,
-  grant: ExecutionGrant,
-  timeouts: ClassTimeouts | undefined,
-): Placement {
+function findPlacement(opened: Sandbox | undefined, call: GrantedCall): Placement {
+  const { ctx, grant, registered } = call;
+  const { timeouts } = ctx;
   const { last } = registered;
   // Most calls of a tool come with the same grant, and a sandbox always gives the same answers for it.
   const { placement } = last;
   if (placement?.grant === grant && placement.sandbox === opened && placement.timeouts === timeouts) {
     return placement;
   }
-  const sandbox = checkSandbox(opened, registered, grant);
-  refuseUnenforceable(registered, grant, sandbox);
+  const sandbox = checkSandbox(opened, call);
+  refuseUnenforceable(call, sandbox);
   const limits = effectiveLimits(registered, grant, sandbox, timeouts);
   last.placement = { grant, sandbox, timeouts, limits };
   return last.placement;
 }
 
-function checkSandbox(
-  sandbox: Sandbox | undefined,
-  { subject, tool }: RegisteredTool,
-  { sandbox: mode, capabilities }: ExecutionGrant,
-): Sandbox {
-  if (sandbox === undefined) throw unavailable(subject.name, mode, "the granted sandbox is not open");
+function checkSandbox(sandbox: Sandbox | undefined, call: GrantedCall): Sandbox {
+  const { sandbox: mode, capabilities } = call.grant;
+  const { tool } = call.registered;
+  if (sandbox === undefined) throw unavailable(shownName(call), mode, "the granted sandbox is not open");
   const given = sandbox.capabilitiesFor?.(tool) ?? sandbox.capabilities;
   // A checked grant has no members but the capabilities that it grants.
   for (const name in capabilities) {
     if (!given.has(name as CapabilityName)) {
-      throw unavailable(subject.name, mode, `the sandbox does not support the capability '${name}'`);
+      throw unavailable(shownName(call), mode, `the sandbox does not support the capability '${name}'`);
     }
   }
   return sandbox;
 }
 
-function refuseUnenforceable(
-  { tool }: RegisteredTool,
-  { sandbox: mode, limits }: ExecutionGrant,
-  sandbox: Sandbox,
-): void {
-  const limit = sandbox.unenforceable(limits, tool);
+function refuseUnenforceable(call: GrantedCall, sandbox: Sandbox): void {
+  const { sandbox: mode, limits } = call.grant;
+  const limit = sandbox.unenforceable(limits, call.registered.tool);
   if (limit !== undefined) {
-    throw new Refusal("limit_unenforceable", limitUnenforceableText(limit, tool.name, mode));
+    throw new Refusal("limit_unenforceable", limitUnenforceableText(limit, shownName(call), mode));
   }
 }
 

@@ -9,6 +9,7 @@ import {
 } from "../call/execution.ts";
 import { newReference } from "../call/reference.ts";
 import { failureOf } from "../call/refusal.ts";
+import { shownName } from "../call/shown-name.ts";
 import type { CallState, StartedCall } from "../call/state.ts";
 import { type ReadOutcome, readOutcome } from "./outcome.ts";
 
@@ -35,7 +36,7 @@ function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
   const { mayStillRun } = outcome;
   const receipt = Object.freeze(mayStillRun ? { enforced, used, mayStillRun } : { enforced, used });
   const { outputSchema } = call.registered;
-  const read = readOutcome(outcome, call.received.name, call.grant.sandbox, held, outputSchema);
+  const read = readOutcome(outcome, shownName(call), call.grant.sandbox, held, outputSchema);
   return seal(call, receipt, isUnhandled(outcome) ? redact(call, read) : read, outcome.endedAt);
 }
 

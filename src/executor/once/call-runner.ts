@@ -10,7 +10,7 @@ import type { DispatchedCall } from "./dispatched-call.ts";
 /** The parts of an executor's dispatch context: its own tools, policy, sandboxes and hooks. */
 export type ExecutorContext<Embedder = unknown> = Omit<
   DispatchContext<Embedder>,
-  "sessionId" | "principal" | "signal" | "upperBound" | "resultBudget"
+  "sessionId" | "principal" | "signal" | "upperBound" | "resultBudget" | "toolAlias"
 >;
 
 /** The text for later requests of a call that was cancelled because all its clients disconnected. */
