@@ -185,6 +185,10 @@ export type {
   StandardResult,
 } from "../schema/standard-schema.ts";
 
+// Redaction
+
+export { Redaction, type RedactionOptions } from "../redaction/redaction.ts";
+
 // JSON
 
 export { CanonicalJson } from "../json/canonical.ts";

@@ -26,6 +26,19 @@ export class CanonicalJson {
     return this.#digest;
   }
 
+  /**
+   * Returns a form of another value, such as one without secrets, that has the digest of this one.
+   *
+   * @param change Returns a deeply frozen value.
+   */
+  shownAs(change: (value: JsonValue) => JsonValue): CanonicalJson {
+    const shown = change(this.#value);
+    if (shown === this.#value) return this;
+    const canonical = new CanonicalJson(shown);
+    canonical.#digest = this.digest;
+    return canonical;
+  }
+
   /** Serialises the digest instead of the value. */
   toJSON(): { readonly digest: string } {
     return { digest: this.digest };

@@ -2,7 +2,9 @@ import { randomUUID } from "node:crypto";
 import { ConfigError, formatProblem } from "../../config/problem.ts";
 import { EventStream } from "../../engine/call/events.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import { redactExecution } from "../../engine/call/redacted.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
+import { Redaction } from "../../redaction/redaction.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
@@ -12,6 +14,9 @@ import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "
 import { type InputMessage, readMessage } from "./read-message.ts";
 
 type DispatchCommand = Extract<Command, { name: "dispatch" }>;
+
+/** Terminals keep what they show, and people share it. */
+const SHOWN = new Redaction();
 
 /** The width of a table if the output is not a terminal. */
 const DEFAULT_COLUMNS = 120;
@@ -68,10 +73,17 @@ function format(
 ): string {
   switch (output) {
     case "table":
-      return calls.length === 0 ? "The message has no tool calls." : formatTable(executions, columns, rules);
+      return calls.length === 0 ? "The message has no tool calls." : tableOf(executions, rules, columns);
     case "json":
       return toPrintableJson({ executions });
     case "messages":
       return toPrintableJson(protocol.toMessages(calls, executions, { text }));
   }
+}
+
+/** The table of the executions, without secrets. */
+function tableOf(executions: readonly ToolExecution[], rules: RulesOfExecutions, columns: number): string {
+  const shown = executions.map((each) => ({ each, redacted: redactExecution(each, SHOWN) }));
+  const shownRules = new Map(shown.map(({ each, redacted }) => [redacted, rules.get(each) ?? []]));
+  return formatTable([...shownRules.keys()], columns, shownRules);
 }

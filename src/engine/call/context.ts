@@ -1,6 +1,7 @@
 import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
+import type { Redaction } from "../../redaction/redaction.ts";
 import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
 import type { ToolRegistry } from "../registry.ts";
 import type { ClassTimeouts } from "../timeouts.ts";
@@ -32,6 +33,11 @@ export type DispatchContext<Embedder = unknown> = {
   readonly toolAlias?: (name: string) => string;
   readonly hooks?: AgentHooks;
   readonly events?: EventStream;
+  /**
+   * Hides secrets in events and in the messages of failures; with its option `results`, in executions too. Default: none
+   * are hidden.
+   */
+  readonly redaction?: Redaction;
   /** Cancels the running calls and all later ones. */
   readonly signal?: AbortSignal;
   /** Milliseconds that each hook and the policy may take to decide: 1 to 2^31 - 1. Default: 5,000. */

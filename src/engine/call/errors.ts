@@ -118,9 +118,11 @@ export type DenialCause =
   | "hook"
   | "hook-failed"
   | "no-approver"
-  | "principal";
+  | "principal"
+  | "secret";
 
 const DENIALS: Record<DenialCause, (tool: string) => string> = {
+  secret: (tool) => `the arguments of tool ${tool} hold a secret`,
   principal: (tool) => `the caller of tool ${tool} could not be identified`,
   caller: (tool) => `the calling tool is not allowed to call tool ${tool}`,
   policy: (tool) => `tool ${tool} is disabled by policy`,

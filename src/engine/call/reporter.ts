@@ -9,6 +9,7 @@ import type { DispatchContext } from "./context.ts";
 import type { DispatchFailure } from "./errors.ts";
 import type { DispatchEvent, DispatchEventBody, EventStream } from "./events.ts";
 import type { ToolExecution } from "./execution.ts";
+import { redactEvent } from "./redacted.ts";
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -20,7 +21,7 @@ export class Reporter implements TaskObserver {
   readonly #callId: string;
   readonly #toolName: string;
   readonly #principal: Principal | undefined;
-  readonly #ctx: Pick<DispatchContext, "events" | "sessionId">;
+  readonly #ctx: Pick<DispatchContext, "events" | "redaction" | "sessionId">;
   #closed = false;
 
   /** Returns the reporter of a call. Calls without an event stream share one. */
@@ -34,7 +35,7 @@ export class Reporter implements TaskObserver {
 
   constructor(
     { id, name }: Pick<ToolCall, "id" | "name">,
-    ctx: Pick<DispatchContext, "events" | "sessionId">,
+    ctx: Pick<DispatchContext, "events" | "redaction" | "sessionId">,
     principal: Principal | undefined,
   ) {
     this.#callId = id;
@@ -118,7 +119,10 @@ export class Reporter implements TaskObserver {
   /** Emits an event with the principal of the call. */
   #send(events: EventStream, event: Writable<DispatchEvent>): void {
     if (this.#principal !== undefined) event.principal = this.#principal;
-    events.emit(event as DispatchEvent);
+    const { redaction } = this.#ctx;
+    events.emit(
+      redaction === undefined ? (event as DispatchEvent) : redactEvent(event as DispatchEvent, redaction),
+    );
   }
 
   /** The stream, if it has a listener. */

@@ -6,13 +6,14 @@ import { type ArgumentProblem, problemText, readProblem } from "../../schema/arg
 import type { InputValidator } from "../../schema/standard-schema.ts";
 import { doubleEncodingHint, parseArguments } from "../call/call.ts";
 import { executionErrorText, invalidArgumentsText, notValidatedText } from "../call/errors.ts";
-import { invalid } from "../call/refusal.ts";
+import { denial, invalid } from "../call/refusal.ts";
+import { shownName } from "../call/shown-name.ts";
 import type { FoundCall } from "../call/state.ts";
 
 /**
  * Sets `input` to the arguments as the tool's schema and its own validation accept them, deeply frozen, and `canonical`.
  *
- * @throws {Refusal} `validation_error` with every problem.
+ * @throws {Refusal} `validation_error` with every problem, `permission_denied` if the context denies secrets.
  */
 export function readArguments(call: FoundCall): undefined {
   const { schema, rules, tool } = call.registered;
@@ -28,6 +29,10 @@ export function readArguments(call: FoundCall): undefined {
   if (tool.validate !== undefined) checkWith(tool.validate, accepted.value);
   call.input = accepted.value;
   call.canonical = new CanonicalJson(accepted.value);
+  const { redaction } = call.ctx;
+  if (redaction?.onSecretArgument === "deny" && redaction.finds(accepted.value)) {
+    throw denial(shownName(call), "secret", "the redaction denies calls with secrets in their arguments");
+  }
 }
 
 /** Runs a tool's own validation. @throws {Refusal} unless it returns an empty list. */

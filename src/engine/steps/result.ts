@@ -1,3 +1,4 @@
+import type { Redaction } from "../../redaction/redaction.ts";
 import type { ResourceUse, SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import { redactedText } from "../call/errors.ts";
 import {
@@ -73,10 +74,12 @@ export function fail(call: CallState, thrown: unknown): ToolExecution {
 function seal(
   call: CallState,
   receipt: ExecutionReceipt,
-  { output, failure, metadata }: ReadOutcome,
+  read: ReadOutcome,
   endedAt?: number,
 ): ToolExecution {
   const { id: callId, name: toolName } = call.received;
+  const { redaction, resultBudget } = call.ctx;
+  const { output, failure, metadata } = redaction === undefined ? read : withoutSecrets(read, redaction);
   const execution = sealExecution(
     {
       callId,
@@ -90,8 +93,18 @@ function seal(
     },
     failure,
     metadata,
-    call.ctx.resultBudget,
+    resultBudget,
   );
   call.reporter.ended(execution, failure, call.decision?.rules);
   return execution;
+}
+
+/** The secrets in what a tool threw never pass; those in an output do, unless the redaction says otherwise. */
+function withoutSecrets(read: ReadOutcome, redaction: Redaction): ReadOutcome {
+  const { output, failure, metadata } = read;
+  return {
+    output: redaction.results ? redaction.json(output) : output,
+    ...(failure && { failure: { ...failure, message: redaction.text(failure.message) } }),
+    ...(metadata && { metadata: redaction.results ? redaction.json(metadata) : metadata }),
+  };
 }

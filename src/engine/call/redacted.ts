@@ -1,0 +1,41 @@
+import type { Redaction } from "../../redaction/redaction.ts";
+import type { DispatchEvent } from "./events.ts";
+import type { ToolExecution } from "./execution.ts";
+
+/** Returns an event without secrets. The digest of the arguments is still that of what runs. */
+export function redactEvent(event: DispatchEvent, redaction: Redaction): DispatchEvent {
+  switch (event.type) {
+    case "tool.started":
+      return { ...event, canonical: event.canonical.shownAs((value) => redaction.json(value)) };
+    case "tool.output":
+      return { ...event, chunk: redaction.text(event.chunk) };
+    case "tool.log":
+      return { ...event, message: redaction.text(event.message) };
+    case "tool.completed":
+      return { ...event, execution: redactExecution(event.execution, redaction) };
+    case "tool.failed": {
+      const { detail } = event;
+      return {
+        ...event,
+        execution: redactExecution(event.execution, redaction),
+        ...(detail !== undefined && { detail: redaction.text(detail) }),
+      };
+    }
+    default:
+      return event;
+  }
+}
+
+/** Returns an execution without secrets, frozen. */
+export function redactExecution(execution: ToolExecution, redaction: Redaction): ToolExecution {
+  const { error, metadata } = execution;
+  return Object.freeze({
+    ...execution,
+    arguments: redaction.json(execution.arguments),
+    output: redaction.json(execution.output),
+    ...(error !== undefined && {
+      error: Object.freeze({ ...error, message: redaction.text(error.message) }),
+    }),
+    ...(metadata !== undefined && { metadata: redaction.json(metadata) }),
+  });
+}

@@ -1,0 +1,109 @@
+import { isJsonObject, type JsonValue } from "../json/value.ts";
+import { compileLinear } from "../patterns/pattern.ts";
+import { translatePattern } from "../patterns/pattern-syntax.ts";
+import { KNOWN_FORMS, NAMED_IN_TEXT, secretOfName } from "./known-secrets.ts";
+
+/** Options of {@link Redaction}. */
+export interface RedactionOptions {
+  /**
+   * Regular expressions for secrets of your own, by the name that stands in their place, in ECMAScript's syntax. They
+   * match in linear time. Default: none.
+   */
+  readonly patterns?: Readonly<Record<string, string>>;
+  /**
+   * Whether executions are redacted too, and with them what the model reads. Otherwise only the messages of failures
+   * are. Default: `false`.
+   */
+  readonly results?: boolean;
+  /** Whether a call whose arguments hold a secret is denied. Default: `"pass"`. */
+  readonly onSecretArgument?: "pass" | "deny";
+}
+
+/**
+ * Hides secrets from those who observe calls: `[redacted: aws-key]`. It knows the forms of common keys and tokens, PEM
+ * keys, and values whose member is named `password`, `passwd`, `secret`, `token`, `api_key` or `authorization`. What runs
+ * is never changed: policy, digest and sandbox see the same arguments.
+ */
+export class Redaction {
+  readonly results: boolean;
+  readonly onSecretArgument: "pass" | "deny";
+  readonly #own: readonly { replace(text: string): string }[];
+
+  /** @throws {TypeError} if a pattern is not valid, cannot be matched in linear time, or matches the empty text. */
+  constructor({ patterns = {}, results = false, onSecretArgument = "pass" }: RedactionOptions = {}) {
+    if (onSecretArgument !== "pass" && onSecretArgument !== "deny") {
+      throw new TypeError('onSecretArgument must be "pass" or "deny"');
+    }
+    this.results = results;
+    this.onSecretArgument = onSecretArgument;
+    this.#own = Object.entries(patterns).map(([name, source]) => compile(name, source));
+  }
+
+  /** Returns a text without its secrets. */
+  text(text: string): string {
+    let shown = text;
+    for (const { name, pattern } of KNOWN_FORMS) shown = shown.replace(pattern, hidden(name));
+    shown = shown.replace(NAMED_IN_TEXT, (_all, named: string) => named + hidden(secretOf(named)));
+    for (const own of this.#own) shown = own.replace(shown);
+    return shown;
+  }
+
+  /** Returns a value without its secrets, deeply frozen; the same value if it has none. */
+  json<Value extends JsonValue>(value: Value): Value;
+  json(value: JsonValue): JsonValue {
+    if (typeof value === "string") return this.text(value);
+    if (typeof value !== "object" || value === null) return value;
+    if (!isJsonObject(value)) {
+      const items = value.map((item) => this.json(item));
+      return items.every((item, index) => item === value[index]) ? value : Object.freeze(items);
+    }
+    let isChanged = false;
+    const members = Object.entries(value).map(([name, member = null]) => {
+      const secret = secretOfName(name);
+      const shownName = this.text(name);
+      const shown = secret === undefined ? this.json(member) : hideAll(member, hidden(secret));
+      isChanged ||= shown !== member || shownName !== name;
+      return [shownName, shown] as const;
+    });
+    return isChanged ? Object.freeze(Object.fromEntries(members)) : value;
+  }
+
+  /** Whether a value holds a secret. */
+  finds(value: JsonValue): boolean {
+    return this.json(value) !== value;
+  }
+}
+
+function hidden(name: string): string {
+  return `[redacted: ${name}]`;
+}
+
+/** The kind of secret in a name with its separator, such as `"api_key": `. */
+function secretOf(named: string): string {
+  return secretOfName(named.replace(/["'\s:=]+$/, "")) ?? "secret";
+}
+
+/** Hides every text and number of a value. */
+function hideAll(value: JsonValue, note: string): JsonValue {
+  if (typeof value === "string") return value === "" ? value : note;
+  if (typeof value === "number") return note;
+  if (typeof value !== "object" || value === null) return value;
+  if (!isJsonObject(value)) return Object.freeze(value.map((item) => hideAll(item, note)));
+  return Object.freeze(
+    Object.fromEntries(Object.entries(value).map(([name, member = null]) => [name, hideAll(member, note)])),
+  );
+}
+
+function compile(name: string, source: string): { replace(text: string): string } {
+  try {
+    const program = compileLinear(translatePattern(source).re2);
+    if (!program.matcher("").find()) {
+      return { replace: (text) => program.matcher(text).replaceAll(() => hidden(name)) };
+    }
+  } catch (error) {
+    throw new TypeError(
+      `the pattern '${name}' cannot be used: ${error instanceof Error ? error.message : ""}`,
+    );
+  }
+  throw new TypeError(`the pattern '${name}' matches the empty text`);
+}

@@ -1,0 +1,128 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { CanonicalJson } from "../../src/json/canonical.ts";
+import { copyJson } from "../../src/json/copy.ts";
+import { Redaction } from "../../src/redaction/redaction.ts";
+import { isDeeplyFrozen } from "../json/deeply-frozen.ts";
+
+const redaction = new Redaction();
+
+// Assembled, so that no scanner takes them for real ones.
+const SECRETS: readonly [name: string, secret: string][] = [
+  ["api-key", `sk-${"proj-abcDEF0123456789"}`],
+  ["github-token", `ghp_${"a1B2c3D4e5F6g7H8i9J0"}`],
+  ["github-token", `github_pat_${"11ABCDEFG0_abcdefghijkl"}`],
+  ["aws-key", `AKIA${"IOSFODNN7EXAMPLE"}`],
+  ["slack-token", `xoxb-${"123456789012-abcdef"}`],
+  ["jwt", `eyJ${"hbGciOiJIUzI1NiJ9"}.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl`],
+  ["bearer-token", `Bearer ${"abcdef0123456789"}`],
+  ["private-key", `-----BEGIN RSA PRIVATE KEY-----\nMIIEow+/\nIBAAK==\n-----END RSA PRIVATE KEY-----`],
+];
+
+describe("A redaction", () => {
+  test.each(SECRETS)("hides a secret of the form %s in a text", (name, secret) => {
+    expect(redaction.text(`before ${secret} after`)).toBe(`before [redacted: ${name}] after`);
+    expect(redaction.text(JSON.stringify({ a: secret }))).toBe(`{"a":"[redacted: ${name}]"}`);
+  });
+
+  test.each([
+    ["password=hunter2", "password=[redacted: password]"],
+    ['{"db_password": "hunter 2"}', '{"db_password": [redacted: password]}'],
+    ["API-KEY: abc, next", "API-KEY: [redacted: apikey], next"],
+    ["https://a.example/?access_token=abc&b=1", "https://a.example/?access_token=[redacted: token]&b=1"],
+  ])("hides what a name in a text gives away: %s", (text, shown) => {
+    expect(redaction.text(text)).toBe(shown);
+  });
+
+  test.each([
+    "max_tokens: 5",
+    "the password is not here",
+    "risk-free and ask-me-anything",
+    "sk-short",
+    "eyJ is not a token",
+    "bearer of bad news",
+    "AKIAshort",
+  ])("leaves other texts alone: %s", (text) => {
+    expect(redaction.text(text)).toBe(text);
+  });
+
+  test("hides the values of members that are named like secrets, at any depth, and freezes the copy", () => {
+    const value = copyJson({
+      user: "ada",
+      password: "hunter2",
+      nested: [{ client_secret: 7, Authorization: { basic: "abc" }, "X-Api-Key": "", accessToken: null }],
+      maxTokens: 5,
+    });
+    const shown = redaction.json(value);
+    expect(shown).toEqual({
+      user: "ada",
+      password: "[redacted: password]",
+      nested: [
+        {
+          client_secret: "[redacted: secret]",
+          Authorization: { basic: "[redacted: authorization]" },
+          "X-Api-Key": "",
+          accessToken: null,
+        },
+      ],
+      maxTokens: 5,
+    });
+    expect(isDeeplyFrozen(shown)).toBe(true);
+  });
+
+  test("returns a value without secrets as it is", () => {
+    const value = copyJson({ list: [1, "two", { three: null }] });
+    expect(redaction.json(value)).toBe(value);
+    expect(redaction.finds(value)).toBe(false);
+    expect(redaction.finds(copyJson({ token: "x" }))).toBe(true);
+  });
+
+  test("hides what patterns of your own match", () => {
+    const own = new Redaction({ patterns: { "customer-id": "C-\\d{6}" } });
+    expect(own.text("for C-123456 and C-12")).toBe("for [redacted: customer-id] and C-12");
+  });
+
+  test.each([["("], ["a*"], ["(?=x)x"]])("refuses the pattern %s of your own", (pattern) => {
+    expect(() => new Redaction({ patterns: { own: pattern } })).toThrow(TypeError);
+  });
+
+  test("takes time in proportion to a hostile text", () => {
+    const parts = [
+      "eyJ",
+      "-",
+      "eyJ-",
+      "sk-",
+      ".",
+      "-----BEGIN PRIVATE KEY-----",
+      "password",
+      "=",
+      "a",
+      " ",
+      "_",
+    ];
+    for (const part of parts) {
+      const text = part.repeat(Math.ceil(1_000_000 / part.length));
+      const startedAt = performance.now();
+      redaction.text(text);
+      // A quadratic match would take minutes.
+      expect(performance.now() - startedAt).toBeLessThan(10_000);
+    }
+  });
+
+  test("leaves no secret, whatever stands around it", () => {
+    const filler = fc.string({ unit: fc.constantFrom(" ", "\n", ",", '"', "=", ":", "é") });
+    fc.assert(
+      fc.property(filler, fc.constantFrom(...SECRETS), filler, (before, [, secret], after) => {
+        expect(redaction.text(before + secret + after)).not.toContain(secret);
+      }),
+    );
+  });
+});
+
+test("A canonical form that is shown without secrets has the digest of what runs", () => {
+  const canonical = new CanonicalJson(copyJson({ password: "hunter2" }));
+  const shown = canonical.shownAs((value) => redaction.json(value));
+  expect(shown.text).toBe('{"password":"[redacted: password]"}');
+  expect(shown.digest).toBe(canonical.digest);
+  expect(canonical.shownAs((value) => value)).toBe(canonical);
+});
