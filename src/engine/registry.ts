@@ -14,6 +14,7 @@ import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
 import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
 import { sandboxesOf } from "../tool/implementations.ts";
 import { SIDE_EFFECTS, UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
+import { ToolDefinitionDigest } from "./definition.ts";
 import type { ClassTimeouts } from "./timeouts.ts";
 import { type Tool, toolProblems } from "./tool.ts";
 
@@ -71,6 +72,7 @@ export interface RegisteredTool<Embedder = never> {
   /** Of the output; `undefined` if the tool declares none. */
   readonly outputSchema: CompiledSchema | undefined;
   readonly subject: PolicySubject;
+  readonly definition: ToolDefinitionDigest;
   /** The placement of the tool's last call, which the next one reuses if it fits. */
   readonly last: { placement?: Placement };
 }
@@ -132,16 +134,19 @@ export class ToolRegistry<in Embedder = unknown> {
     }
     const { sideEffects = UNDECLARED_SIDE_EFFECTS, tags = NO_TAGS } = tool;
     const inputSchema = input.schema;
+    const kept = Object.freeze({ ...tool, inputSchema, ...(output && { outputSchema: output.schema }) });
+    const definition = new ToolDefinitionDigest(kept);
     const subject: PolicySubject = Object.freeze({
-      ...{ name, sideEffects, sandboxes: sandboxesOf(tool), inputSchema },
+      ...{ name, sideEffects, sandboxes: sandboxesOf(tool), inputSchema, definition },
       tags: Object.freeze([...tags]),
     });
     const registered: RegisteredTool<Embedder> = {
-      tool: Object.freeze({ ...tool, inputSchema, ...(output && { outputSchema: output.schema }) }),
+      tool: kept,
       schema: input.compiled,
       rules: this.#rulesOf(tool),
       outputSchema: output?.compiled,
       subject,
+      definition,
       last: {},
     };
     this.#tools.set(name, Object.freeze(registered));

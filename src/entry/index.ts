@@ -144,6 +144,13 @@ export type { WorkerPoolOptions } from "../sandboxes/threads/worker-pool.ts";
 // Sandboxes: the contract, for sandboxes of your own
 
 export type { OneShotThenable } from "../base/promises.ts";
+export {
+  BoundGrant,
+  type BoundTo,
+  type Digested,
+  type GrantedTask,
+  type GrantedWork,
+} from "../sandboxes/contract/bound-grant.ts";
 export type {
   CallEffect,
   FailedOutcome,

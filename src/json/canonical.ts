@@ -26,6 +26,11 @@ export class CanonicalJson {
     return this.#digest;
   }
 
+  /** Whether this is the form of this very value. */
+  isOf(value: JsonValue): boolean {
+    return this.#value === value;
+  }
+
   /**
    * Returns a form of another value, such as one without secrets, that has the digest of this one.
    *

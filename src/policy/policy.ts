@@ -13,7 +13,7 @@ import type { Principal } from "./principal.ts";
 export interface RuntimePolicy {
   /** Decides on a call, after its arguments have been validated and before anything runs. */
   check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision>;
-  /** Names this version of the policy in records, such as a digest of its file. Default: none. */
+  /** Identifies this version of the policy in the event `tool.started`, such as a digest of its file. Default: none. */
   readonly revision?: string;
 }
 
@@ -41,6 +41,11 @@ export interface PolicySubject {
   readonly tags?: readonly string[];
   /** The sandboxes in which the tool has an implementation. */
   readonly sandboxes: readonly SandboxMode[];
+  /**
+   * The definition of the tool: everything that the model or a policy is told, and what its implementations are. The
+   * digest is computed when it is first read.
+   */
+  readonly definition?: { readonly digest: string };
   /** The JSON Schema of the tool's input. */
   readonly inputSchema: JsonObject;
 }

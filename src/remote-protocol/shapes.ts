@@ -41,8 +41,9 @@ const RESULT: JsonObject = {
       enforced: LIMITS,
       used: { type: "object", properties: { wallTimeMs: FIGURE }, required: ["wallTimeMs"] },
       mayStillRun: { const: true },
+      grant: closed({ digest: TEXT }),
     },
-    ["mayStillRun"],
+    ["mayStillRun", "grant"],
   ),
 };
 const OPTIONAL_RESULTS = ["error", "metadata"];

@@ -2,9 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
+import { CanonicalJson } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { allow } from "../../src/policy/decision.ts";
 import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
+import { BoundGrant, type BoundTo } from "../../src/sandboxes/contract/bound-grant.ts";
+import type { Sandbox } from "../../src/sandboxes/contract/sandbox.ts";
+import type { SandboxTask } from "../../src/sandboxes/contract/task.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../src/tool/implementations.ts";
 import { type Behaviour, TARGETS, type Target } from "./targets.ts";
@@ -52,7 +56,11 @@ describe.each(Object.entries(TARGETS))("%s", (_name, open) => {
     );
     if (execution === null) throw new Error("nobody aborts here");
     expect(execution).toMatchObject({ callId: "call-1", toolName: "tool", sandbox: target.sandbox });
-    expect(JSON.parse(JSON.stringify(execution))).toEqual(execution);
+    const { grant, ...receipt } = execution.receipt;
+    const written = JSON.parse(JSON.stringify(execution));
+    const digest = expect.stringMatching(/^[0-9a-f]{64}$/);
+    expect(written).toEqual({ ...execution, receipt: { ...receipt, ...(grant && { grant: { digest } }) } });
+    if (grant !== undefined) expect(written.receipt.grant.digest).toBe(grant.digest);
     return execution;
   }
 
@@ -185,5 +193,70 @@ describe.each(Object.entries(TARGETS))("%s", (_name, open) => {
     await closing.close();
     const late = await dispatch(target.tools.echo, {}, closing);
     expect(late.error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
+  });
+
+  describe("with the grant of a call", () => {
+    const REFUSED = { status: "unavailable", effect: "none" } as const;
+
+    /** A task with its grant, as the engine makes it, and what the grant is bound to. */
+    function bound(): { task: SandboxTask; to: BoundTo } {
+      const input = { greeting: "héllo" };
+      const to: BoundTo = {
+        callId: "call-1",
+        canonical: new CanonicalJson(input),
+        implementations: target.tools.echo,
+        limits: { wallTimeMs: 10_000, outputBytes: 10_000 },
+        capabilities: target.capabilities ?? {},
+        sandbox: target.sandbox,
+        definition: { digest: "0".repeat(64) },
+      };
+      const task: SandboxTask = {
+        ...{ callId: to.callId, canonical: to.canonical, implementations: to.implementations },
+        ...{ limits: to.limits, capabilities: to.capabilities, grant: new BoundGrant(to) },
+        ...{ sessionId: "session-1", toolName: "tool", input },
+        ...{ signal: undefined, embedder: undefined, observer: { output: () => {}, log: () => {} } },
+      };
+      return { task, to };
+    }
+
+    const sandbox = async (): Promise<Sandbox> => (await sandboxes.route(target.sandbox)) as Sandbox;
+
+    test("runs the call once, and refuses it if it comes twice", async () => {
+      const { task } = bound();
+      const opened = await sandbox();
+      expect(await opened.run(task)).toMatchObject({ status: "completed" });
+      expect(await opened.run(task)).toMatchObject({
+        ...REFUSED,
+        detail: "the task's grant was used before",
+      });
+    });
+
+    test("refuses a task that differs in anything that the grant is bound to", async () => {
+      const { task, to } = bound();
+      const opened = await sandbox();
+      const other = target.sandbox === "host" ? "wasm" : "host";
+      const tasks: [SandboxTask, string][] = [
+        [{ ...task, grant: undefined as never }, "the task has no bound grant"],
+        [{ ...task, grant: { digest: "0".repeat(64) } as never }, "the task has no bound grant"],
+        [{ ...task, callId: "call-2" }, "the task's grant is for another call"],
+        [
+          { ...task, canonical: new CanonicalJson({ greeting: "bye" }) },
+          "the task's grant is for other arguments",
+        ],
+        [{ ...task, input: { greeting: "bye" } }, "the task's arguments are not those of its canonical form"],
+        [{ ...task, implementations: { ...task.implementations } }, "the task's grant is for another tool"],
+        [{ ...task, limits: {} }, "the task's grant has other limits or capabilities"],
+        [{ ...task, capabilities: { random: true } }, "the task's grant has other limits or capabilities"],
+        [
+          { ...task, grant: new BoundGrant({ ...to, sandbox: other }) },
+          "the task's grant is for another sandbox",
+        ],
+      ];
+      for (const [changed, detail] of tasks) {
+        expect(await opened.run(changed)).toMatchObject({ ...REFUSED, detail });
+      }
+      // None of them used the grant.
+      expect(await opened.run(task)).toMatchObject({ status: "completed" });
+    });
   });
 });

@@ -72,6 +72,7 @@ test("a program that runs functions in its own process loads the validator, and 
 test("sandgate exports exactly these names", async () => {
   expect(await exportedNames("index")).toEqual({
     values: [
+      "BoundGrant",
       "CanonicalJson",
       "ConfigError",
       "DefaultPolicy",
@@ -117,6 +118,7 @@ test("sandgate exports exactly these names", async () => {
       "AskOptions",
       "AskRule",
       "AssistantMessage",
+      "BoundTo",
       "CallEffect",
       "CallTool",
       "CallToolOptions",
@@ -133,6 +135,7 @@ test("sandgate exports exactly these names", async () => {
       "DenyDecision",
       "DenyOptions",
       "DenyRule",
+      "Digested",
       "DirectoryGrant",
       "DispatchAllOptions",
       "DispatchContext",
@@ -151,6 +154,8 @@ test("sandgate exports exactly these names", async () => {
       "ExecutorImplementation",
       "FailedOutcome",
       "GrantOptions",
+      "GrantedTask",
+      "GrantedWork",
       "HostContext",
       "HostFactory",
       "HostFunction",

@@ -37,6 +37,8 @@ export type DispatchEventBody =
       readonly sideEffects: SideEffects;
       /** The validated arguments as canonical text, and its digest. */
       readonly canonical: CanonicalJson;
+      /** The version of the policy that decided, if it says so. */
+      readonly policyRevision?: string;
     }
   | { readonly type: "tool.output"; readonly chunk: string }
   | { readonly type: "tool.log"; readonly level: LogLevel; readonly message: string }

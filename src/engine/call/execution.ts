@@ -42,6 +42,11 @@ export interface ExecutionReceipt {
    * ignores its signal, or a request that was sent and not answered. Absent if the call has certainly ended.
    */
   readonly mayStillRun?: true;
+  /**
+   * What the call was granted: the digest of its id, arguments, sandbox, limits and capabilities, of the tool's definition
+   * and of an expiry. It is computed when it is first read. Absent if the call was not given to a sandbox.
+   */
+  readonly grant?: { readonly digest: string };
 }
 
 /** The receipt of a call that never ran. */

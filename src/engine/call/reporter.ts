@@ -53,12 +53,13 @@ export class Reporter implements TaskObserver {
     grant: ExecutionGrant,
     sideEffects: SideEffects,
     canonical: CanonicalJson,
-    rules: readonly string[] = NO_RULES,
+    rules: readonly string[] | undefined,
+    policyRevision: string | undefined,
   ): void {
     const events = this.#stream();
     if (events === undefined) return;
     const { sessionId } = this.#ctx;
-    this.#send(events, {
+    const event: Writable<Extract<DispatchEvent, { readonly type: "tool.started" }>> = {
       callId: this.#callId,
       sessionId,
       toolName: this.#toolName,
@@ -67,8 +68,10 @@ export class Reporter implements TaskObserver {
       grant,
       sideEffects,
       canonical,
-      rules,
-    });
+      rules: rules ?? NO_RULES,
+    };
+    if (policyRevision !== undefined) event.policyRevision = policyRevision;
+    this.#send(events, event);
   }
 
   output(chunk: string): void {

@@ -35,7 +35,10 @@ function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
   const enforced = hasRun ? held : NOTHING_RAN.enforced;
   const used = Object.freeze(useOf(call, outcome));
   const { mayStillRun } = outcome;
-  const receipt = Object.freeze(mayStillRun ? { enforced, used, mayStillRun } : { enforced, used });
+  const { grant } = call.task;
+  const receipt = Object.freeze(
+    mayStillRun ? { enforced, used, mayStillRun, grant } : { enforced, used, grant },
+  );
   const { outputSchema } = call.registered;
   const read = readOutcome(outcome, shownName(call), call.grant.sandbox, held, outputSchema);
   return seal(call, receipt, isUnhandled(outcome) ? redact(call, read) : read, outcome.endedAt);
@@ -66,7 +69,8 @@ function useOf({ nestedBudget }: CallState, { used }: SandboxOutcome): ResourceU
 export function fail(call: CallState, thrown: unknown): ToolExecution {
   const { task } = call;
   const { used } = NOTHING_RAN;
-  const receipt = task === undefined ? NOTHING_RAN : Object.freeze({ enforced: task.limits, used });
+  const receipt =
+    task === undefined ? NOTHING_RAN : Object.freeze({ enforced: task.limits, used, grant: task.grant });
   const failure = failureOf(thrown, task === undefined ? "none" : "unknown");
   return seal(call, receipt, { output: null, failure });
 }

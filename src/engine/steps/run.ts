@@ -1,4 +1,5 @@
 import type { OneShotThenable } from "../../base/promises.ts";
+import { BoundGrant } from "../../sandboxes/contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import { toolCaller } from "../call/nested.ts";
@@ -19,23 +20,36 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   const { id: callId, name: toolName } = call.received;
   const { capabilities } = grant;
   const nesting = caller === undefined ? 0 : caller.depth + 1;
+  const implementations = call.registered.tool;
+  const { definition, subject } = call.registered;
+  const { sandbox } = grant;
+  const bound = new BoundGrant({
+    callId,
+    canonical,
+    implementations,
+    limits,
+    capabilities,
+    sandbox,
+    definition,
+  });
   const task: SandboxTask = {
     callId,
     sessionId,
     principal,
     toolName,
-    implementations: call.registered.tool,
+    implementations,
     input: call.input,
     canonical,
     limits,
     capabilities,
+    grant: bound,
     signal,
     observer: reporter,
     embedder,
     nesting,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);
-  reporter.started(grant, call.registered.subject.sideEffects, canonical, call.decision.rules);
+  reporter.started(grant, subject.sideEffects, canonical, call.decision.rules, ctx.policy.revision);
   return call.sandbox.run(call.task);
 }
 

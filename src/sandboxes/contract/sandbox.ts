@@ -48,7 +48,8 @@ export interface Sandbox {
   prepare(implementations: ToolImplementations<never, never>): Promise<void>;
 
   /**
-   * Runs one task. Never rejects, and settles when the work has ended, or could not be ended in time: see
+   * Runs one task, which it accepts first (`BoundGrant.accept`): a task that its grant is not for, and one that comes
+   * twice, is `unavailable`, and nothing runs. Never rejects, and settles when the work has ended, or could not be ended in time: see
    * `SandboxOutcome.mayStillRun`. May return an outcome synchronously.
    */
   run(task: SandboxTask): SandboxOutcome | OneShotThenable<SandboxOutcome>;

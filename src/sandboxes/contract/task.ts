@@ -5,10 +5,11 @@ import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
+import type { GrantedTask } from "./bound-grant.ts";
 import type { CallEffect } from "./outcome.ts";
 
 /** One granted call, as a sandbox receives it. */
-export interface SandboxTask {
+export interface SandboxTask extends GrantedTask {
   readonly callId: string;
   readonly sessionId: string;
   /** Who calls, frozen; absent if it is not known. */

@@ -3,6 +3,7 @@ import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import { isHostModule } from "../../tool/host-implementation.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
+import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
@@ -53,6 +54,8 @@ export class HostSandbox implements Sandbox {
       const detail = this.#closed ? "the sandbox is closed" : "the tool has no implementation for the host";
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
     }
+    const refused = refuseUnbound(task, "host");
+    if (refused !== undefined) return refused;
     if (isHostModule(host)) return this.#moduleRunner().then((runner) => runner.run(host, task));
     return this.#functions.run(host, task);
   }

@@ -6,6 +6,7 @@ import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { QuickJsImplementation } from "../../tool/quickjs-implementation.ts";
 import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
+import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask, TaskObserver } from "../contract/task.ts";
@@ -93,7 +94,9 @@ export class QuickJsSandbox implements Sandbox {
     throw new ToolPreparationError(detail === undefined ? message : describeLoadFailure(detail));
   }
 
-  run(task: SandboxTask): Promise<SandboxOutcome> {
+  run(task: SandboxTask): SandboxOutcome | Promise<SandboxOutcome> {
+    const refused = refuseUnbound(task, "quickjs");
+    if (refused !== undefined) return refused;
     const { quickjs } = task.implementations;
     const limits = completeLimits(task.limits);
     const last = quickjs && this.#last.get(quickjs);

@@ -3,6 +3,7 @@ import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import { isExecutorImplementation } from "../../tool/remote-implementation.ts";
+import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { Sandbox } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { EndpointSandbox } from "./endpoint/endpoint-sandbox.ts";
@@ -56,7 +57,7 @@ export class RemoteSandbox implements Sandbox {
   }
 
   run(task: SandboxTask): ReturnType<Sandbox["run"]> {
-    return this.#choose(task.implementations).run(task);
+    return refuseUnbound(task, "remote") ?? this.#choose(task.implementations).run(task);
   }
 
   async close(): Promise<void> {

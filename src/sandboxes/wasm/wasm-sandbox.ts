@@ -6,6 +6,7 @@ import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations.ts";
 import type { WasmImplementation } from "../../tool/wasm-implementation.ts";
 import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
+import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
@@ -94,6 +95,8 @@ export class WasmSandbox implements Sandbox {
   async run(task: SandboxTask): Promise<SandboxOutcome> {
     const { wasm } = task.implementations;
     if (wasm === undefined) return unavailable("the tool has no implementation for Wasm");
+    const refused = refuseUnbound(task, "wasm");
+    if (refused !== undefined) return refused;
     const { memoryBytes = WASM_DEFAULTS.memoryBytes } = task.limits;
     try {
       const pool = this.#openPool();

@@ -6,6 +6,7 @@ import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import { allow } from "../../../src/policy/decision.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
+import { BoundGrant } from "../../../src/sandboxes/contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../../src/sandboxes/contract/outcome.ts";
 import type { SandboxTask } from "../../../src/sandboxes/contract/task.ts";
 import { HostSandbox } from "../../../src/sandboxes/host/host-sandbox.ts";
@@ -19,6 +20,8 @@ async function run(
   const policy = { check: () => allow({ sandbox: "host", limits }) };
   return dispatchTool(await contextFor([hostTool(host as never)], { policy }));
 }
+
+const EMPTY = {};
 
 describe("host functions", () => {
   test("a host function gets the call's ids and the embedder's value unchanged", async () => {
@@ -270,19 +273,25 @@ describe("host factories", () => {
 });
 
 describe("outcomes of asynchronous host functions", () => {
-  const task = (host: () => unknown): SandboxTask => ({
-    callId: "call",
-    sessionId: "session",
-    toolName: "tool",
-    implementations: { host },
-    input: {},
-    canonical: new CanonicalJson({}),
-    limits: {},
-    capabilities: {},
-    signal: undefined,
-    observer: { output: () => {}, log: () => {} },
-    embedder: undefined,
-  });
+  const task = (host: () => unknown): SandboxTask => {
+    const unbound = {
+      callId: "call",
+      sessionId: "session",
+      toolName: "tool",
+      implementations: { host },
+      input: EMPTY,
+      canonical: new CanonicalJson(EMPTY),
+      limits: {},
+      capabilities: {},
+      signal: undefined,
+      observer: { output: () => {}, log: () => {} },
+      embedder: undefined,
+    };
+    return {
+      ...unbound,
+      grant: new BoundGrant({ ...unbound, sandbox: "host", definition: unbound.canonical }),
+    };
+  };
 
   test("the outcome of a host function can be awaited several times, before and after it ends", async () => {
     const outcome = new HostSandbox().run(task(async () => "done"));

@@ -1,6 +1,7 @@
 import { CanonicalJson } from "../../../json/canonical.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
 import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
+import { BoundGrant } from "../../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { type SandboxRouter, ToolPreparationError } from "../../contract/sandbox.ts";
 import type { SandboxTask, TaskObserver } from "../../contract/task.ts";
@@ -55,15 +56,20 @@ function describeTask(
   observer: TaskObserver,
 ): SandboxTask {
   const input = Object.freeze({});
-  return {
-    callId: "describe",
-    sessionId: "describe",
-    toolName: "describe",
+  const canonical = new CanonicalJson(input);
+  const granted = {
+    ...{ callId: "describe", canonical },
     implementations: { wasm: { component, export: GUEST_DESCRIBE } },
-    input,
-    canonical: new CanonicalJson(input),
     limits: { ...defaults, ...LIMITS },
     capabilities: {},
+  };
+  return {
+    ...granted,
+    // The tool has no definition yet: this call is for it.
+    grant: new BoundGrant({ ...granted, sandbox: "wasm", definition: canonical }),
+    sessionId: "describe",
+    toolName: "describe",
+    input,
     signal: undefined,
     observer,
     embedder: undefined,

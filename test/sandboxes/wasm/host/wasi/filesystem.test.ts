@@ -196,12 +196,13 @@ describe.runIf(isHere)("a component", () => {
   });
 
   test("each call may write up to its limit, even if calls share an instance", async () => {
-    const task = wasmTask(component, "write", "new.txt", {
-      capabilities: { fs: written(), reuse: "instance" },
-      limits: { wallTimeMs: 5_000, fileBytes: 7 },
-    });
+    const task = () =>
+      wasmTask(component, "write", "new.txt", {
+        capabilities: { fs: written(), reuse: "instance" },
+        limits: { wallTimeMs: 5_000, fileBytes: 7 },
+      });
     for (const instance of ["fresh", "reused"]) {
-      expect(await sandbox.run(task)).toMatchObject({ output: true, used: { instance, fileBytes: 7 } });
+      expect(await sandbox.run(task())).toMatchObject({ output: true, used: { instance, fileBytes: 7 } });
     }
   });
 

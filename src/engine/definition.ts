@@ -1,0 +1,93 @@
+import { CanonicalJson } from "../json/canonical.ts";
+import type { JsonObject, JsonValue } from "../json/value.ts";
+import { isHostModule } from "../tool/host-implementation.ts";
+import type { ToolImplementations } from "../tool/implementations.ts";
+import { UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
+import type { Tool } from "./tool.ts";
+
+/**
+ * The definition of a tool: everything that a model or a policy is told about it, and what its implementations are. Pins
+ * and approvals name its digest, so that they do not hold for another definition.
+ */
+export class ToolDefinitionDigest {
+  readonly #tool: Tool<never, never>;
+  #digest: string | undefined;
+
+  /** @param tool Frozen, with schemas that cannot change. */
+  constructor(tool: Tool<never, never>) {
+    this.#tool = tool;
+    Object.freeze(this);
+  }
+
+  /**
+   * SHA-256 of the definition as canonical JSON, as 64 hexadecimal digits. It is computed when it is first read, and then
+   * reads the files of the implementations; a file that cannot be read counts as absent. A function of this process has
+   * no digest of its own.
+   */
+  get digest(): string {
+    this.#digest ??= new CanonicalJson(withoutAbsent(describe(this.#tool))).digest;
+    return this.#digest;
+  }
+
+  toJSON(): { readonly digest: string } {
+    return { digest: this.digest };
+  }
+}
+
+type Described = { readonly [member: string]: unknown };
+
+function describe(tool: Tool<never, never>): Described {
+  const { name, title, description, inputSchema, outputSchema, annotations, tags } = tool;
+  const { sideEffects = UNDECLARED_SIDE_EFFECTS } = tool;
+  return {
+    ...{ name, title, description, inputSchema, outputSchema, annotations, sideEffects, tags },
+    implementations: describeImplementations(tool),
+  };
+}
+
+function describeImplementations({
+  host,
+  wasm,
+  quickjs,
+  remote,
+}: ToolImplementations<never, never>): Described {
+  return {
+    host:
+      host && (isHostModule(host) ? { file: digestOfFile(host.module), export: host.export } : "function"),
+    wasm: wasm && {
+      component: digestOfComponent(wasm.component),
+      tool: wasm.tool,
+      export: wasm.export,
+    },
+    quickjs: quickjs && {
+      source: "source" in quickjs && quickjs.source !== undefined ? sha256(quickjs.source) : undefined,
+      file: "file" in quickjs && quickjs.file !== undefined ? digestOfFile(quickjs.file) : undefined,
+      export: quickjs.export,
+    },
+    // URLs and templates, which are short.
+    remote,
+  };
+}
+
+function digestOfComponent(component: string | URL | Uint8Array): string | null {
+  return component instanceof Uint8Array ? sha256(component) : digestOfFile(component);
+}
+
+function digestOfFile(file: string | URL): string | null {
+  const { readFileSync } = process.getBuiltinModule("node:fs");
+  try {
+    return sha256(readFileSync(typeof file === "string" && file.startsWith("file:") ? new URL(file) : file));
+  } catch {
+    return null;
+  }
+}
+
+/** Loads `node:crypto` on first use: that takes half as long as loading this whole package. */
+function sha256(data: string | Uint8Array): string {
+  return process.getBuiltinModule("node:crypto").hash("sha256", data);
+}
+
+/** Makes plain JSON of data that may have absent members and URLs. */
+function withoutAbsent(value: Described): JsonObject {
+  return JSON.parse(JSON.stringify(value)) as JsonObject & JsonValue;
+}

@@ -1,0 +1,120 @@
+import { CanonicalJson } from "../../json/canonical.ts";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import type { Capabilities } from "../../policy/grant/capabilities.ts";
+import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import type { ToolImplementations } from "../../tool/implementations.ts";
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
+import type { SandboxOutcome } from "./outcome.ts";
+
+/** Milliseconds within which a sandbox must take over a task. Its work may take longer. */
+const LIFETIME_MS = 60_000;
+
+/** Something that a digest identifies. The digest is computed when it is first read. */
+export interface Digested {
+  /** SHA-256, as 64 hexadecimal digits. */
+  readonly digest: string;
+}
+
+/** The parts of a task that its grant is for. */
+export interface GrantedWork {
+  readonly callId: string;
+  readonly canonical: CanonicalJson;
+  readonly implementations: ToolImplementations<never, never>;
+  readonly limits: ResourceLimits;
+  readonly capabilities: Capabilities;
+}
+
+/** What a grant is bound to. */
+export interface BoundTo extends GrantedWork {
+  readonly sandbox: SandboxMode;
+  readonly definition: Digested;
+}
+
+/** A part of a task with its grant. */
+export interface GrantedTask extends GrantedWork {
+  /** The arguments, of which `canonical` is the form. */
+  readonly input: JsonValue;
+  /** The grant for this task and no other. A sandbox refuses a task that `BoundGrant.accept` does not accept. */
+  readonly grant: BoundGrant;
+}
+
+/**
+ * A grant for one call with these arguments of this tool in this sandbox, which a sandbox accepts once. It holds the
+ * frozen objects themselves: comparing them costs less than comparing their digests, and proves the same.
+ */
+export class BoundGrant implements Digested {
+  readonly #to: BoundTo;
+  readonly #expiresAt: number;
+  #isUsed = false;
+  #digest: string | undefined;
+
+  /**
+   * Accepts a task with its grant.
+   *
+   * @param mode The mode of the sandbox that is to run it.
+   * @returns `undefined`, or why the sandbox must not run the task.
+   */
+  static accept(task: GrantedTask, mode: SandboxMode): string | undefined {
+    const grant: unknown = task.grant;
+    if (typeof grant !== "object" || grant === null || !(#to in grant)) return "the task has no bound grant";
+    return grant.#accept(task, mode);
+  }
+
+  constructor(to: BoundTo) {
+    this.#to = to;
+    this.#expiresAt = performance.now() + LIFETIME_MS;
+    Object.freeze(this);
+  }
+
+  #accept(task: GrantedTask, mode: SandboxMode): string | undefined {
+    const to = this.#to;
+    if (to.sandbox !== mode) return "the task's grant is for another sandbox";
+    if (to.callId !== task.callId) return "the task's grant is for another call";
+    if (to.canonical !== task.canonical && to.canonical.digest !== task.canonical.digest) {
+      return "the task's grant is for other arguments";
+    }
+    if (!task.canonical.isOf(task.input)) return "the task's arguments are not those of its canonical form";
+    if (to.implementations !== task.implementations) return "the task's grant is for another tool";
+    if (to.limits !== task.limits || to.capabilities !== task.capabilities) {
+      return "the task's grant has other limits or capabilities";
+    }
+    if (this.#isUsed) return "the task's grant was used before";
+    if (performance.now() > this.#expiresAt) return "the task's grant has expired";
+    this.#isUsed = true;
+    return undefined;
+  }
+
+  /** SHA-256 of the canonical JSON of everything that the grant is bound to. */
+  get digest(): string {
+    this.#digest ??= this.#computeDigest();
+    return this.#digest;
+  }
+
+  #computeDigest(): string {
+    const { callId, canonical, definition, sandbox, limits, capabilities } = this.#to;
+    const bound: JsonObject = {
+      ...{ callId, sandbox, limits: plain(limits), capabilities: plain(capabilities) },
+      argumentDigest: canonical.digest,
+      definitionDigest: definition.digest,
+      expiresAt: Math.round(performance.timeOrigin + this.#expiresAt),
+    };
+    return new CanonicalJson(bound).digest;
+  }
+
+  toJSON(): Digested {
+    return { digest: this.digest };
+  }
+}
+
+/** Limits and capabilities are frozen plain data. */
+function plain(given: ResourceLimits | Capabilities): JsonObject {
+  return given as unknown as JsonObject;
+}
+
+/** Accepts a task as `BoundGrant.accept` does. Returns the outcome of a task that must not run. */
+export function refuseUnbound(task: GrantedTask, mode: SandboxMode): SandboxOutcome | undefined {
+  const detail = BoundGrant.accept(task, mode);
+  return detail === undefined
+    ? undefined
+    : { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
+}

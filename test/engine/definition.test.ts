@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import type { Tool } from "../../src/engine/tool.ts";
+import { allow } from "../../src/policy/decision.ts";
+import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";
+
+function digestOf(tool: Tool): string | undefined {
+  return new ToolRegistry().register(tool).subjects[0]?.definition?.digest;
+}
+
+const base: Tool = { name: "tool", description: "A tool.", inputSchema: { type: "object" }, host: () => 1 };
+
+describe("The digest of a tool's definition", () => {
+  test.each<[string, Partial<Tool>]>([
+    ["name", { name: "other" }],
+    ["title", { title: "A title" }],
+    ["description", { description: "Another." }],
+    ["input schema", { inputSchema: { type: "object", required: ["a"] } }],
+    ["output schema", { outputSchema: { type: "string" } }],
+    ["annotations", { annotations: { readOnlyHint: true } }],
+    ["class", { sideEffects: "read" }],
+    ["tags", { tags: ["a"] }],
+    ["implementations", { quickjs: { source: "export default () => 1" } }],
+    ["URL", { remote: { url: "https://example.com/a" } }],
+    ["component", { wasm: { component: new Uint8Array([1]) } }],
+  ])("changes with its %s", (_what, more) => {
+    const digest = digestOf(base);
+    expect(digest).toMatch(/^[0-9a-f]{64}$/);
+    expect(digestOf({ ...base })).toBe(digest);
+    expect(digestOf({ ...base, ...more })).not.toBe(digest);
+  });
+
+  test("is that of a tool that declares the default class", () => {
+    expect(digestOf({ ...base, sideEffects: "destructive" })).toBe(digestOf(base));
+  });
+
+  test("changes with the content of a file, and not with its place", () => {
+    const folder = mkdtempSync(join(tmpdir(), "sandgate-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const [a, b] = [join(folder, "a.js"), join(folder, "b.js")];
+    const inFile = (file: string): string | undefined => digestOf({ ...base, quickjs: { file } });
+    writeFileSync(a, "export default () => 1");
+    writeFileSync(b, "export default () => 1");
+    expect(inFile(a)).toBe(inFile(b));
+    const before = inFile(a);
+    writeFileSync(a, "export default () => 2");
+    expect(inFile(a)).not.toBe(before);
+    expect(inFile(join(folder, "gone.js"))).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+describe("The receipt of a call", () => {
+  test("has the digest of its grant, another one for each call", async () => {
+    const ctx = await contextFor([hostTool(() => 1)]);
+    const digests = [await dispatchTool(ctx), await dispatchTool(ctx, { a: 1 })].map(
+      ({ receipt }) => receipt.grant?.digest,
+    );
+    expect(digests.every((digest) => /^[0-9a-f]{64}$/.test(digest ?? ""))).toBe(true);
+    expect(digests[0]).not.toBe(digests[1]);
+  });
+
+  test("has no grant if nothing left the pipeline", async () => {
+    const ctx = await contextFor([hostTool(() => 1)], {
+      policy: { check: () => ({ decision: "deny", reason: "" }) },
+    });
+    expect((await dispatchTool(ctx)).receipt).not.toHaveProperty("grant");
+  });
+});
+
+test("The event of a call that starts has the revision of its policy", async () => {
+  const { events, seen } = recordEvents();
+  const policy = { revision: "sha-1", check: () => allow({ sandbox: "host" }) };
+  await dispatchTool(await contextFor([hostTool(() => 1)], { policy, events }));
+  expect(seen[0]).toMatchObject({ type: "tool.started", policyRevision: "sha-1" });
+});
