@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import type { OneShotThenable } from "../base/promises.ts";
 import type { ReceivedCall } from "./call/call.ts";
 import type { DispatchContext } from "./call/context.ts";
@@ -77,8 +78,11 @@ function advance(call: CallState): Result | Promise<Result> {
 }
 
 function wait(call: CallState, later: OneShotThenable<StepResult>): Promise<Result> {
-  const resume = (result: StepResult): Result | Promise<Result> =>
-    result === undefined ? advance(call) : conclude(call, result);
+  const resume = (result: StepResult): Result | Promise<Result> => {
+    if (result !== undefined) return conclude(call, result);
+    call.resumedAt = performance.now();
+    return advance(call);
+  };
   // Only a true promise can reject.
   if (!(later instanceof Promise)) return later.then(resume);
   return later.then(resume, (thrown: unknown) => fail(call, thrown));

@@ -136,7 +136,12 @@ export { RulePolicy } from "../policy/rule/rule-policy.ts";
 
 export type { ResolveHost } from "../egress/connections/checked-lookup.ts";
 export type { EgressOptions } from "../egress/egress.ts";
-export { openSandboxes, type Sandboxes, type SandboxesOptions } from "../sandboxes/open-sandboxes.ts";
+export {
+  openSandboxes,
+  type Sandboxes,
+  type SandboxesOptions,
+  type SandboxStats,
+} from "../sandboxes/open-sandboxes.ts";
 export type { SecretSource } from "../sandboxes/remote/endpoint/secrets.ts";
 export type { ExecutorCredentials } from "../sandboxes/remote/executor-client/credentials.ts";
 export type { WorkerPoolOptions } from "../sandboxes/threads/worker-pool.ts";
@@ -156,6 +161,7 @@ export type {
   FailedOutcome,
   ResourceUse,
   SandboxOutcome,
+  TaskEnd,
   TaskRefusalReason,
 } from "../sandboxes/contract/outcome.ts";
 export { type Sandbox, type SandboxRouter, ToolPreparationError } from "../sandboxes/contract/sandbox.ts";

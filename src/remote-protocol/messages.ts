@@ -49,6 +49,8 @@ export interface RemoteExecution {
     readonly used: { readonly wallTimeMs: number; readonly [figure: string]: JsonValue | undefined };
     /** Set if the call was stopped, but its end could not be confirmed. */
     readonly mayStillRun?: true;
+    /** What is known about the end of a call that was stopped. */
+    readonly ended?: "confirmed" | "told" | "unknown";
     /** What the executor granted: see `ExecutionReceipt.grant`. */
     readonly grant?: { readonly digest: string };
   };

@@ -41,9 +41,10 @@ const RESULT: JsonObject = {
       enforced: LIMITS,
       used: { type: "object", properties: { wallTimeMs: FIGURE }, required: ["wallTimeMs"] },
       mayStillRun: { const: true },
+      ended: { enum: ["confirmed", "told", "unknown"] },
       grant: closed({ digest: TEXT }),
     },
-    ["mayStillRun", "grant"],
+    ["mayStillRun", "ended", "grant"],
   ),
 };
 const OPTIONAL_RESULTS = ["error", "metadata"];

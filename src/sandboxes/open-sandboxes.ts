@@ -3,6 +3,7 @@ import type { KeyValueStores } from "../key-value/key-value-store.ts";
 import { sandboxesOf, type ToolImplementations } from "../tool/implementations.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./contract/sandbox.ts";
+import { AbandonedFunctions } from "./host/abandoned-functions.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
 import type { SecretSource } from "./remote/endpoint/secrets.ts";
 import { checkCredentials, type ExecutorCredentials } from "./remote/executor-client/credentials.ts";
@@ -27,6 +28,15 @@ export interface SandboxesOptions {
   readonly remote?: ExecutorCredentials;
 }
 
+/** What open sandboxes hold. */
+export interface SandboxStats {
+  /**
+   * Threads that could not be terminated, and host functions that still run 30 s after they were told to stop. Node.js
+   * emits a warning for each: `SANDGATE_THREAD_ABANDONED` or `SANDGATE_FUNCTION_ABANDONED`.
+   */
+  readonly abandoned: number;
+}
+
 /** The open sandboxes, for `DispatchContext.sandboxes`. Close them when no more calls are dispatched. */
 export interface Sandboxes extends SandboxRouter, AsyncDisposable {
   /**
@@ -42,6 +52,8 @@ export interface Sandboxes extends SandboxRouter, AsyncDisposable {
    * should be restarted.
    */
   readonly abandonedThreads: number;
+  /** Counts what the sandboxes hold now. */
+  stats(): SandboxStats;
   /**
    * Lets this process exit with its exit code although it has abandoned threads. Otherwise, such a thread blocks
    * `process.exit`, the exit after an uncaught error, and the natural end of the process. Only the program that owns
@@ -72,6 +84,7 @@ class LazySandboxes implements Sandboxes {
   readonly #open: Record<SandboxMode, () => Sandbox | Promise<Sandbox>>;
   readonly #opened = new Map<SandboxMode, Sandbox | Promise<Sandbox>>();
   readonly #abandoned: AbandonedThreads;
+  readonly #functions = new AbandonedFunctions();
   #egress: Promise<Egress> | undefined;
   #closed = false;
 
@@ -82,7 +95,7 @@ class LazySandboxes implements Sandboxes {
     const credentials = checkCredentials(remote);
     const openEgress = (): Promise<Egress> => this.#openEgress(egress);
     this.#open = {
-      host: () => new HostSandbox({ workers }),
+      host: () => new HostSandbox({ workers, abandonedFunctions: this.#functions }),
       wasm: async () =>
         new (await import("./wasm/wasm-sandbox.ts")).WasmSandbox({
           ...wasm,
@@ -139,6 +152,10 @@ class LazySandboxes implements Sandboxes {
 
   get abandonedThreads(): number {
     return this.#abandoned.count;
+  }
+
+  stats(): SandboxStats {
+    return { abandoned: this.#abandoned.count + this.#functions.count };
   }
 
   ensureExit(): void {

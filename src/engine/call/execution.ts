@@ -2,7 +2,7 @@ import { performance } from "node:perf_hooks";
 import { wellFormed } from "../../base/text.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
-import type { ResourceUse } from "../../sandboxes/contract/outcome.ts";
+import type { ResourceUse, TaskEnd } from "../../sandboxes/contract/outcome.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ToolError } from "./errors.ts";
 import type { ResultBudget } from "./result-budget.ts";
@@ -42,6 +42,11 @@ export interface ExecutionReceipt {
    * ignores its signal, or a request that was sent and not answered. Absent if the call has certainly ended.
    */
   readonly mayStillRun?: true;
+  /**
+   * What is known about the end of a call that was stopped: `confirmed`, it is gone; `told`, it was asked to stop, and no
+   * more is known; `unknown`. Absent if the call was not stopped.
+   */
+  readonly ended?: TaskEnd;
   /**
    * What the call was granted: the digest of its id, arguments, sandbox, limits and capabilities, of the tool's definition
    * and of an expiry. It is computed when it is first read. Absent if the call was not given to a sandbox.

@@ -30,6 +30,8 @@ export class CallState {
   /** Dispatches the calls that this call's tool makes. */
   readonly dispatchNested: DispatchNested;
   readonly reporter: Reporter;
+  /** `performance.now` when the call arrived, or when its last wait for a step ended. */
+  resumedAt: number = this.startedAt;
   /** Index of the next step. */
   position = 0;
   /** The arguments as the model sent them, and from {@link ParsedCall} on the validated ones, deeply frozen. */

@@ -34,14 +34,24 @@ function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
   const hasRun = outcome.status !== "unavailable" && outcome.status !== "refused";
   const enforced = hasRun ? held : NOTHING_RAN.enforced;
   const used = Object.freeze(useOf(call, outcome));
-  const { mayStillRun } = outcome;
   const { grant } = call.task;
   const receipt = Object.freeze(
-    mayStillRun ? { enforced, used, mayStillRun, grant } : { enforced, used, grant },
+    wasStopped(outcome) ? { enforced, used, ...endOf(outcome), grant } : { enforced, used, grant },
   );
   const { outputSchema } = call.registered;
   const read = readOutcome(outcome, shownName(call), call.grant.sandbox, held, outputSchema);
   return seal(call, receipt, isUnhandled(outcome) ? redact(call, read) : read, outcome.endedAt);
+}
+
+/** Whether a task was ended before it returned, or may not have ended at all. */
+function wasStopped({ status, mayStillRun }: SandboxOutcome): boolean {
+  return (
+    mayStillRun === true || status === "timeout" || status === "cancelled" || status === "limit_exceeded"
+  );
+}
+
+function endOf({ mayStillRun, ended }: SandboxOutcome): Pick<ExecutionReceipt, "mayStillRun" | "ended"> {
+  return mayStillRun ? { mayStillRun, ended: ended ?? "unknown" } : { ended: ended ?? "confirmed" };
 }
 
 /** Whether a function of the embedder threw what it did not mean for the model. */

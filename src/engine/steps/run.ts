@@ -23,15 +23,8 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   const implementations = call.registered.tool;
   const { definition, subject } = call.registered;
   const { sandbox } = grant;
-  const bound = new BoundGrant({
-    callId,
-    canonical,
-    implementations,
-    limits,
-    capabilities,
-    sandbox,
-    definition,
-  });
+  const to = { callId, canonical, implementations, limits, capabilities, sandbox, definition };
+  const bound = new BoundGrant(to, call.resumedAt);
   const task: SandboxTask = {
     callId,
     sessionId,

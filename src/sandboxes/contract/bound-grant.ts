@@ -52,21 +52,22 @@ export class BoundGrant implements Digested {
    * Accepts a task with its grant.
    *
    * @param mode The mode of the sandbox that is to run it.
+   * @param now A reading of `performance.now`, if the caller has one.
    * @returns `undefined`, or why the sandbox must not run the task.
    */
-  static accept(task: GrantedTask, mode: SandboxMode): string | undefined {
+  static accept(task: GrantedTask, mode: SandboxMode, now: number = performance.now()): string | undefined {
     const grant: unknown = task.grant;
     if (typeof grant !== "object" || grant === null || !(#to in grant)) return "the task has no bound grant";
-    return grant.#accept(task, mode);
+    return grant.#accept(task, mode, now);
   }
 
-  constructor(to: BoundTo) {
+  /** @param now A reading of `performance.now`, if the caller has one. */
+  constructor(to: BoundTo, now: number = performance.now()) {
     this.#to = to;
-    this.#expiresAt = performance.now() + LIFETIME_MS;
-    Object.freeze(this);
+    this.#expiresAt = now + LIFETIME_MS;
   }
 
-  #accept(task: GrantedTask, mode: SandboxMode): string | undefined {
+  #accept(task: GrantedTask, mode: SandboxMode, now: number): string | undefined {
     const to = this.#to;
     if (to.sandbox !== mode) return "the task's grant is for another sandbox";
     if (to.callId !== task.callId) return "the task's grant is for another call";
@@ -79,7 +80,7 @@ export class BoundGrant implements Digested {
       return "the task's grant has other limits or capabilities";
     }
     if (this.#isUsed) return "the task's grant was used before";
-    if (performance.now() > this.#expiresAt) return "the task's grant has expired";
+    if (now > this.#expiresAt) return "the task's grant has expired";
     this.#isUsed = true;
     return undefined;
   }
@@ -112,8 +113,12 @@ function plain(given: ResourceLimits | Capabilities): JsonObject {
 }
 
 /** Accepts a task as `BoundGrant.accept` does. Returns the outcome of a task that must not run. */
-export function refuseUnbound(task: GrantedTask, mode: SandboxMode): SandboxOutcome | undefined {
-  const detail = BoundGrant.accept(task, mode);
+export function refuseUnbound(
+  task: GrantedTask,
+  mode: SandboxMode,
+  now?: number,
+): SandboxOutcome | undefined {
+  const detail = BoundGrant.accept(task, mode, now);
   return detail === undefined
     ? undefined
     : { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };

@@ -38,6 +38,15 @@ export interface ResourceUse {
 export type CallEffect = "none" | "committed" | "unknown";
 
 /**
+ * What is known about the end of a task that was stopped:
+ *
+ * - `confirmed`: it is gone
+ * - `told`: it was asked to stop, and no more is known
+ * - `unknown`: it could not be asked, or it is not known whether it was heard
+ */
+export type TaskEnd = "confirmed" | "told" | "unknown";
+
+/**
  * The outcome of a task. `effect` applies if the outcome counts as a failure. `detail` is for the operator (stacks,
  * paths); it never reaches the model.
  */
@@ -49,6 +58,8 @@ export type SandboxOutcome = {
   readonly enforced?: ResourceLimits;
   /** Set if the work was stopped, but may still be running. */
   readonly mayStillRun?: true;
+  /** What is known about its end, if the work was stopped. Default: `unknown` if it may still run, else `confirmed`. */
+  readonly ended?: TaskEnd;
   /** When the outcome was known, in ms of `performance.now`; saves another read of the clock. Default: now. */
   readonly endedAt?: number | undefined;
 } & (

@@ -4,6 +4,7 @@ import type { HostFactory, HostFunction, HostInstance } from "../../tool/host-im
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkReturned } from "../contract/output.ts";
 import type { SandboxTask } from "../contract/task.ts";
+import type { AbandonedFunctions } from "./abandoned-functions.ts";
 import { type CallRunner, FunctionCall } from "./function-call.ts";
 import { readThrown } from "./thrown-failure.ts";
 
@@ -20,12 +21,18 @@ export class FunctionRunner {
   /** The instances that factories have returned, since an instance is used for one call only. */
   readonly #usedInstances = new WeakSet<object>();
   readonly #running = new RunningCalls();
+  readonly #abandoned: AbandonedFunctions;
+
+  constructor(abandoned: AbandonedFunctions) {
+    this.#abandoned = abandoned;
+  }
 
   run(
     implementation: HostFunction<never, never> | HostFactory<never, never>,
     task: SandboxTask,
+    startedAt: number,
   ): SandboxOutcome | OneShotThenable<SandboxOutcome> {
-    const run = new FunctionRun(task, this.#running);
+    const run = new FunctionRun(task, this.#running, this.#abandoned, startedAt);
     let result: unknown;
     try {
       if (typeof implementation === "function") result = implementation(task.input as never, run.call);
@@ -96,9 +103,13 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
   place = -1;
   readonly #task: SandboxTask;
   readonly #running: RunningCalls;
-  readonly #startedAt: number = performance.now();
+  readonly #abandoned: AbandonedFunctions;
+  /** A reading of `performance.now`. */
+  readonly #startedAt: number;
   #cause: StopCause | undefined;
   #outcome: SandboxOutcome | undefined;
+  /** Settles when an asynchronous tool ends. */
+  #result: Promise<unknown> | undefined;
   /** The engine's continuation, and the function that resolves the promise of its result. */
   #next: ((outcome: SandboxOutcome) => unknown) | undefined;
   #resolve: ((result: unknown) => void) | undefined;
@@ -107,7 +118,9 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
   #grace: NodeJS.Timeout | undefined;
   #cancel: (() => void) | undefined;
 
-  constructor(task: SandboxTask, running: RunningCalls) {
+  constructor(task: SandboxTask, running: RunningCalls, abandoned: AbandonedFunctions, startedAt: number) {
+    this.#abandoned = abandoned;
+    this.#startedAt = startedAt;
     this.#task = task;
     this.#running = running;
     this.call = new FunctionCall(task, this);
@@ -121,6 +134,7 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
   settle(result: Promise<unknown>): this {
     const { signal, limits } = this.#task;
     this.#running.add(this);
+    this.#result = result;
     if (limits.wallTimeMs !== undefined) {
       this.#deadline = setTimeout(() => this.stop("timeout"), limits.wallTimeMs);
     }
@@ -182,7 +196,13 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
   /** Ends the call, after a grace period if the tool can react. */
   #letStop(): void {
     const canHear = this.instance !== undefined || this.call.listens;
-    const abandon = (): void => this.#end({ ...this.#stopped("unknown"), mayStillRun: true });
+    const ended = canHear ? "told" : "unknown";
+    const abandon = (): void => {
+      if (this.#outcome === undefined && this.#result !== undefined) {
+        this.#abandoned.watch(this.#task.toolName, this.#result);
+      }
+      this.#end({ ...this.#stopped("unknown"), mayStillRun: true, ended });
+    };
     this.#grace = setTimeout(abandon, canHear ? STOP_GRACE_MS : 0);
     this.#cancelInstance().then((hasEnded) => hasEnded && this.#end(this.#stopped("unknown")));
   }

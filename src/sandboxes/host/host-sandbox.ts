@@ -1,3 +1,4 @@
+import { performance } from "node:perf_hooks";
 import type { OneShotThenable } from "../../base/promises.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
@@ -8,6 +9,7 @@ import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { PoolOptions } from "../threads/worker-pool.ts";
+import { AbandonedFunctions } from "./abandoned-functions.ts";
 import { FunctionRunner } from "./function-runner.ts";
 import type { ModuleRunner } from "./module-runner.ts";
 
@@ -16,6 +18,8 @@ const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
 /** The options of {@link HostSandbox}. */
 export interface HostSandboxOptions {
   readonly workers?: PoolOptions;
+  /** Where functions that do not stop are counted. */
+  readonly abandonedFunctions?: AbandonedFunctions;
 }
 
 /**
@@ -29,12 +33,13 @@ export class HostSandbox implements Sandbox {
   /** None. Only the grant sets limits. */
   readonly defaults: ResourceLimits = Object.freeze({});
   readonly #options: HostSandboxOptions;
-  readonly #functions = new FunctionRunner();
+  readonly #functions: FunctionRunner;
   #modules: Promise<ModuleRunner> | undefined;
   #closed = false;
 
   constructor(options: HostSandboxOptions = {}) {
     this.#options = options;
+    this.#functions = new FunctionRunner(options.abandonedFunctions ?? new AbandonedFunctions());
   }
 
   /** Memory cannot be limited on the host, since V8's heap limit does not include buffers. */
@@ -54,10 +59,11 @@ export class HostSandbox implements Sandbox {
       const detail = this.#closed ? "the sandbox is closed" : "the tool has no implementation for the host";
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
     }
-    const refused = refuseUnbound(task, "host");
+    const now = performance.now();
+    const refused = refuseUnbound(task, "host", now);
     if (refused !== undefined) return refused;
     if (isHostModule(host)) return this.#moduleRunner().then((runner) => runner.run(host, task));
-    return this.#functions.run(host, task);
+    return this.#functions.run(host, task, now);
   }
 
   async close(): Promise<void> {

@@ -22,9 +22,9 @@ export function notEnded({
   mayStillRun,
 }: {
   readonly mayStillRun?: true;
-}): Pick<SandboxOutcome, "mayStillRun" | "detail"> {
+}): Pick<SandboxOutcome, "mayStillRun" | "ended" | "detail"> {
   if (!mayStillRun) return NOTHING;
-  return { mayStillRun, detail: "its thread could not be terminated and is still running" };
+  return { mayStillRun, ended: "told", detail: "its thread could not be terminated and is still running" };
 }
 
 const NOTHING = Object.freeze({});

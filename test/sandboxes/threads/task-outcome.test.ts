@@ -22,6 +22,7 @@ describe.each(Object.entries(READERS))("outcomes of %s", (_name, read) => {
       effect: "none",
       used,
       mayStillRun: true,
+      ended: "told",
       detail: "its thread could not be terminated and is still running",
     });
   });

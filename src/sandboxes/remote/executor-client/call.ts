@@ -93,7 +93,7 @@ export class ExecutorCall {
     const isSent = this.#leave();
     const used = { wallTimeMs: 0 };
     const outcome: SandboxOutcome = isSent
-      ? { status, effect: "unknown", used, mayStillRun: true }
+      ? { status, effect: "unknown", used, mayStillRun: true, ended: "told" }
       : { status, effect: "none", used };
     this.#finish(outcome);
     this.#settleAttempt?.({ outcome, isFault: status === "timeout" });

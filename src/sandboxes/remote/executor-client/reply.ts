@@ -70,8 +70,11 @@ function readAnswer(result: RemoteResult, asked: AskedCall, streamedBytes: numbe
     return failed("The tool's executor did not enforce the call's limits", true, `not enforced: ${loose}`);
   }
   const used = { ...figuresOf(receipt.used), ...outcome.used };
-  const { mayStillRun } = receipt;
-  return { outcome: { ...outcome, enforced, used, ...(mayStillRun && { mayStillRun }) }, isFault: false };
+  const { mayStillRun, ended } = receipt;
+  return {
+    outcome: { ...outcome, enforced, used, ...(mayStillRun && { mayStillRun }), ...(ended && { ended }) },
+    isFault: false,
+  };
 }
 
 /** Restores the output as the tool returned it: the executor's engine moved `success` and `metadata` out of it. */
