@@ -19,6 +19,18 @@ export interface HostContext<Embedder = unknown> {
   readonly logger: HostLogger;
   /** Writes a piece of output to the event stream (`tool.output`). It counts towards the limit `outputBytes`. */
   readonly onOutput: (chunk: string) => void;
+  /** The turn of the conversation, if the call belongs to one. Nothing provides it yet. */
+  readonly turnId?: string | undefined;
+  /** The absolute path of the session's workspace, if it has one. Nothing provides it yet. */
+  readonly workspace?: string | undefined;
+  /** The files of the workspace, if there is one. Nothing provides it yet. */
+  readonly files?: undefined;
+  /** Asks a person, if there is one to ask. Nothing provides it yet. */
+  readonly ask?: undefined;
+  /** The runtime that resumes the call after a crash, if there is one. Nothing provides it yet. */
+  readonly runtime?: undefined;
+  /** Identifies the call for systems that must not act twice, if the tool is idempotent. Nothing provides it yet. */
+  readonly idempotencyKey?: string | undefined;
   /** The value of `DispatchContext.embedder`. */
   readonly embedder: Embedder;
 }

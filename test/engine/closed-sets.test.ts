@@ -191,6 +191,27 @@ describe("A failed call has its code, text and effect, and says who may see the 
   });
 });
 
+describe("A limit that no sandbox enforces yet", () => {
+  test.each([
+    ["cpuMs", "CPU time"],
+    ["processes", "processes"],
+    ["processMemoryBytes", "process memory"],
+  ])("is refused, not ignored: %s", async (limit, words) => {
+    const tools: Record<string, Tool> = {
+      host: hostTool(() => 1),
+      quickjs: quickjs("export default () => 1"),
+    };
+    for (const [sandbox, tool] of Object.entries(tools)) {
+      const more = grant({ sandbox: sandbox as "host", limits: { [limit]: 5 } });
+      const { error: refused } = await dispatchTool(await contextFor([tool], { sandboxes, ...more }));
+      expect(refused).toMatchObject({
+        code: "limit_unenforceable",
+        message: `Tool 'tool' was not run: its ${words} limit cannot be enforced in the '${sandbox}' sandbox`,
+      });
+    }
+  });
+});
+
 describe("Each class of side effects", () => {
   const DEFAULTS: Record<SideEffects, number> = {
     none: 60_000,

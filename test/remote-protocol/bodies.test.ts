@@ -65,7 +65,7 @@ describe("dispatch requests", () => {
       { ...REQUEST, call: { ...REQUEST.call, id: 1 } },
       /^\/call\/id must be string/,
     ],
-    ["an unknown limit", withLimits({ cpuMs: 1 }), /^\/grant\/limits has an unknown member/],
+    ["an unknown limit", withLimits({ moonMs: 1 }), /^\/grant\/limits has an unknown member/],
     ["a limit of zero", withLimits({ wallTimeMs: 0 }), /^\/grant\/limits\/wallTimeMs must be >= 1/],
     ["a limit that is too long", withLimits({ wallTimeMs: 2 ** 40 }), /^\/grant: limit 'wallTimeMs'/],
     ["an unknown capability", withCapabilities({ root: true }), /^\/grant\/capabilities/],

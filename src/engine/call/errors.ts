@@ -167,6 +167,7 @@ export function unavailableText(tool: string, sandbox: SandboxMode): string {
 
 const LIMIT_WORDS: Record<LimitName, string> = {
   wallTimeMs: "wall time",
+  cpuMs: "CPU time",
   memoryBytes: "memory",
   outputBytes: "output",
   stackBytes: "stack",
@@ -174,6 +175,8 @@ const LIMIT_WORDS: Record<LimitName, string> = {
   nestedCalls: "nested calls",
   fileBytes: "file",
   netBytes: "network",
+  processes: "processes",
+  processMemoryBytes: "process memory",
 };
 
 /** `Tool exceeded 64 MiB memory limit`. */

@@ -5,6 +5,7 @@ import { type LimitName, MAX_WALL_TIME_MS, type ResourceLimits } from "../grant/
 /** Limits as written in a file: `wallTime: 5s`, `memory: 64MiB`. Numbers without a unit are ms or bytes. */
 export interface WrittenLimits {
   readonly wallTime?: string | number;
+  readonly cpu?: string | number;
   readonly memory?: string | number;
   readonly output?: string | number;
   readonly stack?: string | number;
@@ -12,6 +13,8 @@ export interface WrittenLimits {
   readonly nestedCalls?: number;
   readonly file?: string | number;
   readonly net?: string | number;
+  readonly processes?: number;
+  readonly processMemory?: string | number;
 }
 
 /** The names that limits have in a file. */
@@ -28,13 +31,14 @@ export const WRITTEN_NAMES: Readonly<Record<LimitName, keyof WrittenLimits>> = O
 
 /** Converts limits that were written in a file, and adds the invalid ones to `flaws`. */
 export function readLimits(written: WrittenLimits, path: readonly string[], flaws: Flaw[]): ResourceLimits {
-  const { logLines, nestedCalls } = written;
+  const { logLines, nestedCalls, processes } = written;
   const limits: { -readonly [Name in LimitName]?: number } = {
     ...(logLines !== undefined && { logLines }),
     ...(nestedCalls !== undefined && { nestedCalls }),
+    ...(processes !== undefined && { processes }),
   };
   const read = (
-    key: "wallTime" | "memory" | "output" | "stack" | "file" | "net",
+    key: Exclude<keyof WrittenLimits, "logLines" | "nestedCalls" | "processes">,
     name: LimitName,
     parse: (text: string | number) => number | undefined,
     form: string,
@@ -46,11 +50,13 @@ export function readLimits(written: WrittenLimits, path: readonly string[], flaw
     else limits[name] = amount;
   };
   read("wallTime", "wallTimeMs", parseDuration, DURATION_FORM);
+  read("cpu", "cpuMs", parseDuration, DURATION_FORM);
   read("memory", "memoryBytes", parseSize, SIZE_FORM);
   read("output", "outputBytes", parseSize, SIZE_FORM);
   read("stack", "stackBytes", parseSize, SIZE_FORM);
   read("file", "fileBytes", parseSize, SIZE_FORM);
   read("net", "netBytes", parseSize, SIZE_FORM);
+  read("processMemory", "processMemoryBytes", parseSize, SIZE_FORM);
   if ((limits.wallTimeMs ?? 0) > MAX_WALL_TIME_MS) {
     const message = `must be at most ${formatDuration(MAX_WALL_TIME_MS)}`;
     flaws.push({ path: [...path, "wallTime"], at: "value", message });

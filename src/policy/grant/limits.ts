@@ -9,6 +9,8 @@ import { formatBytes, formatDuration } from "../../base/units.ts";
 export interface ResourceLimits {
   /** Milliseconds from the start of the work to its end. Waiting for a free worker does not count. */
   readonly wallTimeMs?: number;
+  /** Milliseconds of CPU time, of all threads and processes of the tool together. No sandbox enforces it yet. */
+  readonly cpuMs?: number;
   /** Bytes of memory that the tool can allocate. */
   readonly memoryBytes?: number;
   /** Bytes of the output, as UTF-8 JSON text. */
@@ -23,6 +25,10 @@ export interface ResourceLimits {
   readonly fileBytes?: number;
   /** Bytes that the tool can send and receive over the network. Traffic beyond it is refused. */
   readonly netBytes?: number;
+  /** Processes that the tool can have at once. No sandbox enforces it yet. */
+  readonly processes?: number;
+  /** Bytes of memory of all processes of the tool together. No sandbox enforces it yet. */
+  readonly processMemoryBytes?: number;
 }
 
 /** The name of a limit. */
@@ -38,6 +44,9 @@ export const LIMIT_NAMES: readonly LimitName[] = Object.freeze([
   "nestedCalls",
   "fileBytes",
   "netBytes",
+  "cpuMs",
+  "processes",
+  "processMemoryBytes",
 ]);
 
 /** The longest wall time in ms: the longest delay of a Node.js timer (2^31 - 1). */
@@ -87,8 +96,10 @@ export function firstLimitBesides(
   return undefined;
 }
 
+const COUNTS: readonly LimitName[] = ["logLines", "nestedCalls", "processes"];
+
 /** Formats a limit's value with its unit: `30s`, `64 MiB`, `100`. */
 export function formatLimit(name: LimitName, value: number): string {
-  if (name === "wallTimeMs") return formatDuration(value);
-  return name === "logLines" || name === "nestedCalls" ? String(value) : formatBytes(value);
+  if (name === "wallTimeMs" || name === "cpuMs") return formatDuration(value);
+  return COUNTS.includes(name) ? String(value) : formatBytes(value);
 }

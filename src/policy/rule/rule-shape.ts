@@ -30,6 +30,9 @@ const LIMITS = {
   nestedCalls: LIMIT,
   fileBytes: LIMIT,
   netBytes: LIMIT,
+  cpuMs: LIMIT,
+  processes: LIMIT,
+  processMemoryBytes: LIMIT,
 };
 
 /** Limits in a file. The units are checked when they are parsed. */
@@ -42,6 +45,9 @@ const WRITTEN_LIMITS = {
   nestedCalls: LIMIT,
   file: AMOUNT,
   net: AMOUNT,
+  cpu: AMOUNT,
+  processes: LIMIT,
+  processMemory: AMOUNT,
 };
 
 const TOOL_NAMES = {

@@ -1,8 +1,8 @@
-import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
+import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import { MIN_MEMORY_BYTES } from "./engine/engine-binary.ts";
 
 /** A complete set of limits: each of them is enforced on every guest. */
-export type QuickJsLimits = Required<ResourceLimits>;
+export type QuickJsLimits = Required<Omit<ResourceLimits, "cpuMs" | "processes" | "processMemoryBytes">>;
 
 /** How long a guest may take to notice its deadline before its thread is ended. */
 export const INTERRUPT_GRACE_MS = 50;
@@ -25,6 +25,8 @@ export const QUICKJS_DEFAULT_LIMITS: QuickJsLimits = Object.freeze({
   netBytes: 16 * 1_024 * 1_024,
 });
 
+const ENFORCED = Object.keys(QUICKJS_DEFAULT_LIMITS) as readonly LimitName[];
+
 /** Adds the defaults of missing limits. */
 export function completeLimits(limits: ResourceLimits): QuickJsLimits {
   // The engine passes complete limits, so calls do not allocate here.
@@ -44,5 +46,5 @@ export function unenforceableLimit(limits: ResourceLimits): LimitName | undefine
   if (stackBytes !== undefined && (stackBytes < MIN_STACK_BYTES || stackBytes > MAX_STACK_BYTES)) {
     return "stackBytes";
   }
-  return undefined;
+  return firstLimitBesides(limits, ENFORCED);
 }

@@ -3,7 +3,9 @@ import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../po
 const MIB = 1_024 * 1_024;
 
 /** Default limits, for those that a grant does not set. All of them are enforced. */
-export const WASM_DEFAULTS: Required<Omit<ResourceLimits, "stackBytes">> = Object.freeze({
+export const WASM_DEFAULTS: Required<
+  Omit<ResourceLimits, "stackBytes" | "cpuMs" | "processes" | "processMemoryBytes">
+> = Object.freeze({
   wallTimeMs: 30_000,
   memoryBytes: 64 * MIB,
   outputBytes: MIB,

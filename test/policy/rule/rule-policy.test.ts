@@ -246,6 +246,9 @@ describe("a rule policy", () => {
       nestedCalls: 1,
       fileBytes: 1,
       netBytes: 1,
+      cpuMs: 1,
+      processes: 1,
+      processMemoryBytes: 1,
     };
     const capabilities = {
       env: ["A"],
