@@ -17,7 +17,7 @@ import type { OpenCase } from "../harness/case.ts";
 import { INPUT_SCHEMA, INPUT_TEXT, isEcho } from "../setting.ts";
 
 /** Parts of the dispatch context that a case can replace. */
-export type ContextParts = Partial<Pick<DispatchContext, "registry" | "policy" | "hooks" | "events">>;
+export type ContextParts = Partial<Omit<DispatchContext, "sandboxes" | "sessionId">>;
 
 /** Both hooks, which let every call continue. */
 export const HOOKS: AgentHooks = { onToolCall: () => "continue", onToolStart: () => "continue" };

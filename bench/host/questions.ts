@@ -2,6 +2,7 @@ import type { Case, Question } from "../harness/case.ts";
 import { inFlight } from "../harness/in-flight.ts";
 import { peerCase } from "../peer-case.ts";
 import { callLists } from "./call-lists.ts";
+import { checks } from "./checks.ts";
 import { HOOKS, listened, openDispatch, rulePolicy } from "./dispatch.ts";
 import { FLOOR, openFloor } from "./floor.ts";
 import { argumentSizes, callsInFlight, registrySizes, ruleCounts } from "./scales.ts";
@@ -67,6 +68,7 @@ const hostLoad: Question = {
 /** The questions about host tools, the preparation of calls, and how both scale. */
 export const questions: readonly Question[] = [
   host,
+  checks,
   hostLoad,
   schema,
   registration,

@@ -20,6 +20,7 @@ export interface WrittenLimits {
 /** The names that limits have in a file. */
 export const WRITTEN_NAMES: Readonly<Record<LimitName, keyof WrittenLimits>> = Object.freeze({
   wallTimeMs: "wallTime",
+  cpuMs: "cpu",
   memoryBytes: "memory",
   outputBytes: "output",
   stackBytes: "stack",
@@ -27,6 +28,8 @@ export const WRITTEN_NAMES: Readonly<Record<LimitName, keyof WrittenLimits>> = O
   nestedCalls: "nestedCalls",
   fileBytes: "file",
   netBytes: "net",
+  processes: "processes",
+  processMemoryBytes: "processMemory",
 });
 
 /** Converts limits that were written in a file, and adds the invalid ones to `flaws`. */

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { allow } from "../../../src/policy/policy.ts";
+import { allow } from "../../../src/policy/decision.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import type { HostFunction } from "../../../src/tool/host-implementation.ts";
 import { contextFor, dispatchTool, hostTool } from "../../engine/helpers.ts";
