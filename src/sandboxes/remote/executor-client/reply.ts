@@ -100,7 +100,7 @@ function readRemoteOutcome(result: RemoteResult, asked: AskedCall, streamedBytes
     error?.code === "execution_error" && isJsonObject(output) && Array.isArray(output["content"]);
   if (error !== undefined && !isReturned) {
     const { metadata } = result;
-    const failure = readFailure(error);
+    const failure = readFailure(error, result.receipt.ended !== undefined);
     return failure.status === "failed" && metadata !== undefined ? { ...failure, metadata } : failure;
   }
   const effect = error?.effect ?? "committed";
@@ -117,11 +117,18 @@ function readRemoteOutcome(result: RemoteResult, asked: AskedCall, streamedBytes
   return outcomeOf(checkOutput(text, maxBytes, { streamedBytes }), effect, NOTHING_USED);
 }
 
-function readFailure({ code, message, effect, userVisible = false, limit }: RemoteError): SandboxOutcome {
+/** @param wasStopped Whether the executor ended the call, rather than the tool. */
+function readFailure(
+  { code, message, effect, userVisible = false, limit }: RemoteError,
+  wasStopped: boolean,
+): SandboxOutcome {
   const common = { effect, used: NOTHING_USED };
   switch (code) {
     case "timeout":
     case "cancelled":
+      // A tool that ran can fail in this way by itself, in its own words.
+      if (!wasStopped && effect !== "none")
+        return { status: "failed", code, message, userVisible, ...common };
       return { status: code, ...common };
     case "limit_exceeded":
       return limit === undefined

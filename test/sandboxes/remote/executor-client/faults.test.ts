@@ -133,12 +133,17 @@ describe("an executor's response", () => {
 
   test("an executor may report that the call may still run", async () => {
     const error = { code: "timeout", message: "late", effect: "unknown" };
-    const change = { success: false, output: null, error, receipt: { ...held.receipt, mayStillRun: true } };
+    const change = {
+      success: false,
+      output: null,
+      error,
+      receipt: { ...held.receipt, mayStillRun: true, ended: "told" },
+    };
     const { error: read, receipt } = await call((socket, request) => {
       socket.write(response(200, execution(request, change)));
     });
     expect(read?.code).toBe("timeout");
-    expect(receipt.mayStillRun).toBe(true);
+    expect(receipt).toMatchObject({ mayStillRun: true, ended: "told" });
   });
 
   test("an unknown error code is a failure with the executor's message", async () => {
