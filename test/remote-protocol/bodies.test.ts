@@ -116,6 +116,13 @@ describe("responses", () => {
     expect(() => readExecution(JSON.stringify(body))).toThrow(BodyError);
   });
 
+  test("an execution with a number that a double cannot hold is refused, and half a surrogate pair replaced", () => {
+    const written = JSON.stringify({ ...EXECUTION, output: 7.25 });
+    const withOutput = (text: string): string => written.replace('"output":7.25', `"output":${text}`);
+    expect(() => readExecution(withOutput("9007199254740993"))).toThrow(/a double cannot hold exactly/);
+    expect(readExecution(withOutput('"\\ud800"')).output).toBe("\ufffd");
+  });
+
   test("an execution is refused if it is not valid JSON, or nested too deeply", () => {
     expect(() => readExecution("<html>")).toThrow("invalid JSON");
     const deep = JSON.stringify(EXECUTION).replace(
