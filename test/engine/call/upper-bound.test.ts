@@ -82,7 +82,7 @@ describe("an upper bound", () => {
     );
     expect(inside).toMatchObject({ output: "inside", sandbox: "quickjs" });
     const refused = await dispatchTool(await contextFor([tool], { upperBound: upperBound(["wasm"]) }));
-    expect(refused.error).toEqual({
+    expect(refused.error).toMatchObject({
       code: "permission_denied",
       message: "Permission denied: tool 'tool' is disabled by policy",
       effect: "none",
