@@ -40,6 +40,12 @@ export function mapOf(properties: JsonObject, required: readonly string[] = []):
   return { type: "object", properties, required, additionalProperties: false };
 }
 
+/** The keyword `then`, to spread beside an `if`. (A module with an export of that name would be a thenable.) */
+export function thenSchema(schema: JsonObject): JsonObject {
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+  return { then: schema };
+}
+
 function newCompiler(): Ajv2020 {
   const { Ajv2020 } = loadAjv();
   return new Ajv2020({

@@ -117,7 +117,7 @@ export type { NetGrant } from "../policy/grant/net-grant.ts";
 export { loadPolicyFile } from "../policy/file/load.ts";
 export type { PolicyTool } from "../policy/file/policy-tool.ts";
 export type { LoadedPolicy } from "../policy/file/read.ts";
-export type { OriginTemplate, RuleCapabilities, WorkspaceTemplate } from "../policy/rule/grant-template.ts";
+export type { OriginTemplate, RuleCapabilities, WorkspaceTemplate } from "../policy/grant/grant-template.ts";
 export type {
   AllowedUse,
   AllowRule,

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { ConfigSource } from "../../src/config/source.ts";
 import { readPolicy } from "../../src/policy/file/read.ts";
-import { CONDITION_DEFINITIONS } from "../../src/policy/rule/condition-shape.ts";
+import { CONDITION_DEFINITIONS } from "../../src/policy/rule/conditions/condition-shape.ts";
 
 const text = readFileSync(new URL("../../docs/policies.md", import.meta.url), "utf8");
 const examples = Array.from(text.matchAll(/```yaml\n([\s\S]*?)```/g), ([, yaml = ""]) => yaml);

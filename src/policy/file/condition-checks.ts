@@ -2,7 +2,7 @@ import type { ConfigProblem } from "../../config/problem.ts";
 import type { ConfigPath } from "../../config/source.ts";
 import { suggest } from "../../config/suggest.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
-import { parseKey } from "../rule/condition.ts";
+import { parseKey } from "../rule/conditions/condition.ts";
 import type { RuleCondition, RuleConditions } from "../rule/rule.ts";
 import type { PolicyTool } from "./policy-tool.ts";
 import { findInSchema } from "./schema-path.ts";

@@ -3,7 +3,7 @@ import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import type { Flaw } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
-import type { RuleCapabilities } from "../rule/grant-template.ts";
+import type { RuleCapabilities } from "../grant/grant-template.ts";
 import type { AllowedUse, AllowRule, AskRule, DenyRule, PolicyRule } from "../rule/rule.ts";
 import { ruleFlaws } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";

@@ -1,10 +1,10 @@
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import { type AskOptions, allow, ask, type DenyDecision, deny, type PolicyDecision } from "../decision.ts";
 import { type Capabilities, commonCapabilities } from "../grant/capabilities.ts";
+import { fillIn, TemplateRefusal, type TemplateSource } from "../grant/grant-template.ts";
 import { strictestLimits } from "../grant/limits.ts";
 import type { PolicySubject } from "../policy.ts";
 import type { AppliedRule } from "./compiled-rule.ts";
-import { fillIn, TemplateRefusal, type TemplateSource } from "./grant-template.ts";
 import type { AllowedUse } from "./rule.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { lookUp, MISSING, UNREACHABLE } from "../../json/pointer.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { MatchedCall } from "./condition.ts";
+import type { MatchedCall } from "./conditions/condition.ts";
 import type { RuleMatcher } from "./rule-matcher.ts";
 
 /** Something with the conditions of a rule. */

@@ -1,6 +1,6 @@
 import type { NearMiss } from "../decision.ts";
 import type { CompiledPermission } from "./compiled-rule.ts";
-import type { MatchedCall } from "./condition.ts";
+import type { MatchedCall } from "./conditions/condition.ts";
 import type { MatchedTool } from "./rule-matcher.ts";
 
 /** The number of rules that are examined for one denied call, and of those that are reported. */

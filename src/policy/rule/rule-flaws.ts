@@ -1,6 +1,6 @@
 import type { Flaw } from "../../config/shape.ts";
-import { capabilityFlaws } from "./capability-flaws.ts";
-import { conditionFlaws } from "./condition-flaws.ts";
+import { capabilityFlaws } from "../grant/capability-flaws.ts";
+import { conditionFlaws } from "./conditions/condition-flaws.ts";
 import { type AllowedUse, type PolicyRule, usedBy } from "./rule.ts";
 
 /** Returns the name of a rule, which defaults to its number. */

@@ -8,8 +8,8 @@ import {
   compileConditions,
   type MatchedCall,
   parseKey,
-} from "./condition.ts";
-import { type Match, yesOrNo } from "./match.ts";
+} from "./conditions/condition.ts";
+import { type Match, yesOrNo } from "./conditions/match.ts";
 import type { RuleMatch } from "./rule.ts";
 
 /** A tool, as far as rules depend on it. */

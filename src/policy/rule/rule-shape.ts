@@ -1,21 +1,10 @@
-import { compileShape, type Shape } from "../../config/shape.ts";
-import { POINTER_PATTERN } from "../../json/pointer.ts";
+import { compileShape, type Shape, thenSchema } from "../../config/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { SANDBOX_MODES } from "../../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
+import { CAPABILITIES, TOOL_NAMES } from "../grant/capability-shape.ts";
 import { MAX_WALL_TIME_MS } from "../grant/limits.ts";
-import { CIDR_PATTERN, ORIGIN_PATTERN } from "../grant/net-grant.ts";
-import { NAME_PATTERN } from "../match/name-pattern.ts";
-import { CONDITION_DEFINITIONS, CONDITIONS } from "./condition-shape.ts";
-
-function then(schema: JsonObject): JsonObject {
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
-  return { then: schema };
-}
-
-function closed(properties: JsonObject, required: readonly string[]): JsonObject {
-  return { type: "object", additionalProperties: false, required, properties };
-}
+import { CONDITION_DEFINITIONS, CONDITIONS } from "./conditions/condition-shape.ts";
 
 const AMOUNT = { type: ["integer", "string"] };
 const LIMIT = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
@@ -50,95 +39,10 @@ const WRITTEN_LIMITS = {
   processMemory: AMOUNT,
 };
 
-const TOOL_NAMES = {
-  type: "string",
-  pattern: NAME_PATTERN,
-  message:
-    "must be a tool name without spaces, in which * matches any number of characters and \\* is a star",
-};
-
 const TIME = {
   type: "string",
   pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2})?(Z|[+-][0-9]{2}:[0-9]{2}))?$",
   message: "must be a date such as 2026-12-31, or a time with its zone such as 2026-12-31T18:00:00Z",
-};
-
-const NAMES = { type: "array", items: { type: "string", minLength: 1 } };
-
-const ORIGIN = {
-  type: "string",
-  pattern: ORIGIN_PATTERN,
-  message: "must be an origin in lower case, such as https://api.example.com",
-};
-
-const ADDRESSES = {
-  type: "string",
-  pattern: CIDR_PATTERN,
-  message: "must be a CIDR range, such as 10.0.0.0/8",
-};
-
-const POINTER = {
-  type: "string",
-  pattern: POINTER_PATTERN,
-  message: "must be a JSON pointer to an argument, such as '/url'",
-};
-
-/** A relative path in `/` segments, none of which is `.` or `..`. */
-const WORKSPACE = {
-  type: ["boolean", "string"],
-  not: { const: false },
-  pattern: "^(?!\\.{1,2}(/|$))[^/\\\\\\0]+(/(?!\\.{1,2}(/|$))[^/\\\\\\0]+)*$",
-  message: "must be true, or the path of a directory in the workspace, such as src/generated",
-};
-
-/** The text of an origin, a map with one, or a template of one. */
-const NET_GRANT = {
-  if: { type: "object" },
-  ...then({
-    if: { type: "object", required: ["argument"] },
-    ...then(
-      closed({ argument: POINTER, within: { type: "array", minItems: 1, items: ORIGIN } }, [
-        "argument",
-        "within",
-      ]),
-    ),
-    else: closed({ origin: ORIGIN, addresses: { type: "array", items: ADDRESSES } }, ["origin"]),
-  }),
-  else: ORIGIN,
-};
-
-const MOUNT = {
-  at: { type: "string", pattern: "^/", message: "must be an absolute path, such as /data" },
-  write: { type: "boolean" },
-};
-
-/** A directory, or a template of one in the workspace. */
-const DIRECTORY_GRANT = {
-  if: { type: "object", required: ["workspace"] },
-  ...then(closed({ workspace: WORKSPACE, ...MOUNT }, ["workspace"])),
-  else: closed({ directory: { type: "string", minLength: 1 }, ...MOUNT }, ["directory"]),
-};
-
-const CAPABILITIES = {
-  type: "object",
-  additionalProperties: false,
-  properties: {
-    env: NAMES,
-    clock: { type: "boolean" },
-    random: { type: "boolean" },
-    tools: { type: "array", items: TOOL_NAMES },
-    fs: { type: "array", items: DIRECTORY_GRANT },
-    net: { type: "array", items: NET_GRANT },
-    secrets: NAMES,
-    keyValue: NAMES,
-    reuse: { const: "instance" },
-    frozenClock: {
-      type: "integer",
-      minimum: Number.MIN_SAFE_INTEGER,
-      maximum: Number.MAX_SAFE_INTEGER,
-    },
-    randomSeed: { type: "string" },
-  },
 };
 
 /** The schemas of the members of `AllowedUse`, for limits in code or in a file. */
@@ -184,11 +88,11 @@ function ruleSchema(limits: JsonObject): JsonObject {
     },
     allOf: [
       // Without tags, tools are required, as the text of a missing key says.
-      { if: { not: { required: ["tags"] } }, ...then({ required: ["tools"] }) },
+      { if: { not: { required: ["tags"] } }, ...thenSchema({ required: ["tools"] }) },
       whenEffectIs(["allow"], { required: ["sandboxes"] }),
       whenEffectIs(["ask"], {
         if: { anyOf: [{ required: ["limits"] }, { required: ["capabilities"] }] },
-        ...then({ required: ["sandboxes"] }),
+        ...thenSchema({ required: ["sandboxes"] }),
       }),
       whenEffectIs(["allow", "deny"], onlyFor("'ask'", ["question", "remember"])),
       whenEffectIs(["deny"], onlyFor("'allow' or 'ask'", grants)),
@@ -197,7 +101,7 @@ function ruleSchema(limits: JsonObject): JsonObject {
 }
 
 function whenEffectIs(effects: readonly string[], schema: JsonObject): JsonObject {
-  return { if: { required: ["effect"], properties: { effect: { enum: effects } } }, ...then(schema) };
+  return { if: { required: ["effect"], properties: { effect: { enum: effects } } }, ...thenSchema(schema) };
 }
 
 function policySchema(limits: JsonObject): JsonObject {
@@ -210,7 +114,7 @@ function policySchema(limits: JsonObject): JsonObject {
       rules: { type: "array", items: ruleSchema(limits) },
       default: {
         if: { type: "object" },
-        ...then({
+        ...thenSchema({
           type: "object",
           additionalProperties: false,
           required: ["sandboxes"],

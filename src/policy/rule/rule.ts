@@ -1,8 +1,8 @@
 import type { JsonValue } from "../../json/value.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
+import type { RuleCapabilities } from "../grant/grant-template.ts";
 import type { ResourceLimits } from "../grant/limits.ts";
-import type { RuleCapabilities } from "./grant-template.ts";
 
 /** Allows or denies the calls that it matches, or has a person confirm them. */
 export type PolicyRule = AllowRule | DenyRule | AskRule;

@@ -1,11 +1,11 @@
 import { deny, type PolicyDecision } from "../decision.ts";
+import { hasTemplates } from "../grant/grant-template.ts";
 import type { PolicySubject } from "../policy.ts";
 import { combineRules } from "./combine-rules.ts";
 import type { AppliedRule, CompiledDenial, CompiledPermission, CompiledRule } from "./compiled-rule.ts";
-import type { MatchedCall } from "./condition.ts";
 import { ConditionIndex } from "./condition-index.ts";
+import type { MatchedCall } from "./conditions/condition.ts";
 import { type CachedDecision, DecisionCache, rulesOf } from "./decision-cache.ts";
-import { hasTemplates } from "./grant-template.ts";
 import { findNearMisses } from "./near-misses.ts";
 import type { AllowedUse } from "./rule.ts";
 

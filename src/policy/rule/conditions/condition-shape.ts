@@ -1,5 +1,5 @@
-import { POINTER_PATTERN } from "../../json/pointer.ts";
-import type { JsonObject } from "../../json/value.ts";
+import { POINTER_PATTERN } from "../../../json/pointer.ts";
+import type { JsonObject } from "../../../json/value.ts";
 
 const GLOB = { type: "string", minLength: 1 };
 const CONDITION = { $ref: "#/$defs/condition" };

@@ -3,9 +3,9 @@ import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
 import type { PolicyDecision } from "../../../src/policy/decision.ts";
+import type { RuleCapabilities } from "../../../src/policy/grant/grant-template.ts";
 import { isWithinOrigin, parseOrigin } from "../../../src/policy/grant/net-grant.ts";
 import type { PolicySubject } from "../../../src/policy/policy.ts";
-import type { RuleCapabilities } from "../../../src/policy/rule/grant-template.ts";
 import type { PolicyRule } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 
@@ -47,6 +47,8 @@ describe("an origin out of an argument", () => {
     ["has a query directly after the host", { url: "https://evil.test?.example.com/" }],
     ["has a character that URL parsers remove", { url: "https://evil.te\tst/.example.com" }],
     ["has a host in other letters", { url: "https://api.ex\u0430mple.com/" }],
+    ["has a host that ends with a dot", { url: "https://api.example.com./" }],
+    ["has the port 0", { url: "https://api.example.com:0/" }],
     ["has white space around it", { url: " https://api.example.com/" }],
     ["has no slashes after the scheme", { url: "https:api.example.com/" }],
   ])("the call is denied if the argument %s", (_case, input) => {
@@ -66,6 +68,7 @@ describe("an origin out of an argument", () => {
       "//",
       "a.example.com",
       "evil.test",
+      ":0",
       "@",
       ":443",
       "\\",

@@ -1,7 +1,7 @@
-import type { Flaw } from "../../config/shape.ts";
-import { compilePattern } from "../../patterns/pattern.ts";
-import { compileGlob } from "../match/glob.ts";
-import type { RuleCondition, RuleConditions } from "./rule.ts";
+import type { Flaw } from "../../../config/shape.ts";
+import { compilePattern } from "../../../patterns/pattern.ts";
+import { compileGlob } from "../../match/glob.ts";
+import type { RuleCondition, RuleConditions } from "../rule.ts";
 
 /** Finds flaws of conditions that their shape does not cover: invalid globs and regular expressions, empty ranges. */
 export function conditionFlaws(

@@ -1,12 +1,12 @@
-import { equalJson } from "../../json/equal.ts";
-import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../json/pointer.ts";
-import type { JsonValue } from "../../json/value.ts";
-import { compilePattern } from "../../patterns/pattern.ts";
-import { isAmbiguous, MAX_MATCHED_LENGTH } from "../match/ambiguous-text.ts";
-import { compileGlob } from "../match/glob.ts";
-import type { PolicyRequest } from "../policy.ts";
+import { equalJson } from "../../../json/equal.ts";
+import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../../json/pointer.ts";
+import type { JsonValue } from "../../../json/value.ts";
+import { compilePattern } from "../../../patterns/pattern.ts";
+import { isAmbiguous, MAX_MATCHED_LENGTH } from "../../match/ambiguous-text.ts";
+import { compileGlob } from "../../match/glob.ts";
+import type { PolicyRequest } from "../../policy.ts";
+import type { RuleCondition, RuleConditions } from "../rule.ts";
 import { allOf, anyOf, eachOf, type Match, not, yesOrNo } from "./match.ts";
-import type { RuleCondition, RuleConditions } from "./rule.ts";
 
 /** The parts of a request that conditions can depend on. */
 export type MatchedCall = Pick<PolicyRequest, "input" | "principal" | "sessionId" | "workspace">;

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { equalJson } from "../../../src/json/equal.ts";
-import type { JsonValue } from "../../../src/json/value.ts";
-import { compileCondition as compileForCall } from "../../../src/policy/rule/condition.ts";
-import type { Match } from "../../../src/policy/rule/match.ts";
-import type { RuleCondition } from "../../../src/policy/rule/rule.ts";
+import { equalJson } from "../../../../src/json/equal.ts";
+import type { JsonValue } from "../../../../src/json/value.ts";
+import { compileCondition as compileForCall } from "../../../../src/policy/rule/conditions/condition.ts";
+import type { Match } from "../../../../src/policy/rule/conditions/match.ts";
+import type { RuleCondition } from "../../../../src/policy/rule/rule.ts";
 
 function compileCondition(key: string, condition: RuleCondition): (input: JsonValue) => Match {
   const test = compileForCall(key, condition);

@@ -1,11 +1,10 @@
 import { join } from "node:path";
 import { lookUp, parsePointer } from "../../json/pointer.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { Capabilities } from "../grant/capabilities.ts";
-import type { DirectoryGrant } from "../grant/directory-grant.ts";
-import { isWithinOrigin, type NetGrant, parseOrigin } from "../grant/net-grant.ts";
 import { isAmbiguous } from "../match/ambiguous-text.ts";
-import type { PolicyRequest } from "../policy.ts";
+import type { Capabilities } from "./capabilities.ts";
+import type { DirectoryGrant } from "./directory-grant.ts";
+import { isWithinOrigin, type NetGrant, parseOrigin } from "./net-grant.ts";
 
 /** The capabilities that a rule grants. Parts of them can depend on the call. */
 export interface RuleCapabilities extends Omit<Capabilities, "fs" | "net"> {
@@ -35,7 +34,10 @@ export interface OriginTemplate {
 }
 
 /** The parts of a request that templates depend on. */
-export type TemplateSource = Pick<PolicyRequest, "input" | "workspace">;
+export interface TemplateSource {
+  readonly input: JsonValue;
+  readonly workspace?: string;
+}
 
 /** A template cannot be filled in, so the call must be denied. `message` is for operators, and repeats no argument. */
 export class TemplateRefusal extends Error {
@@ -103,7 +105,8 @@ function originFor({ argument, within }: OriginTemplate, { input }: TemplateSour
 }
 
 /** Scheme and authority, which every parser must read in the same way. */
-const AUTHORITY = /^https?:\/\/(?:[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?(?=[/?]|$)/i;
+const AUTHORITY =
+  /^https?:\/\/(?:[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[1-9][0-9]{0,4})?(?=[/?]|$)/i;
 
 function originOfUrl(url: JsonValue): string | undefined {
   if (typeof url !== "string" || /[\s\p{C}]/u.test(url) || isAmbiguous(url)) return undefined;

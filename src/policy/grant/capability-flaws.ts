@@ -1,7 +1,7 @@
 import type { Flaw } from "../../config/shape.ts";
-import { checkCapabilities } from "../grant/capabilities.ts";
-import { checkNetGrant, type NetGrant } from "../grant/net-grant.ts";
+import { checkCapabilities } from "./capabilities.ts";
 import { isOriginTemplate, mostOf, type OriginTemplate, type RuleCapabilities } from "./grant-template.ts";
+import { checkNetGrant, type NetGrant } from "./net-grant.ts";
 
 /** Finds flaws that the shape of capabilities does not cover, each at the value that has it. */
 export function capabilityFlaws(path: readonly string[], capabilities: RuleCapabilities = {}): Flaw[] {

@@ -1,0 +1,92 @@
+import { mapOf, thenSchema } from "../../config/shape.ts";
+import { POINTER_PATTERN } from "../../json/pointer.ts";
+import type { JsonObject } from "../../json/value.ts";
+import { NAME_PATTERN } from "../match/name-pattern.ts";
+import { CIDR_PATTERN, ORIGIN_PATTERN } from "./net-grant.ts";
+
+/** The schema of a pattern of tool names. */
+export const TOOL_NAMES: JsonObject = {
+  type: "string",
+  pattern: NAME_PATTERN,
+  message:
+    "must be a tool name without spaces, in which * matches any number of characters and \\* is a star",
+};
+
+const NAMES = { type: "array", items: { type: "string", minLength: 1 } };
+
+const ORIGIN = {
+  type: "string",
+  pattern: ORIGIN_PATTERN,
+  message: "must be an origin in lower case, such as https://api.example.com",
+};
+
+const ADDRESSES = {
+  type: "string",
+  pattern: CIDR_PATTERN,
+  message: "must be a CIDR range, such as 10.0.0.0/8",
+};
+
+const POINTER = {
+  type: "string",
+  pattern: POINTER_PATTERN,
+  message: "must be a JSON pointer to an argument, such as '/url'",
+};
+
+/** A relative path in `/` segments, none of which is `.` or `..`. */
+const WORKSPACE = {
+  type: ["boolean", "string"],
+  not: { const: false },
+  pattern: "^(?!\\.{1,2}(/|$))[^/\\\\\\0]+(/(?!\\.{1,2}(/|$))[^/\\\\\\0]+)*$",
+  message: "must be true, or the path of a directory in the workspace, such as src/generated",
+};
+
+/** The text of an origin, a map with one, or a template of one. */
+const NET_GRANT = {
+  if: { type: "object" },
+  ...thenSchema({
+    if: { type: "object", required: ["argument"] },
+    ...thenSchema(
+      mapOf({ argument: POINTER, within: { type: "array", minItems: 1, items: ORIGIN } }, [
+        "argument",
+        "within",
+      ]),
+    ),
+    else: mapOf({ origin: ORIGIN, addresses: { type: "array", items: ADDRESSES } }, ["origin"]),
+  }),
+  else: ORIGIN,
+};
+
+const MOUNT = {
+  at: { type: "string", pattern: "^/", message: "must be an absolute path, such as /data" },
+  write: { type: "boolean" },
+};
+
+/** A directory, or a template of one in the workspace. */
+const DIRECTORY_GRANT = {
+  if: { type: "object", required: ["workspace"] },
+  ...thenSchema(mapOf({ workspace: WORKSPACE, ...MOUNT }, ["workspace"])),
+  else: mapOf({ directory: { type: "string", minLength: 1 }, ...MOUNT }, ["directory"]),
+};
+
+/** The schema of `RuleCapabilities`. */
+export const CAPABILITIES: JsonObject = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    env: NAMES,
+    clock: { type: "boolean" },
+    random: { type: "boolean" },
+    tools: { type: "array", items: TOOL_NAMES },
+    fs: { type: "array", items: DIRECTORY_GRANT },
+    net: { type: "array", items: NET_GRANT },
+    secrets: NAMES,
+    keyValue: NAMES,
+    reuse: { const: "instance" },
+    frozenClock: {
+      type: "integer",
+      minimum: Number.MIN_SAFE_INTEGER,
+      maximum: Number.MAX_SAFE_INTEGER,
+    },
+    randomSeed: { type: "string" },
+  },
+};
