@@ -1,8 +1,8 @@
 import { receiveCall, type ToolCall } from "./call/call.ts";
 import type { DispatchContext } from "./call/context.ts";
 import type { ToolExecution } from "./call/execution.ts";
-import { Refusal } from "./call/refusal.ts";
 import { type DispatchAllOptions, dispatchEach } from "./dispatch-all.ts";
+import { Refusal } from "./failure/refusal.ts";
 import { refuseCall } from "./pipeline.ts";
 
 /** The calls of one assistant message, such as a protocol's `read` returns. */

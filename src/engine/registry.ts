@@ -14,8 +14,8 @@ import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
 import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
 import { sandboxesOf } from "../tool/implementations.ts";
 import { SIDE_EFFECTS, UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
+import type { ClassTimeouts } from "./bounds/timeouts.ts";
 import { ToolDefinitionDigest } from "./definition.ts";
-import type { ClassTimeouts } from "./timeouts.ts";
 import { type Tool, toolProblems } from "./tool.ts";
 
 /** Thrown if a registry has no tool with that name. */

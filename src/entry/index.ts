@@ -1,9 +1,11 @@
 // Dispatching
 
 export { type CallToolOptions, callTool } from "../direct/call-tool.ts";
+export type { ResultBudget } from "../engine/bounds/result-budget.ts";
+export type { ClassTimeouts } from "../engine/bounds/timeouts.ts";
+export type { UpperBound } from "../engine/bounds/upper-bound.ts";
 export type { ToolCall } from "../engine/call/call.ts";
 export type { DispatchContext } from "../engine/call/context.ts";
-export { ERROR_CODES, type ErrorCode, type ToolError } from "../engine/call/errors.ts";
 export type { ExecutionReceipt, ToolExecution } from "../engine/call/execution.ts";
 export {
   type AssistantMessage,
@@ -11,12 +13,10 @@ export {
   type ToolResult,
   toToolResult,
 } from "../engine/call/messages.ts";
-export type { ResultBudget } from "../engine/call/result-budget.ts";
-export type { UpperBound } from "../engine/call/upper-bound.ts";
 export type { DispatchAllOptions } from "../engine/dispatch-all.ts";
 export type { DispatchableTurn, DispatchTurnOptions } from "../engine/dispatch-turn.ts";
 export { ToolDispatchEngine } from "../engine/engine.ts";
-export type { ClassTimeouts } from "../engine/timeouts.ts";
+export { ERROR_CODES, type ErrorCode, type ToolError } from "../engine/failure/errors.ts";
 export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "../tool/content.ts";
 export { failure, success } from "../tool/reported-result.ts";
 

@@ -3,12 +3,12 @@ import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
+import type { ResultBudget } from "../bounds/result-budget.ts";
+import type { ClassTimeouts } from "../bounds/timeouts.ts";
+import type { UpperBound } from "../bounds/upper-bound.ts";
 import type { ToolRegistry } from "../registry.ts";
-import type { ClassTimeouts } from "../timeouts.ts";
 import type { EventStream } from "./events.ts";
 import type { AgentHooks } from "./hooks.ts";
-import type { ResultBudget } from "./result-budget.ts";
-import type { UpperBound } from "./upper-bound.ts";
 
 /**
  * Everything that a dispatch needs besides its call, as an engine keeps no state.

@@ -4,8 +4,8 @@ import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ResourceUse, TaskEnd } from "../../sandboxes/contract/outcome.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
-import type { ToolError } from "./errors.ts";
-import type { ResultBudget } from "./result-budget.ts";
+import type { ResultBudget } from "../bounds/result-budget.ts";
+import type { ToolError } from "../failure/errors.ts";
 
 /** The result of one dispatched call. Deeply frozen and JSON-serialisable. */
 export interface ToolExecution {

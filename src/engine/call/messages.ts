@@ -1,7 +1,7 @@
 import { type ContentBlock, contentText, isContentOutput } from "../../tool/content.ts";
+import { withinBudget } from "../bounds/result-budget.ts";
 import type { ToolCall } from "./call.ts";
 import type { ToolExecution } from "./execution.ts";
-import { withinBudget } from "./result-budget.ts";
 
 /** The result that the model reads of a call that a hook aborted. */
 export const WITHDRAWN_TEXT = "Tool call was withdrawn";

@@ -9,12 +9,12 @@ import {
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { CallTool, NestedResult } from "../../sandboxes/contract/task.ts";
+import type { NestedBudget } from "../bounds/nested-budget.ts";
+import { abortedByHookText } from "../failure/errors.ts";
 import type { RegisteredTool } from "../registry.ts";
 import { type ReceivedCall, receiveCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
-import { abortedByHookText } from "./errors.ts";
 import type { ToolExecution } from "./execution.ts";
-import type { NestedBudget } from "./nested-budget.ts";
 
 /** The maximum depth of calls: a call of the model has depth 0, and a call of this depth cannot call tools. */
 export const MAX_NESTING = 3;

@@ -7,11 +7,11 @@ import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import { checkPrincipal, type Principal } from "../../policy/principal.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
+import type { NestedBudget } from "../bounds/nested-budget.ts";
 import type { RegisteredTool } from "../registry.ts";
 import type { ReceivedCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import type { Caller, DispatchNested } from "./nested.ts";
-import type { NestedBudget } from "./nested-budget.ts";
 import { Reporter } from "./reporter.ts";
 
 /**

@@ -5,10 +5,10 @@ import type { JsonValue } from "../../json/value.ts";
 import { type ArgumentProblem, problemText, readProblem } from "../../schema/argument-problem.ts";
 import type { InputValidator } from "../../schema/standard-schema.ts";
 import { doubleEncodingHint, parseArguments } from "../call/call.ts";
-import { executionErrorText, invalidArgumentsText, notValidatedText } from "../call/errors.ts";
-import { denial, invalid } from "../call/refusal.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { FoundCall } from "../call/state.ts";
+import { executionErrorText, invalidArgumentsText, notValidatedText } from "../failure/errors.ts";
+import { denial, invalid } from "../failure/refusal.ts";
 
 /**
  * Sets `input` to the arguments as the tool's schema and its own validation accept them, deeply frozen, and `canonical`.

@@ -7,9 +7,9 @@ import {
   type PolicyDecision,
 } from "../../policy/decision.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
-import { denial, type Refusal } from "../call/refusal.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { ParsedCall } from "../call/state.ts";
+import { denial, type Refusal } from "../failure/refusal.ts";
 import { decide, type Question } from "./decide.ts";
 
 /**

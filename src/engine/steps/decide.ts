@@ -2,7 +2,7 @@ import { adopt, isThenable, type MaybePromise } from "../../base/promises.ts";
 import { race } from "../../base/race.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { DEFAULT_DECISION_TIMEOUT_MS, type DispatchContext } from "../call/context.ts";
-import { cancelled, denial, Refusal } from "../call/refusal.ts";
+import { cancelled, denial, Refusal } from "../failure/refusal.ts";
 
 /** A question to a hook or the policy, which are foreign code. One object serves all calls. */
 export interface Question<About, Answer> {

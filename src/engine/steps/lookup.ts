@@ -1,8 +1,8 @@
-import { MAX_NAMES_LISTED, notFoundText } from "../call/errors.ts";
 import { mayCall } from "../call/nested.ts";
-import { denial, invalid, Refusal } from "../call/refusal.ts";
 import { aliasOf } from "../call/shown-name.ts";
 import type { CallState } from "../call/state.ts";
+import { MAX_NAMES_LISTED, notFoundText } from "../failure/errors.ts";
+import { denial, invalid, Refusal } from "../failure/refusal.ts";
 
 /**
  * Sets `registered`, the tool of the call's name.

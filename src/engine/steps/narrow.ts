@@ -1,7 +1,7 @@
+import { boundGrant, boundSandbox } from "../bounds/upper-bound.ts";
 import { narrowGrant } from "../call/nested.ts";
-import { denial } from "../call/refusal.ts";
 import type { AuthorisedCall } from "../call/state.ts";
-import { boundGrant, boundSandbox } from "../call/upper-bound.ts";
+import { denial } from "../failure/refusal.ts";
 
 /**
  * Sets `grant` to the policy's grant, narrowed to the caller's, or else to the upper bound of the context. The sandboxes

@@ -12,7 +12,7 @@ import {
   limitExceededText,
   timeoutText,
   unavailableText,
-} from "../call/errors.ts";
+} from "../failure/errors.ts";
 
 /** A sandbox's outcome, converted for the conversation. */
 export interface ReadOutcome {

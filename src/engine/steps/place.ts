@@ -3,14 +3,14 @@ import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import { checkLimits, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
-import { limitUnenforceableText } from "../call/errors.ts";
+import { type ClassTimeouts, limitsOf } from "../bounds/timeouts.ts";
+import { boundLimits } from "../bounds/upper-bound.ts";
 import { narrowLimits } from "../call/nested.ts";
-import { Refusal, unavailable } from "../call/refusal.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { GrantedCall } from "../call/state.ts";
-import { boundLimits } from "../call/upper-bound.ts";
+import { limitUnenforceableText } from "../failure/errors.ts";
+import { Refusal, unavailable } from "../failure/refusal.ts";
 import type { Placement, RegisteredTool } from "../registry.ts";
-import { type ClassTimeouts, limitsOf } from "../timeouts.ts";
 
 /**
  * Sets `sandbox` to the sandbox that the grant names, and `limits` to those that it will enforce.

@@ -1,6 +1,5 @@
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { ResourceUse, SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
-import { redactedText } from "../call/errors.ts";
 import {
   type ExecutionReceipt,
   elapsedMs,
@@ -8,10 +7,11 @@ import {
   sealExecution,
   type ToolExecution,
 } from "../call/execution.ts";
-import { newReference } from "../call/reference.ts";
-import { failureOf } from "../call/refusal.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { CallState, StartedCall } from "../call/state.ts";
+import { redactedText } from "../failure/errors.ts";
+import { newReference } from "../failure/reference.ts";
+import { failureOf } from "../failure/refusal.ts";
 import { type ReadOutcome, readOutcome } from "./outcome.ts";
 
 /** How a step ends a call: a hook aborted it, or its sandbox returned an outcome. */

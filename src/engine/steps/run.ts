@@ -2,10 +2,10 @@ import type { OneShotThenable } from "../../base/promises.ts";
 import { BoundGrant } from "../../sandboxes/contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
+import { NestedBudget } from "../bounds/nested-budget.ts";
 import { toolCaller } from "../call/nested.ts";
-import { NestedBudget } from "../call/nested-budget.ts";
-import { cancelled } from "../call/refusal.ts";
 import type { PlacedCall } from "../call/state.ts";
+import { cancelled } from "../failure/refusal.ts";
 
 /**
  * Sets `task`, and has the sandbox run it.

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { limitsOf } from "../../src/engine/timeouts.ts";
-import { allow } from "../../src/policy/decision.ts";
-import { SIDE_EFFECTS } from "../../src/tool/side-effects.ts";
-import { contextFor, dispatchTool, hostTool } from "./helpers.ts";
+import { limitsOf } from "../../../src/engine/bounds/timeouts.ts";
+import { allow } from "../../../src/policy/decision.ts";
+import { SIDE_EFFECTS } from "../../../src/tool/side-effects.ts";
+import { contextFor, dispatchTool, hostTool } from "../helpers.ts";
 
 const TIMEOUTS = { quick: 60_000, slow: 600_000 };
 

@@ -1,5 +1,5 @@
-import { type ResourceLimits, strictestLimits } from "../policy/grant/limits.ts";
-import type { SideEffects } from "../tool/side-effects.ts";
+import { type ResourceLimits, strictestLimits } from "../../policy/grant/limits.ts";
+import type { SideEffects } from "../../tool/side-effects.ts";
 
 /**
  * The wall time of calls whose grant and sandbox set none, in ms: for tools that only compute, read or write, and for

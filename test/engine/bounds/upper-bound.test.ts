@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { boundGrant, boundLimits, boundSandbox } from "../../../src/engine/call/upper-bound.ts";
+import { boundGrant, boundLimits, boundSandbox } from "../../../src/engine/bounds/upper-bound.ts";
 import { allow } from "../../../src/policy/decision.ts";
 import { checkCapabilities } from "../../../src/policy/grant/capabilities.ts";
 import { checkGrant } from "../../../src/policy/grant/execution-grant.ts";
