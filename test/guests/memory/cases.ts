@@ -56,11 +56,13 @@ export const MEMORY_CASES: readonly MemoryCase[] = [
   }),
   wasm("an output of 20 MiB", { memory: LARGE_MEMORY, call: result(0, 4, 20 * MIB) }),
   wasm("an error message of 20 MiB", { memory: LARGE_MEMORY, call: result(1, 8, 20 * MIB) }),
-  wasm("log lines of 512 KiB", {
-    imports: HOST_LOG,
-    memory: LARGE_MEMORY,
-    call: forever(`(call $log (i32.const 1) (i32.const 0) (i32.const ${MIB / 2}))`),
-  }),
+  ...[0.5, 1, 2].map((size) =>
+    wasm(`log lines of ${size} MiB`, {
+      imports: HOST_LOG,
+      memory: LARGE_MEMORY,
+      call: forever(`(call $log (i32.const 1) (i32.const 0) (i32.const ${size * MIB}))`),
+    }),
+  ),
   quickjs("an array that grows", "export default () => { const all = []; for (;;) all.push([1, 2, 3]); };"),
   quickjs("a string that grows", "export default () => { let text = 'x'; for (;;) text += text; };"),
   quickjs("an output of 10 MiB", "export default () => 'x'.repeat(10_000_000);"),

@@ -11,6 +11,12 @@ const LATIN1_ONLY = /^[\u0000-\u00ff]*$/;
 const UTF16_TAG = 0x8000_0000;
 
 /**
+ * Strings are decoded in pieces of this many bytes. Node.js allocates strings of more than about 1,000,000 bytes outside
+ * of V8's heap, where they stay until V8 collects its old generation.
+ */
+const PIECE_BYTES = 512 * 1_024;
+
+/**
  * Reads a string (`CanonicalABI.md`, `load_string`).
  *
  * @throws {AbiError} if it is not aligned, out of bounds or not valid Unicode.
@@ -26,12 +32,46 @@ export function loadString(access: MemoryAccess, at: number, taggedLength: numbe
   // Each byte in the component becomes at most one code unit. JSON needs at least one byte for each code unit.
   access.budget.charge(units * 2, units);
   const bytes = access.bytes(at, length);
-  if (isTagged && !isUtf16) return Buffer.from(bytes).toString("latin1");
+  if (isTagged && !isUtf16) return decodePieces(bytes, (piece) => bufferOf(piece).toString("latin1"));
+  const decoder = isUtf16 ? UTF16 : UTF8;
+  const endPiece = isUtf16 ? endOfUtf16 : endOfUtf8;
   try {
-    return (isUtf16 ? UTF16 : UTF8).decode(bytes);
+    return decodePieces(bytes, (piece) => decoder.decode(piece), endPiece);
   } catch {
     throw new AbiError("a string is not valid Unicode");
   }
+}
+
+/** @param endPiece Returns where a piece that would end at a position has to end, so that it ends with a character. */
+function decodePieces(
+  bytes: Uint8Array,
+  decode: (piece: Uint8Array) => string,
+  endPiece: (bytes: Uint8Array, end: number) => number = (_, end) => end,
+): string {
+  if (bytes.length <= PIECE_BYTES) return decode(bytes);
+  let text = "";
+  for (let start = 0; start < bytes.length; ) {
+    const end = start + PIECE_BYTES;
+    const next = end < bytes.length ? endPiece(bytes, end) : bytes.length;
+    text += decode(bytes.subarray(start, next));
+    start = next;
+  }
+  return text;
+}
+
+/** A character has up to three continuation bytes. More are invalid wherever they are separated. */
+function endOfUtf8(bytes: Uint8Array, end: number): number {
+  for (let at = end; at > end - 4; at--) if (((bytes[at] ?? 0) & 0xc0) !== 0x80) return at;
+  return end;
+}
+
+/** Does not separate a high surrogate from what follows it. */
+function endOfUtf16(bytes: Uint8Array, end: number): number {
+  return ((bytes[end - 1] ?? 0) & 0xfc) === 0xd8 ? end - 2 : end;
+}
+
+function bufferOf({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length);
 }
 
 /**
