@@ -1,5 +1,6 @@
 import { setPriority } from "node:os";
 import { receiveMessageOnPort, workerData } from "node:worker_threads";
+import { DiscardedMemory } from "./discarded-memory.ts";
 import type {
   FromThread,
   GivenTask,
@@ -23,6 +24,7 @@ const table = new ThreadTable(buffer);
 const artifacts = new Map<string, unknown>();
 /** Tasks that arrived together with another one, or while a task waited for a reply. */
 const waiting: GivenTask[] = [];
+const discarded = new DiscardedMemory();
 let turnedAt = 0;
 
 if (yields) lowerPriority();
@@ -138,6 +140,10 @@ class Thread implements TaskThread {
     this.#afterwards = work;
   }
 
+  discard(bytes: number): void {
+    discarded.add(bytes);
+  }
+
   tell(message: ThreadMessage): void {
     post([this.#slot, "message", message]);
   }
@@ -161,5 +167,8 @@ class Thread implements TaskThread {
     } catch {
       // It only prepares what the next task would otherwise do itself, which then reports the error.
     }
+    // The function may refer to discarded memories.
+    this.#afterwards = undefined;
+    discarded.release();
   }
 }

@@ -63,6 +63,10 @@ export interface TaskThread {
    * one.
    */
   afterwards(work: () => void): void;
+  /**
+   * Says that linear memories of this size will not be used after the task. Those of many tasks are released together.
+   */
+  discard(bytes: number): void;
   /** Sends output or a log line to the task's observer. */
   tell(message: ThreadMessage): void;
   /**

@@ -63,6 +63,20 @@ export const MEMORY_CASES: readonly MemoryCase[] = [
       call: forever(`(call $log (i32.const 1) (i32.const 0) (i32.const ${size * MIB}))`),
     }),
   ),
+  {
+    ...wasm("60 calls in a row that write 28 MiB each", {
+      call: `(drop (memory.grow (i32.const 440)))
+        (memory.fill (i32.const 65536) (i32.const 1) (i32.const ${440 * 65_536})) ${result(0, 4, 8)}`,
+    }),
+    rounds: 60,
+  },
+  {
+    ...quickjs(
+      "60 calls in a row that write 20 MiB each",
+      "export default () => new Uint8Array(20_000_000).fill(1).length;",
+    ),
+    rounds: 60,
+  },
   quickjs("an array that grows", "export default () => { const all = []; for (;;) all.push([1, 2, 3]); };"),
   quickjs("a string that grows", "export default () => { let text = 'x'; for (;;) text += text; };"),
   quickjs("an output of 10 MiB", "export default () => 'x'.repeat(10_000_000);"),

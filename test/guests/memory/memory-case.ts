@@ -13,6 +13,8 @@ export interface MemoryCase {
   readonly limits: ResourceLimits & { readonly memoryBytes: number };
   /** How many calls run at once. Default: 1. */
   readonly calls?: number;
+  /** How many times they run, one after the other. Default: 1. */
+  readonly rounds?: number;
   /** What the process may take more than after the harmless call, or in all. */
   readonly bound: { readonly aboveBaselineMiB: number } | { readonly inAllMiB: number };
 }

@@ -27,7 +27,7 @@ process.once("message", (name: string) => {
   void measure(found).then((report) => process.send?.(report));
 });
 
-async function measure({ tools, limits, calls = 1 }: MemoryCase): Promise<MemoryReport> {
+async function measure({ tools, limits, calls = 1, rounds = 1 }: MemoryCase): Promise<MemoryReport> {
   await using sandboxes = await openSandboxes({ workers: { threads: 2 }, wasm: { cacheDirectory } });
   const { guest, harmless } = await tools();
   const registry = new ToolRegistry();
@@ -58,8 +58,12 @@ async function measure({ tools, limits, calls = 1 }: MemoryCase): Promise<Memory
   const sampling = setInterval(() => {
     highest = Math.max(highest, process.memoryUsage.rss());
   }, SAMPLE_MS);
-  const codes = await Promise.all(Array.from({ length: calls }, (_, index) => call("guest", index)));
+  const codes = new Set<string>();
+  for (let round = 0; round < rounds; round++) {
+    const ends = await Promise.all(Array.from({ length: calls }, (_, index) => call("guest", index)));
+    for (const code of ends) codes.add(code);
+  }
   clearInterval(sampling);
   highest = Math.max(highest, process.memoryUsage.rss());
-  return { baselineMiB: baseline / MIB, highestMiB: highest / MIB, codes: [...new Set(codes)] };
+  return { baselineMiB: baseline / MIB, highestMiB: highest / MIB, codes: [...codes] };
 }

@@ -26,14 +26,15 @@ export class InstancePool {
     return kept ?? EngineInstance.create(engine, memoryBytes, maxBytes, hasExternalAccess);
   }
 
-  /** Keeps an instance for later calls, unless it ran out of memory or grew. */
-  put(instance: EngineInstance): void {
+  /** Keeps an instance for later calls, unless it ran out of memory or grew. Returns whether it is kept. */
+  put(instance: EngineInstance): boolean {
     const { memory, maxBytes, hasExternalAccess } = instance;
-    if (!memory.isPristine) return;
+    if (!memory.isPristine) return false;
     const index = this.#indexOf(memory.bytes, maxBytes, hasExternalAccess);
     if (index >= 0) this.#kept.splice(index, 1);
     this.#kept.push(instance);
     if (this.#kept.length > MAX_KEPT) this.#kept.shift();
+    return true;
   }
 
   #indexOf(memoryBytes: number, maxBytes: number, hasExternalAccess: boolean): number {

@@ -72,9 +72,10 @@ function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread):
   let end: QuickJsEnd;
   try {
     end = endOfStep(runStep(instance, border, task, thread), instance, border, task, thread.artifact);
-    instances.put(instance);
+    if (!instances.put(instance)) thread.discard(instance.memory.bytes);
   } catch (thrown) {
     end = border.isOver() ? { status: "timeout" } : brokenEnd(thrown, task);
+    thread.discard(instance.memory.bytes);
   }
   const { bytes: memoryBytes, refused: hitMemoryCap } = instance.memory;
   return encodeAnswer(end, { memoryBytes, hitMemoryCap, log: log.left, files: border.closeFiles() });

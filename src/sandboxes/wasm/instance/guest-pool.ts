@@ -66,19 +66,21 @@ export class GuestPool {
    * when they are instantiated, because that code may only run within the deadline of a call.
    *
    * @param used The disposed instance of the last call. It is restored if possible.
+   * @returns whether it was restored. If not, it is no longer needed.
    */
-  prepareSpare(artifact: WasmArtifact, used: Guest): void {
-    if (!artifact.startsAtOnce || artifact.initialBytes > MAX_SPARE_BYTES) return;
+  prepareSpare(artifact: WasmArtifact, used: Guest): boolean {
+    if (!artifact.startsAtOnce || artifact.initialBytes > MAX_SPARE_BYTES) return false;
     const isRestored = used.instance.restore();
     if (isRestored) this.#grown.delete(artifact);
     const spare = isRestored ? used : this.#makeSpare(artifact, used);
     // If creating a spare failed, the next call creates its own instance and reports the error.
-    if (spare === undefined) return;
+    if (spare === undefined) return false;
     this.#spares.set(artifact, spare);
     for (const oldest of this.#spares.keys()) {
       if (this.#spares.size <= MAX_SPARES) break;
       this.#spares.delete(oldest);
     }
+    return isRestored;
   }
 
   #makeSpare(artifact: WasmArtifact, used: Guest): Guest | undefined {

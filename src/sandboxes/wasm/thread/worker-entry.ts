@@ -34,7 +34,12 @@ export default function runWasmTask(task: WasmTask, thread: TaskThread): WasmAns
   const mayStay = isIntact && !atMemoryCap && (end.status === "returned" || end.status === "tool-error");
   if (task.owner !== undefined && mayStay) guests.keep(task.owner, guest);
   else guest[Symbol.dispose]();
-  if (task.owner === undefined) thread.afterwards(() => guests.prepareSpare(artifact, guest));
+  if (task.owner === undefined) {
+    thread.afterwards(() => {
+      const isKept = guests.prepareSpare(artifact, guest);
+      if (!isKept) thread.discard(memoryBytes);
+    });
+  } else if (!mayStay) thread.discard(memoryBytes);
   const logLines = task.logLines - call.log.left.lines;
   return { ...end, ...files, memoryBytes, atMemoryCap, logLines, isReused: kept !== undefined };
 }
