@@ -6,7 +6,7 @@ import type { ExternalResources } from "../guest-services/call-services.ts";
 import type { Artifact, PoolOutcome, PoolTaskOptions } from "../threads/pool-task.ts";
 import { DEFAULT_LOG_BUDGET, type LogBudget } from "../threads/thread-log.ts";
 import type { WorkerPool } from "../threads/worker-pool.ts";
-import { sizeOf } from "./engine/suspended-guest.ts";
+import { releaseGuest, type SuspendedGuest, sizeOf } from "./engine/suspended-guest.ts";
 import { notStarted, readQuickJsOutcome } from "./outcome.ts";
 import { PendingRequests } from "./pending-requests.ts";
 import { INTERRUPT_GRACE_MS, type QuickJsLimits } from "./quickjs-limits.ts";
@@ -21,6 +21,9 @@ const NO_ROOM_TO_WAIT =
   "Tool could not wait for its requests: the waiting calls use too much memory. Try again later";
 
 const NOTHING: readonly never[] = [];
+
+/** Copying a suspended guest of this size takes so long that each is sent in a turn of the event loop of its own. */
+const LARGE_GUEST_BYTES = 1_024 * 1_024;
 
 /** Resources that all calls share. */
 export interface CallHost extends ExternalResources {
@@ -95,9 +98,12 @@ export class QuickJsCall {
       input: canonical.text,
       randomState: newRandomState(capabilities.randomSeed),
     };
+    /** Bytes reserved for the guest of the step. */
+    let reserved = 0;
     for (;;) {
       const task = encodeTask(this.#nextTask(step));
       const outcome = decodeOutcome(await pool.run<WireAnswer>(task, this.#options));
+      if (step.kind === "resume") this.#release(step.guest, reserved);
       this.#count(outcome);
       if (outcome.status !== "returned" || outcome.result.status !== "waiting") {
         if (this.#requests !== undefined) await this.#requests.end();
@@ -109,6 +115,7 @@ export class QuickJsCall {
       this.#hasBegun = true;
       const bytes = sizeOf(guest);
       if (!waiting.reserve(sessionId, bytes)) {
+        releaseGuest(guest);
         if (this.#requests !== undefined) await this.#requests.end();
         return {
           status: "failed",
@@ -122,15 +129,23 @@ export class QuickJsCall {
       if (!closing.aborted) this.#requests.start(requests, this.#leftMs);
       const waitedFrom = performance.now();
       const replies = await this.#requests.next(this.#leftMs, [signal, closing]);
+      if (bytes >= LARGE_GUEST_BYTES) await awaitTurn(bytes);
       this.#elapsedMs += performance.now() - waitedFrom;
-      waiting.release(sessionId, bytes);
       if (typeof replies === "string") {
+        this.#release(guest, bytes);
         await this.#requests.end();
         return { status: replies, effect: this.#effect, used: this.#used };
       }
       const { outstanding } = this.#requests;
       step = { kind: "resume", guest, replies, outstanding };
+      reserved = bytes;
     }
+  }
+
+  /** @param bytes What was reserved for the guest. */
+  #release(guest: SuspendedGuest, bytes: number): void {
+    releaseGuest(guest);
+    this.#host.waiting.release(this.#task.sessionId, bytes);
   }
 
   get #leftMs(): number {

@@ -42,8 +42,8 @@ function lowerPriority(): void {
   }
 }
 
-function post(message: FromThread): void {
-  port.postMessage(message);
+function post(message: FromThread, transfer: ArrayBuffer[] = []): void {
+  port.postMessage(message, transfer);
 }
 
 /** Runs the event loop once, which synchronous tasks would never do. */
@@ -126,6 +126,7 @@ class Thread implements TaskThread {
   readonly #slot: number;
   #startedAt: bigint | undefined;
   #afterwards: (() => void) | undefined;
+  #moved: ArrayBuffer[] | undefined;
 
   constructor(slot: number, artifact: unknown) {
     this.#slot = slot;
@@ -138,6 +139,10 @@ class Thread implements TaskThread {
 
   afterwards(work: () => void): void {
     this.#afterwards = work;
+  }
+
+  move(buffers: readonly ArrayBuffer[]): void {
+    this.#moved = [...buffers];
   }
 
   discard(bytes: number): void {
@@ -161,7 +166,7 @@ class Thread implements TaskThread {
     const from = this.#startedAt;
     const wallTimeMs = from === undefined ? 0 : msBetween(from, process.hrtime.bigint());
     table.finish(this.#slot);
-    post([this.#slot, status, value, wallTimeMs]);
+    post([this.#slot, status, value, wallTimeMs], status === "returned" ? this.#moved : undefined);
     try {
       this.#afterwards?.();
     } catch {

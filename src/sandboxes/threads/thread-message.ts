@@ -63,6 +63,8 @@ export interface TaskThread {
    * one.
    */
   afterwards(work: () => void): void;
+  /** Moves buffers of the result to the pool, instead of copying them. */
+  move(buffers: readonly ArrayBuffer[]): void;
   /**
    * Says that linear memories of this size will not be used after the task. Those of many tasks are released together.
    */

@@ -95,6 +95,20 @@ export const MEMORY_CASES: readonly MemoryCase[] = [
     "export default async (_input, { tools }) => { for (;;) await tools.call('wait', { text: 'x'.repeat(900_000) }).catch(() => {}); };",
   ),
   {
+    ...quickjs(
+      "64 calls in flight that wait with 20 MiB each",
+      `export default async (_input, { tools }) => {
+        const all = new Uint8Array(20_000_000).fill(1);
+        await tools.call('wait', {});
+        return all.length;
+      };`,
+    ),
+    calls: 64,
+    limits: { ...LIMITS, wallTimeMs: 20_000 },
+    // The budget of waiting guests is 256 MiB. A copy is sent to the thread in which one resumes.
+    bound: { inAllMiB: 1_024 },
+  },
+  {
     name: "QuickJS: 64 calls in flight with two nested calls each",
     tools: async () => ({
       guest: {

@@ -2,6 +2,7 @@ import { boundFailure } from "../../contract/failure-text.ts";
 import { ThreadLog } from "../../threads/thread-log.ts";
 import type { TaskThread } from "../../threads/thread-message.ts";
 import { type EngineInstance, loadEngineLibrary } from "../engine/engine-instance.ts";
+import { buffersOf, releaseGuest, sizeOf } from "../engine/suspended-guest.ts";
 import { type GuestEnd, loadGuest, resumeGuest, startGuest } from "./guest.ts";
 import { GuestBorder } from "./guest-border.ts";
 import { InstancePool } from "./instance-pool.ts";
@@ -9,6 +10,9 @@ import { brokenEnd, endOfStep } from "./step-end.ts";
 import { decodeTask, encodeAnswer, type WireAnswer, type WireTask } from "./task-wire.ts";
 import type { LoadStep, QuickJsArtifact, QuickJsEnd, QuickJsTask, WireReply } from "./thread-task.ts";
 import { stripProgramTypes, TypeStrippingError, typeStripperIsBroken } from "./type-stripper.ts";
+
+/** Suspended guests from this size are moved to the process: smaller ones are copied faster. */
+const MOVED_BYTES = 65_536;
 
 const instances = new InstancePool();
 // The first instance would load it otherwise, when a call already waits.
@@ -78,6 +82,7 @@ function runIn(instance: EngineInstance, task: QuickJsTask, thread: TaskThread):
     thread.discard(instance.memory.bytes);
   }
   const { bytes: memoryBytes, refused: hitMemoryCap } = instance.memory;
+  if (end.status === "waiting" && sizeOf(end.guest) >= MOVED_BYTES) thread.move(buffersOf(end.guest));
   return encodeAnswer(end, { memoryBytes, hitMemoryCap, log: log.left, files: border.closeFiles() });
 }
 
@@ -97,6 +102,7 @@ function runStep(
       break;
     case "resume":
       instance.resume((artifact as QuickJsArtifact).template, step.guest, owner);
+      releaseGuest(step.guest);
       end = resumeGuest(instance, textOf(step.replies));
   }
   // Refusals are delivered at once. A guest that requests again and again reaches its deadline.

@@ -23,7 +23,14 @@ function open(access?: ExternalAccess, nestedCalls = 0): GuestBorder {
   };
   const nothing = (): void => {};
   const nowhere: TaskThread = {
-    ...{ artifact: undefined, markStarted: nothing, tell: nothing, afterwards: nothing, discard: nothing },
+    ...{
+      artifact: undefined,
+      markStarted: nothing,
+      tell: nothing,
+      afterwards: nothing,
+      discard: nothing,
+      move: nothing,
+    },
     request: () => "",
   };
   return new GuestBorder(task, new ThreadLog(nowhere, task.log));
