@@ -64,6 +64,17 @@ export const MEMORY_CASES: readonly MemoryCase[] = [
     }),
   ),
   {
+    ...wasm("functions that take V8 as much memory to optimise as is allowed", {
+      fields: times(
+        8,
+        `(func (param i64) (result i64) (local.get 0) ${times(20_000, "(i64.const 3) i64.div_s ")})`,
+      ),
+      call: forever(Array.from({ length: 8 }, (_, n) => `(drop (call ${n} (i64.const 1)))`).join(" ")),
+    }),
+    // V8 optimises up to four functions at a time.
+    bound: { aboveBaselineMiB: 4 * 80 + CAP_MIB },
+  },
+  {
     ...wasm("60 calls in a row that write 28 MiB each", {
       call: `(drop (memory.grow (i32.const 440)))
         (memory.fill (i32.const 65536) (i32.const 1) (i32.const ${440 * 65_536})) ${result(0, 4, 8)}`,

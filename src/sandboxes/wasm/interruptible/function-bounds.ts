@@ -12,6 +12,12 @@ const MAX_BODY_BYTES = 512 * 1_024;
  */
 const MAX_LOCALS_AT_BRANCHES = 16 * 1_024 * 1_024;
 
+/**
+ * What V8 may take to optimise a function, as estimated, in bytes. It does so in threads of its own, which no limit of a
+ * call covers, for up to four functions at a time. The largest function of a JavaScript engine takes half of this.
+ */
+const MAX_OPTIMISER_BYTES = 80 * 1_024 * 1_024;
+
 /** @throws {ToolPreparationError} if a function has too much code. */
 export function checkBodySize(index: number, bytes: number): void {
   if (bytes <= MAX_BODY_BYTES) return;
@@ -29,5 +35,17 @@ export function checkLocals(index: number, locals: number, branches: number): vo
   throw new ToolPreparationError(
     `the function ${index} of a core module has ${locals} local variables and ${branches} branches, which takes ` +
       "too long to compile. Optimise it",
+  );
+}
+
+/**
+ * @param bytes What V8 takes to optimise it, as estimated.
+ * @throws {ToolPreparationError} if that is too much.
+ */
+export function checkOptimiserMemory(index: number, bytes: number): void {
+  if (bytes <= MAX_OPTIMISER_BYTES) return;
+  throw new ToolPreparationError(
+    `the function ${index} of a core module has so many divisions, conversions, branches or calls that optimising it ` +
+      `takes about ${Math.ceil(bytes / 2 ** 20)} MiB: at most ${MAX_OPTIMISER_BYTES / 2 ** 20} are allowed. Split it`,
   );
 }

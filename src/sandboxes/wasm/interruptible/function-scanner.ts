@@ -4,10 +4,11 @@ import { InstructionReader } from "../core-module/instruction-reader.ts";
 import { INSTRUCTION } from "../core-module/instructions.ts";
 import { type Code, call, I32 } from "./assembly.ts";
 import { type Edit, growthBy } from "./edited-bytes.ts";
-import { checkBodySize, checkLocals } from "./function-bounds.ts";
+import { checkBodySize, checkLocals, checkOptimiserMemory } from "./function-bounds.ts";
 import { GUARD_BRANCHES } from "./guard.ts";
 import { GuardPlaces } from "./guard-places.ts";
 import type { Helpers } from "./helpers.ts";
+import { optimiserBytes } from "./optimiser-memory.ts";
 
 /** An instruction on memories stays as it is if it is known to work on at most so many bytes. */
 const SHORT_BYTES = 1_024;
@@ -78,11 +79,13 @@ export class FunctionScanner {
     const entry = reader.at;
     this.#places.begin(entry);
     let branches = 0;
+    let optimiser = 0;
     /** Where the instruction before is, if it is a constant. */
     let constantAt: number | undefined;
     while (reader.next()) {
       const { code } = reader;
       this.#places.see(reader);
+      optimiser += optimiserBytes(code);
       if (code >= FIRST_BRANCH && code <= LAST_BRANCH) {
         branches += code === INSTRUCTION.brTable ? reader.first : 1;
         if (TAIL_CALLS.includes(code)) {
@@ -103,6 +106,7 @@ export class FunctionScanner {
     if (this.#places.needsEntryGuard(end)) edits.unshift(insertion(entry, this.#helpers.guard()));
     if (loops.length > 0) edits.unshift(...this.#addLocal(start, end, entry));
     checkBodySize(number, end - start + growthBy(edits));
+    checkOptimiserMemory(number, optimiser);
     checkLocals(number, locals, branches + loops.length * GUARD_BRANCHES);
     return edits;
   }

@@ -220,6 +220,16 @@ describe("a core module is refused", () => {
       /the function 0 of a core module has 540\d+ bytes of code: at most 524288 are allowed/,
     ],
     [
+      "for a function with too many divisions, which take hundreds of MiB to optimise",
+      `(func (param i64) (result i64) (local.get 0) ${"(i64.const 3) i64.div_s ".repeat(40_000)})`,
+      /the function 0 of a core module has so many divisions.* takes about 138 MiB: at most 80 are allowed/,
+    ],
+    [
+      "for a function with too many saturating conversions",
+      `(func (param i64) (result i64) (local.get 0) ${"f64.convert_i64_s i64.trunc_sat_f64_u ".repeat(10_000)})`,
+      /the function 0 of a core module has so many divisions.* takes about \d+ MiB/,
+    ],
+    [
       "for a function with too many variables for its branches",
       `(import "a" "b" (func)) (func (local ${"i32 ".repeat(20_000)}) ${"(block)".repeat(2_000)})`,
       /the function 1 of a core module has 20000 local variables and \d+ branches/,
