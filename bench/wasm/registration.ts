@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { $init, generate } from "@bytecodealliance/jco-transpile/component";
 import { openSandboxes } from "sandgate";
+import { componentTools } from "sandgate/components";
 import { Component } from "../../src/sandboxes/wasm/component/component.ts";
 import { passComponentGate } from "../../src/sandboxes/wasm/component/gate.ts";
 import { Validator } from "../../src/sandboxes/wasm/component/validator.ts";
 import { readComponent } from "../../src/sandboxes/wasm/linking/component-reader.ts";
-import { describedTools } from "../../src/sandboxes/wasm/tools/described-tools.ts";
 import { contractComponent } from "../../test/fixtures/wasm/contract-component.ts";
 import type { Case, OpenCase, Question } from "../harness/case.ts";
 
@@ -86,7 +86,7 @@ function described(name: string, cacheOf: (folder: string, run: number) => strin
       run: async () => {
         const cacheDirectory = cacheOf(folder, runs++);
         await using sandboxes = await openSandboxes({ workers: { threads: 1 }, wasm: { cacheDirectory } });
-        return (await describedTools(component, sandboxes)).map((tool) => tool.name);
+        return (await componentTools(component, sandboxes)).tools.map((tool) => tool.name);
       },
       check: (names) => ok((names as readonly string[]).includes("echo")),
       close: () => rm(folder, { recursive: true, force: true }),
