@@ -12,8 +12,11 @@ export interface BesideBaseline {
   readonly ratio: number;
 }
 
-/** A ratio that is worse than the baseline's by this factor fails, because noise does not explain it. */
-export const WORST_FACTOR = 2;
+/**
+ * A ratio that is worse than the baseline's by this factor fails. Busy machines have shown factors of up to 2.4 for
+ * calls that wake a thread.
+ */
+export const WORST_FACTOR = 3;
 
 /** Lower ratios are ignored, because the cost is negligible compared to the floor. */
 const LEAST_RATIO = 0.05;

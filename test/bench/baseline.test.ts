@@ -15,8 +15,8 @@ describe("a run beside the baseline", () => {
 
   test.each([
     [1, false],
-    [4, false],
-    [4.1, true],
+    [6, false],
+    [6.1, true],
   ])("with a ratio of %s instead of 2 is far worse: %s", (ratio, isFar) => {
     const [only] = besideBaseline(report(figure({ name: "dispatch", ratio })), BASELINE);
     expect(only && isFarWorse(only)).toBe(isFar);
