@@ -4,7 +4,7 @@ import type { SideEffects } from "./side-effects.ts";
 
 /**
  * What a tool declares about itself besides its name, its schema and its implementations. All of it is checked when the
- * tool is registered. A tool that comes from somebody else can declare anything: these members can make a call stricter
+ * tool is registered. A third-party tool can declare anything: these members can make a call stricter
  * or more convenient, and never grant anything.
  */
 export interface ToolTraits {

@@ -74,7 +74,7 @@ export class CallServices implements ServiceUse {
   /**
    * Replies to a request; any number can run at once. Never rejects.
    *
-   * @param leftMs What is left of the call's wall time; `undefined` if it has no limit.
+   * @param leftMs The remaining wall time of the call; `undefined` if it has no limit.
    */
   async answer(request: ServiceRequest, leftMs: number | undefined): Promise<ServiceReply> {
     const running = this.#answer(request, leftMs);

@@ -84,7 +84,7 @@ export class HttpService {
   /**
    * Sends a request when its turn comes. Never rejects.
    *
-   * @param leftMs What is left of the call's wall time; waiting for the turn counts. `undefined` if it has no limit.
+   * @param leftMs The remaining wall time of the call, which includes waiting for its turn. `undefined` if it has no limit.
    */
   async answer(
     request: HttpRequest,

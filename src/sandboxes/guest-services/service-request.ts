@@ -10,7 +10,7 @@ export type ServiceRequest = ToolRequest | KeyValueRequest | HttpRequest;
 /** A request of a guest whose thread measures the time, as it is sent to the process. */
 export interface TimedRequest {
   readonly request: ServiceRequest;
-  /** What is left of the call's wall time, in ms; `undefined` if it has no limit. */
+  /** The remaining wall time of the call, in ms; `undefined` if it has no limit. */
   readonly leftMs: number | undefined;
 }
 

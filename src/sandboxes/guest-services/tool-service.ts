@@ -27,7 +27,7 @@ export class ToolService {
     return this.#running > 0 ? "unknown" : this.#effect;
   }
 
-  /** @param leftMs What is left of the caller's wall time; `undefined` if it has no limit. */
+  /** @param leftMs The remaining wall time of the caller; `undefined` if it has no limit. */
   async answer(
     { name, input }: ToolRequest,
     leftMs: number | undefined,

@@ -44,7 +44,7 @@ export class PendingRequests {
   /**
    * Starts to answer the requests of one step, all at once.
    *
-   * @param leftMs What is left of the call's wall time.
+   * @param leftMs The remaining wall time of the call.
    */
   start(requests: readonly GuestRequest[], leftMs: number): void {
     for (const request of requests) {
