@@ -12,6 +12,10 @@ import type { CallEffect } from "./outcome.ts";
 export interface SandboxTask extends GrantedTask {
   readonly callId: string;
   readonly sessionId: string;
+  /** The turn of the conversation; absent if it is not known. */
+  readonly turnId?: string | undefined;
+  /** The absolute path of the session's workspace; absent if it has none. */
+  readonly workspace?: string | undefined;
   /** Who calls, frozen; absent if it is not known. */
   readonly principal?: Principal | undefined;
   readonly toolName: string;
@@ -39,13 +43,21 @@ export interface SandboxTask extends GrantedTask {
  * tools. Never rejects.
  *
  * @param call Untrusted: it comes from the running tool.
- * @param options.signal Cancels the nested call.
- * @param options.wallTimeMs The caller's remaining wall time.
  */
-export type CallTool = (
-  call: NestedCall,
-  options: { readonly signal: AbortSignal; readonly wallTimeMs: number | undefined },
-) => Promise<NestedResult>;
+export type CallTool = (call: NestedCall, options: NestedCallOptions) => Promise<NestedResult>;
+
+/** Options of a {@link CallTool}. */
+export interface NestedCallOptions {
+  /** Cancels the nested call. */
+  readonly signal: AbortSignal;
+  /** The caller's remaining wall time, in milliseconds. */
+  readonly wallTimeMs: number | undefined;
+  /** Stops the caller's wall time. Default: it cannot be stopped, so that no person is asked about the nested call. */
+  readonly pause?: PauseWallTime | undefined;
+}
+
+/** Stops a call's wall time while a person is asked. Returns a function that lets it go on. */
+export type PauseWallTime = () => () => void;
 
 /** A call that a tool makes. */
 export interface NestedCall {

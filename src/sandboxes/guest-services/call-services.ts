@@ -1,6 +1,6 @@
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import type { CallEffect, ResourceUse } from "../contract/outcome.ts";
-import type { SandboxTask } from "../contract/task.ts";
+import type { PauseWallTime, SandboxTask } from "../contract/task.ts";
 import { type HttpRules, HttpService, type OpenEgress } from "./http-service.ts";
 import { KeyValueService } from "./key-value-service.ts";
 import type { ServiceReply, ServiceRequest, TimedRequest } from "./service-request.ts";
@@ -75,9 +75,14 @@ export class CallServices implements ServiceUse {
    * Replies to a request; any number can run at once. Never rejects.
    *
    * @param leftMs The remaining wall time of the call; `undefined` if it has no limit.
+   * @param pause Stops that time. Default: it cannot be stopped, as the guest's thread is blocked.
    */
-  async answer(request: ServiceRequest, leftMs: number | undefined): Promise<ServiceReply> {
-    const running = this.#answer(request, leftMs);
+  async answer(
+    request: ServiceRequest,
+    leftMs: number | undefined,
+    pause?: PauseWallTime,
+  ): Promise<ServiceReply> {
+    const running = this.#answer(request, leftMs, pause);
     this.#running.add(running);
     try {
       return await running;
@@ -106,11 +111,15 @@ export class CallServices implements ServiceUse {
     }
   }
 
-  #answer(request: ServiceRequest, leftMs: number | undefined): Promise<ServiceReply> {
+  #answer(
+    request: ServiceRequest,
+    leftMs: number | undefined,
+    pause: PauseWallTime | undefined,
+  ): Promise<ServiceReply> {
     const { signal } = this.#cancel;
     switch (request.kind) {
       case "call-tool":
-        return this.#tools.answer(request, leftMs, signal);
+        return this.#tools.answer(request, leftMs, signal, pause);
       case "http":
         return this.#http.answer(request, leftMs, signal);
       default:

@@ -1,6 +1,6 @@
 import { awaitTurn } from "../../base/turns.ts";
 import type { CallEffect } from "../contract/outcome.ts";
-import type { CallTool } from "../contract/task.ts";
+import type { CallTool, PauseWallTime } from "../contract/task.ts";
 import type { ServiceError, ServiceReply, ToolReply, ToolRequest } from "./service-request.ts";
 
 /** Makes the calls of one guest to other tools. */
@@ -27,11 +27,15 @@ export class ToolService {
     return this.#running > 0 ? "unknown" : this.#effect;
   }
 
-  /** @param leftMs The remaining wall time of the caller; `undefined` if it has no limit. */
+  /**
+   * @param leftMs The remaining wall time of the caller; `undefined` if it has no limit.
+   * @param pause Stops that time; `undefined` if it cannot be stopped.
+   */
   async answer(
     { name, input }: ToolRequest,
     leftMs: number | undefined,
     signal: AbortSignal,
+    pause: PauseWallTime | undefined,
   ): Promise<ToolReply> {
     if (this.#callTool === undefined) {
       return failure(
@@ -46,7 +50,7 @@ export class ToolService {
     this.#running++;
     const turn = awaitTurn(input.length);
     if (turn !== undefined) await turn;
-    const result = await this.#callTool({ name, input }, { signal, wallTimeMs: leftMs });
+    const result = await this.#callTool({ name, input }, { signal, wallTimeMs: leftMs, pause });
     this.#running--;
     if (!("error" in result)) {
       this.#effect = "unknown";

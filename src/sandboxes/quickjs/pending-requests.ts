@@ -1,3 +1,4 @@
+import { PausableTimer } from "../../base/pausable-timer.ts";
 import { race } from "../../base/race.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
@@ -13,6 +14,8 @@ const HTTP_RULES: HttpRules = Object.freeze({ maxBodyBytes: MAX_TEXT_BYTES, trus
 /** The requests of one guest, and the replies that it has not received yet. A guest that waits is suspended. */
 export class PendingRequests {
   readonly #services: CallServices;
+  /** The wall time of the waits, which stands still while a person is asked about a nested call. */
+  readonly #timer = new PausableTimer();
   #fetches = 0;
   #outstanding = 0;
   #replies: WireReply[] = [];
@@ -50,7 +53,8 @@ export class PendingRequests {
     for (const request of requests) {
       this.#outstanding++;
       if (request.kind === "http") this.#fetches++;
-      void this.#services.answer(request, leftMs).then((reply) => this.#receive(request, reply));
+      const answer = this.#services.answer(request, leftMs, () => this.#timer.pause());
+      void answer.then((reply) => this.#receive(request, reply));
     }
   }
 
@@ -59,21 +63,19 @@ export class PendingRequests {
     this.#onReply?.();
   }
 
-  /** Waits for the next reply, and returns all replies that are available then. */
-  async next(
-    leftMs: number,
-    signals: readonly (AbortSignal | undefined)[],
-  ): Promise<readonly WireReply[] | "timeout" | "cancelled"> {
-    const { promise: firstReply, resolve } = Promise.withResolvers<void>();
-    this.#onReply = resolve;
-    if (this.#replies.length > 0) resolve();
-    const end = await race(firstReply, { timeoutMs: Math.max(leftMs, 0), signals });
-    if (end === "timeout") return "timeout";
-    if (end === "aborted") return "cancelled";
+  /** Waits for the next reply. Returns all replies that are available then, and how long the wait counted. */
+  async next(leftMs: number, signals: readonly (AbortSignal | undefined)[]): Promise<EndedWait> {
+    const { promise: event, resolve } = Promise.withResolvers<"reply" | "timeout">();
+    this.#onReply = () => resolve("reply");
+    if (this.#replies.length > 0) resolve("reply");
+    this.#timer.start(leftMs, () => resolve("timeout"));
+    const end = await race(event, { signals });
+    const waitedMs = this.#timer.stop();
+    if (end !== "reply") return { end: end === "timeout" ? "timeout" : "cancelled", waitedMs };
     const replies = this.#replies;
     this.#outstanding -= replies.length;
     this.#replies = [];
-    return replies;
+    return { replies, waitedMs };
   }
 
   /** Cancels the requests that still run, and waits for their end. */
@@ -81,6 +83,12 @@ export class PendingRequests {
     return this.#services.end();
   }
 }
+
+/** The end of a wait for replies. */
+export type EndedWait = {
+  /** Milliseconds of the wall time. */
+  readonly waitedMs: number;
+} & ({ readonly replies: readonly WireReply[] } | { readonly end: "timeout" | "cancelled" });
 
 /** The output of a tool is written in the turn in which it arrives: those of many calls would take too long at once. */
 function wireReply({ id, kind }: GuestRequest, reply: ServiceReply): WireReply {

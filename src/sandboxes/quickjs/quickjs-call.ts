@@ -127,15 +127,19 @@ export class QuickJsCall {
       }
       this.#requests ??= new PendingRequests(this.#task, this.#host, this.#limits);
       if (!closing.aborted) this.#requests.start(requests, this.#leftMs);
-      const waitedFrom = performance.now();
-      const replies = await this.#requests.next(this.#leftMs, [signal, closing]);
-      if (bytes >= LARGE_GUEST_BYTES) await awaitTurn(bytes);
-      this.#elapsedMs += performance.now() - waitedFrom;
-      if (typeof replies === "string") {
+      const wait = await this.#requests.next(this.#leftMs, [signal, closing]);
+      this.#elapsedMs += wait.waitedMs;
+      if (bytes >= LARGE_GUEST_BYTES) {
+        const turnFrom = performance.now();
+        await awaitTurn(bytes);
+        this.#elapsedMs += performance.now() - turnFrom;
+      }
+      if ("end" in wait) {
         this.#release(guest, bytes);
         await this.#requests.end();
-        return { status: replies, effect: this.#effect, used: this.#used };
+        return { status: wait.end, effect: this.#effect, used: this.#used };
       }
+      const { replies } = wait;
       const { outstanding } = this.#requests;
       step = { kind: "resume", guest, replies, outstanding };
       reserved = bytes;
