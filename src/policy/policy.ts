@@ -21,6 +21,8 @@ export interface RuntimePolicy {
 export interface PolicyRequest {
   readonly callId: string;
   readonly sessionId: string;
+  /** The turn of the conversation; absent if the context does not say. */
+  readonly turnId?: string;
   /** Who calls; absent if the context does not say. */
   readonly principal?: Principal;
   /** The validated arguments: the same object that the sandbox gets. Deeply frozen. */
@@ -30,6 +32,11 @@ export interface PolicyRequest {
   readonly tool: PolicySubject;
   /** The absolute path of the session's workspace. Default: none. */
   readonly workspace?: string;
+  /**
+   * Who confirmed the call: the policy is consulted once more after a person's answer. It can still deny the call;
+   * `ask` stands for `allow` now. Default: the call was not confirmed.
+   */
+  readonly confirmedBy?: string;
 }
 
 /** A tool, as a policy sees it. */

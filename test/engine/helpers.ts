@@ -38,10 +38,12 @@ export async function dispatchTool(ctx: DispatchContext, input: unknown = {}): P
   return execution;
 }
 
-/** Creates an event stream and a list of the events that it emits. */
+/** Creates an event stream and a list of the events that it emits, except the decisions of the policy. */
 export function recordEvents(): { events: EventStream; seen: DispatchEvent[] } {
   const events = new EventStream();
   const seen: DispatchEvent[] = [];
-  events.on((event) => seen.push(event));
+  events.on((event) => {
+    if (event.type !== "tool.decided") seen.push(event);
+  });
   return { events, seen };
 }

@@ -1,5 +1,6 @@
 import { adopt, isThenable } from "../../base/promises.ts";
 import type { CanonicalJson } from "../../json/canonical.ts";
+import type { NearMiss } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { ArgumentProblem } from "../../schema/argument-problem.ts";
@@ -10,7 +11,7 @@ import type { ToolExecution } from "./execution.ts";
 /**
  * Something that happens to a call, for operators: `detail`, which an execution lacks, may hold stacks, paths and rule
  * names. Every dispatched call ends with exactly one of `tool.completed`, `tool.failed` and `tool.aborted`. A
- * `tool.started` comes before it if the call reached its sandbox.
+ * `tool.decided` comes before it if the policy decided on the call, and a `tool.started` if the call reached its sandbox.
  */
 export type DispatchEvent = DispatchEventBase & DispatchEventBody;
 
@@ -28,6 +29,22 @@ export interface DispatchEventBase {
 /** The members that depend on the type of the event. */
 export type DispatchEventBody =
   | { readonly type: "tool.aborted" }
+  | {
+      readonly type: "tool.decided";
+      readonly decision: "allow" | "ask" | "deny";
+      /** The names of the policy's rules that led to the decision. Empty if the policy names none. */
+      readonly rules: readonly string[];
+      /** Why the policy denies the call, or what it has a person asked. */
+      readonly reason?: string;
+      /** The rules that would have allowed a denied call, and what they missed. */
+      readonly near?: readonly NearMiss[];
+      /** The version of the policy that decided, if it says so. */
+      readonly policyRevision?: string;
+      /** Who confirmed the call, if the policy was consulted once more after the answer. */
+      readonly confirmedBy?: string;
+      /** Milliseconds that the decision took. */
+      readonly durationMs: number;
+    }
   | {
       readonly type: "tool.started";
       readonly grant: ExecutionGrant;

@@ -1,3 +1,4 @@
+import { canonicalText } from "../../json/canonical.ts";
 import { type ContentBlock, contentText, isContentOutput } from "../../tool/content.ts";
 import { withinBudget } from "../bounds/result-budget.ts";
 import type { ToolCall } from "./call.ts";
@@ -86,9 +87,17 @@ function withdrawn(callId: string, toolName: string): ToolResult {
  * Converts an execution for the model: its content, its output as text, or the text of its error. The text is shortened
  * to the `resultBudget` of the call's context.
  */
-export function toToolResult({ callId, toolName, output, error, resultBudget }: ToolExecution): ToolResult {
-  const within = withinBudget(resultContent(output, error), resultBudget);
+export function toToolResult(execution: ToolExecution): ToolResult {
+  const { callId, toolName, output, error, resultBudget } = execution;
+  const content = [...editNotice(execution), ...resultContent(output, error)];
+  const within = withinBudget(content, resultBudget);
   return { callId, toolName, ...within, isError: error !== undefined };
+}
+
+/** Tells the model what ran in place of its own arguments. */
+function editNotice({ confirmation, arguments: args }: ToolExecution): readonly ContentBlock[] {
+  if (confirmation?.editedDigest === undefined) return [];
+  return [{ type: "text", text: `[A person changed the arguments to ${canonicalText(args)}]` }];
 }
 
 function resultContent(

@@ -8,7 +8,7 @@ import {
 } from "../../policy/grant/limits.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
-import type { CallTool, NestedResult } from "../../sandboxes/contract/task.ts";
+import type { CallTool, NestedResult, PauseWallTime } from "../../sandboxes/contract/task.ts";
 import type { NestedBudget } from "../bounds/nested-budget.ts";
 import { abortedByHookText } from "../failure/errors.ts";
 import type { RegisteredTool } from "../registry.ts";
@@ -27,6 +27,10 @@ export interface Caller {
   /** Its remaining limits. */
   readonly limits: ResourceLimits;
   readonly budget: NestedBudget;
+  /** The call whose tool makes this one; `undefined` for a call of the model. */
+  readonly parent: Caller | undefined;
+  /** Stops the wall time of the call and of its own callers; `undefined` if one of them cannot be stopped. */
+  readonly pause?: PauseWallTime | undefined;
 }
 
 /** Dispatches a nested call like any other. */
@@ -50,7 +54,7 @@ export function toolCaller(
   if (caller.grant.capabilities.tools === undefined || caller.depth >= MAX_NESTING) return undefined;
   const { budget } = caller;
   let count = 0;
-  return async ({ name, input }, { signal, wallTimeMs }) => {
+  return async ({ name, input }, { signal, wallTimeMs, pause }) => {
     if (!budget.take()) return { error: BUDGET_USED_UP };
     const call = receiveCall({ id: `${caller.callId}/${++count}`, name, arguments: input });
     const signals = ctx.signal === undefined ? signal : AbortSignal.any([ctx.signal, signal]);
@@ -60,7 +64,23 @@ export function toolCaller(
       ...(wallTimeMs !== undefined && { wallTimeMs: Math.max(Math.ceil(wallTimeMs), 1) }),
       ...(Number.isFinite(left) && { nestedCalls: left }),
     };
-    return readResult(await dispatch(call, { ...ctx, signal: signals }, { ...caller, limits }));
+    const nestedCaller: Caller = { ...caller, limits, pause: pauseAll(pause, caller.parent) };
+    return readResult(await dispatch(call, { ...ctx, signal: signals }, nestedCaller));
+  };
+}
+
+/** Joins the pause of a call with that of its callers. */
+function pauseAll(own: PauseWallTime | undefined, parent: Caller | undefined): PauseWallTime | undefined {
+  if (own === undefined || parent === undefined) return own;
+  const { pause: others } = parent;
+  if (others === undefined) return undefined;
+  return () => {
+    const resumeOthers = others();
+    const resumeOwn = own();
+    return () => {
+      resumeOwn();
+      resumeOthers();
+    };
   };
 }
 

@@ -5,6 +5,8 @@ import type { ToolExecution } from "./execution.ts";
 /** Returns an event without secrets. The digest of the arguments is still that of what runs. */
 export function redactEvent(event: DispatchEvent, redaction: Redaction): DispatchEvent {
   switch (event.type) {
+    case "tool.decided":
+      return event.reason === undefined ? event : { ...event, reason: redaction.text(event.reason) };
     case "tool.started":
       return { ...event, canonical: event.canonical.shownAs((value) => redaction.json(value)) };
     case "tool.output":

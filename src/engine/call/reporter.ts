@@ -1,4 +1,6 @@
+import { describeThrown } from "../../base/thrown.ts";
 import type { CanonicalJson } from "../../json/canonical.ts";
+import type { PolicyDecision } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { TaskObserver } from "../../sandboxes/contract/task.ts";
@@ -46,6 +48,26 @@ export class Reporter implements TaskObserver {
 
   get listening(): boolean {
     return this.#stream() !== undefined;
+  }
+
+  /** Emits `tool.decided`. */
+  decided(
+    decision: PolicyDecision,
+    policyRevision: string | undefined,
+    confirmedBy: string | undefined,
+    durationMs: number,
+  ): void {
+    if (!this.listening) return;
+    const { rules = NO_RULES } = decision;
+    const reason = reasonOf(decision);
+    this.#emit({
+      ...{ type: "tool.decided", decision: decision.decision, rules },
+      ...(reason !== undefined && { reason: describeThrown(reason).detail }),
+      ...(decision.decision === "deny" && decision.near !== undefined && { near: decision.near }),
+      ...(policyRevision !== undefined && { policyRevision }),
+      ...(confirmedBy !== undefined && { confirmedBy }),
+      durationMs,
+    });
   }
 
   /** Emits `tool.started`. Called right before the call runs. */
@@ -147,6 +169,12 @@ export class Reporter implements TaskObserver {
       ...body,
     });
   }
+}
+
+/** A policy of the embedder may give anything as its text. */
+function reasonOf(decision: PolicyDecision): unknown {
+  if (decision.decision === "allow") return undefined;
+  return decision.decision === "ask" ? decision.question : decision.reason;
 }
 
 const NO_RULES: readonly string[] = Object.freeze([]);

@@ -147,6 +147,15 @@ export function timeoutText(wallTimeMs: number): string {
   return `Tool exceeded ${formatDuration(wallTimeMs)} wall time limit`;
 }
 
+/** The text of a call that a person denied. */
+export const USER_DENIED_TEXT = "User denied this operation.";
+
+/** `Nobody confirmed this operation within 5min`. */
+export function confirmationTimeoutText(afterMs: number): string {
+  const minutes = afterMs / 60_000;
+  return `Nobody confirmed this operation within ${Number.isInteger(minutes) ? `${minutes}min` : formatDuration(afterMs)}`;
+}
+
 /** The text of a call that was cancelled. */
 export const CANCELLED_TEXT = "Tool call was cancelled";
 
@@ -163,6 +172,11 @@ export function executionErrorText(message: string): string {
 /** The text of a call that the granted sandbox cannot run. */
 export function unavailableText(tool: string, sandbox: SandboxMode): string {
   return `Tool ${quote(tool)} cannot run now: its '${sandbox}' sandbox is not available`;
+}
+
+/** The text of a call whose record could not be written before it ran. */
+export function notRecordedText(tool: string): string {
+  return `Tool ${quote(tool)} was not run: its record could not be written`;
 }
 
 const LIMIT_WORDS: Record<LimitName, string> = {

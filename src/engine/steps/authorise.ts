@@ -7,44 +7,79 @@ import {
   type PolicyDecision,
 } from "../../policy/decision.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
+import { elapsedMs } from "../call/execution.ts";
 import { shownName } from "../call/shown-name.ts";
-import type { ParsedCall } from "../call/state.ts";
+import type { CallState, ParsedCall } from "../call/state.ts";
 import { denial, type Refusal } from "../failure/refusal.ts";
 import { decide, type Question } from "./decide.ts";
 
 /**
- * Asks the policy, and sets `decision` and `granted`.
+ * Asks the policy, and sets `decision` and `granted`. A decision to ask a person passes with the grant that it has, if
+ * there is a person to ask or the call is confirmed already.
  *
  * @throws {Refusal} `permission_denied` unless the policy returns a valid grant, `cancelled`.
  */
 export function authorise(call: ParsedCall): undefined | Promise<undefined> {
-  const { ctx, principal, input, canonical } = call;
-  const { id: callId } = call.received;
-  const { sessionId } = ctx;
-  const tool = call.registered.subject;
-  const request: PolicyRequest =
-    principal === undefined
-      ? { callId, sessionId, input, canonical, tool }
-      : { callId, sessionId, principal, input, canonical, tool };
-  const decision = decide(QUESTION, Object.freeze(request), shownName(call), ctx);
-  return decision instanceof Promise ? setLater(call, decision) : set(call, decision);
+  const decidedFrom = call.reporter.listening ? performance.now() : 0;
+  const decision = decide(QUESTION, requestOf(call), shownName(call), call.ctx);
+  return decision instanceof Promise
+    ? decision.then((decided) => set(call, decided, decidedFrom))
+    : set(call, decision, decidedFrom);
 }
 
-function setLater(call: ParsedCall, decision: Promise<PolicyDecision>): Promise<undefined> {
-  return decision.then((decided) => set(call, decided));
+function requestOf({
+  ctx,
+  principal,
+  input,
+  canonical,
+  received,
+  registered,
+  confirmation,
+}: ParsedCall): PolicyRequest {
+  const { id: callId } = received;
+  const { sessionId, turnId, workspace } = ctx;
+  const tool = registered.subject;
+  // Members are absent unless they are known. These are the most frequent requests.
+  if (turnId === undefined && workspace === undefined && confirmation === undefined) {
+    return Object.freeze(
+      principal === undefined
+        ? { callId, sessionId, input, canonical, tool }
+        : { callId, sessionId, principal, input, canonical, tool },
+    );
+  }
+  return Object.freeze({
+    ...{ callId, sessionId, input, canonical, tool },
+    ...(principal !== undefined && { principal }),
+    ...(turnId !== undefined && { turnId }),
+    ...(workspace !== undefined && { workspace }),
+    ...(confirmation !== undefined && { confirmedBy: confirmation.by }),
+  });
 }
 
-/** @throws {Refusal} unless the decision is to allow the call. */
-function set(call: ParsedCall, decision: PolicyDecision): undefined {
+/** @throws {Refusal} unless the decision is to allow the call, or to ask about it and there is a grant. */
+function set(call: ParsedCall, decision: PolicyDecision, decidedFrom: number): undefined {
   call.decision = decision;
-  if (decision.decision !== "allow") throw refusalOf(decision, shownName(call));
+  const { ctx, confirmation, reporter } = call;
+  if (reporter.listening) {
+    reporter.decided(decision, ctx.policy.revision, confirmation?.by, elapsedMs(decidedFrom));
+  }
+  if (decision.decision === "deny") throw refusalOf(decision, shownName(call));
+  if (decision.grant === undefined || (decision.decision === "ask" && !canAsk(call))) {
+    throw denial(shownName(call), "no-approver", describeThrown((decision as AskDecision).question).detail);
+  }
   call.granted = decision.grant;
 }
 
-function refusalOf(decision: AskDecision | DenyDecision, tool: string): Refusal {
-  if (decision.decision === "ask") {
-    return denial(tool, "no-approver", describeThrown(decision.question).detail);
-  }
+/**
+ * Whether a person can be asked about the call, or has confirmed it. The wall time of the calls whose tools make this
+ * one has to stand still while a person thinks.
+ */
+function canAsk({ ctx, caller, confirmation }: CallState): boolean {
+  if (confirmation !== undefined) return true;
+  return ctx.confirm !== undefined && (caller === undefined || caller.pause !== undefined);
+}
+
+function refusalOf(decision: DenyDecision, tool: string): Refusal {
   const { detail } = describeThrown(decision.reason);
   return denial(tool, "policy", `${detail}${describeNear(decision.near)}`);
 }
