@@ -8,12 +8,14 @@ import { CallState } from "./call/state.ts";
 import type { Refusal } from "./failure/refusal.ts";
 import { readArguments } from "./steps/arguments.ts";
 import { authorise } from "./steps/authorise.ts";
+import { confirm } from "./steps/confirm.ts";
 import { passGate } from "./steps/gate.ts";
 import { identify } from "./steps/identify.ts";
 import { passLastHook } from "./steps/last-hook.ts";
 import { lookUp } from "./steps/lookup.ts";
 import { narrow } from "./steps/narrow.ts";
 import { place } from "./steps/place.ts";
+import { record } from "./steps/record.ts";
 import { type CallEnd, conclude, fail } from "./steps/result.ts";
 import { run } from "./steps/run.ts";
 
@@ -40,7 +42,9 @@ const STEPS: readonly Step[] = [
   authorise, // asks the policy for a grant
   narrow, // narrows the grant to the caller's, or to the upper bound
   place, // finds the sandbox, and the limits to enforce
+  confirm, // has a person confirm what the policy asks about
   passLastHook, // asks the hook `onToolStart`
+  record, // records the call before it runs
   run, // ends the call with the sandbox's outcome
 ];
 

@@ -5,6 +5,12 @@ export type { ResultBudget } from "../engine/bounds/result-budget.ts";
 export type { ClassTimeouts } from "../engine/bounds/timeouts.ts";
 export type { UpperBound } from "../engine/bounds/upper-bound.ts";
 export type { ToolCall } from "../engine/call/call.ts";
+export type {
+  Confirm,
+  Confirmation,
+  ConfirmationAnswer,
+  ConfirmationRequest,
+} from "../engine/call/confirmation.ts";
 export type { DispatchContext } from "../engine/call/context.ts";
 export type { ExecutionReceipt, ToolExecution } from "../engine/call/execution.ts";
 export {
@@ -19,6 +25,17 @@ export { ToolDispatchEngine } from "../engine/engine.ts";
 export { ERROR_CODES, type ErrorCode, type ToolError } from "../engine/failure/errors.ts";
 export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "../tool/content.ts";
 export { failure, success } from "../tool/reported-result.ts";
+
+// Records
+
+export type {
+  CallJournal,
+  CallRecord,
+  DecidedRecord,
+  DeniedRecord,
+  DispatchedRecord,
+  EndedRecord,
+} from "../engine/call/journal.ts";
 
 // Hooks
 
@@ -168,7 +185,9 @@ export { type Sandbox, type SandboxRouter, ToolPreparationError } from "../sandb
 export type {
   CallTool,
   NestedCall,
+  NestedCallOptions,
   NestedResult,
+  PauseWallTime,
   SandboxTask,
   TaskObserver,
 } from "../sandboxes/contract/task.ts";

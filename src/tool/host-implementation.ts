@@ -19,9 +19,9 @@ export interface HostContext<Embedder = unknown> {
   readonly logger: HostLogger;
   /** Writes a piece of output to the event stream (`tool.output`). It counts towards the limit `outputBytes`. */
   readonly onOutput: (chunk: string) => void;
-  /** The turn of the conversation, if the call belongs to one. Nothing provides it yet. */
+  /** The turn of the conversation, if the context says so. */
   readonly turnId?: string | undefined;
-  /** The absolute path of the session's workspace, if it has one. Nothing provides it yet. */
+  /** The absolute path of the session's workspace, if it has one. */
   readonly workspace?: string | undefined;
   /** The files of the workspace, if there is one. Nothing provides it yet. */
   readonly files?: undefined;

@@ -7,8 +7,10 @@ import type { ResultBudget } from "../bounds/result-budget.ts";
 import type { ClassTimeouts } from "../bounds/timeouts.ts";
 import type { UpperBound } from "../bounds/upper-bound.ts";
 import type { ToolRegistry } from "../registry.ts";
+import type { Confirm } from "./confirmation.ts";
 import type { EventStream } from "./events.ts";
 import type { AgentHooks } from "./hooks.ts";
+import type { CallJournal } from "./journal.ts";
 
 /**
  * Everything that a dispatch needs besides its call, as an engine keeps no state.
@@ -21,6 +23,12 @@ export type DispatchContext<Embedder = unknown> = {
   readonly sandboxes: SandboxRouter;
   /** Identifies the conversation to hooks, policies, sandboxes and listeners. */
   readonly sessionId: string;
+  /** Identifies the turn of the conversation: everything between two messages of the user. Default: not known. */
+  readonly turnId?: string;
+  /** Identifies the assistant message within its turn. Default: not known. */
+  readonly messageId?: string;
+  /** The absolute path of the session's workspace, for policies and tools. Default: there is none. */
+  readonly workspace?: string;
   /**
    * Who calls, as you authenticated it. Hooks, policies, tools and listeners get a frozen copy. A call whose principal
    * is invalid is denied. Default: not known.
@@ -38,6 +46,10 @@ export type DispatchContext<Embedder = unknown> = {
    * are hidden.
    */
   readonly redaction?: Redaction;
+  /** Asks a person about the calls that the policy asks about. Default: these calls are denied. */
+  readonly confirm?: Confirm;
+  /** Records every call: one that cannot be recorded does not run. Default: calls are not recorded. */
+  readonly journal?: CallJournal;
   /** Cancels the running calls and all later ones. */
   readonly signal?: AbortSignal;
   /** Milliseconds that each hook and the policy may take to decide: 1 to 2^31 - 1. Default: 5,000. */

@@ -6,6 +6,7 @@ import type { ResourceUse, TaskEnd } from "../../sandboxes/contract/outcome.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ResultBudget } from "../bounds/result-budget.ts";
 import type { ToolError } from "../failure/errors.ts";
+import type { Confirmation } from "./confirmation.ts";
 
 /** The result of one dispatched call. Deeply frozen and JSON-serialisable. */
 export interface ToolExecution {
@@ -28,6 +29,8 @@ export interface ToolExecution {
   /** What the tool returned for the embedder only; the model never sees it. */
   readonly metadata?: JsonObject;
   readonly receipt: ExecutionReceipt;
+  /** Who confirmed the call, and what they saw; absent if nobody was asked, or nobody allowed it. */
+  readonly confirmation?: Confirmation;
   /** How much of the result the model reads, if the context says so; `output` itself is whole. */
   readonly resultBudget?: ResultBudget;
 }
@@ -52,6 +55,8 @@ export interface ExecutionReceipt {
    * and of an expiry. It is computed when it is first read. Absent if the call was not given to a sandbox.
    */
   readonly grant?: { readonly digest: string };
+  /** Set if the call ran, but its end could not be recorded. */
+  readonly recorded?: false;
 }
 
 /** The receipt of a call that never ran. */
@@ -66,12 +71,18 @@ export const NOTHING_RAN: ExecutionReceipt = Object.freeze({
  * @param execution Taken over and frozen itself if there is nothing to add: a copy would cost more than the check.
  */
 export function sealExecution(
-  execution: Omit<ToolExecution, "error" | "metadata" | "resultBudget">,
+  execution: Omit<ToolExecution, "error" | "metadata" | "confirmation" | "resultBudget">,
   error?: ToolError,
   metadata?: JsonObject,
+  confirmation?: Confirmation,
   resultBudget?: ResultBudget,
 ): ToolExecution {
-  if (error === undefined && metadata === undefined && resultBudget === undefined) {
+  if (
+    error === undefined &&
+    metadata === undefined &&
+    confirmation === undefined &&
+    resultBudget === undefined
+  ) {
     return Object.freeze(execution);
   }
   return Object.freeze({
@@ -86,6 +97,7 @@ export function sealExecution(
       }),
     }),
     ...(metadata !== undefined && { metadata }),
+    ...(confirmation !== undefined && { confirmation: Object.freeze(confirmation) }),
     ...(resultBudget !== undefined && { resultBudget: Object.freeze({ ...resultBudget }) }),
   });
 }

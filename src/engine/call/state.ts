@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { AllowDecision, PolicyDecision } from "../../policy/decision.ts";
+import type { AllowDecision, AskDecision, PolicyDecision } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import { checkPrincipal, type Principal } from "../../policy/principal.ts";
@@ -10,6 +10,7 @@ import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import type { NestedBudget } from "../bounds/nested-budget.ts";
 import type { RegisteredTool } from "../registry.ts";
 import type { ReceivedCall } from "./call.ts";
+import type { Confirmation } from "./confirmation.ts";
 import type { DispatchContext } from "./context.ts";
 import type { Caller, DispatchNested } from "./nested.ts";
 import { Reporter } from "./reporter.ts";
@@ -41,11 +42,15 @@ export class CallState {
   /** The policy's decision; `undefined` until then. */
   decision: PolicyDecision | undefined = undefined;
   granted: ExecutionGrant | undefined = undefined;
+  /** How a person confirmed the call; `undefined` if nobody has. */
+  confirmation: Confirmation | undefined = undefined;
   grant: ExecutionGrant | undefined = undefined;
   sandbox: Sandbox | undefined = undefined;
   limits: ResourceLimits | undefined = undefined;
   /** Counts the calls that the tool makes; `undefined` if it cannot make any. */
   nestedBudget: NestedBudget | undefined = undefined;
+  /** Whether the journal has the call as one that runs. */
+  isRecorded = false;
   /** What the sandbox was given; `undefined` until then. */
   task: SandboxTask | undefined = undefined;
 
@@ -85,9 +90,9 @@ export interface ParsedCall extends FoundCall {
   canonical: CanonicalJson;
 }
 
-/** A call that the policy allowed. */
+/** A call that the policy allowed, or about which a person has to be asked first. */
 export interface AuthorisedCall extends ParsedCall {
-  decision: AllowDecision;
+  decision: AllowDecision | AskDecision;
   /** The policy's grant. */
   granted: ExecutionGrant;
 }

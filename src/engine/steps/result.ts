@@ -13,6 +13,7 @@ import { redactedText } from "../failure/errors.ts";
 import { newReference } from "../failure/reference.ts";
 import { failureOf } from "../failure/refusal.ts";
 import { type ReadOutcome, readOutcome } from "./outcome.ts";
+import { recordDenial, recordEnd } from "./record-end.ts";
 
 /** How a step ends a call: a hook aborted it, or its sandbox returned an outcome. */
 export type CallEnd = "abort" | SandboxOutcome;
@@ -21,6 +22,7 @@ export type CallEnd = "abort" | SandboxOutcome;
 export function conclude(call: CallState, end: CallEnd): ToolExecution | null {
   try {
     if (end !== "abort") return finish(call as StartedCall, end);
+    recordDenial(call, { code: "aborted" });
     call.reporter.aborted();
     return null;
   } catch (thrown) {
@@ -94,6 +96,7 @@ function seal(
   const { id: callId, name: toolName } = call.received;
   const { redaction, resultBudget } = call.ctx;
   const { output, failure, metadata } = redaction === undefined ? read : withoutSecrets(read, redaction);
+  const { confirmation } = call;
   const execution = sealExecution(
     {
       callId,
@@ -103,10 +106,11 @@ function seal(
       output,
       durationMs: elapsedMs(call.startedAt, endedAt),
       sandbox: call.grant?.sandbox ?? null,
-      receipt,
+      receipt: recordEnd(call, receipt, output, failure),
     },
     failure,
     metadata,
+    confirmation,
     resultBudget,
   );
   call.reporter.ended(execution, failure, call.decision?.rules);

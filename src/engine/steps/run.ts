@@ -15,7 +15,7 @@ import { cancelled } from "../failure/refusal.ts";
  */
 export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxOutcome> {
   const { ctx, principal, caller, grant, canonical, limits, reporter } = call;
-  const { sessionId, signal, embedder } = ctx;
+  const { sessionId, turnId, workspace, signal, embedder } = ctx;
   if (signal?.aborted) throw cancelled();
   const { id: callId, name: toolName } = call.received;
   const { capabilities } = grant;
@@ -28,6 +28,8 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   const task: SandboxTask = {
     callId,
     sessionId,
+    turnId,
+    workspace,
     principal,
     toolName,
     implementations,
@@ -52,7 +54,11 @@ function withCallTool(call: PlacedCall, task: SandboxTask): SandboxTask {
   const ctx = call.principal === undefined ? call.ctx : { ...call.ctx, principal: call.principal };
   const budget = new NestedBudget(limits.nestedCalls, caller?.budget);
   const { callId, nesting: depth = 0 } = task;
-  const callTool = toolCaller({ callId, depth, grant, limits, budget }, ctx, call.dispatchNested);
+  const callTool = toolCaller(
+    { callId, depth, grant, limits, budget, parent: caller },
+    ctx,
+    call.dispatchNested,
+  );
   if (callTool === undefined) return task;
   call.nestedBudget = budget;
   return { ...task, callTool };

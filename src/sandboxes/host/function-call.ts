@@ -30,6 +30,14 @@ export class FunctionCall implements HostContext<never> {
     return this.#task.sessionId;
   }
 
+  get turnId(): string | undefined {
+    return this.#task.turnId;
+  }
+
+  get workspace(): string | undefined {
+    return this.#task.workspace;
+  }
+
   get toolName(): string {
     return this.#task.toolName;
   }

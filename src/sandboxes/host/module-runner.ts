@@ -38,6 +38,8 @@ export class ModuleRunner {
       input: task.canonical.text,
       callId: task.callId,
       sessionId: task.sessionId,
+      turnId: task.turnId,
+      workspace: task.workspace,
       toolName: task.toolName,
       principal: task.principal,
       maxOutputBytes,

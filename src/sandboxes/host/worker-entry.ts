@@ -16,6 +16,8 @@ export interface WorkerTask {
   readonly input: string;
   readonly callId: string;
   readonly sessionId: string;
+  readonly turnId: string | undefined;
+  readonly workspace: string | undefined;
   readonly toolName: string;
   readonly principal: Principal | undefined;
   readonly maxOutputBytes: number | undefined;
@@ -71,6 +73,8 @@ async function loadOnce(module: string, name: string): Promise<HostModuleFunctio
 class ThreadContext implements HostModuleContext {
   readonly callId: string;
   readonly sessionId: string;
+  readonly turnId: string | undefined;
+  readonly workspace: string | undefined;
   readonly toolName: string;
   readonly principal: Principal | undefined;
   readonly logger: HostModuleContext["logger"];
@@ -78,10 +82,13 @@ class ThreadContext implements HostModuleContext {
   readonly onOutput: HostModuleContext["onOutput"];
   streamedBytes = 0;
 
-  constructor({ callId, sessionId, toolName, principal, maxOutputBytes }: WorkerTask, thread: TaskThread) {
-    this.callId = callId;
-    this.sessionId = sessionId;
-    this.toolName = toolName;
+  constructor(task: WorkerTask, thread: TaskThread) {
+    const { principal, maxOutputBytes } = task;
+    this.callId = task.callId;
+    this.sessionId = task.sessionId;
+    this.turnId = task.turnId;
+    this.workspace = task.workspace;
+    this.toolName = task.toolName;
     // A copy arrived in this thread, which is not frozen.
     this.principal = principal === undefined ? undefined : (freezeJson(principal as never) as Principal);
     const at =

@@ -1,0 +1,84 @@
+import type { CanonicalJson } from "../../json/canonical.ts";
+import type { NearMiss } from "../../policy/decision.ts";
+import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import type { Principal } from "../../policy/principal.ts";
+import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
+import type { SideEffects } from "../../tool/side-effects.ts";
+import type { ErrorCode } from "../failure/errors.ts";
+import type { Confirmation } from "./confirmation.ts";
+import type { ExecutionReceipt } from "./execution.ts";
+
+/** The record of calls. `Journal` of `sandgate/journal` implements it. */
+export interface CallJournal {
+  /**
+   * Records a call before its sandbox gets it. Returns a promise that resolves when the record is durable; the engine
+   * waits for it unless the tool's class is `none` or `read`.
+   *
+   * @throws if the record cannot be written, also as a rejection: the call does not run. As long as the journal is not
+   *   able to write, it must throw synchronously, so that no call runs.
+   */
+  begin(record: DispatchedRecord): undefined | Promise<void>;
+  /**
+   * Records how a call ended that `begin` has recorded. The engine does not wait for the record to be written.
+   *
+   * @throws if the record cannot be written: the receipt of the call then has `recorded: false`.
+   */
+  end(record: EndedRecord): void;
+  /** Records a call that does not run. Errors are ignored: no effect lacks its record. */
+  deny(record: DeniedRecord): void;
+}
+
+/** What all records of a call have. */
+export interface CallRecord {
+  readonly callId: string;
+  readonly sessionId: string;
+  /** Absent if the context does not say. */
+  readonly turnId?: string;
+  /** As the model named it. */
+  readonly toolName: string;
+  /** Who calls; absent if the context does not say. */
+  readonly principal?: Principal;
+  /** The id of the call whose tool made this one; absent for a call of the model. */
+  readonly parent?: string;
+}
+
+/** What is known of a call from a certain step on. A call that is about to run has all of it. */
+export interface DecidedRecord extends CallRecord {
+  /** The validated arguments as canonical text, and its digest. */
+  readonly canonical?: CanonicalJson;
+  readonly sideEffects?: SideEffects;
+  readonly definitionDigest?: string;
+  readonly decision?: "allow" | "ask" | "deny";
+  /** The names of the rules that led to the decision. Empty if the policy names none. */
+  readonly rules: readonly string[];
+  /** The rules that would have allowed a denied call. */
+  readonly near?: readonly NearMiss[];
+  /** The version of the policy that decided, if it says so. */
+  readonly policyRevision?: string;
+  readonly confirmation?: Confirmation;
+  readonly grant?: ExecutionGrant;
+}
+
+/** A call that is about to run. */
+export type DispatchedRecord = DecidedRecord &
+  Required<Pick<DecidedRecord, "canonical" | "sideEffects" | "definitionDigest" | "decision" | "grant">>;
+
+/** A call that has ended. */
+export interface EndedRecord extends CallRecord {
+  readonly success: boolean;
+  /** Absent on success. */
+  readonly code?: ErrorCode;
+  /** Absent on success. */
+  readonly effect?: CallEffect;
+  readonly receipt: ExecutionReceipt;
+  /** The whole output, whose digest is computed when it is first read. */
+  readonly output: CanonicalJson;
+}
+
+/** A call that does not run. */
+export interface DeniedRecord extends DecidedRecord {
+  /** `aborted` if a hook aborted the call. */
+  readonly code: ErrorCode | "aborted";
+  /** For operators; absent if there is nothing to add to the code. */
+  readonly reason?: string;
+}

@@ -1,0 +1,74 @@
+import { describeThrown } from "../../base/thrown.ts";
+import type { CallRecord, DecidedRecord, DispatchedRecord } from "../call/journal.ts";
+import { shownName } from "../call/shown-name.ts";
+import type { CallState, PlacedCall } from "../call/state.ts";
+import { notRecordedText } from "../failure/errors.ts";
+import { Refusal } from "../failure/refusal.ts";
+
+/**
+ * Records the call before its sandbox gets it. It waits until the record is durable, unless the tool declares that it
+ * changes nothing.
+ *
+ * @throws {Refusal} `sandbox_unavailable` if the record cannot be written.
+ */
+export function record(call: PlacedCall): undefined | Promise<undefined> {
+  const { journal } = call.ctx;
+  if (journal === undefined) return undefined;
+  try {
+    const written = journal.begin(decidedRecord(call) as DispatchedRecord);
+    call.isRecorded = true;
+    if (written === undefined) return undefined;
+    const { sideEffects } = call.registered.subject;
+    if (sideEffects !== "none" && sideEffects !== "read") return waitFor(written, call);
+    // The journal itself reports the failure, and refuses the next record.
+    written.catch(() => {});
+    return undefined;
+  } catch (thrown) {
+    throw notRecorded(call, thrown);
+  }
+}
+
+async function waitFor(written: Promise<void>, call: PlacedCall): Promise<undefined> {
+  try {
+    await written;
+  } catch (thrown) {
+    call.isRecorded = false;
+    throw notRecorded(call, thrown);
+  }
+}
+
+function notRecorded(call: PlacedCall, thrown: unknown): Refusal {
+  const { detail } = describeThrown(thrown);
+  return new Refusal("sandbox_unavailable", notRecordedText(shownName(call)), { detail });
+}
+
+/** What every record of the call has. */
+export function callRecord({ received, ctx, principal, caller }: CallState): CallRecord {
+  const { sessionId, turnId } = ctx;
+  return {
+    ...{ callId: received.id, sessionId, toolName: received.name },
+    ...(turnId !== undefined && { turnId }),
+    ...(principal !== undefined && { principal }),
+    ...(caller !== undefined && { parent: caller.callId }),
+  };
+}
+
+/** What is known of the call after its last step. */
+export function decidedRecord(call: CallState): DecidedRecord {
+  const { registered, canonical, decision, confirmation, grant } = call;
+  const { revision } = call.ctx.policy;
+  return {
+    ...callRecord(call),
+    rules: decision?.rules ?? [],
+    ...(canonical !== undefined && { canonical }),
+    ...(registered !== undefined && {
+      sideEffects: registered.subject.sideEffects,
+      definitionDigest: registered.definition.digest,
+    }),
+    ...(decision !== undefined && { decision: decision.decision }),
+    ...(decision?.decision === "deny" && decision.near !== undefined && { near: decision.near }),
+    ...(decision !== undefined && revision !== undefined && { policyRevision: revision }),
+    ...(confirmation !== undefined && { confirmation }),
+    ...(grant !== undefined && { grant }),
+  };
+}
