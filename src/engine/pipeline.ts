@@ -48,6 +48,15 @@ const STEPS: readonly Step[] = [
   run, // ends the call with the sandbox's outcome
 ];
 
+/** Steps that do nothing unless the context has a principal, `confirm` or a journal. */
+const OPTIONAL_STEPS: readonly Step[] = [identify, confirm, record];
+const PLAIN_STEPS: readonly Step[] = STEPS.filter((step) => !OPTIONAL_STEPS.includes(step));
+
+/** Returns the steps of calls in the context: each of them costs a call of a function. */
+function stepsFor({ principal, confirm: asks, journal }: DispatchContext): readonly Step[] {
+  return principal === undefined && asks === undefined && journal === undefined ? PLAIN_STEPS : STEPS;
+}
+
 type Result = ToolExecution | null;
 
 /**
@@ -57,7 +66,7 @@ type Result = ToolExecution | null;
  * @returns `null` if a hook aborts the call.
  */
 export function dispatchCall(received: ReceivedCall, ctx: DispatchContext, caller?: Caller): Promise<Result> {
-  const result = advance(new CallState(received, ctx, caller, dispatchCall));
+  const result = advance(new CallState(received, ctx, caller, dispatchCall), stepsFor(ctx));
   return result instanceof Promise ? result : Promise.resolve(result);
 }
 
@@ -67,25 +76,25 @@ export function refuseCall(received: ReceivedCall, ctx: DispatchContext, refusal
 }
 
 /** Runs the remaining steps: without a promise or a closure, until one has to wait. */
-function advance(call: CallState): Result | Promise<Result> {
+function advance(call: CallState, steps: readonly Step[]): Result | Promise<Result> {
   try {
     for (;;) {
-      const step = STEPS[call.position++];
+      const step = steps[call.position++];
       if (step === undefined) throw new TypeError("the sandbox returned no outcome");
       const result = step(call);
       if (result === undefined) continue;
-      return result === "abort" || "status" in result ? conclude(call, result) : wait(call, result);
+      return result === "abort" || "status" in result ? conclude(call, result) : wait(call, result, steps);
     }
   } catch (thrown) {
     return fail(call, thrown);
   }
 }
 
-function wait(call: CallState, later: OneShotThenable<StepResult>): Promise<Result> {
+function wait(call: CallState, later: OneShotThenable<StepResult>, steps: readonly Step[]): Promise<Result> {
   const resume = (result: StepResult): Result | Promise<Result> => {
     if (result !== undefined) return conclude(call, result);
     call.resumedAt = performance.now();
-    return advance(call);
+    return advance(call, steps);
   };
   // Only a true promise can reject.
   if (!(later instanceof Promise)) return later.then(resume);

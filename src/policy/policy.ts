@@ -22,21 +22,21 @@ export interface PolicyRequest {
   readonly callId: string;
   readonly sessionId: string;
   /** The turn of the conversation; absent if the context does not say. */
-  readonly turnId?: string;
+  readonly turnId?: string | undefined;
   /** Who calls; absent if the context does not say. */
-  readonly principal?: Principal;
+  readonly principal?: Principal | undefined;
   /** The validated arguments: the same object that the sandbox gets. Deeply frozen. */
   readonly input: JsonValue;
   /** The arguments as canonical JSON text, with its digest: the same bytes that the sandbox gets. */
   readonly canonical: CanonicalJson;
   readonly tool: PolicySubject;
   /** The absolute path of the session's workspace. Default: none. */
-  readonly workspace?: string;
+  readonly workspace?: string | undefined;
   /**
    * Who confirmed the call: the policy is consulted once more after a person's answer. It can still deny the call;
    * `ask` stands for `allow` now. Default: the call was not confirmed.
    */
-  readonly confirmedBy?: string;
+  readonly confirmedBy?: string | undefined;
 }
 
 /** A tool, as a policy sees it. */

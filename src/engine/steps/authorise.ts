@@ -27,32 +27,23 @@ export function authorise(call: ParsedCall): undefined | Promise<undefined> {
     : set(call, decision, decidedFrom);
 }
 
-function requestOf({
-  ctx,
-  principal,
-  input,
-  canonical,
-  received,
-  registered,
-  confirmation,
-}: ParsedCall): PolicyRequest {
-  const { id: callId } = received;
+function requestOf(call: ParsedCall): PolicyRequest {
+  const { ctx, principal, input, canonical, confirmation } = call;
+  const { id: callId } = call.received;
   const { sessionId, turnId, workspace } = ctx;
-  const tool = registered.subject;
-  // Members are absent unless they are known. These are the most frequent requests.
-  if (turnId === undefined && workspace === undefined && confirmation === undefined) {
-    return Object.freeze(
-      principal === undefined
-        ? { callId, sessionId, input, canonical, tool }
-        : { callId, sessionId, principal, input, canonical, tool },
-    );
-  }
+  const tool = call.registered.subject;
+  const confirmedBy = confirmation?.by;
+  // One shape for all requests: spreading the members that are known would take longer than the decision.
   return Object.freeze({
-    ...{ callId, sessionId, input, canonical, tool },
-    ...(principal !== undefined && { principal }),
-    ...(turnId !== undefined && { turnId }),
-    ...(workspace !== undefined && { workspace }),
-    ...(confirmation !== undefined && { confirmedBy: confirmation.by }),
+    callId,
+    sessionId,
+    turnId,
+    principal,
+    input,
+    canonical,
+    tool,
+    workspace,
+    confirmedBy,
   });
 }
 

@@ -36,7 +36,7 @@ export interface OriginTemplate {
 /** The parts of a request that templates depend on. */
 export interface TemplateSource {
   readonly input: JsonValue;
-  readonly workspace?: string;
+  readonly workspace?: string | undefined;
 }
 
 /** A template cannot be filled in, so the call must be denied. `message` is for operators, and repeats no argument. */
