@@ -65,7 +65,7 @@ export class Redaction {
       isChanged ||= shown !== member || shownName !== name;
       return [shownName, shown] as const;
     });
-    return isChanged ? Object.freeze(Object.fromEntries(members)) : value;
+    return isChanged ? Object.freeze(Object.fromEntries(withDistinctNames(members))) : value;
   }
 
   /** Whether a value holds a secret. */
@@ -81,6 +81,22 @@ function hidden(name: string): string {
 /** The kind of secret in a name with its separator, such as `"api_key": `. */
 function secretOf(named: string): string {
   return secretOfName(named.replace(/["'\s:=]+$/, "")) ?? "secret";
+}
+
+/** Numbers the names that became the same, so that no member replaces another: `a`, `a (2)`. */
+function withDistinctNames<Value>(members: readonly (readonly [string, Value])[]): [string, Value][] {
+  const taken = new Set(members.map(([name]) => name));
+  const numbers = new Map<string, number>();
+  return members.map(([name, member]) => {
+    let number = (numbers.get(name) ?? 0) + 1;
+    while (number > 1 && taken.has(numbered(name, number))) number++;
+    numbers.set(name, number);
+    return [numbered(name, number), member];
+  });
+}
+
+function numbered(name: string, number: number): string {
+  return number === 1 ? name : `${name} (${number})`;
 }
 
 /** Hides every text and number of a value. */

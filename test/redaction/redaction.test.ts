@@ -77,6 +77,15 @@ describe("A redaction", () => {
     expect(redaction.finds(copyJson({ token: "x" }))).toBe(true);
   });
 
+  test("keeps every member whose name holds a secret, even if the names become the same", () => {
+    const [first, second] = ["ghp_a1B2c3D4e5F6g7H8", "ghp_b1B2c3D4e5F6g7H8"];
+    const taken = "[redacted: github-token] (2)";
+    const shown = redaction.json(
+      copyJson({ [first]: 1, [second]: 2, [taken]: 3, "[redacted: github-token]": 4 }),
+    );
+    expect(Object.values(shown as object).sort()).toEqual([1, 2, 3, 4]);
+  });
+
   test("hides what patterns of your own match", () => {
     const own = new Redaction({ patterns: { "customer-id": "C-\\d{6}" } });
     expect(own.text("for C-123456 and C-12")).toBe("for [redacted: customer-id] and C-12");
