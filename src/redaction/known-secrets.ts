@@ -9,6 +9,9 @@ export interface SecretForm {
   readonly pattern: RegExp;
 }
 
+const WHOLE_KEY =
+  /-----BEGIN (?:[A-Z]{1,12} )?PRIVATE KEY-----(?:\r?\n|\\n)(?:(?:Proc-Type|DEK-Info): ?[A-Za-z0-9,-]{1,80}(?:\r?\n|\\n)+)*(?:[A-Za-z0-9+/]{40,80}={0,2}(?:\r?\n|\\n))+(?:[A-Za-z0-9+/]{1,80}={0,2}(?:\r?\n|\\n))?-----END (?:[A-Z]{1,12} )?PRIVATE KEY-----/g;
+
 /** Secrets with a prefix or a form of their own. The expressions are global: use them with `replace` only. */
 export const KNOWN_FORMS: readonly SecretForm[] = [
   {
@@ -30,6 +33,28 @@ const SECRET_NAMES = ["password", "passwd", "secret", "token", "apikey", "author
 /** `password=hunter2` and `"password": "hunter2"` in a text: the name with its separator, and the value. */
 export const NAMED_IN_TEXT: RegExp =
   /(?<![A-Za-z0-9])((?:[A-Za-z0-9]{1,32}[_-]?)?(?:password|passwd|secret|token|api[_-]?key|authorization)["']?[ \t]{0,4}[:=][ \t]{0,4})(?:"[^"\n]{1,512}"|'[^'\n]{1,512}'|[^\s"',;&[\]{}]{1,512})/gi;
+
+/**
+ * Like {@link KNOWN_FORMS}, for texts in which nothing but a secret may be hidden: a key has whole lines of base64, and
+ * its end.
+ */
+export const NARROW_FORMS: readonly SecretForm[] = KNOWN_FORMS.map((form) =>
+  form.name === "private-key" ? { ...form, pattern: WHOLE_KEY } : form,
+);
+
+/**
+ * Like {@link NAMED_IN_TEXT}, for texts in which nothing but a secret may be hidden: the value is of the characters of
+ * tokens. Where a space follows `=` but none precedes it, a shell would run what follows.
+ */
+export const NAMED_NARROWLY: RegExp =
+  /(?<![A-Za-z0-9])((?:[A-Za-z0-9]{1,32}[_-]?)?(?:password|passwd|secret|token|api[_-]?key|authorization)["']?(?:=|[ \t]{1,4}=[ \t]{0,4}|[ \t]{0,4}:[ \t]{0,4}))(?:"[\w.~+/=@%-]{1,512}"|'[\w.~+/=@%-]{1,512}'|[\w.~+/=@%-]{1,512})/gi;
+
+const WHOLE_TOKEN = /^(?:(?:Basic|Bearer|Token) )?[\w.~+/=@%-]{1,4096}$/;
+
+/** Whether a text can only be a password or token of one word, and no command with arguments. */
+export function isToken(text: string): boolean {
+  return WHOLE_TOKEN.test(text);
+}
 
 const LONGEST_NAME = 256;
 

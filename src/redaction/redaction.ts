@@ -1,7 +1,14 @@
 import { isJsonObject, type JsonValue } from "../json/value.ts";
 import { compileLinear } from "../patterns/pattern.ts";
 import { translatePattern } from "../patterns/pattern-syntax.ts";
-import { KNOWN_FORMS, NAMED_IN_TEXT, secretOfName } from "./known-secrets.ts";
+import {
+  isToken,
+  KNOWN_FORMS,
+  NAMED_IN_TEXT,
+  NAMED_NARROWLY,
+  NARROW_FORMS,
+  secretOfName,
+} from "./known-secrets.ts";
 
 /** Options of {@link Redaction}. */
 export interface RedactionOptions {
@@ -27,7 +34,7 @@ export interface RedactionOptions {
 export class Redaction {
   readonly results: boolean;
   readonly onSecretArgument: "pass" | "deny";
-  readonly #own: readonly { replace(text: string): string }[];
+  readonly #own: readonly OwnForm[];
 
   /** @throws {TypeError} if a pattern is not valid, cannot be matched in linear time, or matches the empty text. */
   constructor({ patterns = {}, results = false, onSecretArgument = "pass" }: RedactionOptions = {}) {
@@ -44,7 +51,7 @@ export class Redaction {
     let shown = text;
     for (const { name, pattern } of KNOWN_FORMS) shown = shown.replace(pattern, hidden(name));
     shown = shown.replace(NAMED_IN_TEXT, (_all, named: string) => named + hidden(secretOf(named)));
-    for (const own of this.#own) shown = own.replace(shown);
+    for (const own of this.#own) shown = own.replace(shown, () => hidden(own.name));
     return shown;
   }
 
@@ -66,6 +73,37 @@ export class Redaction {
       return [shownName, shown] as const;
     });
     return isChanged ? Object.freeze(Object.fromEntries(withDistinctNames(members))) : value;
+  }
+
+  /**
+   * Returns a value for a person who decides on it, deeply frozen. It hides only numbers and texts of the characters of
+   * tokens: a command with arguments stays, even where a secret is expected or a pattern of your own matches it. Nested
+   * values of a member that is named like a secret stay, too.
+   *
+   * @param mark Called for each secret that is hidden, with its kind. Returns what stands in its place: a different text
+   *   each time, as it may become the name of a member.
+   */
+  narrow(value: JsonValue, mark: (name: string) => string): JsonValue {
+    if (typeof value === "string") return this.#narrowText(value, mark);
+    if (typeof value !== "object" || value === null) return value;
+    if (!isJsonObject(value)) return Object.freeze(value.map((item) => this.narrow(item, mark)));
+    const members = Object.entries(value).map(([name, member = null]) => {
+      const secret = secretOfName(name);
+      const isHidden = typeof member === "number" || (typeof member === "string" && isToken(member));
+      const shown = secret !== undefined && isHidden ? mark(secret) : this.narrow(member, mark);
+      return [this.#narrowText(name, mark), shown] as const;
+    });
+    return Object.freeze(Object.fromEntries(members));
+  }
+
+  #narrowText(text: string, mark: (name: string) => string): string {
+    let shown = text;
+    for (const { name, pattern } of NARROW_FORMS) shown = shown.replace(pattern, () => mark(name));
+    shown = shown.replace(NAMED_NARROWLY, (_all, named: string) => named + mark(secretOf(named)));
+    for (const own of this.#own) {
+      shown = own.replace(shown, (found) => (isToken(found) ? mark(own.name) : found));
+    }
+    return shown;
   }
 
   /** Whether a value holds a secret. */
@@ -110,11 +148,17 @@ function hideAll(value: JsonValue, note: string): JsonValue {
   );
 }
 
-function compile(name: string, source: string): { replace(text: string): string } {
+/** A kind of secret of the embedder's. */
+interface OwnForm {
+  readonly name: string;
+  replace(text: string, change: (found: string) => string): string;
+}
+
+function compile(name: string, source: string): OwnForm {
   try {
     const program = compileLinear(translatePattern(source).re2);
     if (!program.matcher("").find()) {
-      return { replace: (text) => program.matcher(text).replaceAll(() => hidden(name)) };
+      return { name, replace: (text, change) => program.matcher(text).replaceAll(change) };
     }
   } catch (error) {
     throw new TypeError(

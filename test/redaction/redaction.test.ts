@@ -128,6 +128,104 @@ describe("A redaction", () => {
   });
 });
 
+describe("A narrow redaction", () => {
+  /** What is shown, and how many secrets are hidden. */
+  const narrow = (value: unknown, by = redaction): { shown: unknown; count: number } => {
+    let count = 0;
+    const shown = by.narrow(copyJson(value), (name) => `<${name} ${++count}>`);
+    return { shown, count };
+  };
+
+  test.each(
+    SECRETS.filter(([name]) => name !== "private-key"),
+  )("hides a secret of the form %s", (name, secret) => {
+    expect(narrow(`before ${secret} after`)).toEqual({ shown: `before <${name} 1> after`, count: 1 });
+  });
+
+  test("hides a whole private key, and no command behind its first line", () => {
+    const line = "a1B2".repeat(16);
+    const [begin, end] = ["-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"];
+    expect(narrow(`${begin}\n${line}\n${line}\nAAK==\n${end}`).shown).toBe("<private-key 1>");
+    for (const text of [
+      `${begin}\nrm /home/ada\n${end}`,
+      `${begin}\n${line}\nrm /home/ada`,
+      `${begin}\n${line}\nrm /home/ada\n${end}`,
+    ]) {
+      expect(narrow(text)).toEqual({ shown: text, count: 0 });
+    }
+  });
+
+  test.each([
+    ["password=hunter2", "password=<password 1>"],
+    ['{"db_password": "hunter2"}', '{"db_password": <password 1>}'],
+    ["password=x; rm -rf /", "password=<password 1>; rm -rf /"],
+    ["password=x|sh", "password=<password 1>|sh"],
+    ['password="x; rm -rf /"', 'password="x; rm -rf /"'],
+    ["token=$(rm -rf /)", "token=$(rm -rf /)"],
+    ["token=`reboot`", "token=`reboot`"],
+    ["TOKEN= /sbin/reboot", "TOKEN= /sbin/reboot"],
+    [`Bearer ${"abcdef0123456789"}; rm -rf /`, "Bearer <>; rm -rf /"],
+  ])("shows the command in %s", (text, expected) => {
+    expect(narrow(text).shown).toBe(expected.replace("Bearer <>", "<bearer-token 1>"));
+  });
+
+  test("hides the value of a member that is named like a secret only if it is one word or a number", () => {
+    const value = {
+      password: "hunter2",
+      pin_token: 1234,
+      authorization: "Basic abc=",
+      token: "x; rm -rf /",
+      secret: ["rm", "-rf", "/"],
+      apiKey: { run: "reboot now" },
+    };
+    expect(narrow(value)).toEqual({
+      shown: {
+        ...value,
+        password: "<password 1>",
+        pin_token: "<token 2>",
+        authorization: "<authorization 3>",
+      },
+      count: 3,
+    });
+  });
+
+  test("hides what patterns of your own match, unless it is more than one word", () => {
+    const own = new Redaction({ patterns: { line: "key .+", id: "C-\\d{6}" } });
+    expect(narrow("for C-123456", own)).toEqual({ shown: "for <id 1>", count: 1 });
+    expect(narrow("key a; rm -rf /", own)).toEqual({ shown: "key a; rm -rf /", count: 0 });
+  });
+
+  test("shows every command, wherever secrets stand around it", () => {
+    const command = "rm -rf /home/ada";
+    const names = ["password", "token=", '"api_key": "', "secret='", "Authorization: ", "Bearer ", "x"];
+    const secrets = SECRETS.map(([, secret]) => secret);
+    const part = fc.oneof(
+      fc.constantFrom(
+        ...names,
+        ...secrets,
+        "\n",
+        " ",
+        "=",
+        ":",
+        '"',
+        "'",
+        "; ",
+        "-----BEGIN PRIVATE KEY-----",
+      ),
+      fc.string({ maxLength: 3 }),
+    );
+    const text = fc.array(part, { maxLength: 6 }).map((parts) => parts.join(""));
+    fc.assert(
+      fc.property(text, text, fc.constantFrom("a", "password", "token"), (before, after, member) => {
+        const { shown } = narrow({ [member]: before + command + after });
+        expect(JSON.stringify(shown)).toContain("-rf /home/ada");
+        expect(JSON.stringify(shown)).toMatch(/rm -rf|<[a-z-]+ \d+> -rf/);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
 test("A canonical form that is shown without secrets has the digest of what runs", () => {
   const canonical = new CanonicalJson(copyJson({ password: "hunter2" }));
   const shown = canonical.shownAs((value) => redaction.json(value));
