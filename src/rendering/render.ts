@@ -1,0 +1,54 @@
+import { cutMiddle } from "./cut.ts";
+import { type EscapeOptions, escapeText } from "./escape.ts";
+import { count, note, type Segment } from "./segment.ts";
+
+/** Options of {@link render}. */
+export interface RenderOptions extends EscapeOptions {
+  /** The most characters of the text (UTF-16 code units) that are shown, half of the beginning and half of the end. */
+  readonly chars?: number;
+  /** The notes that stand in place of each {@link PLACE} in the text, in order. Default: none. */
+  readonly notes?: readonly string[];
+}
+
+/** A foreign text as a person is shown it. */
+export interface Rendering {
+  readonly segments: readonly Segment[];
+  /** In UTF-16 code units of the original text. */
+  readonly charactersLeftOut: number;
+}
+
+/** Half of a surrogate pair: stands where a note is put into a well-formed text. */
+export const PLACE = "\udfff";
+
+/**
+ * The one way in which a text of a model, tool, server or file is shown to a person: control characters, characters that
+ * are invisible or look like others, and whatever changes the order of the text are escaped; the middle of a long text is
+ * cut out; notes say what is missing. The text may be hostile.
+ */
+export function render(text: string, options: RenderOptions = {}): Rendering {
+  const { chars = Number.POSITIVE_INFINITY, notes = [], syntax } = options;
+  const { head, tail, leftOut } = cutMiddle(text, chars, syntax);
+  if (leftOut === 0) return { segments: withNotes(head, notes, options), charactersLeftOut: 0 };
+  const tailNotes = tail.split(PLACE).length - 1;
+  const segments = [
+    ...withNotes(head, notes, options),
+    note(`${count(leftOut, "character")} left out`),
+    ...withNotes(tail, notes.slice(notes.length - tailNotes), options),
+  ];
+  return { segments, charactersLeftOut: leftOut };
+}
+
+/** Returns a rendering as one text. Its notes cannot be forged, as their brackets are escaped everywhere else. */
+export function textOf({ segments }: Pick<Rendering, "segments">): string {
+  return segments.map(({ text }) => text).join("");
+}
+
+function withNotes(text: string, notes: readonly string[], options: EscapeOptions): readonly Segment[] {
+  if (notes.length === 0) return escapeText(text, options);
+  return text
+    .split(PLACE)
+    .flatMap((part, index) => [
+      ...(index === 0 ? [] : [note(notes[index - 1] ?? "")]),
+      ...escapeText(part, options),
+    ]);
+}
