@@ -1,5 +1,6 @@
 import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { FORMATS, type Format } from "../protocols/formats.ts";
+import { shown } from "../rendering/shown.ts";
 import { UsageError } from "./errors.ts";
 import { LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool-command.ts";
 
@@ -42,12 +43,12 @@ const DISPATCH = { format: { type: "string" }, output: { type: "string" } } as c
  */
 export function parseCommandLine(argv: readonly string[]): Command {
   const [name, ...rest] = argv;
-  if (name === undefined) throw new UsageError("the command is missing");
+  if (name === undefined) throw new UsageError(shown`the command is missing`);
   if (name === "dispatch") return parseDispatch(rest);
   if (name === "check") return parseCheck(rest);
   if (name === "serve") return parseServe(rest);
   if (name === "tool") return parseTool(rest);
-  if (!name.startsWith("-")) throw new UsageError(`unknown command '${name}'`);
+  if (!name.startsWith("-")) throw new UsageError(shown`unknown command '${name}'`);
   const { values } = parse(argv, { ...HELP, ...VERSION }, 0);
   return { name: values.help ? "help" : "version" };
 }
@@ -91,7 +92,7 @@ function parseTool([name, ...args]: readonly string[]): Command {
     case "-h":
       return { name: "help" };
     default:
-      throw new UsageError(`'tool' must be followed by run, check, inspect or new, not '${name ?? ""}'`);
+      throw new UsageError(shown`'tool' must be followed by run, check, inspect or new, not '${name ?? ""}'`);
   }
 }
 
@@ -114,15 +115,15 @@ function parseToolNew(args: readonly string[]): Command {
   const { values, positionals } = parse(args, { ...HELP, ...NEW_OPTIONS }, 1);
   if (values.help) return { name: "help" };
   const [directory] = positionals;
-  if (directory === undefined) throw new UsageError("DIR is missing: the folder of the new project");
-  if (!values.wasm) throw new UsageError("--wasm is required: no other kind of project is supported");
+  if (directory === undefined) throw new UsageError(shown`DIR is missing: the folder of the new project`);
+  if (!values.wasm) throw new UsageError(shown`--wasm is required: no other kind of project is supported`);
   const language = oneOf(LANGUAGES, "--language", values.language) ?? "javascript";
   return { name: "tool new", directory, language };
 }
 
 function fileOf([file]: readonly string[]): string {
   if (file !== undefined) return file;
-  throw new UsageError("FILE is missing: the tool's module or component");
+  throw new UsageError(shown`FILE is missing: the tool's module or component`);
 }
 
 function parse<Options extends ParseArgsOptionsConfig>(
@@ -134,16 +135,16 @@ function parse<Options extends ParseArgsOptionsConfig>(
     const parsed = parseArgs({ args: [...args], options, allowPositionals: true });
     const extra = parsed.positionals[maxPositionals];
     if (extra === undefined) return parsed;
-    throw new UsageError(`unexpected argument '${extra}'`);
+    throw new UsageError(shown`unexpected argument '${extra}'`);
   } catch (error) {
-    if (error instanceof Error && "code" in error) throw new UsageError(error.message);
+    if (error instanceof Error && "code" in error) throw new UsageError(shown`${error.message}`);
     throw error;
   }
 }
 
 function required(config: string | undefined): string {
   if (config !== undefined) return config;
-  throw new UsageError("--config is missing: it names the sandgate.yaml to use");
+  throw new UsageError(shown`--config is missing: it names the sandgate.yaml to use`);
 }
 
 function oneOf<Choice extends string>(
@@ -153,5 +154,5 @@ function oneOf<Choice extends string>(
 ): Choice | undefined {
   const choice = choices.find((known) => known === given);
   if (choice !== undefined || given === undefined) return choice;
-  throw new UsageError(`${option} must be one of ${choices.join(", ")}, not '${given}'`);
+  throw new UsageError(shown`${option} must be one of ${choices.join(", ")}, not '${given}'`);
 }

@@ -1,7 +1,8 @@
+import { shown } from "../rendering/shown.ts";
+import { ShownText } from "../rendering/shown-text.ts";
 import { type Command, parseCommandLine } from "./command-line.ts";
 import { MessageError, UsageError } from "./errors.ts";
 import { HELP_TEXT, readVersion } from "./help.ts";
-import { toPrintable } from "./terminal/printable.ts";
 import {
   EXIT_BAD_INPUT,
   EXIT_INTERRUPTED,
@@ -32,22 +33,24 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
 }
 
 /** Returns the text of an error that the user caused; `undefined` for any other error. */
-async function problemText(error: unknown): Promise<string | undefined> {
-  if (error instanceof UsageError) return `sandgate: ${toPrintable(error.message)}. See sandgate --help`;
-  if (error instanceof MessageError) return error.message;
+async function problemText(error: unknown): Promise<ShownText | undefined> {
+  if (error instanceof UsageError) return shown`sandgate: ${error.shown}. See sandgate --help`;
+  if (error instanceof MessageError) return error.shown;
   // The command that threw a ConfigError has loaded its module already.
   const { ConfigError } = await import("../config/problem.ts");
-  return error instanceof ConfigError ? error.message : undefined;
+  if (!(error instanceof ConfigError)) return undefined;
+  const { showProblems } = await import("./terminal/problems.ts");
+  return showProblems(error.problems);
 }
 
 /** Runs a command. Each command's module is loaded on use, so that `--version` does not load all of them. */
 async function runCommand(command: Command, terminal: Terminal): Promise<ExitCode> {
   switch (command.name) {
     case "help":
-      await print(terminal.stdout, HELP_TEXT);
+      await print(terminal.stdout, new ShownText(HELP_TEXT, { isData: true }));
       return EXIT_OK;
     case "version":
-      await print(terminal.stdout, await readVersion());
+      await print(terminal.stdout, shown`${await readVersion()}`);
       return EXIT_OK;
     case "check":
       return (await import("./commands/check.ts")).check(command, terminal);

@@ -5,8 +5,10 @@ import { describe, expect, test } from "vitest";
 
 const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 const SRC = new URL("../../src/", import.meta.url).href;
-/** The one file outside `cli/` that parsing the command line needs: it imports nothing. */
+/** The one file of the modules that do the work that parsing the command line needs: it imports nothing. */
 const FORMATS = "protocols/formats.ts";
+/** What prints: small files without dependencies. */
+const RENDERING = /^rendering\/|^base\/text\.ts$/;
 
 /** Writes the URL of each module that a process loads to standard error. */
 const TELL_MODULES = `
@@ -31,13 +33,15 @@ describe("the command loads", () => {
     ["--help"],
     ["check --help"],
     ["deploy"],
-  ])("only the files of the command line and two small files of others for %s", async (args) => {
+  ])("only the files of the command line and of rendering, and one of others, for %s", async (args) => {
     const modules = await modulesOf(...args.split(" "));
     expect(modules).toContain("cli/main.ts");
-    const others = modules.filter((path) => !path.startsWith("cli/"));
-    expect(others.sort()).toEqual(["base/unprintable.ts", FORMATS]);
-    // The files of the commands are not loaded either.
-    expect(modules.length).toBeLessThan(12);
+    const ours = modules.filter((path) => path.startsWith("cli/"));
+    const others = modules.filter((path) => !path.startsWith("cli/") && !RENDERING.test(path));
+    expect(others).toEqual([FORMATS]);
+    // The files of the commands are not loaded either, nor what summarises arguments.
+    expect(ours.length).toBeLessThan(10);
+    expect(modules).not.toContain("rendering/input-summary.ts");
   });
 
   test("no server for dispatch, and no protocols for check", async () => {

@@ -24,7 +24,7 @@ export interface TerminalOptions {
 export async function sandgate(argv: readonly string[], options: TerminalOptions = {}): Promise<Outcome> {
   const { stdin = "", columns, signal } = options;
   const stdout = Object.assign(new PassThrough(), columns !== undefined && { columns });
-  const stderr = new PassThrough();
+  const stderr = Object.assign(new PassThrough(), columns !== undefined && { columns });
   // Read while the command runs, as it waits if the streams are full.
   const written = Promise.all([text(stdout), text(stderr)]);
   const code = await run(argv, {

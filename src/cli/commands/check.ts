@@ -1,4 +1,5 @@
-import { type ConfigProblem, formatProblem } from "../../config/problem.ts";
+import type { ConfigProblem } from "../../config/problem.ts";
+import { shown } from "../../rendering/shown.ts";
 import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
 import { type HostModule, isHostModule } from "../../tool/host-implementation.ts";
 import { sandboxesOf } from "../../tool/implementations.ts";
@@ -6,7 +7,7 @@ import type { Command } from "../command-line.ts";
 import { type Config, type ConfiguredTool, loadConfig } from "../config/load-config.ts";
 import { loadExport } from "../config/load-export.ts";
 import { loadServer, type ServerConfig } from "../config/load-server.ts";
-import { toPrintable } from "../terminal/printable.ts";
+import { showProblems } from "../terminal/problems.ts";
 import {
   EXIT_BAD_INPUT,
   EXIT_INTERRUPTED,
@@ -34,14 +35,14 @@ export async function check(
   problems.push(...principalProblems(config, options));
   problems.sort(byPosition);
   const errors = problems.filter(({ severity }) => severity === "error").length;
-  await print(terminal.stderr, problems.map(formatProblem).join("\n"));
+  await print(terminal.stderr, showProblems(problems));
   if (terminal.signal?.aborted) return EXIT_INTERRUPTED;
   const counts = [
     count(config.toolCount, "tool"),
     count(errors, "error"),
     count(problems.length - errors, "warning"),
   ];
-  await print(terminal.stdout, `${toPrintable(file)}: ${counts.join(", ")}`);
+  await print(terminal.stdout, shown`${file}: ${counts.join(", ")}`);
   return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
 }
 

@@ -1,14 +1,17 @@
 import { randomUUID } from "node:crypto";
-import { ConfigError, formatProblem } from "../../config/problem.ts";
+import { ConfigError } from "../../config/problem.ts";
 import { EventStream } from "../../engine/call/events.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { redactExecution } from "../../engine/call/redacted.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { Redaction } from "../../redaction/redaction.ts";
+import { toPrintableJson } from "../../rendering/printable-json.ts";
+import { joinShown, shown } from "../../rendering/shown.ts";
+import { ShownText } from "../../rendering/shown-text.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
-import { toPrintable, toPrintableJson } from "../terminal/printable.ts";
+import { showProblems } from "../terminal/problems.ts";
 import { formatTable, type RulesOfExecutions } from "../terminal/table.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 import { type InputMessage, readMessage } from "./read-message.ts";
@@ -33,7 +36,7 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   if (policy === undefined || problems.some(({ severity }) => severity === "error")) {
     throw new ConfigError(problems);
   }
-  await print(terminal.stderr, problems.map(formatProblem).join("\n"));
+  await print(terminal.stderr, showProblems(problems));
   const input = await readMessage(command.file, command.format, registry, terminal);
   await using sandboxes = await openSandboxes(sandboxOptions);
   sandboxes.ensureExit();
@@ -47,7 +50,7 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   const { toAlias: toolAlias } = input.protocol;
   const sessionId = randomUUID();
   const context = { registry, policy, sandboxes, events, sessionId, toolAlias, ...(signal && { signal }) };
-  await print(terminal.stderr, noticesOf(input).join("\n"));
+  await print(terminal.stderr, joinShown(noticesOf(input), "\n"));
   const dispatched = await new ToolDispatchEngine().dispatchTurn(input, context);
   // Only hooks can abort a call, and there are none here.
   const executions = dispatched.filter((execution) => execution !== null);
@@ -56,12 +59,14 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
 }
 
 /** What a message says besides its calls: that it was cut off, and that it has calls that do not run here. */
-function noticesOf({ cutOff, stopReason, other }: InputMessage): readonly string[] {
+function noticesOf({ cutOff, stopReason, other }: InputMessage): readonly ShownText[] {
   const types = [...new Set(other.map(({ type }) => type))].join(", ");
   return [
-    ...(cutOff ? [`sandgate: the message was cut off (${stopReason}), so its calls do not run`] : []),
-    ...(types === "" ? [] : [`sandgate: the message has calls that do not run here: ${types}`]),
-  ].map(toPrintable);
+    ...(cutOff
+      ? [shown`sandgate: the message was cut off (${String(stopReason)}), so its calls do not run`]
+      : []),
+    ...(types === "" ? [] : [shown`sandgate: the message has calls that do not run here: ${types}`]),
+  ];
 }
 
 function format(
@@ -70,10 +75,12 @@ function format(
   executions: readonly ToolExecution[],
   rules: RulesOfExecutions,
   { stdout: { columns = DEFAULT_COLUMNS } }: Terminal,
-): string {
+): ShownText {
   switch (output) {
     case "table":
-      return calls.length === 0 ? "The message has no tool calls." : tableOf(executions, rules, columns);
+      return calls.length === 0
+        ? new ShownText("The message has no tool calls.")
+        : tableOf(executions, rules, columns);
     case "json":
       return toPrintableJson({ executions });
     case "messages":
@@ -82,7 +89,7 @@ function format(
 }
 
 /** The table of the executions, without secrets. */
-function tableOf(executions: readonly ToolExecution[], rules: RulesOfExecutions, columns: number): string {
+function tableOf(executions: readonly ToolExecution[], rules: RulesOfExecutions, columns: number): ShownText {
   const shown = executions.map((each) => ({ each, redacted: redactExecution(each, SHOWN) }));
   const shownRules = new Map(shown.map(({ each, redacted }) => [redacted, rules.get(each) ?? []]));
   return formatTable([...shownRules.keys()], columns, shownRules);

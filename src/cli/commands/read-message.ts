@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { addAbortSignal } from "node:stream";
 import { getSystemErrorMessage } from "node:util";
 import { formatBytes } from "../../base/units.ts";
-import { ConfigError, formatProblem } from "../../config/problem.ts";
+import { ConfigError } from "../../config/problem.ts";
 import { ConfigSource } from "../../config/source.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { locateSyntaxError } from "../../json/syntax-error.ts";
@@ -15,6 +15,7 @@ import type { ProviderProtocol } from "../../protocols/protocol.ts";
 import { EventParser } from "../../protocols/streaming/event-parser.ts";
 import type { AssistantTurn } from "../../protocols/turn.ts";
 import { MessageError } from "../errors.ts";
+import { showProblem } from "../terminal/problems.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 const MAX_BYTES = 64 * 1_024 * 1_024;
@@ -168,5 +169,5 @@ function locateProtocolError(
 
 /** An error whose text names the file and the position, in the form of configuration problems. */
 function messageError(file: string, message: string, line = 1, column = 1): MessageError {
-  return new MessageError(formatProblem({ file, line, column, severity: "error", message }));
+  return new MessageError(showProblem({ file, line, column, severity: "error", message }));
 }

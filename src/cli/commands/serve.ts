@@ -1,11 +1,13 @@
-import { ConfigError, formatProblem } from "../../config/problem.ts";
+import { ConfigError } from "../../config/problem.ts";
 import { type Executor, type ExecutorOptions, startExecutor } from "../../executor/executor.ts";
 import { LISTEN_FORM, ListenError, parseListenAddress } from "../../executor/http/listen-address.ts";
+import { shown } from "../../rendering/shown.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { loadServer } from "../config/load-server.ts";
 import { UsageError } from "../errors.ts";
+import { showProblems } from "../terminal/problems.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
 
@@ -26,9 +28,9 @@ export async function serve(
   if (policy === undefined || problems.some(({ severity }) => severity === "error")) {
     throw new ConfigError(problems);
   }
-  await print(terminal.stderr, problems.map(formatProblem).join("\n"));
+  await print(terminal.stderr, showProblems(problems));
   if (listen !== undefined && parseListenAddress(listen) === undefined) {
-    throw new UsageError(`--listen must be ${LISTEN_FORM}`);
+    throw new UsageError(shown`--listen must be ${LISTEN_FORM}`);
   }
   if (dropsNetwork) orUsageError(checkDropNetwork);
   await using sandboxes = await openSandboxes(sandboxOptions);
@@ -36,7 +38,7 @@ export async function serve(
   const where = listen ?? options.listen;
   await using executor = await start({ ...options, listen: where, registry, policy, sandboxes });
   if (dropsNetwork) orUsageError(dropNetwork);
-  await print(terminal.stdout, `listening on ${executor.address}`);
+  await print(terminal.stdout, shown`listening on ${executor.address}`);
   await termination.requested;
   await executor.close();
   return EXIT_OK;
@@ -46,7 +48,8 @@ function orUsageError(step: () => void): void {
   try {
     step();
   } catch (error) {
-    if (error instanceof DropNetworkError) throw new UsageError(`cannot drop the network: ${error.message}`);
+    if (error instanceof DropNetworkError)
+      throw new UsageError(shown`cannot drop the network: ${error.message}`);
     throw error;
   }
 }
@@ -56,7 +59,7 @@ async function start(options: ExecutorOptions): Promise<Executor> {
     return await startExecutor(options);
   } catch (error) {
     if (error instanceof ListenError)
-      throw new UsageError(`cannot listen on ${options.listen}: ${error.message}`);
+      throw new UsageError(shown`cannot listen on ${options.listen}: ${error.message}`);
     throw error;
   }
 }

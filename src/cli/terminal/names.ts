@@ -1,14 +1,12 @@
-const MAX_LENGTH = 1_000;
+import { joinShown, shown, toLine } from "../../rendering/shown.ts";
+import { ShownText } from "../../rendering/shown-text.ts";
+
 const MAX_NAME_LENGTH = 160;
 const MAX_NAMES = 20;
 
-/** Shortens a text from a component. */
-export function shorten(text: string, maxLength: number = MAX_LENGTH): string {
-  return text.length <= maxLength ? text : `${text.slice(0, maxLength)}…`;
-}
-
 /** Lists the first names from a component, and how many more there are. */
-export function listNames(names: readonly string[]): string {
-  const listed = names.slice(0, MAX_NAMES).map((name) => shorten(name, MAX_NAME_LENGTH));
-  return listed.join(", ") + (names.length > MAX_NAMES ? `, and ${names.length - MAX_NAMES} more` : "");
+export function listNames(names: readonly string[]): ShownText {
+  const listed = names.slice(0, MAX_NAMES).map((name) => new ShownText(toLine(name, MAX_NAME_LENGTH)));
+  const more = names.length - listed.length;
+  return shown`${joinShown(listed, ", ")}${new ShownText(more > 0 ? `, and ${more} more` : "")}`;
 }

@@ -2,8 +2,10 @@ import { formatDuration } from "../../base/units.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { toToolResult } from "../../engine/call/messages.ts";
 import { toText } from "../../protocols/parsing/text.ts";
-import { toPrintable } from "./printable.ts";
-import { fitText, textWidth } from "./text-width.ts";
+import { FOREIGN_PREFIX } from "../../rendering/lines.ts";
+import { render, textOf } from "../../rendering/render.ts";
+import { ShownText } from "../../rendering/shown-text.ts";
+import { fitText, textWidth } from "../../rendering/text-width.ts";
 
 const HEADINGS = ["call", "tool", "sandbox", "outcome", "rules", "time"] as const;
 const GAP = "  ";
@@ -11,32 +13,36 @@ const OUTCOME_COLUMN = 3;
 /** The model chooses ids and names. They must not push the outcome out of view. */
 const MAX_COLUMNS = [24, 32, 7, Number.POSITIVE_INFINITY, 24, 12] as const;
 const MIN_OUTCOME_COLUMNS = 20;
-/** More code units than a line can show: the rest is not examined. */
-const MAX_CELL_LENGTH = 1_000;
+/** More characters than a line can show: the others are not examined. Runs of spaces would look like the next column. */
+const CELL = { chars: 1_000, maxSpaces: 1 } as const;
+const HEADING_PREFIX = " ".repeat(FOREIGN_PREFIX.length);
 
 /** The names of the policy's rules for each execution. */
 export type RulesOfExecutions = ReadonlyMap<ToolExecution, readonly string[]>;
 
 /**
- * Formats executions as a table with one line each, at most `columns` wide. Texts from tools and models are escaped, so
- * they cannot control the terminal.
+ * Formats executions as a table with one line each, at most `columns` wide. Texts from tools and models are rendered, and
+ * each line has the prefix of foreign text, as the model chooses how it begins.
  */
 export function formatTable(
   executions: readonly ToolExecution[],
   columns: number,
   rules: RulesOfExecutions = new Map(),
-): string {
+): ShownText {
   const rows = [HEADINGS, ...executions.map((execution) => toRow(execution, rules.get(execution)))].map(
-    (row) => row.map((cell) => toPrintable(cell.slice(0, MAX_CELL_LENGTH))),
+    (row) => row.map((cell) => textOf(render(cell, CELL))),
   );
   const widths = HEADINGS.map((_, column) => {
     const widest = Math.max(...rows.map((row) => textWidth(row[column] ?? "")));
     return Math.min(widest, MAX_COLUMNS[column] ?? widest);
   });
   const others = widths.reduce((sum, width, column) => (column === OUTCOME_COLUMN ? sum : sum + width), 0);
-  const left = columns - others - GAP.length * (HEADINGS.length - 1);
+  const left = columns - FOREIGN_PREFIX.length - others - GAP.length * (HEADINGS.length - 1);
   widths[OUTCOME_COLUMN] = Math.min(widths[OUTCOME_COLUMN] ?? 0, Math.max(left, MIN_OUTCOME_COLUMNS));
-  return rows.map((row) => formatRow(row, widths)).join("\n");
+  const lines = rows.map(
+    (row, index) => (index === 0 ? HEADING_PREFIX : FOREIGN_PREFIX) + formatRow(row, widths),
+  );
+  return new ShownText(lines.join("\n"));
 }
 
 function formatRow(row: readonly string[], widths: readonly number[]): string {

@@ -1,20 +1,34 @@
 import type { Readable, Writable } from "node:stream";
+import { wrapLine } from "../../rendering/lines.ts";
+import type { ShownText } from "../../rendering/shown-text.ts";
+
+/** `columns` is the width of a terminal; without it, the stream is a file or a pipe. */
+type Output = Writable & { readonly columns?: number };
 
 /** The streams of a command: those of the process, or of a test. */
 export interface Terminal {
   readonly stdin: Readable;
-  /** `columns` is the width of a terminal. */
-  readonly stdout: Writable & { readonly columns?: number };
-  readonly stderr: Writable;
+  readonly stdout: Output;
+  readonly stderr: Output;
   /** Aborted when the user interrupts. */
   readonly signal?: AbortSignal;
 }
 
-/** Writes lines and waits until they are flushed. A closed stream is not an error. */
-export function print(stream: Writable, text: string): Promise<void> {
+/**
+ * Writes lines and waits until they are flushed. A closed stream is not an error. On a terminal, long lines are wrapped,
+ * so that no row looks like a line of its own.
+ */
+export function print(stream: Output, { text, isData }: ShownText): Promise<void> {
   if (text === "") return Promise.resolve();
+  const { columns } = stream;
+  const wrapped = isData
+    ? text
+    : text
+        .split("\n")
+        .map((line) => wrapLine(line, columns))
+        .join("\n");
   return new Promise((resolve) => {
-    stream.write(text.endsWith("\n") ? text : `${text}\n`, () => resolve());
+    stream.write(wrapped.endsWith("\n") ? wrapped : `${wrapped}\n`, () => resolve());
   });
 }
 

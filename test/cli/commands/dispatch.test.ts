@@ -32,16 +32,18 @@ describe("sandgate dispatch prints the results", () => {
     const { code, stdout, stderr } = await dispatch(CALLS, { columns: 120 });
     const rows = stdout.split("\n").map((line) => line.replace(/ +/g, " "));
     expect(rows).toEqual([
-      expect.stringMatching(/^call tool sandbox outcome rules time$/),
-      expect.stringMatching(/^1 add host ok: 3 on the host \S+$/),
-      expect.stringMatching(/^2 hash host ok: [0-9a-f]{64} on the host \S+$/),
-      expect.stringMatching(/^3 upper quickjs ok: QUIET isolated \S+$/),
-      expect.stringMatching(/^4 add - validation_error: Invalid JSON: unexpected end at position 6 - \S+$/),
-      expect.stringMatching(/^5 add - validation_error: Invalid arguments: \/a must be number - \S+$/),
-      expect.stringMatching(/^6 missing - not_found: Tool 'missing' not found\. Available: \[add, .*\S+$/),
-      expect.stringMatching(/^7 forbidden - permission_denied: Permission denied: .* denied \S+$/),
+      expect.stringMatching(/^ call tool sandbox outcome rules time$/),
+      expect.stringMatching(/^\| 1 add host ok: 3 on the host \S+$/),
+      expect.stringMatching(/^\| 2 hash host ok: [0-9a-f]{64} on the host \S+$/),
+      expect.stringMatching(/^\| 3 upper quickjs ok: QUIET isolated \S+$/),
       expect.stringMatching(
-        /^8 broken host execution_error: HTTP 500: \S*\[2Jconnection refused on the host \S+$/,
+        /^\| 4 add - validation_error: Invalid JSON: unexpected end at position 6 - \S+$/,
+      ),
+      expect.stringMatching(/^\| 5 add - validation_error: Invalid arguments: \/a must be number - \S+$/),
+      expect.stringMatching(/^\| 6 missing - not_found: Tool 'missing' not found\..*.*, forbidden\] - \S+$/),
+      expect.stringMatching(/^\| 7 forbidden - permission_denied: Permission denied.* denied \S+$/),
+      expect.stringMatching(
+        /^\| 8 broken host execution_error: HTTP 500: \S*\[2Jconnection refused on the host \S+$/,
       ),
       "",
     ]);

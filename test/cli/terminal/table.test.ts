@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { formatTable } from "../../../src/cli/terminal/table.ts";
-import { textWidth } from "../../../src/cli/terminal/text-width.ts";
+import { type RulesOfExecutions, formatTable as tableOf } from "../../../src/cli/terminal/table.ts";
 import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../../src/engine/call/execution.ts";
+import { textWidth } from "../../../src/rendering/text-width.ts";
 
 function execution(callId: string, toolName: string, output: string, failed = false): ToolExecution {
   return sealExecution(
@@ -19,6 +19,14 @@ function execution(callId: string, toolName: string, output: string, failed = fa
   );
 }
 
+function formatTable(
+  executions: readonly ToolExecution[],
+  columns: number,
+  rules?: RulesOfExecutions,
+): string {
+  return tableOf(executions, columns, rules).text;
+}
+
 /** The table's lines without the times, which vary. */
 function lines(table: string): string[] {
   return table.split("\n").map((line) => line.replace(/\S+$/, "").trimEnd());
@@ -28,10 +36,10 @@ test("shows call, tool, sandbox, outcome, rules and time in one line per call", 
   const added = execution("1", "add", "3");
   const executions = [added, execution("call_2", "fetch", "no route", true)];
   const table = formatTable(executions, 80, new Map([[added, ["org", "team"]]]));
-  expect(table.split("\n")[0]).toMatch(/^call {4}tool {3}sandbox {2}outcome {19}\s+rules {6}time$/);
+  expect(table.split("\n")[0]).toMatch(/^ {2}call {4}tool {3}sandbox {2}outcome {19}\s+rules {6}time$/);
   expect(lines(table).slice(1)).toEqual([
-    "1       add    host     ok: 3                      org, team",
-    "call_2  fetch  host     execution_error: no route  -",
+    "| 1       add    host     ok: 3                      org, team",
+    "| call_2  fetch  host     execution_error: no route  -",
   ]);
   expect(table.split("\n")[1]).toMatch(/ \d+(\.\d+)?m?s$/);
 });
@@ -39,13 +47,19 @@ test("shows call, tool, sandbox, outcome, rules and time in one line per call", 
 test("cuts the outcome to the terminal's width", () => {
   const table = formatTable([execution("1", "read", "x".repeat(5_000))], 60);
   for (const line of table.split("\n")) expect(textWidth(line)).toBeLessThanOrEqual(60);
-  expect(table).toMatch(/ok: x+… /);
+  expect(table).toMatch(/ok: x+…x+ /);
 });
 
 test("cuts ids and names that would push the outcome out of view", () => {
   const table = formatTable([execution("i".repeat(500), "n".repeat(500), "the outcome")], 100);
   expect(table).toContain("ok: the outcome");
   expect(table).not.toContain("n".repeat(40));
+});
+
+test("shows no run of spaces that would look like the next column, and no row without its prefix", () => {
+  const table = formatTable([execution("sandgate: allowed  rm  host", "rm", "done")], 120);
+  expect(table.split("\n")[1]).toMatch(/^\| sandgate: al…/);
+  expect(formatTable([execution("1  rm", "rm", "done")], 120)).toContain("| 1 ⟦1 space⟧rm  rm  ");
 });
 
 describe("formatTable protects the terminal from", () => {

@@ -1,4 +1,6 @@
 import { ToolRegistrationError, ToolRegistry } from "../../../engine/registry.ts";
+import { shown } from "../../../rendering/shown.ts";
+import type { ShownText } from "../../../rendering/shown-text.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import type { Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { readComponentBytes } from "../../../sandboxes/wasm/component/bytes.ts";
@@ -6,14 +8,14 @@ import { GUEST_CALL } from "../../../sandboxes/wasm/exports/guest-interface.ts";
 import { type ComponentTool, componentTools } from "../../../sandboxes/wasm/tools/component-tools.ts";
 import { type InspectedImport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
 import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
-import { listNames, shorten } from "../../terminal/bounded-text.ts";
+import { listNames } from "../../terminal/names.ts";
 import { isChosen, whyNone } from "./component-tool.ts";
 
 /** The findings about a tool's file. */
 export interface Findings {
-  readonly notes: readonly string[];
+  readonly notes: readonly ShownText[];
   /** The reasons why it cannot be registered. */
-  readonly problems: readonly string[];
+  readonly problems: readonly ShownText[];
 }
 
 /** A component may have thousands of exports, each with a problem. */
@@ -32,7 +34,7 @@ export async function checkComponent(
     return await registerAll(await readComponentBytes(file), exportName, sandboxes);
   } catch (error) {
     if (!(error instanceof ToolPreparationError)) throw error;
-    return { notes: [], problems: [shorten(error.message)] };
+    return { notes: [], problems: [shown`${error.message}`] };
   }
 }
 
@@ -54,10 +56,11 @@ async function registerAll(
   const problems = chosen.length === 0 ? [whyNone(found, choice)] : registrationProblems(chosen);
   const notes = [
     ...chosen.map(
-      ({ name, wasm }) => `has the tool '${name}'${wasm.export === undefined ? "" : ` (${wasm.export})`}`,
+      ({ name, wasm }) =>
+        shown`has the tool '${name}'${wasm.export === undefined ? "" : shown` (${wasm.export})`}`,
     ),
     ...(exportName === undefined ? found.refused : []).map(
-      (one) => `'${one.export}' is not a tool: ${one.reason}`,
+      (one) => shown`'${one.export}' is not a tool: ${one.reason}`,
     ),
     ...importNotes(imports),
   ];
@@ -71,32 +74,32 @@ function implementation(component: Uint8Array, exportName: string | undefined): 
     : { component, export: exportName };
 }
 
-function registrationProblems(tools: readonly ComponentTool[]): string[] {
+function registrationProblems(tools: readonly ComponentTool[]): ShownText[] {
   const registry = new ToolRegistry();
   return tools.flatMap((tool) => {
     try {
       registry.register(tool);
       return [];
     } catch (error) {
-      if (error instanceof ToolRegistrationError) return [error.message];
+      if (error instanceof ToolRegistrationError) return [shown`${error.message}`];
       throw error;
     }
   });
 }
 
 /** Returns which capabilities a grant needs for the component's imports. */
-function importNotes(imports: readonly InspectedImport[]): readonly string[] {
+function importNotes(imports: readonly InspectedImport[]): readonly ShownText[] {
   const byNeed = Map.groupBy(imports, ({ needs }) => needs);
   return [...byNeed].flatMap(([needs, interfaces]) => {
     const names = listNames(interfaces.map(({ name }) => name));
     if (needs === "none") return [];
-    if (needs === "ungrantable") return [`imports interfaces that no grant provides: ${names}`];
-    return [`needs the capability '${needs}' to use ${names}`];
+    if (needs === "ungrantable") return [shown`imports interfaces that no grant provides: ${names}`];
+    return [shown`needs the capability '${needs}' to use ${names}`];
   });
 }
 
-function bound(findings: readonly string[]): readonly string[] {
-  const listed = findings.slice(0, MAX_FINDINGS).map((finding) => shorten(finding));
+function bound(findings: readonly ShownText[]): readonly ShownText[] {
+  const listed = findings.slice(0, MAX_FINDINGS);
   const more = findings.length - listed.length;
-  return more > 0 ? [...listed, `and ${more} more`] : listed;
+  return more > 0 ? [...listed, shown`and ${more} more`] : listed;
 }

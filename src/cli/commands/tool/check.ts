@@ -1,6 +1,7 @@
 import { dirname, join } from "node:path";
+import { joinShown, shown } from "../../../rendering/shown.ts";
+import type { ShownText } from "../../../rendering/shown-text.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
-import { toPrintable } from "../../terminal/printable.ts";
 import {
   EXIT_BAD_INPUT,
   EXIT_INTERRUPTED,
@@ -20,22 +21,22 @@ export async function checkTools(
 ): Promise<ExitCode> {
   await using sandboxes = await openSandboxes({ workers: { threads: 1 } });
   sandboxes.ensureExit();
-  const notes: string[] = [];
-  const problems: string[] = [];
+  const notes: ShownText[] = [];
+  const problems: ShownText[] = [];
   for (const file of files) {
     if (signal?.aborted) return EXIT_INTERRUPTED;
     if (await isComponentFile(file)) {
       const findings = await checkComponent(file, exportName, sandboxes);
-      notes.push(...findings.notes.map((note) => `${file}: ${note}`));
-      problems.push(...findings.problems.map((problem) => `${file}: ${problem}`));
+      notes.push(...findings.notes.map((note) => shown`${file}: ${note}`));
+      problems.push(...findings.problems.map((problem) => shown`${file}: ${problem}`));
     } else {
       const problem = await checkModule(file, exportName ?? "default", sandboxes);
-      if (problem === undefined) notes.push(`${file}: exports the tool '${exportName ?? "default"}'`);
+      if (problem === undefined) notes.push(shown`${file}: exports the tool '${exportName ?? "default"}'`);
       else problems.push(problem);
     }
   }
-  await print(stdout, notes.map(toPrintable).join("\n"));
-  await print(stderr, problems.map(toPrintable).join("\n"));
+  await print(stdout, joinShown(notes, "\n"));
+  await print(stderr, joinShown(problems, "\n"));
   return problems.length === 0 ? EXIT_OK : EXIT_BAD_INPUT;
 }
 
@@ -43,7 +44,7 @@ async function checkModule(
   file: string,
   exportName: string,
   sandboxes: Sandboxes,
-): Promise<string | undefined> {
+): Promise<ShownText | undefined> {
   try {
     await sandboxes.prepare(toolOfFile(file, exportName));
     return undefined;
@@ -53,10 +54,10 @@ async function checkModule(
 }
 
 /** Makes a problem's module path, which is relative to the tool's folder, relative to the working directory. */
-function placeProblem(file: string, error: unknown): string {
+function placeProblem(file: string, error: unknown): ShownText {
   const message = error instanceof Error ? error.message : String(error);
   const place = /^([^\s:]+\.\w+)(:\d+:\d+: .*)$/s.exec(message);
-  if (place === null) return `${file}: ${message}`;
+  if (place === null) return shown`${file}: ${message}`;
   const [, module = "", rest = ""] = place;
-  return `${join(dirname(file), module)}${rest}`;
+  return shown`${join(dirname(file), module)}${rest}`;
 }

@@ -1,3 +1,5 @@
+import { shown } from "../../../rendering/shown.ts";
+import type { ShownText } from "../../../rendering/shown-text.ts";
 import type { SandboxRouter } from "../../../sandboxes/contract/sandbox.ts";
 import {
   type ComponentTool,
@@ -5,7 +7,7 @@ import {
   componentTools,
 } from "../../../sandboxes/wasm/tools/component-tools.ts";
 import { UsageError } from "../../errors.ts";
-import { listNames, shorten } from "../../terminal/bounded-text.ts";
+import { listNames } from "../../terminal/names.ts";
 
 /** The user's choice among the tools of a component. */
 export interface ToolChoice {
@@ -28,8 +30,8 @@ export async function componentTool(
   const matching = found.tools.filter((tool) => isChosen(tool, choice));
   const [only] = matching;
   if (only !== undefined && matching.length === 1) return only;
-  if (matching.length === 0) throw new UsageError(`the component ${whyNone(found, choice)}`);
-  throw new UsageError(`the component has several tools: choose one of ${names(matching)} with --tool`);
+  if (matching.length === 0) throw new UsageError(shown`the component ${whyNone(found, choice)}`);
+  throw new UsageError(shown`the component has several tools: choose one of ${names(matching)} with --tool`);
 }
 
 /** Returns whether a tool matches the choice. */
@@ -41,16 +43,17 @@ export function isChosen({ name, wasm }: ComponentTool, choice: ToolChoice): boo
 }
 
 /** Returns why no tool of a component matches the choice, as a predicate of the component. */
-export function whyNone({ tools, refused }: ComponentTools, choice: ToolChoice): string {
+export function whyNone({ tools, refused }: ComponentTools, choice: ToolChoice): ShownText {
   const { tool, export: exportName } = choice;
   const reason = refused.find((one) => one.export === exportName)?.reason;
-  if (reason !== undefined) return `has no tool '${exportName}': ${shorten(reason)}`;
-  if (tool === undefined && exportName === undefined) return "has no tool";
-  const wanted = tool === undefined ? `no export '${exportName}' that is a tool` : `no tool '${tool}'`;
-  return `has ${wanted}: ${tools.length === 0 ? "it has no tools" : `its tools are ${names(tools)}`}`;
+  if (reason !== undefined) return shown`has no tool '${exportName ?? ""}': ${reason}`;
+  if (tool === undefined && exportName === undefined) return shown`has no tool`;
+  const wanted =
+    tool === undefined ? shown`no export '${exportName ?? ""}' that is a tool` : shown`no tool '${tool}'`;
+  return shown`has ${wanted}: ${tools.length === 0 ? "it has no tools" : shown`its tools are ${names(tools)}`}`;
 }
 
-function names(tools: readonly ComponentTool[]): string {
+function names(tools: readonly ComponentTool[]): ShownText {
   return listNames(
     tools.map(({ name, wasm }) => (wasm.export === undefined ? name : `${name} (${wasm.export})`)),
   );

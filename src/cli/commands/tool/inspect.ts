@@ -1,13 +1,16 @@
+import { cutMiddle } from "../../../rendering/cut.ts";
+import { toPrintableJson } from "../../../rendering/printable-json.ts";
+import { shown } from "../../../rendering/shown.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import { type InspectedExport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
-import { shorten } from "../../terminal/bounded-text.ts";
-import { toPrintable, toPrintableJson } from "../../terminal/printable.ts";
 import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import type { ToolCommand } from "../../tool-command.ts";
 
 /** The maximum characters of JSON text for one export, and for all together. */
 const MAX_EXPORT_LENGTH = 65_536;
 const MAX_TOTAL_LENGTH = 2_000_000;
+/** The maximum characters of an export's name or type where its schema is omitted. */
+const MAX_TEXT_LENGTH = 1_000;
 
 /** Prints the exports of a component with their JSON schemas, and its imports, as JSON. It does not run. */
 export async function inspectTool(
@@ -20,7 +23,7 @@ export async function inspectTool(
     return EXIT_OK;
   } catch (error) {
     if (!(error instanceof ToolPreparationError)) throw error;
-    await print(stderr, toPrintable(shorten(`${file}: ${error.message}`)));
+    await print(stderr, shown`${file}: ${error.message}`);
     return EXIT_BAD_INPUT;
   }
 }
@@ -44,4 +47,9 @@ function boundExport(exported: InspectedExport): object {
   const { name, type } = exported;
   const omitted = `more than ${MAX_EXPORT_LENGTH} characters of schema`;
   return { name: shorten(name), type: shorten(type), omitted };
+}
+
+function shorten(text: string): string {
+  const { head, tail, leftOut } = cutMiddle(text, MAX_TEXT_LENGTH);
+  return leftOut === 0 ? text : `${head}…${tail}`;
 }

@@ -1,7 +1,7 @@
 import { lstat, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { joinShown, shown } from "../../../rendering/shown.ts";
 import { PACKAGE_FOLDER } from "../../help.ts";
-import { toPrintable } from "../../terminal/printable.ts";
 import { EXIT_BAD_INPUT, EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import type { Language, ToolCommand } from "../../tool-command.ts";
 
@@ -36,11 +36,12 @@ export async function newTool(
       await writeFile(join(directory, name), text, { flag: "wx" });
     }
   } catch (error) {
-    await print(stderr, toPrintable(`sandgate: cannot create the project: ${(error as Error).message}`));
+    await print(stderr, shown`sandgate: cannot create the project: ${(error as Error).message}`);
     return EXIT_BAD_INPUT;
   }
-  await print(stdout, [...files.keys()].map((name) => toPrintable(join(directory, name))).join("\n"));
-  await print(stderr, toPrintable(`Next: cd ${directory} && npm install && npm run build`));
+  const written = Array.from(files.keys(), (name) => shown`${join(directory, name)}`);
+  await print(stdout, joinShown(written, "\n"));
+  await print(stderr, shown`Next: cd ${directory} && npm install && npm run build`);
   return EXIT_OK;
 }
 

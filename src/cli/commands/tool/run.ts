@@ -1,4 +1,4 @@
-import { formatProblem } from "../../../config/problem.ts";
+import type { ConfigProblem } from "../../../config/problem.ts";
 import { EventStream } from "../../../engine/call/events.ts";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../engine/engine.ts";
@@ -8,12 +8,13 @@ import type { JsonObject } from "../../../json/value.ts";
 import { allow } from "../../../policy/decision.ts";
 import { loadPolicyFile } from "../../../policy/file/load.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
+import { toPrintableJson } from "../../../rendering/printable-json.ts";
+import { shown } from "../../../rendering/shown.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";
 import { openSandboxes, type Sandboxes } from "../../../sandboxes/open-sandboxes.ts";
 import { readComponentBytes } from "../../../sandboxes/wasm/component/bytes.ts";
 import { UsageError } from "../../errors.ts";
-import { shorten } from "../../terminal/bounded-text.ts";
-import { toPrintable, toPrintableJson } from "../../terminal/printable.ts";
+import { showProblems } from "../../terminal/problems.ts";
 import {
   EXIT_BAD_INPUT,
   EXIT_INTERRUPTED,
@@ -43,11 +44,11 @@ export async function runTool(command: RunCommand, { stdout, stderr, signal }: T
     registry.register(await loadTool(command, sandboxes));
   } catch (error) {
     if (!(error instanceof ToolPreparationError || error instanceof ToolRegistrationError)) throw error;
-    await print(stderr, toPrintable(shorten(`${command.file}: ${error.message}`)));
+    await print(stderr, shown`${command.file}: ${error.message}`);
     return EXIT_BAD_INPUT;
   }
   const { policy, warnings } = await loadPolicy(command.policy, registry);
-  await print(stderr, warnings);
+  await print(stderr, showProblems(warnings));
   const log: JsonObject[] = [];
   let detail: string | undefined;
   const events = new EventStream();
@@ -71,7 +72,7 @@ async function loadTool({ file, tool, export: exportName }: RunCommand, sandboxe
     await sandboxes.prepare(chosen);
     return { ...chosen, sideEffects: "none" };
   }
-  if (tool !== undefined) throw new UsageError("--tool requires a component, and FILE is not one");
+  if (tool !== undefined) throw new UsageError(shown`--tool requires a component, and FILE is not one`);
   return toolOfFile(file, exportName ?? "default");
 }
 
@@ -94,12 +95,11 @@ function report(
 async function loadPolicy(
   file: string | undefined,
   registry: ToolRegistry,
-): Promise<{ readonly policy: RuntimePolicy; readonly warnings: string }> {
+): Promise<{ readonly policy: RuntimePolicy; readonly warnings: readonly ConfigProblem[] }> {
   if (file === undefined) {
     const check: RuntimePolicy["check"] = ({ tool: { sandboxes } }) =>
       allow({ sandbox: sandboxes[0] ?? "quickjs" });
-    return { policy: { check }, warnings: "" };
+    return { policy: { check }, warnings: [] };
   }
-  const { policy, warnings } = await loadPolicyFile(file, registry.subjects);
-  return { policy, warnings: warnings.map(formatProblem).join("\n") };
+  return loadPolicyFile(file, registry.subjects);
 }
