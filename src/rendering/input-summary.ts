@@ -15,6 +15,8 @@ export interface InputSummaryOptions {
 export interface InputSummary extends Rendering {
   /** The segments as one line. */
   readonly text: string;
+  /** SHA-256 of the canonical text that runs, with its secrets: tells two long arguments apart. */
+  readonly digest: string;
   readonly secretsHidden: number;
   /** Whether anything was left out or hidden, so that a person has to open the whole before allowing the call. */
   readonly isPartial: boolean;
@@ -50,7 +52,14 @@ export function inputSummary(
   const rendering = render(text, { syntax: "json", chars, notes });
   const secretsHidden = notes.length;
   const missing = missingOf(rendering.charactersLeftOut, secretsHidden);
-  return { ...rendering, text: textOf(rendering), secretsHidden, isPartial: missing !== "", missing };
+  return {
+    ...rendering,
+    text: textOf(rendering),
+    digest: input.digest,
+    secretsHidden,
+    isPartial: missing !== "",
+    missing,
+  };
 }
 
 /** What stands for a secret in a value. No pattern for secrets matches a part of it. */

@@ -11,10 +11,12 @@ const summaryOf = (value: unknown, chars?: number, by = redaction): InputSummary
 
 describe("An input summary", () => {
   test("is the canonical text, if that has no secrets and is short", () => {
-    expect(summaryOf({ path: "a\\b", n: [1, null], é: "x\ny" })).toEqual({
+    const value = { path: "a\\b", n: [1, null], é: "x\ny" };
+    expect(summaryOf(value)).toEqual({
       segments: [{ kind: "text", text: '{"n":[1,null],"path":"a\\\\b","é":"x\\ny"}' }],
       charactersLeftOut: 0,
       text: '{"n":[1,null],"path":"a\\\\b","é":"x\\ny"}',
+      digest: new CanonicalJson(copyJson(value)).digest,
       secretsHidden: 0,
       isPartial: false,
       missing: "",
@@ -29,6 +31,14 @@ describe("An input summary", () => {
       `{"command":"${"x".repeat(988)}⟦12,029 characters left out⟧${"x".repeat(983)}","password":"⟦hidden: password⟧"}`,
     );
     expect(summary.text).not.toContain("hunter2");
+  });
+
+  test("tells long arguments apart by the digest of what runs", () => {
+    const of = (middle: string): InputSummary =>
+      summaryOf(`${"x".repeat(2_000)}${middle}${"x".repeat(2_000)}`);
+    expect(of("a").text).toBe(of("b").text);
+    expect(of("a").digest).not.toBe(of("b").digest);
+    expect(summaryOf({ token: "a" }).digest).not.toBe(summaryOf({ token: "b" }).digest);
   });
 
   test("counts the secrets in the part that is left out", () => {

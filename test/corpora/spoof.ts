@@ -1,0 +1,88 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { formatTable } from "../../src/cli/terminal/table.ts";
+import { NOTHING_RAN, sealExecution, type ToolExecution } from "../../src/engine/call/execution.ts";
+import { CanonicalJson } from "../../src/json/canonical.ts";
+import { copyJson } from "../../src/json/copy.ts";
+import { Redaction } from "../../src/redaction/redaction.ts";
+import { inputSummary } from "../../src/rendering/input-summary.ts";
+import { toPageLines, toTerminalLines } from "../../src/rendering/lines.ts";
+import { toPrintableJson } from "../../src/rendering/printable-json.ts";
+import { render, textOf } from "../../src/rendering/render.ts";
+import { shown } from "../../src/rendering/shown.ts";
+import { CHROMIUM, showOnPage } from "../rendering/page.ts";
+
+interface SpoofRecord {
+  readonly id: string;
+  readonly text: string;
+  readonly why: string;
+}
+
+const records = readFileSync(`${process.env["SANDGATE_CORPORA"]}/spoof/spoof.jsonl`, "utf8")
+  .trim()
+  .split("\n")
+  .map((line): SpoofRecord => JSON.parse(line));
+const CHARS = 2_000;
+const RAW = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+
+console.log(`spoof: pages in ${CHROMIUM ?? "a tree of parse5, as Chromium is not installed"}`);
+
+/** What a person who overlooks the invisible would take a text for. */
+function benignOf(text: string): string {
+  return text
+    .replace(/\u001b(?:\[[\d;]*[A-Za-z]|[P\]].*?(?:\u001b\\|\u0007))/gs, "")
+    .replace(/[\p{C}\p{Default_Ignorable_Code_Point}]/gu, "")
+    .replace(/[аеорсух]/g, (letter) => "aeopcyx"["аеорсух".indexOf(letter)] ?? "");
+}
+
+function execution(text: string): ToolExecution {
+  const given = { callId: text, toolName: text, arguments: {}, success: true, output: text };
+  return sealExecution({ ...given, durationMs: 1, sandbox: "host", receipt: NOTHING_RAN }, undefined);
+}
+
+describe.each(records)("$id: $why", ({ text }) => {
+  test("is one line without characters that act, in a line of Sandgate", () => {
+    const { text: line } = shown`the tool '${text}' failed`;
+    expect(line).not.toMatch(RAW);
+    expect(line).toMatch(/^the tool '.*' failed$/);
+  });
+
+  test("is told from what it looks like", () => {
+    const benign = benignOf(text);
+    if (benign !== text) expect(textOf(render(text))).not.toBe(textOf(render(benign)));
+    else expect(render(text).charactersLeftOut).toBe(0);
+  });
+
+  test("shows all of its lines with a prefix, on a terminal and on a page", () => {
+    const rendering = render(text, { keepsLines: true, chars: CHARS });
+    const rows = toTerminalLines(rendering, 80).text.split("\n");
+    for (const row of rows) {
+      expect(row).toMatch(/^[|:] /);
+      expect(row).not.toMatch(RAW);
+      expect(row.length).toBeLessThanOrEqual(80);
+    }
+    const lines = toPageLines(rendering);
+    expect(showOnPage(lines)).toEqual(lines);
+    expect(lines.length).toBeLessThanOrEqual(rows.length);
+    for (const line of lines) expect(line[0]).toEqual({ kind: "prefix", text: "| " });
+  });
+
+  test("is one row of a table, and the same value in JSON", () => {
+    const table = formatTable([execution(text)], 200).text.split("\n");
+    expect(table).toHaveLength(2);
+    expect(table.join("")).not.toMatch(RAW);
+    const { text: json } = toPrintableJson({ [text]: text });
+    expect(json.replaceAll("\n", "")).not.toMatch(RAW);
+    expect(JSON.parse(json)).toEqual({ [text]: text });
+  });
+
+  test("is summarised for the person who is asked, with what is left out and the digest of what runs", () => {
+    const canonical = new CanonicalJson(copyJson({ command: text }));
+    const summary = inputSummary(canonical, { redaction: new Redaction() });
+    expect(summary.text).not.toMatch(RAW);
+    expect(summary.isPartial).toBe(canonical.text.length > CHARS);
+    if (summary.isPartial) expect(summary.text).toContain(`⟦${summary.missing}⟧`);
+    else expect(JSON.parse(summary.text)).toEqual({ command: text });
+    expect(summary.digest).toBe(canonical.digest);
+  });
+});
