@@ -1,5 +1,6 @@
 import { markCharacters } from "./characters.ts";
 import { markStacks } from "./combining.ts";
+import { markDecomposed } from "./composition.ts";
 import { markReordering } from "./direction.ts";
 import { Marks } from "./marks.ts";
 import { markNames } from "./names.ts";
@@ -33,6 +34,7 @@ export function escapeText(text: string, options: EscapeOptions = {}): readonly 
     markCharacters(text, keepsLines, marks);
     markNames(text, syntax === "json", marks);
     markReordering(text, marks);
+    markDecomposed(text, marks);
     markStacks(text, marks);
   }
   let from = 0;

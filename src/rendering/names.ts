@@ -27,13 +27,19 @@ const OTHER_SCRIPTS: readonly RegExp[] = [
 const LOOK_ALIKE =
   /^[асеһіјорѕухԁԛԝӏАВСЕНІЈКМОРЅТУХҮԚԜӀανορτυικΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳօոսհցյԼՏՕՍ\p{Script=Cherokee}\p{Script=Lisu}\p{Script=Coptic}\p{Script=Gothic}\p{Script=Deseret}\p{Script=Old_Italic}\p{N}\p{M}_]+$/u;
 
+const NEIGHBOURHOOD = 64;
+const WORD_BEFORE = /([\p{L}\p{M}]+),? $/u;
+const WORD_AFTER = /^,? ([\p{L}\p{M}]+)/u;
+const END_OF_PROSE = /^[.,!?]?$/;
+
 const LETTERS_OTHER_THAN_LATIN = /(?!\p{Script=Latin})\p{L}/gu;
 const LETTERS_BEYOND_ASCII = /(?![A-Za-z])\p{L}/gu;
 const DIGITS_BEYOND_ASCII = /(?!\d)\p{Nd}/gu;
 
 /**
  * Marks letters that can be taken for those of another script: in words of several scripts, such as `pаypal` with a
- * Cyrillic `а`, and in words of which every letter looks like a Latin one. Marks digits in the same way.
+ * Cyrillic `а`, and in words of which every letter looks like a Latin one, unless the words beside it show that it is not.
+ * Marks digits in the same way.
  */
 export function markNames(text: string, isJson: boolean, marks: Marks): void {
   if (!NON_ASCII.test(text)) return;
@@ -42,18 +48,26 @@ export function markNames(text: string, isJson: boolean, marks: Marks): void {
     const scripts = scriptsOf(word);
     if (scripts.size > 1) {
       markMatches(word, scripts.has("Latin") ? LETTERS_OTHER_THAN_LATIN : LETTERS_BEYOND_ASCII, marks, index);
-    } else if (LOOK_ALIKE.test(word) && !isLetterOfProse(text, index, word)) {
+    } else if (LOOK_ALIKE.test(word) && !isInProse(text, index, index + word.length, scripts)) {
       markMatches(word, LETTERS_BEYOND_ASCII, marks, index);
     }
     if (/[A-Za-z0-9]/.test(word)) markMatches(word, DIGITS_BEYOND_ASCII, marks, index);
   }
 }
 
-/** Many languages have words of one letter. They have spaces around them, which an option or a path does not have. */
-function isLetterOfProse(text: string, index: number, word: string): boolean {
-  if (word.length !== 1) return false;
-  const [before = " ", after = " "] = [text[index - 1], text[index + 1]];
-  return before === " " && (after === " " || after === ",");
+/** Whether the words beside a word, with spaces between, are of the same script, and do not look Latin themselves. */
+function isInProse(text: string, start: number, end: number, scripts: ReadonlySet<string>): boolean {
+  const before = text.slice(Math.max(0, start - NEIGHBOURHOOD), start);
+  const after = text.slice(end, end + NEIGHBOURHOOD);
+  const neighbours = [WORD_BEFORE.exec(before)?.[1], WORD_AFTER.exec(after)?.[1]];
+  if (neighbours.every((word) => word === undefined)) return false;
+  if (neighbours[0] === undefined && before !== "") return false;
+  if (neighbours[1] === undefined && !END_OF_PROSE.test(after)) return false;
+  return neighbours.every((word) => word === undefined || isEvidently(word, scripts));
+}
+
+function isEvidently(word: string, scripts: ReadonlySet<string>): boolean {
+  return !LOOK_ALIKE.test(word) && scriptsOf(word).symmetricDifference(scripts).size === 0;
 }
 
 function scriptsOf(word: string): ReadonlySet<string> {

@@ -28,16 +28,28 @@ describe("A rendering escapes", () => {
     ["Latin words with a letter of another script", "pаypal gοοgle", "p\\u0430ypal g\\u03bf\\u03bfgle"],
     ["such words with an invisible character between", "p\u200bаypal", "p\\u200b\\u0430ypal"],
     ["words that only look Latin", "раураӏ", "\\u0440\\u0430\\u0443\\u0440\\u0430\\u04cf"],
+    ["a letter that only looks Latin", "а", "\\u0430"],
+    ["a file name that only looks Latin", "rm а b", "rm \\u0430 b"],
+    [
+      "a host that only looks Latin, between words of its script",
+      "привет раураӏ.com мир",
+      "привет \\u0440\\u0430\\u0443\\u0440\\u0430\\u04cf.com мир",
+    ],
     ["an option that only looks Latin", "rm -с", "rm -\\u0441"],
     ["full-width and mathematical letters", "ｒｍ 𝐫", "\\uff52\\uff4d \\ud835\\udc2b"],
     ["digits of another script beside ASCII", "1\u0966", "1\\u0966"],
     ["punctuation that looks like that of URLs", "a\u2215b\u2024c\uff20", "a\\u2215b\\u2024c\\uff20"],
     [
       "stacks of combining marks",
-      `a${"\u0301\u0302\u0303\u0304\u0305"}`,
-      "a\u0301\u0302\u0303\\u0304\\u0305",
+      `x${"\u0301\u0302\u0303\u0304\u0305"}`,
+      "x\u0301\u0302\u0303\\u0304\\u0305",
     ],
-    ["repeated combining marks", "a\u0301\u0301", "a\u0301\\u0301"],
+    ["repeated combining marks", "x\u0301\u0301", "x\u0301\\u0301"],
+    [
+      "what looks like a composed character",
+      "cafe\u0301 \u1112\u1161 \u2126 \u212b",
+      "cafe\\u0301 \u1112\\u1161 \\u2126 \\u212b",
+    ],
     [
       "combining marks that would stand on an escape",
       "pа\u0301 a\u034f\u0301",
@@ -56,8 +68,9 @@ describe("A rendering escapes", () => {
 
 test.each([
   'Grüße, 世界 🎉 {"a": [1, 2]}',
-  "Tiếng Việt, straße, naïve, cafe\u0301",
+  "Tiếng Việt, straße, naïve, x\u0301",
   "Привет, я живу у моря",
+  "Сосна, роса и сад",
   "שלום, עולם",
   "مرحبا بالعالم",
   "東京タワー Tokyo駅 한국어 ภาษาไทย हिन्दी",
