@@ -1,5 +1,6 @@
 import type { ErrorObject } from "ajv";
 import { beginning } from "../base/text.ts";
+import { UNPRINTABLE } from "../base/unprintable.ts";
 import type { ArgumentProblem } from "./argument-problem.ts";
 
 const MAX_PATH_LENGTH = 256;
@@ -20,7 +21,7 @@ export function describeErrors(errors: readonly ErrorObject[]): readonly Argumen
 function explain(keyword: string, params: Record<string, unknown>): string {
   if (keyword === "additionalProperties" || keyword === "unevaluatedProperties") {
     const name = params["additionalProperty"] ?? params["unevaluatedProperty"];
-    return `: '${beginning(String(name), MAX_NAME_LENGTH)}'`;
+    return `: '${beginning(String(name), MAX_NAME_LENGTH).replace(UNPRINTABLE, "\ufffd")}'`;
   }
   if (keyword === "enum" || keyword === "const") {
     const allowed = JSON.stringify(params["allowedValues"] ?? params["allowedValue"]);

@@ -1,5 +1,6 @@
 import { beginning } from "../../base/text.ts";
 import { formatDuration } from "../../base/units.ts";
+import { UNPRINTABLE } from "../../base/unprintable.ts";
 import { formatLimit, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
 import type { ArgumentProblem } from "../../schema/argument-problem.ts";
@@ -67,9 +68,9 @@ const MAX_MESSAGE_LENGTH = 4_096;
 const MAX_VALIDATION_ERRORS = 10;
 const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** Quotes a name, which the model chose: truncated, and without control characters. */
+/** Quotes a name, which the model chose: truncated, on one line, and without characters that cannot be seen. */
 function quote(name: string): string {
-  const clean = name.replace(CONTROL_CHARACTERS, "\ufffd");
+  const clean = name.replace(UNPRINTABLE, "\ufffd");
   return clean.length <= MAX_NAME_LENGTH ? `'${clean}'` : `'${beginning(clean, MAX_NAME_LENGTH)}…'`;
 }
 

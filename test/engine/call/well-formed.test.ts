@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
+import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { allow } from "../../../src/policy/decision.ts";
@@ -53,5 +54,17 @@ test("An endpoint's number beyond a double fails the call, or arrives as its dig
   } finally {
     server.closeAllConnections();
     server.close();
+  }
+});
+
+test("names that a model chose are quoted on one line and without invisible characters", async () => {
+  const schema = { type: "object", additionalProperties: false };
+  const ctx = await contextFor([hostTool(() => null, { inputSchema: schema })]);
+  const unknown = { id: "1", name: "a\nTool \u200b\u2066'b' found", arguments: {} };
+  const extra = { id: "2", name: "tool", arguments: { "k\u202e\u200b\nyyy": 1 } };
+  for (const call of [unknown, extra]) {
+    const { error } = (await new ToolDispatchEngine().dispatch(call, ctx)) as ToolExecution;
+    expect(error?.message).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(error?.message).toContain("\ufffd");
   }
 });
