@@ -1,22 +1,26 @@
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { CallerQueue, type Ticket } from "./caller-queue.ts";
 
-/** A queued call. */
-interface Ticket {
-  readonly session: string;
-  start(): void;
-  refuse(): void;
+/** A call that asks for admission. */
+export type Applicant = Pick<Ticket, "caller" | "session">;
+
+/** One caller's calls. */
+interface Caller {
+  readonly queue: CallerQueue;
+  running: number;
 }
 
 /**
- * Bounds the numbers of running and queued calls. Sessions take turns, so one with many calls does not delay
- * the others. If the queue is full, the session with the most queued calls loses its last one to a session
- * with fewer.
+ * Bounds the numbers of running and queued calls, and shares them between callers, and between the sessions of a
+ * caller. A free place goes to the waiting caller with the fewest running calls; its sessions take turns. If the queue
+ * is full, the caller with the most queued calls loses the last one of its longest session to a caller with fewer, or
+ * to a session of its own with fewer.
  */
 export class Admission {
   readonly #maxInFlight: number;
   readonly #maxQueued: number;
-  /** The queued calls by session, in the order of the sessions' turns. No session has an empty list. */
-  readonly #waiting = new Map<string, Ticket[]>();
+  /** Callers with calls, in the order in which they last had a turn. */
+  readonly #callers = new Map<string, Caller>();
   #inFlight = 0;
   #queued = 0;
 
@@ -40,23 +44,25 @@ export class Admission {
    * @returns `"refused"` if the queue is full; otherwise a function that removes the call from the queue, and
    *   returns whether it was queued.
    */
-  enter(session: string, start: () => void, refuse: () => void): "refused" | (() => boolean) {
+  enter({ caller, session }: Applicant, start: () => void, refuse: () => void): "refused" | (() => boolean) {
     if (this.#inFlight < this.#maxInFlight) {
       this.#inFlight++;
+      this.#of(caller).running++;
       start();
       return notQueued;
     }
-    const ticket = { session, start, refuse };
-    if (this.#queued >= this.#maxQueued && !this.#makeRoom(session)) return "refused";
-    const own = this.#waiting.get(session);
-    if (own === undefined) this.#waiting.set(session, [ticket]);
-    else own.push(ticket);
+    if (this.#queued >= this.#maxQueued && !this.#makeRoom(caller, session)) return "refused";
+    const ticket = { caller, session, start, refuse };
+    this.#of(caller).queue.add(ticket);
     this.#queued++;
     return () => this.#remove(ticket);
   }
 
-  /** Ends a started call, and starts the next one. */
-  release(): void {
+  /** Ends a started call of a caller, and starts the next one. */
+  release(caller: string): void {
+    const ended = this.#of(caller);
+    ended.running--;
+    this.#forgetIfIdle(caller, ended);
     const next = this.#next();
     if (next === undefined) this.#inFlight--;
     else next.start();
@@ -64,44 +70,58 @@ export class Admission {
 
   /** Refuses all queued calls. */
   refuseQueued(): void {
-    const tickets = [...this.#waiting.values()].flat();
-    this.#waiting.clear();
-    this.#queued = 0;
-    for (const ticket of tickets) ticket.refuse();
+    const tickets = Array.from(this.#callers.values(), ({ queue }) => queue.tickets).flat();
+    for (const ticket of tickets) {
+      if (this.#remove(ticket)) ticket.refuse();
+    }
+  }
+
+  #of(name: string): Caller {
+    let caller = this.#callers.get(name);
+    if (caller === undefined) {
+      caller = { queue: new CallerQueue(), running: 0 };
+      this.#callers.set(name, caller);
+    }
+    return caller;
+  }
+
+  #forgetIfIdle(name: string, { running, queue }: Caller): void {
+    if (running === 0 && queue.size === 0) this.#callers.delete(name);
   }
 
   #next(): Ticket | undefined {
-    const [first] = this.#waiting;
-    if (first === undefined) return undefined;
-    const [session, tickets] = first;
-    const ticket = tickets.shift();
+    let best: [name: string, caller: Caller] | undefined;
+    for (const entry of this.#callers) {
+      const [, { queue, running }] = entry;
+      if (queue.size > 0 && (best === undefined || running < best[1].running)) best = entry;
+    }
+    if (best === undefined) return undefined;
+    const [name, caller] = best;
+    const ticket = caller.queue.next();
     this.#queued--;
-    // The session goes to the end of the order.
-    this.#waiting.delete(session);
-    if (tickets.length > 0) this.#waiting.set(session, tickets);
+    caller.running++;
+    // The caller goes to the end of the order.
+    this.#callers.delete(name);
+    this.#callers.set(name, caller);
     return ticket;
   }
 
   #remove(ticket: Ticket): boolean {
-    const tickets = this.#waiting.get(ticket.session);
-    const index = tickets?.indexOf(ticket) ?? -1;
-    if (tickets === undefined || index < 0) return false;
-    tickets.splice(index, 1);
-    if (tickets.length === 0) this.#waiting.delete(ticket.session);
+    const caller = this.#callers.get(ticket.caller);
+    if (caller?.queue.remove(ticket) !== true) return false;
     this.#queued--;
+    this.#forgetIfIdle(ticket.caller, caller);
     return true;
   }
 
-  /**
-   * Refuses the last call of the longest queue, if that is longer than the session's own queue would become.
-   */
-  #makeRoom(session: string): boolean {
-    const longest = [...this.#waiting.values()].reduce(
-      (a, b) => (b.length > a.length ? b : a),
-      [] as Ticket[],
-    );
-    const own = this.#waiting.get(session)?.length ?? 0;
-    const loser = longest.length > own + 1 ? longest.at(-1) : undefined;
+  #makeRoom(name: string, session: string): boolean {
+    const own = this.#callers.get(name)?.queue;
+    let longest: CallerQueue | undefined;
+    for (const { queue } of this.#callers.values()) {
+      if (queue.size > (longest?.size ?? 0)) longest = queue;
+    }
+    const isOthers = longest !== undefined && longest.size > (own?.size ?? 0) + 1;
+    const loser = isOthers ? longest?.lastOfLongest() : own?.lastOfLongest(session);
     if (loser === undefined || !this.#remove(loser)) return false;
     loser.refuse();
     return true;

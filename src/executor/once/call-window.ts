@@ -2,11 +2,13 @@ import { hash } from "node:crypto";
 import { canonicalText } from "../../json/canonical.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import type { CallWindowBounds } from "../load/limits.ts";
+import { type EndedCall, EndedCalls } from "./ended-calls.ts";
 
 const MAX_UNDIGESTED_LENGTH = 128;
 
 /** Identifies a call: requests with equal members are the same call. */
 export interface CallIdentity {
+  readonly caller: string;
   /** The caller, its session and the call's id. */
   readonly name: string;
   /** Identifies the tool's name and the arguments. */
@@ -19,7 +21,7 @@ export function identityOf({ call, session }: DispatchRequest, caller: string): 
   const name = `${caller.length} ${session.length} ${caller}${session}${call.id}`;
   const text = JSON.stringify(call.name) + canonicalText(call.arguments);
   // A short text is its own digest.
-  return { name, digest: text.length <= MAX_UNDIGESTED_LENGTH ? text : hash("sha256", text) };
+  return { caller, name, digest: text.length <= MAX_UNDIGESTED_LENGTH ? text : hash("sha256", text) };
 }
 
 /** The state of a remembered call. */
@@ -31,28 +33,24 @@ export type KnownCall<Running> =
   /** The remembered call has the same name, but another digest. */
   | { readonly state: "conflict" };
 
-/** A call. Ended calls form a linked list in the order in which they ended. */
-interface Entry<Running> {
-  readonly name: string;
+/** A call. */
+interface Entry<Running> extends EndedCall<Entry<Running>> {
+  readonly caller: string;
   readonly digest: string;
   /** Set while the call runs. */
   call: Running | undefined;
-  answer: string | undefined;
-  endedAt: number;
-  next: Entry<Running> | undefined;
 }
 
 /**
- * Remembers calls by name to prevent them from running twice. Beyond its bounds, it forgets the oldest first.
+ * Remembers calls by name to prevent them from running twice. Beyond its bounds, the caller with the most remembered
+ * calls, or bytes, loses its oldest ones first, so callers cannot make it forget the calls of others.
  */
 export class CallWindow<Running> {
   readonly #bounds: CallWindowBounds;
   readonly #entries = new Map<string, Entry<Running>>();
+  /** No list is empty. */
+  readonly #ended = new Map<string, EndedCalls<Entry<Running>>>();
   #running = 0;
-  #oldest: Entry<Running> | undefined;
-  #newest: Entry<Running> | undefined;
-  /** The oldest ended call whose answer may still be kept. */
-  #oldestAnswered: Entry<Running> | undefined;
   #bytes = 0;
   #forgotAt = 0;
 
@@ -92,8 +90,9 @@ export class CallWindow<Running> {
   }
 
   /** Adds a new call. */
-  begin(name: string, digest: string, call: Running): void {
-    this.#entries.set(name, { name, digest, call, answer: undefined, endedAt: 0, next: undefined });
+  begin({ caller, name, digest }: CallIdentity, call: Running): void {
+    const ends = { answer: undefined, endedAt: 0, next: undefined };
+    this.#entries.set(name, { caller, name, digest, call, ...ends });
     this.#running++;
   }
 
@@ -112,45 +111,51 @@ export class CallWindow<Running> {
     entry.call = undefined;
     entry.answer = answer;
     entry.endedAt = now;
-    if (answer !== undefined) this.#bytes += bytesOf(answer);
-    if (this.#newest === undefined) this.#oldest = entry;
-    else this.#newest.next = entry;
-    this.#newest = entry;
-    this.#oldestAnswered ??= entry;
+    let ended = this.#ended.get(entry.caller);
+    if (ended === undefined) {
+      ended = new EndedCalls();
+      this.#ended.set(entry.caller, ended);
+    }
+    this.#counting(ended, () => ended.add(entry));
     this.#forget(now);
   }
 
   #forget(now: number): void {
-    // It is enough to check the age once per second.
-    const isDue = now - this.#forgotAt >= 1_000;
-    if (!isDue && this.size <= this.#bounds.calls && this.#bytes <= this.#bounds.bytes) return;
-    this.#forgotAt = now;
     const { calls, bytes, ageMs } = this.#bounds;
-    for (let entry = this.#oldest; entry !== undefined; entry = this.#oldest) {
-      if (this.size <= calls && now - entry.endedAt < ageMs) break;
-      this.#forgetOldest(entry);
+    // It is enough to check the age once per second.
+    if (now - this.#forgotAt >= 1_000) {
+      this.#forgotAt = now;
+      for (const [caller, ended] of this.#ended) {
+        while (ended.oldest !== undefined && now - ended.oldest.endedAt >= ageMs)
+          this.#forgetOldest(caller, ended);
+      }
     }
-    for (let entry = this.#oldestAnswered; entry !== undefined; entry = this.#oldestAnswered) {
-      if (this.#bytes <= bytes) break;
-      this.#forgetAnswer(entry);
+    while (this.size > calls) this.#forgetOldest(...this.#largest(({ size }) => size));
+    while (this.#bytes > bytes) {
+      const [, ended] = this.#largest((one) => one.bytes);
+      this.#counting(ended, () => ended.forgetOldestAnswer());
     }
   }
 
-  #forgetOldest(oldest: Entry<Running>): void {
-    if (oldest === this.#oldestAnswered) this.#forgetAnswer(oldest);
-    this.#entries.delete(oldest.name);
-    this.#oldest = oldest.next;
-    if (oldest === this.#newest) this.#newest = undefined;
+  /** Returns the caller for which a figure is the largest. There must be one. */
+  #largest(
+    figure: (ended: EndedCalls<Entry<Running>>) => number,
+  ): [caller: string, ended: EndedCalls<Entry<Running>>] {
+    return [...this.#ended].reduce((a, b) => (figure(b[1]) > figure(a[1]) ? b : a));
   }
 
-  #forgetAnswer(oldest: Entry<Running>): void {
-    if (oldest.answer !== undefined) this.#bytes -= bytesOf(oldest.answer);
-    oldest.answer = undefined;
-    this.#oldestAnswered = oldest.next;
+  #forgetOldest(caller: string, ended: EndedCalls<Entry<Running>>): void {
+    this.#counting(ended, () => {
+      const oldest = ended.takeOldest();
+      if (oldest !== undefined) this.#entries.delete(oldest.name);
+    });
+    if (ended.size === 0) this.#ended.delete(caller);
   }
-}
 
-/** Returns the maximum bytes that a string takes up. */
-function bytesOf(text: string): number {
-  return text.length * 2;
+  /** Makes a change, and updates the sum of the bytes. */
+  #counting(ended: EndedCalls<Entry<Running>>, change: () => void): void {
+    const before = ended.bytes;
+    change();
+    this.#bytes += ended.bytes - before;
+  }
 }

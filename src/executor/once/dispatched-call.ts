@@ -21,6 +21,8 @@ export interface CallWaiter {
 /** A call from its arrival to its answer, with its waiters. */
 export class DispatchedCall {
   readonly request: DispatchRequest;
+  /** The name of the caller: see `Sender.caller`. */
+  readonly caller: string;
   /** Who calls, as it was authenticated; `undefined` if it is not known. */
   readonly principal: Principal | undefined;
   /** Time of arrival, from `performance.now()`. */
@@ -37,10 +39,11 @@ export class DispatchedCall {
 
   constructor(
     request: DispatchRequest,
-    principal: Principal | undefined,
+    { caller, principal }: { readonly caller: string; readonly principal: Principal | undefined },
     isStreamed: boolean,
     arrivedAt: number,
   ) {
+    this.caller = caller;
     this.principal = principal;
     this.request = request;
     this.isStreamed = isStreamed;

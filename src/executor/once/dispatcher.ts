@@ -47,8 +47,8 @@ export class Dispatcher {
     { caller, principal }: { readonly caller: string; readonly principal: Principal | undefined },
     waiter: CallWaiter,
   ): () => void {
-    const { name, digest } = identityOf(request, caller);
-    return this.#take({ request, principal, waiter, name, digest, arrivedAt: performance.now() });
+    const identity = identityOf(request, caller);
+    return this.#take({ request, principal, waiter, ...identity, arrivedAt: performance.now() });
   }
 
   #take(submission: Submission): () => void {
@@ -110,13 +110,14 @@ export class Dispatcher {
     return this.#isDraining;
   }
 
-  #begin({ request, principal, name, digest, waiter, arrivedAt }: Submission): () => void {
+  #begin(submission: Submission): () => void {
     if (this.#isDraining) throw draining();
-    const call = new DispatchedCall(request, principal, waiter.onEvent !== undefined, arrivedAt);
-    this.#window.begin(name, digest, call);
+    const { request, caller, name, waiter, arrivedAt } = submission;
+    const call = new DispatchedCall(request, submission, waiter.onEvent !== undefined, arrivedAt);
+    this.#window.begin(submission, call);
     const leave = this.#wait(name, call, waiter);
     const place = this.#admission.enter(
-      request.session,
+      { caller, session: request.session },
       () => this.#start(name, call),
       () => this.#refuse(name, call, this.#isDraining ? draining() : overloaded()),
     );
@@ -196,7 +197,7 @@ export class Dispatcher {
   }
 
   #release(call: DispatchedCall): void {
-    this.#admission.release();
+    this.#admission.release(call.caller);
     call.letFollow();
     this.#tellIfIdle();
   }

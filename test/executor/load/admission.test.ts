@@ -5,14 +5,14 @@ import { Admission } from "../../../src/executor/load/admission.ts";
 /** Enters calls by session and name, and logs which are started and refused, in order. */
 function entering(admission: Admission): {
   readonly log: string[];
-  enter(session: string, name: string): "refused" | (() => boolean);
+  enter(session: string, name: string, caller?: string): "refused" | (() => boolean);
 } {
   const log: string[] = [];
   return {
     log,
-    enter: (session, name) =>
+    enter: (session, name, caller = "caller") =>
       admission.enter(
-        session,
+        { caller, session },
         () => log.push(`start ${name}`),
         () => log.push(`refuse ${name}`),
       ),
@@ -25,7 +25,7 @@ describe("admission", () => {
     const { log, enter } = entering(admission);
     for (const name of ["1", "2", "3"]) enter("a", name);
     expect(log).toEqual(["start 1", "start 2"]);
-    admission.release();
+    admission.release("caller");
     expect(log).toEqual(["start 1", "start 2", "start 3"]);
     expect([admission.inFlight, admission.queued]).toEqual([2, 0]);
   });
@@ -37,7 +37,7 @@ describe("admission", () => {
     enter("b", "b1");
     enter("c", "c1");
     enter("c", "c2");
-    for (let count = 0; count < 6; count++) admission.release();
+    for (let count = 0; count < 6; count++) admission.release("caller");
     expect(log).toEqual(["start a0", "start a1", "start b1", "start c1", "start a2", "start c2", "start a3"]);
   });
 
@@ -54,6 +54,34 @@ describe("admission", () => {
     expect(enter("d", "d1")).toBe("refused");
   });
 
+  test("a caller that fills everything through many sessions does not shut out another one", () => {
+    const admission = new Admission(4, 8);
+    const { log, enter } = entering(admission);
+    for (let index = 0; index < 12; index++) enter(`s${index}`, `a${index}`, "a");
+    expect(enter("s12", "a12", "a")).toBe("refused");
+    expect(enter("s", "b0", "b")).not.toBe("refused");
+    expect(log.slice(4)).toEqual(["refuse a11"]);
+    admission.release("a");
+    expect(log.at(-1)).toBe("start b0");
+  });
+
+  test("a free place goes to the caller with the fewest running calls", () => {
+    const admission = new Admission(4, 20);
+    const { log, enter } = entering(admission);
+    for (let index = 0; index < 8; index++) enter("s", `a${index}`, "a");
+    for (let index = 0; index < 4; index++) enter("s", `b${index}`, "b");
+    // The calls of `a` that run first do not end. Those of `b` do, but `b` gets no more than its half.
+    admission.release("a");
+    admission.release("a");
+    expect(log.slice(4)).toEqual(["start b0", "start b1"]);
+    admission.release("b");
+    admission.release("b");
+    expect(log.slice(6)).toEqual(["start b2", "start b3"]);
+    admission.release("b");
+    admission.release("b");
+    expect(log.slice(8)).toEqual(["start a4", "start a5"]);
+  });
+
   test("a call that leaves the queue does not start", () => {
     const admission = new Admission(1, 3);
     const { log, enter } = entering(admission);
@@ -63,45 +91,47 @@ describe("admission", () => {
     if (leave === "refused") throw new Error("the call was refused");
     expect(leave()).toBe(true);
     expect(leave()).toBe(false);
-    admission.release();
+    admission.release("caller");
     expect(log).toEqual(["start 1", "start 3"]);
   });
 
   test("each call starts, leaves or is refused exactly once, and the bounds are never exceeded", () => {
     const step = fc.oneof(
-      fc.record({ kind: fc.constant("enter" as const), session: fc.constantFrom("a", "b", "c") }),
-      fc.record({ kind: fc.constantFrom("release" as const, "leave" as const), session: fc.constant("") }),
+      fc.record({
+        kind: fc.constant("enter" as const),
+        caller: fc.constantFrom("x", "y"),
+        session: fc.constantFrom("a", "b", "c"),
+      }),
+      fc.record({
+        kind: fc.constantFrom("release" as const, "leave" as const),
+        caller: fc.constant(""),
+        session: fc.constant(""),
+      }),
     );
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const admission = new Admission(2, 3);
         const ends: string[][] = [];
         const leaves: (() => boolean)[] = [];
-        let running = 0;
-        for (const { kind, session } of steps) {
+        const running: string[] = [];
+        for (const { kind, caller, session } of steps) {
           if (kind === "enter") {
             const own: string[] = [];
             ends.push(own);
             const start = (): void => {
               own.push("start");
-              running++;
+              running.push(caller);
             };
-            const place = admission.enter(session, start, () => own.push("refuse"));
+            const place = admission.enter({ caller, session }, start, () => own.push("refuse"));
             if (place === "refused") own.push("refuse");
             else leaves.push(() => place() && own.push("leave") > 0);
           } else if (kind === "leave") leaves.pop()?.();
-          else if (running > 0) {
-            running--;
-            admission.release();
-          }
-          expect(running).toBe(admission.inFlight);
+          else if (running.length > 0) admission.release(running.shift() ?? "");
+          expect(running.length).toBe(admission.inFlight);
           expect(admission.inFlight).toBeLessThanOrEqual(2);
           expect(admission.queued).toBeLessThanOrEqual(3);
         }
-        while (running > 0) {
-          running--;
-          admission.release();
-        }
+        while (running.length > 0) admission.release(running.shift() ?? "");
         expect(ends.every((own) => own.length === 1)).toBe(true);
         expect([admission.inFlight, admission.queued]).toEqual([0, 0]);
       }),

@@ -1,12 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CallWindow } from "../../../src/executor/once/call-window.ts";
+import { type CallIdentity, CallWindow } from "../../../src/executor/once/call-window.ts";
+
+function call(name: string, caller = "caller"): CallIdentity {
+  return { caller, name, digest: "1" };
+}
 
 describe("CallWindow", () => {
   test("a call is remembered while it runs and after it has ended, until it is too old", () => {
     const window = new CallWindow<string>({ calls: 10, bytes: 1_000, ageMs: 5_000 });
     expect(window.find("a", "1", 0)).toBeUndefined();
-    window.begin("a", "1", "running");
+    window.begin(call("a"), "running");
     expect(window.find("a", "1", 0)).toEqual({ state: "running", call: "running" });
     window.end("a", "answer", 1_000);
     expect(window.find("a", "1", 5_900)).toEqual({ state: "answered", answer: "answer" });
@@ -16,7 +20,7 @@ describe("CallWindow", () => {
 
   test("another call with the same name is a conflict", () => {
     const window = new CallWindow<string>({ calls: 10, bytes: 1_000, ageMs: 5_000 });
-    window.begin("a", "1", "running");
+    window.begin(call("a"), "running");
     expect(window.find("a", "2", 0)).toEqual({ state: "conflict" });
     window.end("a", "answer", 0);
     expect(window.find("a", "2", 0)).toEqual({ state: "conflict" });
@@ -25,13 +29,13 @@ describe("CallWindow", () => {
   test("beyond the bytes, answers are forgotten, oldest first, but not that the calls ran", () => {
     const window = new CallWindow<string>({ calls: 10, bytes: 20, ageMs: 5_000 });
     for (const name of ["a", "b", "c"]) {
-      window.begin(name, "1", "");
+      window.begin(call(name), "");
       window.end(name, "12345", 0);
     }
     expect(window.bytes).toBe(20);
     expect(window.find("a", "1", 0)).toEqual({ state: "forgotten" });
     expect(window.find("c", "1", 0)).toEqual({ state: "answered", answer: "12345" });
-    window.begin("d", "1", "");
+    window.begin(call("d"), "");
     window.end("d", "longer than all of them", 0);
     expect(window.bytes).toBe(0);
     expect(window.find("d", "1", 0)).toEqual({ state: "forgotten" });
@@ -40,16 +44,31 @@ describe("CallWindow", () => {
   test("the number of remembered calls is bounded", () => {
     const window = new CallWindow<string>({ calls: 2, bytes: 1_000, ageMs: 5_000 });
     for (const name of ["a", "b", "c"]) {
-      window.begin(name, "1", "");
+      window.begin(call(name), "");
       window.end(name, "x", 0);
     }
     expect(window.size).toBe(2);
     expect(window.find("a", "1", 0)).toBeUndefined();
   });
 
+  test("a caller with many calls or large answers does not make others' calls forgotten", () => {
+    const window = new CallWindow<string>({ calls: 6, bytes: 100, ageMs: 5_000 });
+    const run = (name: string, caller: string, answer: string): void => {
+      window.begin(call(name, caller), "");
+      window.end(name, answer, 0);
+    };
+    run("quiet", "b", "12345");
+    for (let index = 0; index < 50; index++) run(`a${index}`, "a", "x");
+    expect(window.find("quiet", "1", 0)).toEqual({ state: "answered", answer: "12345" });
+    run("large", "a", "x".repeat(46));
+    expect(window.find("quiet", "1", 0)).toEqual({ state: "answered", answer: "12345" });
+    expect(window.find("a49", "1", 0)).toEqual({ state: "forgotten" });
+    expect(window.size).toBe(6);
+  });
+
   test("a call that did not run is forgotten", () => {
     const window = new CallWindow<string>({ calls: 2, bytes: 1_000, ageMs: 5_000 });
-    window.begin("a", "1", "");
+    window.begin(call("a"), "");
     window.cancel("a");
     expect(window.find("a", "1", 0)).toBeUndefined();
   });
@@ -71,7 +90,7 @@ describe("CallWindow", () => {
           const isKnown = running.has(each.name) || ended.some((other) => other.name === each.name);
           if (each.do === "begin") {
             if (isKnown) continue;
-            window.begin(each.name, "1", each.name);
+            window.begin(call(each.name), each.name);
             running.add(each.name);
           } else if (each.do === "cancel") {
             window.cancel(each.name);
