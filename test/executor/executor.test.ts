@@ -312,7 +312,7 @@ test("the total size of the bodies that are held is bounded", async () => {
   );
   for (const socket of sockets) {
     socket.write(
-      `POST /v1/dispatch HTTP/1.1\r\nhost: ${executor.address}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n`,
+      `POST /v1/dispatch HTTP/1.1\r\nhost: ${executor.address}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{`,
     );
   }
   expect(await answered).toMatch(/^HTTP\/1\.1 429 /);

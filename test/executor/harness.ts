@@ -1,3 +1,4 @@
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { once } from "node:events";
 import { type RequestOptions, request } from "node:http";
 import { onTestFinished } from "vitest";
@@ -8,6 +9,7 @@ import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { readExecution, readProblem } from "../../src/remote-protocol/bodies.ts";
 import type { RemoteExecution } from "../../src/remote-protocol/messages.ts";
+import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 
 /** A tool whose calls end when the test releases them. */
@@ -164,4 +166,29 @@ export function problemOf({ status, text }: Answer): string {
 /** Polls until a condition is met. */
 export async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+/** A client of an executor with its own key. */
+export class KeyedClient {
+  readonly #privateKey: KeyObject;
+  readonly keyId: string;
+  readonly publicKey: KeyObject;
+
+  constructor(keyId: string) {
+    const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+    this.keyId = keyId;
+    this.publicKey = publicKey;
+    this.#privateKey = privateKey;
+  }
+
+  /** Returns the headers of a signed dispatch request. */
+  sign({ address }: { readonly address: string }, body: string): Record<string, string> {
+    const request = { method: "POST", authority: address, path: "/v1/dispatch", body } as const;
+    return { ...signRequest(request, { keyId: this.keyId, privateKey: this.#privateKey }) };
+  }
+
+  /** Sends a signed dispatch request. */
+  dispatch(executor: { readonly address: string }, body: string): Promise<Answer> {
+    return dispatch(executor, body, { headers: this.sign(executor, body) });
+  }
 }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { FairBudget } from "../../base/fair-budget.ts";
 import { JSON_MEDIA_TYPE, STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { overloaded } from "../load/admission.ts";
@@ -6,18 +7,18 @@ import { type ExecutorLimits, HELD_BODIES } from "../load/limits.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import type { Sender } from "./authentication.ts";
 import { DispatchExchange } from "./dispatch-exchange.ts";
-import { ByteBudget, bodyLength, readBody } from "./request-body.ts";
+import { bodyLength, readBody } from "./request-body.ts";
 
 /** Handles `POST /v1/dispatch`. */
 export class DispatchRoute {
   readonly #dispatcher: Dispatcher;
   readonly #maxBodyBytes: number;
-  readonly #bodies: ByteBudget;
+  readonly #bodies: FairBudget;
 
   constructor(dispatcher: Dispatcher, { bodyBytes }: ExecutorLimits) {
     this.#dispatcher = dispatcher;
     this.#maxBodyBytes = bodyBytes;
-    this.#bodies = new ByteBudget(bodyBytes * HELD_BODIES);
+    this.#bodies = new FairBudget(bodyBytes * HELD_BODIES, bodyBytes);
   }
 
   /**
@@ -34,13 +35,23 @@ export class DispatchRoute {
   ): void {
     const isStream = wantsStream(request.headers);
     const bytes = bodyLength(request, this.#maxBodyBytes);
-    if (!this.#bodies.take(bytes)) throw overloaded();
+    const { caller } = sender;
+    let held = 0;
+    const reserve = (more: number): boolean => {
+      if (!this.#bodies.take(caller, more)) {
+        fail(overloaded());
+        return false;
+      }
+      held += more;
+      return true;
+    };
     const exchange = new DispatchExchange(this.#dispatcher, request, response, sender, isStream, fail);
     response.on("close", () => {
-      this.#bodies.giveBack(bytes);
+      this.#bodies.giveBack(caller, held);
+      held = 0;
       exchange.closed();
     });
-    readBody(request, bytes, (body) => exchange.take(body));
+    readBody(request, bytes, reserve, (body) => exchange.take(body));
   }
 }
 

@@ -2,25 +2,8 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 
-/** Bounds the bytes of bodies that are held at once. */
-export class ByteBudget {
-  #left: number;
-
-  constructor(bytes: number) {
-    this.#left = bytes;
-  }
-
-  /** Reserves bytes; returns `false` if there are not enough. */
-  take(bytes: number): boolean {
-    if (bytes > this.#left) return false;
-    this.#left -= bytes;
-    return true;
-  }
-
-  giveBack(bytes: number): void {
-    this.#left += bytes;
-  }
-}
+/** Bytes that are reserved for a body of which only a part has arrived, at least. */
+const FIRST_BYTES = 16_384;
 
 /**
  * Returns the length of a request's body.
@@ -42,23 +25,45 @@ export function bodyLength({ headers }: IncomingMessage, maxBytes: number): numb
  * end, `take` is never called.
  *
  * @param bytes The length returned by {@link bodyLength}.
+ * @param reserve Reserves memory for bytes that have arrived, so that bytes that were only announced cost nothing. If
+ *   it returns `false`, it has refused the request, and the rest of the body is dropped.
  * @param take Called with the body as soon as its last byte arrives.
  */
-export function readBody(request: IncomingMessage, bytes: number, take: (body: Buffer) => void): void {
-  const chunks: Buffer[] = [];
-  let left = bytes;
-  if (left === 0) {
-    take(Buffer.alloc(0));
+export function readBody(
+  request: IncomingMessage,
+  bytes: number,
+  reserve: (bytes: number) => boolean,
+  take: (body: Buffer) => void,
+): void {
+  let body = Buffer.alloc(0);
+  let length = 0;
+  if (bytes === 0) {
+    take(body);
     return;
   }
-  request.on("data", (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left === 0 && chunks.length === 0) take(chunk);
-    else {
-      chunks.push(chunk);
-      if (left === 0) take(Buffer.concat(chunks));
+  const add = (chunk: Buffer): void => {
+    const arrived = length + chunk.length;
+    if (arrived > body.length) {
+      // Most bodies arrive in one chunk, which need not be copied.
+      const isWhole = chunk.length === bytes;
+      const capacity = isWhole ? bytes : Math.min(bytes, Math.max(FIRST_BYTES, arrived * 2));
+      if (!reserve(capacity - body.length)) {
+        request.off("data", add).resume();
+        return;
+      }
+      if (isWhole) {
+        take(chunk);
+        return;
+      }
+      const grown = Buffer.allocUnsafeSlow(capacity);
+      body.copy(grown, 0, 0, length);
+      body = grown;
     }
-  });
+    chunk.copy(body, length);
+    length = arrived;
+    if (length === bytes) take(body);
+  };
+  request.on("data", add);
 }
 
 /** @throws {RemoteProblem} `bad_request` unless the body is UTF-8. */

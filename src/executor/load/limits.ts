@@ -45,7 +45,10 @@ export const EXECUTOR_DEFAULT_LIMITS: ExecutorLimits = Object.freeze({
   window: Object.freeze({ calls: 100_000, bytes: 64 * 1_024 * 1_024, ageMs: 600_000 }),
 });
 
-/** Maximum bytes of all bodies that are held at once, as a multiple of `bodyBytes`. */
+/**
+ * Maximum bytes of all bodies that are held at once, as a multiple of `bodyBytes`. Each caller can hold one of this
+ * size even if others hold them all.
+ */
 export const HELD_BODIES = 64;
 
 /**
