@@ -19,7 +19,7 @@ export const CLOCK_SKEW_S = 10;
 /** Verifies the signatures of requests, and accepts each only once. */
 export class SignatureVerifier {
   readonly #keys: ReadonlyMap<string, KeyObject>;
-  readonly #nonces = new ReplayMemory();
+  readonly #nonces: ReplayMemory;
   readonly #startedAt: number;
 
   /**
@@ -35,6 +35,7 @@ export class SignatureVerifier {
       }
     }
     this.#keys = new Map(keys);
+    this.#nonces = new ReplayMemory(keys.size);
     this.#startedAt = Math.floor(now / 1_000);
   }
 
