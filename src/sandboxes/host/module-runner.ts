@@ -44,10 +44,16 @@ export class ModuleRunner {
       principal: task.principal,
       maxOutputBytes,
     };
-    const { signal, observer } = task;
+    const { signal, observer, principal } = task;
     const tool = `${fields.export}\0${fields.module}`;
     return readPoolOutcome(
-      await this.#pool.run<WorkerAnswer>(fields, { wallTimeMs, signal, observer, tool }),
+      await this.#pool.run<WorkerAnswer>(fields, {
+        wallTimeMs,
+        signal,
+        observer,
+        tool,
+        caller: principal?.id,
+      }),
       maxOutputBytes,
     );
   }

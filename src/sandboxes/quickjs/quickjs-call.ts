@@ -197,10 +197,10 @@ export class QuickJsCall {
   }
 
   get #options(): PoolTaskOptions {
-    const { signal, observer } = this.#task;
+    const { signal, observer, principal } = this.#task;
     const wallTimeMs = this.#leftMs;
-    const tool = this.#tool;
-    return { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer, tool, artifact: this.#template };
+    const code = { tool: this.#tool, artifact: this.#template };
+    return { wallTimeMs, graceMs: INTERRUPT_GRACE_MS, signal, observer, ...code, caller: principal?.id };
   }
 
   /** Adds what a step used. */

@@ -10,6 +10,8 @@ export interface PoolTaskOptions {
   readonly observer: TaskObserver;
   /** Identifies the code that the task runs, within the pool. */
   readonly tool?: string;
+  /** The id of the principal who calls. Waiting tasks of different callers take turns. */
+  readonly caller?: string | undefined;
   /**
    * Data that the task needs besides its fields. It is sent only once to each thread that needs it, so a name
    * must always stand for the same value.

@@ -37,7 +37,7 @@ export async function runWasmCall(
   task: SandboxTask,
   resources: ExternalResources,
 ): Promise<SandboxOutcome> {
-  const { callId, canonical, capabilities, signal, observer, nesting = 0 } = task;
+  const { callId, canonical, capabilities, signal, observer, principal, nesting = 0 } = task;
   const { wallTimeMs, outputBytes } = task.limits;
   const {
     logLines = WASM_DEFAULTS.logLines,
@@ -71,7 +71,7 @@ export async function runWasmCall(
     return services.answerTimed(request as TimedRequest);
   };
   const options: PoolTaskOptions = {
-    ...{ wallTimeMs, signal, observer, nesting, tool: id },
+    ...{ wallTimeMs, signal, observer, nesting, tool: id, caller: principal?.id },
     artifact: { name: key, value: artifact },
     onRequest,
   };

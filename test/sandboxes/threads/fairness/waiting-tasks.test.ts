@@ -4,8 +4,9 @@ import { PoolTask } from "../../../../src/sandboxes/threads/pool-task.ts";
 
 const SILENT = { output: () => {}, log: () => {} };
 
-function taskOf(tool: string | undefined, fields: unknown): PoolTask {
-  const options = { wallTimeMs: undefined, signal: undefined, observer: SILENT, ...(tool && { tool }) };
+function taskOf(tool: string | undefined, fields: unknown, caller?: string): PoolTask {
+  const silent = { wallTimeMs: undefined, signal: undefined, observer: SILENT };
+  const options = { ...silent, caller, ...(tool && { tool }) };
   const ignore = (): void => {};
   return new PoolTask(fields, options, ignore, ignore);
 }
@@ -59,5 +60,27 @@ describe("WaitingTasks", () => {
     const { waiting } = waitingOf("a1", "a2", "b1", "b2");
     expect(order(waiting, (tool) => tool !== "a")).toEqual(["b1", "b2"]);
     expect(order(waiting)).toEqual(["a1", "a2"]);
+  });
+
+  test("callers take turns, whatever tools they call", () => {
+    const waiting = new WaitingTasks();
+    for (const name of ["a1", "b1", "c1", "a2"]) waiting.add(taskOf(name[0], name, "busy"));
+    waiting.add(taskOf("a", "a3", "quiet"));
+    const last = taskOf("a", "a4", "quiet");
+    waiting.add(last);
+    expect(waiting.next()?.fields).toBe("a1");
+    expect(waiting.next()?.fields).toBe("a3");
+    expect(waiting.delete(last)).toBe(true);
+    expect(order(waiting)).toEqual(["b1", "c1", "a2"]);
+  });
+
+  test("a caller whose tools may not start a task does not hinder the others", () => {
+    const waiting = new WaitingTasks();
+    waiting.add(taskOf("a", "a1", "busy"));
+    waiting.add(taskOf("b", "b1", "quiet"));
+    waiting.add(taskOf("a", "a2", "quiet"));
+    expect(order(waiting, (tool) => tool !== "a")).toEqual(["b1"]);
+    expect([...waiting.takeTool("a")].map(({ fields }) => fields)).toEqual(["a1", "a2"]);
+    expect(waiting.takeAll()).toEqual([]);
   });
 });
