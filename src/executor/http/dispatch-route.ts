@@ -51,8 +51,25 @@ export class DispatchRoute {
       held = 0;
       exchange.closed();
     });
-    readBody(request, bytes, reserve, (body) => exchange.take(body));
+    readBody(request, bytes, reserve, (body) => {
+      afterNextPoll(() => {
+        if (!isClosed(request)) exchange.take(body);
+      });
+    });
   }
+}
+
+/**
+ * Calls a function after the process has polled its connections once more. If it was stopped or busy, the client may
+ * have stopped waiting and closed the connection behind the request: its call must not run.
+ */
+function afterNextPoll(run: () => void): void {
+  // The first callback runs after the current poll, the second one after the next.
+  setImmediate(() => setImmediate(run));
+}
+
+function isClosed({ socket }: IncomingMessage): boolean {
+  return socket.readableEnded || socket.destroyed;
 }
 
 /**

@@ -30,8 +30,8 @@ export interface UnsignedRequest {
   readonly body?: string;
 }
 
-/** Default lifetime of a signature in seconds. */
-export const SIGNATURE_LIFETIME_S = 30;
+/** Default lifetime of a signature in ms. A request is sent as soon as it is signed, so none needs a longer one. */
+export const SIGNATURE_LIFETIME_MS = 30_000;
 
 const KEY_ID = /^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
 
@@ -40,7 +40,8 @@ const KEY_ID = /^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,256}$/;
  * only once, so retries must be signed again.
  *
  * @param now Milliseconds since the epoch. Default: the current time.
- * @param lifetime Seconds until the signature expires. Default: {@link SIGNATURE_LIFETIME_S}.
+ * @param lifetimeMs Milliseconds until the signature expires, rounded up to the end of a second. Default:
+ *   {@link SIGNATURE_LIFETIME_MS}.
  * @returns the headers to add, including `content-type` if there is a body.
  * @throws {TypeError} if the key's id cannot be written in a header, or the key is not an Ed25519 key.
  */
@@ -48,7 +49,7 @@ export function signRequest(
   { method, authority, path, body }: UnsignedRequest,
   { keyId, privateKey }: RequestKey,
   now: number = Date.now(),
-  lifetime: number = SIGNATURE_LIFETIME_S,
+  lifetimeMs: number = SIGNATURE_LIFETIME_MS,
 ): Readonly<Record<string, string>> {
   if (!KEY_ID.test(keyId)) throw new TypeError("the key's id must be printable ASCII without quotes");
   if (privateKey.asymmetricKeyType !== "ed25519") throw new TypeError("the key must be an Ed25519 key");
@@ -59,7 +60,7 @@ export function signRequest(
   const params = [
     `(${components.map((name) => `"${name}"`).join(" ")})`,
     `created=${created}`,
-    `expires=${created + lifetime}`,
+    `expires=${Math.ceil((now + lifetimeMs) / 1_000)}`,
     `nonce="${randomBytes(16).toString("base64url")}"`,
     `alg="${SIGNATURE_ALGORITHM}"`,
     `keyid="${keyId}"`,

@@ -24,10 +24,10 @@ function newVerifier(): SignatureVerifier {
   return new SignatureVerifier(new Map([["agent-1", publicKey]]), NOW - 60_000);
 }
 
-function signed(request: Partial<UnsignedRequest> = {}, now = NOW, lifetime?: number): SignedMessage {
+function signed(request: Partial<UnsignedRequest> = {}, now = NOW, lifetimeMs?: number): SignedMessage {
   const { method, authority, path, body } = { ...REQUEST, ...request };
   const unsigned = { method, authority, path, ...(body !== undefined && { body }) };
-  return { method, authority, path, headers: signRequest(unsigned, KEY, now, lifetime) };
+  return { method, authority, path, headers: signRequest(unsigned, KEY, now, lifetimeMs) };
 }
 
 /** Verifies a message, and returns the key's id or the problem's code. */
@@ -141,8 +141,8 @@ describe("signed requests", () => {
   test("a signed request is refused after its expiry, or if its lifetime is too long", () => {
     expect(verdict(signed(), newVerifier(), NOW + 39_000)).toBe("agent-1");
     expect(verdict(signed(), newVerifier(), NOW + 41_000)).toBe("expired");
-    expect(verdict(signed({}, NOW, 301))).toBe("expired");
-    expect(verdict(signed({}, NOW, -1))).toBe("expired");
+    expect(verdict(signed({}, NOW, 301_000))).toBe("expired");
+    expect(verdict(signed({}, NOW, -1_000))).toBe("expired");
   });
 
   test("a signed request is refused if it was created in the future", () => {

@@ -141,12 +141,8 @@ export class ExecutorCall {
     if (this.#attempts > 1) limits.wallTimeMs = Math.ceil(leftMs);
     const { outputBytes } = limits;
     const asked = { id: this.#id, name: toolName, argumentsText: canonical.text, limits };
-    const body = writeDispatchRequest(
-      asked,
-      sessionId,
-      { limits, capabilities },
-      Math.min(Math.ceil(leftMs + GRACE_MS), MAX_WALL_TIME_MS),
-    );
+    const waitMs = Math.min(Math.ceil(leftMs + GRACE_MS), MAX_WALL_TIME_MS);
+    const body = writeDispatchRequest(asked, sessionId, { limits, capabilities }, waitMs);
     const maxBytes = outputBytes + body.length * 3 + ENVELOPE_BYTES;
     const budget = { outputBytes, logLines: granted.logLines ?? Number.POSITIVE_INFINITY };
     const stream = observer.listening === false ? undefined : new AnswerStream(observer, budget, maxBytes);
@@ -158,7 +154,7 @@ export class ExecutorCall {
       const againInMs = this.#nextAttempt(verdict);
       settle(againInMs === undefined ? verdict : { ...verdict, againInMs });
     };
-    this.#exchange = endpoint.dispatch(body, maxBytes, stream, (end) => {
+    this.#exchange = endpoint.dispatch(body, waitMs, maxBytes, stream, (end) => {
       this.#leave();
       this.#settleAttempt?.(this.#read(end, asked, stream?.outputBytes ?? 0));
     });

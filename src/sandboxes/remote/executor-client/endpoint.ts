@@ -13,7 +13,7 @@ import {
   READY_PATH,
   STREAM_MEDIA_TYPE,
 } from "../../../remote-protocol/http.ts";
-import { signRequest } from "../../../remote-protocol/signatures/sign-request.ts";
+import { SIGNATURE_LIFETIME_MS, signRequest } from "../../../remote-protocol/signatures/sign-request.ts";
 import type { ExecutorAddress } from "../../../tool/executor-address.ts";
 import { openConnections } from "./connections.ts";
 import type { CheckedCredentials } from "./credentials.ts";
@@ -85,9 +85,14 @@ export class ExecutorEndpoint {
     return this.#lastFault;
   }
 
-  /** Sends a dispatch request. It has no timeout here: the caller must cancel it. */
+  /**
+   * Sends a dispatch request. It has no timeout here: the caller must cancel it.
+   *
+   * @param waitMs Milliseconds after which the caller does so. The signature expires then, too.
+   */
   dispatch(
     body: string,
+    waitMs: number,
     maxBytes: number,
     stream: AnswerStream | undefined,
     settle: (end: ExchangeEnd) => void,
@@ -97,7 +102,8 @@ export class ExecutorEndpoint {
     const path = basePath + DISPATCH_PATH;
     let headers = stream === undefined ? this.#headers.json : this.#headers.stream;
     if (key !== undefined) {
-      const signed = signRequest({ method: "POST", authority, path, body }, key);
+      const lifetimeMs = Math.min(waitMs, SIGNATURE_LIFETIME_MS);
+      const signed = signRequest({ method: "POST", authority, path, body }, key, Date.now(), lifetimeMs);
       const { "content-type": _, ...added } = signed;
       headers = [...headers, ...Object.entries(added).flat()];
     }

@@ -2,13 +2,13 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Executor, type ExecutorOptions, startExecutor } from "../../../../src/executor/executor.ts";
 import { allow, ask, deny } from "../../../../src/policy/decision.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
 import { recordEvents } from "../../../engine/helpers.ts";
 import { executorTools } from "../../../fixtures/executor/tools.ts";
-import { callOn, type RemoteCall } from "./setting.ts";
+import { callOn, execution, RawPeer, type RemoteCall, response } from "./setting.ts";
 
 const sandboxes = await openSandboxes();
 const folder = mkdtempSync(join(tmpdir(), "executor-"));
@@ -217,6 +217,23 @@ describe("an executor that authenticates its clients", () => {
       const { output } = await callOn(`http://${other.address}`, "echo", signing, { input: { n } });
       expect(output).toEqual({ n });
     }
+    await signing.close();
+  });
+
+  test("a signature expires with the call's deadline, and after half a minute at the latest", async () => {
+    const peer = new RawPeer();
+    const url = await peer.start();
+    onTestFinished(() => peer.stop());
+    peer.answer((socket, request) => socket.write(response(200, execution(request))));
+    const signing = await openSandboxes({ remote: { signingKey: privateKey, keyId: "me" } });
+    for (const wallTimeMs of [1_500, 600_000]) await callOn(url, "echo", signing, { limits: { wallTimeMs } });
+    const lifetimes = peer.seen.map(({ head }) => {
+      const [, created, expires] = /created=(\d+);expires=(\d+)/.exec(head) ?? [];
+      return Number(expires) - Number(created);
+    });
+    // The times are rounded: `created` down, `expires` up.
+    expect(lifetimes[0]).toBeOneOf([2, 3]);
+    expect(lifetimes[1]).toBeOneOf([30, 31]);
     await signing.close();
   });
 

@@ -98,6 +98,24 @@ describe("executors in separate processes", () => {
     const recovered = await untilSuccess(() => echo(1_000));
     expect(recovered.output).toEqual({ n: 1 });
   });
+
+  test.each([
+    "open",
+    "new",
+  ])("no call over %s connections runs after its caller was told timeout", async (kind) => {
+    const { child, url } = await startProcess();
+    await using sandboxes = await openSandboxes();
+    const file = join(folder, `stopped ${kind}`);
+    const append = (line: string, wallTimeMs: number): Promise<ToolExecution> =>
+      callOn(url, "append", sandboxes, { input: { file, line, ms: 0 }, limits: { wallTimeMs } });
+    if (kind === "open") await Promise.all(Array.from({ length: 10 }, () => append("before", 5_000)));
+    child.kill("SIGSTOP");
+    const executions = await Promise.all(Array.from({ length: 10 }, (_, n) => append(String(n), 300)));
+    child.kill("SIGCONT");
+    expect((await untilSuccess(() => append("after", 5_000))).success).toBe(true);
+    for (const { error } of executions) expect(error).toMatchObject({ code: "timeout", effect: "unknown" });
+    expect(linesOf(file).filter((line) => line !== "before")).toEqual(["after"]);
+  });
 });
 
 function linesOf(file: string): readonly string[] {
