@@ -23,10 +23,22 @@ describe("an address that is not public", () => {
     ["Teredo", "2001:0:808:808::"],
     ["NAT64", "64:ff9b::808:808", "64:ff9b:1::808:808"],
     ["translated", "::ffff:0:8.8.8.8"],
+    [
+      "of a cloud provider's internal services",
+      "168.63.129.16",
+      "161.26.0.10",
+      "166.8.0.1",
+      "166.11.255.255",
+    ],
+    ["of Google's APIs inside virtual networks", "199.36.153.4", "199.36.153.11", "2600:2d00:2:2000::1"],
     ["not assigned by IANA", "4000::1", "::2:3"],
     ["not a valid address", "", "localhost", "127.1", "0x7f000001", "8.8.8.8 ", "[2606:4700::1]"],
   ])("an address that is not public is refused: %s", (_kind, ...addresses) => {
     for (const address of addresses) expect([address, rules.allows(address)]).toEqual([address, false]);
+  });
+
+  test("a provider's internal address is allowed if its range is given", () => {
+    expect(new AddressRules(["168.63.129.16/32"]).allows("168.63.129.16")).toBe(true);
   });
 
   test("a private address is allowed if its range is given, only for its own family", () => {
@@ -44,6 +56,10 @@ test.each([
   "100.128.0.1",
   "172.15.255.255",
   "198.17.255.255",
+  "168.63.129.15",
+  "168.63.129.17",
+  "166.7.255.255",
+  "199.36.153.12",
   "2606:4700::1111",
 ])("the public address %s is allowed", (address) => expect(rules.allows(address)).toBe(true));
 
