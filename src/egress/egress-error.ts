@@ -50,7 +50,7 @@ export interface Traffic {
   readonly contacted: readonly Contact[];
   /** Bytes of heads and bodies that were sent, as HTTP/1.1 would write them. */
   readonly bytesUp: number;
-  /** Bytes of heads and bodies that were received, before any decompression. */
+  /** Bytes that were received, with everything that HTTP and TLS add. */
   readonly bytesDown: number;
 }
 

@@ -35,7 +35,7 @@ export interface EgressLimits {
    * body is dropped. Default: error responses are limited like others.
    */
   readonly failureBodyBytes?: number;
-  /** Bytes that may be sent and received in total, heads included. Default: no limit of the total. */
+  /** Bytes that may be sent and received in total, with everything that HTTP and TLS add. Default: no limit of the total. */
   readonly netBytes?: number | undefined;
   /** Milliseconds to the first byte of a response. Default: `timeoutMs`. */
   readonly firstByteTimeoutMs?: number;

@@ -8,6 +8,12 @@ import type { EgressLimits, ResponseHeaders } from "./request.ts";
 /** How many bytes a compressed body may be longer than its limit: a short body can grow when compressed. */
 const CODING_OVERHEAD = 1_024;
 
+/**
+ * How often received bytes are counted, in ms, while a request with a budget runs. Most are counted as they arrive, but
+ * not those of HTTP/2 and TLS that contain nothing of a response.
+ */
+const COUNT_INTERVAL_MS = 20;
+
 /** The reason given to undici when a response is aborted. It is never reported. */
 const UNWANTED = new Error("the response is no longer wanted");
 
@@ -20,17 +26,20 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
   codings: readonly string[] = [];
   /** The connection of the request; set as soon as a byte may have been sent. */
   contact: Contact | undefined;
-  /** Bytes received so far. */
-  bytesDown = 0;
   /** Whether the body was truncated. */
   isCut = false;
   readonly #origin: string;
   readonly #limits: EgressLimits;
-  /** Bytes that may be received. */
+  /** Bytes that may be received, with all framing. */
   readonly #budget: number;
   readonly #settle: (error: unknown) => void;
   #body: BoundedBody | undefined;
   #controller: Dispatcher.DispatchController | undefined;
+  /** The connection's count when the request started. */
+  #bytesBefore = 0;
+  /** The final count; `undefined` while the response arrives. */
+  #bytesDown: number | undefined;
+  #counting: NodeJS.Timeout | undefined;
   #isOver = false;
 
   /**
@@ -49,9 +58,18 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     return this.#body?.bytes ?? Buffer.alloc(0);
   }
 
+  /** Bytes received so far, with all framing. */
+  get bytesDown(): number {
+    return this.#bytesDown ?? (this.contact === undefined ? 0 : this.#countNow());
+  }
+
+  #countNow(): number {
+    return (this.connection?.bytesDown ?? 0) - this.#bytesBefore;
+  }
+
   /** Aborts the request: closes its connection, or drops the request if it was not sent yet. */
   cancel(): void {
-    this.#isOver = true;
+    this.#leave();
     this.#controller?.abort(UNWANTED);
   }
 
@@ -69,6 +87,10 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     }
     this.#controller = controller;
     this.contact = Object.freeze({ origin: this.#origin, address: this.connection?.address ?? "" });
+    this.#bytesBefore = this.connection?.bytesDown ?? 0;
+    if (this.#budget === Number.POSITIVE_INFINITY) return;
+    if (this.connection !== undefined) this.connection.onBytes = this.#count;
+    this.#counting = setInterval(this.#count, COUNT_INTERVAL_MS).unref();
   }
 
   onResponseStart(
@@ -76,7 +98,6 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     status: number,
     headers: ResponseHeaders,
   ): void {
-    if (!this.#count(headSize(headers))) return;
     // Informational responses (RFC 9110, section 15.2) come before the one that counts.
     if (status < 200) return;
     this.status = status;
@@ -86,7 +107,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#isOver || !this.#count(chunk.length) || this.#body?.add(chunk)) return;
+    if (this.#isOver || this.#body?.add(chunk)) return;
     if (this.#isFailure) {
       this.isCut = true;
       this.#end(undefined);
@@ -113,13 +134,11 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
     return this.#isFailure ? failureBodyBytes : bodyBytes;
   }
 
-  /** Counts received bytes, and returns whether they are within the budget. */
-  #count(bytes: number): boolean {
-    this.bytesDown += bytes;
-    if (this.bytesDown <= this.#budget) return true;
-    this.#end(new EgressError("budget_exceeded", "the response exceeds the network budget"));
-    return false;
-  }
+  /** Ends the request if it has received more than its budget. */
+  readonly #count = (): void => {
+    if (this.#isOver || this.#countNow() <= this.#budget) return;
+    this.#end(overBudget());
+  };
 
   /** Settles before the response is complete, and closes the connection. */
   #end(error: EgressError | undefined): void {
@@ -130,19 +149,21 @@ export class ResponseReader implements Dispatcher.DispatchHandler, ConnectionAwa
 
   #finish(error: unknown): void {
     if (this.#isOver) return;
+    const isExceeded = error === undefined && this.contact !== undefined && this.#countNow() > this.#budget;
+    this.#leave();
+    this.#settle(isExceeded ? overBudget() : error);
+  }
+
+  /** Stops counting: later bytes of the connection belong to other requests. */
+  #leave(): void {
+    if (this.#isOver) return;
+    this.#bytesDown = this.bytesDown;
     this.#isOver = true;
-    this.#settle(error);
+    clearInterval(this.#counting);
+    if (this.connection?.onBytes === this.#count) this.connection.onBytes = undefined;
   }
 }
 
-/** Bytes of a response's head. */
-function headSize(headers: ResponseHeaders): number {
-  // 17 bytes for the status line and the empty line after the fields.
-  let bytes = 17;
-  for (const name of Object.keys(headers)) {
-    const value = headers[name] ?? "";
-    if (typeof value === "string") bytes += name.length + value.length + 4;
-    else for (const one of value) bytes += name.length + one.length + 4;
-  }
-  return bytes;
+function overBudget(): EgressError {
+  return new EgressError("budget_exceeded", "the response exceeds the network budget");
 }

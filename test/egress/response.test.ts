@@ -1,10 +1,10 @@
-import type { Socket } from "node:net";
+import { createServer as createTcpServer, type Socket } from "node:net";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { BoundedBody } from "../../src/egress/bounded-body.ts";
 import type { EgressErrorCode } from "../../src/egress/egress-error.ts";
-import { failureOf, openEgress, request, serve, serveBytes } from "./servers.ts";
+import { failureOf, listen, openEgress, request, serve, serveBytes } from "./servers.ts";
 
 const encoded = (encoding: string, body: Buffer): Promise<number> =>
   serve((_request, response) => response.setHeader("content-encoding", encoding).end(body));
@@ -142,6 +142,36 @@ describe("a response", () => {
     const limits = { timeoutMs: 5_000, bodyBytes: 50_000, netBytes: 200_000 };
     const error = await failureOf(openEgress().send(request(`http://api.test:${port}/`, { limits })));
     expect({ code: error.code, sent: error.sent }).toEqual({ code, sent: true });
+  });
+
+  test.each([
+    ["chunk extensions", flood(`${CHUNKED}1;`, "x".repeat(10_000))],
+    ["chunks with one byte", flood(CHUNKED, `1;${"x".repeat(10_000)}\r\ny\r\n`)],
+    ["trailers", flood(`${CHUNKED}0\r\n`, `x: ${"x".repeat(10_000)}\r\n`)],
+    ["informational heads", flood("", `HTTP/1.1 103 Hi\r\nx: ${"x".repeat(10_000)}\r\n\r\n`)],
+  ])("the network budget counts %s", async (_case, answer) => {
+    let socket: Socket | undefined;
+    const port = await serveBytes((opened) => {
+      socket = opened;
+      answer(opened);
+    });
+    const limits = { timeoutMs: 5_000, bodyBytes: 50_000, netBytes: 12_000 };
+    const error = await failureOf(openEgress().send(request(`http://api.test:${port}/`, { limits })));
+    expect(error.code).toBe("budget_exceeded");
+    // One read of the socket can exceed the budget.
+    expect(error.traffic.bytesDown).toBeLessThan(limits.netBytes + 2 ** 18);
+    await vi.waitFor(() => expect(socket?.destroyed).toBe(true));
+  });
+
+  test("the count of received bytes is exact, whatever they contain", async () => {
+    const head = "HTTP/1.1 103 Hi\r\nx: y\r\n\r\n";
+    const bytes = `${head}${head}${CHUNKED}2;a=b\r\nhi\r\n0\r\nlate: trailer\r\n\r\n`;
+    const port = await listen(createTcpServer((socket) => socket.on("data", () => socket.write(bytes))));
+    const egress = openEgress();
+    for (let time = 0; time < 3; time++) {
+      const { traffic } = await egress.send(request(`http://api.test:${port}/`));
+      expect(traffic.bytesDown).toBe(bytes.length);
+    }
   });
 
   test("header names of a response cannot change a prototype", async () => {

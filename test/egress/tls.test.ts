@@ -1,6 +1,7 @@
 import { constants, createSecureServer, type ServerHttp2Stream } from "node:http2";
 import { createServer } from "node:https";
 import type { Server } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import { describe, expect, test, vi } from "vitest";
 import { echo, failureOf, listen, openEgress, request, SECURE_TEST } from "./servers.ts";
 
@@ -55,6 +56,43 @@ describe("requests over TLS", () => {
     expect(await failureOf(egress.send(asked))).toMatchObject({ code: "connection_lost", sent: true });
     expect(requests).toBe(1);
     expect((await egress.send(asked)).status).toBe(200);
+  });
+
+  test("the network budget counts HTTP/2 frames that belong to no response", async () => {
+    const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    // A frame of a type that is not defined, which must be ignored (RFC 9113, section 5.5).
+    const unknown = Buffer.concat([Buffer.from([0, 0x40, 0, 0xfa, 0, 0, 0, 0, 0]), Buffer.alloc(16_384)]);
+    const server = createTlsServer({ ...SECURE_TEST, ALPNProtocols: ["h2"] }, (socket) => {
+      socket.on("error", () => {}).resume();
+      socket.write(settings);
+      const send = (): void => {
+        while (!socket.destroyed && socket.write(unknown));
+      };
+      socket.on("drain", send);
+      send();
+    });
+    const port = await listen(server);
+    const limits = { timeoutMs: 5_000, bodyBytes: 50_000, netBytes: 100_000 };
+    const asked = request(`https://secure.test:${port}/`, { limits });
+    const error = await failureOf(openEgress(trusting).send(asked));
+    expect(error).toMatchObject({ code: "budget_exceeded", sent: true });
+  });
+
+  test("an HTTP/2 connection has one request at a time, so each counts its own bytes", async () => {
+    const server = createSecureServer(SECURE_TEST, (asked, response) =>
+      response.end("x".repeat(Number(asked.url.slice(1)))),
+    );
+    const port = await listen(server as unknown as Server);
+    const egress = openEgress(trusting);
+    const sizes = [10, 50_000, 10, 50_000];
+    const responses = await Promise.all(
+      sizes.map((size) => egress.send(request(`https://secure.test:${port}/${size}`))),
+    );
+    const overheads = responses.map(({ traffic }, index) => traffic.bytesDown - (sizes[index] ?? 0));
+    for (const overhead of overheads) {
+      expect(overhead).toBeGreaterThan(0);
+      expect(overhead).toBeLessThan(3_000);
+    }
   });
 
   test("endless response headers over HTTP/2 fail the request", async () => {

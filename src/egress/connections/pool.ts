@@ -1,55 +1,103 @@
-import type { LookupFunction } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
 import { buildConnector, Client, type Dispatcher, Pool } from "undici";
+import { Connection } from "./connection.ts";
 
 /** A request handler that learns which connection its request uses. */
 export interface ConnectionAware {
-  connection: { readonly address: string } | undefined;
+  connection: Connection | undefined;
 }
 
 /** How connections are opened. */
 export interface ConnectionOptions {
-  /** Milliseconds for name resolution, connecting and the TLS handshake. */
+  /** Milliseconds for name resolution and connecting, and again for the TLS handshake. */
   readonly connectTimeoutMs: number;
   /** The maximum size of a response's headers, in bytes. */
   readonly headerBytes: number;
   /** The certificate authorities to trust instead of the default ones, in PEM. */
   readonly ca?: string | undefined;
+  /** The path of a unix socket to connect to instead of the origin's host. */
+  readonly socketPath?: string | undefined;
 }
 
 /**
  * Opens a pool of connections to one origin, at the addresses that the lookup returns: HTTP/1.1, over TLS also HTTP/2,
- * never through a proxy. Requests have no timeout here: callers must set one.
+ * never through a proxy. A connection has one request at a time, so that its bytes are those of the request. Requests
+ * have no timeout here: callers must set one.
  */
-export function openPool(origin: string, lookup: LookupFunction, options: ConnectionOptions): Pool {
-  const { connectTimeoutMs: timeout, headerBytes: maxHeaderSize, ca } = options;
-  // Explicit, since NODE_TLS_REJECT_UNAUTHORIZED would otherwise apply.
-  const tls = { allowH2: true, rejectUnauthorized: true, ...(ca !== undefined && { ca }) };
-  const connector = buildConnector({ lookup, timeout, ...tls });
+export function openPool(
+  origin: string,
+  lookup: LookupFunction | undefined,
+  options: ConnectionOptions,
+): Pool {
+  const { headerBytes: maxHeaderSize } = options;
+  const connect = connectorOf(lookup, options);
   return new Pool(origin, {
     allowH2: true,
     pipelining: 1,
+    h2Options: { maxConcurrentStreams: 1 },
     maxHeaderSize,
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveMaxTimeout: 60_000,
-    connect: connector,
-    factory: (url, given) => new AddressedClient(url, given as Client.Options, connector),
+    connect,
+    factory: (url, given) => new AwareClient(url, given as Client.Options, connect),
   });
 }
 
-/** One connection. It sets the `connection` of its requests' handlers, which holds its address. */
-class AddressedClient extends Client {
-  readonly #connection: { address: string };
+/** Opens a connection, and tells which TCP connection is below it. */
+type LayeredConnector = (
+  target: buildConnector.Options,
+  callback: buildConnector.Callback,
+  onConnected?: (transport: Socket) => void,
+) => void;
 
-  constructor(origin: URL, options: Client.Options, connector: buildConnector.connector) {
-    const connection = { address: "" };
+function connectorOf(
+  lookup: LookupFunction | undefined,
+  { connectTimeoutMs: timeout, ca, socketPath }: ConnectionOptions,
+): LayeredConnector {
+  const connectTcp = buildConnector({
+    timeout,
+    ...(lookup && { lookup }),
+    ...(socketPath !== undefined && { socketPath }),
+  });
+  // Explicit, since NODE_TLS_REJECT_UNAUTHORIZED would otherwise apply.
+  const connectTls = buildConnector({
+    timeout,
+    allowH2: true,
+    rejectUnauthorized: true,
+    ...(ca !== undefined && { ca }),
+  });
+  return (target, callback, onConnected) => {
+    const isTls = target.protocol === "https:";
+    const { servername: _, ...host } = target;
+    const tcp = { ...host, protocol: "http:", port: target.port || (isTls ? "443" : "80") };
+    connectTcp(tcp, (...result) => {
+      const [error, transport] = result;
+      if (error !== null) {
+        callback(...result);
+        return;
+      }
+      onConnected?.(transport);
+      if (isTls) connectTls({ ...target, httpSocket: transport }, callback);
+      else callback(...result);
+    });
+  };
+}
+
+/** One connection. It sets the `connection` of its requests' handlers. */
+class AwareClient extends Client {
+  readonly #connection: Connection;
+
+  constructor(origin: URL, options: Client.Options, connect: LayeredConnector) {
+    const connection = new Connection();
     super(origin, {
       ...options,
       connect: (target, callback) => {
-        connector(target, (...result) => {
-          connection.address = result[1]?.remoteAddress ?? "";
+        const opened: buildConnector.Callback = (...result) => {
+          if (result[0] === null) connection.opened(result[1]);
           callback(...result);
-        });
+        };
+        connect(target, opened, (transport) => connection.connected(transport));
       },
     });
     this.#connection = connection;

@@ -22,7 +22,7 @@ export interface ResourceUse {
   readonly contacted?: readonly { readonly origin: string; readonly address: string }[];
   /** Bytes that were sent over the network, heads included. */
   readonly bytesUp?: number;
-  /** Bytes that were received over the network, heads included. */
+  /** Bytes that were received from the network, with everything that HTTP and TLS add. */
   readonly bytesDown?: number;
   /** How many times an executor was asked to run it. */
   readonly attempts?: number;

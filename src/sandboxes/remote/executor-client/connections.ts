@@ -1,6 +1,6 @@
 import { lookup } from "node:dns";
 import type { LookupFunction } from "node:net";
-import { Pool } from "undici";
+import type { Pool } from "undici";
 import { openPool } from "../../../egress/connections/pool.ts";
 import { EgressError } from "../../../egress/egress-error.ts";
 import type { ExecutorAddress } from "../../../tool/executor-address.ts";
@@ -17,19 +17,8 @@ const HEADER_BYTES = 32_768;
  * @param ca The certificate authorities to trust instead of the default ones, in PEM.
  */
 export function openConnections({ origin, socketPath }: ExecutorAddress, ca: string | undefined): Pool {
-  if (socketPath === undefined) {
-    const options = { connectTimeoutMs: CONNECT_TIMEOUT_MS, headerBytes: HEADER_BYTES, ca };
-    return openPool(origin, withLookupError(lookup), options);
-  }
-  return new Pool(origin, {
-    socketPath,
-    pipelining: 1,
-    maxHeaderSize: HEADER_BYTES,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    keepAliveMaxTimeout: 60_000,
-  });
+  const options = { connectTimeoutMs: CONNECT_TIMEOUT_MS, headerBytes: HEADER_BYTES, ca, socketPath };
+  return openPool(origin, socketPath === undefined ? withLookupError(lookup) : undefined, options);
 }
 
 /** Makes a lookup fail with an {@link EgressError}, which distinguishes it from a failed connection. */

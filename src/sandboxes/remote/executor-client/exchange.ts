@@ -71,8 +71,7 @@ export class ExecutorExchange {
   get traffic(): Traffic {
     const { contact, bytesDown } = this.#reader;
     if (contact === undefined) return { contacted: [], bytesUp: 0, bytesDown };
-    const bytesUp = requestSize(this.#request, this.#authority);
-    return { contacted: [contact], bytesUp, bytesDown: bytesDown + (this.#tap?.bytesDown ?? 0) };
+    return { contacted: [contact], bytesUp: requestSize(this.#request, this.#authority), bytesDown };
   }
 
   /** Aborts the request: closes its connection, or drops the request if it was not sent yet. */
@@ -112,7 +111,6 @@ export class ExecutorExchange {
 /** Passes the body of a stream to `AnswerStream`, and everything else to `ResponseReader`. */
 class StreamTap implements Dispatcher.DispatchHandler, ConnectionAware {
   isStreaming = false;
-  bytesDown = 0;
   readonly #reader: ResponseReader;
   readonly #stream: AnswerStream;
   readonly #break: (error: EgressError) => void;
@@ -146,7 +144,6 @@ class StreamTap implements Dispatcher.DispatchHandler, ConnectionAware {
       this.#reader.onResponseData(controller, chunk);
       return;
     }
-    this.bytesDown += chunk.length;
     try {
       this.#stream.push(chunk);
     } catch (error) {
