@@ -1,5 +1,6 @@
 import { SandgateError } from "../base/sandgate-error.ts";
 import { copyJson } from "../json/copy.ts";
+import type { DuplicateKeys } from "../json/duplicate-keys.ts";
 import { isJsonObject, type JsonObject } from "../json/value.ts";
 import type { ExecutionGrant } from "../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../policy/grant/limits.ts";
@@ -69,6 +70,7 @@ export interface RegisteredTool<Embedder = never> {
   readonly tool: Tool<never, Embedder>;
   readonly schema: CompiledSchema;
   readonly rules: Required<ArgumentRules>;
+  readonly duplicateKeys: DuplicateKeys | undefined;
   /** Of the output; `undefined` if the tool declares none. */
   readonly outputSchema: CompiledSchema | undefined;
   readonly subject: PolicySubject;
@@ -93,6 +95,11 @@ export interface ToolRegistryOptions extends ArgumentRules {
    * Trusted schemas, by URI, that the tools' schemas may refer to. Nothing is ever fetched. Default: none.
    */
   readonly schemas?: Readonly<Record<string, JsonObject>>;
+  /**
+   * How to treat arguments, as JSON text, in which an object has several members of one name. Whoever looked at the text
+   * before may have read another one of them. Default: `"refuse"`; `"last"`: the last one counts, as in ECMAScript.
+   */
+  readonly duplicateKeys?: DuplicateKeys;
   /** Whether to refuse a tool that does not declare `sideEffects`. Default: `false`; it counts as `"destructive"`. */
   readonly requireSideEffects?: boolean;
 }
@@ -109,6 +116,10 @@ export class ToolRegistry<in Embedder = unknown> {
   constructor(options: ToolRegistryOptions = {}) {
     const [problem] = argumentRuleProblems(options);
     if (problem !== undefined) throw new TypeError(problem);
+    const { duplicateKeys } = options;
+    if (duplicateKeys !== undefined && duplicateKeys !== "refuse" && duplicateKeys !== "last") {
+      throw new TypeError('duplicateKeys must be "refuse" or "last"');
+    }
     this.#options = Object.freeze({ ...options });
   }
 
@@ -144,6 +155,7 @@ export class ToolRegistry<in Embedder = unknown> {
       tool: kept,
       schema: input.compiled,
       rules: this.#rulesOf(tool),
+      duplicateKeys: this.#options.duplicateKeys,
       outputSchema: output?.compiled,
       subject,
       definition,

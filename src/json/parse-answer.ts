@@ -1,11 +1,20 @@
 import { wellFormed } from "../base/text.ts";
 import type { JsonBounds } from "./bounds.ts";
-import { looksUnsafe, ODD, seal, sightsOf } from "./parse.ts";
+import { DUPLICATE_KEY, type DuplicateKeys, hasDuplicateKeys } from "./duplicate-keys.ts";
+import { looksUnsafe, seal } from "./parse.ts";
 import { locateRefusal, refuseNumber } from "./refusal.ts";
 import { freezeJson, isJsonObject, type JsonValue, JsonValueError } from "./value.ts";
 
 /** How to treat a number that a double cannot hold: refuse the text, or give the number as a string of its digits. */
 export type BigNumbers = "refuse" | "string";
+
+/** How to read an answer. */
+export interface AnswerRules {
+  /** Default: `"refuse"`. */
+  readonly bigNumbers?: BigNumbers | undefined;
+  /** Default: `"last"`, as most parsers do. */
+  readonly duplicateKeys?: DuplicateKeys;
+}
 
 /** The length of an answer is bounded where it is read. */
 const UNBOUNDED: JsonBounds = Object.freeze({
@@ -20,16 +29,22 @@ const UNBOUNDED: JsonBounds = Object.freeze({
  *
  * @throws {SyntaxError} if it is not JSON.
  * @throws {JsonValueError} if it is nested too deep, has a member named `__proto__`, or a number that a double cannot
- *   hold: it would change in silence.
+ *   hold: it would change in silence. With `duplicateKeys: "refuse"`, also if a member name repeats.
  */
-export function parseAnswer(text: string, bigNumbers: BigNumbers = "refuse"): JsonValue {
+export function parseAnswer(
+  text: string,
+  { bigNumbers = "refuse", duplicateKeys = "last" }: AnswerRules = {},
+): JsonValue {
   let value = JSON.parse(text) as JsonValue;
-  const sights = typeof value === "object" && value !== null ? seal(value, 1) : sightsOf(value);
+  const sights = seal(value);
   if (looksUnsafe(text, sights)) {
     if (bigNumbers === "string") value = JSON.parse(text, digitsOfBigNumber) as JsonValue;
     else refuseNumbers(text);
-    if (sights >= ODD) freezeJson(value);
+    if (sights.isOdd) freezeJson(value);
     value = freezeJson(withWellFormedText(value));
+  }
+  if (duplicateKeys === "refuse" && hasDuplicateKeys(text, sights.members)) {
+    throw new JsonValueError(DUPLICATE_KEY);
   }
   return value === 0 ? 0 : value;
 }

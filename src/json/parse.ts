@@ -1,4 +1,5 @@
 import { ARGUMENT_BOUNDS, type JsonBounds } from "./bounds.ts";
+import { DUPLICATE_KEY, type DuplicateKeys, hasDuplicateKeys, locateDuplicateKey } from "./duplicate-keys.ts";
 import { locateRefusal } from "./refusal.ts";
 import { locateSyntaxError } from "./syntax-error.ts";
 import { type JsonObject, type JsonValue, MAX_DEPTH } from "./value.ts";
@@ -25,10 +26,15 @@ const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/;
 /**
  * Parses untrusted JSON (RFC 8259). Depth, length and counts are checked before `JSON.parse` sees the text. It also
  * refuses members named `__proto__`, unpaired surrogates, numbers that are too large or too small for a double, and
- * integers that a double cannot hold exactly, and reports their position. If names repeat, the last member wins, as
- * in ECMAScript; `-0` becomes `0`.
+ * integers that a double cannot hold exactly, and reports their position. `-0` becomes `0`.
+ *
+ * @param duplicateKeys Default: `"refuse"`, since the text may have been read in another way elsewhere.
  */
-export function parseJson(text: string, bounds: JsonBounds = ARGUMENT_BOUNDS): ParsedJson {
+export function parseJson(
+  text: string,
+  bounds: JsonBounds = ARGUMENT_BOUNDS,
+  duplicateKeys: DuplicateKeys = "refuse",
+): ParsedJson {
   if (text.length > MAX_UNSCANNED_LENGTH) {
     const refusal = locateRefusal(text, bounds, "structure");
     if (refusal !== undefined) return { kind: "refused", ...refusal };
@@ -39,9 +45,12 @@ export function parseJson(text: string, bounds: JsonBounds = ARGUMENT_BOUNDS): P
   } catch {
     return { kind: "syntax", ...(locateSyntaxError(text) ?? { reason: "it cannot be parsed", position: 0 }) };
   }
-  const sights = typeof value === "object" && value !== null ? seal(value, 1) : sightsOf(value);
+  const sights = seal(value);
   const refusal = looksUnsafe(text, sights) ? locateRefusal(text, bounds, "everything") : undefined;
   if (refusal !== undefined) return { kind: "refused", ...refusal };
+  if (duplicateKeys === "refuse" && hasDuplicateKeys(text, sights.members)) {
+    return { kind: "refused", reason: DUPLICATE_KEY, position: locateDuplicateKey(text) ?? 0 };
+  }
   return { value: value === 0 ? 0 : value };
 }
 
@@ -53,29 +62,42 @@ export function parseJson(text: string, bounds: JsonBounds = ARGUMENT_BOUNDS): P
  */
 export function looksUnsafe(text: string, sights: Sights): boolean {
   return (
-    sights >= ODD ||
-    (sights === ZERO && (/e-/i.test(text) || text.includes(MANY_ZEROS))) ||
+    sights.isOdd ||
+    (sights.hasZero && (/e-/i.test(text) || text.includes(MANY_ZEROS))) ||
     !text.isWellFormed() ||
     (text.includes("\\u") && ESCAPED_SURROGATE.test(text))
   );
 }
 
-/** What a parsed tree contains: a zero, which may have been another number, or something more suspicious. */
-export type Sights = number;
-const ZERO = 1;
-/** A value that is suspicious for any other reason. */
-export const ODD = 2;
+/** What a parsed tree contains. */
+export interface Sights {
+  /** The number of members of all objects. */
+  members: number;
+  /** Whether there is a zero, which may have been a number that is too small for a double. */
+  hasZero: boolean;
+  /** Whether there is anything that is more suspicious. */
+  isOdd: boolean;
+}
 
-/** Freezes a tree from `JSON.parse`, turns `-0` into `0`, and returns what it contains. */
-export function seal(node: JsonObject | readonly JsonValue[], depth: number): Sights {
-  if (depth > MAX_DEPTH) return ODD;
-  let sights = 0;
+/** Freezes a tree from `JSON.parse`, turns `-0` in it into `0`, and returns what it contains. */
+export function seal(value: JsonValue): Sights {
+  const sights = { members: 0, hasZero: false, isOdd: false };
+  if (typeof value === "object" && value !== null) sealNode(value, 1, sights);
+  else if (typeof value === "number") see(value, sights);
+  return sights;
+}
+
+function sealNode(node: JsonObject | readonly JsonValue[], depth: number, sights: Sights): void {
+  if (depth > MAX_DEPTH) {
+    sights.isOdd = true;
+    return;
+  }
   if (Array.isArray(node)) {
     for (let index = 0; index < node.length; index++) {
       const item: JsonValue = node[index];
-      if (typeof item === "object" && item !== null) sights |= seal(item, depth + 1);
+      if (typeof item === "object" && item !== null) sealNode(item, depth + 1, sights);
       else if (typeof item === "number") {
-        sights |= sightsOf(item);
+        see(item, sights);
         if (item === 0) node[index] = 0;
       }
     }
@@ -84,22 +106,21 @@ export function seal(node: JsonObject | readonly JsonValue[], depth: number): Si
     for (const key in members) {
       // Skips enumerable properties that were added to `Object.prototype`.
       if (!Object.hasOwn(members, key)) continue;
+      sights.members++;
       const member = members[key] as JsonValue;
-      if (key === "__proto__") sights |= ODD;
-      if (typeof member === "object" && member !== null) sights |= seal(member, depth + 1);
+      if (key === "__proto__") sights.isOdd = true;
+      if (typeof member === "object" && member !== null) sealNode(member, depth + 1, sights);
       else if (typeof member === "number") {
-        sights |= sightsOf(member);
+        see(member, sights);
         if (member === 0) members[key] = 0;
       }
     }
   }
   Object.freeze(node);
-  return sights;
 }
 
 /** An integer beyond 2⁵³ may be a rounded neighbour, and a zero may be a number that was too small. */
-export function sightsOf(value: JsonValue): Sights {
-  if (typeof value !== "number") return 0;
-  if (value === 0) return ZERO;
-  return Math.abs(value) > Number.MAX_SAFE_INTEGER ? ODD : 0;
+function see(value: number, sights: Sights): void {
+  if (value === 0) sights.hasZero = true;
+  else if (Math.abs(value) > Number.MAX_SAFE_INTEGER) sights.isOdd = true;
 }

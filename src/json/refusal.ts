@@ -152,7 +152,7 @@ export function refuseNumber(literal: string): string | undefined {
  *
  * @param start Index of the opening quote.
  */
-function closingQuote(text: string, start: number): number {
+export function closingQuote(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
     while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;

@@ -119,7 +119,7 @@ export function readTools(text: string): RemoteTools {
  */
 export function readShaped<Body>(name: ShapeName, text: string): Body {
   try {
-    return shaped(name, parseAnswer(text));
+    return shaped(name, parseAnswer(text, { duplicateKeys: "refuse" }));
   } catch (error) {
     if (error instanceof SyntaxError) throw new BodyError("invalid JSON");
     if (error instanceof JsonValueError) throw new BodyError(error.message);

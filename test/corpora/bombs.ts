@@ -56,10 +56,10 @@ describe("arguments", () => {
     if ("problem" in parsed) expect(parsed.problem).toMatch(/ at position \d+$/);
   });
 
-  test("b-dupe-keys: the last one counts, for everyone", () => {
-    expect(parseArguments('{"path":"ok.txt","path":"../outside/secret.txt"}')).toEqual({
-      value: { path: "../outside/secret.txt" },
-    });
+  test("b-dupe-keys: refused, or the last one counts for everyone", () => {
+    const text = '{"path":"ok.txt","path":"../outside/secret.txt"}';
+    expect(parseArguments(text)).toHaveProperty("problem");
+    expect(parseArguments(text, "last")).toEqual({ value: { path: "../outside/secret.txt" } });
   });
 });
 

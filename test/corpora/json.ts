@@ -20,8 +20,10 @@ const named = (prefix: string): readonly string[] =>
   files.filter((name) => name.startsWith(prefix) && text(name) !== undefined);
 
 describe("parsing files", () => {
-  test.each(named("y_"))("%s is accepted", (name) => {
-    expect(parseArguments(text(name) ?? "")).toHaveProperty("value");
+  test.each(named("y_"))("%s is accepted, unless it repeats a member name", (name) => {
+    const repeats = name.startsWith("y_object_duplicated_key");
+    expect(parseArguments(text(name) ?? "")).toHaveProperty(repeats ? "problem" : "value");
+    expect(parseArguments(text(name) ?? "", "last")).toHaveProperty("value");
   });
 
   test.each(named("n_"))("%s is refused with a position", (name) => {

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
+import type { ToolExecution } from "../../src/engine/call/execution.ts";
 import {
   DuplicateToolError,
   ToolNotFoundError,
   ToolRegistrationError,
   ToolRegistry,
+  type ToolRegistryOptions,
 } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import { SIDE_EFFECTS } from "../../src/tool/side-effects.ts";
@@ -136,6 +138,21 @@ describe("side effects", () => {
   test("a tool without a class counts as destructive", () => {
     const { subjects } = new ToolRegistry().register(tool("a"));
     expect(subjects[0]?.sideEffects).toBe("destructive");
+  });
+
+  test("a registry refuses arguments with a repeated member name, unless the last one shall count", async () => {
+    const read = async (options?: ToolRegistryOptions): Promise<ToolExecution> => {
+      const registry = new ToolRegistry(options).register(hostTool((input) => input));
+      return dispatchTool(await contextFor([], { registry }), '{"path":"ok.txt","path":"../secret"}');
+    };
+    for (const options of [undefined, { duplicateKeys: "refuse" } as const]) {
+      expect((await read(options)).error).toMatchObject({
+        code: "validation_error",
+        message: "Invalid arguments: a member name that the object already has at position 17",
+      });
+    }
+    expect((await read({ duplicateKeys: "last" })).output).toEqual({ path: "../secret" });
+    expect(() => new ToolRegistry({ duplicateKeys: "first" as "last" })).toThrow(/"refuse" or "last"/);
   });
 
   test("a registry that requires classes refuses a tool without one", () => {

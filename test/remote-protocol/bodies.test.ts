@@ -31,6 +31,14 @@ const EXECUTION = {
 };
 const FAILURE = { code: "timeout", message: "Tool exceeded 5s wall time limit", effect: "unknown" };
 
+test("a body with a repeated member name is refused, in requests and in responses", () => {
+  const twice = (body: object): string => JSON.stringify(body).replace("{", '{"session":1,"success":1,');
+  expect(() => readDispatchRequest(twice(REQUEST))).toThrow(/a member name that the object already has/);
+  expect(() => readExecution(twice(EXECUTION))).toThrow(/a member name that the object already has/);
+  const nested = JSON.stringify(EXECUTION).replace('"output":{"a":1}', '"output":{"a":1,"a":2}');
+  expect(() => readExecution(nested)).toThrow(/a member name that the object already has/);
+});
+
 describe("dispatch requests", () => {
   test("a dispatch request is read as it was written", () => {
     fc.assert(

@@ -1,4 +1,6 @@
+import { ARGUMENT_BOUNDS } from "../../json/bounds.ts";
 import { copyJson } from "../../json/copy.ts";
+import type { DuplicateKeys } from "../../json/duplicate-keys.ts";
 import { parseJson } from "../../json/parse.ts";
 import { isJsonObject, type JsonValue, JsonValueError } from "../../json/value.ts";
 
@@ -53,9 +55,9 @@ export function receiveCall(candidate: unknown): ReceivedCall {
 export type ParsedArguments = { readonly value: JsonValue } | { readonly problem: string };
 
 /** Parses arguments that are text, and returns others unchanged. The value is deeply frozen. */
-export function parseArguments(args: JsonValue): ParsedArguments {
+export function parseArguments(args: JsonValue, duplicateKeys?: DuplicateKeys): ParsedArguments {
   if (typeof args !== "string") return { value: args };
-  const parsed = parseJson(args);
+  const parsed = parseJson(args, ARGUMENT_BOUNDS, duplicateKeys);
   if ("value" in parsed) return parsed;
   const { kind, reason, position } = parsed;
   const what = kind === "syntax" ? "Invalid JSON" : "Invalid arguments";

@@ -16,8 +16,8 @@ import { denial, invalid } from "../failure/refusal.ts";
  * @throws {Refusal} `validation_error` with every problem, `permission_denied` if the context denies secrets.
  */
 export function readArguments(call: FoundCall): undefined {
-  const { schema, rules, tool } = call.registered;
-  const parsed = parseArguments(call.input);
+  const { schema, rules, duplicateKeys, tool } = call.registered;
+  const parsed = parseArguments(call.input, duplicateKeys);
   if ("problem" in parsed) throw invalid(parsed.problem, [{ path: "", message: parsed.problem }]);
   const accepted = schema.accept(parsed.value, rules);
   if (!("value" in accepted)) {

@@ -1,6 +1,7 @@
 import type { ToolCall } from "../../engine/call/call.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
+import { ARGUMENT_BOUNDS } from "../../json/bounds.ts";
 import { parseJson } from "../../json/parse.ts";
 
 /** Adds the abort signal of an SDK to a context. */
@@ -13,6 +14,6 @@ export function withSignal(ctx: DispatchContext, signal: AbortSignal | undefined
 export function asRefused(call: ToolCall, registry: ToolRegistry<never>): ToolCall {
   const isRefused =
     !registry.names.includes(call.name) ||
-    (typeof call.arguments === "string" && !("value" in parseJson(call.arguments)));
+    (typeof call.arguments === "string" && !("value" in parseJson(call.arguments, ARGUMENT_BOUNDS, "last")));
   return isRefused ? call : { ...call, problem: "Invalid tool call: the SDK refused it" };
 }

@@ -73,7 +73,7 @@ export function checkOutput(
     return { status: "limit_exceeded", limit: "outputBytes", outputBytes };
   }
   try {
-    return { status: "completed", output: parseAnswer(text, bigNumbers), outputBytes };
+    return { status: "completed", output: parseAnswer(text, { bigNumbers }), outputBytes };
   } catch (error) {
     const why = error instanceof JsonValueError ? `an invalid output: ${error.message}` : "invalid JSON";
     return { status: "failed", message: `Tool returned ${why}`, outputBytes };
