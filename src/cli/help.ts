@@ -26,7 +26,8 @@ whole or as a recorded stream, dispatches each call, and prints the results.
 
 check loads everything that the config names, and reports every problem.
 
-serve dispatches calls over HTTP until SIGTERM: see docs/remote-protocol.md.
+serve dispatches calls over HTTP until SIGTERM, and reloads tools, policy and keys on
+SIGHUP: see docs/remote-protocol.md.
   -l, --listen   the address; default: the config's server.listen, or 127.0.0.1:7420
 
 tool run calls a tool and prints its result, log and receipt. JavaScript and TypeScript run

@@ -47,15 +47,18 @@ export class Executor implements AsyncDisposable {
   readonly #dispatcher: Dispatcher;
   readonly #routes: Routes;
   readonly #drainMs: number;
+  readonly #drainDelayMs: number;
+  /** Whether only this machine can reach it. */
+  #isLocal = false;
   #address = "";
   #closed: Promise<void> | undefined;
 
   private constructor(context: ExecutorContext, authentication: Authentication, limits: ExecutorLimits) {
-    const { registry } = context;
     this.#drainMs = limits.drainMs;
+    this.#drainDelayMs = limits.drainDelayMs;
     this.#dispatcher = new Dispatcher(context, limits);
     this.#routes = new Routes(this.#dispatcher, authentication, limits, () =>
-      JSON.stringify({ tools: registry.definitions() }),
+      JSON.stringify({ tools: this.#dispatcher.context.registry.definitions() }),
     );
     this.#server = createServer(
       {
@@ -97,11 +100,13 @@ export class Executor implements AsyncDisposable {
     if (typeof bound !== "object" || bound === null) {
       this.#address = where;
       this.#routes.hostCheck = new HostCheck(undefined);
+      this.#isLocal = true;
       authentication.assumeLocal();
       return;
     }
     const { address: host, port } = bound;
-    if (!isProtected && !isLocal({ kind: "tcp", host, port })) {
+    this.#isLocal = isLocal({ kind: "tcp", host, port });
+    if (!isProtected && !this.#isLocal) {
       this.#server.close();
       throw unprotected();
     }
@@ -117,7 +122,25 @@ export class Executor implements AsyncDisposable {
   }
 
   /**
-   * Stops accepting calls, waits until the accepted ones end, cancels the rest after `limits.drainMs`, and
+   * Replaces tools, policy and credentials. Calls that have started continue under the old ones. Signatures that were
+   * used are not accepted again.
+   *
+   * @throws {ListenError} if clients from other machines could reach it without credentials; nothing is replaced then.
+   * @throws {TypeError} if a credential is invalid; nothing is replaced then.
+   */
+  reload({
+    registry,
+    policy,
+    ...credentials
+  }: Pick<ExecutorOptions, "registry" | "policy"> & Credentials): void {
+    const authentication = new Authentication(credentials, this.#routes.authentication);
+    if (!authentication.isRequired && !this.#isLocal) throw unprotected();
+    this.#routes.authentication = authentication;
+    this.#dispatcher.context = { ...this.#dispatcher.context, registry, policy };
+  }
+
+  /**
+   * After `limits.drainDelayMs`, stops accepting calls, waits until the accepted ones end, cancels the rest after `limits.drainMs`, and
    * closes. All accepted calls have been answered when it resolves. Idempotent.
    */
   close(): Promise<void> {
@@ -130,6 +153,8 @@ export class Executor implements AsyncDisposable {
   }
 
   async #drain(): Promise<void> {
+    this.#routes.isReady = false;
+    if (this.#drainDelayMs > 0) await delay(this.#drainDelayMs);
     let hasConnections = true;
     // Unlike the HTTP server's `close`, this keeps idle connections open, so requests on them get a response.
     const closed = new Promise<void>((resolve) => {

@@ -5,12 +5,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "undici";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { ListenError } from "../../src/executor/http/listen-address.ts";
+import { HostPolicy } from "../../src/policy/host-policy.ts";
 import {
   CountingTool,
   dispatch,
   dispatchBody,
   executionOf,
   HeldTool,
+  KeyedClient,
   problemOf,
   send,
   startExecutor,
@@ -91,7 +95,51 @@ describe("listening", () => {
   });
 });
 
+describe("reloading", () => {
+  const client = new KeyedClient("me");
+  const credentials = { keys: new Map([["me", client.publicKey]]) };
+  const policy = new HostPolicy();
+
+  test("a reloaded executor has other tools, and does not accept used signatures again", async () => {
+    const executor = await startExecutor([new HeldTool().tool], credentials);
+    const body = dispatchBody({ name: "count" });
+    const headers = client.sign(executor, body);
+    expect(executionOf(await dispatch(executor, body, { headers })).error?.code).toBe("not_found");
+    executor.reload({
+      registry: new ToolRegistry().register(new CountingTool().tool),
+      policy,
+      ...credentials,
+    });
+    expect(problemOf(await dispatch(executor, body, { headers }))).toBe("425 replayed");
+    expect(
+      executionOf(await client.dispatch(executor, dispatchBody({ id: "2", name: "count" }))).success,
+    ).toBe(true);
+  });
+
+  test("an executor that others can reach keeps its credentials if it would have none", async () => {
+    const executor = await startExecutor([new CountingTool().tool], { ...credentials, listen: "0.0.0.0:0" });
+    expect(() => executor.reload({ registry: new ToolRegistry(), policy })).toThrow(ListenError);
+    const address = executor.address.replace("0.0.0.0", "127.0.0.1");
+    expect(executionOf(await client.dispatch({ address }, dispatchBody({ name: "count" }))).success).toBe(
+      true,
+    );
+  });
+});
+
 describe("closing", () => {
+  test("an executor accepts calls for a while after its readiness probe fails", async () => {
+    const executor = await startExecutor([new CountingTool().tool], { limits: { drainDelayMs: 500 } });
+    const probe = async (): Promise<number> =>
+      (await send(executor, { method: "HEAD", path: "/readyz" })).status;
+    expect(await probe()).toBe(200);
+    const closed = executor.close();
+    expect(await probe()).toBe(503);
+    expect((await send(executor, { method: "HEAD", path: "/healthz" })).status).toBe(200);
+    expect(executionOf(await dispatch(executor, dispatchBody({ name: "count" }))).success).toBe(true);
+    await closed;
+    await expect(probe()).rejects.toThrow(/ECONNREFUSED/);
+  });
+
   test("a closing executor answers the calls that it has accepted, and refuses new connections", async () => {
     const held = new HeldTool();
     const executor = await startExecutor([held.tool], { limits: { drainMs: 5_000 } });

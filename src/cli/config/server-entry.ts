@@ -28,6 +28,7 @@ export const SERVER_SHAPE: Shape = compileShape(
       body: AMOUNT,
       requestTime: AMOUNT,
       callTime: AMOUNT,
+      drainDelay: AMOUNT,
       drainTime: AMOUNT,
       remember: mapOf({ calls: COUNT, size: AMOUNT, time: AMOUNT }),
     }),
@@ -57,6 +58,7 @@ export interface WrittenExecutorLimits {
   readonly body?: string | number;
   readonly requestTime?: string | number;
   readonly callTime?: string | number;
+  readonly drainDelay?: string | number;
   readonly drainTime?: string | number;
   readonly remember?: {
     readonly calls?: number;
@@ -95,6 +97,7 @@ export function readExecutorLimits(written: WrittenExecutorLimits, flaws: Flaw[]
     bodyBytes: size(["body"], written.body, EXECUTOR_DEFAULT_LIMITS.bodyBytes),
     requestMs: time(["requestTime"], written.requestTime, EXECUTOR_DEFAULT_LIMITS.requestMs),
     callMs: time(["callTime"], written.callTime, EXECUTOR_DEFAULT_LIMITS.callMs),
+    drainDelayMs: time(["drainDelay"], written.drainDelay, EXECUTOR_DEFAULT_LIMITS.drainDelayMs),
     drainMs: time(["drainTime"], written.drainTime, EXECUTOR_DEFAULT_LIMITS.drainMs),
     window: {
       calls: remember.calls ?? window.calls,

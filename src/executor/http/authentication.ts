@@ -37,11 +37,16 @@ export class Authentication {
   #unknownSender: Sender = { caller: "", principal: undefined, isSigned: false };
 
   /**
+   * @param before The authentication that this one replaces.
    * @throws {TypeError} if a key is not a public Ed25519 key, the token is too short, or its name is empty or the id of
    *   a key.
    */
-  constructor({ keys, token, tokenName = "token" }: Credentials) {
-    if (keys !== undefined && keys.size > 0) this.#verifier = new SignatureVerifier(keys);
+  constructor({ keys, token, tokenName = "token" }: Credentials, before?: Authentication) {
+    if (keys !== undefined && keys.size > 0) {
+      const verifier = before === undefined ? undefined : before.#verifier;
+      this.#verifier = new SignatureVerifier(keys, Date.now(), verifier);
+    }
+    if (before !== undefined) this.#unknownSender = before.#unknownSender;
     for (const id of keys?.keys() ?? []) this.#services.set(id, service(id));
     if (token !== undefined && this.#services.has(tokenName)) {
       throw new TypeError(

@@ -21,8 +21,10 @@ const PROMETHEUS_TEXT = { "content-type": "text/plain; version=0.0.4; charset=ut
 export class Routes {
   /** Refuses all requests until the executor's address is known. */
   hostCheck: HostCheck = new HostCheck([]);
+  authentication: Authentication;
+  /** Whether load balancers may send calls. */
+  isReady = true;
   readonly #dispatcher: Dispatcher;
-  readonly #authentication: Authentication;
   readonly #dispatchRoute: DispatchRoute;
   readonly #requestMs: number;
   readonly #writeTools: () => string;
@@ -36,7 +38,7 @@ export class Routes {
     writeTools: () => string,
   ) {
     this.#dispatcher = dispatcher;
-    this.#authentication = authentication;
+    this.authentication = authentication;
     this.#dispatchRoute = new DispatchRoute(dispatcher, limits);
     this.#requestMs = limits.requestMs;
     this.#writeTools = writeTools;
@@ -84,7 +86,7 @@ export class Routes {
         answerStatus(request, response, true);
         break;
       case READY_PATH:
-        answerStatus(request, response, !this.#dispatcher.isDraining);
+        answerStatus(request, response, this.isReady);
         break;
       case DISPATCH_PATH: {
         const sender = this.#senderOf(request, "POST");
@@ -110,14 +112,15 @@ export class Routes {
   #senderOf(request: IncomingMessage, method: "GET" | "POST"): Sender {
     const authority = this.hostCheck.check(request.headers);
     requireMethod(request, method);
-    return this.#authentication.check(request, authority);
+    return this.authentication.check(request, authority);
   }
 }
 
 function ignore(): void {}
 
 function answerStatus(request: IncomingMessage, response: ServerResponse, isFine: boolean): void {
-  requireMethod(request, "GET");
+  // Probes may ask for the head only. Node does not send a body in response to `HEAD`.
+  if (request.method !== "HEAD") requireMethod(request, "GET");
   respond(response, isFine ? 200 : 503, PLAIN_TEXT, isFine ? "ok\n" : "draining\n");
 }
 

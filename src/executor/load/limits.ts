@@ -26,6 +26,11 @@ export interface ExecutorLimits {
   readonly requestMs: number;
   /** Maximum wall time of any call, in ms. Default: 600,000. */
   readonly callMs: number;
+  /**
+   * Milliseconds for which an executor that is being closed still accepts calls, while its readiness probe fails, so that
+   * load balancers can find out. Default: 0.
+   */
+  readonly drainDelayMs: number;
   /** Milliseconds after which running calls are cancelled when the executor is closed. Default: 10,000. */
   readonly drainMs: number;
   /**
@@ -41,6 +46,7 @@ export const EXECUTOR_DEFAULT_LIMITS: ExecutorLimits = Object.freeze({
   bodyBytes: MAX_REQUEST_BYTES,
   requestMs: 30_000,
   callMs: 600_000,
+  drainDelayMs: 0,
   drainMs: 10_000,
   window: Object.freeze({ calls: 100_000, bytes: 64 * 1_024 * 1_024, ageMs: 600_000 }),
 });
@@ -54,15 +60,16 @@ export const HELD_BODIES = 64;
 /**
  * Adds the defaults to limits.
  *
- * @throws {TypeError} if a limit is not a positive integer, or a time exceeds the longest delay of a timer.
+ * @throws {TypeError} if a limit is not a positive integer (`drainDelayMs` may be 0), or a time exceeds the longest delay of a timer.
  */
 export function completeLimits(given: Partial<ExecutorLimits> = {}): ExecutorLimits {
   const limits = { ...EXECUTOR_DEFAULT_LIMITS, ...given };
   const { window, ...others } = limits;
   for (const [name, value] of Object.entries({ ...others, ...window })) {
     const max = name.endsWith("Ms") ? MAX_DELAY_MS : Number.MAX_SAFE_INTEGER;
-    if (!Number.isSafeInteger(value) || value < 1 || value > max) {
-      throw new TypeError(`the limit '${name}' must be an integer from 1 to ${max}`);
+    const min = name === "drainDelayMs" ? 0 : 1;
+    if (!Number.isSafeInteger(value) || value < min || value > max) {
+      throw new TypeError(`the limit '${name}' must be an integer from ${min} to ${max}`);
     }
   }
   return limits;

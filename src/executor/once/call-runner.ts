@@ -18,7 +18,7 @@ const ABANDONED_TEXT = `${CANCELLED_TEXT}: the client disconnected before it fin
 
 /** Runs calls in the engine, with their callers' grants as upper bounds. */
 export class CallRunner {
-  readonly #context: ExecutorContext;
+  #context: ExecutorContext;
   readonly #maxMs: number;
   readonly #metrics: ExecutorMetrics;
   readonly #engine = new ToolDispatchEngine();
@@ -28,6 +28,15 @@ export class CallRunner {
     this.#context = context;
     this.#maxMs = maxMs;
     this.#metrics = metrics;
+  }
+
+  get context(): ExecutorContext {
+    return this.#context;
+  }
+
+  /** Replaces the context for calls that start later. */
+  set context(context: ExecutorContext) {
+    this.#context = context;
   }
 
   /**

@@ -32,6 +32,15 @@ export class Dispatcher {
     this.#window = new CallWindow(limits.window);
   }
 
+  get context(): ExecutorContext {
+    return this.#runner.context;
+  }
+
+  /** Replaces the context for calls that start later. */
+  set context(context: ExecutorContext) {
+    this.#runner.context = context;
+  }
+
   /**
    * Submits a call.
    *

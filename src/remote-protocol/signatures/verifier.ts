@@ -26,17 +26,18 @@ export class SignatureVerifier {
    * @param keys Public Ed25519 keys by id.
    * @param now Milliseconds since the epoch. Signatures that were created earlier are refused, since their
    *   nonces are unknown. Default: the current time.
+   * @param before The verifier that this one replaces: signatures that it has accepted are not accepted again.
    * @throws {TypeError} if a key is not a public Ed25519 key.
    */
-  constructor(keys: ReadonlyMap<string, KeyObject>, now: number = Date.now()) {
+  constructor(keys: ReadonlyMap<string, KeyObject>, now: number = Date.now(), before?: SignatureVerifier) {
     for (const [id, key] of keys) {
       if (key.asymmetricKeyType !== "ed25519" || key.type !== "public") {
         throw new TypeError(`the key '${id}' must be a public Ed25519 key`);
       }
     }
     this.#keys = new Map(keys);
-    this.#nonces = new ReplayMemory(keys.size);
-    this.#startedAt = Math.floor(now / 1_000);
+    this.#nonces = before === undefined ? new ReplayMemory(keys.size) : before.#nonces;
+    this.#startedAt = before === undefined ? Math.floor(now / 1_000) : before.#startedAt;
   }
 
   /**

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
+import { readFile, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -10,7 +10,15 @@ import { SERVER_SHAPE } from "../../../src/cli/config/server-entry.ts";
 import { run } from "../../../src/cli/run.ts";
 import { ConfigSource } from "../../../src/config/source.ts";
 import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
-import { dispatch, dispatchBody, executionOf, problemOf, send } from "../../executor/harness.ts";
+import {
+  type Answer,
+  dispatch,
+  dispatchBody,
+  executionOf,
+  KeyedClient,
+  problemOf,
+  send,
+} from "../../executor/harness.ts";
 import { createFolder, PROJECT, sandgate } from "../sandgate.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../../src/cli/main.ts");
@@ -165,15 +173,19 @@ describe("sandgate serve", () => {
 });
 
 /** Starts the command as a process that is killed after the test. */
-async function start(folder: string): Promise<{ readonly address: string; readonly child: ChildProcess }> {
+async function start(
+  folder: string,
+  stderr: "pipe" | "inherit" = "inherit",
+): Promise<{ readonly address: string; readonly child: ChildProcess; readonly stderr: Readable }> {
   const child = spawn(
     process.execPath,
     [MAIN, "serve", "--config", join(folder, "sandgate.yaml"), "--listen", "127.0.0.1:0"],
-    { stdio: ["ignore", "pipe", "inherit"] },
+    { stdio: ["ignore", "pipe", stderr] },
   );
   onTestFinished(() => void child.kill("SIGKILL"));
   const [chunk] = (await once(child.stdout as Readable, "data")) as [Buffer];
-  return { address: String(chunk).replace("listening on ", "").trim(), child };
+  const address = String(chunk).replace("listening on ", "").trim();
+  return { address, child, stderr: child.stderr as Readable };
 }
 
 describe("the process of an executor", () => {
@@ -224,6 +236,43 @@ export const broken = () => {};
       error: { code: "cancelled", effect: "unknown" },
       receipt: { mayStillRun: true },
     });
+    expect(await exited).toEqual([0, null]);
+  });
+
+  test("that gets SIGHUP reloads tools, policy and keys, and a bad file changes nothing", async () => {
+    const [first, second] = [new KeyedClient("first"), new KeyedClient("second")];
+    const pem = ({ publicKey }: KeyedClient): string =>
+      String(publicKey.export({ type: "spki", format: "pem" }));
+    const folder = await createFolder({
+      ...withServer("{ keys: { first: first.pem } }"),
+      "first.pem": pem(first),
+      "second.pem": pem(second),
+    });
+    const { address, child, stderr } = await start(folder, "pipe");
+    const change = async (file: string, text: string): Promise<string> => {
+      await writeFile(join(folder, file), text);
+      const told = once(stderr, "data");
+      child.kill("SIGHUP");
+      return String((await told)[0]);
+    };
+    const add = (client: KeyedClient, id: string): Promise<Answer> =>
+      client.dispatch({ address }, dispatchBody({ id, name: "add", arguments: { a: 1, b: 2 } }));
+    expect(executionOf(await add(first, "1")).output).toBe(3);
+    expect(problemOf(await add(second, "1"))).toBe("403 unknown_key");
+
+    const broken = await change("sandgate.yaml", "tools: []\npolicy: {");
+    expect(broken).toContain("nothing has changed");
+    expect(executionOf(await add(first, "2")).output).toBe(3);
+
+    const open = await change("policy.yaml", "rules:\n  - { name: x, tools: [add], effect: deny }\n");
+    expect(open).toContain("nothing has changed");
+    const server = withServer("{ keys: { second: second.pem } }")["sandgate.yaml"] ?? "";
+    expect(await change("sandgate.yaml", server)).toContain("reloaded the config");
+    expect(problemOf(await add(first, "3"))).toBe("403 unknown_key");
+    expect(executionOf(await add(second, "3")).error?.code).toBe("permission_denied");
+
+    const exited = once(child, "exit");
+    child.kill("SIGTERM");
     expect(await exited).toEqual([0, null]);
   });
 
