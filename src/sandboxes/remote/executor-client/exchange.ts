@@ -24,6 +24,8 @@ export interface ExecutorReply {
   readonly text: string;
   /** The header `retry-after`, in ms; 0 if it is missing. */
   readonly retryAfterMs: number;
+  /** Whether it is a page, which no executor sends. */
+  readonly isHtml: boolean;
 }
 
 /** How an exchange ended. */
@@ -97,10 +99,15 @@ export class ExecutorExchange {
       const last = this.#stream?.last;
       if (last === undefined) return this.#invalid("the stream ended without an execution");
       const status = last.event === "execution" ? 200 : 0;
-      return { status, text: last.data, retryAfterMs: 0 };
+      return { status, text: last.data, retryAfterMs: 0, isHtml: false };
     }
     if (!isUtf8(body)) return this.#invalid("the body is not valid UTF-8");
-    return { status, text: body.toString(), retryAfterMs: retryAfter(headers) };
+    return {
+      status,
+      text: body.toString(),
+      retryAfterMs: retryAfter(headers),
+      isHtml: mediaType(headers) === "text/html",
+    };
   }
 
   #invalid(message: string): EgressError {
@@ -135,8 +142,7 @@ class StreamTap implements Dispatcher.DispatchHandler, ConnectionAware {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: ResponseHeaders): void {
     this.#reader.onResponseStart(controller, status, headers);
-    const type = String(headers["content-type"] ?? "").split(";", 1)[0];
-    this.isStreaming = status === 200 && type?.trim().toLowerCase() === STREAM_MEDIA_TYPE;
+    this.isStreaming = status === 200 && mediaType(headers) === STREAM_MEDIA_TYPE;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -159,6 +165,10 @@ class StreamTap implements Dispatcher.DispatchHandler, ConnectionAware {
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void {
     this.#reader.onResponseError(controller, error);
   }
+}
+
+function mediaType({ "content-type": type = "" }: ResponseHeaders): string | undefined {
+  return String(type).split(";", 1)[0]?.trim().toLowerCase();
 }
 
 /** Parses `retry-after` in seconds. Dates (RFC 9110, section 10.2.3) are ignored: they depend on two clocks. */

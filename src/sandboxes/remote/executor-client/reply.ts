@@ -22,6 +22,7 @@ export interface AskedCall extends WrittenCall {
  */
 export function readReply(reply: ExecutorReply, asked: AskedCall, streamedBytes: number): Verdict {
   try {
+    if (reply.status === 503 && reply.isHtml) return notTaken(reply);
     if (reply.status !== 200) return readRefusal(reply);
     const result = readResultOf(asked, reply.text);
     if (result === undefined) return failed("The tool's executor responded for another call", true);
@@ -33,6 +34,15 @@ export function readReply(reply: ExecutorReply, asked: AskedCall, streamedBytes:
       return failed("The tool's executor sent an invalid response", true, detail);
     return failed(foreignReplyText(status), status >= 500, detail);
   }
+}
+
+/**
+ * Load balancers send a page with status 503 if they have no executor to pass a call on to. If they lose the connection
+ * to one that has the call, they send 502 or 504, or a 503 that is not a page (Envoy).
+ */
+function notTaken({ retryAfterMs }: ExecutorReply): Verdict {
+  const message = "The tool's executor is not available: try again later";
+  return { outcome: refused("sandbox_unavailable", message, "HTTP 503"), isFault: true, retryAfterMs };
 }
 
 /** Returns the text for a response that does not come from an executor, but perhaps from a proxy. */

@@ -278,6 +278,20 @@ describe("a response without an execution", () => {
     expect(peer.seen).toHaveLength(1);
   });
 
+  test("the page of a load balancer with HTTP 503 is retried, since no executor has the call", async () => {
+    let answers = 0;
+    const busy = (socket: Socket): boolean =>
+      socket.write(response(503, "<html>busy</html>", { "content-type": "text/html; charset=utf-8" }));
+    const { success, receipt } = await call((socket, request) => {
+      if (++answers < 3) busy(socket);
+      else socket.write(response(200, execution(request)));
+    });
+    expect([success, receipt.used.attempts]).toEqual([true, 3]);
+    const { error } = await call(busy, { limits: { wallTimeMs: 200 } });
+    const message = "The tool's executor is not available: try again later";
+    expect(error).toMatchObject({ code: "sandbox_unavailable", message, effect: "none" });
+  });
+
   test.each([
     [429, "overloaded", "The tool's executor is overloaded: try again later"],
     [503, "draining", "The tool's executor is shutting down: try again later"],
