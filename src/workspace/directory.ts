@@ -77,21 +77,21 @@ export class WorkspaceDirectory {
   createDirectory(path: string): void {
     this.#root.checkWritable();
     this.#root.budget.create();
-    this.#onEntry(withoutEndSlash(path), "exist", (entry) => mkdirSync(entry, 0o777));
+    this.#onEntry(withoutEndSlash(path), "exist", false, (entry) => mkdirSync(entry, 0o777));
   }
 
   /** Removes an empty directory. */
   removeDirectory(path: string): void {
     this.#root.checkWritable();
     this.#root.budget.change();
-    this.#onEntry(withoutEndSlash(path), "invalid", rmdirSync);
+    this.#onEntry(withoutEndSlash(path), "invalid", false, rmdirSync);
   }
 
   /** Removes a file, or a link itself. */
   removeFile(path: string): void {
     this.#root.checkWritable();
     this.#root.budget.change();
-    this.#onEntry(path, "is-directory", unlinkSync);
+    this.#onEntry(path, "is-directory", false, unlinkSync);
   }
 
   /** Renames or moves a file, directory or link, within the same workspace. */
@@ -99,8 +99,8 @@ export class WorkspaceDirectory {
     this.#root.checkWritable();
     to.#root.checkWritable();
     this.#root.budget.change();
-    this.#onEntry(path, "invalid", (entry) => {
-      to.#onEntry(toPath, "invalid", (toEntry) => renameSync(entry, toEntry));
+    this.#onEntry(path, "invalid", true, (entry) => {
+      to.#onEntry(toPath, "invalid", true, (toEntry) => renameSync(entry, toEntry));
     });
   }
 
@@ -108,15 +108,18 @@ export class WorkspaceDirectory {
    * Calls `act` with the entry at a path. If that is a link, `act` must not follow it.
    *
    * @param otherwise The error code for paths that do not end in a name, such as `a/..`.
+   * @param isReplaced As in `isProtected`.
    */
   #onEntry(
     path: string,
     otherwise: "exist" | "invalid" | "is-directory",
+    isReplaced: boolean,
     act: (entry: string) => void,
   ): void {
     using walk = this.#walk(path);
     const name = walk.toLastName();
     if (name === undefined) throw new WorkspaceError(otherwise);
+    this.#root.checkUnprotected(walk.directory, name, isReplaced);
     syscall(() => act(entryPath(walk.directory, name)));
   }
 

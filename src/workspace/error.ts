@@ -58,9 +58,24 @@ export class WorkspaceError extends Error {
   override readonly name = "WorkspaceError";
   readonly code: WorkspaceErrorCode;
 
-  constructor(code: WorkspaceErrorCode) {
-    super(TEXTS[code]);
+  /** @param message Default: the text of the code. */
+  constructor(code: WorkspaceErrorCode, message: string = TEXTS[code]) {
+    super(message);
     this.code = code;
+  }
+}
+
+/** A path leads out of the granted directories. */
+export class EscapeError extends WorkspaceError {
+  constructor() {
+    super("not-permitted");
+  }
+}
+
+/** A change in a place that the grant would have to name: see `isProtected`. */
+export class ProtectedPlaceError extends WorkspaceError {
+  constructor() {
+    super("not-permitted", "other programs run what is in this place, and the grant does not name it");
   }
 }
 

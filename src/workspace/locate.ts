@@ -1,5 +1,5 @@
 import type { WorkspaceDirectory } from "./directory.ts";
-import { WorkspaceError } from "./error.ts";
+import { EscapeError, WorkspaceError } from "./error.ts";
 import type { MountedDirectory } from "./workspace.ts";
 
 /** Maximum length of a tool's path in characters. */
@@ -32,7 +32,7 @@ export function locate(directories: readonly MountedDirectory[], path: string): 
     depth = place.length;
     deepest = { directory, path: relativePath(names.slice(depth), path.endsWith("/")) };
   }
-  if (deepest === undefined) throw new WorkspaceError("not-permitted");
+  if (deepest === undefined) throw new EscapeError();
   return deepest;
 }
 

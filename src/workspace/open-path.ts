@@ -4,10 +4,10 @@ import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FileAccess, WorkspaceFile } from "./file.ts";
 import { HeldFd } from "./held-fd.ts";
 import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
-import { PathWalk } from "./paths/walk.ts";
+import { type LinkRule, PathWalk } from "./paths/walk.ts";
 import type { WorkspaceRoot } from "./root.ts";
 
-/** How a path is opened. All options default to `false`. */
+/** How a path is opened. All options default to `false` unless they say otherwise. */
 export interface OpenOptions extends Partial<FileAccess> {
   /** Creates the file if it does not exist. */
   readonly create?: boolean;
@@ -19,6 +19,8 @@ export interface OpenOptions extends Partial<FileAccess> {
   readonly directory?: boolean;
   /** Follows a link at the end of the path. Otherwise, opening such a link fails. */
   readonly follow?: boolean;
+  /** Whether the path may lead through links. Default: `allowed`. */
+  readonly links?: LinkRule;
 }
 
 /** Maximum number of attempts to open a file that others keep creating and removing at the same time. */
@@ -55,15 +57,17 @@ function tryOpen(
   path: string,
   options: OpenOptions,
 ): WorkspaceFile | HeldFd | undefined {
-  const { create = false, exclusive = false, follow = false } = options;
-  using walk = new PathWalk(from, path);
+  const { write = false, create = false, exclusive = false, follow = false, links } = options;
+  using walk = new PathWalk(from, path, links);
   const found = walk.open(follow && !(create && exclusive));
   if (typeof found !== "number") {
     if (!create) throw new WorkspaceError("no-entry");
+    root.checkUnprotected(walk.directory, found.missing, true);
     return createFile(root, entryPath(walk.directory, found.missing), options);
   }
   try {
     if (create && exclusive) throw new WorkspaceError("exist");
+    if (write && walk.lastName !== undefined) root.checkUnprotected(walk.directory, walk.lastName, true);
     return openPlace(root, found, options);
   } finally {
     closeSync(found);

@@ -2,10 +2,11 @@ import { closeSync, openSync, readlinkSync } from "node:fs";
 import type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
 import type { ChangeBudget } from "./change-budget.ts";
 import { isOfKernel } from "./entry-stat.ts";
-import { syscall, WorkspaceError } from "./error.ts";
+import { EscapeError, ProtectedPlaceError, syscall, WorkspaceError } from "./error.ts";
 import { HeldFd } from "./held-fd.ts";
 import type { OpenHandles } from "./open-handles.ts";
 import { DIRECTORY_FLAGS, fdPath } from "./paths/fd-path.ts";
+import { isProtected } from "./protected-places.ts";
 
 /** A granted directory cannot be used. `message` is for operators, as it contains the directory's path. */
 export class DirectoryGrantError extends Error {
@@ -18,10 +19,21 @@ export class WorkspaceRoot {
   readonly fd: HeldFd;
   readonly handles: OpenHandles;
   readonly budget: ChangeBudget;
+  /** How many names the path has that the grant names. */
+  readonly #named: number;
 
-  /** @throws {DirectoryGrantError} if the directory does not exist or cannot be granted. */
-  constructor({ directory, write = false }: DirectoryGrant, handles: OpenHandles, budget: ChangeBudget) {
+  /**
+   * @param named The path that the grant names: the directory, or a file in it. Default: the directory.
+   * @throws {DirectoryGrantError} if the directory does not exist or cannot be granted.
+   */
+  constructor(
+    { directory, write = false }: Pick<DirectoryGrant, "directory" | "write">,
+    handles: OpenHandles,
+    budget: ChangeBudget,
+    named: string = directory,
+  ) {
     this.isWritable = write;
+    this.#named = namesIn(named).length;
     this.handles = handles;
     this.budget = budget;
     this.fd = new HeldFd(handles, () => openGranted(directory));
@@ -42,8 +54,20 @@ export class WorkspaceRoot {
     const root = realPath(this.fd.number);
     const here = realPath(fd);
     if (here !== root && !here.startsWith(root === "/" ? root : `${root}/`)) {
-      throw new WorkspaceError("not-permitted");
+      throw new EscapeError();
     }
+  }
+
+  /**
+   * Checks that an entry is not in a protected place that the grant does not name.
+   *
+   * @param directory The open directory of the entry.
+   * @param isReplaced As in `isProtected`.
+   * @throws {ProtectedPlaceError} if it is.
+   */
+  checkUnprotected(directory: number, name: string, isReplaced: boolean): void {
+    const path = [...namesIn(realPath(directory)), name];
+    if (isProtected(path, this.#named, isReplaced)) throw new ProtectedPlaceError();
   }
 }
 
@@ -68,6 +92,10 @@ function problemWith(fd: number, directory: string): string | undefined {
   const path = syscall(() => readlinkSync(fdPath(fd)));
   if (path !== directory) return `is reached through a link: grant '${path}' instead`;
   return isOfKernel(fd) ? "is on a kernel file system such as /proc" : undefined;
+}
+
+function namesIn(path: string): string[] {
+  return path.split("/").filter((name) => name !== "");
 }
 
 /** Returns the current path of an open directory, with each byte as a character. */

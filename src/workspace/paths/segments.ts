@@ -1,4 +1,4 @@
-import { WorkspaceError } from "../error.ts";
+import { EscapeError, WorkspaceError } from "../error.ts";
 
 /** Maximum length of a path in UTF-8 bytes (`PATH_MAX` without the final NUL). */
 const MAX_PATH_BYTES = 4_095;
@@ -25,7 +25,7 @@ export function pathSegments(path: string): string[] {
   if (path.length > MAX_PATH_BYTES || Buffer.byteLength(path) > MAX_PATH_BYTES) {
     throw new WorkspaceError("name-too-long");
   }
-  if (path.startsWith("/")) throw new WorkspaceError("not-permitted");
+  if (path.startsWith("/")) throw new EscapeError();
   if (NEVER_IN_NAMES.test(path) || !path.isWellFormed()) throw new WorkspaceError("illegal-byte-sequence");
   const segments = path.split("/").filter((segment) => segment !== "");
   if (segments.some((segment) => Buffer.byteLength(segment) > MAX_NAME_BYTES)) {

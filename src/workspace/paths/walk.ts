@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, openSync, readlinkSync } from "node:fs";
-import { syscall, syscallUnless, WorkspaceError } from "../error.ts";
+import { EscapeError, syscall, syscallUnless, WorkspaceError } from "../error.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath, O_PATH } from "./fd-path.ts";
 import { pathSegments } from "./segments.ts";
 
@@ -9,6 +9,9 @@ const MAX_DEPTH = 128;
 
 /** Maximum number of links that a path can lead through, as on Linux (`path_resolution(7)`). */
 const MAX_LINKS = 40;
+
+/** Whether a path may lead through links, which are resolved like the rest of the path. */
+export type LinkRule = "allowed" | "refused";
 
 /**
  * Resolves a path one name at a time. Each system call uses a single name in a directory that is held open,
@@ -23,20 +26,29 @@ export class PathWalk implements Disposable {
   readonly #held: number[] = [];
   /** The remaining segments of the path, in reverse order. */
   readonly #left: string[];
+  readonly #maxLinks: number;
   #links = 0;
+  #lastName: string | undefined;
 
   /**
    * @param from The open start directory, which the walk never leaves.
    * @param path An untrusted relative path.
+   * @param links Whether the path may lead through links.
    */
-  constructor(from: number, path: string) {
+  constructor(from: number, path: string, links: LinkRule = "allowed") {
     this.#from = from;
+    this.#maxLinks = links === "allowed" ? MAX_LINKS : 0;
     this.#left = pathSegments(path).reverse();
   }
 
   /** The current directory. The walk closes it. */
   get directory(): number {
     return this.#held.at(-1) ?? this.#from;
+  }
+
+  /** The name in {@link directory} that {@link open} came to; `undefined` if the path ends in no name. */
+  get lastName(): string | undefined {
+    return this.#lastName;
   }
 
   /**
@@ -65,6 +77,7 @@ export class PathWalk implements Disposable {
   open(follow: boolean): number | { readonly missing: string } {
     for (;;) {
       const name = this.toLastName();
+      this.#lastName = name;
       if (name === undefined) return syscall(() => openSync(fdPath(this.directory), O_PATH));
       const path = entryPath(this.directory, name);
       const fd = syscallUnless(["no-entry"], () => openSync(path, ENTRY_FLAGS));
@@ -78,7 +91,7 @@ export class PathWalk implements Disposable {
 
   #goUp(): void {
     const left = this.#held.pop();
-    if (left === undefined) throw new WorkspaceError("not-permitted");
+    if (left === undefined) throw new EscapeError();
     closeSync(left);
   }
 
@@ -95,7 +108,7 @@ export class PathWalk implements Disposable {
   #follow(name: string): boolean {
     const target = readLink(this.directory, name);
     if (target === undefined) return false;
-    if (++this.#links > MAX_LINKS) throw new WorkspaceError("loop");
+    if (++this.#links > this.#maxLinks) throw new WorkspaceError("loop");
     this.#left.push(...pathSegments(target).reverse());
     return true;
   }

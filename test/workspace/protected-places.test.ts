@@ -1,0 +1,109 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { codeOf, GrantedTree, openDirectory, openFile, readText, writeText } from "./granted-tree.ts";
+
+let tree: GrantedTree;
+beforeEach(() => {
+  tree = new GrantedTree();
+  for (const file of [".git/hooks/pre-commit", ".git/config", ".git/index", ".ssh/config", "home/.bashrc"]) {
+    mkdirSync(dirname(join(tree.root, file)), { recursive: true });
+    writeFileSync(join(tree.root, file), "OLD");
+  }
+});
+afterEach(() => tree[Symbol.dispose]());
+
+describe.skipIf(!workspaceIsSupported())("a protected place", () => {
+  test.each([
+    ".git/hooks/pre-commit",
+    ".git/hooks/new",
+    ".git/config",
+    ".git/config.worktree",
+    ".git/commondir",
+    "a/.git",
+    "home/.git/config",
+    ".ssh/config",
+    ".ssh/authorized_keys",
+    "home/.bashrc",
+    "home/.BASHRC",
+    "home/.zshenv",
+    "home/.profile",
+    ".sandgate-0",
+    ".sandgate/plan",
+  ])("%s cannot be written, created, removed or replaced below a granted directory", (path) => {
+    mkdirSync(join(tree.root, "home/.git"), { recursive: true });
+    mkdirSync(join(tree.root, ".sandgate"), { recursive: true });
+    const [directory, workspace] = tree.open();
+    const attempts: (() => unknown)[] = [
+      () => writeText(directory, path, "NEW"),
+      () => openFile(directory, path, { write: true, create: true, exclusive: true }),
+      () => directory.rename("ok.txt", directory, path),
+    ];
+    if (path !== "a/.git") attempts.push(() => directory.createDirectory(path));
+    if (existsSync(join(tree.root, path))) {
+      attempts.push(
+        () => openFile(directory, path, { write: true }),
+        () => directory.removeFile(path),
+        () => directory.rename(path, directory, "moved"),
+      );
+    }
+    for (const attempt of attempts) expect(codeOf(attempt)).toMatch(/^(not-permitted|exist)$/);
+    expect(workspace.writtenBytes).toBe(0);
+    expect(readFileSync(join(tree.root, "ok.txt"), "utf8")).toBe("OK");
+    if (existsSync(join(tree.root, path))) {
+      expect(readFileSync(join(tree.root, path), "utf8")).toBe("OLD");
+    }
+  });
+
+  test("a protected place can be read, and everything around it can be written", () => {
+    const [directory] = tree.open();
+    expect(readText(directory, ".git/hooks/pre-commit")).toBe("OLD");
+    for (const path of [".git/index", "bashrc", ".github", "home/.bash", "hooks", "config"]) {
+      writeText(directory, path, "NEW");
+    }
+    directory.createDirectory("a/.git");
+    directory.removeDirectory("a/.git");
+    expect(readFileSync(join(tree.root, ".git/index"), "utf8")).toBe("NEW");
+  });
+
+  test("a protected place cannot be reached through a link or an open directory", () => {
+    symlinkSync(".git", join(tree.root, "plain"));
+    symlinkSync("home/.bashrc", join(tree.root, "notes.txt"));
+    const [directory] = tree.open();
+    const git = openDirectory(directory, ".git");
+    const hooks = openDirectory(git, "hooks");
+    expect(codeOf(() => writeText(directory, "plain/hooks/new", ""))).toBe("not-permitted");
+    expect(codeOf(() => writeText(directory, "notes.txt", ""))).toBe("not-permitted");
+    expect(codeOf(() => writeText(git, "config", ""))).toBe("not-permitted");
+    expect(codeOf(() => writeText(hooks, "new", ""))).toBe("not-permitted");
+    expect(readdirSync(join(tree.root, ".git/hooks"))).toEqual(["pre-commit"]);
+  });
+
+  test("a protected place cannot be prepared elsewhere and moved in", () => {
+    mkdirSync(join(tree.root, "fresh"));
+    const [directory] = tree.open();
+    directory.createDirectory("fresh/g");
+    directory.createDirectory("fresh/g/hooks");
+    writeText(directory, "fresh/g/hooks/pre-commit", "NEW");
+    expect(codeOf(() => directory.rename("fresh/g", directory, "fresh/.git"))).toBe("not-permitted");
+    expect(codeOf(() => directory.rename("fresh/g", directory, "fresh/.GIT"))).toBe("not-permitted");
+    expect(codeOf(() => directory.rename(".git", directory, "git"))).toBe("not-permitted");
+    expect(codeOf(() => writeText(directory, "fresh/.git", "gitdir: g"))).toBe("not-permitted");
+    expect(existsSync(join(tree.root, ".git/hooks/pre-commit"))).toBe(true);
+  });
+
+  test("a protected place can be written if the grant names it", () => {
+    const [hooks] = tree.open({ directory: join(tree.root, ".git/hooks") });
+    writeText(hooks, "pre-commit", "NEW");
+    hooks.rename("pre-commit", hooks, "post-commit");
+    const [ssh] = tree.open({ directory: join(tree.root, ".ssh") });
+    writeText(ssh, "config", "NEW");
+    // A grant of .git names neither its hooks nor its configuration.
+    const [git] = tree.open({ directory: join(tree.root, ".git") });
+    writeText(git, "index", "NEW");
+    expect(codeOf(() => writeText(git, "hooks/new", ""))).toBe("not-permitted");
+    expect(codeOf(() => writeText(git, "config", ""))).toBe("not-permitted");
+    expect(readFileSync(join(tree.root, ".git/hooks/post-commit"), "utf8")).toBe("NEW");
+  });
+});
