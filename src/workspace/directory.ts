@@ -3,6 +3,7 @@ import { DirectoryListing } from "./directory-listing.ts";
 import { type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, WorkspaceError } from "./error.ts";
 import type { WorkspaceFile } from "./file.ts";
+import { FileReplacement, type ReplaceOptions } from "./file-replacement.ts";
 import { HeldFd } from "./held-fd.ts";
 import { type OpenOptions, openPath } from "./open-path.ts";
 import { entryPath } from "./paths/fd-path.ts";
@@ -72,6 +73,11 @@ export class WorkspaceDirectory {
   /** Lists the names in this directory. */
   list(): DirectoryListing {
     return new DirectoryListing(this.#root.handles, this.#here());
+  }
+
+  /** Begins to replace the contents of a file: see {@link FileReplacement}. Follows links. */
+  replace(path: string, options: Pick<ReplaceOptions, "create"> = {}): FileReplacement {
+    return new FileReplacement(this.#root, this.#here(), path, options);
   }
 
   createDirectory(path: string): void {

@@ -1,5 +1,5 @@
 import { type BigIntStats, type Dirent, fstatSync, type Stats, statfsSync } from "node:fs";
-import { WorkspaceError } from "./error.ts";
+import { syscall, WorkspaceError } from "./error.ts";
 import { fdPath } from "./paths/fd-path.ts";
 
 /** The kind of a directory entry, with the names of WASI's `descriptor-type`. */
@@ -55,6 +55,18 @@ export function statFd(fd: number): EntryStat {
     changedAt: stats.ctimeNs,
     identity: `${stats.dev}:${stats.ino}`,
   };
+}
+
+/**
+ * Checks an entry that was opened without its contents.
+ *
+ * @throws {WorkspaceError} if it is not a regular file, or of a file system that exposes the kernel.
+ */
+export function checkRegularFile(place: number): void {
+  const { kind } = syscall(() => statFd(place));
+  if (kind === "directory") throw new WorkspaceError("is-directory");
+  if (kind === "symbolic-link") throw new WorkspaceError("loop");
+  if (kind !== "regular-file" || syscall(() => isOfKernel(place))) throw new WorkspaceError("not-permitted");
 }
 
 /** Returns the kind of an entry. */

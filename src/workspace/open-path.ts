@@ -1,5 +1,5 @@
 import { closeSync, constants, openSync } from "node:fs";
-import { isOfKernel, statFd } from "./entry-stat.ts";
+import { checkRegularFile, statFd } from "./entry-stat.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FileAccess, WorkspaceFile } from "./file.ts";
 import { HeldFd } from "./held-fd.ts";
@@ -91,8 +91,7 @@ function openPlace(root: WorkspaceRoot, place: number, options: OpenOptions): Wo
     return new HeldFd(root.handles, () => syscall(() => openSync(fdPath(place), flags)));
   }
   if (options.directory) throw new WorkspaceError("not-directory");
-  if (kind === "symbolic-link") throw new WorkspaceError("loop");
-  if (kind !== "regular-file" || syscall(() => isOfKernel(place))) throw new WorkspaceError("not-permitted");
+  checkRegularFile(place);
   const file = fileOf(root, () => openSync(fdPath(place), accessFlags(options)), options);
   if (options.truncate) file.resize(0);
   return file;

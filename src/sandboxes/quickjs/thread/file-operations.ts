@@ -83,13 +83,13 @@ function tooLarge(): FileOperationError {
 
 function writeText({ directory, path }: Location, text: string, { leftBytes, create }: FileScope): undefined {
   const bytes = bytesOf(text, leftBytes);
-  const file = openOrCreate(directory, path, create);
-  try {
-    file.resize(0);
-    file.write(0, bytes);
-  } finally {
-    file.close();
-  }
+  using replacement = orCreate(
+    () => directory.replace(path),
+    () => create(() => directory.replace(path, { create: true })),
+  );
+  replacement.file.write(0, bytes);
+  replacement.file.sync();
+  replacement.commit();
 }
 
 function appendText(
@@ -98,7 +98,11 @@ function appendText(
   { leftBytes, create }: FileScope,
 ): undefined {
   const bytes = bytesOf(text, leftBytes);
-  const file = openOrCreate(directory, path, create);
+  const options = { write: true, follow: true };
+  const file = orCreate(
+    () => openFile(directory, path, options),
+    () => create(() => openFile(directory, path, { ...options, create: true })),
+  );
   try {
     const appender = file.openForAppending();
     try {
@@ -111,7 +115,7 @@ function appendText(
   }
 }
 
-/** Encodes a text to write. Called before the file is truncated: it must stay as it is if the text is too long. */
+/** Encodes a text to write. */
 function bytesOf(text: string, leftBytes: number): Buffer {
   if (Buffer.byteLength(text) > leftBytes) {
     throw new FileOperationError(
@@ -122,17 +126,14 @@ function bytesOf(text: string, leftBytes: number): Buffer {
   return Buffer.from(text);
 }
 
-function openOrCreate(
-  directory: WorkspaceDirectory,
-  path: string,
-  create: FileScope["create"],
-): WorkspaceFile {
+/** Calls `create` if a file is missing. */
+function orCreate<Opened>(open: () => Opened, create: () => Opened): Opened {
   try {
-    return openFile(directory, path, { write: true, follow: true });
+    return open();
   } catch (error) {
     if (!(error instanceof WorkspaceError) || error.code !== "no-entry") throw error;
   }
-  return create(() => openFile(directory, path, { write: true, create: true, follow: true }));
+  return create();
 }
 
 function openFile(...[directory, path, options]: OpenArguments): WorkspaceFile {

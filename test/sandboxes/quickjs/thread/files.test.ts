@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   linkSync,
@@ -227,6 +228,26 @@ describe.skipIf(!workspaceIsSupported())("fs in QuickJS", () => {
     // The limit applies to each call.
     expect((await run("fs.writeFile('/data/x', '1234567890')", setting)).success).toBe(true);
   });
+
+  test.skipIf(process.getuid?.() !== 0)(
+    "fs.writeFile keeps the old text if the disk is full (needs root, to mount one)",
+    async () => {
+      const disk = join(tree.base, "disk");
+      mkdirSync(disk);
+      expect(spawnSync("sh", ["-c", `mount -t tmpfs -o size=32k tmpfs "$0"`, disk]).status).toBe(0);
+      try {
+        writeFileSync(join(disk, "notes.txt"), "OLD");
+        const { output } = await run(
+          `return [attempt(() => fs.writeFile("/data/notes.txt", "x".repeat(65536))), fs.readFile("/data/notes.txt")];`,
+          data({ directory: disk, write: true }),
+        );
+        expect(output).toEqual(["FsError insufficient-space", "OLD"]);
+        expect(readdirSync(disk)).toEqual(["notes.txt"]);
+      } finally {
+        spawnSync("sh", ["-c", `umount "$0"`, disk]);
+      }
+    },
+  );
 
   test("fs leaves no effect if it only reads, and an unknown one if it may have changed something", async () => {
     const effectOf = async (body: string, setting?: CallSetting): Promise<unknown> =>

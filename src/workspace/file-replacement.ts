@@ -1,0 +1,139 @@
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  openSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+} from "node:fs";
+import { loadCrypto } from "../base/load-crypto.ts";
+import { checkRegularFile } from "./entry-stat.ts";
+import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
+import { WorkspaceFile } from "./file.ts";
+import { HeldFd } from "./held-fd.ts";
+import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
+import { type LinkRule, PathWalk } from "./paths/walk.ts";
+import { OWN_PREFIX } from "./protected-places.ts";
+import type { WorkspaceRoot } from "./root.ts";
+
+/** How a file is replaced. */
+export interface ReplaceOptions {
+  /** Whether the file may be missing. Default: false. */
+  readonly create?: boolean;
+  /** Whether the path may lead through links. Default: `allowed`. */
+  readonly links?: LinkRule;
+}
+
+/**
+ * A new version of a file. It is written beside the old version, in the same directory, and takes its name only when
+ * it is complete: whatever goes wrong before, such as a full disk, the old version stays as it was. The new version has
+ * the permissions of the old one, and its owner where this process may set it.
+ */
+export class FileReplacement implements Disposable {
+  readonly #root: WorkspaceRoot;
+  readonly #directory: HeldFd;
+  readonly #name: string;
+  readonly #temporaryName: string;
+  readonly #file: WorkspaceFile;
+  #isPending = true;
+
+  /**
+   * Creates the new version, empty.
+   *
+   * @param from The open directory that the path is relative to.
+   * @throws {WorkspaceError} if the file could not be opened for writing either.
+   */
+  constructor(root: WorkspaceRoot, from: number, path: string, options: ReplaceOptions = {}) {
+    const { create = false, links } = options;
+    root.checkWritable();
+    using walk = new PathWalk(from, path, links);
+    const found = walk.open(links !== "refused");
+    try {
+      if (typeof found !== "number" && !create) throw new WorkspaceError("no-entry");
+      if (walk.lastName === undefined) throw new WorkspaceError("is-directory");
+      root.checkUnprotected(walk.directory, walk.lastName, true);
+      const old = typeof found === "number" ? checkReplaceable(found) : undefined;
+      if (old === undefined) root.budget.create();
+      this.#root = root;
+      this.#name = walk.lastName;
+      this.#temporaryName = `${OWN_PREFIX}-${loadCrypto().randomBytes(8).toString("hex")}.tmp`;
+      const here = fdPath(walk.directory);
+      this.#directory = new HeldFd(root.handles, () => syscall(() => openSync(here, O_PATH)));
+      this.#file = this.#create(old);
+    } finally {
+      if (typeof found === "number") closeSync(found);
+    }
+  }
+
+  #create(old: Stats | undefined): WorkspaceFile {
+    const path = entryPath(this.#directory.number, this.#temporaryName);
+    const open = (): number => {
+      const fd = syscall(() => openSync(path, NEW_FILE_FLAGS, old === undefined ? 0o666 : 0o600));
+      try {
+        if (old !== undefined) takeOver(fd, old);
+        return fd;
+      } catch (error) {
+        closeSync(fd);
+        unlinkSync(path);
+        throw error;
+      }
+    };
+    try {
+      const fd = new HeldFd(this.#root.handles, open);
+      return new WorkspaceFile(this.#root, fd, { read: false, write: true });
+    } catch (error) {
+      this.#directory.release();
+      throw error;
+    }
+  }
+
+  /** The new version. */
+  get file(): WorkspaceFile {
+    return this.#file;
+  }
+
+  /** Gives the new version the name of the file. It must have been flushed to the disk. */
+  commit(): void {
+    const directory = this.#directory.number;
+    this.#root.checkHolds(directory);
+    const path = entryPath(directory, this.#temporaryName);
+    syscall(() => renameSync(path, entryPath(directory, this.#name)));
+    this.#isPending = false;
+  }
+
+  /** Removes the new version, unless it has the name of the file by now. */
+  [Symbol.dispose](): void {
+    this.#file.close();
+    if (this.#isPending) {
+      this.#isPending = false;
+      syscallUnless(["no-entry"], () => unlinkSync(entryPath(this.#directory.number, this.#temporaryName)));
+    }
+    this.#directory.release();
+  }
+}
+
+const { O_CREAT, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
+const NEW_FILE_FLAGS = O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY;
+
+/** Returns the status of a file that could be opened for writing. */
+function checkReplaceable(place: number): Stats {
+  checkRegularFile(place);
+  const fd = syscall(() => openSync(fdPath(place), O_WRONLY | O_NONBLOCK | O_NOCTTY));
+  try {
+    return syscall(() => fstatSync(fd));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function takeOver(fd: number, { mode, uid, gid }: Stats): void {
+  const own = fstatSync(fd);
+  if (own.uid !== uid || own.gid !== gid) {
+    // Only a privileged process may give files away.
+    syscallUnless(["not-permitted"], () => fchownSync(fd, uid, gid));
+  }
+  syscall(() => fchmodSync(fd, mode & 0o777));
+}
