@@ -126,6 +126,8 @@ export type { Principal } from "../tool/principal.ts";
 export type { Capabilities, CapabilityName } from "../policy/grant/capabilities.ts";
 export type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
 export type { ExecutionGrant, GrantOptions } from "../policy/grant/execution-grant.ts";
+export type { FileGrant } from "../policy/grant/file-grant.ts";
+export type { FsGrant } from "../policy/grant/fs-grant.ts";
 export type { LimitName, ResourceLimits } from "../policy/grant/limits.ts";
 export type { NetGrant } from "../policy/grant/net-grant.ts";
 
@@ -134,6 +136,7 @@ export type { NetGrant } from "../policy/grant/net-grant.ts";
 export { loadPolicyFile } from "../policy/file/load.ts";
 export type { PolicyTool } from "../policy/file/policy-tool.ts";
 export type { LoadedPolicy } from "../policy/file/read.ts";
+export type { FileTemplate } from "../policy/grant/file-template.ts";
 export type { OriginTemplate, RuleCapabilities, WorkspaceTemplate } from "../policy/grant/grant-template.ts";
 export type {
   AllowedUse,

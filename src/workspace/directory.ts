@@ -1,21 +1,18 @@
-import { closeSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
+import { mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { DirectoryListing } from "./directory-listing.ts";
 import { type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, WorkspaceError } from "./error.ts";
 import type { WorkspaceFile } from "./file.ts";
 import { FileReplacement, type ReplaceOptions } from "./file-replacement.ts";
 import { HeldFd } from "./held-fd.ts";
-import { type OpenOptions, openPath } from "./open-path.ts";
+import { type OpenOptions, openPath, statPath } from "./open-path.ts";
 import { entryPath } from "./paths/fd-path.ts";
 import { PathWalk, readLink } from "./paths/walk.ts";
 import type { WorkspaceRoot } from "./root.ts";
+import type { ToolDirectory } from "./tool-directory.ts";
 
-/**
- * An open directory: a granted one, or one below it. Paths are relative to it, have `/` between their names,
- * and cannot leave it, neither by `..` nor through links. All methods throw {@link WorkspaceError} on
- * failure.
- */
-export class WorkspaceDirectory {
+/** A granted directory, or one below it. */
+export class WorkspaceDirectory implements ToolDirectory {
   readonly #root: WorkspaceRoot;
   readonly #fd: HeldFd;
 
@@ -28,39 +25,19 @@ export class WorkspaceDirectory {
     return this.#root.isWritable;
   }
 
-  /**
-   * Opens a regular file or a directory. Anything else is never opened, not even temporarily, and neither is
-   * a file with more than one hard link.
-   */
   open(path: string, options: OpenOptions = {}): WorkspaceFile | WorkspaceDirectory {
     const opened = openPath(this.#root, this.#here(), path, options);
     return opened instanceof HeldFd ? new WorkspaceDirectory(this.#root, opened) : opened;
   }
 
-  /**
-   * Returns the status of the entry at a path; of the link itself if the path ends in a link and `follow` is
-   * not set.
-   */
-  stat(path: string, { follow = false }: Pick<OpenOptions, "follow"> = {}): EntryStat {
-    using walk = this.#walk(path);
-    const place = walk.open(follow);
-    if (typeof place !== "number") throw new WorkspaceError("no-entry");
-    try {
-      return syscall(() => statFd(place));
-    } finally {
-      closeSync(place);
-    }
+  stat(path: string, { follow }: Pick<OpenOptions, "follow"> = {}): EntryStat {
+    return statPath(this.#here(), path, { follow });
   }
 
-  /** Returns the status of this directory. */
   statSelf(): EntryStat {
     return syscall(() => statFd(this.#here()));
   }
 
-  /**
-   * Returns the target of a link. Absolute targets are refused, since they would reveal paths of this
-   * machine.
-   */
   readLink(path: string): string {
     using walk = this.#walk(path);
     const name = walk.toLastName();
@@ -70,12 +47,10 @@ export class WorkspaceDirectory {
     return target;
   }
 
-  /** Lists the names in this directory. */
   list(): DirectoryListing {
     return new DirectoryListing(this.#root.handles, this.#here());
   }
 
-  /** Begins to replace the contents of a file: see {@link FileReplacement}. Follows links. */
   replace(path: string, options: Pick<ReplaceOptions, "create"> = {}): FileReplacement {
     return new FileReplacement(this.#root, this.#here(), path, options);
   }
@@ -86,23 +61,22 @@ export class WorkspaceDirectory {
     this.#onEntry(withoutEndSlash(path), "exist", false, (entry) => mkdirSync(entry, 0o777));
   }
 
-  /** Removes an empty directory. */
   removeDirectory(path: string): void {
     this.#root.checkWritable();
     this.#root.budget.change();
     this.#onEntry(withoutEndSlash(path), "invalid", false, rmdirSync);
   }
 
-  /** Removes a file, or a link itself. */
   removeFile(path: string): void {
     this.#root.checkWritable();
     this.#root.budget.change();
     this.#onEntry(path, "is-directory", false, unlinkSync);
   }
 
-  /** Renames or moves a file, directory or link, within the same workspace. */
-  rename(path: string, to: WorkspaceDirectory, toPath: string): void {
+  rename(path: string, to: ToolDirectory, toPath: string): void {
     this.#root.checkWritable();
+    // Other directories have only files that were granted one by one.
+    if (!(to instanceof WorkspaceDirectory)) throw new WorkspaceError("not-permitted");
     to.#root.checkWritable();
     this.#root.budget.change();
     this.#onEntry(path, "invalid", true, (entry) => {
@@ -139,13 +113,11 @@ export class WorkspaceDirectory {
     return fd;
   }
 
-  /** Adds a holder, which must close the directory as well. */
   share(): this {
     this.#fd.share();
     return this;
   }
 
-  /** Releases one holder, and closes the directory when the last one is released. */
   close(): void {
     this.#fd.release();
   }

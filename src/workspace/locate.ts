@@ -1,5 +1,5 @@
-import type { WorkspaceDirectory } from "./directory.ts";
 import { EscapeError, WorkspaceError } from "./error.ts";
+import type { ToolDirectory } from "./tool-directory.ts";
 import type { MountedDirectory } from "./workspace.ts";
 
 /** Maximum length of a tool's path in characters. */
@@ -7,7 +7,7 @@ const MAX_PATH_CHARACTERS = 4_096;
 
 /** A tool's path, resolved to a granted directory. */
 export interface Location {
-  readonly directory: WorkspaceDirectory;
+  readonly directory: ToolDirectory;
   /** Relative to the directory, and still untrusted: it can contain `..` and lead through links. */
   readonly path: string;
 }

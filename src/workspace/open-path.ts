@@ -1,5 +1,5 @@
 import { closeSync, constants, openSync } from "node:fs";
-import { checkRegularFile, statFd } from "./entry-stat.ts";
+import { checkRegularFile, type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FileAccess, WorkspaceFile } from "./file.ts";
 import { HeldFd } from "./held-fd.ts";
@@ -112,4 +112,20 @@ function fileOf(
 function accessFlags({ read = false, write = false }: OpenOptions): number {
   const { O_RDONLY, O_WRONLY, O_RDWR, O_NONBLOCK, O_NOCTTY } = constants;
   return (write ? (read ? O_RDWR : O_WRONLY) : O_RDONLY) | O_NONBLOCK | O_NOCTTY;
+}
+
+/** Returns the status of the entry at a path, with the options of a path that is opened. */
+export function statPath(
+  from: number,
+  path: string,
+  { follow = false, links }: { readonly follow?: boolean | undefined; readonly links?: LinkRule },
+): EntryStat {
+  using walk = new PathWalk(from, path, links);
+  const place = walk.open(follow);
+  if (typeof place !== "number") throw new WorkspaceError("no-entry");
+  try {
+    return syscall(() => statFd(place));
+  } finally {
+    closeSync(place);
+  }
 }

@@ -15,8 +15,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { WorkspaceDirectory } from "../../src/workspace/directory.ts";
 import { MAX_READ_BYTES } from "../../src/workspace/file.ts";
+import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import { codeOf, listNames, openFile, textOf, writeText } from "../workspace/granted-tree.ts";
 import { race } from "../workspace/race.ts";
@@ -85,7 +85,7 @@ function build(step: string): void {
 }
 
 /** Does what a tree asks for; returns what was seen. */
-function act(directory: WorkspaceDirectory, op: string, path: string): string {
+function act(directory: ToolDirectory, op: string, path: string): string {
   switch (op) {
     case "read":
       return textOf(openFile(directory, path, { read: true, follow: true }).read(0, 2 ** 30));

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../src/json/canonical.ts";
 import { allow, ask, deny, type PolicyDecision } from "../../src/policy/decision.ts";
+import { type FsGrant, isFileGrant } from "../../src/policy/grant/fs-grant.ts";
 import { LIMIT_NAMES } from "../../src/policy/grant/limits.ts";
 import { isWithinOrigin, originOf, parseOrigin } from "../../src/policy/grant/net-grant.ts";
 import { isWithinNamePattern } from "../../src/policy/match/name-pattern.ts";
@@ -28,6 +29,9 @@ const capabilities = fc.record(
     fs: fc.subarray([
       { directory: "/a", at: "/a", write: true },
       { directory: "/b", at: "/b" },
+      { file: "/a/x", at: "/files/x" },
+      { file: "/a/y", within: "/a", at: "/files/y", write: true },
+      { file: "/b/y", within: "/", at: "/files/z", write: true },
     ]),
   },
   { requiredKeys: [] },
@@ -67,6 +71,15 @@ const always = (answer: PolicyDecision): RuntimePolicy => ({ check: () => answer
 const join = (...policies: readonly RuntimePolicy[]): PolicyDecision =>
   strictest(...policies).check(REQUEST) as PolicyDecision;
 
+function isWithinFs(inner: FsGrant, outer: FsGrant): boolean {
+  if (inner.write && !outer.write) return false;
+  if (!isFileGrant(inner)) return !isFileGrant(outer) && outer.directory === inner.directory;
+  const named = isFileGrant(outer) ? (outer.within ?? outer.file) : outer.directory;
+  // A place that the outer grant does not name must not be named by the inner one.
+  if ((inner.within ?? inner.file).length > named.length) return false;
+  return isFileGrant(outer) ? inner.file === outer.file : inner.file.startsWith(`${outer.directory}/`);
+}
+
 /** Whether `inner` lets a call do nothing that `outer` does not. Neither a denial nor a question without a grant does. */
 function isWithin(inner: PolicyDecision, outer: PolicyDecision): boolean {
   if (inner.decision === "deny" || inner.grant === undefined) return true;
@@ -88,9 +101,7 @@ function isWithin(inner: PolicyDecision, outer: PolicyDecision): boolean {
         isWithinOrigin(parseOrigin(originOf(each)), parseOrigin(originOf(outerEach))),
       ),
     ) &&
-    (own.fs ?? []).every((each) =>
-      other.fs?.some(({ directory, write }) => directory === each.directory && (write || !each.write)),
-    )
+    (own.fs ?? []).every((each) => other.fs?.some((outerEach) => isWithinFs(each, outerEach)))
   );
 }
 

@@ -13,8 +13,8 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { WorkspaceDirectory } from "../../src/workspace/directory.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
 import { codeOf, GrantedTree, openDirectory } from "./granted-tree.ts";
 
 const PROGRAM = fileURLToPath(new URL("./replace-program.ts", import.meta.url));
@@ -35,7 +35,7 @@ function runInShell(script: string): string {
   return stderr + stdout.trim();
 }
 
-function replace(directory: WorkspaceDirectory, path: string, text: string, create = false): void {
+function replace(directory: ToolDirectory, path: string, text: string, create = false): void {
   using replacement = directory.replace(path, { create });
   replacement.file.write(0, Buffer.from(text));
   replacement.file.sync();

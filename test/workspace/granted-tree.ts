@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { DirectoryGrant } from "../../src/policy/grant/directory-grant.ts";
-import { WorkspaceDirectory } from "../../src/workspace/directory.ts";
 import { WorkspaceError } from "../../src/workspace/error.ts";
 import { WorkspaceFile } from "../../src/workspace/file.ts";
+import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 
 const MIB = 1_024 * 1_024;
@@ -26,7 +26,7 @@ export class GrantedTree implements Disposable {
   }
 
   /** Opens `root`, by default also for writing. */
-  open(grant: Partial<DirectoryGrant> = {}, fileBytes: number = MIB): [WorkspaceDirectory, Workspace] {
+  open(grant: Partial<DirectoryGrant> = {}, fileBytes: number = MIB): [ToolDirectory, Workspace] {
     const workspace = new Workspace([{ directory: this.root, write: true, ...grant }], fileBytes);
     this.#opened.push(workspace);
     const [first] = workspace.directories;
@@ -47,8 +47,8 @@ export class GrantedTree implements Disposable {
 }
 
 export function openFile(
-  directory: WorkspaceDirectory,
-  ...args: Parameters<WorkspaceDirectory["open"]>
+  directory: ToolDirectory,
+  ...args: Parameters<ToolDirectory["open"]>
 ): WorkspaceFile {
   const opened = directory.open(...args);
   if (opened instanceof WorkspaceFile) return opened;
@@ -56,14 +56,14 @@ export function openFile(
   throw new WorkspaceError("is-directory");
 }
 
-export function openDirectory(directory: WorkspaceDirectory, path: string): WorkspaceDirectory {
+export function openDirectory(directory: ToolDirectory, path: string): ToolDirectory {
   const opened = directory.open(path, { directory: true, follow: true });
-  if (opened instanceof WorkspaceDirectory) return opened;
+  if (!(opened instanceof WorkspaceFile)) return opened;
   throw new Error("a file was opened as a directory");
 }
 
 /** Reads the beginning of a file. */
-export function readText(directory: WorkspaceDirectory, path: string): string {
+export function readText(directory: ToolDirectory, path: string): string {
   const file = openFile(directory, path, { read: true, follow: true });
   const text = textOf(file.read(0, 100));
   file.close();
@@ -71,7 +71,7 @@ export function readText(directory: WorkspaceDirectory, path: string): string {
 }
 
 /** Replaces the contents of a file by a text. */
-export function writeText(directory: WorkspaceDirectory, path: string, text: string): void {
+export function writeText(directory: ToolDirectory, path: string, text: string): void {
   const file = openFile(directory, path, { write: true, create: true, truncate: true, follow: true });
   try {
     file.write(0, Buffer.from(text));
@@ -81,7 +81,7 @@ export function writeText(directory: WorkspaceDirectory, path: string, text: str
 }
 
 /** Returns the names in a directory, sorted. */
-export function listNames(directory: WorkspaceDirectory, path: string): string[] {
+export function listNames(directory: ToolDirectory, path: string): string[] {
   const opened = openDirectory(directory, path);
   const listing = opened.list();
   const names: string[] = [];
@@ -108,7 +108,7 @@ export function codeOf(act: () => unknown): unknown {
 /** All operations on a path. */
 export const ATTEMPTS: readonly (readonly [
   name: string,
-  attempt: (directory: WorkspaceDirectory, path: string) => unknown,
+  attempt: (directory: ToolDirectory, path: string) => unknown,
 ])[] = [
   ["read", readText],
   ["write", (directory, path) => writeText(directory, path, "OVERWRITTEN")],

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { WorkspaceDirectory } from "../../src/workspace/directory.ts";
+import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import {
   codeOf,
@@ -61,10 +61,7 @@ export async function race(goesOn: (operations: number) => boolean): Promise<Rac
 }
 
 /** Runs each operation once. An operation returns what it read, as text. */
-function runRound(
-  directory: WorkspaceDirectory,
-  counts: { -readonly [Name in keyof RaceCounts]: number },
-): void {
+function runRound(directory: ToolDirectory, counts: { -readonly [Name in keyof RaceCounts]: number }): void {
   const sizeOf = (path: string): string => `${directory.stat(path, { follow: true }).size} bytes`;
   const attempts: (() => string | undefined)[] = [
     ...["d/f", "f", "h", "x/y/z/f", "d/secret.txt"].map((path) => () => readText(directory, path)),
@@ -92,7 +89,7 @@ function runRound(
 }
 
 /** Opens a directory, and uses it while something else may have its name. */
-function throughHeld(directory: WorkspaceDirectory, path: string): string {
+function throughHeld(directory: ToolDirectory, path: string): string {
   const held = openDirectory(directory, path);
   try {
     const seen = readText(held, "f");

@@ -3,6 +3,7 @@ import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import type { Flaw } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { isFileTemplate } from "../grant/file-template.ts";
 import type { RuleCapabilities } from "../grant/grant-template.ts";
 import type { AllowedUse, AllowRule, AskRule, DenyRule, PolicyRule } from "../rule/rule.ts";
 import { ruleFlaws } from "../rule/rule-flaws.ts";
@@ -95,12 +96,18 @@ function readUse<Use extends Partial<AllowedUse>>(
   } as unknown as Use;
 }
 
-/** Directories are relative to the file that names them. */
-function besideFile({ fs, ...others }: RuleCapabilities, file: string): RuleCapabilities {
+/** Directories and files are relative to the file that names them. */
+function besideFile({ fs, ...others }: RuleCapabilities, policyFile: string): RuleCapabilities {
   if (fs === undefined) return others;
-  const beside = (directory: string): string => resolve(dirname(file), directory);
+  const beside = (path: string): string => resolve(dirname(policyFile), path);
   return {
     ...others,
-    fs: fs.map((grant) => ("workspace" in grant ? grant : { ...grant, directory: beside(grant.directory) })),
+    fs: fs.map((grant) => {
+      if ("workspace" in grant) return grant;
+      if ("directory" in grant) return { ...grant, directory: beside(grant.directory) };
+      const within = grant.within === undefined ? {} : { within: beside(grant.within) };
+      if (isFileTemplate(grant)) return { ...grant, ...within };
+      return { ...grant, file: beside(grant.file), ...within };
+    }),
   };
 }

@@ -1,5 +1,5 @@
 import { isWithinNamePattern } from "../match/name-pattern.ts";
-import { checkDirectoryGrants, commonDirectoryGrants, type DirectoryGrant } from "./directory-grant.ts";
+import { checkFsGrants, commonFsGrants, type FsGrant } from "./fs-grant.ts";
 import { checkNetGrant, commonNetGrants, type NetGrant } from "./net-grant.ts";
 
 /**
@@ -19,8 +19,8 @@ export interface Capabilities {
    * star.
    */
   readonly tools?: readonly string[];
-  /** Directories that the tool may access. */
-  readonly fs?: readonly DirectoryGrant[];
+  /** Directories and files that the tool may access. */
+  readonly fs?: readonly FsGrant[];
   /** Origins to which the tool may send HTTP requests. */
   readonly net?: readonly NetGrant[];
   /** Names of the secrets that the tool's requests may carry. The tool itself never sees their values. */
@@ -73,8 +73,8 @@ export function checkCapabilities(capabilities: Capabilities): Capabilities {
         if (value.length > 0) checked[name] = Object.freeze([...value]);
         break;
       case "fs": {
-        const directories = checkDirectoryGrants(value);
-        if (directories.length > 0) checked.fs = directories;
+        const grants = checkFsGrants(value);
+        if (grants.length > 0) checked.fs = grants;
         break;
       }
       case "net":
@@ -117,7 +117,7 @@ export function commonCapabilities(a: Capabilities, b: Capabilities): Capabiliti
   const env = inBoth(a.env, b.env);
   const secrets = inBoth(a.secrets, b.secrets);
   const keyValue = inBoth(a.keyValue, b.keyValue);
-  const fs = commonDirectoryGrants(a.fs ?? [], b.fs ?? []);
+  const fs = commonFsGrants(a.fs ?? [], b.fs ?? []);
   const net = commonNetGrants(a.net ?? [], b.net ?? []);
   const tools = commonNames(a.tools ?? [], b.tools ?? []);
   const frozenClock = a.frozenClock ?? b.frozenClock;

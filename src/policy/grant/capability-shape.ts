@@ -61,11 +61,29 @@ const MOUNT = {
   write: { type: "boolean" },
 };
 
-/** A directory, or a template of one in the workspace. */
-const DIRECTORY_GRANT = {
+const HOST_PATH = { type: "string", minLength: 1 };
+
+/** A file, or a template of one. */
+const FILE_GRANT = {
+  if: { type: "object", properties: { file: { type: "object" } } },
+  ...thenSchema(
+    mapOf({ file: mapOf({ argument: POINTER }, ["argument"]), within: HOST_PATH, ...MOUNT }, [
+      "file",
+      "within",
+    ]),
+  ),
+  else: mapOf({ file: HOST_PATH, within: HOST_PATH, ...MOUNT }, ["file"]),
+};
+
+/** A directory, a file, or a template of one. */
+const FS_GRANT = {
   if: { type: "object", required: ["workspace"] },
   ...thenSchema(mapOf({ workspace: WORKSPACE, ...MOUNT }, ["workspace"])),
-  else: mapOf({ directory: { type: "string", minLength: 1 }, ...MOUNT }, ["directory"]),
+  else: {
+    if: { type: "object", required: ["file"] },
+    ...thenSchema(FILE_GRANT),
+    else: mapOf({ directory: HOST_PATH, ...MOUNT }, ["directory"]),
+  },
 };
 
 /** The schema of `RuleCapabilities`. */
@@ -77,7 +95,7 @@ export const CAPABILITIES: JsonObject = {
     clock: { type: "boolean" },
     random: { type: "boolean" },
     tools: { type: "array", items: TOOL_NAMES },
-    fs: { type: "array", items: DIRECTORY_GRANT },
+    fs: { type: "array", items: FS_GRANT },
     net: { type: "array", items: NET_GRANT },
     secrets: NAMES,
     keyValue: NAMES,

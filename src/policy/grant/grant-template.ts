@@ -4,11 +4,14 @@ import type { JsonValue } from "../../json/value.ts";
 import { isAmbiguous } from "../match/ambiguous-text.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { DirectoryGrant } from "./directory-grant.ts";
+import { anyFileOf, type FileTemplate, fileFor, isFileTemplate } from "./file-template.ts";
+import type { FsGrant } from "./fs-grant.ts";
 import { isWithinOrigin, type NetGrant, parseOrigin } from "./net-grant.ts";
+import { TemplateRefusal } from "./template-refusal.ts";
 
 /** The capabilities that a rule grants. Parts of them can depend on the call. */
 export interface RuleCapabilities extends Omit<Capabilities, "fs" | "net"> {
-  readonly fs?: readonly (DirectoryGrant | WorkspaceTemplate)[];
+  readonly fs?: readonly (FsGrant | WorkspaceTemplate | FileTemplate)[];
   readonly net?: readonly (NetGrant | OriginTemplate)[];
 }
 
@@ -39,14 +42,12 @@ export interface TemplateSource {
   readonly workspace?: string | undefined;
 }
 
-/** A template cannot be filled in, so the call must be denied. `message` is for operators, and repeats no argument. */
-export class TemplateRefusal extends Error {
-  override readonly name = "TemplateRefusal";
-}
-
 /** Whether capabilities depend on the call. */
 export function hasTemplates({ fs = [], net = [] }: RuleCapabilities = {}): boolean {
-  return fs.some((grant) => "workspace" in grant) || net.some((grant) => isOriginTemplate(grant));
+  return (
+    fs.some((grant) => "workspace" in grant || isFileTemplate(grant)) ||
+    net.some((grant) => isOriginTemplate(grant))
+  );
 }
 
 /** Whether an item of `net` is a template. */
@@ -62,7 +63,7 @@ export function isOriginTemplate(grant: NetGrant | OriginTemplate): grant is Ori
 export function fillIn({ fs, net, ...others }: RuleCapabilities, call: TemplateSource): Capabilities {
   return {
     ...others,
-    ...(fs && { fs: fs.map((grant) => ("workspace" in grant ? directoryFor(grant, call) : grant)) }),
+    ...(fs && { fs: fs.map((grant) => fsGrantFor(grant, call)) }),
     ...(net && { net: net.map((grant) => (isOriginTemplate(grant) ? originFor(grant, call) : grant)) }),
   };
 }
@@ -73,12 +74,19 @@ export function mostOf({ fs, net, ...others }: RuleCapabilities): Capabilities {
   return {
     ...others,
     ...(fs && {
-      fs: fs.map((grant) => ("workspace" in grant ? directoryFor(grant, { input: null, workspace }) : grant)),
+      fs: fs.map((grant, index) =>
+        isFileTemplate(grant) ? anyFileOf(grant, index) : fsGrantFor(grant, { input: null, workspace }),
+      ),
     }),
     ...(net && {
       net: net.flatMap((grant): readonly NetGrant[] => (isOriginTemplate(grant) ? grant.within : [grant])),
     }),
   };
+}
+
+function fsGrantFor(grant: FsGrant | WorkspaceTemplate | FileTemplate, call: TemplateSource): FsGrant {
+  if ("workspace" in grant) return directoryFor(grant, call);
+  return isFileTemplate(grant) ? fileFor(grant, call.input) : grant;
 }
 
 function directoryFor(

@@ -1,8 +1,9 @@
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import { type AskOptions, allow, ask, type DenyDecision, deny, type PolicyDecision } from "../decision.ts";
 import { type Capabilities, commonCapabilities } from "../grant/capabilities.ts";
-import { fillIn, TemplateRefusal, type TemplateSource } from "../grant/grant-template.ts";
+import { fillIn, type TemplateSource } from "../grant/grant-template.ts";
 import { strictestLimits } from "../grant/limits.ts";
+import { TemplateRefusal } from "../grant/template-refusal.ts";
 import type { PolicySubject } from "../policy.ts";
 import type { AppliedRule } from "./compiled-rule.ts";
 import type { AllowedUse } from "./rule.ts";

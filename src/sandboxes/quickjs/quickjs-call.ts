@@ -175,7 +175,7 @@ export class QuickJsCall {
     const allowance = this.#requests?.fetchAllowance ?? { requests: MAX_REQUESTS, bytes };
     return {
       net: net.length === 0 ? undefined : allowance,
-      fs: fs.length === 0 ? undefined : { directories: fs, fileBytes, used: this.#files },
+      fs: fs.length === 0 ? undefined : { grants: fs, fileBytes, used: this.#files },
     };
   }
 

@@ -1,6 +1,6 @@
 import { awaitTurn } from "../../base/turns.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
-import type { DirectoryGrant } from "../../policy/grant/directory-grant.ts";
+import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { checkDirectories } from "../../workspace/workspace.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
@@ -103,7 +103,7 @@ function textLength(answer: WasmAnswer): number {
 }
 
 /** A thread that was terminated does not report what it did, so it counts as having changed files. */
-function mayHaveChangedFiles(outcome: PoolOutcome<WasmAnswer>, fs: readonly DirectoryGrant[]): boolean {
+function mayHaveChangedFiles(outcome: PoolOutcome<WasmAnswer>, fs: readonly FsGrant[]): boolean {
   if (outcome.status === "unavailable" || !fs.some(({ write }) => write)) return false;
   return outcome.status === "returned" ? outcome.result.hasChangedFiles : outcome.started;
 }

@@ -109,7 +109,7 @@ describe("a policy file", () => {
       },
     });
     expect(problemsOf(text("[{ directory: a }, { directory: b }]"))).toEqual([
-      expect.stringMatching(/^p\.yaml:6:.*two directories at the same path/),
+      expect.stringMatching(/^p\.yaml:6:.*two things at the same path/),
     ]);
   });
 

@@ -38,7 +38,48 @@ describe("commonCapabilities", () => {
           { directory: "/srv/b", write: true },
         ],
       },
-      { fs: [{ directory: "/srv/a/", at: "/in", write: true }, { directory: "/srv/b" }] },
+      {
+        fs: [
+          { directory: "/srv/a", at: "/in", write: true },
+          { directory: "/srv/b", at: "/" },
+        ],
+      },
+    ],
+    [
+      "a file in both, or in a directory of the other, which names as much of its path as the vaguer one",
+      {
+        fs: [
+          { file: "/srv/a/x", at: "/x", write: true },
+          { directory: "/srv/b", write: true },
+          { file: "/srv/c/d/x", at: "/y", write: true },
+        ],
+      },
+      {
+        fs: [
+          { file: "/srv/a/x", within: "/srv/a", at: "/in/x", write: true },
+          { file: "/srv/b/y", at: "/in/y" },
+          { file: "/srv/bb", at: "/in/z" },
+          { directory: "/srv/c", at: "/c", write: true },
+        ],
+      },
+      {
+        fs: [
+          { file: "/srv/a/x", within: "/srv/a", at: "/in/x", write: true },
+          { file: "/srv/b/y", within: "/srv/b", at: "/in/y" },
+          { file: "/srv/c/d/x", within: "/srv/c", at: "/c/d/x", write: true },
+        ],
+      },
+    ],
+    [
+      "a directory only once, whichever files of it are granted, too",
+      {
+        fs: [
+          { directory: "/srv/a", at: "/a" },
+          { file: "/srv/a/x", at: "/files/x", write: true },
+        ],
+      },
+      { fs: [{ directory: "/srv/a", at: "/a", write: true }] },
+      { fs: [{ directory: "/srv/a", at: "/a" }] },
     ],
     [
       "no directory below another one",

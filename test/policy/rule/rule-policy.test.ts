@@ -499,7 +499,7 @@ describe("invalid rule policies", () => {
         rules: [],
         default: { sandboxes: ["wasm"], capabilities: { fs: [{ directory: "/a" }, { directory: "/b" }] } },
       },
-      /default.*two directories at the same path/,
+      /default.*two things at the same path/,
     ],
     ["a function", { rules: [{ ...ALLOW, when: () => true }] }, /function/],
     ["neither tools nor tags", { rules: [{ effect: "deny" }] }, /'tools' is missing/],

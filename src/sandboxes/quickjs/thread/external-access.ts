@@ -1,4 +1,4 @@
-import type { DirectoryGrant } from "../../../policy/grant/directory-grant.ts";
+import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 
 /** The most HTTP requests of one call. */
 export const MAX_REQUESTS = 64;
@@ -25,7 +25,7 @@ export interface FetchAllowance {
 
 /** What a guest may do with files. */
 export interface FileAllowance {
-  readonly directories: readonly DirectoryGrant[];
+  readonly grants: readonly FsGrant[];
   /** The limit `fileBytes` of the whole call. */
   readonly fileBytes: number;
   readonly used: FileUse;

@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "../../../json/value.ts";
-import { WorkspaceDirectory } from "../../../workspace/directory.ts";
 import { WorkspaceError, type WorkspaceErrorCode } from "../../../workspace/error.ts";
 import { MAX_READ_BYTES, WorkspaceFile } from "../../../workspace/file.ts";
 import type { Location } from "../../../workspace/locate.ts";
+import type { ToolDirectory } from "../../../workspace/tool-directory.ts";
 import { MAX_TEXT_BYTES } from "./external-access.ts";
 
 /** The parts of the call that an operation needs. */
@@ -143,13 +143,13 @@ function openFile(...[directory, path, options]: OpenArguments): WorkspaceFile {
   throw new WorkspaceError("is-directory");
 }
 
-type OpenArguments = [WorkspaceDirectory, ...Parameters<WorkspaceDirectory["open"]>];
+type OpenArguments = [ToolDirectory, ...Parameters<ToolDirectory["open"]>];
 
 /** Sorted: the order must not depend on the file system. */
 function listNames({ directory, path }: Location): string[] {
   const opened = directory.open(path, { directory: true, follow: true });
   try {
-    if (!(opened instanceof WorkspaceDirectory)) throw new WorkspaceError("not-directory");
+    if (opened instanceof WorkspaceFile) throw new WorkspaceError("not-directory");
     const listing = opened.list();
     const names: string[] = [];
     let length = 0;

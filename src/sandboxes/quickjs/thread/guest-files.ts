@@ -46,12 +46,10 @@ export class GuestFiles implements Disposable {
   }
 
   #do(operation: FileOperation, path: string, argument: string): JsonValue | undefined {
-    this.#workspace ??= new Workspace(this.#allowance.directories, this.#leftBytes);
+    this.#workspace ??= new Workspace(this.#allowance.grants, this.#leftBytes);
     const { directories } = this.#workspace;
-    const find = (named: string): Location => {
-      if (!named.startsWith("/")) throw new FileOperationError("invalid", "a path must begin with '/'");
-      return locate(directories, named);
-    };
+    const find = (named: string): Location =>
+      locate(directories, named.startsWith("/") ? named : `/${named}`);
     return operation(find(path), argument, {
       find,
       leftBytes: this.#leftBytes,

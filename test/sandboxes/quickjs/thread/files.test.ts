@@ -116,6 +116,29 @@ describe.skipIf(!workspaceIsSupported())("fs in QuickJS", () => {
     ]);
   });
 
+  test("fs reaches a granted file at the path that it was given, and nothing beside it", async () => {
+    const fs = [{ file: join(tree.root, "a/in.txt"), within: tree.root, at: "/a/in.txt", write: true }];
+    const { output, receipt } = await run(
+      `return [
+        fs.readFile("a/in.txt"), attempt(() => fs.writeFile("/a/in.txt", "NEW")), fs.readFile("/a/in.txt"),
+        fs.stat("a/in.txt").kind,
+        ...["/ok.txt", "/a/b", "/a/../ok.txt", "/a/x"].map((path) => attempt(() => fs.readFile(path))),
+        ...["/a", "/", "/a/in.txt"].map((path) => attempt(() => fs.readdir(path))),
+        attempt(() => fs.rm("/a/in.txt")), attempt(() => fs.rename("/a/in.txt", "/a/x")), attempt(() => fs.mkdir("/a/n")),
+      ];`,
+      { capabilities: { fs } },
+    );
+    expect(output).toEqual([
+      ...["IN", "done", "NEW", "file"],
+      ...Array(4).fill("FsError not-permitted"),
+      ...["FsError not-permitted", "FsError not-permitted", "FsError not-directory"],
+      ...Array(3).fill("FsError not-permitted"),
+    ]);
+    expect(receipt.used.fileBytes).toBe(3);
+    expect(readFileSync(join(tree.root, "a/in.txt"), "utf8")).toBe("NEW");
+    expect(readdirSync(join(tree.root, "a")).sort()).toEqual(["b", "in.txt"]);
+  });
+
   test("fs changes nothing in a read-only directory", async () => {
     const attempts = `return [
       attempt(() => fs.writeFile("/data/ok.txt", "x")), attempt(() => fs.appendFile("/data/ok.txt", "x")),
@@ -165,7 +188,7 @@ describe.skipIf(!workspaceIsSupported())("fs in QuickJS", () => {
   });
 
   test.each<[string, string, string]>([
-    ["a path that does not begin with '/'", "fs.readFile('data/ok.txt')", "FsError invalid"],
+    ["a path that begins elsewhere than at '/'", "fs.readFile('./data/ok.txt')", "FsError not-permitted"],
     ["a missing file", "fs.readFile('/data/none')", "FsError no-entry"],
     ["a directory that is read", "fs.readFile('/data/a')", "FsError is-directory"],
     ["a file that is listed", "fs.readdir('/data/ok.txt')", "FsError not-directory"],

@@ -61,7 +61,7 @@ test("a guest without grants cannot make the host do anything, whatever it sends
 
 test.skipIf(!workspaceIsSupported())("a guest with grants has its requests done or passed on", () => {
   using tree = new GrantedTree();
-  const fs = { directories: [{ directory: tree.root }], fileBytes: 10, used: NO_FILE_USE };
+  const fs = { grants: [{ directory: tree.root }], fileBytes: 10, used: NO_FILE_USE };
   const host = open({ net: { requests: 1, bytes: 1_000 }, fs }, 1);
   expect([CALL, FETCH].map((text) => host.receive(text))).toEqual([undefined, undefined]);
   expect(JSON.parse(host.receive(STAT) ?? "")).toMatchObject({ ok: { kind: "directory" } });
@@ -86,7 +86,7 @@ test.skipIf(!workspaceIsSupported())(
   () => {
     using tree = new GrantedTree();
     const fs = {
-      directories: [{ directory: tree.root, at: "/w", write: true }],
+      grants: [{ directory: tree.root, at: "/w", write: true }],
       fileBytes: 100,
       used: NO_FILE_USE,
     };
@@ -165,7 +165,7 @@ describe("a message that is too large", () => {
   });
 
   test("a file operation is answered without parsing it", () => {
-    const fs = { directories: [], fileBytes: 1_000, used: NO_FILE_USE };
+    const fs = { grants: [], fileBytes: 1_000, used: NO_FILE_USE };
     const host = open({ net: undefined, fs });
     const parse = vi.spyOn(JSON, "parse");
     for (const text of [`s["writeFile","/a",${JSON.stringify(long)}]`, `s[${values(1e6)}1]`]) {

@@ -1,4 +1,4 @@
-import type { DirectoryGrant } from "../../../../policy/grant/directory-grant.ts";
+import type { FsGrant } from "../../../../policy/grant/fs-grant.ts";
 
 /** What a call may access through WASI. Everything else is empty or denied. */
 export interface WasiGrant {
@@ -10,8 +10,8 @@ export interface WasiGrant {
   readonly frozenClock: number | undefined;
   /** The seed of random numbers; `undefined` for unpredictable ones. */
   readonly randomSeed: string | undefined;
-  /** The granted directories. */
-  readonly fs: readonly DirectoryGrant[];
+  /** The granted directories and files. */
+  readonly fs: readonly FsGrant[];
   /** How many bytes each call may write to files in these directories. */
   readonly fileBytes: number;
 }

@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../../../src/json/value.ts";
 import type { DirectoryGrant } from "../../../../../src/policy/grant/directory-grant.ts";
+import type { FsGrant } from "../../../../../src/policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
 import { descriptorOf } from "../../../../../src/sandboxes/wasm/host/wasi/filesystem/descriptor.ts";
@@ -46,7 +47,7 @@ const contents = (path: string): string => readFileSync(join(tree.root, path), "
 function run(
   tool: string,
   path: string,
-  fs: readonly DirectoryGrant[] | undefined,
+  fs: readonly FsGrant[] | undefined,
   limits: ResourceLimits = {},
 ): Promise<SandboxOutcome> {
   const capabilities = fs === undefined ? {} : { fs };
@@ -112,6 +113,27 @@ describe.runIf(isHere)("a component", () => {
     }
     expect(contents("ok.txt")).toBe("OK");
     expect(await run("write", "ok.txt", onlyRead())).toMatchObject({ effect: "none" });
+  });
+
+  test("a component sees a granted file in a directory that has nothing else and cannot be listed", async () => {
+    const file = (write: boolean): FsGrant[] => [
+      { file: join(tree.root, "ok.txt"), at: "/data/may.txt", write },
+    ];
+    expect(await outputOf("directories", "", file(false))).toEqual(["/data"]);
+    expect(await outputOf("read", "may.txt", file(false))).toBe("OK");
+    expect(await outputOf("stat", "may.txt", file(false))).toEqual([6, 2, true]);
+    expect(await outputOf("list", ".", file(false))).toEqual({ error: "not-permitted" });
+    for (const path of ["ok.txt", "a/in.txt", "../outside/secret.txt"]) {
+      expect(await outputOf("read", path, file(true))).toEqual({ error: "not-permitted" });
+      expect(await outputOf("write", path, file(true))).toEqual({ error: "not-permitted" });
+    }
+    expect(await outputOf("write", "may.txt", file(false))).toEqual({ error: "read-only" });
+    expect(await outputOf("write", "may.txt", file(true))).toBe(true);
+    for (const tool of ["unlink", "rename", "mkdir", "rmdir"]) {
+      expect(await outputOf(tool, "may.txt", file(true))).toEqual({ error: "not-permitted" });
+    }
+    expect(contents("ok.txt")).toBe("written");
+    expect(readdirSync(tree.root).sort()).toEqual(["a", "ok.txt"]);
   });
 
   test("a component cannot create links or set times", async () => {

@@ -1,8 +1,8 @@
-import { WorkspaceDirectory } from "../../../../../workspace/directory.ts";
 import type { DirectoryListing } from "../../../../../workspace/directory-listing.ts";
 import type { EntryKind, EntryStat } from "../../../../../workspace/entry-stat.ts";
 import { WorkspaceError } from "../../../../../workspace/error.ts";
 import { WorkspaceFile } from "../../../../../workspace/file.ts";
+import type { ToolDirectory } from "../../../../../workspace/tool-directory.ts";
 import type { ComponentRecord, ComponentValue } from "../../../abi/value.ts";
 import { requireBytes } from "../../interface-members.ts";
 import type { InputStream, OutputStream } from "../streams.ts";
@@ -13,11 +13,11 @@ import { appendStream, readStream, writeStream } from "./streams.ts";
 type Flags = readonly string[];
 
 // Not static methods, because a component could call them by name.
-let make: (node: WorkspaceFile | WorkspaceDirectory) => Descriptor;
+let make: (node: WorkspaceFile | ToolDirectory) => Descriptor;
 let makeEntries: (listing: DirectoryListing) => DirectoryEntryStream;
 
 /** Returns a descriptor for an open file or directory, which is closed when the descriptor is dropped. */
-export function descriptorOf(node: WorkspaceFile | WorkspaceDirectory): Descriptor {
+export function descriptorOf(node: WorkspaceFile | ToolDirectory): Descriptor {
   return make(node);
 }
 
@@ -35,7 +35,7 @@ export class Descriptor {
     };
   }
 
-  #node: WorkspaceFile | WorkspaceDirectory | undefined;
+  #node: WorkspaceFile | ToolDirectory | undefined;
 
   readViaStream(offset: bigint): InputStream {
     return orErrorCode(() => readStream(this.#file(), toNumber(offset)));
@@ -146,9 +146,10 @@ export class Descriptor {
     if (this.#node instanceof WorkspaceFile) return this.#node;
     throw new WorkspaceError("is-directory");
   }
-  #directory(): WorkspaceDirectory {
-    if (this.#node instanceof WorkspaceDirectory) return this.#node;
-    throw new WorkspaceError("not-directory");
+  #directory(): ToolDirectory {
+    if (this.#node === undefined || this.#node instanceof WorkspaceFile)
+      throw new WorkspaceError("not-directory");
+    return this.#node;
   }
   #stat(): EntryStat {
     return this.#node instanceof WorkspaceFile ? this.#node.stat() : this.#directory().statSelf();

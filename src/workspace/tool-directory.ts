@@ -1,0 +1,57 @@
+import type { DirectoryListing } from "./directory-listing.ts";
+import type { EntryStat } from "./entry-stat.ts";
+import type { WorkspaceFile } from "./file.ts";
+import type { FileReplacement, ReplaceOptions } from "./file-replacement.ts";
+import type { OpenOptions } from "./open-path.ts";
+
+/**
+ * An open directory, as a tool uses it: a granted one, one below it, or one that shows only granted files. Paths are
+ * relative to it, have `/` between their names, and cannot leave it, neither by `..` nor through links. All methods
+ * throw `WorkspaceError` on failure.
+ */
+export interface ToolDirectory {
+  /** Whether any of it may be changed. */
+  readonly isWritable: boolean;
+
+  /**
+   * Opens a regular file or a directory. Anything else is never opened, not even temporarily, and neither is a file
+   * with more than one hard link.
+   */
+  open(path: string, options?: OpenOptions): WorkspaceFile | ToolDirectory;
+
+  /**
+   * Returns the status of the entry at a path; of the link itself if the path ends in a link and `follow` is not set.
+   */
+  stat(path: string, options?: Pick<OpenOptions, "follow">): EntryStat;
+
+  /** Returns the status of this directory. */
+  statSelf(): EntryStat;
+
+  /**
+   * Returns the target of a link. Absolute targets are refused, since they would reveal paths of this machine.
+   */
+  readLink(path: string): string;
+
+  /** Lists the names in this directory. */
+  list(): DirectoryListing;
+
+  /** Begins to replace the contents of a file: see {@link FileReplacement}. Follows links. */
+  replace(path: string, options?: Pick<ReplaceOptions, "create">): FileReplacement;
+
+  createDirectory(path: string): void;
+
+  /** Removes an empty directory. */
+  removeDirectory(path: string): void;
+
+  /** Removes a file, or a link itself. */
+  removeFile(path: string): void;
+
+  /** Renames or moves a file, directory or link, within the same workspace. */
+  rename(path: string, to: ToolDirectory, toPath: string): void;
+
+  /** Adds a holder, which must close the directory as well. */
+  share(): this;
+
+  /** Releases one holder, and closes the directory when the last one is released. */
+  close(): void;
+}
