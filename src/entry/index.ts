@@ -65,10 +65,12 @@ export {
 } from "../engine/registry.ts";
 export { defineTool, type Tool, type ToolDeclaration } from "../engine/tool.ts";
 export type { ArgumentRules } from "../schema/argument-rules.ts";
-export type { ToolImplementations } from "../tool/implementations.ts";
+export { FileFailure, WorkspaceEscapeError } from "../tool/file-failure.ts";
+export type { SandboxedTool, ToolImplementations } from "../tool/implementations.ts";
 export type { SideEffects } from "../tool/side-effects.ts";
 export { ToolFailure, type ToolFailureCode, type ToolFailureOptions } from "../tool/tool-failure.ts";
 export type { PathArgument, SessionInfo, ToolTraits, UrlArgument } from "../tool/tool-traits.ts";
+export type { FileEntry, FileKind, FileStat, WorkspaceFiles } from "../tool/workspace-files.ts";
 
 // Implementations: host functions and worker threads
 

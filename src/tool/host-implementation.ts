@@ -1,6 +1,7 @@
 import type { JsonValue } from "../json/value.ts";
 import type { LogLevel } from "./log-level.ts";
 import type { Principal } from "./principal.ts";
+import type { WorkspaceFiles } from "./workspace-files.ts";
 
 /**
  * The second argument of a host function. It can be destructured: `(input, { signal, onOutput }) => …`.
@@ -23,8 +24,8 @@ export interface HostContext<Embedder = unknown> {
   readonly turnId?: string | undefined;
   /** The absolute path of the session's workspace, if it has one. */
   readonly workspace?: string | undefined;
-  /** The files of the workspace, if there is one. Nothing provides it yet. */
-  readonly files?: undefined;
+  /** The files that the call was granted, if the tool declares `usesFiles` and the grant has `fs`. */
+  readonly files?: WorkspaceFiles | undefined;
   /** Asks a person, if there is one to ask. Nothing provides it yet. */
   readonly ask?: undefined;
   /** The runtime that resumes the call after a crash, if there is one. Nothing provides it yet. */

@@ -2,6 +2,7 @@ import type { HostImplementation } from "./host-implementation.ts";
 import type { QuickJsImplementation } from "./quickjs-implementation.ts";
 import type { RemoteImplementation } from "./remote-implementation.ts";
 import { SANDBOX_MODES, type SandboxMode } from "./sandbox-mode.ts";
+import type { ToolTraits } from "./tool-traits.ts";
 import type { WasmImplementation } from "./wasm-implementation.ts";
 
 /**
@@ -16,6 +17,9 @@ export interface ToolImplementations<Input = never, Embedder = unknown> {
   readonly quickjs?: QuickJsImplementation;
   readonly remote?: RemoteImplementation;
 }
+
+/** A tool, as sandboxes get to know it: its implementations, and what they declare about themselves. */
+export interface SandboxedTool extends ToolImplementations<never, never>, Pick<ToolTraits, "usesFiles"> {}
 
 /** The sandboxes in which a tool with these implementations can run. */
 export function sandboxesOf(implementations: ToolImplementations<never, never>): readonly SandboxMode[] {

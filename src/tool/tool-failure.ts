@@ -44,7 +44,7 @@ const BRAND = Symbol.for("sandgate.ToolFailure");
  * error has the code. A message of any other error may be replaced by a reference: see `unhandledErrors`.
  */
 export class ToolFailure extends Error {
-  override readonly name = "ToolFailure";
+  override readonly name: string = "ToolFailure";
   readonly code: ToolFailureCode;
   readonly userVisible: boolean;
   readonly metadata: JsonObject | undefined;

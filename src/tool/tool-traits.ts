@@ -32,6 +32,11 @@ export interface ToolTraits {
   readonly paths?: readonly PathArgument[];
   /** The arguments that are URLs. Default: none. */
   readonly urls?: readonly UrlArgument[];
+  /**
+   * Whether the host implementation reads and writes files only through `context.files`. Only such a tool can be granted
+   * `fs` in the host sandbox. Default: `false`.
+   */
+  readonly usesFiles?: boolean;
   /** Whether a session offers the tool to its model. Default: in every session. */
   readonly visibleTo?: (session: SessionInfo) => boolean;
   /** The paths that a call would change, as they are shown to a person who is asked. Default: those in `paths`. */

@@ -34,6 +34,7 @@ const CHECKS: Record<keyof ToolTraits, Check> = {
     'must be a list of { argument: "/path", access: "read" | "write" }',
   ],
   urls: [(value) => isListOf(value, (url) => isArgument(url, [])), 'must be a list of { argument: "/url" }'],
+  usesFiles: boolean(),
   visibleTo: [isFunction, "must be a function"],
   projectChanges: [isFunction, "must be a function"],
   unhandledErrors: oneOf(["message", "redacted"]),

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { type Dir, type Dirent, opendirSync } from "node:fs";
 import { type EntryKind, kindOf } from "./entry-stat.ts";
 import { syscall, WorkspaceError } from "./error.ts";
-import type { OpenHandles } from "./open-handles.ts";
+import type { OpenHandles } from "./handles/open-handles.ts";
 import { fdPath } from "./paths/fd-path.ts";
 import { isReachable } from "./paths/segments.ts";
 

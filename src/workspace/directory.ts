@@ -4,7 +4,7 @@ import { type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, WorkspaceError } from "./error.ts";
 import type { WorkspaceFile } from "./file.ts";
 import { FileReplacement, type ReplaceOptions } from "./file-replacement.ts";
-import { HeldFd } from "./held-fd.ts";
+import { HeldFd } from "./handles/held-fd.ts";
 import { type OpenOptions, openPath, statPath } from "./open-path.ts";
 import { entryPath } from "./paths/fd-path.ts";
 import { PathWalk, readLink } from "./paths/walk.ts";

@@ -114,9 +114,22 @@ export function syscall<Result>(call: () => Result): Result {
   try {
     return call();
   } catch (error) {
-    if (!(error instanceof Error) || !("syscall" in error) || !("code" in error)) throw error;
-    throw new WorkspaceError(CODES.get(String(error.code)) ?? "io");
+    throw readSystemError(error);
   }
+}
+
+/** Waits for a system call that is made outside of this thread. Rejects as {@link syscall} throws. */
+export async function syscallLater<Result>(call: Promise<Result>): Promise<Result> {
+  try {
+    return await call;
+  } catch (error) {
+    throw readSystemError(error);
+  }
+}
+
+function readSystemError(error: unknown): unknown {
+  if (!(error instanceof Error) || !("syscall" in error) || !("code" in error)) return error;
+  return new WorkspaceError(CODES.get(String(error.code)) ?? "io");
 }
 
 /** Makes a system call; returns `undefined` if the system refuses it with one of the codes. */

@@ -13,7 +13,7 @@ import { loadCrypto } from "../base/load-crypto.ts";
 import { checkRegularFile } from "./entry-stat.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { WorkspaceFile } from "./file.ts";
-import { HeldFd } from "./held-fd.ts";
+import { HeldFd } from "./handles/held-fd.ts";
 import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
 import { type LinkRule, PathWalk } from "./paths/walk.ts";
 import { OWN_PREFIX } from "./protected-places.ts";

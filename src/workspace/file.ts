@@ -2,20 +2,28 @@ import {
   constants,
   fdatasyncSync,
   fstatSync,
+  fsync,
   fsyncSync,
   ftruncateSync,
   openSync,
+  read,
   readSync,
+  write,
   writeSync,
 } from "node:fs";
+import { promisify } from "node:util";
 import { type EntryStat, statFd } from "./entry-stat.ts";
-import { syscall, WorkspaceError } from "./error.ts";
-import { HeldFd } from "./held-fd.ts";
+import { syscall, syscallLater, WorkspaceError } from "./error.ts";
+import { HeldFd } from "./handles/held-fd.ts";
 import { fdPath } from "./paths/fd-path.ts";
 import type { WorkspaceRoot } from "./root.ts";
 
 /** Maximum bytes that one read returns. */
 export const MAX_READ_BYTES: number = 1_024 * 1_024;
+
+const readLater = promisify(read);
+const writeLater = promisify(write);
+const fsyncLater = promisify(fsync);
 
 /** The access that a file is opened for. */
 export interface FileAccess {
@@ -53,14 +61,34 @@ export class WorkspaceFile {
     );
   }
 
+  /** Like {@link read}, without blocking this thread. The file must not be closed before the promise settles. */
+  async readLater(offset: number, length: number): Promise<Uint8Array> {
+    const bytes = new Uint8Array(Math.min(length, MAX_READ_BYTES));
+    const { bytesRead } = await syscallLater(
+      readLater(this.#readable(), bytes, 0, bytes.length, checkOffset(offset)),
+    );
+    return bytes.subarray(0, bytesRead);
+  }
+
   /** Writes all bytes at an offset. A gap between the end of the file and the offset counts as written. */
   write(offset: number, bytes: Uint8Array): void {
-    const fd = this.#writable();
-    const end = checkOffset(checkOffset(offset) + bytes.length);
-    if (offset > this.#end) this.#end = syscall(() => fstatSync(fd)).size;
-    this.#root.budget.change(bytes.length + Math.max(0, offset - this.#end));
+    const fd = this.#beginWrite(offset, bytes.length);
     writeAll(fd, bytes, offset);
-    this.#end = Math.max(this.#end, end);
+    this.#end = Math.max(this.#end, offset + bytes.length);
+  }
+
+  /** Like {@link write}, without blocking this thread. The file must not be closed before the promise settles. */
+  async writeLater(offset: number, bytes: Uint8Array): Promise<void> {
+    await writeAllLater(this.#beginWrite(offset, bytes.length), bytes, offset);
+    this.#end = Math.max(this.#end, offset + bytes.length);
+  }
+
+  #beginWrite(offset: number, length: number): number {
+    const fd = this.#writable();
+    checkOffset(checkOffset(offset) + length);
+    if (offset > this.#end) this.#end = syscall(() => fstatSync(fd)).size;
+    this.#root.budget.change(length + Math.max(0, offset - this.#end));
+    return fd;
   }
 
   /** Opens the same file for appending, which is safe even if others append at the same time. */
@@ -87,6 +115,11 @@ export class WorkspaceFile {
   /** Flushes data and metadata to the disk. */
   sync(): void {
     syscall(() => fsyncSync(this.#fd.number));
+  }
+
+  /** Like {@link sync}, without blocking this thread. The file must not be closed before the promise settles. */
+  async syncLater(): Promise<void> {
+    await syscallLater(fsyncLater(this.#fd.number));
   }
 
   /** Flushes data to the disk. */
@@ -133,6 +166,13 @@ export class WorkspaceAppender {
     writeAll(fd, bytes, null);
   }
 
+  /** Like {@link write}, without blocking this thread. The file must not be closed before the promise settles. */
+  async writeLater(bytes: Uint8Array): Promise<void> {
+    const fd = this.#fd.number;
+    this.#root.budget.change(bytes.length);
+    await writeAllLater(fd, bytes, null);
+  }
+
   close(): void {
     this.#fd.release();
   }
@@ -145,6 +185,15 @@ function writeAll(fd: number, bytes: Uint8Array, offset: number | null): void {
     const written = syscall(() => writeSync(fd, bytes, done, bytes.length - done, at));
     if (written === 0) throw new WorkspaceError("io");
     done += written;
+  }
+}
+
+async function writeAllLater(fd: number, bytes: Uint8Array, offset: number | null): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const at = offset === null ? null : offset + done;
+    const { bytesWritten } = await syscallLater(writeLater(fd, bytes, done, bytes.length - done, at));
+    if (bytesWritten === 0) throw new WorkspaceError("io");
+    done += bytesWritten;
   }
 }
 

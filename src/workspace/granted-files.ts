@@ -2,7 +2,7 @@ import type { EntryStat } from "./entry-stat.ts";
 import { EscapeError, WorkspaceError } from "./error.ts";
 import type { WorkspaceFile } from "./file.ts";
 import { FileReplacement, type ReplaceOptions } from "./file-replacement.ts";
-import { HeldFd } from "./held-fd.ts";
+import { HeldFd } from "./handles/held-fd.ts";
 import { type OpenOptions, openPath, statPath } from "./open-path.ts";
 import { pathSegments } from "./paths/segments.ts";
 import type { WorkspaceRoot } from "./root.ts";

@@ -2,7 +2,7 @@ import { closeSync, constants, openSync } from "node:fs";
 import { checkRegularFile, type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FileAccess, WorkspaceFile } from "./file.ts";
-import { HeldFd } from "./held-fd.ts";
+import { HeldFd } from "./handles/held-fd.ts";
 import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
 import { type LinkRule, PathWalk } from "./paths/walk.ts";
 import type { WorkspaceRoot } from "./root.ts";

@@ -3,8 +3,8 @@ import type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
 import type { ChangeBudget } from "./change-budget.ts";
 import { isOfKernel } from "./entry-stat.ts";
 import { EscapeError, ProtectedPlaceError, syscall, WorkspaceError } from "./error.ts";
-import { HeldFd } from "./held-fd.ts";
-import type { OpenHandles } from "./open-handles.ts";
+import { HeldFd } from "./handles/held-fd.ts";
+import type { OpenHandles } from "./handles/open-handles.ts";
 import { DIRECTORY_FLAGS, fdPath } from "./paths/fd-path.ts";
 import { isProtected } from "./protected-places.ts";
 

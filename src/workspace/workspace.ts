@@ -4,7 +4,7 @@ import { type FsGrant, isFileGrant } from "../policy/grant/fs-grant.ts";
 import { ChangeBudget } from "./change-budget.ts";
 import { WorkspaceDirectory } from "./directory.ts";
 import { GrantedFiles } from "./granted-files.ts";
-import { OpenHandles } from "./open-handles.ts";
+import { OpenHandles } from "./handles/open-handles.ts";
 import { WorkspaceRoot } from "./root.ts";
 import type { ToolDirectory } from "./tool-directory.ts";
 

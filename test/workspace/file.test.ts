@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ChangeBudget, MAX_CREATED } from "../../src/workspace/change-budget.ts";
 import { MAX_READ_BYTES } from "../../src/workspace/file.ts";
-import { MAX_OPEN } from "../../src/workspace/open-handles.ts";
+import { MAX_OPEN } from "../../src/workspace/handles/open-handles.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
 import { codeOf, GrantedTree, openFile, readText, textOf } from "./granted-tree.ts";
 

@@ -37,6 +37,7 @@ const TRAITS: Record<ConfigTrait, JsonObject> = {
   alwaysConfirm: { type: "boolean" },
   paths: { type: "array", items: mapOf({ argument: TEXT, access: TEXT }, ["argument", "access"]) },
   urls: { type: "array", items: mapOf({ argument: TEXT }, ["argument"]) },
+  usesFiles: { type: "boolean" },
   unhandledErrors: { type: "string", enum: ["message", "redacted"] },
 };
 

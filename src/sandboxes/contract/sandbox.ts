@@ -2,7 +2,7 @@ import type { OneShotThenable } from "../../base/promises.ts";
 import { SandgateError } from "../../base/sandgate-error.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
-import type { ToolImplementations } from "../../tool/implementations.ts";
+import type { SandboxedTool, ToolImplementations } from "../../tool/implementations.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SandboxOutcome } from "./outcome.ts";
 import type { SandboxTask } from "./task.ts";
@@ -17,22 +17,18 @@ export interface Sandbox {
   readonly capabilities: ReadonlySet<CapabilityName>;
 
   /**
-   * The capabilities for tools with these implementations, if they depend on them. Pure; callers cache the result.
-   * Default: {@link capabilities}.
+   * The capabilities for a tool, if they depend on it. Pure; callers cache the result. Default: {@link capabilities}.
    */
-  capabilitiesFor?(implementations: ToolImplementations<never, never>): ReadonlySet<CapabilityName>;
+  capabilitiesFor?(tool: SandboxedTool): ReadonlySet<CapabilityName>;
 
   /** The limits that it enforces if a grant does not set them. Limits of the grant override them. */
   readonly defaults: ResourceLimits;
 
   /**
-   * Returns the first of the limits that it cannot enforce on these implementations, or `undefined` if it can enforce
-   * all of them. The engine calls this before {@link run}. Pure; callers cache the result.
+   * Returns the first of the limits that it cannot enforce on the tool, or `undefined` if it can enforce all of them.
+   * The engine calls this before {@link run}. Pure; callers cache the result.
    */
-  unenforceable(
-    limits: ResourceLimits,
-    implementations: ToolImplementations<never, never>,
-  ): LimitName | undefined;
+  unenforceable(limits: ResourceLimits, tool: SandboxedTool): LimitName | undefined;
 
   /**
    * The limits that a nested call inherits from its caller, if {@link unenforceable} cannot decide it because another

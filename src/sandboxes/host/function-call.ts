@@ -1,6 +1,7 @@
 import type { HostContext, HostLogger } from "../../tool/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { Principal } from "../../tool/principal.ts";
+import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import type { SandboxTask } from "../contract/task.ts";
 
 /** Receives requests of a call's context. */
@@ -13,11 +14,13 @@ export interface CallRunner {
 export class FunctionCall implements HostContext<never> {
   readonly #task: SandboxTask;
   readonly #runner: CallRunner;
+  readonly files: WorkspaceFiles | undefined;
   #abort: AbortController | undefined;
   #stopped = false;
   #outputBytes = 0;
 
-  constructor(task: SandboxTask, runner: CallRunner) {
+  constructor(task: SandboxTask, runner: CallRunner, files: WorkspaceFiles | undefined) {
+    this.files = files;
     this.#task = task;
     this.#runner = runner;
   }

@@ -1,6 +1,7 @@
 import { performance } from "node:perf_hooks";
 import { isThenable, type OneShotThenable, toPromise } from "../../base/promises.ts";
 import type { HostFactory, HostFunction, HostInstance } from "../../tool/host-implementation.ts";
+import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkReturned } from "../contract/output.ts";
 import type { SandboxTask } from "../contract/task.ts";
@@ -31,8 +32,9 @@ export class FunctionRunner {
     implementation: HostFunction<never, never> | HostFactory<never, never>,
     task: SandboxTask,
     startedAt: number,
+    files?: WorkspaceFiles,
   ): SandboxOutcome | OneShotThenable<SandboxOutcome> {
-    const run = new FunctionRun(task, this.#running, this.#abandoned, startedAt);
+    const run = new FunctionRun(task, this.#running, this.#abandoned, startedAt, files);
     let result: unknown;
     try {
       if (typeof implementation === "function") result = implementation(task.input as never, run.call);
@@ -118,12 +120,18 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
   #grace: NodeJS.Timeout | undefined;
   #cancel: (() => void) | undefined;
 
-  constructor(task: SandboxTask, running: RunningCalls, abandoned: AbandonedFunctions, startedAt: number) {
+  constructor(
+    task: SandboxTask,
+    running: RunningCalls,
+    abandoned: AbandonedFunctions,
+    startedAt: number,
+    files: WorkspaceFiles | undefined,
+  ) {
     this.#abandoned = abandoned;
     this.#startedAt = startedAt;
     this.#task = task;
     this.#running = running;
-    this.call = new FunctionCall(task, this);
+    this.call = new FunctionCall(task, this, files);
   }
 
   overflow(): void {

@@ -1,19 +1,27 @@
 import { performance } from "node:perf_hooks";
 import type { OneShotThenable } from "../../base/promises.ts";
+import { describeThrown } from "../../base/thrown.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
+import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
-import { isHostModule } from "../../tool/host-implementation.ts";
-import type { ToolImplementations } from "../../tool/implementations.ts";
+import { type HostImplementation, isHostModule } from "../../tool/host-implementation.ts";
+import type { SandboxedTool, ToolImplementations } from "../../tool/implementations.ts";
+import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { PoolOptions } from "../threads/worker-pool.ts";
 import { AbandonedFunctions } from "./abandoned-functions.ts";
+import type { HostFiles } from "./files/host-files.ts";
 import { FunctionRunner } from "./function-runner.ts";
 import type { ModuleRunner } from "./module-runner.ts";
 
 const ENFORCEABLE: readonly LimitName[] = ["wallTimeMs", "outputBytes"];
+const ENFORCEABLE_WITH_FILES: readonly LimitName[] = [...ENFORCEABLE, "fileBytes"];
+
+const NO_CAPABILITIES: ReadonlySet<CapabilityName> = new Set();
+const FILES: ReadonlySet<CapabilityName> = new Set(workspaceIsSupported() ? (["fs"] as const) : []);
 
 /** The options of {@link HostSandbox}. */
 export interface HostSandboxOptions {
@@ -25,11 +33,12 @@ export interface HostSandboxOptions {
 /**
  * Runs trusted tools: functions and factories in this process, and modules in threads of a pool. It confines nothing.
  * At its deadline, the call of a function ends: the function's signal is aborted, and a late result is dropped. A
- * function that keeps the CPU busy blocks the process, and should be a module: its thread is ended.
+ * function that keeps the CPU busy blocks the process, and should be a module: its thread is ended. A tool that declares
+ * to use only `context.files` can be granted files; what else it does is not confined either.
  */
 export class HostSandbox implements Sandbox {
   readonly mode = "host";
-  readonly capabilities: ReadonlySet<CapabilityName> = new Set();
+  readonly capabilities: ReadonlySet<CapabilityName> = NO_CAPABILITIES;
   /** None. Only the grant sets limits. */
   readonly defaults: ResourceLimits = Object.freeze({});
   readonly #options: HostSandboxOptions;
@@ -42,9 +51,13 @@ export class HostSandbox implements Sandbox {
     this.#functions = new FunctionRunner(options.abandonedFunctions ?? new AbandonedFunctions());
   }
 
+  capabilitiesFor({ usesFiles }: SandboxedTool): ReadonlySet<CapabilityName> {
+    return usesFiles ? FILES : NO_CAPABILITIES;
+  }
+
   /** Memory cannot be limited on the host, since V8's heap limit does not include buffers. */
-  unenforceable(limits: ResourceLimits): LimitName | undefined {
-    return firstLimitBesides(limits, ENFORCEABLE);
+  unenforceable(limits: ResourceLimits, { usesFiles }: SandboxedTool): LimitName | undefined {
+    return firstLimitBesides(limits, usesFiles ? ENFORCEABLE_WITH_FILES : ENFORCEABLE);
   }
 
   async prepare({ host }: ToolImplementations): Promise<void> {
@@ -62,8 +75,34 @@ export class HostSandbox implements Sandbox {
     const now = performance.now();
     const refused = refuseUnbound(task, "host", now);
     if (refused !== undefined) return refused;
+    if (task.capabilities.fs !== undefined) return this.#runWithFiles(host, task, task.capabilities.fs);
     if (isHostModule(host)) return this.#moduleRunner().then((runner) => runner.run(host, task));
     return this.#functions.run(host, task, now);
+  }
+
+  /** Opens the granted files before anything runs, and closes them when the call has ended. */
+  async #runWithFiles(
+    host: HostImplementation<never, never>,
+    task: SandboxTask,
+    fs: readonly FsGrant[],
+  ): Promise<SandboxOutcome> {
+    const { HostFiles } = await import("./files/host-files.ts");
+    let files: HostFiles;
+    try {
+      if (this.#closed) throw new ToolPreparationError("the sandbox is closed");
+      files = new HostFiles(fs, task.limits.fileBytes);
+    } catch (error) {
+      const { detail } = describeThrown(error);
+      return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
+    }
+    try {
+      // A module opens them again in its thread.
+      if (isHostModule(host)) return await (await this.#moduleRunner()).run(host, task);
+      const outcome = await this.#functions.run(host, task, performance.now(), files);
+      return { ...outcome, used: { ...outcome.used, fileBytes: files.writtenBytes } };
+    } finally {
+      files.end();
+    }
   }
 
   async close(): Promise<void> {

@@ -2,7 +2,7 @@ import { stat } from "node:fs/promises";
 import { entryFile } from "../../base/entry-file.ts";
 import { freezeJson } from "../../json/value.ts";
 import type { HostModule } from "../../tool/host-implementation.ts";
-import type { SandboxOutcome } from "../contract/outcome.ts";
+import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
 import { ToolPreparationError } from "../contract/sandbox.ts";
@@ -43,6 +43,8 @@ export class ModuleRunner {
       toolName: task.toolName,
       principal: task.principal,
       maxOutputBytes,
+      fs: task.capabilities.fs,
+      fileBytes: task.limits.fileBytes,
     };
     const { signal, observer, principal } = task;
     const tool = `${fields.export}\0${fields.module}`;
@@ -67,7 +69,9 @@ function readPoolOutcome(
   outcome: PoolOutcome<WorkerAnswer>,
   maxOutputBytes: number | undefined,
 ): SandboxOutcome {
-  const used = { wallTimeMs: outcome.wallTimeMs };
+  const { wallTimeMs } = outcome;
+  const fileBytes = outcome.status === "returned" ? outcome.result.fileBytes : undefined;
+  const used = fileBytes === undefined ? { wallTimeMs } : { wallTimeMs, fileBytes };
   switch (outcome.status) {
     case "returned":
       return readAnswer(outcome.result, used, maxOutputBytes);
@@ -94,7 +98,7 @@ function readPoolOutcome(
 
 function readAnswer(
   answer: WorkerAnswer,
-  used: { readonly wallTimeMs: number },
+  used: ResourceUse,
   maxOutputBytes: number | undefined,
 ): SandboxOutcome {
   switch (answer.status) {

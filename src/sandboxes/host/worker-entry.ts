@@ -1,10 +1,12 @@
 import { describeThrown } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
+import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { HostModuleContext, HostModuleFunction } from "../../tool/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { Principal } from "../../tool/principal.ts";
 import { encodeOutput } from "../contract/output.ts";
 import type { TaskThread } from "../threads/thread-message.ts";
+import type { HostFiles } from "./files/host-files.ts";
 import { loadFunction } from "./load-function.ts";
 import { readThrown, type ThrownFailure } from "./thrown-failure.ts";
 
@@ -21,10 +23,17 @@ export interface WorkerTask {
   readonly toolName: string;
   readonly principal: Principal | undefined;
   readonly maxOutputBytes: number | undefined;
+  readonly fs: readonly FsGrant[] | undefined;
+  readonly fileBytes: number | undefined;
 }
 
 /** The thread's answer: the output as JSON text, or why there is none. */
-export type WorkerAnswer =
+export type WorkerAnswer = WorkerResult & {
+  /** Bytes that were written to files; absent if the call was granted none. */
+  readonly fileBytes?: number;
+};
+
+type WorkerResult =
   | { readonly status: "returned"; readonly text: string; readonly streamedBytes: number }
   | { readonly status: "limit_exceeded"; readonly outputBytes: number }
   | { readonly status: "threw"; readonly thrown: ThrownFailure }
@@ -34,13 +43,31 @@ export type WorkerAnswer =
 /** Runs one call of a module. */
 export default async function runWorkerTask(task: WorkerTask, thread: TaskThread): Promise<WorkerAnswer> {
   let run: HostModuleFunction;
+  let files: HostFiles | undefined;
   try {
     run = await loadOnce(task.module, task.export);
+    files = task.fs && (await openFiles(task.fs, task.fileBytes));
   } catch (thrown) {
     return { status: "not-loaded", detail: describeThrown(thrown).detail };
   }
   thread.markStarted();
-  const context = new ThreadContext(task, thread);
+  const result = await runLoaded(run, task, new ThreadContext(task, files, thread));
+  if (files === undefined) return result;
+  files.end();
+  return { ...result, fileBytes: files.writtenBytes };
+}
+
+/** The code is loaded by the first call that is granted files. */
+async function openFiles(fs: readonly FsGrant[], fileBytes: number | undefined): Promise<HostFiles> {
+  const { HostFiles } = await import("./files/host-files.ts");
+  return new HostFiles(fs, fileBytes);
+}
+
+async function runLoaded(
+  run: HostModuleFunction,
+  task: WorkerTask,
+  context: ThreadContext,
+): Promise<WorkerResult> {
   try {
     const encoded = encodeOutput(await run(freezeJson(JSON.parse(task.input) as JsonValue), context));
     if (typeof encoded !== "string") return { status: "not-json", message: encoded.message };
@@ -77,12 +104,14 @@ class ThreadContext implements HostModuleContext {
   readonly workspace: string | undefined;
   readonly toolName: string;
   readonly principal: Principal | undefined;
+  readonly files: HostFiles | undefined;
   readonly logger: HostModuleContext["logger"];
   /** A bound function, since tools can destructure their context. */
   readonly onOutput: HostModuleContext["onOutput"];
   streamedBytes = 0;
 
-  constructor(task: WorkerTask, thread: TaskThread) {
+  constructor(task: WorkerTask, files: HostFiles | undefined, thread: TaskThread) {
+    this.files = files;
     const { principal, maxOutputBytes } = task;
     this.callId = task.callId;
     this.sessionId = task.sessionId;

@@ -1,9 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "../../../json/value.ts";
+import { describeEntry, openDirectory, openFile, removeEntry } from "../../../workspace/entries.ts";
 import { WorkspaceError, type WorkspaceErrorCode } from "../../../workspace/error.ts";
-import { MAX_READ_BYTES, WorkspaceFile } from "../../../workspace/file.ts";
+import { MAX_READ_BYTES, type WorkspaceFile } from "../../../workspace/file.ts";
 import type { Location } from "../../../workspace/locate.ts";
-import type { ToolDirectory } from "../../../workspace/tool-directory.ts";
 import { MAX_TEXT_BYTES } from "./external-access.ts";
 
 /** The parts of the call that an operation needs. */
@@ -35,15 +35,13 @@ export class FileOperationError extends Error {
  */
 export type FileOperation = (at: Location, argument: string, scope: FileScope) => JsonValue | undefined;
 
-const NS_PER_MS = 1_000_000n;
-
 /** The functions of `fs` by name. The keys are `unknown`, since guests can send anything as a name. */
 export const FILE_OPERATIONS: ReadonlyMap<unknown, FileOperation> = new Map<unknown, FileOperation>([
   ["readFile", readText],
   ["writeFile", writeText],
   ["appendFile", appendText],
   ["readdir", listNames],
-  ["stat", describeEntry],
+  ["stat", describe],
   ["mkdir", createDirectory],
   ["rm", remove],
   ["rename", rename],
@@ -136,20 +134,10 @@ function orCreate<Opened>(open: () => Opened, create: () => Opened): Opened {
   return create();
 }
 
-function openFile(...[directory, path, options]: OpenArguments): WorkspaceFile {
-  const opened = directory.open(path, options);
-  if (opened instanceof WorkspaceFile) return opened;
-  opened.close();
-  throw new WorkspaceError("is-directory");
-}
-
-type OpenArguments = [ToolDirectory, ...Parameters<ToolDirectory["open"]>];
-
 /** Sorted: the order must not depend on the file system. */
 function listNames({ directory, path }: Location): string[] {
-  const opened = directory.open(path, { directory: true, follow: true });
+  const opened = openDirectory(directory, path);
   try {
-    if (opened instanceof WorkspaceFile) throw new WorkspaceError("not-directory");
     const listing = opened.list();
     const names: string[] = [];
     let length = 0;
@@ -165,24 +153,16 @@ function listNames({ directory, path }: Location): string[] {
   }
 }
 
-function describeEntry({ directory, path }: Location): JsonValue {
-  const { kind, size, modifiedAt } = directory.stat(path, { follow: true });
-  const known = kind === "regular-file" ? "file" : kind === "directory" ? kind : "other";
-  return { kind: known, size: Number(size), modifiedMs: Number(modifiedAt / NS_PER_MS) };
+function describe({ directory, path }: Location): JsonValue {
+  return { ...describeEntry(directory, path) };
 }
 
 function createDirectory({ directory, path }: Location, _: string, { create }: FileScope): undefined {
   create(() => directory.createDirectory(path));
 }
 
-/** Removes a file, a link or an empty directory. */
 function remove({ directory, path }: Location): undefined {
-  try {
-    directory.removeFile(path);
-  } catch (error) {
-    if (!(error instanceof WorkspaceError) || error.code !== "is-directory") throw error;
-    directory.removeDirectory(path);
-  }
+  removeEntry(directory, path);
 }
 
 function rename({ directory, path }: Location, to: string, { find }: FileScope): undefined {

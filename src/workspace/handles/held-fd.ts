@@ -1,5 +1,5 @@
 import { closeSync } from "node:fs";
-import { WorkspaceError } from "./error.ts";
+import { WorkspaceError } from "../error.ts";
 import type { OpenHandles } from "./open-handles.ts";
 
 /**

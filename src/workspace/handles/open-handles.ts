@@ -1,4 +1,4 @@
-import { WorkspaceError } from "./error.ts";
+import { WorkspaceError } from "../error.ts";
 
 /** Maximum number of files and directories that a call can have open at once. */
 export const MAX_OPEN = 128;

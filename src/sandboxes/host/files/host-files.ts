@@ -1,0 +1,240 @@
+import { isUtf8 } from "node:buffer";
+import { setImmediate } from "node:timers/promises";
+import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
+import { FileFailure, shownPath, WorkspaceEscapeError } from "../../../tool/file-failure.ts";
+import type { FileEntry, FileStat, WorkspaceFiles } from "../../../tool/workspace-files.ts";
+import {
+  describeEntry,
+  describeKind,
+  openDirectory,
+  openFile,
+  removeEntry,
+} from "../../../workspace/entries.ts";
+import { EscapeError, WorkspaceError } from "../../../workspace/error.ts";
+import { MAX_READ_BYTES, type WorkspaceFile } from "../../../workspace/file.ts";
+import type { Location } from "../../../workspace/locate.ts";
+import { Workspace } from "../../../workspace/workspace.ts";
+import { findPath } from "./find-path.ts";
+
+/** The largest file that is read. */
+const MAX_FILE_BYTES: number = 16 * 1_024 * 1_024;
+
+/** The longest listing, and how much of it is read in a turn of the event loop. */
+const MAX_ENTRIES = 100_000;
+const ENTRIES_PER_TURN = 1_000;
+
+/**
+ * The files of one call of a host tool. Paths are resolved and files are opened synchronously, since no other step may
+ * come in between; contents are read and written without blocking the thread.
+ */
+export class HostFiles implements WorkspaceFiles {
+  readonly #grants: readonly FsGrant[];
+  readonly #workspace: Workspace;
+  #running = 0;
+  #hasEnded = false;
+
+  /**
+   * @param fileBytes The limit of the call. Default: none.
+   * @throws {DirectoryGrantError} if a granted directory cannot be used.
+   */
+  constructor(grants: readonly FsGrant[], fileBytes: number = Number.POSITIVE_INFINITY) {
+    this.#grants = grants;
+    this.#workspace = new Workspace(grants, fileBytes);
+  }
+
+  /** Bytes that the call has written. */
+  get writtenBytes(): number {
+    return this.#workspace.writtenBytes;
+  }
+
+  read(path: string): Promise<string> {
+    return this.#do("read", path, readText);
+  }
+
+  readBytes(path: string): Promise<Uint8Array> {
+    return this.#do("read", path, readAll);
+  }
+
+  write(path: string, text: string): Promise<void> {
+    return this.#do("write", path, (at) => this.#replace(at, Buffer.from(textOf(text))));
+  }
+
+  writeBytes(path: string, bytes: Uint8Array): Promise<void> {
+    return this.#do("write", path, (at) => this.#replace(at, Uint8Array.from(bytes)));
+  }
+
+  append(path: string, text: string): Promise<void> {
+    return this.#do("append to", path, async ({ directory, path: name }) => {
+      const file = openFile(directory, name, { write: true, create: true, follow: true });
+      try {
+        const appender = file.openForAppending();
+        try {
+          await appender.writeLater(Buffer.from(textOf(text)));
+        } finally {
+          appender.close();
+        }
+      } finally {
+        file.close();
+      }
+    });
+  }
+
+  patch(path: string, old: string, text: string): Promise<void> {
+    return this.#do("patch", path, async (at) => {
+      const whole = await readText(at);
+      const times = textOf(old) === "" ? 0 : whole.split(old).length - 1;
+      if (times !== 1) {
+        const found = times === 0 ? "the text does not occur" : `the text occurs ${times} times`;
+        throw new FileFailure("invalid", `Cannot patch '${shownPath(path)}': ${found}`);
+      }
+      const start = whole.indexOf(old);
+      const patched = whole.slice(0, start) + textOf(text) + whole.slice(start + old.length);
+      await this.#replace(at, Buffer.from(patched));
+    });
+  }
+
+  exists(path: string): Promise<boolean> {
+    return this.#do("stat", path, ({ directory, path: name }) => {
+      try {
+        directory.stat(name);
+        return true;
+      } catch (error) {
+        if (error instanceof WorkspaceError && ["no-entry", "not-directory"].includes(error.code))
+          return false;
+        throw error;
+      }
+    });
+  }
+
+  stat(path: string): Promise<FileStat> {
+    return this.#do("stat", path, ({ directory, path: name }) => describeEntry(directory, name));
+  }
+
+  list(path: string): Promise<readonly FileEntry[]> {
+    return this.#do("list", path, listEntries);
+  }
+
+  mkdir(path: string): Promise<void> {
+    return this.#do("create", path, ({ directory, path: name }) => directory.createDirectory(name));
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    return this.#do("rename", from, (source) =>
+      this.#do("rename to", to, (target) =>
+        source.directory.rename(source.path, target.directory, target.path),
+      ),
+    );
+  }
+
+  delete(path: string): Promise<void> {
+    return this.#do("delete", path, ({ directory, path: name }) => removeEntry(directory, name));
+  }
+
+  /** Ends the call: nothing changes any more. Whatever is still being read or written is closed when that ends. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#closeIfDone();
+  }
+
+  async #replace({ directory, path }: Location, bytes: Uint8Array): Promise<void> {
+    using replacement = directory.replace(path, { create: true });
+    await replacement.file.writeLater(0, bytes);
+    await replacement.file.syncLater();
+    if (this.#hasEnded) throw new WorkspaceError("bad-descriptor", "the call has ended");
+    replacement.commit();
+  }
+
+  /** Runs one operation. Rejects only with errors that the tool may see. */
+  async #do<Result>(
+    operation: string,
+    path: string,
+    act: (at: Location) => Result | Promise<Result>,
+  ): Promise<Result> {
+    this.#running++;
+    try {
+      if (this.#hasEnded) throw new WorkspaceError("bad-descriptor", "the call has ended");
+      return await act(findPath(this.#workspace.directories, this.#grants, textOf(path)));
+    } catch (error) {
+      throw readError(operation, path, error);
+    } finally {
+      this.#running--;
+      this.#closeIfDone();
+    }
+  }
+
+  /** A descriptor that is still in use must not be closed: its number could then stand for another file. */
+  #closeIfDone(): void {
+    if (this.#hasEnded && this.#running === 0) this.#workspace[Symbol.dispose]();
+  }
+}
+
+async function readText(at: Location): Promise<string> {
+  const bytes = await readAll(at);
+  if (!isUtf8(bytes)) throw new WorkspaceError("illegal-byte-sequence", "the file is not UTF-8 text");
+  return bytes.toString("utf8");
+}
+
+async function readAll({ directory, path }: Location): Promise<Buffer> {
+  const file = openFile(directory, path, { read: true, follow: true });
+  try {
+    return await readChunks(file);
+  } finally {
+    file.close();
+  }
+}
+
+async function readChunks(file: WorkspaceFile): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    // It may grow while it is read.
+    if (Math.max(length, Number(file.stat().size)) > MAX_FILE_BYTES) {
+      throw new WorkspaceError(
+        "file-too-large",
+        "it is larger than 16 MiB, the most that can be read at once",
+      );
+    }
+    const chunk = await file.readLater(length, MAX_READ_BYTES);
+    if (chunk.length === 0) return Buffer.concat(chunks);
+    length += chunk.length;
+    chunks.push(chunk);
+  }
+}
+
+async function listEntries({ directory, path }: Location): Promise<readonly FileEntry[]> {
+  const opened = openDirectory(directory, path);
+  try {
+    const listing = opened.list();
+    try {
+      const entries: FileEntry[] = [];
+      for (let entry = listing.next(); entry !== undefined; entry = listing.next()) {
+        if (entries.length >= MAX_ENTRIES) {
+          throw new WorkspaceError("file-too-large", `it has more than ${MAX_ENTRIES} entries`);
+        }
+        entries.push({ name: entry.name, kind: describeKind(entry.kind) });
+        if (entries.length % ENTRIES_PER_TURN === 0) await setImmediate();
+      }
+      return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+    } finally {
+      listing.close();
+    }
+  } finally {
+    opened.close();
+  }
+}
+
+/** The types of a tool in JavaScript are not checked. */
+function textOf(text: unknown): string {
+  if (typeof text !== "string") throw new TypeError("context.files takes only strings as paths and texts");
+  return text;
+}
+
+function readError(operation: string, path: string, error: unknown): unknown {
+  if (error instanceof EscapeError) return new WorkspaceEscapeError(path);
+  if (error instanceof WorkspaceError) {
+    return new FileFailure(error.code, `Cannot ${operation} '${shownPath(path)}': ${error.message}`);
+  }
+  if (error instanceof TypeError || error instanceof FileFailure || error instanceof WorkspaceEscapeError)
+    return error;
+  return new FileFailure("io", `Cannot ${operation} '${shownPath(path)}': it cannot be used now`);
+}
