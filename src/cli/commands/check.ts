@@ -18,6 +18,7 @@ import {
 } from "../terminal/terminal.ts";
 import { checkGrants } from "./check-grants.ts";
 import { checkPrincipals } from "./check-principals.ts";
+import { checkWorkspaces } from "./check-workspaces.ts";
 
 /**
  * Loads everything that a config names, prepares each tool in each of its sandboxes, checks what the policy grants it,
@@ -33,6 +34,8 @@ export async function check(
   const problems = [...config.problems, ...(await checkTools(config, terminal))];
   const { options } = await loadServer(config.source, problems);
   problems.push(...principalProblems(config, options));
+  // Neither `sandgate dispatch` nor the server knows of workspaces.
+  problems.push(...checkWorkspaces(config.locatedPolicies));
   problems.sort(byPosition);
   const errors = problems.filter(({ severity }) => severity === "error").length;
   await print(terminal.stderr, showProblems(problems));

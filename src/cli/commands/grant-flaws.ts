@@ -6,6 +6,7 @@ import type { LimitName } from "../../policy/grant/limits.ts";
 import { isWithinOrigin, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import { remoteNeeds } from "../../tool/remote-needs.ts";
+import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import type { LocatedGrant } from "./located-grants.ts";
 
 /** Why calls of a tool fail under a grant. */
@@ -57,12 +58,20 @@ function capabilityFlaws(
     if (given.has(name) || own === undefined || own === false) return [];
     // No entries grant nothing.
     if (Array.isArray(own) && own.length === 0) return [];
-    const message =
-      name === "keyValue" && sandbox.mode === "wasm"
-        ? "there are no key-value stores: add 'keyValue' to 'sandboxes'"
-        : `the '${sandbox.mode}' sandbox cannot give this capability`;
+    const message = remedyOf(name, sandbox) ?? `the '${sandbox.mode}' sandbox cannot give this capability`;
     return [{ path: ["capabilities", name], message }];
   });
+}
+
+/** Returns why a sandbox that could give a capability does not, and what to do. */
+function remedyOf(name: CapabilityName, { mode }: Sandbox): string | undefined {
+  if (name === "keyValue" && mode === "wasm") {
+    return "there are no key-value stores: add 'keyValue' to 'sandboxes'";
+  }
+  if (name === "fs" && mode === "host" && workspaceIsSupported()) {
+    return "the 'host' sandbox gives files only to tools that declare 'usesFiles: true'";
+  }
+  return undefined;
 }
 
 /** An HTTP tool needs its origin and its secrets. */

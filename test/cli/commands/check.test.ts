@@ -230,6 +230,41 @@ policy: { rules: [{ tools: [tool], effect: allow, sandboxes: [quickjs] }] }
   expect((await check(config("float", ""))).stderr).toMatch(/sandgate\.yaml:3:\d+: .*type/);
 });
 
+test("a grant of the workspace is a warning, since nothing provides one", async () => {
+  const tool = `{ name: js, description: "", inputSchema: { type: object }, quickjs: { source: "export default () => 1" } }`;
+  const { code, stdout, stderr } = await check({
+    "sandgate.yaml": `tools:\n  - ${tool}\npolicy: policy.yaml\n`,
+    "policy.yaml": `rules:
+  - { tools: [js], effect: allow, sandboxes: [quickjs], capabilities: { fs: [{ workspace: src, write: true }] } }
+default: { sandboxes: [quickjs], capabilities: { fs: [{ workspace: true }] } }
+`,
+  });
+  const warning = "warning: nothing provides a workspace here, so calls that need this grant are denied";
+  expect(stderr).toBe(`policy.yaml:2:91: ${warning}\npolicy.yaml:3:68: ${warning}\n`);
+  expect([code, stdout]).toEqual([0, "sandgate.yaml: 1 tool, 0 errors, 2 warnings\n"]);
+});
+
+test("a host tool that declares usesFiles can be granted files", async () => {
+  const { code, stderr } = await check({
+    "sandgate.yaml": `tools:
+  - name: fn
+    description: Reads a note
+    inputSchema: { type: object, properties: { path: { type: string } } }
+    usesFiles: true
+    host: { module: fn.mjs }
+policy:
+  rules:
+    - tools: [fn]
+      effect: allow
+      sandboxes: [host]
+      limits: { file: 1MiB }
+      capabilities: { fs: [{ file: { argument: /path }, within: notes, write: true }] }
+`,
+    "fn.mjs": "export default ({ path }, { files }) => files.read(path);",
+  });
+  expect([code, stderr]).toEqual([0, ""]);
+});
+
 describe("a policy under which calls must fail", () => {
   const TOOLS = `tools:
   - { name: js, description: "", inputSchema: { type: object }, quickjs: { source: "export default () => 1" } }
@@ -269,6 +304,16 @@ describe("a policy under which calls must fail", () => {
       "a capability that the sandbox cannot give",
       "  - { tools: [js], effect: allow, sandboxes: [quickjs], capabilities: { env: [HOME] } }",
       "2:78: the 'quickjs' sandbox cannot give this capability: calls of 'js' fail",
+    ],
+    [
+      "files for a host tool that does not declare to use them",
+      "  - { tools: [fn], effect: allow, sandboxes: [host], capabilities: { fs: [{ directory: . }] } }",
+      "2:74: the 'host' sandbox gives files only to tools that declare 'usesFiles: true': calls of 'fn' fail",
+    ],
+    [
+      "files for an HTTP tool",
+      "  - { tools: [api], effect: allow, sandboxes: [remote], capabilities: { fs: [{ file: { argument: /p }, within: . }] } }",
+      "2:77: the 'remote' sandbox cannot give this capability: calls of 'api' fail",
     ],
     [
       "an HTTP tool without net",
