@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { locate } from "../../src/workspace/locate.ts";
 import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 import {
@@ -23,6 +24,9 @@ export interface RaceCounts {
   readonly outside: number;
 }
 
+/** The files that are swapped for others. */
+const FILES = ["d/f", "f", "h", "x/y/z/f"];
+
 /** Longer than the files inside, which makes it recognisable by its size. */
 const CANARY = "CANARY OUTSIDE";
 
@@ -44,10 +48,15 @@ export async function race(goesOn: (operations: number) => boolean): Promise<Rac
   try {
     await new Promise((resolve, reject) => flipping.once("message", resolve).once("error", reject));
     const grants = [{ directory: tree.root, write: true }];
+    const fileGrants = FILES.map((file) => ({
+      ...{ file: join(tree.root, file), within: tree.root, at: `/${file}`, write: true },
+    }));
     const counts = { operations: 0, good: 0, outside: 0 };
     while (goesOn(counts.operations)) {
       using workspace = new Workspace(grants, 1_024);
       for (const { directory } of workspace.directories) runRound(directory, counts);
+      using files = new Workspace(fileGrants, 1_024);
+      runFileRound(files, counts);
       const now = readdirSync(tree.outside, { recursive: true }).sort();
       if (String(now) !== String(names)) counts.outside++;
       for (const file of ["secret.txt", "z/f", "f"]) {
@@ -60,8 +69,10 @@ export async function race(goesOn: (operations: number) => boolean): Promise<Rac
   }
 }
 
-/** Runs each operation once. An operation returns what it read, as text. */
-function runRound(directory: ToolDirectory, counts: { -readonly [Name in keyof RaceCounts]: number }): void {
+type Counts = { -readonly [Name in keyof RaceCounts]: number };
+
+/** Runs each operation once, in a granted directory. */
+function runRound(directory: ToolDirectory, counts: Counts): void {
   const sizeOf = (path: string): string => `${directory.stat(path, { follow: true }).size} bytes`;
   const attempts: (() => string | undefined)[] = [
     ...["d/f", "f", "h", "x/y/z/f", "d/secret.txt"].map((path) => () => readText(directory, path)),
@@ -76,8 +87,28 @@ function runRound(directory: ToolDirectory, counts: { -readonly [Name in keyof R
       () => void directory.removeDirectory(path),
     ]),
     () => throughHeld(directory, "d"),
+    ...FILES.map((path) => () => void replaceText(directory, path)),
     () => throughHeld(directory, "x/y/z"),
   ];
+  runAll(attempts, counts);
+}
+
+/** Runs each operation on files that were granted one by one. */
+function runFileRound({ directories }: Workspace, counts: Counts): void {
+  const attempts = FILES.flatMap((file): (() => string | undefined)[] => {
+    const { directory, path } = locate(directories, `/${file}`);
+    return [
+      () => readText(directory, path),
+      () => `${directory.stat(path).size} bytes`,
+      () => void writeText(directory, path, "OK"),
+      () => void replaceText(directory, path),
+    ];
+  });
+  runAll(attempts, counts);
+}
+
+/** An attempt returns what it read, as text. */
+function runAll(attempts: readonly (() => string | undefined)[], counts: Counts): void {
   for (const attempt of attempts) {
     counts.operations++;
     const result = codeOf(attempt);
@@ -86,6 +117,12 @@ function runRound(directory: ToolDirectory, counts: { -readonly [Name in keyof R
     if (returned !== undefined && /CANARY|secret|14 bytes/.test(returned)) counts.outside++;
     else counts.good++;
   }
+}
+
+function replaceText(directory: ToolDirectory, path: string): void {
+  using replacement = directory.replace(path, { create: true });
+  replacement.file.write(0, Buffer.from("OK"));
+  replacement.commit();
 }
 
 /** Opens a directory, and uses it while something else may have its name. */
