@@ -79,9 +79,7 @@ function unfitType(condition: RuleCondition, schema: JsonValue): string | undefi
   if (type === undefined) return undefined;
   const types = [type].flat();
   if ("glob" in condition || "prefix" in condition || "regex" in condition) {
-    return types.includes("string")
-      ? undefined
-      : "a glob, prefix or regex requires a string, and this argument is never one";
+    return types.includes("string") ? undefined : "a string is required here, and this argument is never one";
   }
   if (!("range" in condition) || types.includes("number") || types.includes("integer")) return undefined;
   return "a range requires a number, and this argument is never one";

@@ -7,6 +7,7 @@ import { ruleName } from "../rule/rule-flaws.ts";
 import { RuleMatcher } from "../rule/rule-matcher.ts";
 import { type ConditionProblem, conditionProblems } from "./condition-checks.ts";
 import type { PolicyTool } from "./policy-tool.ts";
+import { templateProblems } from "./template-checks.ts";
 
 /** A rule and its index in the policy. */
 type IndexedRule = readonly [index: number, rule: PolicyRule];
@@ -96,6 +97,8 @@ class PolicyChecks {
     }
     const isNamed = (tool: PolicyTool): boolean => namesTool(rule, tool);
     for (const problem of conditionProblems(rule.when, tools, isNamed)) this.#report(path, problem);
+    const { capabilities } = usedBy(rule) ?? {};
+    for (const problem of templateProblems(capabilities, tools, isNamed)) this.#report(path, problem);
     if (usedBy(rule) !== undefined) this.#checkSandboxes(rule, tools, [...path, "sandboxes"]);
     if (rule.effect !== "deny" && tools.every((tool) => denied.has(tool))) {
       const names = [...new Set(tools.map((tool) => `'${denied.get(tool)}'`))].join(", ");

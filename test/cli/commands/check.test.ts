@@ -265,6 +265,26 @@ policy:
   expect([code, stderr]).toEqual([0, ""]);
 });
 
+test("an argument that a grant takes a file from must be a text of the tool's input", async () => {
+  const rule = (argument: string): string =>
+    `  - { tools: [js], effect: allow, sandboxes: [quickjs], capabilities: { fs: [{ file: { argument: ${argument} }, within: . }] } }`;
+  const { code, stderr } = await check({
+    "sandgate.yaml": `tools:
+  - name: js
+    description: ""
+    inputSchema: { type: object, additionalProperties: false, properties: { path: { type: string }, depth: { type: integer } } }
+    quickjs: { source: "export default () => 1" }
+policy: policy.yaml
+`,
+    "policy.yaml": `rules:\n${["/path", "/pth", "/depth"].map(rule).join("\n")}\n`,
+  });
+  expect(code).not.toBe(0);
+  expect(stderr.trimEnd().split("\n")).toEqual([
+    "policy.yaml:3:98: the input of tool 'js' has no '/pth': did you mean 'path'?",
+    "policy.yaml:4:98: a string is required here, and this argument is never one in the input of tool 'js'",
+  ]);
+});
+
 describe("a policy under which calls must fail", () => {
   const TOOLS = `tools:
   - { name: js, description: "", inputSchema: { type: object }, quickjs: { source: "export default () => 1" } }

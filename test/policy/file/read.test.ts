@@ -181,7 +181,7 @@ default: allow
       "p.yaml:17:38: must be a size such as 512KiB, 64MiB or 1GiB, or a number of bytes",
       "p.yaml:17:52: must be a size such as 512KiB, 64MiB or 1GiB, or a number of bytes",
       "p.yaml:19:7: the input of tool 'read_file' has no '/pth': did you mean 'path'?",
-      "p.yaml:20:15: a glob, prefix or regex requires a string, and this argument is never one in the input of tool 'read_file'",
+      "p.yaml:20:15: a string is required here, and this argument is never one in the input of tool 'read_file'",
       "p.yaml:20:23: '(' is not supported in a glob: write '[(]' to match the character",
       "p.yaml:21:10: must be 'deny', or a map with sandboxes, limits and capabilities",
     ]);
@@ -294,7 +294,7 @@ describe("checks against the registered tools", () => {
       expect.stringMatching(/has no '\/pth': did you mean 'path'\?$/),
     ]);
     expect(problemsOf(when("{ /depth: { not: { regex: a } } }"))).toEqual([
-      expect.stringMatching(/requires a string, and this argument is never one/),
+      expect.stringMatching(/a string is required here, and this argument is never one/),
     ]);
     expect(problemsOf(when("{ /path/*: { equals: a } }"))).toEqual([
       expect.stringMatching(/has no '\/path\/\*'/),
