@@ -121,6 +121,7 @@ export { strictest } from "../policy/strictest.ts";
 
 // Principals
 
+export { checkPrincipal } from "../policy/principal.ts";
 export type { Principal } from "../tool/principal.ts";
 
 // Policies: grants

@@ -97,6 +97,7 @@ test("sandgate exports exactly these names", async () => {
       "allow",
       "ask",
       "callTool",
+      "checkPrincipal",
       "defineTool",
       "deny",
       "failure",

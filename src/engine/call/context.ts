@@ -31,7 +31,7 @@ export type DispatchContext<Embedder = unknown> = {
   readonly workspace?: string;
   /**
    * Who calls, as you authenticated it. Hooks, policies, tools and listeners get a frozen copy. A call whose principal
-   * is invalid is denied. Default: not known.
+   * is invalid is denied. `checkPrincipal` returns one that need not be copied for each call. Default: not known.
    */
   readonly principal?: Principal;
   /**
