@@ -1,11 +1,12 @@
 import { SandgateError } from "../base/sandgate-error.ts";
 import { copyJson } from "../json/copy.ts";
 import type { DuplicateKeys } from "../json/duplicate-keys.ts";
-import { isJsonObject, type JsonObject } from "../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import type { ExecutionGrant } from "../policy/grant/execution-grant.ts";
 import type { ResourceLimits } from "../policy/grant/limits.ts";
 import type { PolicySubject } from "../policy/policy.ts";
 import type { Sandbox } from "../sandboxes/contract/sandbox.ts";
+import type { ArgumentProblem } from "../schema/argument-problem.ts";
 import {
   type ArgumentRules,
   argumentRuleProblems,
@@ -15,6 +16,8 @@ import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
 import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
 import { sandboxesOf } from "../tool/implementations.ts";
 import { SIDE_EFFECTS, UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
+import { type CheckedArguments, checkArguments, onlyProblem } from "./arguments/check-arguments.ts";
+import { receiveArguments, unreadableText } from "./arguments/receive-arguments.ts";
 import type { ClassTimeouts } from "./bounds/timeouts.ts";
 import { ToolDefinitionDigest } from "./definition.ts";
 import { type Tool, toolProblems } from "./tool.ts";
@@ -88,6 +91,11 @@ export interface Placement {
   /** The sandbox's defaults, with the grant's limits over them. */
   readonly limits: ResourceLimits;
 }
+
+/** What {@link ToolRegistry.validate} returns: the arguments as the tool gets them, or everything that is wrong with them. */
+export type ValidatedArguments =
+  | { readonly input: JsonValue }
+  | { readonly problems: readonly ArgumentProblem[] };
 
 /** Options of {@link ToolRegistry}. The argument rules are defaults for its tools. */
 export interface ToolRegistryOptions extends ArgumentRules {
@@ -207,6 +215,21 @@ export class ToolRegistry<in Embedder = unknown> {
     return found.tool;
   }
 
+  /**
+   * Validates arguments as a dispatch does: parses them, checks them against the tool's schema, adapts them by its rules
+   * and runs its `validate`. Runs neither hooks nor a policy.
+   *
+   * @param args JSON text, or a value, which is copied.
+   * @returns The arguments that the tool would get, deeply frozen, or the problems. Does not throw for any arguments.
+   * @throws {ToolNotFoundError} if the tool is not registered.
+   */
+  validate(name: string, args: unknown): ValidatedArguments {
+    const found = this.#tools.get(name);
+    if (found === undefined) throw new ToolNotFoundError(name);
+    const checked = check(args, found);
+    return "value" in checked ? { input: checked.value } : { problems: checked.problems };
+  }
+
   /** Returns whether a tool with this name is registered. */
   has(name: string): boolean {
     return this.#tools.has(name);
@@ -266,4 +289,14 @@ export class ToolRegistry<in Embedder = unknown> {
   find(name: string): RegisteredTool | undefined {
     return this.#tools.get(name);
   }
+}
+
+function check(args: unknown, registered: RegisteredTool<never>): CheckedArguments {
+  let received: JsonValue;
+  try {
+    received = receiveArguments(args);
+  } catch (error) {
+    return onlyProblem(unreadableText(error));
+  }
+  return checkArguments(received, registered);
 }

@@ -62,6 +62,7 @@ export {
   ToolRegistry,
   type ToolRegistryOptions,
   toToolDefinition,
+  type ValidatedArguments,
 } from "../engine/registry.ts";
 export { defineTool, type Tool, type ToolDeclaration } from "../engine/tool.ts";
 export type { ArgumentRules } from "../schema/argument-rules.ts";

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { parseArguments } from "../../src/engine/call/call.ts";
+import { parseArguments } from "../../src/engine/arguments/parse-arguments.ts";
 import { ToolRegistrationError, ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { compileSchema } from "../../src/schema/compiled-schema.ts";

@@ -270,6 +270,7 @@ test("sandgate exports exactly these names", async () => {
       "ToolTraits",
       "UpperBound",
       "UrlArgument",
+      "ValidatedArguments",
       "WasmImplementation",
       "WorkerPoolOptions",
       "WorkspaceFiles",

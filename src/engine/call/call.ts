@@ -1,8 +1,5 @@
-import { ARGUMENT_BOUNDS } from "../../json/bounds.ts";
-import { copyJson } from "../../json/copy.ts";
-import type { DuplicateKeys } from "../../json/duplicate-keys.ts";
-import { parseJson } from "../../json/parse.ts";
 import { isJsonObject, type JsonValue, JsonValueError } from "../../json/value.ts";
+import { receiveArguments, unreadableText } from "../arguments/receive-arguments.ts";
 
 /** A tool call, as a model makes it. */
 export interface ToolCall {
@@ -42,30 +39,9 @@ export function receiveCall(candidate: unknown): ReceivedCall {
     if (typeof givenName === "string") name = givenName;
     else problem = "Invalid tool call: the name must be a string";
     if (typeof found === "string") problem ??= found;
-    // Text is checked when it is parsed, which gives positions; any other value is checked as it is copied here.
-    args = typeof given === "string" ? given : copyJson(given);
+    args = receiveArguments(given);
   } catch (error) {
-    const reason = error instanceof JsonValueError ? error.message : "it cannot be read";
-    problem ??= `Invalid arguments: ${reason}`;
+    problem ??= unreadableText(error);
   }
   return { id, name, arguments: args, problem };
-}
-
-/** Arguments to validate, or a text that tells the model why they cannot be parsed. */
-export type ParsedArguments = { readonly value: JsonValue } | { readonly problem: string };
-
-/** Parses arguments that are text, and returns others unchanged. The value is deeply frozen. */
-export function parseArguments(args: JsonValue, duplicateKeys?: DuplicateKeys): ParsedArguments {
-  if (typeof args !== "string") return { value: args };
-  const parsed = parseJson(args, ARGUMENT_BOUNDS, duplicateKeys);
-  if ("value" in parsed) return parsed;
-  const { kind, reason, position } = parsed;
-  const what = kind === "syntax" ? "Invalid JSON" : "Invalid arguments";
-  return { problem: `${what}: ${reason} at position ${position}` };
-}
-
-/** Returns a hint for the model if arguments were encoded as JSON twice, and otherwise `undefined`. */
-export function doubleEncodingHint(value: JsonValue): string | undefined {
-  if (typeof value !== "string" || !/^\s*[{[]/.test(value)) return undefined;
-  return "the arguments are a string that holds JSON: send the object itself";
 }

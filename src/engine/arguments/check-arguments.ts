@@ -1,0 +1,76 @@
+import { adopt, isThenable } from "../../base/promises.ts";
+import { describeThrown } from "../../base/thrown.ts";
+import type { DuplicateKeys } from "../../json/duplicate-keys.ts";
+import type { JsonValue } from "../../json/value.ts";
+import { type ArgumentProblem, problemText, readProblem } from "../../schema/argument-problem.ts";
+import type { ArgumentRules } from "../../schema/argument-rules.ts";
+import type { CompiledSchema } from "../../schema/compiled-schema.ts";
+import type { InputValidator } from "../../schema/standard-schema.ts";
+import { executionErrorText, invalidArgumentsText, notValidatedText } from "../failure/errors.ts";
+import { doubleEncodingHint, parseArguments } from "./parse-arguments.ts";
+
+/** What the arguments of a tool are checked against. */
+export interface ArgumentChecks {
+  readonly schema: CompiledSchema;
+  readonly rules: Required<ArgumentRules>;
+  readonly duplicateKeys: DuplicateKeys | undefined;
+  readonly tool: { readonly validate?: InputValidator };
+}
+
+/** Arguments as the tool gets them, deeply frozen, or what is wrong with them. */
+export type CheckedArguments = { readonly value: JsonValue } | InvalidArguments;
+
+/** What is wrong with arguments. */
+export interface InvalidArguments {
+  readonly problems: readonly ArgumentProblem[];
+  /** The text for the model. */
+  readonly message: string;
+  /** What the tool's own validation threw, for the operator. */
+  readonly detail?: string;
+}
+
+/**
+ * Parses and validates arguments as a tool's schema and its own validation require it. Never throws.
+ *
+ * @param args JSON text, or a value that cannot change.
+ */
+export function checkArguments(args: JsonValue, checks: ArgumentChecks): CheckedArguments {
+  const { schema, rules, duplicateKeys, tool } = checks;
+  const parsed = parseArguments(args, duplicateKeys);
+  if ("problem" in parsed) return onlyProblem(parsed.problem);
+  const accepted = schema.accept(parsed.value, rules);
+  if (!("value" in accepted)) {
+    const hint = doubleEncodingHint(parsed.value);
+    const { problems: found } = accepted;
+    const problems = hint === undefined ? found : [{ path: "", message: hint }, ...found];
+    return { problems, message: invalidArgumentsText(problems.map(problemText)) };
+  }
+  return (tool.validate && problemsOf(tool.validate, accepted.value)) ?? accepted;
+}
+
+/** Arguments that could not be read. */
+export function onlyProblem(message: string): InvalidArguments {
+  return { problems: [{ path: "", message }], message };
+}
+
+/** Runs a tool's own validation. Returns `undefined` if it returns an empty list. */
+function problemsOf(validate: InputValidator, input: JsonValue): InvalidArguments | undefined {
+  let problems: readonly string[];
+  try {
+    problems = readProblems(validate(input as never));
+  } catch (thrown) {
+    return { ...onlyProblem(notValidatedText()), detail: describeThrown(thrown).detail };
+  }
+  if (problems.length === 0) return undefined;
+  // Unlike the texts of the schema, these can have any length.
+  const message = executionErrorText(invalidArgumentsText(problems));
+  return { problems: problems.map(readProblem), message };
+}
+
+/** @throws {TypeError} unless `returned` is a list of strings. */
+function readProblems(returned: unknown): readonly string[] {
+  if (Array.isArray(returned) && returned.every((problem) => typeof problem === "string")) return returned;
+  // An asynchronous validation is not waited for, but its rejection must not end the process.
+  if (isThenable(returned)) adopt(returned).catch(() => {});
+  throw new TypeError("the tool's validate did not return a list of strings");
+}

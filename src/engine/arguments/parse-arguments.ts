@@ -1,0 +1,23 @@
+import { ARGUMENT_BOUNDS } from "../../json/bounds.ts";
+import type { DuplicateKeys } from "../../json/duplicate-keys.ts";
+import { parseJson } from "../../json/parse.ts";
+import type { JsonValue } from "../../json/value.ts";
+
+/** Arguments to validate, or a text that tells the model why they cannot be parsed. */
+export type ParsedArguments = { readonly value: JsonValue } | { readonly problem: string };
+
+/** Parses arguments that are text, and returns others unchanged. The value is deeply frozen. */
+export function parseArguments(args: JsonValue, duplicateKeys?: DuplicateKeys): ParsedArguments {
+  if (typeof args !== "string") return { value: args };
+  const parsed = parseJson(args, ARGUMENT_BOUNDS, duplicateKeys);
+  if ("value" in parsed) return parsed;
+  const { kind, reason, position } = parsed;
+  const what = kind === "syntax" ? "Invalid JSON" : "Invalid arguments";
+  return { problem: `${what}: ${reason} at position ${position}` };
+}
+
+/** Returns a hint for the model if arguments were encoded as JSON twice, and otherwise `undefined`. */
+export function doubleEncodingHint(value: JsonValue): string | undefined {
+  if (typeof value !== "string" || !/^\s*[{[]/.test(value)) return undefined;
+  return "the arguments are a string that holds JSON: send the object itself";
+}
