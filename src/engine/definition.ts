@@ -37,10 +37,11 @@ export class ToolDefinitionDigest {
 type Described = { readonly [member: string]: unknown };
 
 function describe(tool: Tool<never, never>): Described {
-  const { name, title, description, inputSchema, outputSchema, annotations, tags } = tool;
+  const { name, title, description, inputSchema, freeform, outputSchema, annotations, tags } = tool;
   const { sideEffects = UNDECLARED_SIDE_EFFECTS } = tool;
   return {
     ...{ name, title, description, inputSchema, outputSchema, annotations, sideEffects, tags },
+    ...(freeform && { freeform }),
     implementations: describeImplementations(tool),
   };
 }

@@ -61,11 +61,14 @@ export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
+  /** Whether the tool takes a text that is not JSON: see {@link Tool.freeform}. */
+  readonly freeform?: true;
 }
 
 /** Returns a tool as it is described to a model: a plain object. */
-export function toToolDefinition({ name, description, inputSchema }: Tool<never, never>): ToolDefinition {
-  return { name, description, inputSchema };
+export function toToolDefinition(tool: Tool<never, never>): ToolDefinition {
+  const { name, description, inputSchema, freeform } = tool;
+  return { name, description, inputSchema, ...(freeform && { freeform }) };
 }
 
 /** A tool as the engine uses it, with everything that is derived once, when the tool is registered. */
@@ -219,7 +222,7 @@ export class ToolRegistry<in Embedder = unknown> {
    * Validates arguments as a dispatch does: parses them, checks them against the tool's schema, adapts them by its rules
    * and runs its `validate`. Runs neither hooks nor a policy.
    *
-   * @param args JSON text, or a value, which is copied.
+   * @param args JSON text, or a value, which is copied. For a free-form tool, a string is the input itself.
    * @returns The arguments that the tool would get, deeply frozen, or the problems. Does not throw for any arguments.
    * @throws {ToolNotFoundError} if the tool is not registered.
    */

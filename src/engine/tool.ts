@@ -34,6 +34,12 @@ export interface Tool<Input = never, Embedder = unknown>
    */
   readonly inputSchema: JsonObject;
   /**
+   * Whether the tool takes one text, such as a patch or a query, that is not JSON: its input is a string, and its
+   * `inputSchema` is `{ type: "string" }`. Models that have no such tools get an object with the member `input`.
+   * Default: `false`.
+   */
+  readonly freeform?: boolean;
+  /**
    * Checks what JSON Schema cannot express. Called after the arguments matched `inputSchema` and before the policy
    * decides. It must return the problems at once, as `/path message`: the model reads them as a `validation_error`. A
    * call whose validation throws or returns anything else fails too. Default: no further checks.
@@ -43,7 +49,7 @@ export interface Tool<Input = never, Embedder = unknown>
 
 /** The argument of {@link defineTool}: a tool with any kind of schema. */
 export interface ToolDeclaration<Schema, Embedder = unknown>
-  extends Omit<Tool<InferInput<Schema>, Embedder>, "inputSchema"> {
+  extends Omit<Tool<InferInput<Schema>, Embedder>, "inputSchema" | "freeform"> {
   /**
    * A JSON Schema, as in {@link Tool.inputSchema}, or a Standard Schema that has a JSON Schema, such as one of zod. The
    * arguments of a Standard Schema are checked against its JSON Schema first, and then by the library itself, which
@@ -51,7 +57,17 @@ export interface ToolDeclaration<Schema, Embedder = unknown>
    * transforms.
    */
   readonly inputSchema: Schema;
+  readonly freeform?: false;
 }
+
+/** The argument of {@link defineTool} for a free-form tool: see {@link Tool.freeform}. It has no schema of its own. */
+export interface FreeformToolDeclaration<Embedder = unknown>
+  extends Omit<Tool<string, Embedder>, "inputSchema" | keyof ArgumentRules> {
+  readonly freeform: true;
+}
+
+/** The schema of every free-form tool. */
+const TEXT_SCHEMA: JsonObject = Object.freeze({ type: "string" });
 
 /**
  * Declares a tool, and infers the type of the arguments that its host function takes from the schema: see
@@ -62,7 +78,15 @@ export interface ToolDeclaration<Schema, Embedder = unknown>
  */
 export function defineTool<const Schema extends JsonObject | StandardInputSchema, Embedder = unknown>(
   tool: ToolDeclaration<Schema, Embedder>,
-): Tool<never, Embedder> {
+): Tool<never, Embedder>;
+/** Declares a free-form tool, whose host function takes a string. */
+export function defineTool<Embedder = unknown>(
+  tool: FreeformToolDeclaration<Embedder>,
+): Tool<never, Embedder>;
+export function defineTool(
+  tool: ToolDeclaration<JsonObject | StandardInputSchema> | FreeformToolDeclaration,
+): Tool {
+  if (tool.freeform) return Object.freeze({ ...tool, inputSchema: TEXT_SCHEMA });
   return Object.freeze({ ...tool, ...convert(tool) });
 }
 
@@ -107,6 +131,20 @@ export function toolProblems(tool: Tool<never, never>): readonly string[] {
   if (tool.validate !== undefined && typeof tool.validate !== "function") {
     problems.push("validate must be a function");
   }
-  problems.push(...traitProblems(tool), ...argumentRuleProblems(tool), ...implementationProblems(tool));
+  problems.push(
+    ...freeformProblems(tool),
+    ...traitProblems(tool),
+    ...argumentRuleProblems(tool),
+    ...implementationProblems(tool),
+  );
   return problems;
+}
+
+function freeformProblems({ freeform, inputSchema }: Tool<never, never>): readonly string[] {
+  if (freeform === undefined || freeform === false) return [];
+  if (freeform !== true) return ["freeform must be true or false"];
+  const isText = isJsonObject(inputSchema) && inputSchema["type"] === "string";
+  return isText && Object.keys(inputSchema).length === 1
+    ? []
+    : ['the input schema of a free-form tool must be { type: "string" }'];
 }

@@ -64,7 +64,7 @@ export {
   toToolDefinition,
   type ValidatedArguments,
 } from "../engine/registry.ts";
-export { defineTool, type Tool, type ToolDeclaration } from "../engine/tool.ts";
+export { defineTool, type FreeformToolDeclaration, type Tool, type ToolDeclaration } from "../engine/tool.ts";
 export type { ArgumentRules } from "../schema/argument-rules.ts";
 export { FileFailure, WorkspaceEscapeError } from "../tool/file-failure.ts";
 export type { SandboxedTool, ToolImplementations } from "../tool/implementations.ts";

@@ -171,6 +171,7 @@ test("sandgate exports exactly these names", async () => {
       "FileKind",
       "FileStat",
       "FileTemplate",
+      "FreeformToolDeclaration",
       "FsGrant",
       "GrantOptions",
       "GrantedTask",

@@ -7,14 +7,14 @@ import type { ArgumentRules } from "../../schema/argument-rules.ts";
 import type { CompiledSchema } from "../../schema/compiled-schema.ts";
 import type { InputValidator } from "../../schema/standard-schema.ts";
 import { executionErrorText, invalidArgumentsText, notValidatedText } from "../failure/errors.ts";
-import { doubleEncodingHint, parseArguments } from "./parse-arguments.ts";
+import { doubleEncodingHint, parseArguments, readText } from "./parse-arguments.ts";
 
 /** What the arguments of a tool are checked against. */
 export interface ArgumentChecks {
   readonly schema: CompiledSchema;
   readonly rules: Required<ArgumentRules>;
   readonly duplicateKeys: DuplicateKeys | undefined;
-  readonly tool: { readonly validate?: InputValidator };
+  readonly tool: { readonly validate?: InputValidator; readonly freeform?: boolean };
 }
 
 /** Arguments as the tool gets them, deeply frozen, or what is wrong with them. */
@@ -32,11 +32,16 @@ export interface InvalidArguments {
 /**
  * Parses and validates arguments as a tool's schema and its own validation require it. Never throws.
  *
- * @param args JSON text, or a value that cannot change.
+ * @param args JSON text, or a value that cannot change. For a free-form tool, a string is the input itself.
+ * @param isJson Whether a string is JSON text for a free-form tool, too. Default: `false`.
  */
-export function checkArguments(args: JsonValue, checks: ArgumentChecks): CheckedArguments {
-  const { schema, rules, duplicateKeys, tool } = checks;
-  const parsed = parseArguments(args, duplicateKeys);
+export function checkArguments(
+  args: JsonValue,
+  { schema, rules, duplicateKeys, tool }: ArgumentChecks,
+  isJson = false,
+): CheckedArguments {
+  const isText = tool.freeform === true && !isJson;
+  const parsed = isText ? readText(args) : parseArguments(args, duplicateKeys);
   if ("problem" in parsed) return onlyProblem(parsed.problem);
   const accepted = schema.accept(parsed.value, rules);
   if (!("value" in accepted)) {

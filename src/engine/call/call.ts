@@ -6,7 +6,7 @@ export interface ToolCall {
   /** The provider's id of the call, which its result repeats. */
   readonly id: string;
   readonly name: string;
-  /** The arguments, as JSON text or as a JSON value. */
+  /** The arguments, as JSON text or as a JSON value. For a free-form tool, its input: a text that is not JSON. */
   readonly arguments: JsonValue;
   /** Set if the provider cut off the message after this call: see `ToolDispatchEngine.dispatchTurn`. */
   readonly cutOff?: true;

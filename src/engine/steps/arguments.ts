@@ -10,7 +10,8 @@ import { denial, invalid } from "../failure/refusal.ts";
  * @throws {Refusal} `validation_error` with every problem, `permission_denied` if the context denies secrets.
  */
 export function readArguments(call: FoundCall): undefined {
-  const checked = checkArguments(call.input, call.registered);
+  // A tool that makes a call writes its arguments as JSON, whatever tool it calls.
+  const checked = checkArguments(call.input, call.registered, call.caller !== undefined);
   if (!("value" in checked)) throw invalid(checked.message, checked.problems, checked.detail);
   call.input = checked.value;
   call.canonical = new CanonicalJson(checked.value);
