@@ -19,6 +19,9 @@ export { nativeProtocol } from "../protocols/providers/native.ts";
 
 export {
   type OpenAiAssistantMessage,
+  type OpenAiCustomTool,
+  type OpenAiCustomToolCall,
+  type OpenAiFunctionTool,
   type OpenAiTool,
   type OpenAiToolCall,
   type OpenAiToolMessage,
@@ -29,6 +32,8 @@ export {
 
 export {
   type OpenAiResponsesContent,
+  type OpenAiResponsesCustomTool,
+  type OpenAiResponsesFunctionTool,
   type OpenAiResponsesItem,
   type OpenAiResponsesTool,
   openAiResponsesProtocol,

@@ -68,6 +68,11 @@ export interface ToToolsOptions {
    * subset is rewritten, or offered without strictness and reported. Default: `false`.
    */
   readonly strict?: boolean;
+  /**
+   * Whether free-form tools are offered as custom tools, where the provider has them (OpenAI). Set it to `false` for
+   * compatible servers that have none: such tools are offered as functions whose one argument is `input`. Default: `true`.
+   */
+  readonly customTools?: boolean;
 }
 
 /** The definitions of tools in a provider's shape. */

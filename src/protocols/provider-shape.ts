@@ -11,6 +11,12 @@ export interface ProviderShape<Tools, Message> extends EventReader {
   readonly strict?: StrictSubset;
   /** Whether it accepts every name, so that aliases are not needed. Default: `false`. */
   readonly takesAnyName?: boolean;
+  /**
+   * Whether a call can have a text that is not JSON. Otherwise free-form tools are offered with an object schema, and
+   * their calls have an object. Default: `false`.
+   */
+  readonly takesText?: boolean;
+  /** Writes definitions. Those of free-form tools are marked only if the shape takes texts. */
   writeTools(tools: readonly OfferedTool[]): Tools;
   /**
    * Reads a whole message.
@@ -21,6 +27,10 @@ export interface ProviderShape<Tools, Message> extends EventReader {
   readMessage(message: unknown, turn: TurnCollector): string | undefined;
   /** Returns the assistant's turn. There is a text or a call. */
   writeTurn(calls: readonly TurnCall[], text: string): readonly Message[];
-  /** Returns the results. There is at least one. */
-  writeResults(results: readonly ToolResult[]): readonly Message[];
+  /**
+   * Returns the results. There is at least one.
+   *
+   * @param custom The ids of calls of custom tools.
+   */
+  writeResults(results: readonly ToolResult[], custom: ReadonlySet<string>): readonly Message[];
 }

@@ -17,6 +17,8 @@ export interface AssistantTurn {
 
 /** A call of an assistant message. */
 export interface TurnCall extends ToolCall {
+  /** Set if the provider wrote the call as that of a custom tool: its arguments are a text, which is not JSON. */
+  readonly custom?: true;
   /** What the provider wants back with the call, such as Gemini's `thoughtSignature`. */
   readonly providerData?: JsonObject;
 }

@@ -78,5 +78,7 @@ export interface RemoteTools {
     readonly name: string;
     readonly description: string;
     readonly inputSchema: JsonObject;
+    /** Set for a tool whose arguments are one text, which is not JSON. */
+    readonly freeform?: true;
   }[];
 }

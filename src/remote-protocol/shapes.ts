@@ -79,7 +79,10 @@ export const SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freeze({
   Tools: closed({
     tools: {
       type: "array",
-      items: closed({ name: TEXT, description: TEXT, inputSchema: { type: "object" } }),
+      items: closed(
+        { name: TEXT, description: TEXT, inputSchema: { type: "object" }, freeform: { const: true } },
+        ["freeform"],
+      ),
     },
   }),
 });

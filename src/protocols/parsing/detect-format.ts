@@ -35,7 +35,8 @@ const MESSAGES: Readonly<Record<Format, Test>> = {
     hasList("choices")(message) ||
     isOllama(message) ||
     (isAssistant(message) && hasCalls(message) && !isCohere(message)),
-  "openai-responses": (message) => hasList("output")(message) || isOneOf("function_call")(message),
+  "openai-responses": (message) =>
+    hasList("output")(message) || isOneOf("function_call", "custom_tool_call")(message),
   anthropic: (message) =>
     isAssistant(message) && (message["type"] === "message" || hasBlock(isAnthropicBlock)(message)),
   "ai-sdk": hasBlock(isToolCallPart),

@@ -27,6 +27,11 @@ export function toArgumentsText(args: JsonValue): string {
   return toWellFormedJson(typeof args === "string" ? args : JSON.stringify(args));
 }
 
+/** Returns the text of a custom tool's call. Anything else, which can come from another format, becomes JSON. */
+export function toInputText(args: JsonValue): string {
+  return typeof args === "string" ? args : JSON.stringify(args);
+}
+
 /** Returns arguments as an object. Anything else, which can come from another format, is wrapped. */
 export function toArgumentsObject(args: JsonValue): JsonObject {
   if (isJsonObject(args)) return args;

@@ -16,6 +16,8 @@ export interface RawCall {
   /** `undefined` and `null` stand for no arguments. */
   readonly arguments: JsonValue | undefined;
   readonly providerData?: JsonObject;
+  /** Whether the arguments are a text that is not JSON. */
+  readonly custom?: true;
 }
 
 interface OpenCall {
@@ -25,7 +27,7 @@ interface OpenCall {
   readonly whole: JsonValue;
   readonly pieces: string[];
   length: number;
-  readonly providerData: JsonObject | undefined;
+  readonly more: Pick<RawCall, "providerData" | "custom">;
 }
 
 interface EndedCall {
@@ -40,6 +42,7 @@ interface EndedCall {
  */
 export class TurnCollector {
   readonly #format: Format;
+  readonly #isFreeform: (alias: string) => boolean;
   readonly #open = new Map<Key, OpenCall>();
   #ended: EndedCall[] = [];
   #count = 0;
@@ -49,8 +52,15 @@ export class TurnCollector {
   #isCutOff = false;
   #isFinished = false;
 
-  constructor(format: Format) {
+  /** @param isFreeform Whether an alias is that of a free-form tool. */
+  constructor(format: Format, isFreeform: (alias: string) => boolean) {
     this.#format = format;
+    this.#isFreeform = isFreeform;
+  }
+
+  /** Whether the provider's name of a tool is that of a free-form one: a custom call of any other is not ours. */
+  isFreeform(name: unknown): name is string {
+    return typeof name === "string" && this.#isFreeform(name);
   }
 
   /** The text that arrived so far. */
@@ -97,7 +107,8 @@ export class TurnCollector {
   /**
    * Adds a call that has ended.
    *
-   * @param isComplete Whether its arguments are certainly complete. Default: if they are a JSON object.
+   * @param isComplete Whether its arguments are certainly complete. Default: if they are a JSON object. A text that is
+   *   not JSON never is.
    * @throws {ProtocolError} if there are too many calls.
    */
   add(raw: RawCall, isComplete?: boolean): void {
@@ -111,10 +122,10 @@ export class TurnCollector {
    * @param whole The arguments if no piece arrives.
    * @throws {ProtocolError} if there are too many calls, or a call with this key is open.
    */
-  open(key: Key, { id, name, arguments: whole = "", providerData }: RawCall): void {
+  open(key: Key, { id, name, arguments: whole = "", ...more }: RawCall): void {
     if (this.#open.has(key)) throw new ProtocolError("", "starts a call before the previous one has ended");
     checkCallCount(++this.#count);
-    this.#open.set(key, { id, name, whole, pieces: [], length: 0, providerData });
+    this.#open.set(key, { id, name, whole, pieces: [], length: 0, more });
   }
 
   /** Returns the id of an open call. */
@@ -131,6 +142,11 @@ export class TurnCollector {
   hasArguments(key: Key): boolean {
     const call = this.#open.get(key);
     return call !== undefined && (call.pieces.length > 0 || call.whole !== null);
+  }
+
+  /** Returns whether there is an open call whose arguments are a text that is not JSON. */
+  isCustom(key: Key): boolean {
+    return this.#open.get(key)?.more.custom === true;
   }
 
   /** The key of the open call that was started last. */
@@ -163,13 +179,11 @@ export class TurnCollector {
     const call = this.#open.get(key);
     if (call === undefined) return;
     this.#open.delete(key);
-    const { id, name, whole, pieces, providerData } = call;
+    const { id, name, whole, pieces, more } = call;
     if (name === "") throw new ProtocolError("", "has a call without a name");
     const args = pieces.length === 0 ? whole : pieces.join("");
-    this.#end(
-      { id, name, arguments: args, ...(providerData && { providerData }) },
-      isComplete ?? (pieces.length === 0 ? false : undefined),
-    );
+    const hasPieces = pieces.length > 0;
+    this.#end({ id, name, arguments: args, ...more }, isComplete ?? (hasPieces ? undefined : false));
   }
 
   /** Ends every open call whose name has arrived. */
@@ -228,9 +242,13 @@ export class TurnCollector {
     return count === 0 ? [] : this.#ended.splice(0, count).map(({ call }) => call);
   }
 
-  #end({ id, name, arguments: args, providerData }: RawCall, isComplete: boolean | undefined): void {
-    const call = { id, name, ...readArguments(args), ...(providerData && { providerData }) };
-    this.#ended.push({ call, isComplete: isComplete ?? (isEmptyArguments(args) ? false : undefined) });
+  #end({ id, name, arguments: args, ...more }: RawCall, isComplete: boolean | undefined): void {
+    const call =
+      more.custom && typeof args === "string"
+        ? { id, name, arguments: args, ...more }
+        : { id, name, ...readArguments(args), ...more };
+    const isUncertain = more.custom || isEmptyArguments(args);
+    this.#ended.push({ call, isComplete: isComplete ?? (isUncertain ? false : undefined) });
   }
 }
 

@@ -12,8 +12,11 @@ export function withSignal(ctx: DispatchContext, signal: AbortSignal | undefined
 
 /** Returns a call that an SDK has refused so that it fails in the engine, too, even if the engine would accept it. */
 export function asRefused(call: ToolCall, registry: ToolRegistry<never>): ToolCall {
+  const { name, arguments: args, problem } = call;
+  const takesJson = registry.has(name) && registry.get(name).freeform !== true;
   const isRefused =
-    !registry.names.includes(call.name) ||
-    (typeof call.arguments === "string" && !("value" in parseJson(call.arguments, ARGUMENT_BOUNDS, "last")));
+    !registry.has(name) ||
+    problem !== undefined ||
+    (takesJson && typeof args === "string" && !("value" in parseJson(args, ARGUMENT_BOUNDS, "last")));
   return isRefused ? call : { ...call, problem: "Invalid tool call: the SDK refused it" };
 }

@@ -10,8 +10,8 @@ import type { ProviderShape } from "../provider-shape.ts";
 
 /**
  * Sandgate's own format: `{ role: "assistant", text, toolCalls: [{ id, name, arguments }] }`, the bare list of
- * calls, or a stream of such messages and single calls. `arguments` is JSON text or the value itself. Names are not
- * aliased.
+ * calls, or a stream of such messages and single calls. `arguments` is JSON text or the value itself; for a free-form
+ * tool, its text. Names are not aliased.
  */
 export function nativeProtocol(
   registry: ToolRegistry<never>,
@@ -22,15 +22,19 @@ export function nativeProtocol(
 const NATIVE_SHAPE: ProviderShape<ToolDefinition[], AssistantMessage | ToolMessage> = {
   format: "native",
   takesAnyName: true,
+  takesText: true,
   writeTools: (tools) =>
-    tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+    tools.map(({ name, description, inputSchema, freeform }) => ({
+      ...{ name, description, inputSchema },
+      ...(freeform && { freeform }),
+    })),
   readMessage(message, turn) {
     if (Array.isArray(message)) readCallList(message, "", turn);
     else readTurn(expectAssistantMessage(message, ""), turn);
     return undefined;
   },
   readEvent(event, turn) {
-    if (event["role"] === undefined) turn.add(readCall(event, ""), true);
+    if (event["role"] === undefined) turn.add(readCall(event, "", turn), true);
     else readTurn(event, turn);
   },
   writeTurn: (calls, text) => [
@@ -51,16 +55,18 @@ function readTurn(message: JsonObject, turn: TurnCollector): void {
 
 function readCallList(list: unknown, pointer: string, turn: TurnCollector): void {
   for (const [index, item] of expectArray(list, pointer).entries()) {
-    turn.add(readCall(item, `${pointer}/${index}`), true);
+    turn.add(readCall(item, `${pointer}/${index}`, turn), true);
   }
 }
 
-function readCall(value: unknown, pointer: string): RawCall {
+function readCall(value: unknown, pointer: string, turn: TurnCollector): RawCall {
   const { id, name, arguments: args } = expectObject(value, pointer);
   if (args === undefined) throw new ProtocolError(`${pointer}/arguments`, "is missing");
+  const isText = typeof args === "string" && turn.isFreeform(name);
   return {
     id: expectString(id, `${pointer}/id`),
     name: expectString(name, `${pointer}/name`),
     arguments: args,
+    ...(isText && { custom: true }),
   };
 }

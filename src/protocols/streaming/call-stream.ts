@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
+import type { CallMapper } from "../call-mapper.ts";
 import type { Format } from "../formats.ts";
 import { isEventOf } from "../parsing/detect-format.ts";
 import { parseMessage } from "../parsing/json.ts";
 import { ProtocolError } from "../parsing/protocol-error.ts";
 import { TurnCollector } from "../parsing/turn-collector.ts";
-import type { ToolNames } from "../tool-names.ts";
 import type { OtherCall, TurnCall } from "../turn.ts";
 import { EventParser } from "./event-parser.ts";
 
@@ -21,7 +21,7 @@ export interface EventReader {
  */
 export class CallStream {
   readonly #shape: EventReader;
-  readonly #names: ToolNames;
+  readonly #mapper: CallMapper;
   readonly #parser = new EventParser();
   readonly #collector: TurnCollector;
   #events = 0;
@@ -30,10 +30,10 @@ export class CallStream {
   #failure: ProtocolError | undefined;
 
   /** Called by `ProviderProtocol.stream`. @internal */
-  constructor(shape: EventReader, names: ToolNames) {
+  constructor(shape: EventReader, mapper: CallMapper) {
     this.#shape = shape;
-    this.#collector = new TurnCollector(shape.format);
-    this.#names = names;
+    this.#collector = new TurnCollector(shape.format, (alias) => mapper.isFreeform(alias));
+    this.#mapper = mapper;
   }
 
   /** The text besides the calls that has arrived so far. */
@@ -133,6 +133,6 @@ export class CallStream {
       if (error instanceof ProtocolError) this.#failure = error;
       throw error;
     }
-    return this.#collector.take().map((call) => ({ ...call, name: this.#names.toName(call.name) }));
+    return this.#collector.take().map((call) => this.#mapper.fromProvider(call));
   }
 }

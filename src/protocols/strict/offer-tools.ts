@@ -32,6 +32,7 @@ export function offerStrictTools(tools: readonly ToolDefinition[], subset: Stric
   let used: SchemaSize = { properties: 0, enumValues: 0, text: 0, optional: 0, unions: 0 };
   let count = 0;
   const offered = tools.map(withType).map((tool): OfferedTool => {
+    if (tool.freeform) return { ...tool, strict: false };
     const strict = toStrictSchema(tool.inputSchema, subset);
     if ("problems" in strict) {
       problems.push(...strict.problems.map((problem) => ({ tool: tool.name, ...problem })));

@@ -88,7 +88,7 @@ test("writes images that the provider accepts, and placeholders for others", asy
 test("always sets strict in the tools, as the provider's default is true", () => {
   const [tool] = responses.toTools().tools;
   expect(tool).toMatchObject({ type: "function", name: "weather", strict: false });
-  expect(responses.toTools({ strict: true }).tools[0]?.strict).toBe(true);
+  expect(responses.toTools({ strict: true }).tools[0]).toMatchObject({ strict: true });
 });
 
 describe("a stream", () => {

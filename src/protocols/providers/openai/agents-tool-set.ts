@@ -7,7 +7,11 @@ import { toWellFormed } from "../../../json/well-formed.ts";
 import { toText } from "../../parsing/text.ts";
 import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
 import { asRefused, withSignal } from "../dispatching.ts";
-import { type OpenAiResponsesTool, openAiResponsesProtocol } from "./responses.ts";
+import {
+  type OpenAiResponsesFunctionTool,
+  type OpenAiResponsesTool,
+  openAiResponsesProtocol,
+} from "./responses.ts";
 
 /** The argument of the function `tool` of OpenAI Agents (the package `@openai/agents`). */
 export interface AgentsTool {
@@ -54,9 +58,9 @@ export function agentsToolSet<Embedder = unknown>(
   options?: ToToolsOptions,
 ): AgentsToolSet {
   const protocol = openAiResponsesProtocol(ctx.registry);
-  const { tools, problems } = protocol.toTools(options);
+  const { tools, problems } = protocol.toTools({ ...options, customTools: false });
   return {
-    tools: tools.map((tool) => ({
+    tools: tools.filter(isFunction).map((tool) => ({
       ...writeTool(tool),
       execute: (input, _, { toolCall, signal } = {}) => {
         // The model's own text, as its numbers may not survive parsing.
@@ -87,7 +91,11 @@ export function agentsToolSet<Embedder = unknown>(
   }
 }
 
-function writeTool(tool: OpenAiResponsesTool): Omit<AgentsTool, "execute"> {
+function isFunction(tool: OpenAiResponsesTool): tool is OpenAiResponsesFunctionTool {
+  return tool.type === "function";
+}
+
+function writeTool(tool: OpenAiResponsesFunctionTool): Omit<AgentsTool, "execute"> {
   const { name, description, parameters, strict } = tool;
   const { properties = {}, required = [], ...others } = parameters as JsonObject;
   // A schema without `additionalProperties` means true.

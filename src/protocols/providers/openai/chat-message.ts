@@ -21,6 +21,13 @@ export function readChatCalls(list: unknown, pointer: string, turn: TurnCollecto
 
 function readChatCall(value: unknown, pointer: string, turn: TurnCollector): void {
   const call = expectObject(value, pointer);
+  const custom = ownCustomCall(call, turn);
+  if (custom !== undefined) {
+    const id = readId(call["id"], `${pointer}/id`);
+    const input = expectString(custom.input, `${pointer}/custom/input`);
+    turn.add({ id, name: custom.name, arguments: input, custom: true });
+    return;
+  }
   if (readOtherCall(call, turn)) return;
   const { name, arguments: args } = expectObject(call["function"], `${pointer}/function`);
   turn.add({
@@ -34,6 +41,16 @@ function readChatCall(value: unknown, pointer: string, turn: TurnCollector): voi
 export function readChatArguments(args: JsonValue | undefined, pointer: string): JsonValue | undefined {
   if (args === undefined || args === null || isJsonObject(args)) return args;
   return expectString(args, pointer);
+}
+
+/** Returns what a call of type `custom` has if it is one of the registry's free-form tools. */
+export function ownCustomCall(
+  { type, custom }: JsonObject,
+  turn: TurnCollector,
+): { readonly name: string; readonly input: JsonValue | undefined } | undefined {
+  if (type !== "custom" || !isJsonObject(custom)) return undefined;
+  const { name, input } = custom;
+  return turn.isFreeform(name) ? { name, input } : undefined;
 }
 
 /** Notes a call of a tool that is not a function. Returns whether the call is one. Some servers omit the type. */

@@ -10,7 +10,13 @@ import {
   readReason,
 } from "../../parsing/shape.ts";
 import type { TurnCollector } from "../../parsing/turn-collector.ts";
-import { readChatArguments, readChatMessage, readOtherCall, refuseLegacyCall } from "./chat-message.ts";
+import {
+  ownCustomCall,
+  readChatArguments,
+  readChatMessage,
+  readOtherCall,
+  refuseLegacyCall,
+} from "./chat-message.ts";
 
 /**
  * Reads a chunk of a streamed chat completion (OpenAI API reference, "The chat completion chunk object"), only its
@@ -57,9 +63,8 @@ function readDelta(value: unknown, pointer: string, turn: TurnCollector): void {
 }
 
 function readPiece(piece: JsonObject, pointer: string, turn: TurnCollector): void {
-  const { id, custom, function: called } = piece;
-  // The input of a custom tool's call goes on in pieces that have no type.
-  if (readOtherCall(piece, turn) || (custom !== undefined && custom !== null)) return;
+  const { id, function: called } = piece;
+  if (readCustomPiece(piece, pointer, turn) || readOtherCall(piece, turn)) return;
   const { name, arguments: given } = expectObject(called ?? {}, `${pointer}/function`);
   const key = keyOf(piece, name, pointer, turn);
   // Later pieces repeat or omit the id. A new id is a new call, even with the same index.
@@ -74,6 +79,24 @@ function readPiece(piece: JsonObject, pointer: string, turn: TurnCollector): voi
   if (name !== undefined && name !== null)
     turn.appendName(key, expectString(name, `${pointer}/function/name`));
   if (isText) turn.append(key, args);
+}
+
+/** Reads a piece of a custom tool's call: the first has type and name, the others only input. Returns whether it is one. */
+function readCustomPiece(piece: JsonObject, pointer: string, turn: TurnCollector): boolean {
+  const { id, custom } = piece;
+  if (!isJsonObject(custom)) return false;
+  const own = ownCustomCall(piece, turn);
+  // It is noted among the other calls.
+  if (own === undefined && typeof piece["type"] === "string") return false;
+  const key = keyOf(piece, custom["name"], pointer, turn);
+  if (own !== undefined) {
+    turn.close(key);
+    const { name } = own;
+    turn.open(key, { id: readId(id, `${pointer}/id`), name, arguments: "", custom: true });
+  }
+  const { input = "" } = custom;
+  if (turn.isCustom(key)) turn.append(key, expectString(input, `${pointer}/custom/input`));
+  return true;
 }
 
 /** Returns the call's index. Some servers omit it: then its id, or the key of the last call that it can continue. */

@@ -4,15 +4,26 @@ import type { ToolRegistry } from "../../../engine/registry.ts";
 import { isJsonObject } from "../../../json/value.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { expectArray, expectAssistantMessage, expectObject, readReason } from "../../parsing/shape.ts";
-import { toArgumentsText, toText } from "../../parsing/text.ts";
+import { toArgumentsText, toInputText, toText } from "../../parsing/text.ts";
 import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
+import type { OfferedTool } from "../../strict/offer-tools.ts";
 import { OPENAI_STRICT } from "../../strict/subsets.ts";
+import type { TurnCall } from "../../turn.ts";
 import { readChatMessage } from "./chat-message.ts";
 import { readChatChunk } from "./chat-stream.ts";
 
 /** The definition of a tool (OpenAI API reference, "Create chat completion"). */
-export interface OpenAiTool {
+export type OpenAiTool = OpenAiFunctionTool | OpenAiCustomTool;
+
+/** A free-form tool. */
+export interface OpenAiCustomTool {
+  readonly type: "custom";
+  readonly custom: { readonly name: string; readonly description: string };
+}
+
+/** A tool that takes JSON. */
+export interface OpenAiFunctionTool {
   readonly type: "function";
   readonly function: {
     readonly name: string;
@@ -27,10 +38,17 @@ export interface OpenAiAssistantMessage {
   readonly role: "assistant";
   readonly content?: string;
   /** Absent if there is none: the provider rejects an empty list. */
-  readonly tool_calls?: OpenAiToolCall[];
+  readonly tool_calls?: (OpenAiToolCall | OpenAiCustomToolCall)[];
 }
 
-/** One call. `arguments` is JSON text. */
+/** One call of a free-form tool. */
+export interface OpenAiCustomToolCall {
+  readonly id: string;
+  readonly type: "custom";
+  readonly custom: { readonly name: string; readonly input: string };
+}
+
+/** One call of a function. `arguments` is JSON text. */
 export interface OpenAiToolCall {
   readonly id: string;
   readonly type: "function";
@@ -57,11 +75,8 @@ export function openAiChatProtocol(
 const OPENAI_CHAT_SHAPE: ProviderShape<OpenAiTool[], OpenAiAssistantMessage | OpenAiToolMessage> = {
   format: "openai",
   strict: OPENAI_STRICT,
-  writeTools: (tools) =>
-    tools.map(({ name, description, inputSchema, strict }) => ({
-      type: "function",
-      function: { name, description, parameters: { ...inputSchema }, strict },
-    })),
+  takesText: true,
+  writeTools: (tools) => tools.map(writeTool),
   readMessage(message, turn) {
     if (isJsonObject(message) && message["choices"] !== undefined) {
       const [first] = expectArray(message["choices"], "/choices");
@@ -85,11 +100,22 @@ const OPENAI_CHAT_SHAPE: ProviderShape<OpenAiTool[], OpenAiAssistantMessage | Op
     {
       role: "assistant",
       ...(text !== "" && { content: text }),
-      ...(calls.length > 0 && { tool_calls: calls.map(writeCall) }),
+      ...(calls.length > 0 && { tool_calls: calls.map(writeAnyCall) }),
     },
   ],
   writeResults: writeToolMessages,
 };
+
+function writeTool({ name, description, inputSchema, freeform, strict }: OfferedTool): OpenAiTool {
+  if (freeform) return { type: "custom", custom: { name, description } };
+  return { type: "function", function: { name, description, parameters: { ...inputSchema }, strict } };
+}
+
+function writeAnyCall(call: TurnCall): OpenAiToolCall | OpenAiCustomToolCall {
+  const { id, name, arguments: args } = call;
+  if (!call.custom) return writeCall(call);
+  return { id, type: "custom", custom: { name, input: toInputText(args) } };
+}
 
 /** Writes one message per result. */
 export function writeToolMessages(results: readonly ToolResult[]): OpenAiToolMessage[] {

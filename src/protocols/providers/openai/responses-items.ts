@@ -52,7 +52,7 @@ export function readResponsesEvent(event: JsonObject, turn: TurnCollector): void
 function readItemEvent(event: JsonObject, turn: TurnCollector): void {
   const item = expectObject(event["item"], "/item");
   const isDone = event["type"] === "response.output_item.done";
-  if (item["type"] === "function_call") {
+  if (item["type"] === "function_call" || isOwnCustomCall(item, turn)) {
     const key = expectString(item["call_id"] ?? item["id"], "/item/call_id");
     if (isDone) turn.drop(key);
     else turn.open(key, { id: key, name: expectString(item["name"] ?? "", "/item/name"), arguments: null });
@@ -62,6 +62,10 @@ function readItemEvent(event: JsonObject, turn: TurnCollector): void {
 
 function readCall(item: JsonObject, pointer: string, turn: TurnCollector): void {
   const { type, status, id, call_id: callId, name, arguments: args } = item;
+  if (isOwnCustomCall(item, turn)) {
+    readCustomCall(item, pointer, turn);
+    return;
+  }
   if (type !== "function_call") {
     const isCall = typeof type === "string" && /_(?:call|request)$/.test(type);
     if (isCall) turn.addOther(type, item, callId ?? id, name);
@@ -74,5 +78,23 @@ function readCall(item: JsonObject, pointer: string, turn: TurnCollector): void 
       arguments: readChatArguments(args, `${pointer}/arguments`),
     },
     status === "incomplete" ? false : undefined,
+  );
+}
+
+/** Whether an item is a call of one of the registry's free-form tools. */
+function isOwnCustomCall({ type, name }: JsonObject, turn: TurnCollector): boolean {
+  return type === "custom_tool_call" && turn.isFreeform(name);
+}
+
+function readCustomCall(item: JsonObject, pointer: string, turn: TurnCollector): void {
+  const { call_id: id, name, input, status } = item;
+  turn.add(
+    {
+      id: readId(id, `${pointer}/call_id`),
+      name: expectString(name, `${pointer}/name`),
+      arguments: expectString(input, `${pointer}/input`),
+      custom: true,
+    },
+    status === "completed",
   );
 }

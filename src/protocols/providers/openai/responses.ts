@@ -2,14 +2,26 @@ import type { ToolRegistry } from "../../../engine/registry.ts";
 import type { ContentBlock } from "../../../tool/content.ts";
 import { createProtocol } from "../../create-protocol.ts";
 import { expectObject, providerFailure } from "../../parsing/shape.ts";
-import { describeImage, isShowable, toArgumentsText, toText } from "../../parsing/text.ts";
+import { describeImage, isShowable, toArgumentsText, toInputText, toText } from "../../parsing/text.ts";
 import type { ProviderProtocol } from "../../protocol.ts";
 import type { ProviderShape } from "../../provider-shape.ts";
+import type { OfferedTool } from "../../strict/offer-tools.ts";
 import { OPENAI_STRICT } from "../../strict/subsets.ts";
+import type { TurnCall } from "../../turn.ts";
 import { readItems, readResponsesEvent, reasonOf } from "./responses-items.ts";
 
 /** The definition of a tool (OpenAI API reference, "Create a model response"). */
-export interface OpenAiResponsesTool {
+export type OpenAiResponsesTool = OpenAiResponsesFunctionTool | OpenAiResponsesCustomTool;
+
+/** A free-form tool. */
+export interface OpenAiResponsesCustomTool {
+  readonly type: "custom";
+  readonly name: string;
+  readonly description: string;
+}
+
+/** A tool that takes JSON. */
+export interface OpenAiResponsesFunctionTool {
   readonly type: "function";
   readonly name: string;
   readonly description: string;
@@ -28,7 +40,13 @@ export type OpenAiResponsesItem =
       readonly arguments: string;
     }
   | {
-      readonly type: "function_call_output";
+      readonly type: "custom_tool_call";
+      readonly call_id: string;
+      readonly name: string;
+      readonly input: string;
+    }
+  | {
+      readonly type: "function_call_output" | "custom_tool_call_output";
       readonly call_id: string;
       readonly output: string | OpenAiResponsesContent[];
     };
@@ -39,8 +57,9 @@ export type OpenAiResponsesContent =
   | { readonly type: "input_image"; readonly image_url: string; readonly detail: "auto" };
 
 /**
- * OpenAI Responses. Reads a whole response, its list of output items, or its events. Only items of type
- * `function_call` are calls of the registry. The others (`mcp_approval_request`, `custom_tool_call`…) are in `other`.
+ * OpenAI Responses. Reads a whole response, its list of output items, or its events. Only items of type `function_call`,
+ * and of type `custom_tool_call` for a free-form tool, are calls of the registry. The others (`mcp_approval_request`…) are
+ * in `other`.
  */
 export function openAiResponsesProtocol(
   registry: ToolRegistry<never>,
@@ -51,18 +70,15 @@ export function openAiResponsesProtocol(
 const OPENAI_RESPONSES_SHAPE: ProviderShape<OpenAiResponsesTool[], OpenAiResponsesItem> = {
   format: "openai-responses",
   strict: OPENAI_STRICT,
-  writeTools: (tools) =>
-    tools.map(({ name, description, inputSchema, strict }) => ({
-      type: "function",
-      ...{ name, description, parameters: { ...inputSchema }, strict },
-    })),
+  takesText: true,
+  writeTools: (tools) => tools.map(writeTool),
   readMessage(message, turn) {
     if (Array.isArray(message)) {
       readItems(message, "", turn);
       return undefined;
     }
     const response = expectObject(message, "");
-    if (response["type"] === "function_call") {
+    if (response["type"] === "function_call" || response["type"] === "custom_tool_call") {
       readItems([response], "", turn);
       return undefined;
     }
@@ -73,20 +89,26 @@ const OPENAI_RESPONSES_SHAPE: ProviderShape<OpenAiResponsesTool[], OpenAiRespons
   readEvent: readResponsesEvent,
   writeTurn: (calls, text) => [
     ...(text === "" ? [] : [{ role: "assistant" as const, content: text }]),
-    ...calls.map(({ id, name, arguments: args }) => ({
-      type: "function_call" as const,
-      call_id: id,
-      name,
-      arguments: toArgumentsText(args),
-    })),
+    ...calls.map(writeCall),
   ],
-  writeResults: (results) =>
+  writeResults: (results, custom) =>
     results.map(({ callId, content }) => ({
-      type: "function_call_output",
+      type: custom.has(callId) ? "custom_tool_call_output" : "function_call_output",
       call_id: callId,
       output: writeContent(content),
     })),
 };
+
+function writeTool({ name, description, inputSchema, freeform, strict }: OfferedTool): OpenAiResponsesTool {
+  if (freeform) return { type: "custom", name, description };
+  return { type: "function", name, description, parameters: { ...inputSchema }, strict };
+}
+
+function writeCall({ id, name, arguments: args, custom }: TurnCall): OpenAiResponsesItem {
+  return custom
+    ? { type: "custom_tool_call", call_id: id, name, input: toInputText(args) }
+    : { type: "function_call", call_id: id, name, arguments: toArgumentsText(args) };
+}
 
 /** Writes text without images as a string, which older models accept, too. */
 function writeContent(content: readonly ContentBlock[]): string | OpenAiResponsesContent[] {

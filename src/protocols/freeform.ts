@@ -1,0 +1,41 @@
+import { parseArguments } from "../engine/arguments/parse-arguments.ts";
+import type { ToolCall } from "../engine/call/call.ts";
+import type { ToolDefinition } from "../engine/registry.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import type { TurnCall } from "./turn.ts";
+
+/** The arguments of free-form tools for providers without custom tools. */
+const INPUT_SCHEMA: JsonObject = {
+  type: "object",
+  properties: { input: { type: "string", description: "The whole input, as plain text." } },
+  required: ["input"],
+  additionalProperties: false,
+};
+
+/** Describes a free-form tool as one that takes an object with its text. Others are not changed. */
+export function withObjectInput(definition: ToolDefinition): ToolDefinition {
+  const { freeform, ...others } = definition;
+  return freeform ? { ...others, inputSchema: INPUT_SCHEMA } : definition;
+}
+
+/** Returns the call of a free-form tool with the text out of such an object, or with a problem if it has none. */
+export function readObjectInput(call: TurnCall): TurnCall {
+  if (call.problem !== undefined) return call;
+  const parsed = parseArguments(call.arguments);
+  if ("problem" in parsed) return { ...call, problem: parsed.problem };
+  const input = soleInput(parsed.value);
+  if (input !== undefined) return { ...call, arguments: input };
+  return { ...call, problem: "Invalid arguments: must be an object with one member, the string 'input'" };
+}
+
+function soleInput(value: JsonValue): string | undefined {
+  if (!isJsonObject(value) || Object.keys(value).length !== 1) return undefined;
+  const { input } = value;
+  return typeof input === "string" ? input : undefined;
+}
+
+/** Returns the call of a free-form tool with its text in such an object. A call that has no text is not changed. */
+export function writeObjectInput<Call extends ToolCall>(call: Call): Call {
+  const { arguments: input, problem } = call;
+  return typeof input === "string" && problem === undefined ? { ...call, arguments: { input } } : call;
+}
