@@ -9,6 +9,8 @@ export interface Pattern {
   readonly size: number;
   /** The cost of each UTF-16 code unit of a text, in keywords of a schema. */
   readonly work: number;
+  /** What it costs to compile, in units of about 10 µs. */
+  readonly compilation: number;
   test(text: string): boolean;
 }
 
@@ -52,11 +54,13 @@ function compile(source: string): Pattern {
   }
   if (retried !== undefined && native.unicode) {
     const work = (1 + retried) / NATIVE_STEPS;
-    return { size, work, test: (text) => native.test(text) };
+    const compilation = 2 + source.length / 32;
+    return { size, work, compilation, test: (text) => native.test(text) };
   }
   const program = compileLinear(re2);
   const work = Math.max(1, size / RE2_STEPS);
-  return { size, work, test: (text) => program.test(text) };
+  const compilation = 25 + Math.max(size, source.length) / 4;
+  return { size, work, compilation, test: (text) => program.test(text) };
 }
 
 /**

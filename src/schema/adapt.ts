@@ -20,6 +20,9 @@ export function adaptValue(root: LoweredNode, value: JsonValue, rules: Required<
   return new Adapter((root["$defs"] ?? {}) as Record<string, LoweredNode>, rules).adapt(value, [root]);
 }
 
+/** How many schemas take as long to look through, for one member or item, as one keyword. */
+const SCHEMAS_PER_WORK = 8;
+
 class Adapter {
   readonly #definitions: Readonly<Record<string, LoweredNode>>;
   readonly #rules: Required<ArgumentRules>;
@@ -34,6 +37,7 @@ class Adapter {
     if (schemas.length === 0 || value === null) return value;
     if (isJsonObject(value)) return this.#adaptObject(value, schemas);
     if (typeof value !== "object") return this.#rules.coerce ? coerce(value, schemas) : value;
+    meter.charge((value.length * schemas.length) / SCHEMAS_PER_WORK);
     const items = value.map((item, index) =>
       this.adapt(
         item,
@@ -47,6 +51,7 @@ class Adapter {
     const result: Record<string, JsonValue> = {};
     let isChanged = false;
     for (const name of Object.keys(value)) {
+      meter.charge(schemas.length / SCHEMAS_PER_WORK);
       const member = value[name] ?? null;
       const nodes = schemas.flatMap((schema) => memberSchema(schema, name));
       if (member === null && this.#isAbsent(name, schemas, nodes)) {

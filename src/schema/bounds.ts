@@ -10,11 +10,17 @@ export const SCHEMA_BOUNDS: JsonBounds = Object.freeze({
 /** The maximum number of levels of schemas within schemas. */
 export const MAX_SCHEMA_DEPTH = 64;
 
+/** The maximum number of keywords and properties. Annotations and unused definitions do not count. */
+export const MAX_KEYWORDS = 5_000;
+
 /**
- * The maximum number of keywords and properties that are compiled. Annotations and unused definitions do not count.
- * Each takes up to 0.1 ms on a slow machine, so a whole schema takes less than 50 ms.
+ * The largest schema, in keywords, that is compiled. Each keyword takes up to 0.1 ms on a slow machine, so a whole schema
+ * takes less than 50 ms. Larger ones are interpreted.
  */
-export const MAX_KEYWORDS = 500;
+export const MAX_COMPILED_KEYWORDS = 500;
+
+/** The maximum cost of compiling a schema's patterns, in units of about 10 µs: 40 ms for a whole schema. */
+export const MAX_PATTERN_COMPILATION = 4_000;
 
 /** The maximum number of keywords that apply to one value. A chain of references can double them at each link. */
 export const MAX_KEYWORDS_PER_VALUE = 10_000;

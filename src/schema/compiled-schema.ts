@@ -1,13 +1,14 @@
-import type { ValidateFunction } from "ajv";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { adaptValue } from "./adapt.ts";
 import { type ArgumentProblem, problemText } from "./argument-problem.ts";
 import { type ArgumentRules, DEFAULT_ARGUMENT_RULES } from "./argument-rules.ts";
-import { MAX_EXPLAINED_KEYWORDS, MAX_EXPLAINED_WORK } from "./bounds.ts";
+import { MAX_COMPILED_KEYWORDS, MAX_EXPLAINED_KEYWORDS, MAX_EXPLAINED_WORK } from "./bounds.ts";
 import { compileLowered, type ErrorMode } from "./compile/compiler.ts";
 import { lowerSchema } from "./compile/lower.ts";
 import type { LoweredSchema } from "./compile/lowered-schema.ts";
 import { describeErrors } from "./describe-errors.ts";
+import type { ValidationError } from "./interpret/errors.ts";
+import { Interpreter } from "./interpret/interpreter.ts";
 import { SchemaError } from "./schema-error.ts";
 import { meter, WorkExceededError } from "./work-meter.ts";
 
@@ -36,14 +37,21 @@ export function compileSchema(
   return new Compiled(lowerSchema(schema, shared));
 }
 
+/** Validates a value, and keeps the errors of the last one, as ajv's functions do. */
+interface Validator {
+  (value: JsonValue): boolean;
+  errors?: readonly ValidationError[] | null;
+}
+
 class Compiled implements CompiledSchema {
   readonly #lowered: LoweredSchema;
-  readonly #isValid: ValidateFunction;
-  #explain: ValidateFunction | undefined;
+  readonly #isValid: Validator;
+  #explain: Validator | undefined;
 
   constructor(lowered: LoweredSchema) {
     this.#lowered = lowered;
-    this.#isValid = compile(lowered, "first");
+    this.#isValid =
+      lowered.keywords <= MAX_COMPILED_KEYWORDS ? compile(lowered, "first") : interpret(lowered);
   }
 
   validate(value: JsonValue): readonly string[] | undefined {
@@ -87,9 +95,19 @@ class Compiled implements CompiledSchema {
   }
 }
 
-function compile(lowered: LoweredSchema, mode: ErrorMode): ValidateFunction {
+function interpret(lowered: LoweredSchema): Validator {
+  const interpreter = new Interpreter(lowered);
+  const validator: Validator = (value) => {
+    const errors = interpreter.validate(value);
+    validator.errors = errors ?? null;
+    return errors === undefined;
+  };
+  return validator;
+}
+
+function compile(lowered: LoweredSchema, mode: ErrorMode): Validator {
   try {
-    return compileLowered(lowered, mode);
+    return compileLowered(lowered, mode) as Validator;
   } catch (error) {
     // Lowering refuses everything that is known to fail here.
     const reason = error instanceof Error ? error.message : "it does not compile";

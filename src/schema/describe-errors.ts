@@ -1,14 +1,14 @@
-import type { ErrorObject } from "ajv";
 import { beginning } from "../base/text.ts";
 import { UNPRINTABLE } from "../base/unprintable.ts";
 import type { ArgumentProblem } from "./argument-problem.ts";
+import type { ValidationError } from "./interpret/errors.ts";
 
 const MAX_PATH_LENGTH = 256;
 const MAX_NAME_LENGTH = 64;
 const MAX_VALUES_LENGTH = 256;
 
 /** Describes validation errors. */
-export function describeErrors(errors: readonly ErrorObject[]): readonly ArgumentProblem[] {
+export function describeErrors(errors: readonly ValidationError[]): readonly ArgumentProblem[] {
   return errors.map(({ instancePath, keyword, message = "is not valid", params }) => {
     return {
       path: beginning(instancePath, MAX_PATH_LENGTH),

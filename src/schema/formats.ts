@@ -9,7 +9,7 @@ export const MAX_FORMATTED_LENGTH = 2_048;
 const CONTENT: ReadonlySet<string> = new Set(["byte", "binary", "password"]);
 
 /** A format definition of ajv. */
-type CheckedFormat =
+export type CheckedFormat =
   | true
   | ((text: string) => boolean)
   | { readonly type: "number"; readonly validate: (value: number) => boolean };

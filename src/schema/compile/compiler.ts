@@ -1,10 +1,10 @@
 import type { Ajv, KeywordDefinition, Options, SchemaObject, ValidateFunction } from "ajv";
 import { loadAjv } from "../../base/load-ajv.ts";
-import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { compilePattern } from "../../patterns/pattern.ts";
 import { checkedFormats } from "../formats.ts";
 import type { Draft } from "../keywords.ts";
+import { isUnique, oneOf } from "../value-tests.ts";
 import { meter } from "../work-meter.ts";
 import { type LoweredSchema, WORK_KEYWORD } from "./lowered-schema.ts";
 
@@ -105,21 +105,3 @@ const KEYWORDS: readonly KeywordDefinition[] = [
     error: { message: "must NOT have duplicate items" },
   },
 ];
-
-/** Takes a single lookup for any number of values. */
-function oneOf(values: readonly JsonValue[]): (value: JsonValue) => boolean {
-  const scalars = new Set<JsonValue>(values.filter((value) => !isNode(value)));
-  const nodes = new Set(values.filter(isNode).map(canonicalText));
-  return (value) => (isNode(value) ? nodes.size > 0 && nodes.has(canonicalText(value)) : scalars.has(value));
-}
-
-function isUnique(items: readonly JsonValue[]): boolean {
-  return (
-    new Set(items.map((item) => (typeof item === "number" ? item : canonicalText(item)))).size ===
-    items.length
-  );
-}
-
-function isNode(value: JsonValue): boolean {
-  return typeof value === "object" && value !== null;
-}

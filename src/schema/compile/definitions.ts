@@ -1,3 +1,4 @@
+import type { JsonValue } from "../../json/value.ts";
 import type { DynamicScope, References, Target } from "./references.ts";
 
 /** The name of the root definition. */
@@ -13,6 +14,8 @@ export interface Definition extends Target {
 export class Definitions {
   readonly #references: References;
   readonly #list: Definition[] = [];
+  /** The names by schema and by the key of its scope. */
+  readonly #names = new Map<JsonValue, Map<string, string>>();
 
   constructor(references: References) {
     this.#references = references;
@@ -26,11 +29,12 @@ export class Definitions {
   /** Returns the name of a schema; the first one is the root. A schema in two scopes is two definitions. */
   nameOf(target: Target, outer: DynamicScope): string {
     const scope = this.#references.enter(outer, target.schema);
-    const known = this.#list.find(
-      ({ schema, scope: { key } }) => schema === target.schema && key === scope.key,
-    );
-    if (known !== undefined) return known.name;
+    const names = this.#names.get(target.schema) ?? new Map<string, string>();
+    this.#names.set(target.schema, names);
+    const known = names.get(scope.key);
+    if (known !== undefined) return known;
     const name = this.#list.length === 0 ? ROOT : `d${this.#list.length}`;
+    names.set(scope.key, name);
     this.#list.push({ ...target, name, scope });
     return name;
   }

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { Pattern } from "../../patterns/pattern.ts";
-import { MAX_KEYWORDS } from "../bounds.ts";
+import { MAX_KEYWORDS, MAX_PATTERN_COMPILATION } from "../bounds.ts";
 import type { KeywordShape } from "../keywords.ts";
 import { SchemaError } from "../schema-error.ts";
 
@@ -17,6 +17,18 @@ export class KeywordBudget {
     this.#spent += keywords;
     if (this.#spent <= MAX_KEYWORDS) return;
     throw new SchemaError([{ path, reason: `more than ${MAX_KEYWORDS} keywords and properties` }]);
+  }
+}
+
+/** Counts what it costs to compile the patterns of a schema. */
+export class PatternBudget {
+  #spent = 0;
+
+  /** @throws {SchemaError} if all patterns cost more than {@link MAX_PATTERN_COMPILATION}. */
+  spend(path: string, { compilation }: Pattern): void {
+    this.#spent += compilation;
+    if (this.#spent <= MAX_PATTERN_COMPILATION) return;
+    throw new SchemaError([{ path, reason: "the patterns of the schema are too many to compile" }]);
   }
 }
 

@@ -1,13 +1,13 @@
 import { escapePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import { compilePattern } from "../../patterns/pattern.ts";
+import { compilePattern, type Pattern } from "../../patterns/pattern.ts";
 import { PatternError } from "../../patterns/pattern-syntax.ts";
 import { MAX_SCHEMA_DEPTH } from "../bounds.ts";
 import { isKnownFormat } from "../formats.ts";
 import { type Draft, draftOf, KEYWORDS } from "../keywords.ts";
 import { SchemaError, type SchemaProblem } from "../schema-error.ts";
 import { Definitions, ROOT } from "./definitions.ts";
-import { costOf, KeywordBudget, patternCost } from "./keyword-budget.ts";
+import { costOf, KeywordBudget, PatternBudget, patternCost } from "./keyword-budget.ts";
 import { isSchema, unfitValue } from "./keyword-values.ts";
 import {
   addMember,
@@ -35,6 +35,9 @@ export function lowerSchema(
   return new Lowering(root, shared).run();
 }
 
+/** Stands for a property that cannot be a member of a literal. */
+const PROTO_PATTERN = "^__proto__$";
+
 class Lowering {
   readonly #draft: Draft;
   readonly #references: References;
@@ -42,6 +45,8 @@ class Lowering {
   readonly #graph = new WorkGraph();
   readonly #definitions: Definitions;
   readonly #budget = new KeywordBudget();
+  readonly #patterns = new Map<string, Pattern>();
+  readonly #patternBudget = new PatternBudget();
   #definition = ROOT;
   #hasReferences = false;
 
@@ -70,7 +75,7 @@ class Lowering {
     const schema = this.#hasReferences
       ? { $ref: `#/$defs/${ROOT}`, $defs: definitions }
       : (definitions[ROOT] ?? true);
-    return { draft: this.#draft, schema, keywords: this.#budget.spent };
+    return { draft: this.#draft, schema, keywords: this.#budget.spent, patterns: this.#patterns };
   }
 
   #lower(
@@ -163,8 +168,10 @@ class Lowering {
       const isNames = name === "dependencies" && unfitValue("names", member) === undefined;
       const inner = isNames ? member : this.#lowerInner(member, path, use);
       // In a literal, this name would set the prototype.
-      if (key === "__proto__") addMember(lowered, "patternProperties", "^__proto__$", inner);
-      else addMember(lowered, name, key, inner);
+      if (key === "__proto__") {
+        this.#patterns.set(PROTO_PATTERN, compilePattern(PROTO_PATTERN));
+        addMember(lowered, "patternProperties", PROTO_PATTERN, inner);
+      } else addMember(lowered, name, key, inner);
     }
     lowered[name] ??= {};
   }
@@ -193,7 +200,13 @@ class Lowering {
 
   #checkPattern(pattern: string, path: string): void {
     try {
-      this.#budget.spend(path, patternCost(compilePattern(pattern)));
+      let compiled = this.#patterns.get(pattern);
+      if (compiled === undefined) {
+        compiled = compilePattern(pattern);
+        this.#patternBudget.spend(path, compiled);
+        this.#patterns.set(pattern, compiled);
+      }
+      this.#budget.spend(path, patternCost(compiled));
     } catch (error) {
       if (!(error instanceof PatternError)) throw error;
       this.#refuse(path, error.message);

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
+import type { Pattern } from "../../patterns/pattern.ts";
 import type { Draft, Keyword } from "../keywords.ts";
 import type { DynamicScope } from "./references.ts";
 
@@ -11,6 +12,8 @@ export interface LoweredSchema {
   readonly schema: LoweredNode;
   /** The number of its keywords. */
   readonly keywords: number;
+  /** Its compiled patterns, by their source. */
+  readonly patterns: ReadonlyMap<string, Pattern>;
 }
 
 /** The internal keyword that charges the work of its schema. */
@@ -41,5 +44,6 @@ export function addMember(
   key: string,
   member: unknown,
 ): void {
-  lowered[name] = { ...(lowered[name] as object | undefined), [key]: member };
+  lowered[name] ??= {};
+  (lowered[name] as Record<string, unknown>)[key] = member;
 }
