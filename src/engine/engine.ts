@@ -16,7 +16,8 @@ export class ToolDispatchEngine {
    *
    * @returns The result of the call, or `null` if `hooks.onToolCall` aborted it. An invalid call, and any error of the
    *   tool, a hook, a listener or the policy, gives an execution with an `error`; the promise does not reject for it.
-   * @throws {TypeError} synchronously, if `decisionTimeoutMs` of the context is invalid.
+   * @throws {TypeError} synchronously, if `decisionTimeoutMs`, `resultBudget` or `timeouts` of the context is
+   *   invalid.
    */
   dispatch<Embedder = unknown>(
     call: ToolCall,

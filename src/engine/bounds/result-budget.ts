@@ -11,6 +11,17 @@ export interface ResultBudget {
 
 const DEFAULTS: Required<ResultBudget> = { chars: 30_000, head: 0.6 };
 
+/** @throws {TypeError} unless a budget is valid. */
+export function checkResultBudget(budget: ResultBudget): void {
+  const { chars = DEFAULTS.chars, head = DEFAULTS.head } = budget;
+  if (!Number.isSafeInteger(chars) || chars < 0) {
+    throw new TypeError(`resultBudget.chars must be an integer of at least 0, not ${String(chars)}`);
+  }
+  if (typeof head !== "number" || !(head >= 0 && head <= 1)) {
+    throw new TypeError(`resultBudget.head must be a number from 0 to 1, not ${String(head)}`);
+  }
+}
+
 /** A content within its budget, and how many characters it had and has, if it was shortened. */
 export interface BudgetedContent {
   readonly content: readonly ContentBlock[];

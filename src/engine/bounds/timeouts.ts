@@ -1,4 +1,4 @@
-import { type ResourceLimits, strictestLimits } from "../../policy/grant/limits.ts";
+import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../policy/grant/limits.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 
 /**
@@ -10,6 +10,19 @@ export interface ClassTimeouts {
   readonly quick: number;
   /** For the classes `execute`, `network` and `destructive`. */
   readonly slow: number;
+}
+
+/** @throws {TypeError} unless both time-outs are valid wall times. */
+export function checkTimeouts({ quick, slow }: ClassTimeouts): void {
+  checkTimeout("quick", quick);
+  checkTimeout("slow", slow);
+}
+
+function checkTimeout(name: keyof ClassTimeouts, value: number): void {
+  if (Number.isSafeInteger(value) && value >= 1 && value <= MAX_WALL_TIME_MS) return;
+  throw new TypeError(
+    `timeouts.${name} must be an integer from 1 to ${MAX_WALL_TIME_MS}, not ${String(value)}`,
+  );
 }
 
 /** A record, so the compiler reports a class that is missing. */

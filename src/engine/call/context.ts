@@ -3,8 +3,8 @@ import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
-import type { ResultBudget } from "../bounds/result-budget.ts";
-import type { ClassTimeouts } from "../bounds/timeouts.ts";
+import { checkResultBudget, type ResultBudget } from "../bounds/result-budget.ts";
+import { type ClassTimeouts, checkTimeouts } from "../bounds/timeouts.ts";
 import type { UpperBound } from "../bounds/upper-bound.ts";
 import type { ToolRegistry } from "../registry.ts";
 import type { Confirm } from "./confirmation.ts";
@@ -82,8 +82,14 @@ interface EmbedderValue<Embedder> {
 /** Default of `DispatchContext.decisionTimeoutMs`. */
 export const DEFAULT_DECISION_TIMEOUT_MS = 5_000;
 
-/** @throws {TypeError} if `decisionTimeoutMs` is invalid. Everything else is used as it is. */
-export function checkContext({ decisionTimeoutMs: value }: DispatchContext): void {
-  if (value === undefined || (typeof value === "number" && value >= 1 && value <= MAX_DELAY_MS)) return;
+/** @throws {TypeError} if a number of the context is invalid. Everything else is used as it is. */
+export function checkContext({ decisionTimeoutMs, resultBudget, timeouts }: DispatchContext): void {
+  if (decisionTimeoutMs !== undefined) checkDecisionTimeout(decisionTimeoutMs);
+  if (resultBudget !== undefined) checkResultBudget(resultBudget);
+  if (timeouts !== undefined) checkTimeouts(timeouts);
+}
+
+function checkDecisionTimeout(value: number): void {
+  if (typeof value === "number" && value >= 1 && value <= MAX_DELAY_MS) return;
   throw new TypeError(`decisionTimeoutMs must be a number from 1 to ${MAX_DELAY_MS}, not ${String(value)}`);
 }

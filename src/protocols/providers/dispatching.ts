@@ -3,6 +3,15 @@ import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { ARGUMENT_BOUNDS } from "../../json/bounds.ts";
 import { parseJson } from "../../json/parse.ts";
+import type { ProviderProtocol } from "../protocol.ts";
+
+/** Adds the names under which an SDK offers the tools to a context that has none. */
+export function withAliases<Embedder>(
+  ctx: DispatchContext<Embedder>,
+  { toAlias }: Pick<ProviderProtocol, "toAlias">,
+): DispatchContext<Embedder> {
+  return ctx.toolAlias === undefined ? { ...ctx, toolAlias: toAlias } : ctx;
+}
 
 /** Adds the abort signal of an SDK to a context. */
 export function withSignal(ctx: DispatchContext, signal: AbortSignal | undefined): DispatchContext {

@@ -3,6 +3,7 @@ import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
 import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import { type DispatchEvent, EventStream } from "../../../src/engine/call/events.ts";
+import { deny } from "../../../src/policy/decision.ts";
 import { HostPolicy } from "../../../src/policy/host-policy.ts";
 import { aiSdkProtocol } from "../../../src/protocols/providers/ai-sdk/ai-sdk.ts";
 import { aiSdkToolSet } from "../../../src/protocols/providers/ai-sdk/tool-set.ts";
@@ -90,6 +91,30 @@ describe("aiSdkToolSet", () => {
     const { tools } = aiSdkToolSet(await openContext());
     await streamText({ model, tools, prompt: "Rome?", stopWhen: stepCountIs(2) }).consumeStream();
     expect(toldResults(model.doStreamCalls[1]?.prompt)).toMatchObject(told);
+  });
+
+  test("gives the model results within the budget of the context", async () => {
+    const model = new MockLanguageModelV4({ doGenerate: results });
+    const { tools } = aiSdkToolSet(await openContext({ resultBudget: { chars: 10, head: 1 } }));
+    await generateText({ model, tools, prompt: "Rome?", stopWhen: stepCountIs(2) });
+    const outputs = toldResults(model.doGenerateCalls[1]?.prompt);
+    expect(outputs).toMatchObject([
+      { output: { type: "text", value: '{"city":"R' } },
+      { output: { type: "error-text", value: expect.stringMatching(/^.{10}$/) } },
+      { output: { type: "error-text", value: expect.stringMatching(/^.{10}$/) } },
+      { output: { type: "content", value: [{ type: "text", text: "a pixel" }, { type: "file" }] } },
+      { output: { type: "text", value: "done" } },
+    ]);
+  });
+
+  test("names tools in errors as the model was offered them, or as the context says", async () => {
+    const policy = { check: () => deny("closed") };
+    const messageOf = async (more: Partial<DispatchContext>): Promise<unknown> => {
+      const { tools } = aiSdkToolSet(await openContext({ policy, ...more }));
+      return tools["_3d-print"]?.execute({}, { toolCallId: "1" }).catch((error) => error.message);
+    };
+    expect(await messageOf({})).toBe("Permission denied: tool '_3d-print' is disabled by policy");
+    expect(await messageOf({ toolAlias: (name) => `my-${name}` })).toMatch(/tool 'my-3d-print' is disabled/);
   });
 
   test("offers the schemas unchanged, or in strict form", async () => {

@@ -1,4 +1,5 @@
 import { SandgateError } from "../../../base/sandgate-error.ts";
+import { type ResultBudget, withinBudget } from "../../../engine/bounds/result-budget.ts";
 import type { ToolCall } from "../../../engine/call/call.ts";
 import type { DispatchContext } from "../../../engine/call/context.ts";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
@@ -9,7 +10,7 @@ import { toWellFormed } from "../../../json/well-formed.ts";
 import { isContentOutput } from "../../../tool/content.ts";
 import { toText } from "../../parsing/text.ts";
 import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
-import { asRefused, withSignal } from "../dispatching.ts";
+import { asRefused, withAliases, withSignal } from "../dispatching.ts";
 import { type AiSdkToolDefinition, aiSdkProtocol } from "./ai-sdk.ts";
 import { type AiSdkOutput, toAiSdkOutput } from "./output.ts";
 
@@ -58,21 +59,26 @@ export class AiSdkToolError extends SandgateError {
 }
 
 /**
- * Creates the `tools` and `repairToolCall` of AI SDK 7's `generateText` and `streamText`. Each execution is a dispatch in this context,
- * which the SDK's abort signal cancels. A failed call throws an {@link AiSdkToolError}, which the SDK reports to the
- * model.
+ * Creates the `tools` and `repairToolCall` of AI SDK 7's `generateText` and `streamText`. Each execution is a dispatch in
+ * this context, which the SDK's abort signal cancels. A failed call throws an {@link AiSdkToolError}, which the SDK
+ * reports to the model. The model reads results within the context's `resultBudget`, and the names that it was offered.
  */
 export function aiSdkToolSet<Embedder = unknown>(
-  ctx: DispatchContext<Embedder>,
+  context: DispatchContext<Embedder>,
   options?: ToToolsOptions,
 ): AiSdkToolSet {
-  const protocol = aiSdkProtocol(ctx.registry);
+  const protocol = aiSdkProtocol(context.registry);
+  const ctx = withAliases(context, protocol);
   const { tools, problems } = protocol.toTools(options);
   return {
     tools: Object.fromEntries(
       Object.entries(tools).map(([toolName, definition]) => [
         toolName,
-        { ...definition, execute: executor(toolName), toModelOutput },
+        {
+          ...definition,
+          execute: executor(toolName),
+          toModelOutput: ({ output }) => toModelOutput(output, ctx.resultBudget),
+        },
       ]),
     ),
     problems,
@@ -99,8 +105,14 @@ async function execute(call: ToolCall, ctx: DispatchContext): Promise<JsonValue>
   throw new AiSdkToolError(execution);
 }
 
-function toModelOutput({ output }: { readonly output: JsonValue }): AiSdkOutput | AiSdkJsonOutput {
-  if (isContentOutput(output)) return toWellFormed(toAiSdkOutput(output.content, false));
+/** Writes what the model reads of an output. JSON that is shortened is a text. */
+function toModelOutput(output: JsonValue, budget: ResultBudget | undefined): AiSdkOutput | AiSdkJsonOutput {
+  if (isContentOutput(output)) {
+    return toWellFormed(toAiSdkOutput(withinBudget(output.content, budget).content, false));
+  }
   const value = toWellFormed(output);
-  return typeof value === "string" ? { type: "text", value } : { type: "json", value };
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const { content, truncated } = withinBudget([{ type: "text", text }], budget);
+  if (truncated === undefined && typeof value !== "string") return { type: "json", value };
+  return { type: "text", value: toText(content) };
 }

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../../json/value.ts";
 import { toWellFormed } from "../../../json/well-formed.ts";
 import { toText } from "../../parsing/text.ts";
 import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
-import { asRefused, withSignal } from "../dispatching.ts";
+import { asRefused, withAliases, withSignal } from "../dispatching.ts";
 import {
   type OpenAiResponsesFunctionTool,
   type OpenAiResponsesTool,
@@ -54,10 +54,11 @@ export interface AgentsToolSet extends ToolOffer<AgentsTool[]> {
  * signal cancels. Results are text only: images are replaced by a placeholder. The SDK answers broken JSON itself.
  */
 export function agentsToolSet<Embedder = unknown>(
-  ctx: DispatchContext<Embedder>,
+  context: DispatchContext<Embedder>,
   options?: ToToolsOptions,
 ): AgentsToolSet {
-  const protocol = openAiResponsesProtocol(ctx.registry);
+  const protocol = openAiResponsesProtocol(context.registry);
+  const ctx = withAliases(context, protocol);
   const { tools, problems } = protocol.toTools({ ...options, customTools: false });
   return {
     tools: tools.filter(isFunction).map((tool) => ({

@@ -1,0 +1,38 @@
+import { describe, expect, test } from "vitest";
+import type { DispatchContext } from "../../../src/engine/call/context.ts";
+import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
+import { contextFor, hostTool } from "../helpers.ts";
+
+const call = { id: "1", name: "tool", arguments: {} };
+const engine = new ToolDispatchEngine();
+let ran = 0;
+const tool = hostTool(() => ++ran);
+
+describe("an invalid context is a TypeError of the dispatch, and runs nothing:", () => {
+  test.each<[object, string]>([
+    [{ resultBudget: { chars: -1 } }, "resultBudget.chars must be an integer of at least 0, not -1"],
+    [{ resultBudget: { chars: 1.5 } }, "resultBudget.chars must be an integer"],
+    [{ resultBudget: { chars: Number.NaN } }, "resultBudget.chars must be an integer"],
+    [{ resultBudget: { chars: "100" } }, "resultBudget.chars must be an integer"],
+    [{ resultBudget: { head: 1.1 } }, "resultBudget.head must be a number from 0 to 1, not 1.1"],
+    [{ resultBudget: { head: -0.1 } }, "resultBudget.head must be a number"],
+    [{ resultBudget: { head: Number.NaN } }, "resultBudget.head must be a number"],
+    [{ resultBudget: null }, ""],
+    [{ timeouts: { quick: 0, slow: 1 } }, "timeouts.quick must be an integer from 1"],
+    [{ timeouts: { quick: 1 } }, "timeouts.slow must be an integer from 1 to"],
+    [{ timeouts: { quick: 1, slow: 2 ** 31 } }, "timeouts.slow must be an integer"],
+    [{ timeouts: { quick: 0.5, slow: 1 } }, "timeouts.quick must be an integer"],
+  ])("%j", async (more, message) => {
+    const ctx = await contextFor([tool], more as Partial<DispatchContext>);
+    expect(() => engine.dispatch(call, ctx)).toThrow(TypeError);
+    expect(() => engine.dispatch(call, ctx)).toThrow(message);
+    await expect(engine.dispatchAll([call], ctx)).rejects.toThrow(TypeError);
+    await expect(engine.dispatchTurn({ calls: [call] }, ctx)).rejects.toThrow(TypeError);
+    expect(ran).toBe(0);
+  });
+
+  test("a context with the extreme values is not one", async () => {
+    const more = { resultBudget: { chars: 0, head: 1 }, timeouts: { quick: 1_000, slow: 2 ** 31 - 1 } };
+    expect(await engine.dispatch(call, await contextFor([tool], more))).toMatchObject({ output: 1 });
+  });
+});
