@@ -76,6 +76,7 @@ export {
 
 export {
   type AgentsCallDetails,
+  type AgentsModelInput,
   type AgentsTool,
   type AgentsToolSet,
   agentsToolSet,

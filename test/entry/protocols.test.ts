@@ -20,6 +20,7 @@ test("sandgate/protocols exports exactly these names", async () => {
     ],
     types: [
       "AgentsCallDetails",
+      "AgentsModelInput",
       "AgentsTool",
       "AgentsToolSet",
       "AiSdkAssistantMessage",

@@ -118,6 +118,7 @@ describe("the interpreter of large schemas reports the same as the compiler of s
         oneOf: list,
         not: tie("schema"),
       },
+      // biome-ignore lint/suspicious/noThenProperty: the keyword's name
       ...{ if: tie("schema"), then: tie("schema"), else: tie("schema") },
       unevaluatedProperties: fc.oneof(fc.boolean(), tie("schema")),
       $ref: fc.constant("#/$defs/d"),

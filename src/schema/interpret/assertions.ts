@@ -128,7 +128,6 @@ function hasType(value: JsonValue, type: string): boolean {
     case "integer":
       return Number.isInteger(value);
     default:
-      // biome-ignore lint/suspicious/useValidTypeof: lowering has checked that it is a type
       return typeof value === type;
   }
 }

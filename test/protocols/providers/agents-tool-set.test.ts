@@ -70,4 +70,57 @@ describe("agentsToolSet", () => {
     expect(await toolErrorFormatter({ kind: "approval_rejected", toolName: "weather" })).toBeUndefined();
     expect(seen.map(({ type }) => type)).toEqual(["tool.failed", "tool.failed"]);
   });
+
+  // The items are those that the runner of `@openai/agents` 0.20.0 writes.
+  const call = (callId: string, name: string, args: string) => {
+    return { type: "function_call", callId, name, arguments: args, status: "completed" };
+  };
+  const told = (callId: string, name: string, text: string) => {
+    return {
+      type: "function_call_result",
+      callId,
+      name,
+      status: "completed",
+      output: { type: "text", text },
+    };
+  };
+  const BY_THE_SDK = "An error occurred while parsing tool arguments. Please try again with valid JSON.";
+
+  test("has a call with broken JSON dispatched once, and the model read the engine's answer", async () => {
+    const { callModelInputFilter, seen } = await open();
+    const said = { type: "message", role: "user", content: "Rome?" };
+    const input = [
+      said,
+      call("1", "weather", '{"city":'),
+      call("2", "weather", '{"city":"Rome"}'),
+      call("3", "_3d-print", ""),
+      call("4", "other", "{"),
+      ...["1", "2", "3", "4"].map((id) => told(id, "weather", BY_THE_SDK)),
+    ];
+    const modelData = { instructions: "Be brief.", input };
+    const filtered = await callModelInputFilter({ modelData });
+    expect(filtered).toEqual({
+      instructions: "Be brief.",
+      input: [
+        ...input.slice(0, 5),
+        told("1", "weather", "Invalid JSON: unexpected end at position 8"),
+        told("2", "weather", BY_THE_SDK),
+        told("3", "weather", "Invalid tool call: the SDK refused it"),
+        told("4", "weather", BY_THE_SDK),
+      ],
+    });
+    expect(await callModelInputFilter({ modelData })).toEqual(filtered);
+    expect(seen.map(({ type, callId }) => [type, callId])).toEqual([
+      ["tool.failed", "1"],
+      ["tool.failed", "3"],
+    ]);
+    expect(modelData.input).toBe(input);
+  });
+
+  test("leaves a conversation without broken JSON as it is", async () => {
+    const { callModelInputFilter, seen } = await open();
+    const input = [call("1", "weather", "{}"), told("1", "weather", "ok"), null, "text"];
+    expect(await callModelInputFilter({ modelData: { input } })).toEqual({ input });
+    expect(seen).toEqual([]);
+  });
 });

@@ -7,6 +7,7 @@ import { toWellFormed } from "../../../json/well-formed.ts";
 import { toText } from "../../parsing/text.ts";
 import type { ToolOffer, ToToolsOptions } from "../../protocol.ts";
 import { asRefused, withAliases, withSignal } from "../dispatching.ts";
+import { BrokenCalls } from "./agents-broken-calls.ts";
 import {
   type OpenAiResponsesFunctionTool,
   type OpenAiResponsesTool,
@@ -47,11 +48,25 @@ export interface AgentsToolSet extends ToolOffer<AgentsTool[]> {
     readonly toolName: string;
     readonly callId?: string;
   }) => Promise<string | undefined>;
+  /**
+   * The runner's option of that name. It reports calls whose arguments are not JSON, for which the runner calls neither a
+   * tool nor a formatter: it dispatches each of them once, and gives the model the engine's answer.
+   */
+  readonly callModelInputFilter: <Data extends AgentsModelInput>(turn: {
+    readonly modelData: Data;
+  }) => Promise<Data>;
+}
+
+/** What the SDK is about to send to the model. */
+export interface AgentsModelInput {
+  // biome-ignore lint/suspicious/noExplicitAny: the SDK's items are a closed union
+  input: any[];
 }
 
 /**
- * Creates the tools of an agent of OpenAI Agents, for the SDK's function `tool`. Each execution is a dispatch in this context, which the SDK's abort
- * signal cancels. Results are text only: images are replaced by a placeholder. The SDK answers broken JSON itself.
+ * Creates the tools of an agent of OpenAI Agents, for the SDK's function `tool`. Each execution is a dispatch in this
+ * context, which the SDK's abort signal cancels. Results are text only: images are replaced by a placeholder. Give the
+ * runner both functions of the result, or it answers the calls of unknown tools and broken JSON without the engine.
  */
 export function agentsToolSet<Embedder = unknown>(
   context: DispatchContext<Embedder>,
@@ -60,6 +75,11 @@ export function agentsToolSet<Embedder = unknown>(
   const protocol = openAiResponsesProtocol(context.registry);
   const ctx = withAliases(context, protocol);
   const { tools, problems } = protocol.toTools({ ...options, customTools: false });
+  const offered = new Set(tools.map(({ name }) => name));
+  const broken = new BrokenCalls(
+    (name) => offered.has(name),
+    ({ name, arguments: args, callId }) => dispatch(asRefused(toCall(name, args, callId), ctx.registry)),
+  );
   return {
     tools: tools.filter(isFunction).map((tool) => ({
       ...writeTool(tool),
@@ -74,6 +94,10 @@ export function agentsToolSet<Embedder = unknown>(
       kind === "tool_not_found"
         ? dispatch(asRefused(toCall(toolName, "{}", callId), ctx.registry))
         : undefined,
+    callModelInputFilter: async ({ modelData }) => ({
+      ...modelData,
+      input: await broken.answer(modelData.input),
+    }),
   };
 
   /** The SDK has aliases, which `read` maps back. */
