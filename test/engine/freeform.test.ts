@@ -4,7 +4,7 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistrationError, ToolRegistry } from "../../src/engine/registry.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { JsonValue } from "../../src/json/value.ts";
-import { allow } from "../../src/policy/decision.ts";
+import { allow, ask } from "../../src/policy/decision.ts";
 import type { PolicyRequest } from "../../src/policy/policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "./helpers.ts";
@@ -72,6 +72,24 @@ describe("a free-form tool", () => {
     const ctx = await contextFor([echo, outer], { policy, sandboxes });
     const execution = await new ToolDispatchEngine().dispatch({ id: "1", name: "outer", arguments: {} }, ctx);
     expect(execution).toMatchObject({ success: true, output: '{"a":1}' });
+  });
+
+  test("gets the text that a person wrote, also if another tool made the call", async () => {
+    const source = `export default async (_, { tools }) => tools.call("tool", "original")`;
+    const outer: Tool = hostTool(() => null, { name: "outer", quickjs: { source } });
+    const policy = {
+      check: ({ tool }: PolicyRequest) =>
+        tool.name === "outer"
+          ? allow({ sandbox: "quickjs", capabilities: { tools: ["*"] } })
+          : ask("Run it?", { grant: { sandbox: "host" } }),
+    };
+    const confirm = async () => ({ decision: "allow", by: "ada", arguments: '"edited"' }) as const;
+    const ctx = await contextFor([echo, outer], { policy, sandboxes, confirm });
+    const engine = new ToolDispatchEngine();
+    for (const name of ["outer", "tool"]) {
+      const execution = await engine.dispatch({ id: name, name, arguments: name === "tool" ? "x" : {} }, ctx);
+      expect(execution).toMatchObject({ output: '"edited"' });
+    }
   });
 
   test("has no schema of its own, and is described as what it is", () => {

@@ -11,7 +11,20 @@ import { denial, invalid } from "../failure/refusal.ts";
  */
 export function readArguments(call: FoundCall): undefined {
   // A tool that makes a call writes its arguments as JSON, whatever tool it calls.
-  const checked = checkArguments(call.input, call.registered, call.caller !== undefined);
+  readInput(call, call.caller !== undefined);
+}
+
+/**
+ * Does the same with arguments that a person wrote: for a free-form tool, a string is the input itself.
+ *
+ * @throws {Refusal} like {@link readArguments}.
+ */
+export function readEditedArguments(call: FoundCall): void {
+  readInput(call, false);
+}
+
+function readInput(call: FoundCall, isJson: boolean): void {
+  const checked = checkArguments(call.input, call.registered, isJson);
   if (!("value" in checked)) throw invalid(checked.message, checked.problems, checked.detail);
   call.input = checked.value;
   call.canonical = new CanonicalJson(checked.value);

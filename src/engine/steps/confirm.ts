@@ -10,7 +10,7 @@ import { shownName } from "../call/shown-name.ts";
 import type { PlacedCall } from "../call/state.ts";
 import { confirmationTimeoutText, USER_DENIED_TEXT } from "../failure/errors.ts";
 import { cancelled, denial, invalid, Refusal } from "../failure/refusal.ts";
-import { readArguments } from "./arguments.ts";
+import { readArguments, readEditedArguments } from "./arguments.ts";
 import { authorise } from "./authorise.ts";
 import { lookUp } from "./lookup.ts";
 import { narrow } from "./narrow.ts";
@@ -68,7 +68,7 @@ async function runEdited(
 ): Promise<void> {
   lookUp(call);
   call.input = copyArguments(edited);
-  readArguments(call);
+  readEditedArguments(call);
   call.confirmation = { by, digest };
   await decideAgain(call);
   const { digest: editedDigest } = confirmationRequest(call, "");
