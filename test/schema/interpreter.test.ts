@@ -96,12 +96,15 @@ describe("the interpreter of large schemas reports the same as the compiler of s
       { maxDepth: 3, withCrossShrink: true },
       scalar,
       fc.array(tie("value"), { maxLength: 3 }),
-      fc.dictionary(fc.constantFrom("a", "b", "c"), tie("value"), { maxKeys: 3 }),
+      fc.dictionary(fc.constantFrom("a", "b", "c"), tie("value"), { maxKeys: 3, noNullPrototype: true }),
     ) as fc.Arbitrary<JsonValue>,
   }));
   const { schema: schemas } = fc.letrec<{ schema: JsonObject }>((tie) => {
     const list = fc.array(tie("schema"), { minLength: 1, maxLength: 3 });
-    const map = fc.dictionary(fc.constantFrom("a", "b", "c"), tie("schema"), { maxKeys: 2 });
+    const map = fc.dictionary(fc.constantFrom("a", "b", "c"), tie("schema"), {
+      maxKeys: 2,
+      noNullPrototype: true,
+    });
     const count = fc.integer({ min: 0, max: 2 });
     const members: Record<string, fc.Arbitrary<unknown>> = {
       type: fc.constantFrom("object", "array", "string", "number", "integer", ["null", "boolean"]),
