@@ -12,11 +12,21 @@ export const DIRECTORY_FLAGS: number = O_PATH | constants.O_DIRECTORY | constant
 /** Flags to open an entry of any kind, without following a link. */
 export const ENTRY_FLAGS: number = O_PATH | constants.O_NOFOLLOW;
 
-const isSupported = process.platform === "linux" && existsSync("/proc/self/fd");
+let isSupported: boolean | undefined;
 
 /** Whether directories can be granted: only on Linux with `/proc`, where open directories have paths. */
 export function workspaceIsSupported(): boolean {
+  isSupported ??= process.platform === "linux" && hasDescriptorPaths();
   return isSupported;
+}
+
+function hasDescriptorPaths(): boolean {
+  try {
+    return existsSync("/proc/self/fd");
+  } catch {
+    // Node.js's permission model does not let this process read it.
+    return false;
+  }
 }
 
 /**
