@@ -1,17 +1,17 @@
 import { isJsonObject, type JsonValue } from "../json/value.ts";
 import { compileLinear } from "../patterns/pattern.ts";
 import { translatePattern } from "../patterns/pattern-syntax.ts";
-import {
-  isToken,
-  KNOWN_FORMS,
-  NAMED_IN_TEXT,
-  NAMED_NARROWLY,
-  NARROW_FORMS,
-  secretOfName,
-} from "./known-secrets.ts";
+import { isToken, KNOWN_FORMS, NARROW_FORMS } from "./known-secrets.ts";
+import { SECRET_NAME, SecretNames } from "./secret-names.ts";
 
 /** Options of {@link Redaction}. */
 export interface RedactionOptions {
+  /**
+   * Further names of members whose values are secrets: letters and digits, with dashes or underscores between them. Like
+   * the known ones, they match in any case, with and without dashes and underscores, and as the end of a name. Default:
+   * none.
+   */
+  readonly names?: readonly string[];
   /**
    * Regular expressions for secrets of your own, by the name that stands in their place, in ECMAScript's syntax. They
    * match in linear time. Default: none.
@@ -34,15 +34,23 @@ export interface RedactionOptions {
 export class Redaction {
   readonly results: boolean;
   readonly onSecretArgument: "pass" | "deny";
+  readonly #names: SecretNames;
   readonly #own: readonly OwnForm[];
 
-  /** @throws {TypeError} if a pattern is not valid, cannot be matched in linear time, or matches the empty text. */
-  constructor({ patterns = {}, results = false, onSecretArgument = "pass" }: RedactionOptions = {}) {
+  /**
+   * @throws {TypeError} if a name is not valid, or a pattern is not valid, cannot be matched in linear time, or matches
+   *   the empty text.
+   */
+  constructor(options: RedactionOptions = {}) {
+    const { names = [], patterns = {}, results = false, onSecretArgument = "pass" } = options;
+    const invalid = names.find((name) => !SECRET_NAME.test(name));
+    if (invalid !== undefined) throw new TypeError(`the name '${invalid}' cannot be used: ${NAME_FORM}`);
     if (onSecretArgument !== "pass" && onSecretArgument !== "deny") {
       throw new TypeError('onSecretArgument must be "pass" or "deny"');
     }
     this.results = results;
     this.onSecretArgument = onSecretArgument;
+    this.#names = new SecretNames(names);
     this.#own = Object.entries(patterns).map(([name, source]) => compile(name, source));
   }
 
@@ -50,7 +58,8 @@ export class Redaction {
   text(text: string): string {
     let shown = text;
     for (const { name, pattern } of KNOWN_FORMS) shown = shown.replace(pattern, hidden(name));
-    shown = shown.replace(NAMED_IN_TEXT, (_all, named: string) => named + hidden(secretOf(named)));
+    const names = this.#names;
+    shown = shown.replace(names.inText, (_all, named: string) => named + hidden(names.inFrontOf(named)));
     for (const own of this.#own) shown = own.replace(shown, () => hidden(own.name));
     return shown;
   }
@@ -66,7 +75,7 @@ export class Redaction {
     }
     let isChanged = false;
     const members = Object.entries(value).map(([name, member = null]) => {
-      const secret = secretOfName(name);
+      const secret = this.#names.of(name);
       const shownName = this.text(name);
       const shown = secret === undefined ? this.json(member) : hideAll(member, hidden(secret));
       isChanged ||= shown !== member || shownName !== name;
@@ -88,7 +97,7 @@ export class Redaction {
     if (typeof value !== "object" || value === null) return value;
     if (!isJsonObject(value)) return Object.freeze(value.map((item) => this.narrow(item, mark)));
     const members = Object.entries(value).map(([name, member = null]) => {
-      const secret = secretOfName(name);
+      const secret = this.#names.of(name);
       const isHidden = typeof member === "number" || (typeof member === "string" && isToken(member));
       const shown = secret !== undefined && isHidden ? mark(secret) : this.narrow(member, mark);
       return [this.#narrowText(name, mark), shown] as const;
@@ -99,7 +108,11 @@ export class Redaction {
   #narrowText(text: string, mark: (name: string) => string): string {
     let shown = text;
     for (const { name, pattern } of NARROW_FORMS) shown = shown.replace(pattern, () => mark(name));
-    shown = shown.replace(NAMED_NARROWLY, (_all, named: string) => named + mark(secretOf(named)));
+    const names = this.#names;
+    shown = shown.replace(
+      names.inTextNarrowly,
+      (_all, named: string) => named + mark(names.inFrontOf(named)),
+    );
     for (const own of this.#own) {
       shown = own.replace(shown, (found) => (isToken(found) ? mark(own.name) : found));
     }
@@ -116,10 +129,7 @@ function hidden(name: string): string {
   return `[redacted: ${name}]`;
 }
 
-/** The kind of secret in a name with its separator, such as `"api_key": `. */
-function secretOf(named: string): string {
-  return secretOfName(named.replace(/["'\s:=]+$/, "")) ?? "secret";
-}
+const NAME_FORM = "it must have letters and digits, with dashes or underscores between them";
 
 /** Numbers the names that became the same, so that no member replaces another: `a`, `a (2)`. */
 function withDistinctNames<Value>(members: readonly (readonly [string, Value])[]): [string, Value][] {

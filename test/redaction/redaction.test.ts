@@ -46,6 +46,26 @@ describe("A redaction", () => {
     expect(redaction.text(text)).toBe(text);
   });
 
+  test("hides the values of further names, in members and in texts", () => {
+    const own = new Redaction({ names: ["pin", "iban-number"] });
+    expect(own.json({ cardPin: 1234, IBAN_Number: "DE02", password: "a", pint: 5 })).toEqual({
+      cardPin: "[redacted: pin]",
+      IBAN_Number: "[redacted: ibannumber]",
+      password: "[redacted: password]",
+      pint: 5,
+    });
+    expect(own.text("pin=1234&ibanNumber: DE02, token=x, pint=5")).toBe(
+      "pin=[redacted: pin]&ibanNumber: [redacted: ibannumber], token=[redacted: token], pint=5",
+    );
+    expect(redaction.text("pin=1234")).toBe("pin=1234");
+    const narrow = own.narrow({ cardPin: "1234", note: "pin=99" }, (name) => `<${name}>`);
+    expect(narrow).toEqual({ cardPin: "<pin>", note: "pin=<pin>" });
+  });
+
+  test.each(["", "a b", "a|b", "-pin", "p.n", "x".repeat(65)])("refuses the name '%s'", (name) => {
+    expect(() => new Redaction({ names: [name] })).toThrow(TypeError);
+  });
+
   test("hides the values of members that are named like secrets, at any depth, and freezes the copy", () => {
     const value = copyJson({
       user: "ada",
