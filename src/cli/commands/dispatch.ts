@@ -18,7 +18,7 @@ import { type InputMessage, readMessage } from "./read-message.ts";
 
 type DispatchCommand = Extract<Command, { name: "dispatch" }>;
 
-/** Terminals keep what they show, and people share it. */
+/** The redaction of tables without one in the config: terminals keep what they show, and people share it. */
 const SHOWN = new Redaction();
 
 /** The width of a table if the output is not a terminal. */
@@ -32,7 +32,7 @@ const DEFAULT_COLUMNS = 120;
  * @throws {MessageError} if the message is invalid.
  */
 export async function dispatch(command: DispatchCommand, terminal: Terminal): Promise<ExitCode> {
-  const { problems, registry, policy, sandboxOptions } = await loadConfig(command.config);
+  const { problems, registry, policy, sandboxOptions, context: options } = await loadConfig(command.config);
   if (policy === undefined || problems.some(({ severity }) => severity === "error")) {
     throw new ConfigError(problems);
   }
@@ -49,12 +49,21 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   });
   const { toAlias: toolAlias } = input.protocol;
   const sessionId = randomUUID();
-  const context = { registry, policy, sandboxes, events, sessionId, toolAlias, ...(signal && { signal }) };
+  const context = {
+    ...options,
+    registry,
+    policy,
+    sandboxes,
+    events,
+    sessionId,
+    toolAlias,
+    ...(signal && { signal }),
+  };
   await print(terminal.stderr, joinShown(noticesOf(input), "\n"));
   const dispatched = await new ToolDispatchEngine().dispatchTurn(input, context);
   // Only hooks can abort a call, and there are none here.
   const executions = dispatched.filter((execution) => execution !== null);
-  await print(terminal.stdout, format(command, input, executions, rules, terminal));
+  await print(terminal.stdout, format(command, input, executions, rules, terminal, options.redaction));
   return signal?.aborted ? EXIT_INTERRUPTED : EXIT_OK;
 }
 
@@ -75,12 +84,13 @@ function format(
   executions: readonly ToolExecution[],
   rules: RulesOfExecutions,
   { stdout: { columns = DEFAULT_COLUMNS } }: Terminal,
+  redaction: Redaction | undefined,
 ): ShownText {
   switch (output) {
     case "table":
       return calls.length === 0
         ? new ShownText("The message has no tool calls.")
-        : tableOf(executions, rules, columns);
+        : tableOf(executions, rules, columns, redaction);
     case "json":
       return toPrintableJson({ executions });
     case "messages":
@@ -89,8 +99,13 @@ function format(
 }
 
 /** The table of the executions, without secrets. */
-function tableOf(executions: readonly ToolExecution[], rules: RulesOfExecutions, columns: number): ShownText {
-  const shown = executions.map((each) => ({ each, redacted: redactExecution(each, SHOWN) }));
+function tableOf(
+  executions: readonly ToolExecution[],
+  rules: RulesOfExecutions,
+  columns: number,
+  redaction: Redaction = SHOWN,
+): ShownText {
+  const shown = executions.map((each) => ({ each, redacted: redactExecution(each, redaction) }));
   const shownRules = new Map(shown.map(({ each, redacted }) => [redacted, rules.get(each) ?? []]));
   return formatTable([...shownRules.keys()], columns, shownRules);
 }

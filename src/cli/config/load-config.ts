@@ -7,6 +7,7 @@ import type { Tool } from "../../engine/tool.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
+import { type ContextOptions, loadContext } from "./load-context.ts";
 import { loadPolicy } from "./load-policy.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
 import { loadTool } from "./load-tool.ts";
@@ -17,6 +18,11 @@ const CONFIG_SHAPE: Shape = compileShape(
     {
       tools: { type: "array" },
       policy: { type: ["object", "string", "array"], minItems: 1, items: { type: ["object", "string"] } },
+      requireSideEffects: { type: "boolean" },
+      redaction: {},
+      timeouts: {},
+      unhandledErrors: {},
+      resultBudget: {},
       sandboxes: {},
       server: {},
     },
@@ -39,6 +45,7 @@ export interface Config {
   /** The rules of each policy without errors. */
   readonly locatedPolicies: readonly LocatedPolicy[];
   readonly sandboxOptions: SandboxesOptions;
+  readonly context: ContextOptions;
 }
 
 /** A tool and its place in the config. */
@@ -58,7 +65,7 @@ export async function loadConfig(file: string): Promise<Config> {
   const problems = source.check(CONFIG_SHAPE);
   const entries = source.at(["tools"]);
   const toolCount = Array.isArray(entries) ? entries.length : 0;
-  const registry = new ToolRegistry();
+  const registry = new ToolRegistry({ requireSideEffects: source.at(["requireSideEffects"]) === true });
   const tools: ConfiguredTool[] = [];
   for (let index = 0; index < toolCount; index++) {
     const path = ["tools", index];
@@ -73,7 +80,8 @@ export async function loadConfig(file: string): Promise<Config> {
   const { policy, located: locatedPolicies, problems: policyProblems } = await loadPolicy(source, registry);
   problems.push(...policyProblems);
   const sandboxOptions = await loadSandboxOptions(source, problems);
-  return { source, problems, toolCount, tools, registry, policy, locatedPolicies, sandboxOptions };
+  const context = loadContext(source, problems);
+  return { source, problems, toolCount, tools, registry, policy, locatedPolicies, sandboxOptions, context };
 }
 
 function problemsOf(error: unknown, source: ConfigSource, path: ConfigPath): readonly ConfigProblem[] {

@@ -69,6 +69,26 @@ describe("sandgate serve", () => {
     expect(await server.end()).toBe(0);
   });
 
+  test("follows what the config says about calls, and leaves the budget of results to its clients", async () => {
+    const server = await serve({
+      ...PROJECT,
+      "sandgate.yaml": `${PROJECT["sandgate.yaml"]}
+timeouts: { quick: 7s, slow: 8s }
+unhandledErrors: redacted
+redaction: { names: [a], results: true }
+resultBudget: { chars: 10 }
+`,
+    });
+    const added = await dispatch(server, dispatchBody({ name: "add", arguments: { a: 1, b: 2 } }));
+    expect(executionOf(added)).toMatchObject({
+      arguments: { a: 1, b: 2 },
+      receipt: { enforced: { wallTimeMs: 7_000 } },
+    });
+    expect(executionOf(added)).not.toHaveProperty("resultBudget");
+    const failed = await dispatch(server, dispatchBody({ id: "2", name: "broken" }));
+    expect(executionOf(failed).error?.message).toMatch(/^Tool failed \(reference [0-9a-f]{6}\)$/);
+  });
+
   test("listens on the config's address, with the token and keys of its files", async () => {
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
     const server = await serve(

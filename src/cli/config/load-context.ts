@@ -1,0 +1,65 @@
+import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
+import type { ConfigProblem } from "../../config/problem.ts";
+import { compileShape, mapOf, type Shape } from "../../config/shape.ts";
+import type { ConfigEntry, ConfigSource } from "../../config/source.ts";
+import type { ResultBudget } from "../../engine/bounds/result-budget.ts";
+import type { ClassTimeouts } from "../../engine/bounds/timeouts.ts";
+import type { DispatchContext } from "../../engine/call/context.ts";
+import type { JsonObject } from "../../json/value.ts";
+import { loadRedaction } from "./load-redaction.ts";
+
+/** The parts of a dispatch's context that a config has besides its tools, policy and sandboxes. */
+export type ContextOptions = Pick<
+  DispatchContext,
+  "redaction" | "timeouts" | "unhandledErrors" | "resultBudget"
+>;
+
+const AMOUNT: JsonObject = { type: ["string", "number"] };
+
+const TIMEOUTS_SHAPE: Shape = compileShape(mapOf({ quick: AMOUNT, slow: AMOUNT }, ["quick", "slow"]));
+
+const UNHANDLED_ERRORS_SHAPE: Shape = compileShape({ type: "string", enum: ["message", "redacted"] });
+
+const RESULT_BUDGET_SHAPE: Shape = compileShape(
+  mapOf({
+    chars: { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER, message: "must be 1 or more" },
+    head: { type: "number", minimum: 0, maximum: 1, message: "must be from 0 to 1" },
+  }),
+);
+
+/**
+ * Loads the entries of a config that go into the context of each dispatch.
+ *
+ * @param problems Receives every problem.
+ */
+export function loadContext(source: ConfigSource, problems: ConfigProblem[]): ContextOptions {
+  const read = <Value>(shape: Shape, name: keyof ContextOptions): ConfigEntry<Value> | undefined =>
+    source.at([name]) === undefined ? undefined : source.read<Value>(shape, problems, [name]);
+  const redaction = loadRedaction(source, problems);
+  const written = read<WrittenTimeouts>(TIMEOUTS_SHAPE, "timeouts");
+  const timeouts = written && readTimeouts(written, problems);
+  const unhandledErrors = read<"message" | "redacted">(UNHANDLED_ERRORS_SHAPE, "unhandledErrors")?.value;
+  const resultBudget = read<ResultBudget>(RESULT_BUDGET_SHAPE, "resultBudget")?.value;
+  return {
+    ...(redaction && { redaction }),
+    ...(timeouts && { timeouts }),
+    ...(unhandledErrors && { unhandledErrors }),
+    ...(resultBudget && { resultBudget }),
+  };
+}
+
+/** Durations with units: `quick: 60s`. */
+type WrittenTimeouts = { readonly [Pace in keyof ClassTimeouts]: string | number };
+
+function readTimeouts(entry: ConfigEntry<WrittenTimeouts>, problems: ConfigProblem[]): ClassTimeouts {
+  const read = (pace: keyof ClassTimeouts): number => {
+    const ms = parseDuration(entry.value[pace]);
+    const isFine = ms !== undefined && ms <= MAX_DELAY_MS;
+    if (isFine) return ms;
+    const form = ms === undefined ? DURATION_FORM : `at most ${formatDuration(MAX_DELAY_MS)}`;
+    problems.push(entry.problem([pace], `must be ${form}`));
+    return MAX_DELAY_MS;
+  };
+  return { quick: read("quick"), slow: read("slow") };
+}

@@ -1,0 +1,48 @@
+import type { ConfigProblem } from "../../config/problem.ts";
+import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import type { ConfigPath, ConfigSource } from "../../config/source.ts";
+import { Redaction, type RedactionOptions } from "../../redaction/redaction.ts";
+
+/** The shape of `redaction`: the options of {@link Redaction}. */
+const REDACTION_SHAPE: Shape = compileShape(
+  mapOf({
+    names: { type: "array", items: TEXT },
+    patterns: { type: "object", additionalProperties: TEXT },
+    results: { type: "boolean" },
+    onSecretArgument: { type: "string", enum: ["pass", "deny"] },
+  }),
+);
+
+/**
+ * Loads the `redaction` of a config; `undefined` if it has none, or one with problems.
+ *
+ * @param problems Receives every problem, with the position of the name or pattern that is wrong.
+ */
+export function loadRedaction(source: ConfigSource, problems: ConfigProblem[]): Redaction | undefined {
+  if (source.at(["redaction"]) === undefined) return undefined;
+  const entry = source.read<RedactionOptions>(REDACTION_SHAPE, problems, ["redaction"]);
+  if (entry === undefined) return undefined;
+  const { names = [], patterns = {} } = entry.value;
+  const parts: readonly [ConfigPath, RedactionOptions][] = [
+    ...names.map((name, index): [ConfigPath, RedactionOptions] => [["names", index], { names: [name] }]),
+    ...Object.entries(patterns).map(([name, pattern]): [ConfigPath, RedactionOptions] => [
+      ["patterns", name],
+      { patterns: { [name]: pattern } },
+    ]),
+  ];
+  const found = parts.flatMap(([path, options]) => {
+    const flaw = flawOf(options);
+    return flaw === undefined ? [] : [entry.problem(path, flaw)];
+  });
+  problems.push(...found);
+  return found.length === 0 ? new Redaction(entry.value) : undefined;
+}
+
+function flawOf(options: RedactionOptions): string | undefined {
+  try {
+    new Redaction(options);
+    return undefined;
+  } catch (error) {
+    return (error as TypeError).message;
+  }
+}
