@@ -11,6 +11,7 @@ import {
   parseListenAddress,
   writeAuthority,
 } from "./http/listen-address.ts";
+import type { RefusedRequest } from "./http/refused-request.ts";
 import { Routes } from "./http/routes.ts";
 import { completeLimits, type ExecutorLimits } from "./load/limits.ts";
 import type { ExecutorContext } from "./once/call-runner.ts";
@@ -33,6 +34,11 @@ interface ServerOptions {
   readonly hosts?: readonly string[];
   /** Limits of the load. Defaults: see {@link ExecutorLimits}. */
   readonly limits?: Partial<ExecutorLimits>;
+  /**
+   * Called for each request that is answered with a problem, for the operator's log. What it throws is ignored. Invalid
+   * HTTP, which Node.js answers itself, does not get here. Default: not called.
+   */
+  readonly onRefusal?: (refused: RefusedRequest) => void;
 }
 
 /**
@@ -53,13 +59,24 @@ export class Executor implements AsyncDisposable {
   #address = "";
   #closed: Promise<void> | undefined;
 
-  private constructor(context: ExecutorContext, authentication: Authentication, limits: ExecutorLimits) {
+  private constructor(
+    context: ExecutorContext,
+    authentication: Authentication,
+    limits: ExecutorLimits,
+    onRefusal: (refused: RefusedRequest) => void,
+  ) {
     this.#drainMs = limits.drainMs;
     this.#drainDelayMs = limits.drainDelayMs;
     this.#dispatcher = new Dispatcher(context, limits);
-    this.#routes = new Routes(this.#dispatcher, authentication, limits, () =>
-      JSON.stringify({ tools: this.#dispatcher.context.registry.definitions() }),
-    );
+    const writeTools = (): string =>
+      JSON.stringify({ tools: this.#dispatcher.context.registry.definitions() });
+    this.#routes = new Routes(this.#dispatcher, authentication, limits, writeTools, (refused) => {
+      try {
+        onRefusal(refused);
+      } catch {
+        // The client must get its answer.
+      }
+    });
     this.#server = createServer(
       {
         maxHeaderSize: 16_384,
@@ -78,13 +95,13 @@ export class Executor implements AsyncDisposable {
 
   /** See {@link startExecutor}. @internal */
   static async start(options: ExecutorOptions): Promise<Executor> {
-    const { listen: where, hosts = [], keys, token, tokenName, limits, ...context } = options;
+    const { listen: where, hosts = [], keys, token, tokenName, limits, onRefusal, ...context } = options;
     const authentication = new Authentication({
       ...(keys && { keys }),
       ...(token !== undefined && { token }),
       ...(tokenName !== undefined && { tokenName }),
     });
-    const executor = new Executor(context, authentication, completeLimits(limits));
+    const executor = new Executor(context, authentication, completeLimits(limits), onRefusal ?? (() => {}));
     await executor.#listen(where, hosts, authentication);
     return executor;
   }

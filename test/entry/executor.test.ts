@@ -4,6 +4,14 @@ import { exportedNames } from "./names.ts";
 test("sandgate/executor exports exactly these names", async () => {
   expect(await exportedNames("executor")).toEqual({
     values: ["ListenError", "startExecutor"],
-    types: ["CallWindowBounds", "Executor", "ExecutorLimits", "ExecutorOptions"],
+    types: [
+      "CallWindowBounds",
+      "Executor",
+      "ExecutorLimits",
+      "ExecutorOptions",
+      "ProblemCode",
+      "RefusedCall",
+      "RefusedRequest",
+    ],
   });
 });

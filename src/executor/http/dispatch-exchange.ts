@@ -11,6 +11,18 @@ import type { Sender } from "./authentication.ts";
 import { decodeBody } from "./request-body.ts";
 import { respondExecution } from "./respond.ts";
 
+/** How a request is refused. */
+export interface Refusals {
+  /**
+   * Responds with a problem, and tells the operator.
+   *
+   * @param body The request's body, if it was read.
+   */
+  fail(thrown: unknown, body?: DispatchRequest): void;
+  /** Only tells the operator of a problem. */
+  tell(problem: RemoteProblem, body?: DispatchRequest): void;
+}
+
 /** A dispatch request with checked headers, and its response. It uses no promises. */
 export class DispatchExchange implements CallWaiter {
   readonly onEvent: CallWaiter["onEvent"];
@@ -18,28 +30,26 @@ export class DispatchExchange implements CallWaiter {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #sender: Sender;
-  readonly #fail: (problem: unknown) => void;
+  readonly #refusals: Refusals;
   readonly #stream: AnswerStream | undefined;
+  #body: DispatchRequest | undefined;
   #isReplayed = false;
   #leave: (() => void) | undefined;
 
-  /**
-   * @param isStream Whether the response is a stream.
-   * @param fail Responds with a problem instead.
-   */
+  /** @param isStream Whether the response is a stream. */
   constructor(
     dispatcher: Dispatcher,
     request: IncomingMessage,
     response: ServerResponse,
     sender: Sender,
     isStream: boolean,
-    fail: (thrown: unknown) => void,
+    refusals: Refusals,
   ) {
     this.#dispatcher = dispatcher;
     this.#request = request;
     this.#response = response;
     this.#sender = sender;
-    this.#fail = fail;
+    this.#refusals = refusals;
     if (!isStream) return;
     const stream = new AnswerStream(response);
     this.#stream = stream;
@@ -49,9 +59,10 @@ export class DispatchExchange implements CallWaiter {
   /** Submits the call in the body. */
   take(body: Buffer): void {
     try {
-      this.#leave = this.#dispatcher.submit(this.#read(body), this.#sender, this);
+      this.#body = this.#read(body);
+      this.#leave = this.#dispatcher.submit(this.#body, this.#sender, this);
     } catch (thrown) {
-      this.#fail(thrown);
+      this.#refusals.fail(thrown, this.#body);
     }
   }
 
@@ -74,9 +85,9 @@ export class DispatchExchange implements CallWaiter {
   refused(problem: RemoteProblem): void {
     this.#leave = undefined;
     if (this.#stream?.hasBegun) {
-      this.#dispatcher.metrics.refused(problem.code);
+      this.#refusals.tell(problem, this.#body);
       this.#stream.fail(problem);
-    } else this.#fail(problem);
+    } else this.#refusals.fail(problem, this.#body);
   }
 
   #read(body: Buffer): DispatchRequest {

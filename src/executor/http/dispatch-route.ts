@@ -6,7 +6,7 @@ import { overloaded } from "../load/admission.ts";
 import { type ExecutorLimits, HELD_BODIES } from "../load/limits.ts";
 import type { Dispatcher } from "../once/dispatcher.ts";
 import type { Sender } from "./authentication.ts";
-import { DispatchExchange } from "./dispatch-exchange.ts";
+import { DispatchExchange, type Refusals } from "./dispatch-exchange.ts";
 import { bodyLength, readBody } from "./request-body.ts";
 
 /** Handles `POST /v1/dispatch`. */
@@ -21,31 +21,29 @@ export class DispatchRoute {
     this.#bodies = new FairBudget(bodyBytes * HELD_BODIES, bodyBytes);
   }
 
-  /**
-   * Responds to a request, now or later.
-   *
-   * @param fail Responds with a problem that is found later.
-   * @throws {RemoteProblem} if a problem is found now.
-   */
-  handle(
-    request: IncomingMessage,
-    response: ServerResponse,
-    sender: Sender,
-    fail: (thrown: unknown) => void,
-  ): void {
+  /** Responds to a request, now or later. Never throws. */
+  handle(request: IncomingMessage, response: ServerResponse, sender: Sender, refusals: Refusals): void {
+    try {
+      this.#take(request, response, sender, refusals);
+    } catch (thrown) {
+      refusals.fail(thrown);
+    }
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse, sender: Sender, refusals: Refusals): void {
     const isStream = wantsStream(request.headers);
     const bytes = bodyLength(request, this.#maxBodyBytes);
     const { caller } = sender;
     let held = 0;
     const reserve = (more: number): boolean => {
       if (!this.#bodies.take(caller, more)) {
-        fail(overloaded());
+        refusals.fail(overloaded());
         return false;
       }
       held += more;
       return true;
     };
-    const exchange = new DispatchExchange(this.#dispatcher, request, response, sender, isStream, fail);
+    const exchange = new DispatchExchange(this.#dispatcher, request, response, sender, isStream, refusals);
     response.on("close", () => {
       this.#bodies.giveBack(caller, held);
       held = 0;

@@ -12,6 +12,7 @@ import type { Dispatcher } from "../once/dispatcher.ts";
 import type { Authentication, Sender } from "./authentication.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
 import { HostCheck, refuseSeveralHosts } from "./host-check.ts";
+import { type KnownOfRequest, problemOf, type RefusedRequest, refusedRequest } from "./refused-request.ts";
 import { limitReadingTime, respond, respondJson, respondProblem } from "./respond.ts";
 
 const PLAIN_TEXT = { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" };
@@ -28,20 +29,26 @@ export class Routes {
   readonly #dispatchRoute: DispatchRoute;
   readonly #requestMs: number;
   readonly #writeTools: () => string;
+  readonly #onRefusal: (refused: RefusedRequest) => void;
   #open = 0;
 
-  /** @param writeTools Returns the list of tools as JSON text. */
+  /**
+   * @param writeTools Returns the list of tools as JSON text.
+   * @param onRefusal Receives each request that is refused. Must not throw.
+   */
   constructor(
     dispatcher: Dispatcher,
     authentication: Authentication,
     limits: ExecutorLimits,
     writeTools: () => string,
+    onRefusal: (refused: RefusedRequest) => void,
   ) {
     this.#dispatcher = dispatcher;
     this.authentication = authentication;
     this.#dispatchRoute = new DispatchRoute(dispatcher, limits);
     this.#requestMs = limits.requestMs;
     this.#writeTools = writeTools;
+    this.#onRefusal = onRefusal;
   }
 
   /** The number of requests whose responses have not been sent completely. */
@@ -68,14 +75,22 @@ export class Routes {
     this.#open--;
   };
 
-  #fail(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
-    const problem =
-      thrown instanceof RemoteProblem
-        ? thrown
-        : new RemoteProblem("internal_error", "the executor failed unexpectedly");
-    this.#dispatcher.metrics.refused(problem.code);
+  #fail(
+    request: IncomingMessage,
+    response: ServerResponse,
+    thrown: unknown,
+    known: KnownOfRequest = {},
+  ): void {
+    const problem = problemOf(thrown);
+    this.#tell(request, problem, known);
     if (response.headersSent) response.destroy();
     else respondProblem(request, response, problem);
+  }
+
+  /** Counts a problem, and tells the operator of it. */
+  #tell(request: IncomingMessage, problem: RemoteProblem, known: KnownOfRequest): void {
+    this.#dispatcher.metrics.refused(problem.code);
+    this.#onRefusal(refusedRequest(request, problem, known));
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
@@ -90,8 +105,11 @@ export class Routes {
         break;
       case DISPATCH_PATH: {
         const sender = this.#senderOf(request, "POST");
-        const fail = (thrown: unknown): void => this.#fail(request, response, thrown);
-        this.#dispatchRoute.handle(request, response, sender, fail);
+        const { principal } = sender;
+        this.#dispatchRoute.handle(request, response, sender, {
+          fail: (thrown, body) => this.#fail(request, response, thrown, { principal, body }),
+          tell: (problem, body) => this.#tell(request, problem, { principal, body }),
+        });
         break;
       }
       case TOOLS_PATH:

@@ -196,10 +196,12 @@ export class Dispatcher {
         }
         this.#release(call);
       },
-      () => {
+      (thrown: unknown) => {
         // The call may have run, so it is remembered without an answer.
         this.#window.end(name);
-        call.refuse(new RemoteProblem("internal_error", "the executor failed unexpectedly"));
+        const problem = new RemoteProblem("internal_error", "the executor failed unexpectedly");
+        problem.cause = thrown;
+        call.refuse(problem);
         this.#release(call);
       },
     );

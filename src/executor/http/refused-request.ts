@@ -1,0 +1,67 @@
+import type { IncomingMessage } from "node:http";
+import { describeThrown } from "../../base/thrown.ts";
+import type { Principal } from "../../policy/principal.ts";
+import type { DispatchRequest } from "../../remote-protocol/messages.ts";
+import { type ProblemCode, RemoteProblem } from "../../remote-protocol/problems.ts";
+
+/** A request that an executor answered with a problem in place of an execution. */
+export interface RefusedRequest {
+  readonly code: ProblemCode;
+  /** The status of the response. */
+  readonly status: number;
+  /** What the client reads. */
+  readonly message: string;
+  readonly method: string;
+  /** The path, as the client sent it. */
+  readonly path: string;
+  /** The client's address; absent on a unix socket. */
+  readonly address?: string;
+  /** Who asks; absent unless that was authenticated. */
+  readonly principal?: Principal;
+  /** The call that the client asks for; absent if its body was not read. */
+  readonly call?: RefusedCall;
+  /** With `internal_error`: the stack of what was thrown. */
+  readonly detail?: string;
+}
+
+/** The call of a refused request. */
+export interface RefusedCall {
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly toolName: string;
+}
+
+/** What is known of a request when it is refused. */
+export interface KnownOfRequest {
+  readonly principal?: Principal | undefined;
+  /** Its body. */
+  readonly body?: DispatchRequest | undefined;
+}
+
+/** Returns the problem to answer with. Only a `RemoteProblem` is meant for the client. */
+export function problemOf(thrown: unknown): RemoteProblem {
+  if (thrown instanceof RemoteProblem) return thrown;
+  const problem = new RemoteProblem("internal_error", "the executor failed unexpectedly");
+  problem.cause = thrown;
+  return problem;
+}
+
+/** Describes a refused request for the operator. */
+export function refusedRequest(
+  { method = "", url = "", socket }: IncomingMessage,
+  { code, kind, message, cause }: RemoteProblem,
+  { principal, body }: KnownOfRequest,
+): RefusedRequest {
+  const { remoteAddress: address } = socket;
+  return Object.freeze({
+    ...{ code, status: kind.status, message, method, path: url },
+    ...(address !== undefined && { address }),
+    ...(principal && { principal }),
+    ...(body && { call: callOf(body) }),
+    ...(cause !== undefined && { detail: describeThrown(cause).detail }),
+  });
+}
+
+function callOf({ session, call }: DispatchRequest): RefusedCall {
+  return Object.freeze({ callId: call.id, sessionId: session, toolName: call.name });
+}
