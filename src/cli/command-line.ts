@@ -28,13 +28,19 @@ export type Command =
       /** `auto` detects the format. */
       readonly format: Format | "auto";
       readonly output: (typeof OUTPUTS)[number];
+      /** Whether the operator's log goes to standard error. */
+      readonly events: boolean;
     };
 
 const HELP = { help: { type: "boolean", short: "h" } } as const;
 const VERSION = { version: { type: "boolean", short: "v" } } as const;
 const CONFIG = { config: { type: "string", short: "c" } } as const;
 const LISTEN = { listen: { type: "string", short: "l" } } as const;
-const DISPATCH = { format: { type: "string" }, output: { type: "string" } } as const;
+const DISPATCH = {
+  format: { type: "string" },
+  output: { type: "string" },
+  events: { type: "boolean" },
+} as const;
 
 /**
  * Parses the arguments after the program's name.
@@ -62,6 +68,7 @@ function parseDispatch(args: readonly string[]): Command {
     config: required(values.config),
     format: oneOf(FORMAT_CHOICES, "--format", values.format) ?? "auto",
     output: oneOf(OUTPUTS, "--output", values.output) ?? "table",
+    events: values.events === true,
   };
 }
 

@@ -9,6 +9,7 @@ export const PACKAGE_FOLDER: URL = new URL("../../", import.meta.url);
 /** The text of `sandgate --help`. */
 export const HELP_TEXT = `Usage:
   sandgate dispatch [FILE|-] --config sandgate.yaml [--format FORMAT] [--output OUTPUT]
+                    [--events]
   sandgate check --config sandgate.yaml
   sandgate serve --config sandgate.yaml [--listen HOST:PORT|unix:PATH]
   sandgate tool run FILE [--input JSON] [--policy FILE] [--export NAME] [--tool NAME]
@@ -23,11 +24,13 @@ whole or as a recorded stream, dispatches each call, and prints the results.
   --format       the format of the message: auto (default) detects it among native, openai,
                  openai-responses, anthropic, ai-sdk, google, cohere and bedrock
   --output       table (default), json, or messages to send back to the provider
+  --events       also write the operator's log of the calls to standard error
 
 check loads everything that the config names, and reports every problem.
 
 serve dispatches calls over HTTP until SIGTERM, and reloads tools, policy and keys on
-SIGHUP: see docs/remote-protocol.md.
+SIGHUP: see docs/remote-protocol.md. It writes the operator's log to standard error: see
+docs/operations.md.
   -l, --listen   the address; default: the config's server.listen, or 127.0.0.1:7420
 
 tool run calls a tool and prints its result, log and receipt. JavaScript and TypeScript run

@@ -9,17 +9,19 @@ test("parses dispatch with its defaults", () => {
     config: "c.yaml",
     format: "auto",
     output: "table",
+    events: false,
   });
 });
 
 test("parses dispatch with all options, in any order", () => {
-  const argv = ["dispatch", "--format=openai", "m.json", "--output", "json", "-c", "c.yaml"];
+  const argv = ["dispatch", "--format=openai", "m.json", "--output", "json", "--events", "-c", "c.yaml"];
   expect(parseCommandLine(argv)).toEqual({
     name: "dispatch",
     file: "m.json",
     config: "c.yaml",
     format: "openai",
     output: "json",
+    events: true,
   });
 });
 

@@ -4,6 +4,7 @@ import { EventStream } from "../../engine/call/events.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { redactExecution } from "../../engine/call/redacted.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
+import { logCalls } from "../../log/call-log.ts";
 import { Redaction } from "../../redaction/redaction.ts";
 import { toPrintableJson } from "../../rendering/printable-json.ts";
 import { joinShown, shown } from "../../rendering/shown.ts";
@@ -11,6 +12,7 @@ import { ShownText } from "../../rendering/shown-text.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
+import { openLog } from "../terminal/open-log.ts";
 import { showProblems } from "../terminal/problems.ts";
 import { formatTable, type RulesOfExecutions } from "../terminal/table.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
@@ -32,7 +34,14 @@ const DEFAULT_COLUMNS = 120;
  * @throws {MessageError} if the message is invalid.
  */
 export async function dispatch(command: DispatchCommand, terminal: Terminal): Promise<ExitCode> {
-  const { problems, registry, policy, sandboxOptions, context: options } = await loadConfig(command.config);
+  const {
+    problems,
+    registry,
+    policy,
+    sandboxOptions,
+    context: options,
+    ...loaded
+  } = await loadConfig(command.config);
   if (policy === undefined || problems.some(({ severity }) => severity === "error")) {
     throw new ConfigError(problems);
   }
@@ -47,6 +56,8 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
     if (event.type === "tool.completed" || event.type === "tool.failed")
       rules.set(event.execution, event.rules);
   });
+  await using log = openLog(terminal, loaded.log, options.redaction);
+  if (command.events) events.on(logCalls(log));
   const { toAlias: toolAlias } = input.protocol;
   const sessionId = randomUUID();
   const context = {

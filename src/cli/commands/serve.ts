@@ -1,15 +1,23 @@
-import { ConfigError } from "../../config/problem.ts";
+import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
+import { EventStream } from "../../engine/call/events.ts";
 import { type Executor, type ExecutorOptions, startExecutor } from "../../executor/executor.ts";
 import type { Credentials } from "../../executor/http/authentication.ts";
 import { LISTEN_FORM, ListenError, parseListenAddress } from "../../executor/http/listen-address.ts";
-import { joinShown, shown } from "../../rendering/shown.ts";
-import type { ShownText } from "../../rendering/shown-text.ts";
+import type { RefusedRequest } from "../../executor/http/refused-request.ts";
+import { logCalls } from "../../log/call-log.ts";
+import type { Log } from "../../log/log.ts";
+import type { LogFields } from "../../log/log-entry.ts";
+import { LoggedWarnings } from "../../log/logged-warnings.ts";
+import { refusalEntry } from "../../log/refusal-entry.ts";
+import { shown } from "../../rendering/shown.ts";
 import { openSandboxes, type SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
+import type { ContextOptions } from "../config/load-context.ts";
+import type { LogSettings } from "../config/load-log.ts";
 import { loadServer, type ServerConfig } from "../config/load-server.ts";
 import { UsageError } from "../errors.ts";
-import { showProblems } from "../terminal/problems.ts";
+import { openLog } from "../terminal/open-log.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
 import { Reloads } from "./reloads.ts";
@@ -28,63 +36,89 @@ export async function serve(
   using termination = new Termination(terminal);
   using reloads = new Reloads();
   const loaded = await load(config);
-  await print(terminal.stderr, loaded.warnings);
   if (listen !== undefined && parseListenAddress(listen) === undefined) {
     throw new UsageError(shown`--listen must be ${LISTEN_FORM}`);
   }
   if (loaded.dropsNetwork) orUsageError(checkDropNetwork);
+  const { options, tools, context } = loaded;
+  await using log = openLog(terminal, loaded.log, context.redaction);
+  logWarnings(loaded.warnings, log);
+  using _warnings = new LoggedWarnings(log);
   await using sandboxes = await openSandboxes(loaded.sandboxOptions);
   sandboxes.ensureExit();
-  const { options, tools } = loaded;
-  await using executor = await start({ ...options, ...tools, listen: listen ?? options.listen, sandboxes });
+  const events = new EventStream();
+  events.on(logCalls(log));
+  const onRefusal = (refused: RefusedRequest): void => log.write(refusalEntry(refused));
+  const where = listen ?? options.listen;
+  const dispatching = { ...context, ...tools, sandboxes, events };
+  await using executor = await start({ ...options, ...dispatching, listen: where, onRefusal });
   if (loaded.dropsNetwork) orUsageError(dropNetwork);
-  reloads.begin(async () => print(terminal.stderr, await reload(executor, config)));
-  await print(terminal.stdout, shown`listening on ${executor.address}`);
-  await termination.requested;
+  reloads.begin(() => reload(executor, config, log));
+  const { address } = executor;
+  log.write({ level: "info", event: "server.started", fields: { address, ...fieldsOf(tools) } });
+  await print(terminal.stdout, shown`listening on ${address}`);
+  const reason = await termination.requested;
+  log.write({ level: "info", event: "server.stopping", fields: { reason } });
   await executor.close();
+  log.write({ level: "info", event: "server.stopped" });
   return EXIT_OK;
 }
 
+type Tools = Pick<ExecutorOptions, "registry" | "policy">;
+
 /** What the command needs of a config. */
 interface LoadedConfig {
-  readonly tools: Pick<ExecutorOptions, "registry" | "policy">;
+  readonly tools: Tools;
+  readonly context: Omit<ContextOptions, "resultBudget">;
+  readonly log: LogSettings;
   readonly options: ServerConfig["options"];
   readonly dropsNetwork: boolean;
   readonly sandboxOptions: SandboxesOptions;
-  /** Empty if there are none. */
-  readonly warnings: ShownText;
+  readonly warnings: readonly ConfigProblem[];
 }
 
 /** @throws {ConfigError} if the config has errors. */
 async function load(file: string): Promise<LoadedConfig> {
-  const { source, problems: toolProblems, registry, policy, sandboxOptions } = await loadConfig(file);
-  const problems = [...toolProblems];
-  const { options, dropsNetwork } = await loadServer(source, problems);
-  if (policy === undefined || problems.some(({ severity }) => severity === "error")) {
-    throw new ConfigError(problems);
+  const { source, problems, registry, policy, sandboxOptions, context, log } = await loadConfig(file);
+  const warnings = [...problems];
+  const { options, dropsNetwork } = await loadServer(source, warnings);
+  if (policy === undefined || warnings.some(({ severity }) => severity === "error")) {
+    throw new ConfigError(warnings);
   }
-  const warnings = showProblems(problems);
-  return { tools: { registry, policy }, options, dropsNetwork, sandboxOptions, warnings };
+  // An executor returns whole outputs: what the model reads of them is up to its clients.
+  const { resultBudget: _, ...ownContext } = context;
+  const tools = { registry, policy };
+  return { tools, context: ownContext, log, options, dropsNetwork, sandboxOptions, warnings };
 }
 
 /**
  * Loads the config again, and replaces the executor's tools, policy and credentials. If the config is invalid, it
- * changes nothing.
- *
- * @returns what to tell the operator. Never rejects.
+ * changes nothing. Never rejects.
  */
-async function reload(executor: Executor, file: string): Promise<ShownText> {
+async function reload(executor: Executor, file: string, log: Log): Promise<void> {
   try {
     const { tools, options, warnings } = await load(file);
     executor.reload({ ...tools, ...credentialsOf(options) });
-    const done = shown`reloaded the config`;
-    return warnings.text === "" ? done : joinShown([warnings, done], "\n");
+    logWarnings(warnings, log);
+    log.write({ level: "info", event: "config.reloaded", fields: fieldsOf(tools) });
   } catch (error) {
     // Whatever is wrong with the files, the executor goes on.
-    const message = error instanceof Error ? error.message : String(error);
-    const problems = error instanceof ConfigError ? showProblems(error.problems) : shown`${message}`;
-    return joinShown([problems, shown`the config was not reloaded: nothing has changed`], "\n");
+    const problems =
+      error instanceof ConfigError
+        ? error.problems.map(({ file, line, column, message }) => `${file}:${line}:${column}: ${message}`)
+        : [error instanceof Error ? error.message : String(error)];
+    log.write({ level: "error", event: "config.refused", fields: { problems } });
   }
+}
+
+function logWarnings(warnings: readonly ConfigProblem[], log: Log): void {
+  for (const { file, line, column, message } of warnings) {
+    log.write({ level: "warn", event: "config.warning", fields: { file, line, column, message } });
+  }
+}
+
+function fieldsOf({ registry, policy }: Tools): LogFields {
+  return { tools: registry.size, policyRevision: policy.revision };
 }
 
 function credentialsOf({ keys, token, tokenName }: ServerConfig["options"]): Credentials {
@@ -117,18 +151,20 @@ async function start(options: ExecutorOptions): Promise<Executor> {
 
 /** Waits for SIGTERM or an interruption. Only the first one is handled: a second one ends the process at once. */
 class Termination implements Disposable {
-  readonly requested: Promise<void>;
+  /** Resolves to what requested it. */
+  readonly requested: Promise<"SIGTERM" | "interruption">;
   #stop = (): void => {};
 
   constructor({ signal }: Terminal) {
     this.requested = new Promise((resolve) => {
-      const end = (): void => resolve();
-      process.once("SIGTERM", end);
-      signal?.addEventListener("abort", end);
-      if (signal?.aborted) end();
+      const terminate = (): void => resolve("SIGTERM");
+      const interrupt = (): void => resolve("interruption");
+      process.once("SIGTERM", terminate);
+      signal?.addEventListener("abort", interrupt);
+      if (signal?.aborted) interrupt();
       this.#stop = () => {
-        process.off("SIGTERM", end);
-        signal?.removeEventListener("abort", end);
+        process.off("SIGTERM", terminate);
+        signal?.removeEventListener("abort", interrupt);
       };
     });
   }

@@ -8,6 +8,7 @@ import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { type ContextOptions, loadContext } from "./load-context.ts";
+import { type LogSettings, loadLog } from "./load-log.ts";
 import { loadPolicy } from "./load-policy.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
 import { loadTool } from "./load-tool.ts";
@@ -23,6 +24,7 @@ const CONFIG_SHAPE: Shape = compileShape(
       timeouts: {},
       unhandledErrors: {},
       resultBudget: {},
+      log: {},
       sandboxes: {},
       server: {},
     },
@@ -46,6 +48,7 @@ export interface Config {
   readonly locatedPolicies: readonly LocatedPolicy[];
   readonly sandboxOptions: SandboxesOptions;
   readonly context: ContextOptions;
+  readonly log: LogSettings;
 }
 
 /** A tool and its place in the config. */
@@ -81,7 +84,9 @@ export async function loadConfig(file: string): Promise<Config> {
   problems.push(...policyProblems);
   const sandboxOptions = await loadSandboxOptions(source, problems);
   const context = loadContext(source, problems);
-  return { source, problems, toolCount, tools, registry, policy, locatedPolicies, sandboxOptions, context };
+  const log = loadLog(source, problems);
+  const tooling = { toolCount, tools, registry, policy, locatedPolicies };
+  return { source, problems, ...tooling, sandboxOptions, context, log };
 }
 
 function problemsOf(error: unknown, source: ConfigSource, path: ConfigPath): readonly ConfigProblem[] {

@@ -9,7 +9,7 @@ type Output = Writable & { readonly columns?: number };
 export interface Terminal {
   readonly stdin: Readable;
   readonly stdout: Output;
-  readonly stderr: Output;
+  readonly stderr: Output & { readonly isTTY?: boolean };
   /** Aborted when the user interrupts. */
   readonly signal?: AbortSignal;
 }

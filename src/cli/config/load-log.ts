@@ -1,0 +1,30 @@
+import type { ConfigProblem } from "../../config/problem.ts";
+import { compileShape, mapOf, type Shape } from "../../config/shape.ts";
+import type { ConfigSource } from "../../config/source.ts";
+import { LOG_LEVELS } from "../../log/log-entry.ts";
+import type { LogLevel } from "../../tool/log-level.ts";
+
+/** How the operator's log is written. */
+export interface LogSettings {
+  /** Default: `"info"`. */
+  readonly level?: LogLevel;
+  /** `auto` is text on a terminal, and JSON elsewhere. Default: `"auto"`. */
+  readonly format?: "auto" | "json" | "text";
+}
+
+const LOG_SHAPE: Shape = compileShape(
+  mapOf({
+    level: { type: "string", enum: LOG_LEVELS },
+    format: { type: "string", enum: ["auto", "json", "text"] },
+  }),
+);
+
+/**
+ * Loads the `log` of a config.
+ *
+ * @param problems Receives every problem.
+ */
+export function loadLog(source: ConfigSource, problems: ConfigProblem[]): LogSettings {
+  if (source.at(["log"]) === undefined) return {};
+  return source.read<LogSettings>(LOG_SHAPE, problems, ["log"])?.value ?? {};
+}

@@ -1,0 +1,81 @@
+import type { DispatchEvent, DispatchEventListener } from "../engine/call/events.ts";
+import type { ToolExecution } from "../engine/call/execution.ts";
+import type { ErrorCode } from "../engine/failure/errors.ts";
+import { problemText } from "../schema/argument-problem.ts";
+import type { LogLevel } from "../tool/log-level.ts";
+import type { Log } from "./log.ts";
+import type { LogFields } from "./log-entry.ts";
+
+/** Returns a listener that writes the events of calls to a log. */
+export function logCalls(log: Log): DispatchEventListener {
+  return (event) => {
+    const level = levelOf(event);
+    // The digest of the arguments, for one, is not computed for an entry that is not written.
+    if (!log.has(level)) return;
+    const { type, at, sessionId, callId, toolName, principal } = event;
+    const call = { tool: toolName, call: callId, session: sessionId, principal: principal?.id };
+    log.write({ level, event: type, at, fields: { ...call, ...fieldsOf(event) } });
+  };
+}
+
+function levelOf(event: DispatchEvent): LogLevel {
+  switch (event.type) {
+    case "tool.started":
+    case "tool.output":
+      return "debug";
+    case "tool.log":
+      return event.level;
+    case "tool.completed":
+      return "info";
+    case "tool.failed":
+      return event.level ?? FAILURE_LEVELS[event.execution.error?.code ?? "execution_error"];
+    case "tool.aborted":
+      return "warn";
+  }
+}
+
+/** Errors are the failures that the operator has to mend. */
+const FAILURE_LEVELS: Readonly<Record<ErrorCode, LogLevel>> = {
+  not_found: "warn",
+  validation_error: "warn",
+  permission_denied: "warn",
+  user_denied: "warn",
+  confirmation_timeout: "warn",
+  timeout: "warn",
+  cancelled: "info",
+  execution_error: "warn",
+  sandbox_unavailable: "error",
+  limit_exceeded: "warn",
+  limit_unenforceable: "error",
+};
+
+function fieldsOf(event: DispatchEvent): LogFields {
+  switch (event.type) {
+    case "tool.aborted":
+      return {};
+    case "tool.started": {
+      const { grant, rules, sideEffects, canonical, policyRevision } = event;
+      const [limits, capabilities] = [JSON.stringify(grant.limits), JSON.stringify(grant.capabilities)];
+      const { text, digest: argumentDigest } = canonical;
+      const granted = { sandbox: grant.sandbox, limits, capabilities };
+      return { sideEffects, rules, policyRevision, ...granted, arguments: text, argumentDigest };
+    }
+    case "tool.output":
+      return { chunk: event.chunk };
+    case "tool.log":
+      return { message: event.message };
+    case "tool.completed":
+      return { ...endOf(event.execution), rules: event.rules };
+    case "tool.failed": {
+      const { execution, rules, detail, problems, reference } = event;
+      const { code, message, effect, limit } = execution.error ?? {};
+      const failure = { code, message, detail, reference, effect, limit };
+      return { ...failure, ...endOf(execution), rules, problems: problems?.map(problemText) };
+    }
+  }
+}
+
+function endOf({ sandbox, durationMs, receipt }: ToolExecution): LogFields {
+  const { mayStillRun, ended } = receipt;
+  return { sandbox: sandbox ?? undefined, durationMs, ended, mayStillRun };
+}
