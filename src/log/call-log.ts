@@ -1,6 +1,7 @@
 import type { DispatchEvent, DispatchEventListener } from "../engine/call/events.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { ErrorCode } from "../engine/failure/errors.ts";
+import type { Redaction } from "../redaction/redaction.ts";
 import { problemText } from "../schema/argument-problem.ts";
 import type { LogLevel } from "../tool/log-level.ts";
 import type { Log } from "./log.ts";
@@ -14,7 +15,7 @@ export function logCalls(log: Log): DispatchEventListener {
     if (!log.has(level)) return;
     const { type, at, sessionId, callId, toolName, principal } = event;
     const call = { tool: toolName, call: callId, session: sessionId, principal: principal?.id };
-    log.write({ level, event: type, at, fields: { ...call, ...fieldsOf(event) } });
+    log.write({ level, event: type, at, fields: { ...call, ...fieldsOf(event, log.redaction) } });
   };
 }
 
@@ -49,14 +50,14 @@ const FAILURE_LEVELS: Readonly<Record<ErrorCode, LogLevel>> = {
   limit_unenforceable: "error",
 };
 
-function fieldsOf(event: DispatchEvent): LogFields {
+function fieldsOf(event: DispatchEvent, redaction: Redaction): LogFields {
   switch (event.type) {
     case "tool.aborted":
       return {};
     case "tool.started": {
       const { grant, rules, sideEffects, canonical, policyRevision } = event;
       const [limits, capabilities] = [JSON.stringify(grant.limits), JSON.stringify(grant.capabilities)];
-      const { text, digest: argumentDigest } = canonical;
+      const { text, digest: argumentDigest } = canonical.shownAs((value) => redaction.json(value));
       const granted = { sandbox: grant.sandbox, limits, capabilities };
       return { sideEffects, rules, policyRevision, ...granted, arguments: text, argumentDigest };
     }

@@ -31,10 +31,11 @@ const ESCAPES = { syntax: "json", maxSpaces: Number.POSITIVE_INFINITY } as const
  * never waits for its reader; lines that a slow reader misses are counted in an entry `log.lost`.
  */
 export class Log implements AsyncDisposable {
+  /** Hides the secrets in texts. Values have to be redacted before they become texts. */
+  readonly redaction: Redaction;
   readonly #lines: LineStream;
   readonly #lowest: number;
   readonly #format: LogFormat;
-  readonly #redaction: Redaction;
 
   constructor({ stream, level = "info", format, redaction = new Redaction() }: LogOptions) {
     this.#lines = new LineStream(stream, (lines) =>
@@ -42,7 +43,7 @@ export class Log implements AsyncDisposable {
     );
     this.#lowest = LOG_LEVELS.indexOf(level);
     this.#format = format;
-    this.#redaction = redaction;
+    this.redaction = redaction;
   }
 
   /** Whether entries of a level are written. */
@@ -76,7 +77,7 @@ export class Log implements AsyncDisposable {
   }
 
   #text(text: string): string {
-    const shown = wellFormed(this.#redaction.text(beginning(text, MAX_SEARCHED_LENGTH)));
+    const shown = wellFormed(this.redaction.text(beginning(text, MAX_SEARCHED_LENGTH)));
     return shown.length <= MAX_TEXT_LENGTH ? shown : `${beginning(shown, MAX_TEXT_LENGTH)}…`;
   }
 }

@@ -18,13 +18,19 @@ export interface TerminalOptions {
   readonly stdin?: string | Buffer | Readable;
   readonly columns?: number;
   readonly signal?: AbortSignal;
+  /** Whether standard error is a terminal. */
+  readonly isTTY?: boolean;
 }
 
 /** Runs a command line in this process. */
 export async function sandgate(argv: readonly string[], options: TerminalOptions = {}): Promise<Outcome> {
-  const { stdin = "", columns, signal } = options;
+  const { stdin = "", columns, signal, isTTY } = options;
   const stdout = Object.assign(new PassThrough(), columns !== undefined && { columns });
-  const stderr = Object.assign(new PassThrough(), columns !== undefined && { columns });
+  const stderr = Object.assign(
+    new PassThrough(),
+    columns !== undefined && { columns },
+    isTTY !== undefined && { isTTY },
+  );
   // Read while the command runs, as it waits if the streams are full.
   const written = Promise.all([text(stdout), text(stderr)]);
   const code = await run(argv, {
