@@ -45,6 +45,15 @@ export async function sandgate(argv: readonly string[], options: TerminalOptions
   return { code, stdout: out, stderr: err };
 }
 
+/** The lines of a log in JSON. */
+export function entriesOf(stderr: string): Record<string, unknown>[] {
+  return stderr
+    .trimEnd()
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line));
+}
+
 /** Writes files into a folder that is removed after the test. Returns the folder. */
 export async function createFolder(files: Record<string, string>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "sandgate-cli-"));

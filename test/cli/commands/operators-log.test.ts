@@ -1,15 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createFolder, PROJECT, sandgate } from "../sandgate.ts";
-
-/** The lines of a log in JSON. */
-function entriesOf(stderr: string): Record<string, unknown>[] {
-  return stderr
-    .trimEnd()
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line));
-}
+import { createFolder, entriesOf, PROJECT, sandgate } from "../sandgate.ts";
 
 const HOST_TOOLS = `
 export const add = ({ a, b }) => a + b;

@@ -1,13 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { PassThrough, Readable } from "node:stream";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { SERVER_SHAPE } from "../../../src/cli/config/server-entry.ts";
-import { run } from "../../../src/cli/run.ts";
 import { ConfigSource } from "../../../src/config/source.ts";
 import { signRequest } from "../../../src/remote-protocol/signatures/sign-request.ts";
 import {
@@ -20,44 +18,9 @@ import {
   send,
 } from "../../executor/harness.ts";
 import { createFolder, PROJECT, sandgate } from "../sandgate.ts";
+import { serve, start, waitForStuckWorker, withServer, withStuckWorker } from "../serve.ts";
 
-const MAIN = resolve(import.meta.dirname, "../../../src/cli/main.ts");
 const TOKEN = "correct-horse-battery-staple";
-
-/** Serves a project in this process. Returns its address and a function that ends it. */
-async function serve(
-  files: Record<string, string>,
-  argv: readonly string[] = ["--listen", "127.0.0.1:0"],
-): Promise<{ readonly address: string; readonly folder: string; end(): Promise<number> }> {
-  const folder = await createFolder(files);
-  const stdout = new PassThrough();
-  const stderr = new PassThrough();
-  const interruption = new AbortController();
-  const terminal = { stdin: Readable.from([]), stdout, stderr, signal: interruption.signal };
-  const code = run(["serve", "--config", join(folder, "sandgate.yaml"), ...argv], terminal);
-  onTestFinished(async () => {
-    interruption.abort();
-    await code;
-  });
-  const line = await Promise.race([
-    once(stdout, "data"),
-    code.then((exit) => [`exit ${exit}: ${stderr.read()}`]),
-  ]);
-  const [, address = ""] = /^listening on (.+)\n$/.exec(String(line[0])) ?? [];
-  if (address === "") throw new Error(String(line[0]));
-  return {
-    address,
-    folder,
-    end: () => {
-      interruption.abort();
-      return code;
-    },
-  };
-}
-
-function withServer(server: string): Record<string, string> {
-  return { ...PROJECT, "sandgate.yaml": `${PROJECT["sandgate.yaml"]}\nserver: ${server}\n` };
-}
 
 describe("sandgate serve", () => {
   test("serves the tools of a config", async () => {
@@ -192,22 +155,6 @@ resultBudget: { chars: 10 }
   });
 });
 
-/** Starts the command as a process that is killed after the test. */
-async function start(
-  folder: string,
-  stderr: "pipe" | "inherit" = "inherit",
-): Promise<{ readonly address: string; readonly child: ChildProcess; readonly stderr: Readable }> {
-  const child = spawn(
-    process.execPath,
-    [MAIN, "serve", "--config", join(folder, "sandgate.yaml"), "--listen", "127.0.0.1:0"],
-    { stdio: ["ignore", "pipe", stderr] },
-  );
-  onTestFinished(() => void child.kill("SIGKILL"));
-  const [chunk] = (await once(child.stdout as Readable, "data")) as [Buffer];
-  const address = String(chunk).replace("listening on ", "").trim();
-  return { address, child, stderr: child.stderr as Readable };
-}
-
 describe("the process of an executor", () => {
   test("answers 20 calls in flight after SIGTERM and exits with 0", async () => {
     const folder = await createFolder({
@@ -268,12 +215,16 @@ export const broken = () => {};
       "first.pem": pem(first),
       "second.pem": pem(second),
     });
-    const { address, child, stderr } = await start(folder, "pipe");
+    const { address, child } = await start(folder);
+    const lines = createInterface(child.stderr as Readable)[Symbol.asyncIterator]();
     const change = async (file: string, text: string): Promise<string> => {
       await writeFile(join(folder, file), text);
-      const told = once(stderr, "data");
       child.kill("SIGHUP");
-      return String((await told)[0]);
+      for (;;) {
+        const { value } = await lines.next();
+        const { event, level } = JSON.parse(value);
+        if (/^config\.re/.test(event)) return `${level} ${event}`;
+      }
     };
     const add = (client: KeyedClient, id: string): Promise<Answer> =>
       client.dispatch({ address }, dispatchBody({ id, name: "add", arguments: { a: 1, b: 2 } }));
@@ -281,13 +232,13 @@ export const broken = () => {};
     expect(problemOf(await add(second, "1"))).toBe("403 unknown_key");
 
     const broken = await change("sandgate.yaml", "tools: []\npolicy: {");
-    expect(broken).toContain("nothing has changed");
+    expect(broken).toBe("error config.refused");
     expect(executionOf(await add(first, "2")).output).toBe(3);
 
     const open = await change("policy.yaml", "rules:\n  - { name: x, tools: [add], effect: deny }\n");
-    expect(open).toContain("nothing has changed");
+    expect(open).toBe("error config.refused");
     const server = withServer("{ keys: { second: second.pem } }")["sandgate.yaml"] ?? "";
-    expect(await change("sandgate.yaml", server)).toContain("reloaded the config");
+    expect(await change("sandgate.yaml", server)).toBe("info config.reloaded");
     expect(problemOf(await add(first, "3"))).toBe("403 unknown_key");
     expect(executionOf(await add(second, "3")).error?.code).toBe("permission_denied");
 
@@ -313,24 +264,6 @@ export const broken = () => {};
     expect(await exited).toEqual([null, "SIGTERM"]);
   });
 });
-
-/** A project whose tool `hash` keeps its thread for ever. */
-function withStuckWorker(server: string): Record<string, string> {
-  const stuck = new URL("../../fixtures/worker/stuck.ts", import.meta.url).href;
-  const source = `
-import { writeFileSync } from "node:fs";
-import { stuck } from ${JSON.stringify(stuck)};
-export default () => {
-  writeFileSync(new URL("began", import.meta.url), "");
-  stuck();
-};
-`;
-  return { ...withServer(server), "tools/hash.mjs": source };
-}
-
-async function waitForStuckWorker(folder: string): Promise<void> {
-  while (!existsSync(join(folder, "tools/began"))) await new Promise((resolve) => setTimeout(resolve, 20));
-}
 
 async function waitForCalls(address: string, count: number): Promise<void> {
   const metrics = async (): Promise<string> =>
