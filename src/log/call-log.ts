@@ -26,6 +26,8 @@ function levelOf(event: DispatchEvent): LogLevel {
       return "debug";
     case "tool.log":
       return event.level;
+    case "tool.decided":
+      return event.decision === "deny" ? "warn" : "info";
     case "tool.completed":
       return "info";
     case "tool.failed":
@@ -54,6 +56,11 @@ function fieldsOf(event: DispatchEvent, redaction: Redaction): LogFields {
   switch (event.type) {
     case "tool.aborted":
       return {};
+    case "tool.decided": {
+      const { decision, rules, reason, near, policyRevision, confirmedBy, durationMs } = event;
+      const nearMisses = near?.map(({ rule, missed }) => `'${rule}' but for ${missed}`);
+      return { decision, rules, reason, near: nearMisses, policyRevision, confirmedBy, durationMs };
+    }
     case "tool.started": {
       const { grant, rules, sideEffects, canonical, policyRevision } = event;
       const [limits, capabilities] = [JSON.stringify(grant.limits), JSON.stringify(grant.capabilities)];

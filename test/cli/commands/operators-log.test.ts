@@ -79,13 +79,24 @@ describe("What the model must not read is in the operator's log:", () => {
     expect(entries).toContainEqual(
       expect.objectContaining({ event: "tool.failed", code: "permission_denied", rules: ["denied"] }),
     );
+    expect(entries).toContainEqual(
+      expect.objectContaining({
+        level: "warn",
+        event: "tool.decided",
+        decision: "deny",
+        rules: ["denied"],
+        reason: expect.stringContaining("denied"),
+        policyRevision: expect.stringMatching(/^[0-9a-f]{64}$/),
+        durationMs: expect.any(Number),
+      }),
+    );
   });
 
   test("the rules that came near, and what they missed", async () => {
     const rules =
-      "  - { name: in the morning, tools: [late], sideEffects: [read], effect: allow, sandboxes: [host] }\n";
+      "  - { name: in the morning, tools: [late], when: { /hour: { range: { max: 12 } } }, effect: allow, sandboxes: [host] }\n";
     const late = `
-  - { name: late, description: "", inputSchema: { type: object }, host: { module: tools/host.mjs, export: wait } }
+  - { name: late, description: "", inputSchema: { properties: { hour: { type: number } } }, host: { module: tools/host.mjs, export: wait } }
 `;
     const folder = await createFolder({
       ...PROJECT,
@@ -93,9 +104,18 @@ describe("What the model must not read is in the operator's log:", () => {
       "policy.yaml": `${PROJECT["policy.yaml"]}${rules}`,
     });
     const argv = ["dispatch", "--config", join(folder, "sandgate.yaml"), "--events"];
-    const { stdout, stderr } = await sandgate(argv, { stdin: '[{"id":"c1","name":"late","arguments":{}}]' });
+    const { stdout, stderr } = await sandgate(argv, {
+      stdin: '[{"id":"c1","name":"late","arguments":{"hour":13}}]',
+    });
     expect(stdout).not.toContain("in the morning");
-    expect(stderr).toContain("'in the morning' would allow it but for");
+    expect(entriesOf(stderr)).toMatchObject([
+      {
+        event: "tool.decided",
+        decision: "deny",
+        near: [expect.stringMatching(/^'in the morning' but for ./)],
+      },
+      { event: "tool.failed", detail: expect.stringContaining("'in the morning' would allow it but for") },
+    ]);
   });
 
   test("what to grant to an HTTP tool that lacks its origin", async () => {
@@ -140,8 +160,9 @@ describe("What the model must not read is in the operator's log:", () => {
 describe("sandgate dispatch --events", () => {
   test("writes what a call was given at the level debug, without secrets", async () => {
     const { entries } = await logOf("add", { a: 1, b: 2, secret: { x: 7 } });
-    expect(entries.map(({ event }) => event)).toEqual(["tool.started", "tool.completed"]);
-    expect(entries[0]).toMatchObject({
+    expect(entries.map(({ event }) => event)).toEqual(["tool.decided", "tool.started", "tool.completed"]);
+    expect(entries[0]).toMatchObject({ level: "info", decision: "allow", rules: ["on the host"] });
+    expect(entries[1]).toMatchObject({
       level: "debug",
       tool: "add",
       sandbox: "host",
@@ -150,7 +171,7 @@ describe("sandgate dispatch --events", () => {
       arguments: '{"a":1,"b":2,"secret":{"x":"[redacted: secret]"}}',
       argumentDigest: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
-    expect(entries[1]).toMatchObject({ level: "info", sandbox: "host", durationMs: expect.any(Number) });
+    expect(entries[2]).toMatchObject({ level: "info", sandbox: "host", durationMs: expect.any(Number) });
   });
 
   test("writes lines for people to a terminal", async () => {
@@ -159,7 +180,7 @@ describe("sandgate dispatch --events", () => {
     const stdin = JSON.stringify([{ id: "c1", name: "forbidden", arguments: {} }]);
     const { stderr } = await sandgate(argv, { stdin, isTTY: true });
     expect(stderr).toMatch(
-      /^\S+Z warn {2}tool\.failed tool=forbidden call=c1 session=\S+ code=permission_denied message="Permission denied: .*" detail="'denied' denies this call" .*rules=\["denied"\]\n$/,
+      /\n\S+Z warn {2}tool\.failed tool=forbidden call=c1 session=\S+ code=permission_denied message="Permission denied: .*" detail="'denied' denies this call" .*rules=\["denied"\]\n$/,
     );
   });
 
@@ -172,7 +193,9 @@ describe("sandgate dispatch --events", () => {
     });
     const argv = ["dispatch", "--config", join(folder, "sandgate.yaml"), "--events"];
     const stdin = JSON.stringify([{ id: "c1", name: "add", arguments: { a: 1, b: 2 } }]);
-    expect((await sandgate(argv, { stdin })).stderr).toMatch(/^\S+Z info {2}tool\.completed tool=add /);
+    expect((await sandgate(argv, { stdin })).stderr).toMatch(
+      /^\S+Z info {2}tool\.decided tool=add .*\n\S+Z info {2}tool\.completed tool=add .*\n$/,
+    );
   });
 
   test("writes nothing without the option", async () => {

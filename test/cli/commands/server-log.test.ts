@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { dispatch, dispatchBody, executionOf, send } from "../../executor/harness.ts";
-import { createFolder, entriesOf } from "../sandgate.ts";
+import { createFolder, entriesOf, PROJECT } from "../sandgate.ts";
 import { serve, start, waitForStuckWorker, withServer, withStuckWorker } from "../serve.ts";
 
 const TOKEN = "correct-horse-battery-staple";
@@ -26,8 +26,11 @@ describe("sandgate serve logs", () => {
     const entries = entriesOf(log);
     expect(entries).toMatchObject([
       { level: "info", event: "server.started", address: server.address, tools: 6 },
+      { level: "info", event: "tool.decided", decision: "allow", call: "c1", principal: "ci" },
       { level: "info", event: "tool.completed", tool: "add", call: "c1", session: "s1", principal: "ci" },
+      { level: "warn", event: "tool.decided", decision: "deny", call: "c2", rules: ["denied"] },
       { level: "warn", event: "tool.failed", call: "c2", code: "permission_denied", rules: ["denied"] },
+      { level: "info", event: "tool.decided", decision: "allow", call: "c3" },
       { level: "warn", event: "tool.failed", call: "c3", detail: expect.stringMatching(/\n {4}at /) },
       { level: "warn", event: "request.refused", status: 401, code: "unauthenticated", address: "127.0.0.1" },
       { level: "warn", event: "request.refused", status: 413, code: "too_large", principal: "ci" },
@@ -36,6 +39,18 @@ describe("sandgate serve logs", () => {
       { level: "info", event: "server.stopped" },
     ]);
     for (const { time } of entries) expect(new Date(String(time)).toISOString()).toBe(time);
+  });
+
+  test("the warnings about its config", async () => {
+    const unused = "  - { name: unused, tools: [gone], effect: deny }\n";
+    const server = await serve({ ...withServer("{}"), "policy.yaml": `${PROJECT["policy.yaml"]}${unused}` });
+    await server.end();
+    const [warning] = entriesOf(await server.log());
+    expect(warning).toMatchObject({
+      ...{ level: "warn", event: "config.warning", line: 6, column: 29 },
+      file: expect.stringMatching(/policy\.yaml$/),
+      message: "'gone' matches no registered tool",
+    });
   });
 
   test("only what its level lets through", async () => {
