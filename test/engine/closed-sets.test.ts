@@ -2,11 +2,20 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, describe, expect, test } from "vitest";
+import type { ConfirmationAnswer } from "../../src/engine/call/confirmation.ts";
 import type { DispatchContext } from "../../src/engine/call/context.ts";
+import type { CallJournal } from "../../src/engine/call/journal.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { ERROR_CODES, type ErrorCode, type ToolError } from "../../src/engine/failure/errors.ts";
+import {
+  type DenialCause,
+  deniedText,
+  ERROR_CODES,
+  type ErrorCode,
+  type ToolError,
+} from "../../src/engine/failure/errors.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import { allow, ask, deny } from "../../src/policy/decision.ts";
+import { Redaction } from "../../src/redaction/redaction.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../../src/tool/side-effects.ts";
 import { TOOL_FAILURE_CODES, ToolFailure } from "../../src/tool/tool-failure.ts";
@@ -39,6 +48,15 @@ const fails = (thrown: unknown): Tool =>
     throw thrown;
   });
 const aborted = AbortSignal.abort();
+const throws = (): never => {
+  throw new Error("out of order");
+};
+const brokenJournal: CallJournal = { begin: throws, end: throws, deny: throws };
+/** A policy that asks, and the answer of the person. */
+const asking = (answer: ConfirmationAnswer): Partial<DispatchContext> => ({
+  policy: { check: () => ask("sure?", { grant: { sandbox: "host" } }) },
+  confirm: async () => answer,
+});
 
 /** How calls fail: code, text, effect, and whether users may see the text. */
 const TABLE: readonly [how: string, row: Row, error: Omit<ToolError, "limit">][] = [
@@ -66,6 +84,45 @@ const TABLE: readonly [how: string, row: Row, error: Omit<ToolError, "limit">][]
       "none",
       true,
     ),
+  ],
+  [
+    "a question that a person answers with no",
+    { tool: hostTool(() => 1), more: asking({ decision: "deny", by: "ada" }) },
+    error("user_denied", "User denied this operation.", "none", true),
+  ],
+  [
+    "a question that is not answered",
+    { tool: hostTool(() => 1), more: asking({ decision: "timeout", afterMs: 300_000 }) },
+    error("confirmation_timeout", "Nobody confirmed this operation within 5min", "none", true),
+  ],
+  [
+    "a record that cannot be written",
+    { tool: hostTool(() => 1), more: { journal: brokenJournal } },
+    error("sandbox_unavailable", "Tool 'tool' was not run: its record could not be written", "none", true),
+  ],
+  [
+    "a hook that refuses",
+    { tool: hostTool(() => 1), more: { hooks: { onToolCall: () => ({ deny: "not today" }) } } },
+    error("permission_denied", "Permission denied: tool 'tool' was refused by a hook", "none", true),
+  ],
+  [
+    "a hook that throws",
+    { tool: hostTool(() => 1), more: { hooks: { onToolStart: throws } } },
+    error("permission_denied", "Permission denied: a hook could not decide on tool 'tool'", "none", true),
+  ],
+  [
+    "a policy that throws",
+    { tool: hostTool(() => 1), more: { policy: { check: throws } } },
+    error("permission_denied", "Permission denied: the policy could not decide on tool 'tool'", "none", true),
+  ],
+  [
+    "a secret in the arguments, where the context denies it",
+    {
+      tool: hostTool(() => 1),
+      more: { redaction: new Redaction({ onSecretArgument: "deny" }) },
+      input: { password: "hunter2" },
+    },
+    error("permission_denied", "Permission denied: the arguments of tool 'tool' hold a secret", "none", true),
   ],
   [
     "an invalid principal",
@@ -183,11 +240,41 @@ describe("A failed call has its code, text and effect, and says who may see the 
     );
   });
 
-  test("the table has every code that the engine itself can give", () => {
-    // Nobody is asked yet, so only an executor gives these two.
-    const elsewhere: ErrorCode[] = ["user_denied", "confirmation_timeout"];
-    const covered = new Set<string>(["not_found", ...elsewhere, ...TABLE.map(([, , { code }]) => code)]);
+  test("a call whose message was cut off", async () => {
+    const calls = [{ id: "1", name: "tool", arguments: {}, cutOff: true as const }];
+    const ctx = await contextFor([hostTool(() => 1)], { sandboxes });
+    const [execution] = await new ToolDispatchEngine().dispatchTurn({ calls }, ctx);
+    expect(execution?.error).toEqual(
+      error("cancelled", "Tool call was not run: its message was cut off", "none", true),
+    );
+  });
+
+  test("an error that the context redacts", async () => {
+    const ctx = await contextFor([fails(new Error("password is hunter2"))], {
+      sandboxes,
+      unhandledErrors: "redacted",
+    });
+    const { error: redacted } = await dispatchTool(ctx);
+    const message = expect.stringMatching(/^Tool failed \(reference [0-9a-f]{6}\)$/);
+    expect(redacted).toEqual(error("execution_error", message, "unknown", true));
+  });
+
+  test("the table has every code", () => {
+    const covered = new Set<string>(["not_found", ...TABLE.map(([, , { code }]) => code)]);
     expect(ERROR_CODES.filter((code) => !covered.has(code))).toEqual([]);
+  });
+
+  test("the table has every cause of a denial", () => {
+    // A record, so that the compiler reports a cause that is missing.
+    const texts: Record<DenialCause, true> = {
+      ...{ policy: true, "policy-failed": true, hook: true, "hook-failed": true },
+      ...{ "no-approver": true, principal: true, secret: true, caller: true },
+    };
+    // Only a tool that calls others meets this one: test/engine/rules-of-callers.test.ts.
+    const elsewhere = deniedText("tool", "caller");
+    const covered = new Set([elsewhere, ...TABLE.map(([, , { message }]) => message)]);
+    const causes = Object.keys(texts) as DenialCause[];
+    expect(causes.filter((cause) => !covered.has(deniedText("tool", cause)))).toEqual([]);
   });
 });
 
@@ -212,21 +299,66 @@ describe("A limit that no sandbox enforces yet", () => {
   });
 });
 
+/** What a class means for the calls of its tools, if nothing else is said. */
+interface ClassDefaults {
+  readonly timeoutMs: number;
+  /** Whether `dispatchAll` runs neighbouring calls at the same time. */
+  readonly concurrent: boolean;
+  /** Whether a call waits until its record is durable. */
+  readonly waitsForRecord: boolean;
+  /** Whether a person is asked though the policy does not say so. */
+  readonly asks: boolean;
+}
+
 describe("Each class of side effects", () => {
-  const DEFAULTS: Record<SideEffects, number> = {
-    none: 60_000,
-    read: 60_000,
-    write: 60_000,
-    execute: 600_000,
-    network: 600_000,
-    destructive: 600_000,
+  const DEFAULTS: Record<SideEffects, ClassDefaults> = {
+    none: { timeoutMs: 60_000, concurrent: true, waitsForRecord: false, asks: false },
+    read: { timeoutMs: 60_000, concurrent: true, waitsForRecord: false, asks: false },
+    write: { timeoutMs: 60_000, concurrent: false, waitsForRecord: true, asks: false },
+    execute: { timeoutMs: 600_000, concurrent: false, waitsForRecord: true, asks: false },
+    network: { timeoutMs: 600_000, concurrent: false, waitsForRecord: true, asks: false },
+    destructive: { timeoutMs: 600_000, concurrent: false, waitsForRecord: true, asks: false },
   };
 
-  test.each(SIDE_EFFECTS)("has its default time-out: %s", async (sideEffects) => {
+  test.each(SIDE_EFFECTS)("has its defaults: %s", async (sideEffects) => {
+    const tool = hostTool(() => 1, { sideEffects });
     const timeouts = { quick: 60_000, slow: 600_000 };
-    const ctx = await contextFor([hostTool(() => 1, { sideEffects })], { sandboxes, timeouts });
-    expect((await dispatchTool(ctx)).receipt.enforced.wallTimeMs).toBe(DEFAULTS[sideEffects]);
+    let asked = false;
+    const confirm = async (): Promise<ConfirmationAnswer> => {
+      asked = true;
+      return { decision: "nobody" };
+    };
+    const ctx = await contextFor([tool], { sandboxes, timeouts, confirm });
+    const { receipt } = await dispatchTool(ctx);
+    const lost = Promise.reject(new Error("disk full"));
+    const journal: CallJournal = { begin: () => lost, end: () => {}, deny: () => {} };
+    const unrecorded = await dispatchTool({ ...ctx, journal });
+    expect({
+      timeoutMs: receipt.enforced.wallTimeMs,
+      concurrent: await runsTwoAtOnce(sideEffects),
+      waitsForRecord: unrecorded.error?.code === "sandbox_unavailable",
+      asks: asked,
+    }).toEqual(DEFAULTS[sideEffects]);
   });
+
+  /** Whether `dispatchAll` starts a second call of a tool before the first one ends. */
+  async function runsTwoAtOnce(sideEffects: SideEffects): Promise<boolean> {
+    let running = 0;
+    let most = 0;
+    const tool = hostTool(
+      async () => {
+        most = Math.max(most, ++running);
+        await new Promise(setImmediate);
+        running--;
+        return 1;
+      },
+      { sideEffects },
+    );
+    const ctx = await contextFor([tool], { sandboxes });
+    const calls = ["1", "2"].map((id) => ({ id, name: "tool", arguments: {} }));
+    await new ToolDispatchEngine().dispatchAll(calls, ctx);
+    return most === 2;
+  }
 
   test("is described in README.md, in the order from the mildest to the worst", () => {
     const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");

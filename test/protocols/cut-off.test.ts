@@ -1,9 +1,13 @@
 import type Anthropic from "@anthropic-ai/sdk";
 import type OpenAI from "openai";
 import { describe, expect, test } from "vitest";
+import type { DispatchContext } from "../../src/engine/call/context.ts";
+import { ToolDispatchEngine } from "../../src/engine/engine.ts";
+import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { PROTOCOLS } from "../../src/protocols/by-format.ts";
 import type { Format } from "../../src/protocols/formats.ts";
 import { STOP_REASONS, TERMINALS } from "../../src/protocols/parsing/stop-reasons.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { registry } from "./converse.ts";
 import { readAll, streamRefusal, toServerSentEvents } from "./streams.ts";
 
@@ -134,6 +138,16 @@ const WRITTEN: Readonly<Record<Exclude<Format, "native">, Written>> = {
   },
 };
 
+const engine = new ToolDispatchEngine();
+const context: DispatchContext = {
+  ...{ registry, policy: new HostPolicy(), sessionId: "session" },
+  sandboxes: await openSandboxes(),
+};
+const REFUSED = {
+  ...{ code: "cancelled", effect: "none", userVisible: true },
+  message: "Tool call was not run: its message was cut off",
+};
+
 describe.each(Object.entries(WRITTEN))("%s", (name, { message, events, last }) => {
   const format = name as Format;
   const protocol = PROTOCOLS[format](registry);
@@ -169,6 +183,37 @@ describe.each(Object.entries(WRITTEN))("%s", (name, { message, events, last }) =
     expect(stopReason).toBe(reason);
     expect(cutOff).toBe(ending !== "whole");
     expect(calls.map(({ id }) => id)).toEqual(ending === "whole" ? ["0", "1"] : ["0"]);
+  });
+
+  if (message !== undefined) {
+    test.each([
+      ...reasons,
+      ["brand_new_reason", "unclear"],
+    ])("whole: %s is %s, which decides whether its calls are dispatched", async (reason, ending) => {
+      const executions = await engine.dispatchTurn(protocol.read(message(reason)), context);
+      const [first, ...others] = executions;
+      if (ending !== "whole") {
+        expect(executions).toMatchObject([{ success: false, error: REFUSED }]);
+        return;
+      }
+      expect(first).toMatchObject({ output: { city: "Rome", celsius: 21 } });
+      // The arguments of the second one are not valid: that it was dispatched is what counts here.
+      expect(others).toMatchObject([{ error: { code: "validation_error" } }]);
+    });
+  }
+
+  test.each([
+    ...reasons,
+    ["brand_new_reason", "unclear"],
+  ])("a stream: %s is %s, which decides whether its last call is dispatched", async (reason, ending) => {
+    const complete = events.slice(0, format === "google" ? 1 : events.length / 2);
+    const turn = readAll(protocol, [toServerSentEvents([...complete, ...last(reason)])]);
+    // No call of the stream is half a call, so a reason that says nothing about calls does not matter.
+    expect(await engine.dispatchTurn(turn, context)).toMatchObject([
+      ending === "cut off"
+        ? { success: false, error: REFUSED }
+        : { success: true, output: { city: "Rome", celsius: 21 } },
+    ]);
   });
 
   test("a stream without its last event is refused, which names that event", () => {
