@@ -17,7 +17,7 @@ import {
   type Terminal,
 } from "../terminal/terminal.ts";
 import { checkGrants } from "./check-grants.ts";
-import { checkPrincipals } from "./check-principals.ts";
+import { checkPrincipals, principalIds } from "./check-principals.ts";
 import { checkWorkspaces } from "./check-workspaces.ts";
 
 /**
@@ -49,13 +49,13 @@ export async function check(
   return errors === 0 ? EXIT_OK : EXIT_BAD_INPUT;
 }
 
-/** Callers with a token or over a unix socket have ids that are not in the config. */
+/** Rules for principals that no caller of the server is. A config without a server is not for callers. */
 function principalProblems(
   { source, locatedPolicies }: Config,
-  { keys, token, listen }: ServerConfig["options"],
+  options: ServerConfig["options"],
 ): readonly ConfigProblem[] {
-  if (source.at(["server"]) === undefined || keys === undefined || token !== undefined) return [];
-  return listen.startsWith("unix:") ? [] : checkPrincipals(locatedPolicies, [...keys.keys()]);
+  if (source.at(["server"]) === undefined) return [];
+  return checkPrincipals(locatedPolicies, principalIds(options));
 }
 
 /** Prepares the tools, and checks that their sandboxes can hold what the policies grant. */

@@ -28,6 +28,12 @@ export interface Sender {
 /** Minimum length of a token, against brute force. */
 export const MIN_TOKEN_LENGTH = 16;
 
+/** The principal's id for callers with the token, unless the credentials name it. */
+export const DEFAULT_TOKEN_NAME = "token";
+
+/** The principal's id for all callers over a unix socket, if there are no credentials. */
+export const LOCAL_ID = "local";
+
 /** Authenticates the senders of requests. */
 export class Authentication {
   readonly #verifier: SignatureVerifier | undefined;
@@ -41,7 +47,7 @@ export class Authentication {
    * @throws {TypeError} if a key is not a public Ed25519 key, the token is too short, or its name is empty or the id of
    *   a key.
    */
-  constructor({ keys, token, tokenName = "token" }: Credentials, before?: Authentication) {
+  constructor({ keys, token, tokenName = DEFAULT_TOKEN_NAME }: Credentials, before?: Authentication) {
     if (keys !== undefined && keys.size > 0) {
       const verifier = before === undefined ? undefined : before.#verifier;
       this.#verifier = new SignatureVerifier(keys, Date.now(), verifier);
@@ -63,7 +69,7 @@ export class Authentication {
 
   /** Without credentials, all callers are `local`: only this user can connect to the executor's unix socket. */
   assumeLocal(): void {
-    this.#unknownSender = { caller: "", principal: service("local"), isSigned: false };
+    this.#unknownSender = { caller: "", principal: service(LOCAL_ID), isSigned: false };
   }
 
   /** Whether requests without credentials are refused. */

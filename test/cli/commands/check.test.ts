@@ -432,23 +432,34 @@ test("joins a list of policies, and checks them together", async () => {
   );
 });
 
-test("warns for a principal that no key of the server has", async () => {
+describe("a rule for principals", () => {
   const key = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" });
   const rules = '{ tools: [tool], principals: [ci, "bot-*"], effect: allow, sandboxes: [quickjs] }';
   const config = oneTool('quickjs: { source: "export default () => 1" }', `{ rules: [${rules}] }`);
-  const checkServer = (server: string): Promise<Outcome> =>
-    check({
-      "sandgate.yaml": `${config}${server}`,
-      "ci.pem": String(key),
-      token: "a-token-of-some-length-for-tests",
-    });
-  const withKey = await checkServer("server: { keys: { ci: ci.pem } }\n");
-  expect(withKey).toMatchObject({
-    code: 0,
-    stderr: "sandgate.yaml:6:53: warning: no key of the server has the id 'bot-*'\n",
+  const NO_CI = "sandgate.yaml:6:49: warning: no key or token of the server has the id 'ci'\n";
+  const NO_BOT = "sandgate.yaml:6:53: warning: no key or token of the server has the id 'bot-*'\n";
+
+  test.each([
+    ["the key of a bot", "server: { keys: { ci: key.pem, bot-7: key.pem } }", ""],
+    ["one of two keys", "server: { keys: { ci: key.pem } }", NO_BOT],
+    ["a token of that name", "server: { token: { file: token }, tokenName: bot-1 }", NO_CI],
+    ["a token with the usual name", "server: { token: { file: token } }", NO_CI + NO_BOT],
+    [
+      "a unix socket, where callers need the key",
+      "server: { listen: unix:s, keys: { ci: key.pem } }",
+      NO_BOT,
+    ],
+    ["a unix socket, where all are local", "server: { listen: unix:s }", NO_CI + NO_BOT],
+    ["a port without credentials", "server: { listen: 127.0.0.1:0 }", NO_CI + NO_BOT],
+    ["no server, so that all callers are elsewhere", "", ""],
+  ])("is compared with the callers of the server: %s", async (_server, server, warnings) => {
+    const files = { "key.pem": String(key), token: "a-token-of-some-length-for-tests" };
+    const outcome = await check({ "sandgate.yaml": `${config}${server}\n`, ...files });
+    expect(outcome).toMatchObject({ code: 0, stderr: warnings });
   });
-  // The ids of callers without a key are not in the config.
-  expect((await checkServer("server: { keys: { ci: ci.pem }, token: { file: token } }\n")).stderr).toBe("");
-  expect((await checkServer("server: { keys: { ci: ci.pem }, listen: unix:s.sock }\n")).stderr).toBe("");
-  expect((await checkServer("")).stderr).toBe("");
+
+  test("that names the only caller of a unix socket is found to match", async () => {
+    const local = config.replace('[ci, "bot-*"]', "[local]");
+    expect((await check({ "sandgate.yaml": `${local}server: { listen: unix:s }\n` })).stderr).toBe("");
+  });
 });
