@@ -222,7 +222,7 @@ export const broken = () => {};
       child.kill("SIGHUP");
       for (;;) {
         const { value } = await lines.next();
-        const { event, level } = JSON.parse(value);
+        const { event, level } = JSON.parse(value ?? "");
         if (/^config\.re/.test(event)) return `${level} ${event}`;
       }
     };
