@@ -5,7 +5,7 @@ import { basename } from "node:path";
 export interface ThrownText {
   /** The error's message, without the stack and without paths of this host. */
   readonly message: string;
-  /** The stack, or the whole thrown value, for the operator. */
+  /** The stack with those of its causes, or the whole thrown value, for the operator. */
   readonly detail: string;
 }
 
@@ -14,15 +14,43 @@ export function describeThrown(thrown: unknown): ThrownText {
   try {
     if (thrown instanceof Error) {
       const message = String(thrown.message);
-      return { message: withoutHostPaths(message, pathsOf(thrown)), detail: String(thrown.stack ?? message) };
+      const detail = `${String(thrown.stack ?? message)}${describeCauses(thrown)}`;
+      return { message: withoutHostPaths(message, pathsOf(thrown)), detail };
     }
-    if (typeof thrown === "string") return { message: withoutHostPaths(thrown), detail: thrown };
-    // null, undefined, symbols and functions have no text.
-    const text = thrown === null ? "" : (JSON.stringify(thrown) ?? "");
+    const text = textOf(thrown);
     return { message: withoutHostPaths(text), detail: text };
   } catch {
     return { message: "", detail: "the thrown value cannot be read" };
   }
+}
+
+/** Causes of causes are described up to this depth: a chain may be circular. */
+const MAX_CAUSES = 5;
+
+/** Describes the causes of an error, each on lines of its own. Never throws. */
+function describeCauses(error: Error): string {
+  let described = "";
+  try {
+    let cause: unknown = error.cause;
+    for (let depth = 0; depth < MAX_CAUSES && cause !== undefined && cause !== null; depth++) {
+      if (cause instanceof Error) {
+        described += `\nCaused by: ${String(cause.stack ?? cause.message)}`;
+        cause = cause.cause;
+      } else {
+        described += `\nCaused by: ${textOf(cause)}`;
+        break;
+      }
+    }
+  } catch {
+    described += "\nCaused by: a value that cannot be read";
+  }
+  return described;
+}
+
+/** `null`, `undefined`, symbols and functions have no text. */
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  return value === null ? "" : (JSON.stringify(value) ?? "");
 }
 
 /** The absolute paths of a system error of Node.js: `ENOENT: no such file or directory, open '/srv/x'`. */

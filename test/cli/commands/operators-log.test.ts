@@ -5,7 +5,9 @@ import { createFolder, entriesOf, PROJECT, sandgate } from "../sandgate.ts";
 const HOST_TOOLS = `
 export const add = ({ a, b }) => a + b;
 export const wait = () => {};
-export const broken = () => { throw new Error("connection refused by db-7.internal"); };
+export const broken = () => {
+  throw new Error("connection refused by db-7.internal", { cause: new Error("certificate expired") });
+};
 `;
 
 const MORE_TOOLS = `
@@ -53,7 +55,9 @@ describe("What the model must not read is in the operator's log:", () => {
         event: "tool.failed",
         tool: "broken",
         call: "c1",
-        detail: expect.stringMatching(/^Error: connection refused by db-7\.internal\n {4}at /),
+        detail: expect.stringMatching(
+          /^Error: connection refused by db-7\.internal\n {4}at [\s\S]*\nCaused by: Error: certificate expired\n {4}at /,
+        ),
       },
     ]);
   });
