@@ -16,11 +16,19 @@ export function redactEvent(event: DispatchEvent, redaction: Redaction): Dispatc
     case "tool.completed":
       return { ...event, execution: redactExecution(event.execution, redaction) };
     case "tool.failed": {
-      const { detail } = event;
+      const { detail, problems } = event;
       return {
         ...event,
         execution: redactExecution(event.execution, redaction),
         ...(detail !== undefined && { detail: redaction.text(detail) }),
+        ...(problems !== undefined && {
+          problems: Object.freeze(
+            problems.map(({ path, message }) => ({
+              path: redaction.text(path),
+              message: redaction.text(message),
+            })),
+          ),
+        }),
       };
     }
     default:

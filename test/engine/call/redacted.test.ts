@@ -54,6 +54,15 @@ describe("With a redaction in the context", () => {
     expect(JSON.stringify(seen)).not.toMatch(/AKIAIOS|"abc"/);
   });
 
+  test("what is wrong with the arguments has no secret either", async () => {
+    const { events, seen } = recordEvents();
+    const tool = hostTool(() => 1, { validate: () => [`/note must not be ${KEY}`] });
+    await dispatchTool(await contextFor([tool], { events, redaction: new Redaction() }));
+    expect(seen).toMatchObject([
+      { problems: [{ path: "/note", message: "must not be [redacted: aws-key]" }] },
+    ]);
+  });
+
   test("what the model reads of an output is whole, unless the redaction covers results", async () => {
     const shown = async (redaction: Redaction) => {
       const execution = await dispatchTool(
