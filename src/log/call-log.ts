@@ -20,6 +20,7 @@ export function logCalls(log: Log): DispatchEventListener {
 }
 
 function levelOf(event: DispatchEvent): LogLevel {
+  if ("execution" in event && event.execution.receipt.recorded === false) return "error";
   switch (event.type) {
     case "tool.started":
     case "tool.output":
@@ -84,6 +85,6 @@ function fieldsOf(event: DispatchEvent, redaction: Redaction): LogFields {
 }
 
 function endOf({ sandbox, durationMs, receipt }: ToolExecution): LogFields {
-  const { mayStillRun, ended } = receipt;
-  return { sandbox: sandbox ?? undefined, durationMs, ended, mayStillRun };
+  const { mayStillRun, ended, recorded } = receipt;
+  return { sandbox: sandbox ?? undefined, durationMs, ended, mayStillRun, recorded };
 }
