@@ -12,7 +12,7 @@ export interface ShownEntry {
   readonly fields: readonly (readonly [name: string, value: LogField])[];
 }
 
-/** Formats an entry as one line, without its end. Characters that are not printable may be left in it. */
+/** Formats an entry as one line, without its end. Foreign text in it is JSON, and is not escaped otherwise. */
 export const LINE_FORMATS: Readonly<Record<LogFormat, (entry: ShownEntry) => string>> = Object.freeze({
   json: ({ level, event, at, fields }) =>
     JSON.stringify({ time: new Date(at).toISOString(), level, event, ...Object.fromEntries(fields) }),

@@ -1,7 +1,6 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { toPrintable } from "../../src/cli/terminal/printable.ts";
 import type { DispatchContext } from "../../src/engine/call/context.ts";
 import { EventStream } from "../../src/engine/call/events.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
@@ -20,7 +19,7 @@ async function logOf(
 ): Promise<Record<string, unknown>[]> {
   const stream = new PassThrough();
   const events = new EventStream();
-  events.on(logCalls(new Log({ stream, format: "json", toPrintable })));
+  events.on(logCalls(new Log({ stream, format: "json" })));
   const ctx = await contextFor([tool], { events, ...more });
   await new ToolDispatchEngine().dispatch({ id: "c1", name: "tool", arguments: input as never }, ctx);
   return entriesOf(await text(stream.end()));
