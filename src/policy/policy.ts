@@ -15,6 +15,11 @@ export interface RuntimePolicy {
   check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision>;
   /** Identifies this version of the policy in the event `tool.started`, such as a digest of its file. Default: none. */
   readonly revision?: string;
+  /**
+   * The policy as data: the canonical JSON of the options of each `RulePolicy` that it joins. A journal keeps them by
+   * their digests, of which `revision` consists. Default: the policy is in code.
+   */
+  readonly sources?: readonly string[];
 }
 
 /** A call, as a policy sees it. Frozen. */

@@ -30,6 +30,12 @@ class StrictestPolicy implements RuntimePolicy {
     return this.#policies.flatMap(({ revision }) => revision ?? []).join(" + ");
   }
 
+  /** The sources of all policies; none if one of them is in code. */
+  get sources(): readonly string[] {
+    const sources = this.#policies.map((policy) => policy.sources ?? []);
+    return sources.some(({ length }) => length === 0) ? [] : sources.flat();
+  }
+
   check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision> {
     const answers: unknown[] = [];
     try {

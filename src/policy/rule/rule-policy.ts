@@ -28,7 +28,7 @@ import { ToolRules } from "./tool-rules.ts";
  */
 export class RulePolicy implements RuntimePolicy {
   readonly #options: RulePolicyOptions;
-  #revision: string | undefined;
+  #canonical: CanonicalJson | undefined;
   readonly #rules: RuleBook;
   readonly #default: AllowedUse | undefined;
   /** Keyed by the tool's object, which a registry does not replace while the tool is registered. */
@@ -49,8 +49,17 @@ export class RulePolicy implements RuntimePolicy {
 
   /** The SHA-256 digest of the options as canonical JSON, in hexadecimal: the same for equal rules. */
   get revision(): string {
-    this.#revision ??= new CanonicalJson(this.#options as unknown as JsonValue).digest;
-    return this.#revision;
+    return this.#form.digest;
+  }
+
+  /** The options as canonical JSON. */
+  get sources(): readonly string[] {
+    return [this.#form.text];
+  }
+
+  get #form(): CanonicalJson {
+    this.#canonical ??= new CanonicalJson(this.#options as unknown as JsonValue);
+    return this.#canonical;
   }
 
   check(request: PolicyRequest): PolicyDecision {
