@@ -5,6 +5,7 @@ export type SandgateErrorCode =
   | "invalid_message"
   | "invalid_schema"
   | "invalid_tool"
+  | "journal_failed"
   | "key_value_full"
   | "listen_failed"
   | "tool_failed"

@@ -1,0 +1,175 @@
+import { beginning, wellFormed } from "../../base/text.ts";
+import type { DeniedRecord, DispatchedRecord, EndedRecord } from "../../engine/call/journal.ts";
+import { canonicalText } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { RecordParts } from "./record-parts.ts";
+
+/** The arguments of a call as its record shows them. */
+export interface ShownArguments {
+  /** Canonical JSON. */
+  readonly text: string;
+  /** The digest of the arguments as the call has them. */
+  readonly digest: string;
+  /** The digest of the sealed arguments in the file beside the journal. Default: they are not sealed. */
+  readonly sealed?: string | undefined;
+}
+
+/** Ids and names that a model chose are cut beyond this length, in UTF-16 code units. */
+const MAX_NAME_LENGTH = 1_024;
+const MAX_REASON_LENGTH = 4_096;
+
+/** The record of a call that is about to run. */
+export function dispatchedParts(record: DispatchedRecord, shown: ShownArguments): RecordParts {
+  const { confirmation, decision, definitionDigest, grant, sideEffects } = record;
+  return {
+    beforeAt: argumentMembers(shown),
+    beforePrev:
+      (confirmation === undefined ? "" : `"confirmation":${canonicalText(plain(confirmation))},`) +
+      `"decision":"${decision}","definitionDigest":"${definitionDigest}","grant":${textOf(grant)},` +
+      origin(record),
+    beforeSeq: principalMember(record) + ruleMember(record) + sealedMember(shown),
+    afterSeq: `"session":${name(record.sessionId)},"sideEffects":"${sideEffects}",${call(record, "tool.call.dispatched")}`,
+  };
+}
+
+/** The record of a call that ended. */
+export function endedParts(record: EndedRecord): RecordParts {
+  const { code, effect, output, receipt, success } = record;
+  const { ended, enforced, grant, mayStillRun, used } = receipt;
+  return {
+    beforeAt: "",
+    beforePrev:
+      (code === undefined ? "" : `"code":"${code}",`) +
+      (effect === undefined ? "" : `"effect":"${effect}",`) +
+      (success ? `"outputDigest":"${output.digest}",` : "") +
+      origin(record),
+    beforeSeq:
+      principalMember(record) +
+      '"receipt":{' +
+      (ended === undefined ? "" : `"ended":"${ended}",`) +
+      `"enforced":${textOf(enforced)},` +
+      (grant === undefined ? "" : `"grant":{"digest":"${grant.digest}"},`) +
+      (mayStillRun === undefined ? "" : `"mayStillRun":true,`) +
+      `"used":${canonicalText(used as unknown as JsonValue)}},`,
+    afterSeq: `"session":${name(record.sessionId)},${call(record, "tool.call.ended")}`,
+  };
+}
+
+/** The record of a call that did not run. */
+export function deniedParts(record: DeniedRecord, shown: ShownArguments | undefined): RecordParts {
+  const { code, confirmation, decision, definitionDigest, grant, near, reason, sideEffects } = record;
+  return {
+    beforeAt: shown === undefined ? "" : argumentMembers(shown),
+    beforePrev:
+      `"code":"${code}",` +
+      (confirmation === undefined ? "" : `"confirmation":${canonicalText(plain(confirmation))},`) +
+      (decision === undefined ? "" : `"decision":"${decision}",`) +
+      (definitionDigest === undefined ? "" : `"definitionDigest":"${definitionDigest}",`) +
+      (grant === undefined ? "" : `"grant":${textOf(grant)},`) +
+      (near === undefined || near.length === 0 ? "" : `"near":${canonicalText(plain(near))},`) +
+      origin(record),
+    beforeSeq:
+      principalMember(record) +
+      (reason === undefined
+        ? ""
+        : `"reason":${JSON.stringify(wellFormed(beginning(reason, MAX_REASON_LENGTH)))},`) +
+      ruleMember(record) +
+      sealedMember(shown),
+    afterSeq:
+      `"session":${name(record.sessionId)},` +
+      (sideEffects === undefined ? "" : `"sideEffects":"${sideEffects}",`) +
+      call(record, "tool.call.denied"),
+  };
+}
+
+/** The call that a record of an interrupted call names, as the record of its beginning did. */
+export interface CallNames {
+  readonly session: string;
+  readonly tool: string;
+  readonly tool_call_id: string;
+  readonly turn?: string;
+}
+
+/** The record of a call that was running when the process ended: whether it took effect is not known. */
+export function interruptedParts(names: CallNames): RecordParts {
+  const { session, tool: toolName, tool_call_id: callId, turn } = names;
+  const record = { toolName, callId, ...(turn !== undefined && { turnId: turn }) };
+  return {
+    beforeAt: "",
+    beforePrev: '"code":"execution_error","effect":"unknown","interrupted":true,',
+    beforeSeq: "",
+    afterSeq: `"session":${name(session)},${call(record, "tool.call.ended")}`,
+  };
+}
+
+/** Returns the names of a call as its records have them. */
+export function namesOf(record: {
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly toolName: string;
+  readonly turnId?: string;
+}): CallNames {
+  const { turnId } = record;
+  return {
+    session: recordedName(record.sessionId),
+    tool: recordedName(record.toolName),
+    tool_call_id: recordedName(record.callId),
+    ...(turnId !== undefined && { turn: recordedName(turnId) }),
+  };
+}
+
+function argumentMembers({ text, digest }: ShownArguments): string {
+  return `"args":${text},"argumentDigest":"${digest}",`;
+}
+
+function sealedMember(shown: ShownArguments | undefined): string {
+  return shown?.sealed === undefined ? "" : `"sealed":"${shown.sealed}",`;
+}
+
+function origin({ parent, policyRevision }: Pick<DeniedRecord, "parent" | "policyRevision">): string {
+  return (
+    (parent === undefined ? "" : `"parent":${name(parent)},`) +
+    (policyRevision === undefined ? "" : `"policyRevision":${name(policyRevision)},`)
+  );
+}
+
+function principalMember({ principal }: Pick<DeniedRecord, "principal">): string {
+  return principal === undefined ? "" : `"principal":${textOf(principal)},`;
+}
+
+function ruleMember({ rules }: Pick<DeniedRecord, "rules">): string {
+  return `"rules":${rules.length === 0 ? "[]" : textOf(rules)},`;
+}
+
+function call(
+  { callId, toolName, turnId }: Pick<DeniedRecord, "callId" | "toolName" | "turnId">,
+  type: string,
+): string {
+  const turn = turnId === undefined ? "" : `"turn":${name(turnId)},`;
+  return `"tool":${name(toolName)},"tool_call_id":${name(callId)},${turn}"type":"${type}"`;
+}
+
+function name(text: string): string {
+  return JSON.stringify(recordedName(text));
+}
+
+/** Returns an id or a name as records have it. */
+export function recordedName(text: string): string {
+  return wellFormed(text.length > MAX_NAME_LENGTH ? `${beginning(text, MAX_NAME_LENGTH)}…` : text);
+}
+
+/** The canonical texts of frozen objects that many records share: grants, limits, principals and lists of rules. */
+const texts = new WeakMap<object, string>();
+
+function textOf(shared: object): string {
+  let text = texts.get(shared);
+  if (text === undefined) {
+    text = canonicalText(plain(shared));
+    if (Object.isFrozen(shared)) texts.set(shared, text);
+  }
+  return text;
+}
+
+function plain(value: object): JsonValue {
+  return value as unknown as JsonValue;
+}

@@ -1,0 +1,34 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+
+/** A record as it was read from a journal. */
+export interface JournalEntry extends JsonObject {
+  /** Milliseconds since the epoch. Never earlier than in the record before. */
+  readonly at: number;
+  /** SHA-256 of the line before, in hexadecimal digits. */
+  readonly prev: string;
+  /** The number of the record, from 1. */
+  readonly seq: number;
+  readonly type: string;
+}
+
+/** The digest that the first record of a journal names as that of the line before it. */
+export const NO_LINE: string = "0".repeat(64);
+
+/** Reads a line without its newline. Returns `undefined` if it is no record. */
+export function parseEntry(line: string): JournalEntry | undefined {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(line) as JsonValue;
+  } catch {
+    return undefined;
+  }
+  if (!isJsonObject(value)) return undefined;
+  const { at, prev, seq, type } = value;
+  const isEntry =
+    Number.isSafeInteger(at) &&
+    Number.isSafeInteger(seq) &&
+    typeof prev === "string" &&
+    typeof type === "string" &&
+    (seq as number) > 0;
+  return isEntry ? (value as JournalEntry) : undefined;
+}

@@ -1,0 +1,43 @@
+import { wellFormed } from "../../base/text.ts";
+import { canonicalText } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { CallNames } from "./call-parts.ts";
+import type { RecordParts } from "./record-parts.ts";
+
+/** A record about the journal itself. */
+export type JournalEvent =
+  | {
+      readonly type: "journal.opened" /** Checks the checkpoints. */;
+      readonly verifierKey: string | undefined;
+    }
+  | {
+      /** The file continues the one before. */ readonly type: "journal.rotated";
+      readonly open: readonly CallNames[];
+    }
+  | {
+      readonly type: "journal.recovered";
+      /** The number of records that could not be kept until the journal could write again. */
+      readonly lost: number;
+      /** Why it could not write. */
+      readonly reason: string;
+    };
+
+/** The record of an event of the journal itself. */
+export function eventParts(event: JournalEvent): RecordParts {
+  const afterSeq = `"type":"${event.type}"`;
+  if (event.type === "journal.rotated") {
+    // These calls have no end yet: an opening reader need not look into the files before.
+    return {
+      beforeAt: "",
+      beforePrev: `"open":${canonicalText(event.open as unknown as JsonValue)},`,
+      beforeSeq: "",
+      afterSeq,
+    };
+  }
+  if (event.type === "journal.opened") {
+    const key = event.verifierKey === undefined ? "" : `"key":${JSON.stringify(event.verifierKey)},`;
+    return { beforeAt: "", beforePrev: `"format":1,${key}`, beforeSeq: "", afterSeq };
+  }
+  const reason = JSON.stringify(wellFormed(event.reason));
+  return { beforeAt: "", beforePrev: `"lost":${event.lost},`, beforeSeq: `"reason":${reason},`, afterSeq };
+}

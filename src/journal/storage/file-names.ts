@@ -1,0 +1,36 @@
+import { readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+
+/** A file of a journal. */
+export interface JournalFileName {
+  readonly path: string;
+  /** The number of its first record, which its name has. */
+  readonly firstSeq: number;
+}
+
+const FORM = /^journal-(\d{16})\.jsonl$/;
+
+/** Returns the path of the file whose first record has a number. Names sort in the order of the chain. */
+export function journalFile(directory: string, firstSeq: number): string {
+  return join(directory, `journal-${String(firstSeq).padStart(16, "0")}.jsonl`);
+}
+
+/** Returns the path of a file that stands beside a file of a journal, such as the one of its checkpoints. */
+export function besideFile(path: string, extension: "checkpoints" | "sealed"): string {
+  return path.replace(/\.jsonl$/, `.${extension}`);
+}
+
+/** Reads the name of a file of a journal; `undefined` if it is none. */
+export function parseFileName(path: string): JournalFileName | undefined {
+  const [, digits] = FORM.exec(basename(path)) ?? [];
+  return digits === undefined ? undefined : { path, firstSeq: Number(digits) };
+}
+
+/** Lists the files of a journal in the order of the chain. */
+export async function listFiles(directory: string): Promise<JournalFileName[]> {
+  const names = await readdir(directory);
+  return names
+    .sort()
+    .map((name) => parseFileName(join(directory, name)))
+    .filter((file) => file !== undefined);
+}

@@ -1,0 +1,66 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { JournalError } from "../journal-error.ts";
+
+/** A line of a file, without its newline. */
+export interface FileLine {
+  readonly bytes: Buffer;
+  /** The position of its first byte in the file. */
+  readonly start: number;
+}
+
+const CHUNK_BYTES = 1_048_576;
+/** No record is longer. A file without newlines must not fill the memory. */
+const MAX_LINE_BYTES = 33_554_432;
+const NEWLINE = 0x0a;
+
+/** Reads a file line by line, in batches, since waiting for each line would take longer than reading it. */
+export class LineReader {
+  /** The number of bytes after the last newline. Known once {@link batches} has ended. */
+  tornBytes = 0;
+  /** The position after the last newline. Known once {@link batches} has ended. */
+  end = 0;
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /**
+   * Reads the file's complete lines.
+   *
+   * @param start The position of the first byte to read, which begins a line. Default: 0.
+   * @throws {JournalError} if the file cannot be read, or has a line that is longer than any record.
+   */
+  async *batches(start = 0): AsyncGenerator<readonly FileLine[], void, undefined> {
+    await using file = await openToRead(this.#path);
+    let rest: Buffer = Buffer.alloc(0);
+    this.end = start;
+    for (let position = start; ; ) {
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+      const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, position);
+      position += bytesRead;
+      if (bytesRead === 0) break;
+      const read = chunk.subarray(0, bytesRead);
+      const bytes = rest.length === 0 ? read : Buffer.concat([rest, read]);
+      const lines: FileLine[] = [];
+      let from = 0;
+      for (let to = bytes.indexOf(NEWLINE); to >= 0; to = bytes.indexOf(NEWLINE, from)) {
+        lines.push({ bytes: bytes.subarray(from, to), start: this.end + from });
+        from = to + 1;
+      }
+      rest = bytes.subarray(from);
+      this.end += from;
+      if (rest.length > MAX_LINE_BYTES) throw new JournalError(`'${this.#path}' has a line that is too long`);
+      if (lines.length > 0) yield lines;
+    }
+    this.tornBytes = rest.length;
+  }
+}
+
+async function openToRead(path: string): Promise<FileHandle> {
+  try {
+    return await open(path);
+  } catch (error) {
+    throw new JournalError(`'${path}' cannot be read: ${(error as Error).message}`);
+  }
+}
