@@ -1,0 +1,276 @@
+import { mkdir } from "node:fs/promises";
+import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../engine/call/journal.ts";
+import type { CanonicalJson } from "../json/canonical.ts";
+import type { PolicySubject, RuntimePolicy } from "../policy/policy.ts";
+import { Anchors } from "./checkpoints/anchors.ts";
+import { CheckpointWriter } from "./checkpoints/checkpoint-writer.ts";
+import { JournalError } from "./journal-error.ts";
+import { KeptInputs } from "./kept-inputs.ts";
+import {
+  deniedParts,
+  dispatchedParts,
+  endedParts,
+  interruptedParts,
+  namesOf,
+  type ShownArguments,
+} from "./line/call-parts.ts";
+import { eventParts } from "./line/event-parts.ts";
+import type { RecordParts } from "./line/record-parts.ts";
+import type { JournalNotice } from "./notice.ts";
+import { type CheckedOptions, checkOptions, type JournalOptions } from "./options.ts";
+import { SealedArguments } from "./sealed/sealed-arguments.ts";
+import { SessionKeys } from "./sealed/session-keys.ts";
+import { AppendFile } from "./storage/append-file.ts";
+import { DirectoryLock } from "./storage/directory-lock.ts";
+import { besideFile, journalFile } from "./storage/file-names.ts";
+import { GroupWriter, type WaitingRecord } from "./write/group-writer.ts";
+import { type ChainHead, type RecoveredJournal, recover } from "./write/recover.ts";
+
+/**
+ * Opens a journal to write to it, or creates it. Calls that were running when the journal was last written to get a
+ * record of their end, with the effect `unknown`.
+ *
+ * @throws {TypeError} if an option is not valid.
+ * @throws {JournalError} if the journal cannot be written, is open already, or contradicts itself.
+ */
+export function openJournal(options: JournalOptions): Promise<Journal> {
+  return Journal.open(options);
+}
+
+/**
+ * Records every call in a chain of lines: each has the digest of the one before. `docs/journal.md` describes the format.
+ * Pass it to dispatches as `DispatchContext.journal`.
+ */
+export class Journal implements CallJournal, AsyncDisposable {
+  readonly #options: CheckedOptions;
+  readonly #lock: DirectoryLock;
+  readonly #kept: KeptInputs;
+  readonly #keys: SessionKeys;
+  readonly #writer: GroupWriter;
+  readonly #resources = new AsyncDisposableStack();
+  #sealed: SealedArguments | undefined;
+  #checkpoints: CheckpointWriter | undefined;
+  #closed: Promise<void> | undefined;
+
+  private constructor(options: CheckedOptions, lock: DirectoryLock, { file, head, open }: RecoveredJournal) {
+    this.#options = options;
+    this.#lock = lock;
+    this.#kept = new KeptInputs(options.directory);
+    this.#keys = new SessionKeys(options.directory);
+    this.#writer = new GroupWriter(file, head, open, options.sync === "group", {
+      beforeGroup: () => this.#sealed?.write(),
+      afterGroup: (end) => this.#checkpoints?.follow(end),
+      nextFile: (end, current) => (current.size < options.maxBytes ? undefined : this.#openNext(end)),
+      onUnhealthy: (reason) =>
+        this.#tell("unhealthy", `the journal cannot write, so no call runs: ${reason}`),
+      onHealthy: (lost) =>
+        this.#tell("healthy", `the journal can write again${lost > 0 ? `; ${lost} records were lost` : ""}`),
+    });
+  }
+
+  /** See {@link openJournal}. @internal */
+  static async open(given: JournalOptions): Promise<Journal> {
+    const options = checkOptions(given);
+    const { directory } = options;
+    let lock: DirectoryLock | undefined;
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+      lock = new DirectoryLock(directory);
+      const recovered = await recover(directory);
+      const journal = new Journal(options, lock, recovered);
+      try {
+        await journal.#begin(recovered);
+      } catch (error) {
+        await journal.close().catch(() => {});
+        throw error;
+      }
+      return journal;
+    } catch (error) {
+      lock?.[Symbol.dispose]();
+      if (error instanceof JournalError) throw error;
+      throw new JournalError(`the journal in '${directory}' cannot be opened: ${(error as Error).message}`);
+    }
+  }
+
+  /** Why the journal cannot write; `undefined` if it can. While it cannot, no call runs. */
+  get problem(): string | undefined {
+    return this.#writer.problem;
+  }
+
+  /** The number of records of ends and denials that could not be written, nor kept until they could be. */
+  get lost(): number {
+    return this.#writer.lost;
+  }
+
+  /** The number of records that were written, by every process. */
+  get records(): number {
+    return this.#writer.head.seq;
+  }
+
+  /** The text of the key that checks the journal's checkpoints; `undefined` if it has none. */
+  get verifierKey(): string | undefined {
+    return this.#options.key?.verifier;
+  }
+
+  begin(record: DispatchedRecord): undefined | Promise<void> {
+    this.#requireHealth();
+    const { sideEffects } = record;
+    return this.#writer.add({
+      parts: dispatchedParts(record, this.#show(record.canonical, record.sessionId)),
+      at: Date.now(),
+      isAwaited: sideEffects !== "none" && sideEffects !== "read",
+      call: { kind: "begin", names: namesOf(record) },
+    });
+  }
+
+  end(record: EndedRecord): void {
+    this.#addUnawaited(endedParts(record), { kind: "end", names: namesOf(record) });
+  }
+
+  deny(record: DeniedRecord): void {
+    const { canonical, sessionId } = record;
+    this.#addUnawaited(deniedParts(record, canonical && this.#show(canonical, sessionId)));
+  }
+
+  /**
+   * Keeps a policy and the tools that it decides on beside the journal, so that its decisions can be made again. A policy
+   * in code is not kept.
+   */
+  async keep(policy: RuntimePolicy, tools: Iterable<PolicySubject>): Promise<void> {
+    await this.#kept.keep(policy, tools);
+  }
+
+  /**
+   * Deletes the key of a session: its sealed arguments can never be read again. The chain of records still holds.
+   *
+   * @returns Whether there was a key.
+   */
+  forget(sessionId: string): Promise<boolean> {
+    return this.#keys.forget(sessionId);
+  }
+
+  /** Waits until every record that was added before is written, or cannot be. */
+  flush(): Promise<void> {
+    return this.#writer.flush();
+  }
+
+  /** Writes what waits, signs a last checkpoint, and closes the journal. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #begin({ file, head, open, torn }: RecoveredJournal): Promise<void> {
+    const { key, anchors } = this.#options;
+    if (this.#options.arguments === "sealed") {
+      const sealed = await AppendFile.open(besideFile(file.path, "sealed"));
+      this.#sealed = this.#resources.use(new SealedArguments(this.#keys, sealed));
+      // Ends a line that a crash left half-written.
+      if (sealed.size > 0) await sealed.append(Buffer.from("\n"));
+    }
+    if (key !== undefined) {
+      const copies = new Anchors(anchors, (reason) =>
+        this.#tell("anchor", `a checkpoint was not copied: ${reason}`),
+      );
+      this.#checkpoints = this.#resources.use(
+        await CheckpointWriter.open(
+          besideFile(file.path, "checkpoints"),
+          key,
+          head,
+          copies,
+          () => this.#writer.sync(),
+          (reason) => this.#tell("checkpoint", `a checkpoint could not be kept: ${reason}`),
+        ),
+      );
+    }
+    if (torn !== undefined) {
+      this.#tell(
+        "torn",
+        `the last line was half-written: its ${torn.bytes} bytes were moved to '${torn.path}'`,
+      );
+    }
+    const interrupted = open.list();
+    if (file.size === 0 && head.seq > 0) {
+      this.#addUnawaited(eventParts({ type: "journal.rotated", open: interrupted }));
+    }
+    for (const names of interrupted) {
+      this.#addUnawaited(interruptedParts(names), { kind: "end", names });
+    }
+    if (interrupted.length > 0) {
+      this.#tell("interrupted", `${interrupted.length} calls were interrupted: their effect is unknown`);
+    }
+    // Written even if nothing else is: it shows that the journal can write.
+    await this.#writer.add({
+      parts: eventParts({ type: "journal.opened", verifierKey: this.verifierKey }),
+      at: Date.now(),
+      isAwaited: true,
+    });
+  }
+
+  async #close(): Promise<void> {
+    try {
+      await this.flush();
+      if (this.problem === undefined) {
+        await this.#sealed?.sync();
+        await this.#checkpoints?.signNow();
+      }
+      await this.#writer.close();
+    } finally {
+      await this.#resources.disposeAsync();
+      this.#lock[Symbol.dispose]();
+    }
+  }
+
+  #requireHealth(): void {
+    const { problem } = this.#writer;
+    if (problem !== undefined) throw new JournalError(`the journal cannot write: ${problem}`);
+    if (this.#writer.isFull)
+      throw new JournalError("the journal cannot write: too many records wait for the disk");
+  }
+
+  #addUnawaited(parts: RecordParts, call?: WaitingRecord["call"]): void {
+    const record = { parts, at: Date.now(), isAwaited: false, ...(call && { call }) };
+    try {
+      this.#requireHealth();
+    } catch (error) {
+      this.#writer.keep(record);
+      throw error;
+    }
+    this.#writer.add(record);
+  }
+
+  #show(canonical: CanonicalJson, sessionId: string): ShownArguments {
+    if (this.#sealed !== undefined) return this.#sealed.seal(canonical, sessionId);
+    const { redaction } = this.#options;
+    return canonical.shownAs((value) => redaction.json(value));
+  }
+
+  async #openNext({ seq }: ChainHead): Promise<AppendFile> {
+    const path = journalFile(this.#options.directory, seq + 1);
+    const file = await AppendFile.open(path);
+    try {
+      // An attempt that failed may have left something.
+      if (file.size > 0) await file.cutBack(0);
+      await this.#checkpoints?.continueIn(besideFile(path, "checkpoints"));
+      await this.#sealed?.continueIn(besideFile(path, "sealed"));
+      // Everything in the file before is durable: what follows is the end of the journal.
+      await this.#writer.sync();
+      return file;
+    } catch (error) {
+      await file[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  #tell(kind: JournalNotice["kind"], message: string): void {
+    try {
+      this.#options.onNotice({ kind, message });
+    } catch {
+      // A listener must not affect the journal.
+    }
+  }
+}

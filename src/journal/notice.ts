@@ -1,0 +1,14 @@
+/** Something about the journal itself that its operator has to know. */
+export interface JournalNotice {
+  /**
+   * - `torn`: a half-written line at the end of the journal was moved to a file of its own
+   * - `interrupted`: calls were running when the journal was last written to
+   * - `unhealthy`: the journal cannot write, so no call runs
+   * - `healthy`: the journal can write again
+   * - `checkpoint`: a checkpoint could not be signed or kept
+   * - `anchor`: an anchor did not take a checkpoint
+   */
+  readonly kind: "torn" | "interrupted" | "unhealthy" | "healthy" | "checkpoint" | "anchor";
+  /** One line. */
+  readonly message: string;
+}

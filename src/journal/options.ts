@@ -1,0 +1,69 @@
+import { Redaction } from "../redaction/redaction.ts";
+import { type Anchor, checkAnchors } from "./checkpoints/anchors.ts";
+import { readSigningKey, type SigningKey } from "./checkpoints/note-keys.ts";
+import type { JournalNotice } from "./notice.ts";
+
+/** The options of `openJournal`. */
+export interface JournalOptions {
+  /** The path of the journal's directory, which is created if it does not exist. It holds nothing but the journal. */
+  readonly directory: string;
+  /**
+   * Whether a call waits until its record is on the disk (`group`: all records that wait are synced at once), or only
+   * until the operating system has it (`none`: it survives the process, but not the machine). Default: `"group"`.
+   */
+  readonly sync?: "group" | "none";
+  /** Hides secrets in the recorded arguments. Default: `new Redaction()`. */
+  readonly redaction?: Redaction;
+  /** The size in bytes from which on the journal is continued in a new file: at least 1,024. Default: 256 MiB. */
+  readonly maxBytes?: number;
+  /** The key that signs checkpoints: see `createJournalKeys`. Default: there are no checkpoints. */
+  readonly key?: string;
+  /** Where checkpoints are copied. Requires `key`. Default: nowhere. */
+  readonly anchors?: readonly Anchor[];
+  /**
+   * With `sealed`, the arguments of calls are kept encrypted in a file beside the journal, under a key for each session,
+   * and the records have only their digests. Default: `"redacted"`: the records have the arguments.
+   */
+  readonly arguments?: "redacted" | "sealed";
+  /** Receives what the operator has to know. Errors that it throws are ignored. Default: see `Journal.problem`. */
+  readonly onNotice?: (notice: JournalNotice) => void;
+}
+
+/** Complete and checked options. */
+export interface CheckedOptions extends Required<Omit<JournalOptions, "key" | "onNotice">> {
+  readonly key: SigningKey | undefined;
+  readonly onNotice: (notice: JournalNotice) => void;
+}
+
+const DEFAULT_MAX_BYTES = 256 * 1_048_576;
+const MIN_MAX_BYTES = 1_024;
+
+/** @throws {TypeError} if an option is unknown or not valid. */
+export function checkOptions(options: JournalOptions): CheckedOptions {
+  const {
+    directory,
+    sync = "group",
+    redaction = new Redaction(),
+    maxBytes = DEFAULT_MAX_BYTES,
+    key,
+    anchors = [],
+    arguments: kept = "redacted",
+    onNotice = () => {},
+    ...unknown
+  } = options;
+  for (const name of Object.keys(unknown)) throw new TypeError(`unknown option '${name}' of a journal`);
+  if (typeof directory !== "string" || directory === "") throw new TypeError("directory must be a path");
+  if (sync !== "group" && sync !== "none") throw new TypeError('sync must be "group" or "none"');
+  if (kept !== "redacted" && kept !== "sealed")
+    throw new TypeError('arguments must be "redacted" or "sealed"');
+  if (!Number.isSafeInteger(maxBytes) || maxBytes < MIN_MAX_BYTES) {
+    throw new TypeError(`maxBytes must be a whole number from ${MIN_MAX_BYTES} on`);
+  }
+  if (anchors.length > 0 && key === undefined)
+    throw new TypeError("anchors require a key, which signs checkpoints");
+  return {
+    ...{ directory, sync, redaction, maxBytes, arguments: kept, onNotice },
+    key: key === undefined ? undefined : readSigningKey(key),
+    anchors: checkAnchors(anchors),
+  };
+}

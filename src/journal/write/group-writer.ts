@@ -1,0 +1,266 @@
+import { loadCrypto } from "../../base/load-crypto.ts";
+import type { CallNames } from "../line/call-parts.ts";
+import { eventParts } from "../line/event-parts.ts";
+import { composeLine, type RecordParts } from "../line/record-parts.ts";
+import type { AppendFile } from "../storage/append-file.ts";
+import type { OpenCalls } from "./open-calls.ts";
+import type { ChainHead } from "./recover.ts";
+
+/** A record that waits to be written. */
+export interface WaitingRecord {
+  readonly parts: RecordParts;
+  /** The time of the record, in milliseconds since the epoch. */
+  readonly at: number;
+  /** Whether the call waits until the record is durable. */
+  readonly isAwaited: boolean;
+  /** The call that begins or ends with this record. Default: none. */
+  readonly call?: { readonly kind: "begin" | "end"; readonly names: CallNames };
+}
+
+/** What surrounds the writer: where the lines go besides the file, and who is told. */
+export interface WriterSurroundings {
+  /** Writes what must be on the disk before the next group. */
+  readonly beforeGroup: () => Promise<void> | undefined;
+  /** Called after a group was written. */
+  readonly afterGroup: (head: ChainHead) => void;
+  /** Returns the next file if the journal must be continued in another one, and otherwise `undefined`. */
+  readonly nextFile: (head: ChainHead, file: AppendFile) => Promise<AppendFile> | undefined;
+  readonly onUnhealthy: (reason: string) => void;
+  readonly onHealthy: (lost: number) => void;
+}
+
+/** How many records are written at once. More wait for the next group. */
+const MAX_GROUP = 4_096;
+/** A disk that hangs must not fill the memory: beyond this, no record is taken. */
+const MAX_WAITING = 65_536;
+/** How many records that nothing waits for are kept while the journal cannot write. */
+const MAX_KEPT = 10_000;
+const RETRY_MS = 1_000;
+
+/**
+ * Appends records to a journal: one loop, which writes everything that waits as one group. The chain is computed as a
+ * group is written, so that a record that is given up leaves no gap.
+ */
+export class GroupWriter {
+  /** Whether records are synced before those who wait are told. */
+  readonly #isSynced: boolean;
+  readonly #open: OpenCalls;
+  readonly #surroundings: WriterSurroundings;
+  readonly #hash: typeof import("node:crypto").hash = loadCrypto().hash;
+  #file: AppendFile;
+  #head: ChainHead;
+  #waiting: WaitingRecord[] = [];
+  /** Settled when the group that waits now is written. */
+  #waitingGroup: PromiseWithResolvers<void> | undefined;
+  #loop: Promise<void> | undefined;
+  #problem: string | undefined;
+  #lost = 0;
+  /** The lost records that the journal does not tell yet. */
+  #untold = 0;
+  #retry: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(
+    file: AppendFile,
+    head: ChainHead,
+    open: OpenCalls,
+    isSynced: boolean,
+    surroundings: WriterSurroundings,
+  ) {
+    this.#file = file;
+    this.#head = head;
+    this.#open = open;
+    this.#isSynced = isSynced;
+    this.#surroundings = surroundings;
+  }
+
+  /** Why the journal cannot write; `undefined` if it can. */
+  get problem(): string | undefined {
+    return this.#isClosed ? "the journal is closed" : this.#problem;
+  }
+
+  /** The number of records that could not be kept. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /** The end of what was written. */
+  get head(): ChainHead {
+    return this.#head;
+  }
+
+  /**
+   * Takes a record. The journal must be able to write, as far as `problem` and `isFull` know.
+   *
+   * @returns A promise that settles with the record's group if the record is awaited.
+   */
+  add(record: WaitingRecord): Promise<void> | undefined {
+    this.#waiting.push(record);
+    this.#loop ??= this.#run();
+    if (!record.isAwaited) return undefined;
+    this.#waitingGroup ??= Promise.withResolvers();
+    return this.#waitingGroup.promise;
+  }
+
+  /** Whether too many records wait. */
+  get isFull(): boolean {
+    return this.#waiting.length >= MAX_WAITING;
+  }
+
+  /** Keeps a record that nothing waits for until the journal can write again, or counts it as lost. */
+  keep(record: WaitingRecord): void {
+    if (!this.#isClosed && this.#waiting.length < MAX_KEPT) this.#waiting.push(record);
+    else this.#lose();
+  }
+
+  /** Waits until everything that was added before is written, or cannot be. */
+  async flush(): Promise<void> {
+    while (this.#loop !== undefined) await this.#loop;
+  }
+
+  /** Makes everything that was written durable. */
+  sync(): Promise<void> {
+    return this.#file.sync();
+  }
+
+  /** Writes what waits, and closes the file. Records that cannot be written are counted as lost. */
+  async close(): Promise<void> {
+    await this.flush();
+    if (this.#problem !== undefined && this.#waiting.length > 0) {
+      this.#loop = this.#tryAgain();
+      await this.flush();
+    }
+    clearTimeout(this.#retry);
+    this.#isClosed = true;
+    for (const _ of this.#waiting.splice(0)) this.#lose();
+    try {
+      await this.#file.sync();
+    } finally {
+      await this.#file[Symbol.asyncDispose]();
+    }
+  }
+
+  async #run(): Promise<void> {
+    // Whatever the calls that just went on add in this turn of the event loop belongs to the group.
+    await immediate();
+    while (this.#waiting.length > 0 && this.#problem === undefined) {
+      const group = this.#waiting.splice(0, MAX_GROUP);
+      const { promise, resolve, reject } = this.#waitingGroup ?? Promise.withResolvers<void>();
+      this.#waitingGroup = undefined;
+      // It rejects only for those who wait.
+      promise.catch(() => {});
+      try {
+        await this.#write(group);
+        resolve();
+      } catch (error) {
+        // The calls that wait for their records do not run. What happens anyway is written later.
+        this.#waiting.unshift(...group.filter(({ isAwaited }) => !isAwaited));
+        this.#fail(error);
+        reject(error);
+      }
+      await immediate();
+    }
+    this.#loop = undefined;
+    if (this.#problem !== undefined) this.#dropAwaited();
+  }
+
+  async #write(group: readonly WaitingRecord[]): Promise<void> {
+    await this.#surroundings.beforeGroup();
+    const next = this.#surroundings.nextFile(this.#head, this.#file);
+    if (next !== undefined) await this.#continueIn(await next);
+    await this.#append(group);
+    this.#surroundings.afterGroup(this.#head);
+  }
+
+  async #append(group: readonly WaitingRecord[]): Promise<void> {
+    let { seq, digest, at } = this.#head;
+    let text = "";
+    for (const record of group) {
+      at = Math.max(record.at, at);
+      const line = composeLine(record.parts, at, digest, ++seq);
+      digest = this.#hash("sha256", line);
+      text += `${line}\n`;
+    }
+    const file = this.#file;
+    const { size } = file;
+    await file.append(Buffer.from(text));
+    if (this.#isSynced && group.some(({ isAwaited }) => isAwaited)) await this.#syncOrCut(file, size);
+    this.#head = { seq, digest, at };
+    for (const { call } of group) {
+      if (call?.kind === "begin") this.#open.begin(call.names);
+      else if (call?.kind === "end") this.#open.end(call.names);
+    }
+  }
+
+  /** After a failed sync it is not known what is on the disk: the group is cut off, and written anew. */
+  async #syncOrCut(file: AppendFile, size: number): Promise<void> {
+    try {
+      await file.sync();
+    } catch (error) {
+      await file.cutBack(size).catch(() => {});
+      throw error;
+    }
+  }
+
+  async #continueIn(file: AppendFile): Promise<void> {
+    const before = this.#file;
+    this.#file = file;
+    const parts = eventParts({ type: "journal.rotated", open: this.#open.list() });
+    try {
+      await this.#append([{ parts, at: Date.now(), isAwaited: true }]);
+    } catch (error) {
+      this.#file = before;
+      await file[Symbol.asyncDispose]();
+      throw error;
+    }
+    await before[Symbol.asyncDispose]().catch(() => {});
+  }
+
+  #fail(error: unknown): void {
+    if (this.#problem === undefined) {
+      this.#problem = (error as Error).message;
+      this.#surroundings.onUnhealthy(this.#problem);
+    }
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined;
+      this.#loop ??= this.#tryAgain();
+    }, RETRY_MS).unref();
+  }
+
+  /** Gives up the records that arrived while others failed, and whose calls wait for them. */
+  #dropAwaited(): void {
+    const kept = this.#waiting.filter(({ isAwaited }) => !isAwaited);
+    for (const _ of kept.splice(MAX_KEPT)) this.#lose();
+    this.#waiting = kept;
+    this.#waitingGroup?.promise.catch(() => {});
+    this.#waitingGroup?.reject(new Error(this.#problem));
+    this.#waitingGroup = undefined;
+  }
+
+  #lose(): void {
+    this.#lost++;
+    this.#untold++;
+  }
+
+  async #tryAgain(): Promise<void> {
+    const kept = this.#waiting.splice(0);
+    const lost = this.#untold;
+    const event = { type: "journal.recovered", lost, reason: this.#problem ?? "" } as const;
+    try {
+      await this.#write([...kept, { parts: eventParts(event), at: Date.now(), isAwaited: true }]);
+      this.#untold -= lost;
+      this.#problem = undefined;
+      this.#surroundings.onHealthy(lost);
+    } catch (error) {
+      this.#waiting.unshift(...kept);
+      this.#fail(error);
+    }
+    this.#loop = this.#problem === undefined && this.#waiting.length > 0 ? this.#run() : undefined;
+  }
+}
+
+function immediate(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}

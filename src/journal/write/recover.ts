@@ -1,0 +1,117 @@
+import { writeFile } from "node:fs/promises";
+import { loadCrypto } from "../../base/load-crypto.ts";
+import type { JsonValue } from "../../json/value.ts";
+import { JournalError } from "../journal-error.ts";
+import type { CallNames } from "../line/call-parts.ts";
+import { type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
+import { AppendFile } from "../storage/append-file.ts";
+import { type JournalFileName, journalFile, listFiles } from "../storage/file-names.ts";
+import { LineReader } from "../storage/line-reader.ts";
+import { OpenCalls } from "./open-calls.ts";
+
+/** The end of a chain, to which the next record is added. */
+export interface ChainHead {
+  /** The number of the last record; 0 if there is none. */
+  readonly seq: number;
+  /** The digest of the last line. */
+  readonly digest: string;
+  /** The time of the last record. */
+  readonly at: number;
+}
+
+/** A journal's last file, ready for the next record. */
+export interface RecoveredJournal {
+  readonly file: AppendFile;
+  readonly head: ChainHead;
+  /** The calls that were running when the journal was last written to. */
+  readonly open: OpenCalls;
+  /** The half-written line at the end of the journal, and where it was moved to. Default: none. */
+  readonly torn?: { readonly path: string; readonly bytes: number };
+}
+
+/**
+ * Opens the last file of a journal, or creates the first one, and moves a half-written line at its end to a file of its
+ * own.
+ *
+ * @throws {JournalError} if the last file is not a chain.
+ */
+export async function recover(directory: string): Promise<RecoveredJournal> {
+  const files = await listFiles(directory);
+  const last = files.at(-1) ?? { path: journalFile(directory, 1), firstSeq: 1 };
+  const file = await AppendFile.open(last.path);
+  try {
+    let end = await readEnd(last);
+    const torn = end.tornBytes > 0 ? await moveTorn(file, end.size) : undefined;
+    const before = files.at(-2);
+    // A crash can leave a new file without a record.
+    if (end.head === undefined && before !== undefined) end = await readEnd(before);
+    const head = end.head ?? { seq: 0, digest: NO_LINE, at: 0 };
+    if (end.head === undefined ? last.firstSeq !== 1 : head.seq < last.firstSeq - 1) {
+      throw new JournalError(`records before those of '${last.path}' are missing`);
+    }
+    return { file, head, open: end.open, ...(torn && { torn }) };
+  } catch (error) {
+    await file[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+interface FileEnd {
+  readonly head: ChainHead | undefined;
+  readonly open: OpenCalls;
+  readonly tornBytes: number;
+  readonly size: number;
+}
+
+async function readEnd({ path, firstSeq }: JournalFileName): Promise<FileEnd> {
+  const reader = new LineReader(path);
+  const open = new OpenCalls();
+  let head: ChainHead | undefined;
+  for await (const lines of reader.batches()) {
+    for (const { bytes } of lines) {
+      const entry = parseEntry(bytes.toString());
+      const seq = head === undefined ? firstSeq : head.seq + 1;
+      if (entry?.seq !== seq || (head !== undefined && entry.prev !== head.digest)) {
+        throw new JournalError(
+          `'${path}' is damaged at record ${seq}: nothing can be added to it. See sandgate journal verify`,
+        );
+      }
+      follow(open, entry);
+      head = { seq, digest: loadCrypto().hash("sha256", bytes), at: entry.at };
+    }
+  }
+  return { head, open, tornBytes: reader.tornBytes, size: reader.end };
+}
+
+/** Takes note of the calls that a record begins or ends. */
+function follow(open: OpenCalls, entry: JournalEntry): void {
+  switch (entry.type) {
+    case "tool.call.dispatched":
+      open.begin(namesIn(entry));
+      break;
+    case "tool.call.ended":
+      open.end(namesIn(entry));
+      break;
+    case "journal.rotated":
+      for (const names of entry["open"] as readonly JsonValue[]) open.begin(names as unknown as CallNames);
+      break;
+  }
+}
+
+function namesIn({ session, tool, tool_call_id: callId, turn }: JournalEntry): CallNames {
+  return {
+    session: String(session),
+    tool: String(tool),
+    tool_call_id: String(callId),
+    ...(typeof turn === "string" && { turn }),
+  };
+}
+
+async function moveTorn(file: AppendFile, end: number): Promise<{ path: string; bytes: number }> {
+  const bytes = await file.readFrom(end);
+  const path = `${file.path}.${end}.torn`;
+  await writeFile(path, bytes, { mode: 0o600, flush: true });
+  await file.cutBack(end);
+  await file.sync();
+  return { path, bytes: bytes.length };
+}
