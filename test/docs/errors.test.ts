@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import * as main from "sandgate";
 import * as components from "sandgate/components";
 import * as executor from "sandgate/executor";
+import * as journal from "sandgate/journal";
 import * as protocols from "sandgate/protocols";
 import { describe, expect, test } from "vitest";
 
@@ -27,6 +28,7 @@ const EXAMPLES: Record<main.SandgateErrorCode, main.SandgateError> = {
   invalid_message: new protocols.ProtocolError("", "must be an object"),
   invalid_schema: new main.SchemaError([]),
   invalid_tool: new main.ToolRegistrationError("a", ["the name is taken"]),
+  journal_failed: new journal.JournalError("the journal is open already"),
   key_value_full: new main.KeyValueFullError("full"),
   listen_failed: new executor.ListenError("the address is in use"),
   tool_failed: new protocols.AiSdkToolError(null),
@@ -37,6 +39,7 @@ const ENTRIES = {
   sandgate: main,
   "sandgate/components": components,
   "sandgate/executor": executor,
+  "sandgate/journal": journal,
   "sandgate/protocols": protocols,
 };
 

@@ -1,0 +1,23 @@
+// Writing a journal
+
+export type { Anchor } from "../journal/checkpoints/anchors.ts";
+export { Journal, openJournal } from "../journal/journal.ts";
+export type { JournalNotice } from "../journal/notice.ts";
+export type { JournalOptions } from "../journal/options.ts";
+
+// Keys
+
+export { createJournalKeys, type JournalKeys } from "../journal/checkpoints/note-keys.ts";
+
+// Verifying a journal
+
+export type {
+  ContradictionKind,
+  JournalContradiction,
+  JournalReport,
+} from "../journal/verify/report.ts";
+export { type VerifyOptions, verifyJournal } from "../journal/verify/verify-journal.ts";
+
+// Errors
+
+export { JournalError } from "../journal/journal-error.ts";

@@ -1,0 +1,89 @@
+import { loadCrypto } from "../../base/load-crypto.ts";
+import { type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
+import type { JournalFileName } from "../storage/file-names.ts";
+import { LineReader } from "../storage/line-reader.ts";
+
+/** The place where a chain does not hold, and what is known before it. */
+export interface Break {
+  readonly file: JournalFileName;
+  readonly fileIndex: number;
+  /** The position of the line in its file. */
+  readonly start: number;
+  /** Whether the line is the first one of its file. */
+  readonly isFirst: boolean;
+  /** The number that the record should have. */
+  readonly expected: number;
+  /** The digest of the line before, and of the line before that; `undefined` if there is none. */
+  readonly before: string;
+  readonly secondBefore: string | undefined;
+  /** The time of the record before. */
+  readonly at: number;
+}
+
+/** What reading a chain gave. */
+export interface ChainResult {
+  readonly first: number;
+  readonly last: number;
+  readonly torn?: { readonly file: string; readonly bytes: number };
+  readonly break?: Break;
+  /** What `follow` returned, if it stopped the reading. */
+  readonly stopped?: unknown;
+}
+
+/**
+ * Reads files and checks their chain, up to the first line that does not continue it.
+ *
+ * @param isWhole Whether the first file must begin the journal.
+ * @param follow Is called with each record and its digest, in order. If it returns anything, the reading stops.
+ */
+export async function readChain<Stop>(
+  files: readonly JournalFileName[],
+  isWhole: boolean,
+  follow: (entry: JournalEntry, digest: string) => Stop | undefined,
+): Promise<ChainResult & { readonly stopped?: Stop }> {
+  const { hash } = loadCrypto();
+  let first = 0;
+  let expected = isWhole ? 1 : (files[0]?.firstSeq ?? 1);
+  let before: string | undefined = expected === 1 ? NO_LINE : undefined;
+  let secondBefore: string | undefined;
+  let at = 0;
+  for (const [fileIndex, file] of files.entries()) {
+    const reader = new LineReader(file.path);
+    let isFirst = true;
+    for await (const lines of reader.batches()) {
+      for (const { bytes, start } of lines) {
+        const entry = parseEntry(bytes.toString());
+        // The first of some files tells what came before them.
+        before ??= entry?.prev ?? "";
+        if (entry?.seq !== expected || entry.prev !== before || entry.at < at) {
+          const found = { file, fileIndex, start, isFirst, expected, before, secondBefore, at };
+          return { first, last: expected - 1, break: found };
+        }
+        isFirst = false;
+        if (first === 0) first = expected;
+        at = entry.at;
+        expected++;
+        secondBefore = before;
+        before = hash("sha256", bytes);
+        const stopped = follow(entry, before);
+        if (stopped !== undefined) return { first, last: entry.seq, stopped };
+      }
+    }
+    if (reader.tornBytes === 0) continue;
+    if (fileIndex === files.length - 1) {
+      return { first, last: expected - 1, torn: { file: file.path, bytes: reader.tornBytes } };
+    }
+    const found = {
+      file,
+      fileIndex,
+      start: reader.end,
+      isFirst,
+      expected,
+      before: before ?? NO_LINE,
+      secondBefore,
+      at,
+    };
+    return { first, last: expected - 1, break: found };
+  }
+  return { first, last: expected - 1 };
+}

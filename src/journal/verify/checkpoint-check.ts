@@ -1,0 +1,115 @@
+import { type Checkpoint, parseCheckpoints } from "../checkpoints/checkpoint.ts";
+import type { VerifierKey } from "../checkpoints/note-keys.ts";
+import { checkNote } from "../checkpoints/signed-note.ts";
+import type { JournalContradiction } from "./report.ts";
+
+/** Compares the digests of a chain with the checkpoints of a trusted key. */
+export class CheckpointCheck {
+  readonly #keys: readonly VerifierKey[];
+  /** The digests that trusted checkpoints have, by the number of records. */
+  readonly #digests = new Map<number, string>();
+  /** The first contradiction among the checkpoints themselves. */
+  #problem: JournalContradiction | undefined;
+  #matching = 0;
+  #covered = 0;
+  #last = 0;
+
+  constructor(keys: readonly VerifierKey[]) {
+    this.#keys = keys;
+  }
+
+  /**
+   * Adds checkpoints.
+   *
+   * @param source Where they are from, for messages.
+   * @param mayBeTorn Whether a crash can have left a part of a checkpoint at the end.
+   */
+  add(text: string, source: string, mayBeTorn: boolean): void {
+    const { checkpoints, rest } = parseCheckpoints(text);
+    for (const checkpoint of checkpoints) this.#addOne(checkpoint, source);
+    if (rest === "" || (mayBeTorn && isTorn(rest))) return;
+    const seq = (checkpoints.at(-1)?.records ?? 0) + 1;
+    this.#report({ kind: "forged", seq, file: source, message: "there is a text that is no checkpoint" });
+  }
+
+  /** Whether a checkpoint says what the digest of a line is; `undefined` if there is none for it. */
+  agrees(seq: number, digest: string): boolean | undefined {
+    const expected = this.#digests.get(seq);
+    return expected === undefined ? undefined : expected === digest;
+  }
+
+  /** Compares the digest of the next line of the chain. */
+  follow(seq: number, digest: string): JournalContradiction | undefined {
+    const agrees = this.agrees(seq, digest);
+    if (agrees === undefined) return undefined;
+    if (agrees) {
+      this.#matching++;
+      this.#covered = seq;
+      return undefined;
+    }
+    const from = this.#covered + 1;
+    return {
+      kind: "rewritten",
+      seq: from,
+      ...(from < seq && { through: seq }),
+      message: `the checkpoint of ${seq} records has another digest: records ${from} to ${seq} were not written so`,
+    };
+  }
+
+  /** Whether a key in a record is trusted. */
+  trusts(verifierKey: string): boolean {
+    return this.#keys.some(({ name, id }) => verifierKey.startsWith(`${name}+${id}+`));
+  }
+
+  /** Returns what the checkpoints say once the chain has ended. */
+  finish(lastSeq: number): JournalContradiction | undefined {
+    if (this.#problem !== undefined) return this.#problem;
+    if (this.#last <= lastSeq) return undefined;
+    return {
+      kind: "cut",
+      seq: lastSeq + 1,
+      ...(lastSeq + 1 < this.#last && { through: this.#last }),
+      message: `records ${lastSeq + 1} to ${this.#last} were cut off: a checkpoint covers them`,
+    };
+  }
+
+  /** See `JournalReport.checkpoints`. */
+  summary(lastSeq: number): { matching: number; covered: number; uncovered: number } {
+    return {
+      matching: this.#matching,
+      covered: this.#covered,
+      uncovered: Math.max(lastSeq - this.#covered, 0),
+    };
+  }
+
+  #addOne({ note, origin, records, digest }: Checkpoint, source: string): void {
+    const place = { seq: records, file: source };
+    const check = checkNote(note, this.#keys);
+    const signers = note.signatures.map(({ name, id }) => `${name}+${id}`).join(", ");
+    if (check === "forged") {
+      this.#report({
+        kind: "forged",
+        ...place,
+        message: `the checkpoint of ${records} records has a wrong signature`,
+      });
+    } else if (check === "other" || !this.#keys.some(({ name }) => name === origin)) {
+      const message = `the checkpoint of ${records} records is signed by another key: ${signers}`;
+      this.#report({ kind: "key", ...place, message });
+    } else if (this.agrees(records, digest) === false) {
+      const message = `two checkpoints of ${records} records have different digests: there are two journals`;
+      this.#report({ kind: "forked", ...place, message });
+    } else {
+      this.#digests.set(records, digest);
+      this.#last = Math.max(this.#last, records);
+    }
+  }
+
+  #report(problem: JournalContradiction): void {
+    if (this.#problem === undefined || problem.seq < this.#problem.seq) this.#problem = problem;
+  }
+}
+
+/** A checkpoint that was written in part has no complete signature yet. */
+function isTorn(rest: string): boolean {
+  return !/\n— [^\n]*\n/.test(rest);
+}
