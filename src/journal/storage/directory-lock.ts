@@ -15,7 +15,7 @@ export class DirectoryLock implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#database.close();
+    if (this.#database.isOpen) this.#database.close();
   }
 }
 

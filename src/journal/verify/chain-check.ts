@@ -9,6 +9,8 @@ export interface Break {
   readonly fileIndex: number;
   /** The position of the line in its file. */
   readonly start: number;
+  /** Whether the line has no newline, although other files follow. */
+  readonly isTorn: boolean;
   /** Whether the line is the first one of its file. */
   readonly isFirst: boolean;
   /** The number that the record should have. */
@@ -16,8 +18,6 @@ export interface Break {
   /** The digest of the line before, and of the line before that; `undefined` if there is none. */
   readonly before: string;
   readonly secondBefore: string | undefined;
-  /** The time of the record before. */
-  readonly at: number;
 }
 
 /** What reading a chain gave. */
@@ -34,7 +34,8 @@ export interface ChainResult {
  * Reads files and checks their chain, up to the first line that does not continue it.
  *
  * @param isWhole Whether the first file must begin the journal.
- * @param follow Is called with each record and its digest, in order. If it returns anything, the reading stops.
+ * @param follow Is called with each record and its digest, in order. If it returns anything, the reading stops, unless
+ *   the line after the record does not continue the chain: that tells more exactly what happened.
  */
 export async function readChain<Stop>(
   files: readonly JournalFileName[],
@@ -47,6 +48,7 @@ export async function readChain<Stop>(
   let before: string | undefined = expected === 1 ? NO_LINE : undefined;
   let secondBefore: string | undefined;
   let at = 0;
+  let stopped: Stop | undefined;
   for (const [fileIndex, file] of files.entries()) {
     const reader = new LineReader(file.path);
     let isFirst = true;
@@ -56,34 +58,28 @@ export async function readChain<Stop>(
         // The first of some files tells what came before them.
         before ??= entry?.prev ?? "";
         if (entry?.seq !== expected || entry.prev !== before || entry.at < at) {
-          const found = { file, fileIndex, start, isFirst, expected, before, secondBefore, at };
+          const place = { file, fileIndex, start, isFirst, isTorn: false };
+          const found = { ...place, expected, before, secondBefore };
           return { first, last: expected - 1, break: found };
         }
+        if (stopped !== undefined) return { first, last: expected - 1, stopped };
         isFirst = false;
         if (first === 0) first = expected;
         at = entry.at;
         expected++;
         secondBefore = before;
         before = hash("sha256", bytes);
-        const stopped = follow(entry, before);
-        if (stopped !== undefined) return { first, last: entry.seq, stopped };
+        stopped = follow(entry, before);
       }
     }
     if (reader.tornBytes === 0) continue;
     if (fileIndex === files.length - 1) {
-      return { first, last: expected - 1, torn: { file: file.path, bytes: reader.tornBytes } };
+      const torn = { file: file.path, bytes: reader.tornBytes };
+      return { first, last: expected - 1, torn, ...(stopped !== undefined && { stopped }) };
     }
-    const found = {
-      file,
-      fileIndex,
-      start: reader.end,
-      isFirst,
-      expected,
-      before: before ?? NO_LINE,
-      secondBefore,
-      at,
-    };
+    const place = { file, fileIndex, start: reader.end, isFirst, isTorn: true };
+    const found = { ...place, expected, before: before ?? NO_LINE, secondBefore };
     return { first, last: expected - 1, break: found };
   }
-  return { first, last: expected - 1 };
+  return { first, last: expected - 1, ...(stopped !== undefined && { stopped }) };
 }

@@ -56,9 +56,11 @@ export class CheckpointCheck {
     };
   }
 
-  /** Whether a key in a record is trusted. */
-  trusts(verifierKey: string): boolean {
-    return this.#keys.some(({ name, id }) => verifierKey.startsWith(`${name}+${id}+`));
+  /** Takes note of a key with which the journal was opened. */
+  openedWith(verifierKey: string, seq: number): void {
+    if (this.#keys.some(({ name, id }) => verifierKey.startsWith(`${name}+${id}+`))) return;
+    const message = `record ${seq} says that the journal was opened with another key: ${verifierKey}`;
+    this.#report({ kind: "key", seq, message });
   }
 
   /** Returns what the checkpoints say once the chain has ended. */

@@ -29,51 +29,49 @@ export async function diagnose(
   });
   const changed = (seq: number) => found("changed", seq, `record ${seq} was changed`);
   const inserted = (seq: number) => found("inserted", seq, `a record was inserted as record ${seq}`);
-  const other = broken.isFirst && files.find(({ firstSeq }) => firstSeq === entry?.seq);
-  if (other && other.path !== file.path) {
-    return found("file", expected, `the file has the records of '${other.path}'`);
-  }
-  if (next?.entry?.prev === before) return inserted(expected);
-  if (entry === undefined)
+  const moved = (seq: number, after: number) =>
+    found("order", seq, `record ${seq} stands after record ${after}`);
+  const isElsewhere = (seq: number) => hasRecord(broken, files, seq);
+  if (line === undefined || (entry === undefined && next?.entry?.prev !== before)) {
     return found("unreadable", expected, `the line of record ${expected} is no record`);
+  }
+  // A line that stands twice is inserted behind itself.
+  if (entry === undefined || line.digest === before) return inserted(expected);
+  const { path = file.path } = (broken.isFirst && files.find(({ firstSeq }) => firstSeq === entry.seq)) || {};
+  if (path !== file.path && (next?.entry === undefined || next.entry.seq === entry.seq + 1)) {
+    return found("file", expected, `the file has the records of '${path}'`);
+  }
+  if (next?.entry?.prev === before) {
+    const isMoved = entry.seq > expected && !(await isElsewhere(entry.seq));
+    return isMoved ? moved(expected, entry.seq) : inserted(expected);
+  }
   if (entry.prev === before) {
-    if (entry.seq !== expected || isContradicted(line, next)) return changed(expected);
+    if (entry.seq !== expected || isIntact(line, next, expected, checkpoints) === false)
+      return changed(expected);
     return found("clock", expected, `record ${expected} is earlier than the one before it`);
   }
   if (entry.prev === secondBefore) return inserted(expected - 1);
+  if (entry.seq < expected) return inserted(expected);
   if (entry.seq > expected) {
-    return (await hasRecord(broken, files, expected))
-      ? found("order", expected, `record ${expected} stands after record ${entry.seq}`)
-      : found("missing", expected, `records ${expected} to ${entry.seq - 1} are missing`, entry.seq - 1);
+    if (await isElsewhere(expected)) return moved(expected, entry.seq);
+    return found("missing", expected, `records ${expected} to ${entry.seq - 1} are missing`, entry.seq - 1);
   }
-  if (entry.seq < expected)
-    return found("order", expected, `record ${entry.seq} stands after record ${expected - 1}`);
-  return whichChanged(broken, line, next, checkpoints) ?? changedEither();
-
-  function whichChanged(
-    { before: digestBefore }: Break,
-    here: ReadLine | undefined,
-    after: ReadLine | undefined,
-    known: CheckpointCheck | undefined,
-  ): JournalContradiction | undefined {
-    const isIntact =
-      after?.entry?.seq === expected + 1
-        ? after.entry.prev === here?.digest
-        : known?.agrees(expected, here?.digest ?? "");
-    if (isIntact !== undefined) return changed(isIntact ? expected - 1 : expected);
-    const isBeforeIntact = known?.agrees(expected - 1, digestBefore);
-    return isBeforeIntact === undefined ? undefined : changed(isBeforeIntact ? expected : expected - 1);
-  }
-
-  function changedEither(): JournalContradiction {
-    const message = `record ${expected - 1} or record ${expected} was changed`;
-    return found("changed", expected - 1, message, expected);
-  }
+  const isLineIntact = isIntact(line, next, expected, checkpoints);
+  if (isLineIntact !== undefined) return changed(isLineIntact ? expected - 1 : expected);
+  const isBeforeIntact = checkpoints?.agrees(expected - 1, before);
+  if (isBeforeIntact !== undefined) return changed(isBeforeIntact ? expected : expected - 1);
+  const message = `record ${expected - 1} or record ${expected} was changed`;
+  return found("changed", expected - 1, message, expected);
 }
 
-/** Whether the record after a line says that the line was another one. */
-function isContradicted(line: ReadLine | undefined, next: ReadLine | undefined): boolean {
-  return next?.entry !== undefined && next.entry.prev !== line?.digest;
+/** Whether a line is the one that was written; `undefined` if neither the next line nor a checkpoint tells. */
+function isIntact(
+  { digest }: ReadLine,
+  next: ReadLine | undefined,
+  seq: number,
+  checkpoints: CheckpointCheck | undefined,
+): boolean | undefined {
+  return next?.entry?.seq === seq + 1 ? next.entry.prev === digest : checkpoints?.agrees(seq, digest);
 }
 
 async function readLines(from: Break, files: readonly JournalFileName[], count: number): Promise<ReadLine[]> {
@@ -85,16 +83,22 @@ async function readLines(from: Break, files: readonly JournalFileName[], count: 
   return lines;
 }
 
+/** Whether a record stands after the line that does not continue the chain. */
 async function hasRecord(from: Break, files: readonly JournalFileName[], seq: number): Promise<boolean> {
-  for await (const { entry } of linesFrom(from, files)) if (entry?.seq === seq) return true;
+  let isFirst = true;
+  for await (const { entry } of linesFrom(from, files)) {
+    if (!isFirst && entry?.seq === seq) return true;
+    isFirst = false;
+  }
   return false;
 }
 
 async function* linesFrom(
-  { fileIndex, start }: Break,
+  { fileIndex, start, isTorn }: Break,
   files: readonly JournalFileName[],
 ): AsyncGenerator<ReadLine, void, undefined> {
   const { hash } = loadCrypto();
+  if (isTorn) yield { entry: undefined, digest: "" };
   for (const [index, { path }] of files.slice(fileIndex).entries()) {
     for await (const lines of new LineReader(path).batches(index === 0 ? start : 0)) {
       for (const { bytes } of lines)

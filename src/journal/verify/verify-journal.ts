@@ -66,13 +66,7 @@ function follow(
 ): JournalContradiction | undefined {
   if (check === undefined) return undefined;
   const { seq, type, key } = entry;
-  if (type === "journal.opened" && typeof key === "string" && !check.trusts(key)) {
-    return {
-      kind: "key",
-      seq,
-      message: `record ${seq} says that the journal was opened with another key: ${key}`,
-    };
-  }
+  if (type === "journal.opened" && typeof key === "string") check.openedWith(key, seq);
   return check.follow(seq, digest);
 }
 
