@@ -26,6 +26,8 @@ export interface CallJournal {
   end(record: EndedRecord): void;
   /** Records a call that does not run. Errors are ignored: no effect lacks its record. */
   deny(record: DeniedRecord): void;
+  /** Why it cannot write now: an executor is not ready meanwhile. Default: it can. */
+  readonly problem?: string | undefined;
 }
 
 /** What all records of a call have. */

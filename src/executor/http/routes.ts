@@ -98,10 +98,10 @@ export class Routes {
     switch (request.url) {
       // Health probes know neither the executor's names nor its credentials.
       case HEALTH_PATH:
-        answerStatus(request, response, true);
+        answerStatus(request, response, undefined);
         break;
       case READY_PATH:
-        answerStatus(request, response, this.isReady);
+        answerStatus(request, response, this.isReady ? this.#dispatcher.unreadiness : "draining");
         break;
       case DISPATCH_PATH: {
         const sender = this.#senderOf(request, "POST");
@@ -136,10 +136,11 @@ export class Routes {
 
 function ignore(): void {}
 
-function answerStatus(request: IncomingMessage, response: ServerResponse, isFine: boolean): void {
+/** @param problem `undefined` if all is well. */
+function answerStatus(request: IncomingMessage, response: ServerResponse, problem: string | undefined): void {
   // Probes may ask for the head only. Node does not send a body in response to `HEAD`.
   if (request.method !== "HEAD") requireMethod(request, "GET");
-  respond(response, isFine ? 200 : 503, PLAIN_TEXT, isFine ? "ok\n" : "draining\n");
+  respond(response, problem === undefined ? 200 : 503, PLAIN_TEXT, `${problem ?? "ok"}\n`);
 }
 
 function requireMethod({ method }: IncomingMessage, required: "GET" | "POST"): void {

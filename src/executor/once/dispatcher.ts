@@ -20,6 +20,7 @@ interface Submission extends CallIdentity {
 /** Dispatches calls. Each runs once, in its turn, within its caller's grant and the executor's own policy. */
 export class Dispatcher {
   readonly metrics: ExecutorMetrics = new ExecutorMetrics();
+  readonly #context: ExecutorContext;
   readonly #runner: CallRunner;
   readonly #admission: Admission;
   readonly #window: CallWindow<DispatchedCall>;
@@ -27,6 +28,7 @@ export class Dispatcher {
   #onIdle: (() => void) | undefined;
 
   constructor(context: ExecutorContext, limits: ExecutorLimits) {
+    this.#context = context;
     this.#runner = new CallRunner(context, limits.callMs, this.metrics);
     this.#admission = new Admission(limits.inFlight, limits.queued);
     this.#window = new CallWindow(limits.window);
@@ -117,6 +119,11 @@ export class Dispatcher {
 
   get isDraining(): boolean {
     return this.#isDraining;
+  }
+
+  /** Why no call that is accepted now would run; `undefined` if calls run. */
+  get unreadiness(): string | undefined {
+    return this.#context.journal?.problem === undefined ? undefined : "the journal cannot be written";
   }
 
   #begin(submission: Submission): () => void {
