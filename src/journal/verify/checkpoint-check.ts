@@ -8,6 +8,8 @@ export class CheckpointCheck {
   readonly #keys: readonly VerifierKey[];
   /** The digests that trusted checkpoints have, by the number of records. */
   readonly #digests = new Map<number, string>();
+  /** The numbers of records for which there are two digests. */
+  readonly #forked = new Set<number>();
   /** The first contradiction among the checkpoints themselves. */
   #problem: JournalContradiction | undefined;
   #matching = 0;
@@ -40,6 +42,9 @@ export class CheckpointCheck {
 
   /** Compares the digest of the next line of the chain. */
   follow(seq: number, digest: string): JournalContradiction | undefined {
+    const from = this.#covered + 1;
+    const range = { seq: from, ...(from < seq && { through: seq }) };
+    if (this.#forked.has(seq)) return { ...forked(seq), ...range };
     const agrees = this.agrees(seq, digest);
     if (agrees === undefined) return undefined;
     if (agrees) {
@@ -47,11 +52,9 @@ export class CheckpointCheck {
       this.#covered = seq;
       return undefined;
     }
-    const from = this.#covered + 1;
     return {
       kind: "rewritten",
-      seq: from,
-      ...(from < seq && { through: seq }),
+      ...range,
       message: `the checkpoint of ${seq} records has another digest: records ${from} to ${seq} were not written so`,
     };
   }
@@ -98,8 +101,8 @@ export class CheckpointCheck {
       const message = `the checkpoint of ${records} records is signed by another key: ${signers}`;
       this.#report({ kind: "key", ...place, message });
     } else if (this.agrees(records, digest) === false) {
-      const message = `two checkpoints of ${records} records have different digests: there are two journals`;
-      this.#report({ kind: "forked", ...place, message });
+      this.#forked.add(records);
+      this.#report({ ...forked(records), ...place });
     } else {
       this.#digests.set(records, digest);
       this.#last = Math.max(this.#last, records);
@@ -109,6 +112,11 @@ export class CheckpointCheck {
   #report(problem: JournalContradiction): void {
     if (this.#problem === undefined || problem.seq < this.#problem.seq) this.#problem = problem;
   }
+}
+
+function forked(records: number): JournalContradiction {
+  const message = `two checkpoints of ${records} records have different digests: there are two journals`;
+  return { kind: "forked", seq: records, message };
 }
 
 /** A checkpoint that was written in part has no complete signature yet. */
