@@ -18,6 +18,18 @@ export type {
 } from "../journal/verify/report.ts";
 export { type VerifyOptions, verifyJournal } from "../journal/verify/verify-journal.ts";
 
+// Reading a journal
+
+export type { JournalEntry } from "../journal/line/entry.ts";
+export { type JournalBatch, type JournalPosition, readJournal } from "../journal/read/read-journal.ts";
+export {
+  type ReplayDifference,
+  type ReplayReport,
+  replayJournal,
+  type UndecidableCause,
+} from "../journal/read/replay-journal.ts";
+export { forgetSession } from "../journal/sealed/forget-session.ts";
+
 // Errors
 
 export { JournalError } from "../journal/journal-error.ts";
