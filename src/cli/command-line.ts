@@ -1,7 +1,8 @@
-import { type ParseArgsOptionsConfig, parseArgs } from "node:util";
 import { FORMATS, type Format } from "../protocols/formats.ts";
 import { shown } from "../rendering/shown.ts";
 import { UsageError } from "./errors.ts";
+import { type JournalCommand, parseJournal, parseWhy } from "./journal-command.ts";
+import { CONFIG, HELP, oneOf, parse, required } from "./parse-options.ts";
 import { LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool-command.ts";
 
 /** The values of `--format`. */
@@ -12,6 +13,7 @@ const OUTPUTS = ["table", "json", "messages"] as const;
 /** A parsed command line. */
 export type Command =
   | ToolCommand
+  | JournalCommand
   | { readonly name: "help" | "version" }
   | { readonly name: "check"; readonly config: string }
   | {
@@ -32,9 +34,7 @@ export type Command =
       readonly events: boolean;
     };
 
-const HELP = { help: { type: "boolean", short: "h" } } as const;
 const VERSION = { version: { type: "boolean", short: "v" } } as const;
-const CONFIG = { config: { type: "string", short: "c" } } as const;
 const LISTEN = { listen: { type: "string", short: "l" } } as const;
 const DISPATCH = {
   format: { type: "string" },
@@ -54,6 +54,8 @@ export function parseCommandLine(argv: readonly string[]): Command {
   if (name === "check") return parseCheck(rest);
   if (name === "serve") return parseServe(rest);
   if (name === "tool") return parseTool(rest);
+  if (name === "journal") return parseJournal(rest) ?? { name: "help" };
+  if (name === "why") return parseWhy(rest) ?? { name: "help" };
   if (!name.startsWith("-")) throw new UsageError(shown`unknown command '${name}'`);
   const { values } = parse(argv, { ...HELP, ...VERSION }, 0);
   return { name: values.help ? "help" : "version" };
@@ -131,35 +133,4 @@ function parseToolNew(args: readonly string[]): Command {
 function fileOf([file]: readonly string[]): string {
   if (file !== undefined) return file;
   throw new UsageError(shown`FILE is missing: the tool's module or component`);
-}
-
-function parse<Options extends ParseArgsOptionsConfig>(
-  args: readonly string[],
-  options: Options,
-  maxPositionals: number,
-): ReturnType<typeof parseArgs<{ options: Options; allowPositionals: true }>> {
-  try {
-    const parsed = parseArgs({ args: [...args], options, allowPositionals: true });
-    const extra = parsed.positionals[maxPositionals];
-    if (extra === undefined) return parsed;
-    throw new UsageError(shown`unexpected argument '${extra}'`);
-  } catch (error) {
-    if (error instanceof Error && "code" in error) throw new UsageError(shown`${error.message}`);
-    throw error;
-  }
-}
-
-function required(config: string | undefined): string {
-  if (config !== undefined) return config;
-  throw new UsageError(shown`--config is missing: it names the sandgate.yaml to use`);
-}
-
-function oneOf<Choice extends string>(
-  choices: readonly Choice[],
-  option: string,
-  given: string | undefined,
-): Choice | undefined {
-  const choice = choices.find((known) => known === given);
-  if (choice !== undefined || given === undefined) return choice;
-  throw new UsageError(shown`${option} must be one of ${choices.join(", ")}, not '${given}'`);
 }

@@ -12,6 +12,13 @@ export const HELP_TEXT = `Usage:
                     [--events]
   sandgate check --config sandgate.yaml
   sandgate serve --config sandgate.yaml [--listen HOST:PORT|unix:PATH]
+  sandgate journal verify DIR|FILE... [--key FILE]... [--checkpoint FILE]...
+  sandgate journal show PLACE [CALL_ID] [--session ID] [--tool NAME] [--since TIME] [--json]
+  sandgate journal tail PLACE [-f] [--session ID] [--tool NAME] [--since TIME] [--json]
+  sandgate journal replay PLACE
+  sandgate journal forget PLACE --session ID
+  sandgate journal keygen --name NAME [--out FILE]
+  sandgate why CALL_ID PLACE
   sandgate tool run FILE [--input JSON] [--policy FILE] [--export NAME] [--tool NAME]
   sandgate tool check FILE... [--export NAME]
   sandgate tool inspect FILE.wasm
@@ -33,6 +40,16 @@ SIGHUP: see docs/remote-protocol.md. It writes the operator's log to standard er
 docs/operations.md.
   -l, --listen   the address; default: the config's server.listen, or 127.0.0.1:7420
 
+journal works on the record of calls (docs/journal.md). PLACE is --directory DIR, the journal
+itself, or --config FILE, a config that has one.
+  verify         finds what was changed, left out or cut off; without --key, checkpoints are
+                 not checked
+  show, tail     print records; tail -f waits for more
+  replay         decides each recorded call again
+  forget         deletes the key of a session's sealed arguments
+  keygen         creates the keys that sign and verify checkpoints: FILE and FILE.pub
+why prints rules, near misses, grant and receipt of a call.
+
 tool run calls a tool and prints its result, log and receipt. JavaScript and TypeScript run
 in QuickJS, WebAssembly components in the Wasm sandbox.
   -i, --input    the tool's input; default: {}
@@ -46,7 +63,8 @@ tool new creates a project that builds a component. It overwrites no files.
   -l, --language javascript (default) or c
 
 Exit codes: 0 if all calls were dispatched, even if tools failed; 1 if the tool of a tool
-run failed; 2 if the command line, the config, the message or a tool's file is invalid;
+run failed, a journal contradicts itself, a replayed decision is another one, or there is no
+such call or key; 2 if the command line, the config, the message or a tool's file is invalid;
 130 if interrupted.`;
 
 /** Reads the version of this package. */

@@ -37,6 +37,8 @@ async function problemText(error: unknown): Promise<ShownText | undefined> {
   if (error instanceof UsageError) return shown`sandgate: ${error.shown}. See sandgate --help`;
   if (error instanceof MessageError) return error.shown;
   // The command that threw a ConfigError has loaded its module already.
+  const { JournalError } = await import("../journal/journal-error.ts");
+  if (error instanceof JournalError) return shown`sandgate: ${error.message}`;
   const { ConfigError } = await import("../config/problem.ts");
   if (!(error instanceof ConfigError)) return undefined;
   const { showProblems } = await import("./terminal/problems.ts");
@@ -58,6 +60,20 @@ async function runCommand(command: Command, terminal: Terminal): Promise<ExitCod
       return (await import("./commands/dispatch.ts")).dispatch(command, terminal);
     case "serve":
       return (await import("./commands/serve.ts")).serve(command, terminal);
+    case "journal verify":
+      return (await import("./commands/journal/verify.ts")).verifyFiles(command, terminal);
+    case "journal show":
+      return (await import("./commands/journal/show.ts")).show(command, terminal);
+    case "journal tail":
+      return (await import("./commands/journal/tail.ts")).tail(command, terminal);
+    case "journal replay":
+      return (await import("./commands/journal/replay.ts")).replay(command, terminal);
+    case "journal forget":
+      return (await import("./commands/journal/forget.ts")).forget(command, terminal);
+    case "journal keygen":
+      return (await import("./commands/journal/keygen.ts")).keygen(command, terminal);
+    case "why":
+      return (await import("./commands/journal/why.ts")).why(command, terminal);
     case "tool run":
       return (await import("./commands/tool/run.ts")).runTool(command, terminal);
     case "tool check":

@@ -16,6 +16,7 @@ import { openLog } from "../terminal/open-log.ts";
 import { showProblems } from "../terminal/problems.ts";
 import { formatTable, type RulesOfExecutions } from "../terminal/table.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
+import { openConfiguredJournal } from "./open-journal.ts";
 import { type InputMessage, readMessage } from "./read-message.ts";
 
 type DispatchCommand = Extract<Command, { name: "dispatch" }>;
@@ -47,6 +48,10 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   }
   await print(terminal.stderr, showProblems(problems));
   const input = await readMessage(command.file, command.format, registry, terminal);
+  const recorded = { registry, policy, redaction: options.redaction };
+  await using journal = await openConfiguredJournal(loaded.journalOptions, recorded, ({ kind, message }) => {
+    void print(terminal.stderr, shown`sandgate: journal ${kind}: ${message}`);
+  });
   await using sandboxes = await openSandboxes(sandboxOptions);
   sandboxes.ensureExit();
   const { signal } = terminal;
@@ -69,6 +74,7 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
     sessionId,
     toolAlias,
     ...(signal && { signal }),
+    ...(journal && { journal }),
   };
   await print(terminal.stderr, joinShown(noticesOf(input), "\n"));
   const dispatched = await new ToolDispatchEngine().dispatchTurn(input, context);

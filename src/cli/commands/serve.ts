@@ -4,9 +4,12 @@ import { type Executor, type ExecutorOptions, startExecutor } from "../../execut
 import type { Credentials } from "../../executor/http/authentication.ts";
 import { LISTEN_FORM, ListenError, parseListenAddress } from "../../executor/http/listen-address.ts";
 import type { RefusedRequest } from "../../executor/http/refused-request.ts";
+import type { Journal } from "../../journal/journal.ts";
+import type { JournalNotice } from "../../journal/notice.ts";
+import type { JournalOptions } from "../../journal/options.ts";
 import { logCalls } from "../../log/call-log.ts";
 import type { Log } from "../../log/log.ts";
-import type { LogFields } from "../../log/log-entry.ts";
+import type { LogEntry, LogFields } from "../../log/log-entry.ts";
 import { LoggedWarnings } from "../../log/logged-warnings.ts";
 import { refusalEntry } from "../../log/refusal-entry.ts";
 import { shown } from "../../rendering/shown.ts";
@@ -20,6 +23,7 @@ import { UsageError } from "../errors.ts";
 import { openLog } from "../terminal/open-log.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
+import { openConfiguredJournal } from "./open-journal.ts";
 import { Reloads } from "./reloads.ts";
 
 /**
@@ -44,16 +48,20 @@ export async function serve(
   await using log = openLog(terminal, loaded.log, context.redaction);
   logWarnings(loaded.warnings, log);
   using _warnings = new LoggedWarnings(log);
+  const recorded = { ...tools, redaction: context.redaction };
+  await using journal = await openConfiguredJournal(loaded.journalOptions, recorded, (notice) =>
+    log.write(noticeEntry(notice)),
+  );
   await using sandboxes = await openSandboxes(loaded.sandboxOptions);
   sandboxes.ensureExit();
   const events = new EventStream();
   events.on(logCalls(log));
   const onRefusal = (refused: RefusedRequest): void => log.write(refusalEntry(refused));
   const where = listen ?? options.listen;
-  const dispatching = { ...context, ...tools, sandboxes, events };
+  const dispatching = { ...context, ...tools, ...(journal && { journal }), sandboxes, events };
   await using executor = await start({ ...options, ...dispatching, listen: where, onRefusal });
   if (loaded.dropsNetwork) orUsageError(dropNetwork);
-  reloads.begin(() => reload(executor, config, log));
+  reloads.begin(() => reload(executor, config, log, journal));
   const { address } = executor;
   log.write({ level: "info", event: "server.started", fields: { address, ...fieldsOf(tools) } });
   await print(terminal.stdout, shown`listening on ${address}`);
@@ -74,12 +82,14 @@ interface LoadedConfig {
   readonly options: ServerConfig["options"];
   readonly dropsNetwork: boolean;
   readonly sandboxOptions: SandboxesOptions;
+  readonly journalOptions: JournalOptions | undefined;
   readonly warnings: readonly ConfigProblem[];
 }
 
 /** @throws {ConfigError} if the config has errors. */
 async function load(file: string): Promise<LoadedConfig> {
-  const { source, problems, registry, policy, sandboxOptions, context, log } = await loadConfig(file);
+  const { source, problems, registry, policy, context, log, ...loaded } = await loadConfig(file);
+  const { sandboxOptions, journalOptions } = loaded;
   const warnings = [...problems];
   const { options, dropsNetwork } = await loadServer(source, warnings);
   if (policy === undefined || warnings.some(({ severity }) => severity === "error")) {
@@ -88,16 +98,22 @@ async function load(file: string): Promise<LoadedConfig> {
   // An executor returns whole outputs: what the model reads of them is up to its clients.
   const { resultBudget: _, ...ownContext } = context;
   const tools = { registry, policy };
-  return { tools, context: ownContext, log, options, dropsNetwork, sandboxOptions, warnings };
+  return { tools, context: ownContext, log, options, dropsNetwork, sandboxOptions, journalOptions, warnings };
 }
 
 /**
  * Loads the config again, and replaces the executor's tools, policy and credentials. If the config is invalid, it
  * changes nothing. Never rejects.
  */
-async function reload(executor: Executor, file: string, log: Log): Promise<void> {
+async function reload(
+  executor: Executor,
+  file: string,
+  log: Log,
+  journal: Journal | undefined,
+): Promise<void> {
   try {
     const { tools, options, warnings } = await load(file);
+    await journal?.keep(tools.policy, tools.registry.subjects);
     executor.reload({ ...tools, ...credentialsOf(options) });
     logWarnings(warnings, log);
     log.write({ level: "info", event: "config.reloaded", fields: fieldsOf(tools) });
@@ -109,6 +125,11 @@ async function reload(executor: Executor, file: string, log: Log): Promise<void>
         : [error instanceof Error ? error.message : String(error)];
     log.write({ level: "error", event: "config.refused", fields: { problems } });
   }
+}
+
+function noticeEntry({ kind, message }: JournalNotice): LogEntry {
+  const level = kind === "healthy" ? "info" : kind === "unhealthy" ? "error" : "warn";
+  return { level, event: `journal.${kind}`, fields: { message } };
 }
 
 function logWarnings(warnings: readonly ConfigProblem[], log: Log): void {

@@ -4,10 +4,12 @@ import { compileShape, mapOf, type Shape } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { ToolRegistrationError, ToolRegistry } from "../../engine/registry.ts";
 import type { Tool } from "../../engine/tool.ts";
+import type { JournalOptions } from "../../journal/options.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { type ContextOptions, loadContext } from "./load-context.ts";
+import { loadJournalOptions } from "./load-journal.ts";
 import { type LogSettings, loadLog } from "./load-log.ts";
 import { loadPolicy } from "./load-policy.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
@@ -27,6 +29,7 @@ const CONFIG_SHAPE: Shape = compileShape(
       log: {},
       sandboxes: {},
       server: {},
+      journal: {},
     },
     ["tools", "policy"],
   ),
@@ -49,6 +52,8 @@ export interface Config {
   readonly sandboxOptions: SandboxesOptions;
   readonly context: ContextOptions;
   readonly log: LogSettings;
+  /** `undefined` if there is none, or if it has errors. */
+  readonly journalOptions: JournalOptions | undefined;
 }
 
 /** A tool and its place in the config. */
@@ -86,7 +91,8 @@ export async function loadConfig(file: string): Promise<Config> {
   const context = loadContext(source, problems);
   const log = loadLog(source, problems);
   const tooling = { toolCount, tools, registry, policy, locatedPolicies };
-  return { source, problems, ...tooling, sandboxOptions, context, log };
+  const journalOptions = await loadJournalOptions(source, problems);
+  return { source, problems, ...tooling, sandboxOptions, context, log, journalOptions };
 }
 
 function problemsOf(error: unknown, source: ConfigSource, path: ConfigPath): readonly ConfigProblem[] {

@@ -1,0 +1,22 @@
+import { writeFile } from "node:fs/promises";
+import { createJournalKeys } from "../../../journal/checkpoints/note-keys.ts";
+import { shown } from "../../../rendering/shown.ts";
+import { UsageError } from "../../errors.ts";
+import type { JournalCommand } from "../../journal-command.ts";
+import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+
+/** Creates the keys of a journal. It overwrites no files. */
+export async function keygen(
+  { keyName, out }: Extract<JournalCommand, { name: "journal keygen" }>,
+  { stdout }: Terminal,
+): Promise<ExitCode> {
+  try {
+    const { signer, verifier } = createJournalKeys(keyName);
+    await writeFile(out, `${signer}\n`, { flag: "wx", mode: 0o600 });
+    await writeFile(`${out}.pub`, `${verifier}\n`, { flag: "wx", mode: 0o644 });
+  } catch (error) {
+    throw new UsageError(shown`cannot create the keys: ${(error as Error).message}`);
+  }
+  await print(stdout, shown`${out} signs checkpoints: keep it secret. ${out}.pub verifies them.`);
+  return EXIT_OK;
+}

@@ -1,0 +1,76 @@
+import { parseSize, SIZE_FORM } from "../../base/units.ts";
+import type { ConfigProblem } from "../../config/problem.ts";
+import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import type { ConfigSource } from "../../config/source.ts";
+import type { Anchor } from "../../journal/checkpoints/anchors.ts";
+import { checkOptions, type JournalOptions } from "../../journal/options.ts";
+import { absolutePathBeside } from "./config-path.ts";
+import { readTextBeside } from "./token.ts";
+
+const JOURNAL_SHAPE: Shape = compileShape(
+  mapOf(
+    {
+      directory: TEXT,
+      sync: { enum: ["group", "none"], message: "must be group or none" },
+      maxBytes: { type: ["string", "number"] },
+      key: TEXT,
+      anchors: {
+        type: "array",
+        items: {
+          type: "object",
+          properties: { command: { type: "array", minItems: 1, items: { type: "string" } }, url: TEXT },
+          additionalProperties: false,
+          oneOf: [{ required: ["command"] }, { required: ["url"] }],
+          message: "must have either command, a list of a program and its arguments, or url",
+        },
+      },
+      arguments: { enum: ["redacted", "sealed"], message: "must be redacted or sealed" },
+    },
+    ["directory"],
+  ),
+);
+
+/** A value of the {@link JOURNAL_SHAPE}. Paths are relative to the file. */
+interface JournalConfig extends Omit<JournalOptions, "maxBytes" | "redaction" | "onNotice"> {
+  readonly maxBytes?: string | number;
+  /** The path of the key that signs checkpoints. */
+  readonly key?: string;
+  readonly anchors?: readonly Anchor[];
+}
+
+/**
+ * Loads the `journal` of a config, and the key that it names.
+ *
+ * @param problems Receives every problem.
+ * @returns `undefined` if the config has no journal, or if it has errors.
+ */
+export async function loadJournalOptions(
+  source: ConfigSource,
+  problems: ConfigProblem[],
+): Promise<JournalOptions | undefined> {
+  if (source.at(["journal"]) === undefined) return undefined;
+  const entry = source.read<JournalConfig>(JOURNAL_SHAPE, problems, ["journal"]);
+  if (entry === undefined) return undefined;
+  const { directory, maxBytes, key: keyFile, ...others } = entry.value;
+  const key = keyFile === undefined ? undefined : await readTextBeside(keyFile, entry, ["key"], problems);
+  const bytes = maxBytes === undefined ? undefined : parseSize(maxBytes);
+  if (maxBytes !== undefined && bytes === undefined) {
+    problems.push(entry.problem(["maxBytes"], `must be ${SIZE_FORM}`));
+    return undefined;
+  }
+  if (keyFile !== undefined && key === undefined) return undefined;
+  const options: JournalOptions = {
+    ...others,
+    directory: absolutePathBeside(entry.file, directory),
+    ...(bytes !== undefined && { maxBytes: bytes }),
+    ...(key !== undefined && { key }),
+  };
+  try {
+    checkOptions(options);
+    return options;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    problems.push(entry.problem([], error.message));
+    return undefined;
+  }
+}

@@ -1,0 +1,176 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { PassThrough, Readable } from "node:stream";
+import { expect, test } from "vitest";
+import { run } from "../../../src/cli/run.ts";
+import { createFolder, PROJECT, sandgate } from "../sandgate.ts";
+
+const MESSAGE = JSON.stringify({
+  role: "assistant",
+  toolCalls: [
+    { id: "one", name: "add", arguments: { a: 1, b: 2 } },
+    { id: "two", name: "forbidden", arguments: {} },
+    { id: "three", name: "broken", arguments: {} },
+    { id: "four", name: "upper", arguments: { text: "secret words" } },
+    { id: "five", name: "nothing", arguments: {} },
+  ],
+});
+
+/** Writes the project with a journal, and dispatches a message. Returns the folder. */
+async function dispatched(journal: string): Promise<string> {
+  const folder = await createFolder({
+    ...PROJECT,
+    "sandgate.yaml": `${PROJECT["sandgate.yaml"]}\njournal: ${journal}\n`,
+    "message.json": MESSAGE,
+  });
+  const key = join(folder, "journal.key");
+  expect(await sandgate(["journal", "keygen", "--name", "example.com/j", "--out", key])).toMatchObject({
+    code: 0,
+  });
+  await dispatch(folder);
+  return folder;
+}
+
+async function dispatch(folder: string): Promise<void> {
+  const argv = ["dispatch", join(folder, "message.json"), "--config", join(folder, "sandgate.yaml")];
+  expect(await sandgate(argv)).toMatchObject({ code: 0, stderr: "" });
+}
+
+test("dispatch records its calls, and the commands on the journal read them", async () => {
+  const folder = await dispatched("{ directory: records, key: journal.key }");
+  const config = ["--config", join(folder, "sandgate.yaml")];
+  const directory = join(folder, "records");
+  const key = join(folder, "journal.key.pub");
+
+  const verified = await sandgate(["journal", "verify", directory, "--key", key]);
+  expect(verified.stdout).toMatch(
+    /^records 1 to 9 are chained\n1 checkpoints match, up to record 9; 0 records are/,
+  );
+  expect(verified.code).toBe(0);
+  const unchecked = await sandgate(["journal", "verify", directory]);
+  expect(unchecked.stdout).toContain("checkpoints were not checked");
+
+  const shown = await sandgate(["journal", "show", ...config, "--tool", "add"]);
+  expect(shown.stdout).toMatch(
+    /^2 \S+Z dispatched \(allow\) add call one session .+\n3 \S+Z ended \(ok\) add call one/,
+  );
+  const [, record = ""] = (await sandgate(["journal", "show", ...config, "--json"])).stdout.split("\n");
+  expect(JSON.parse(record)).toMatchObject({ tool: "add", args: { a: 1, b: 2 } });
+  const none = await sandgate(["journal", "show", ...config, "one", "--since", "2999-01-01"]);
+  expect(none).toMatchObject({ code: 0, stdout: "" });
+  const tail = await sandgate(["journal", "tail", "--directory", directory]);
+  expect(tail.stdout.trim().split("\n").length).toBe(9);
+
+  const why = await sandgate(["why", "two", ...config]);
+  expect(why.stdout).toMatch(/denied \(permission_denied: .*\) forbidden call two/);
+  expect(why.stdout).toContain("rules: denied");
+  const ran = await sandgate(["why", "one", ...config]);
+  expect(ran.stdout).toContain("rules: on the host");
+  expect(ran.stdout).toContain('"sandbox":"host"');
+  expect(ran.stdout).toContain("receipt:");
+  expect(await sandgate(["why", "nobody", ...config])).toMatchObject({ code: 1 });
+});
+
+test("verify names the first record that contradicts, and exits with 1", async () => {
+  const folder = await dispatched("{ directory: records }");
+  const file = join(folder, "records", "journal-0000000000000001.jsonl");
+  await writeFile(file, (await readFile(file, "utf8")).replace('"b":2', '"b":3'));
+  const { code, stdout } = await sandgate(["journal", "verify", file]);
+  expect(code).toBe(1);
+  expect(stdout).toContain(`changed at record 2 in ${file}: record 2 was changed`);
+});
+
+test("tail -f prints what is recorded later, until it is interrupted", async () => {
+  const folder = await dispatched("{ directory: records }");
+  const interruption = new AbortController();
+  const argv = ["journal", "tail", "-f", "--directory", join(folder, "records"), "--tool", "add", "--json"];
+  const stdout = new PassThrough();
+  const following = run(argv, {
+    stdin: Readable.from([]),
+    stdout,
+    stderr: stdout,
+    signal: interruption.signal,
+  });
+  const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
+  const read = async (): Promise<number> => JSON.parse((await lines.next()).value ?? "").seq;
+  expect([await read(), await read()]).toEqual([2, 3]);
+  await dispatch(folder);
+  expect([await read(), await read()]).toEqual([11, 12]);
+  interruption.abort();
+  expect(await following).toBe(130);
+});
+
+test("replay decides each call again, and tells which cannot be", async () => {
+  const folder = await dispatched("{ directory: records }");
+  const directory = ["--directory", join(folder, "records")];
+  const same = await sandgate(["journal", "replay", ...directory]);
+  expect(same).toMatchObject({ code: 0 });
+  expect(same.stdout).toBe(
+    "4 calls are decided as recorded, 0 otherwise\n1 calls failed before the policy decided\n",
+  );
+  // A record of another decision.
+  const file = join(folder, "records", "journal-0000000000000001.jsonl");
+  await writeFile(
+    file,
+    (await readFile(file, "utf8")).replace('"rules":["on the host"]', '"rules":["another"]'),
+  );
+  const different = await sandgate(["journal", "replay", ...directory]);
+  expect(different.code).toBe(1);
+  expect(different.stdout).toContain('record 2: recorded {"decision":"allow","rules":["another"]}');
+});
+
+test("sealed arguments are replayed until their session is forgotten, and the chain still holds", async () => {
+  const folder = await dispatched("{ directory: records, arguments: sealed }");
+  const directory = ["--directory", join(folder, "records")];
+  const shown = await sandgate(["journal", "show", ...directory, "--json"]);
+  expect(shown.stdout).not.toContain("secret words");
+  expect((await sandgate(["journal", "replay", ...directory])).stdout).toContain(
+    "4 calls are decided as recorded",
+  );
+  const { session } = JSON.parse(shown.stdout.split("\n")[1] ?? "");
+  expect(await sandgate(["journal", "forget", ...directory, "--session", session])).toMatchObject({
+    code: 0,
+  });
+  expect(await sandgate(["journal", "forget", ...directory, "--session", session])).toMatchObject({
+    code: 1,
+  });
+  const replayed = await sandgate(["journal", "replay", ...directory]);
+  expect(replayed.stdout).toContain("4 calls cannot be decided again: arguments forgotten");
+  expect(await sandgate(["journal", "verify", join(folder, "records")])).toMatchObject({ code: 0 });
+});
+
+test.each([
+  ["{ directory: records, sync: each }", "must be group or none"],
+  ["{ directory: records, maxBytes: many }", "must be a size such as"],
+  ["{ directory: records, maxBytes: 5 }", "maxBytes must be a whole number from 1024 on"],
+  ["{ directory: records, key: missing.key }", "the file cannot be read"],
+  ["{ directory: records, key: policy.yaml }", "key must be a signing key"],
+  ["{ directory: records, anchors: [{}] }", "must have either command"],
+  ["{ directory: records, anchors: [{ url: 'https://example.com' }] }", "anchors require a key"],
+  ["{ sync: group }", "directory"],
+])("a config with the journal %s is refused", async (journal, message) => {
+  const folder = await createFolder({
+    ...PROJECT,
+    "sandgate.yaml": `${PROJECT["sandgate.yaml"]}\njournal: ${journal}\n`,
+  });
+  const { code, stderr, stdout } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
+  expect(code).toBe(2);
+  expect(stderr + stdout).toContain(message);
+});
+
+test.each([
+  [["journal"], "must be followed by"],
+  [["journal", "show"], "either --directory or --config"],
+  [["journal", "verify"], "DIR is missing"],
+  [["journal", "verify", "x", "--checkpoint", "y"], "--checkpoint requires --key"],
+  [["journal", "forget", "-d", "x"], "--session is missing"],
+  [["journal", "keygen"], "--name is missing"],
+  [["journal", "keygen", "--name", "a b"], "a key's name"],
+  [["journal", "show", "-d", "x", "--since", "soon"], "--since must be a time"],
+  [["why", "-d", "x"], "CALL_ID is missing"],
+])("sandgate %j is refused", async (argv, message) => {
+  const { code, stderr } = await sandgate(argv);
+  expect(code).toBe(2);
+  expect(stderr).toContain(message);
+});
