@@ -10,6 +10,7 @@ const SUITES: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
   quickjs: async () => (await import("./quickjs/questions.ts")).questions,
   wasm: async () => (await import("./wasm/questions.ts")).questions,
   remote: async () => (await import("./remote/questions.ts")).questions,
+  journal: async () => (await import("./journal/questions.ts")).questions,
   cold: async () => (await import("./cold/questions.ts")).questions,
 };
 
