@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonValue } from "../json/value.ts";
 import { compileLinear } from "../patterns/pattern.ts";
 import { translatePattern } from "../patterns/pattern-syntax.ts";
-import { isToken, KNOWN_FORMS, NARROW_FORMS } from "./known-secrets.ts";
+import { isToken, KNOWN_FORMS, mayHoldSecret, NARROW_FORMS } from "./known-secrets.ts";
 import { SECRET_NAME, SecretNames } from "./secret-names.ts";
 
 /** Options of {@link Redaction}. */
@@ -57,9 +57,11 @@ export class Redaction {
   /** Returns a text without its secrets. */
   text(text: string): string {
     let shown = text;
-    for (const { name, pattern } of KNOWN_FORMS) shown = shown.replace(pattern, hidden(name));
-    const names = this.#names;
-    shown = shown.replace(names.inText, (_all, named: string) => named + hidden(names.inFrontOf(named)));
+    if (mayHoldSecret(text)) {
+      for (const { name, pattern } of KNOWN_FORMS) shown = shown.replace(pattern, hidden(name));
+      const names = this.#names;
+      shown = shown.replace(names.inText, (_all, named: string) => named + hidden(names.inFrontOf(named)));
+    }
     for (const own of this.#own) shown = own.replace(shown, () => hidden(own.name));
     return shown;
   }

@@ -3,6 +3,7 @@ import type { CallNames } from "../line/call-parts.ts";
 import { eventParts } from "../line/event-parts.ts";
 import { composeLine, type RecordParts } from "../line/record-parts.ts";
 import type { AppendFile } from "../storage/append-file.ts";
+import { LineBuffer } from "../storage/line-buffer.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import type { ChainHead } from "./recover.ts";
 
@@ -47,6 +48,8 @@ export class GroupWriter {
   readonly #open: OpenCalls;
   readonly #surroundings: WriterSurroundings;
   readonly #hash: typeof import("node:crypto").hash = loadCrypto().hash;
+  /** Used again for each group: a new one would cost more than filling it. */
+  readonly #lines = new LineBuffer();
   #file: AppendFile;
   #head: ChainHead;
   #waiting: WaitingRecord[] = [];
@@ -174,16 +177,16 @@ export class GroupWriter {
 
   async #append(group: readonly WaitingRecord[]): Promise<void> {
     let { seq, digest, at } = this.#head;
-    let text = "";
+    const lines = this.#lines.clear();
     for (const record of group) {
       at = Math.max(record.at, at);
       const line = composeLine(record.parts, at, digest, ++seq);
       digest = this.#hash("sha256", line);
-      text += `${line}\n`;
+      lines.add(line);
     }
     const file = this.#file;
     const { size } = file;
-    await file.append(Buffer.from(text));
+    await file.append(lines.bytes);
     if (this.#isSynced && group.some(({ isAwaited }) => isAwaited)) await this.#syncOrCut(file, size);
     this.#head = { seq, digest, at };
     for (const { call } of group) {
