@@ -3,8 +3,8 @@ import { type FileHandle, open } from "node:fs/promises";
 import type { OpenCase } from "../harness/case.ts";
 import { NewDirectory } from "./new-directory.ts";
 
-/** As long as the record of a call that {@link openBegin} writes. */
-const LINE: string = `${"x".repeat(620)}\n`;
+/** As long as the record of a call. */
+export const LINE_BYTES = 640;
 
 /** What is the least for records that are durable: one loop that writes what waits, and syncs it. */
 class BareLoop {
@@ -43,13 +43,17 @@ class BareLoop {
   }
 }
 
-/** Opens a case that writes lines with a bare loop. */
-export async function openBareLoop(): Promise<OpenCase> {
+/**
+ * Opens a case that writes lines with a bare loop.
+ *
+ * @param newLine Returns a line with its newline.
+ */
+export async function openBareLoop(newLine: () => string): Promise<OpenCase> {
   const directory = new NewDirectory();
   const file = await open(directory.pathOf("lines"), "a");
   const loop = new BareLoop(file);
   return {
-    run: () => loop.add(LINE).then(() => true),
+    run: () => loop.add(newLine()).then(() => true),
     check: isTrue,
     close: async () => {
       await file.close();
@@ -60,7 +64,7 @@ export async function openBareLoop(): Promise<OpenCase> {
 
 /** Opens a case that computes the digest of each of many lines, as verifying has to. */
 export function openDigests(count: number): OpenCase {
-  const line = Buffer.from(LINE.slice(0, -1));
+  const line = Buffer.alloc(LINE_BYTES, "x");
   return {
     run: () => {
       let digest = "";

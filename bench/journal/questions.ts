@@ -1,10 +1,11 @@
 import type { Case, OpenCase, Question } from "../harness/case.ts";
 import { sustained } from "../harness/in-flight.ts";
-import { openBareLoop, openDigests } from "./bare-loop.ts";
-import { openBegin, openRecordedRead, openVerify } from "./recorded.ts";
+import { LINE_BYTES, openBareLoop, openDigests } from "./bare-loop.ts";
+import { newJsonLine, openBegin, openRecordedRead, openVerify } from "./recorded.ts";
 
 const IN_FLIGHT: readonly number[] = [1, 16, 64];
 const RECORDS_EACH = 16;
+const LINE = `${"x".repeat(LINE_BYTES)}\n`;
 const VERIFIED = 100_000;
 
 /** How fast records are durable. */
@@ -12,9 +13,13 @@ const journal: Question = {
   name: "journal",
   scale: "records in flight",
   cases: IN_FLIGHT.flatMap((at): Case[] => {
-    const bare = sustained(at, RECORDS_EACH, { name: "write and grouped fdatasync", open: openBareLoop });
-    const ours = sustained(at, RECORDS_EACH, { name: "a journal's records", open: openBegin });
-    return [bare, ours].map((each) => ({ ...each, at, floor: bare.name }));
+    const cases: readonly Case[] = [
+      { name: "write and grouped fdatasync, of the same line", open: () => openBareLoop(() => LINE) },
+      { name: "of records as plain JSON", open: () => openBareLoop(newJsonLine) },
+      { name: "a journal's records", open: openBegin },
+    ];
+    const inFlight = cases.map((each) => sustained(at, RECORDS_EACH, each));
+    return inFlight.map((each) => ({ ...each, at, floor: inFlight[0]?.name ?? "" }));
   }),
 };
 

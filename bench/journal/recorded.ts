@@ -24,6 +24,12 @@ function newRecord(): DispatchedRecord {
   };
 }
 
+/** Returns the line of a record as plain JSON. */
+export function newJsonLine(): string {
+  const { canonical, ...others } = newRecord();
+  return `${JSON.stringify({ ...others, args: canonical.text, at: Date.now(), prev: "c".repeat(64) })}\n`;
+}
+
 /** Opens a case that records a call that is about to run, and waits until the record is durable. */
 export async function openBegin(): Promise<OpenCase> {
   const directory = new NewDirectory();
