@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from "node:timers/promises";
 import type { Case, OpenCase, Question } from "../harness/case.ts";
 import { sustained } from "../harness/in-flight.ts";
 import { LINE_BYTES, openBareLoop, openDigests } from "./bare-loop.ts";
@@ -54,9 +55,12 @@ function metered(subject: Case): Case {
     let before = process.threadCpuUsage();
     return {
       ...opened,
-      run: () => {
+      run: async () => {
         dispatched += calls;
-        return opened.run();
+        const answer = await opened.run();
+        // Calls that wait for nothing would never let the journal write.
+        await immediate();
+        return answer;
       },
       beside: async () => {
         before = process.threadCpuUsage();
