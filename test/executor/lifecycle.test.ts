@@ -7,6 +7,7 @@ import { Client } from "undici";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { ListenError } from "../../src/executor/http/listen-address.ts";
+import { openJournal } from "../../src/journal/journal.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import {
   CountingTool,
@@ -124,6 +125,18 @@ describe("reloading", () => {
       true,
     );
   });
+});
+
+test("an executor is not ready while its journal cannot be written", async () => {
+  const journal = await openJournal({ directory: await createFolder() });
+  const executor = await startExecutor([], { journal });
+  const ready = async (): Promise<readonly [number, string]> => {
+    const { status, text } = await send(executor, { method: "GET", path: "/readyz" });
+    return [status, text];
+  };
+  expect(await ready()).toEqual([200, "ok\n"]);
+  await journal.close();
+  expect(await ready()).toEqual([503, "the journal cannot be written\n"]);
 });
 
 describe("closing", () => {
