@@ -52,6 +52,28 @@ resultBudget: { chars: 10 }
     expect(executionOf(failed).error?.message).toMatch(/^Tool failed \(reference [0-9a-f]{6}\)$/);
   });
 
+  test("records its calls, and keeps the policies that decide on them", async () => {
+    const server = await serve({
+      ...PROJECT,
+      "sandgate.yaml": `${PROJECT["sandgate.yaml"]}\njournal: { directory: records }\n`,
+    });
+    await dispatch(server, dispatchBody({ name: "add", arguments: { a: 1, b: 2 } }));
+    const directory = join(server.folder, "records");
+    const second = await sandgate([
+      "serve",
+      "--config",
+      join(server.folder, "sandgate.yaml"),
+      "-l",
+      "127.0.0.1:0",
+    ]);
+    expect(second).toMatchObject({ code: 2, stderr: expect.stringContaining("is open already") });
+    expect(await server.end()).toBe(0);
+    const { stdout } = await sandgate(["journal", "show", "--directory", directory]);
+    expect(stdout).toMatch(/dispatched \(allow\) add .*\n.* ended \(ok\) add /);
+    const replayed = await sandgate(["journal", "replay", "--directory", directory]);
+    expect(replayed).toMatchObject({ code: 0, stdout: "1 calls are decided as recorded, 0 otherwise\n" });
+  });
+
   test("listens on the config's address, with the token and keys of its files", async () => {
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
     const server = await serve(
