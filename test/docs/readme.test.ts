@@ -63,6 +63,7 @@ describe("README", () => {
     "docs/configuration.md",
     "docs/http-tools.md",
     "docs/javascript-tools.md",
+    "docs/journal.md",
     "docs/operations.md",
     "docs/providers.md",
     "docs/remote-protocol.md",
