@@ -1,0 +1,86 @@
+import type { MaybePromise } from "../../base/promises.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { Approval, StoredApproval } from "../approvals/approval.ts";
+import type { Inquiry, Resolution } from "../confirmations/inquiry.ts";
+import type { CallIdentity } from "./call-identity.ts";
+import type { CallRecord, Claim, InquiryRecord, MessageRecord, SessionRecord } from "./records.ts";
+
+/**
+ * Keeps what must survive a restart. A method that writes is atomic, and has written durably when it returns, or when its
+ * promise resolves. If a method throws or rejects, nothing was written.
+ */
+export interface SessionStore extends SessionTable, CallTable, InquiryTable, ApprovalTable {
+  /** Releases the store. No other method is called later. */
+  close(): MaybePromise<void>;
+}
+
+/** Sessions and their messages. */
+export interface SessionTable {
+  /** Adds a session. Returns `false` if the id is in use. */
+  addSession(session: SessionRecord): MaybePromise<boolean>;
+  /** Changes the mode of a session. Does nothing if the session is unknown. */
+  setMode(sessionId: string, mode: string): MaybePromise<void>;
+  /** Removes a session with everything of it, except the approvals of its workspace. */
+  removeSession(sessionId: string): MaybePromise<void>;
+  /** Returns all sessions, in the order in which they were added. */
+  sessions(): MaybePromise<readonly SessionRecord[]>;
+  /**
+   * Adds a message of a known session, with its calls. Returns the earlier message if the turn has one with this id, which
+   * stays as it is, and otherwise `undefined`.
+   */
+  addMessage(message: MessageRecord): MaybePromise<MessageRecord | undefined>;
+  /** Returns the messages of a turn, in the order in which they were added. */
+  messages(sessionId: string, turnId: string): MaybePromise<readonly MessageRecord[]>;
+  /** Returns the messages of all sessions that have calls which are not ended, in the order in which they were added. */
+  unfinishedMessages(): MaybePromise<readonly MessageRecord[]>;
+  /** Removes the messages of a turn, with their calls and inquiries. */
+  removeTurn(sessionId: string, turnId: string): MaybePromise<void>;
+}
+
+/** The states of calls. A call has not begun until it is claimed. The message of a call must be known. */
+export interface CallTable {
+  /**
+   * Counts a call of a tool, once: returns `false` if this call was counted before, as after a restart. Nested calls are
+   * counted too, although they are never claimed.
+   */
+  count(identity: CallIdentity, toolName: string): MaybePromise<boolean>;
+  /** Returns how many calls of each tool a session has counted. */
+  counts(sessionId: string): MaybePromise<ReadonlyMap<string, number>>;
+  /** Takes a call in order to run it. Only one claim of an identity is `fresh`. */
+  claim(identity: CallIdentity): MaybePromise<Claim>;
+  /**
+   * Ends a call, whether it was claimed or not. A call that has ended stays as it is, and one whose session or turn was
+   * removed is ignored.
+   */
+  end(identity: CallIdentity, execution: ToolExecution): MaybePromise<void>;
+  /** Returns the state of each call of a message, in the order of the message. Empty if the message is unknown. */
+  calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly CallRecord[]>;
+}
+
+/** Inquiries, open and resolved. */
+export interface InquiryTable {
+  /** Adds an inquiry of a known session. */
+  addInquiry(inquiry: Inquiry): MaybePromise<void>;
+  /**
+   * Resolves an inquiry. The first resolution that is written wins.
+   *
+   * @returns the resolution that won; `undefined` if the inquiry is unknown.
+   */
+  resolveInquiry(id: string, resolution: Resolution): MaybePromise<Resolution | undefined>;
+  /** Returns an inquiry, open or resolved; `undefined` if it is unknown. */
+  inquiry(id: string): MaybePromise<InquiryRecord | undefined>;
+  /** Returns the open inquiries, and the resolved ones whose call has neither begun nor ended, in order. */
+  pendingInquiries(): MaybePromise<readonly InquiryRecord[]>;
+}
+
+/** Remembered answers. */
+export interface ApprovalTable {
+  /** Adds an approval. Does nothing if the id is known. */
+  addApproval(approval: Approval): MaybePromise<void>;
+  /** Returns the approvals of all sessions and workspaces, in the order in which they were added. */
+  approvals(): MaybePromise<readonly StoredApproval[]>;
+  /** Counts a use. Returns `false` if the approval is unknown, or has covered as many calls as it may. */
+  useApproval(id: string): MaybePromise<boolean>;
+  /** Removes an approval. Returns `false` if it is unknown. */
+  removeApproval(id: string): MaybePromise<boolean>;
+}
