@@ -8,6 +8,7 @@ export type SandgateErrorCode =
   | "journal_failed"
   | "key_value_full"
   | "listen_failed"
+  | "session_store_failed"
   | "tool_failed"
   | "tool_not_found"
   | "tool_not_prepared";

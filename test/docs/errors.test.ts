@@ -4,6 +4,7 @@ import * as components from "sandgate/components";
 import * as executor from "sandgate/executor";
 import * as journal from "sandgate/journal";
 import * as protocols from "sandgate/protocols";
+import * as sessions from "sandgate/sessions";
 import { describe, expect, test } from "vitest";
 
 const [calls = "", , thrown = ""] = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8")
@@ -31,6 +32,7 @@ const EXAMPLES: Record<main.SandgateErrorCode, main.SandgateError> = {
   journal_failed: new journal.JournalError("the journal is open already"),
   key_value_full: new main.KeyValueFullError("full"),
   listen_failed: new executor.ListenError("the address is in use"),
+  session_store_failed: new sessions.SessionStoreError("the disk is full"),
   tool_failed: new protocols.AiSdkToolError(null),
   tool_not_found: new main.ToolNotFoundError("a"),
   tool_not_prepared: new main.ToolPreparationError("it does not load"),
@@ -41,6 +43,7 @@ const ENTRIES = {
   "sandgate/executor": executor,
   "sandgate/journal": journal,
   "sandgate/protocols": protocols,
+  "sandgate/sessions": sessions,
 };
 
 describe("docs/errors.md", () => {

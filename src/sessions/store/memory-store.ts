@@ -1,0 +1,219 @@
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { Approval, StoredApproval } from "../approvals/approval.ts";
+import type { Inquiry, Resolution } from "../confirmations/inquiry.ts";
+import type { CallIdentity } from "./call-identity.ts";
+import type { CallRecord, Claim, InquiryRecord, MessageRecord, SessionRecord } from "./records.ts";
+import { SessionStoreError } from "./session-store-error.ts";
+import type { SessionStore } from "./store.ts";
+
+interface Session {
+  record: SessionRecord;
+  readonly turns: Map<string, Turn>;
+  readonly counts: Map<string, number>;
+}
+
+interface Turn {
+  readonly messages: Map<string, Message>;
+  readonly inquiries: string[];
+}
+
+interface Message {
+  readonly record: MessageRecord;
+  /** The number of messages that were added before. */
+  readonly place: number;
+  readonly calls: Map<string, Call>;
+}
+
+interface Call {
+  readonly digest: string;
+  isCounted: boolean;
+  isClaimed: boolean;
+  execution: ToolExecution | undefined;
+}
+
+const FRESH: Claim = Object.freeze({ state: "fresh" });
+const BEGUN: Claim = Object.freeze({ state: "begun" });
+const CONFLICT: Claim = Object.freeze({ state: "conflict" });
+
+/** Keeps sessions in the memory of this process: nothing survives a restart. */
+export class MemorySessionStore implements SessionStore {
+  readonly #sessions = new Map<string, Session>();
+  readonly #inquiries = new Map<string, InquiryRecord>();
+  readonly #approvals = new Map<string, StoredApproval>();
+  #messageCount = 0;
+
+  addSession(record: SessionRecord): boolean {
+    if (this.#sessions.has(record.id)) return false;
+    this.#sessions.set(record.id, { record, turns: new Map(), counts: new Map() });
+    return true;
+  }
+
+  setMode(sessionId: string, mode: string): void {
+    const session = this.#sessions.get(sessionId);
+    if (session !== undefined) session.record = { ...session.record, mode };
+  }
+
+  removeSession(sessionId: string): void {
+    const session = this.#sessions.get(sessionId);
+    if (session === undefined) return;
+    for (const turnId of session.turns.keys()) this.removeTurn(sessionId, turnId);
+    this.#sessions.delete(sessionId);
+    for (const [id, { approval }] of this.#approvals) {
+      if (approval.sessionId === sessionId && approval.for !== "workspace") this.#approvals.delete(id);
+    }
+  }
+
+  sessions(): readonly SessionRecord[] {
+    return Array.from(this.#sessions.values(), ({ record }) => record);
+  }
+
+  addMessage(record: MessageRecord): MessageRecord | undefined {
+    const { messages } = this.#turn(record.sessionId, record.turnId);
+    const known = messages.get(record.messageId);
+    if (known !== undefined) return known.record;
+    messages.set(record.messageId, { record, place: this.#messageCount++, calls: new Map() });
+    return undefined;
+  }
+
+  messages(sessionId: string, turnId: string): readonly MessageRecord[] {
+    const messages = this.#sessions.get(sessionId)?.turns.get(turnId)?.messages.values() ?? [];
+    return Array.from(messages, ({ record }) => record);
+  }
+
+  unfinishedMessages(): readonly MessageRecord[] {
+    const unfinished: Message[] = [];
+    for (const { turns } of this.#sessions.values()) {
+      for (const { messages } of turns.values()) {
+        for (const message of messages.values()) {
+          const { record, calls } = message;
+          if (record.calls.some(({ id }) => calls.get(id)?.execution === undefined)) unfinished.push(message);
+        }
+      }
+    }
+    return unfinished.sort((one, other) => one.place - other.place).map(({ record }) => record);
+  }
+
+  removeTurn(sessionId: string, turnId: string): void {
+    const turns = this.#sessions.get(sessionId)?.turns;
+    for (const id of turns?.get(turnId)?.inquiries ?? []) this.#inquiries.delete(id);
+    turns?.delete(turnId);
+  }
+
+  count(identity: CallIdentity, toolName: string): boolean {
+    const call = this.#call(identity);
+    if (call.isCounted) return false;
+    call.isCounted = true;
+    const { counts } = this.#session(identity.sessionId);
+    counts.set(toolName, (counts.get(toolName) ?? 0) + 1);
+    return true;
+  }
+
+  counts(sessionId: string): ReadonlyMap<string, number> {
+    return new Map(this.#sessions.get(sessionId)?.counts);
+  }
+
+  claim(identity: CallIdentity): Claim {
+    const call = this.#call(identity);
+    if (call.digest !== identity.digest) return CONFLICT;
+    if (call.execution !== undefined) return { state: "ended", execution: call.execution };
+    if (call.isClaimed) return BEGUN;
+    call.isClaimed = true;
+    return FRESH;
+  }
+
+  end(identity: CallIdentity, execution: ToolExecution): void {
+    if (this.#message(identity) !== undefined) this.#call(identity).execution ??= execution;
+  }
+
+  calls(sessionId: string, turnId: string, messageId: string): readonly CallRecord[] {
+    const message = this.#message({ sessionId, turnId, messageId });
+    return (message?.record.calls ?? []).map(({ id: callId }) => {
+      const call = message?.calls.get(callId);
+      if (call?.execution !== undefined) return { callId, state: "ended", execution: call.execution };
+      return { callId, state: call?.isClaimed === true ? "begun" : "not-begun" };
+    });
+  }
+
+  addInquiry(inquiry: Inquiry): void {
+    this.#turn(inquiry.sessionId, inquiry.turnId).inquiries.push(inquiry.id);
+    this.#inquiries.set(inquiry.id, { inquiry });
+  }
+
+  resolveInquiry(id: string, resolution: Resolution): Resolution | undefined {
+    const record = this.#inquiries.get(id);
+    if (record === undefined || record.resolution !== undefined) return record?.resolution;
+    this.#inquiries.set(id, { inquiry: record.inquiry, resolution });
+    return resolution;
+  }
+
+  inquiry(id: string): InquiryRecord | undefined {
+    return this.#inquiries.get(id);
+  }
+
+  pendingInquiries(): readonly InquiryRecord[] {
+    return Array.from(this.#inquiries.values()).filter(({ inquiry, resolution }) => {
+      if (resolution === undefined) return true;
+      if (inquiry.parent !== undefined) return false;
+      const call = this.#message(inquiry)?.calls.get(inquiry.callId);
+      return call === undefined || !(call.isClaimed || call.execution !== undefined);
+    });
+  }
+
+  addApproval(approval: Approval): void {
+    if (!this.#approvals.has(approval.id)) this.#approvals.set(approval.id, { approval, used: 0 });
+  }
+
+  approvals(): readonly StoredApproval[] {
+    return [...this.#approvals.values()];
+  }
+
+  useApproval(id: string): boolean {
+    const stored = this.#approvals.get(id);
+    if (stored === undefined) return false;
+    const { approval, used } = stored;
+    if (used >= (approval.calls ?? Number.POSITIVE_INFINITY)) return false;
+    this.#approvals.set(id, { approval, used: used + 1 });
+    return true;
+  }
+
+  removeApproval(id: string): boolean {
+    return this.#approvals.delete(id);
+  }
+
+  close(): void {}
+
+  #session(sessionId: string): Session {
+    const session = this.#sessions.get(sessionId);
+    if (session === undefined) throw new SessionStoreError("the session is not in the store");
+    return session;
+  }
+
+  #turn(sessionId: string, turnId: string): Turn {
+    const { turns } = this.#session(sessionId);
+    let turn = turns.get(turnId);
+    if (turn === undefined) {
+      turn = { messages: new Map(), inquiries: [] };
+      turns.set(turnId, turn);
+    }
+    return turn;
+  }
+
+  #message({
+    sessionId,
+    turnId,
+    messageId = "",
+  }: Pick<CallIdentity, "sessionId" | "turnId"> & Pick<Inquiry, "messageId">): Message | undefined {
+    return this.#sessions.get(sessionId)?.turns.get(turnId)?.messages.get(messageId);
+  }
+
+  #call(identity: CallIdentity): Call {
+    const message = this.#message(identity);
+    if (message === undefined) throw new SessionStoreError("the message of the call is not in the store");
+    let call = message.calls.get(identity.callId);
+    if (call === undefined) {
+      call = { digest: identity.digest, isCounted: false, isClaimed: false, execution: undefined };
+      message.calls.set(identity.callId, call);
+    }
+    return call;
+  }
+}

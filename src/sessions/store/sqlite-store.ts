@@ -1,0 +1,304 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { MaybePromise } from "../../base/promises.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import { freezeJson, type JsonValue } from "../../json/value.ts";
+import type { Approval, StoredApproval } from "../approvals/approval.ts";
+import type { Inquiry, Resolution } from "../confirmations/inquiry.ts";
+import type { CallIdentity } from "./call-identity.ts";
+import type { CallRecord, Claim, InquiryRecord, MessageRecord, SessionRecord } from "./records.ts";
+import { SessionStoreError } from "./session-store-error.ts";
+import { GroupedCommits } from "./sqlite/grouped-commits.ts";
+import { openDatabase } from "./sqlite/open-database.ts";
+import type { SessionStore } from "./store.ts";
+
+type Row = Record<string, SQLInputValue>;
+
+const THE_CALL = "session = ? AND turn = ? AND message = ? AND call = ?";
+
+/**
+ * Keeps sessions in one file, which no other process can open meanwhile. What is written in one turn of the event loop
+ * is committed together.
+ */
+export class SqliteSessionStore implements SessionStore {
+  readonly #database: DatabaseSync;
+  readonly #commits: GroupedCommits;
+  readonly #statements = new Map<string, StatementSync>();
+
+  /**
+   * Opens a file, and creates it if it does not exist.
+   *
+   * @throws {SessionStoreError} if it cannot be opened, is in use, is corrupt, has a newer format, or is not a store.
+   */
+  constructor(file: string) {
+    this.#database = openDatabase(file);
+    this.#commits = new GroupedCommits(this.#database);
+  }
+
+  addSession(session: SessionRecord): Promise<boolean> {
+    return this.#commits.write(() =>
+      this.#change("INSERT INTO sessions (id, mode, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", [
+        session.id,
+        session.mode,
+        write(session),
+      ]),
+    );
+  }
+
+  async setMode(sessionId: string, mode: string): Promise<void> {
+    await this.#commits.write(() =>
+      this.#change("UPDATE sessions SET mode = ? WHERE id = ?", [mode, sessionId]),
+    );
+  }
+
+  async removeSession(sessionId: string): Promise<void> {
+    await this.#commits.write(() => this.#change("DELETE FROM sessions WHERE id = ?", [sessionId]));
+  }
+
+  sessions(): MaybePromise<readonly SessionRecord[]> {
+    return this.#commits.read(() =>
+      this.#rows("SELECT mode, record FROM sessions ORDER BY place").map(({ mode, record }) =>
+        Object.freeze({ ...read<SessionRecord>(record), mode: mode as string }),
+      ),
+    );
+  }
+
+  addMessage(message: MessageRecord): Promise<MessageRecord | undefined> {
+    const { sessionId, turnId, messageId, calls } = message;
+    const key = [sessionId, turnId, messageId];
+    return this.#commits.write(() => {
+      const isNew = this.#change(
+        "INSERT INTO messages (session, turn, message, size, record) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        [...key, calls.length, write(message)],
+      );
+      if (isNew) return undefined;
+      const known = this.#row(
+        "SELECT record FROM messages WHERE session = ? AND turn = ? AND message = ?",
+        key,
+      );
+      return read<MessageRecord>(known?.["record"]);
+    });
+  }
+
+  messages(sessionId: string, turnId: string): MaybePromise<readonly MessageRecord[]> {
+    return this.#commits.read(() =>
+      this.#rows("SELECT record FROM messages WHERE session = ? AND turn = ? ORDER BY place", [
+        sessionId,
+        turnId,
+      ]).map(({ record }) => read<MessageRecord>(record)),
+    );
+  }
+
+  unfinishedMessages(): MaybePromise<readonly MessageRecord[]> {
+    return this.#commits.read(() =>
+      this.#rows(
+        `SELECT record FROM messages m WHERE size > (
+          SELECT count(execution) FROM calls c
+          WHERE c.session = m.session AND c.turn = m.turn AND c.message = m.message
+        ) ORDER BY place`,
+      ).map(({ record }) => read<MessageRecord>(record)),
+    );
+  }
+
+  async removeTurn(sessionId: string, turnId: string): Promise<void> {
+    await this.#commits.write(() => {
+      this.#change("DELETE FROM messages WHERE session = ? AND turn = ?", [sessionId, turnId]);
+      this.#change("DELETE FROM inquiries WHERE session = ? AND turn = ?", [sessionId, turnId]);
+    });
+  }
+
+  count(identity: CallIdentity, toolName: string): Promise<boolean> {
+    return this.#commits.write(() => {
+      const isNew = this.#change(
+        `INSERT INTO calls (session, turn, message, call, digest, counted) VALUES (?, ?, ?, ?, ?, 1)
+          ON CONFLICT DO UPDATE SET counted = 1 WHERE counted = 0`,
+        [...keyOf(identity), identity.digest],
+      );
+      if (!isNew) return false;
+      return this.#change(
+        "INSERT INTO counts (session, tool, calls) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET calls = calls + 1",
+        [identity.sessionId, toolName],
+      );
+    });
+  }
+
+  counts(sessionId: string): MaybePromise<ReadonlyMap<string, number>> {
+    return this.#commits.read(
+      () =>
+        new Map(
+          this.#rows("SELECT tool, calls FROM counts WHERE session = ?", [sessionId]).map(
+            ({ tool, calls }) => [tool as string, calls as number],
+          ),
+        ),
+    );
+  }
+
+  claim(identity: CallIdentity): Promise<Claim> {
+    return this.#commits.write((): Claim => {
+      const key = keyOf(identity);
+      const isFresh = this.#change(
+        `INSERT INTO calls (session, turn, message, call, digest, claimed) VALUES (?, ?, ?, ?, ?, 1)
+          ON CONFLICT DO UPDATE SET claimed = 1
+          WHERE claimed = 0 AND execution IS NULL AND digest = excluded.digest`,
+        [...key, identity.digest],
+      );
+      if (isFresh) return { state: "fresh" };
+      const known = this.#row(`SELECT digest, execution FROM calls WHERE ${THE_CALL}`, key);
+      if (known?.["digest"] !== identity.digest) return { state: "conflict" };
+      if (known["execution"] === null) return { state: "begun" };
+      return { state: "ended", execution: read<ToolExecution>(known["execution"]) };
+    });
+  }
+
+  async end(identity: CallIdentity, execution: ToolExecution): Promise<void> {
+    const key = keyOf(identity);
+    await this.#commits.write(() =>
+      this.#change(
+        `INSERT INTO calls (session, turn, message, call, digest, execution)
+          SELECT session, turn, message, ?, ?, ? FROM messages WHERE session = ? AND turn = ? AND message = ?
+          ON CONFLICT DO UPDATE SET execution = excluded.execution WHERE execution IS NULL`,
+        [identity.callId, identity.digest, write(execution), ...key.slice(0, 3)],
+      ),
+    );
+  }
+
+  calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly CallRecord[]> {
+    const key = [sessionId, turnId, messageId];
+    return this.#commits.read(() => {
+      const message = this.#row(
+        "SELECT record FROM messages WHERE session = ? AND turn = ? AND message = ?",
+        key,
+      );
+      if (message === undefined) return [];
+      const rows = this.#rows(
+        "SELECT call, claimed, execution FROM calls WHERE session = ? AND turn = ? AND message = ?",
+        key,
+      );
+      const known = new Map(rows.map((row) => [row["call"], row]));
+      return read<MessageRecord>(message["record"]).calls.map(({ id: callId }): CallRecord => {
+        const { claimed = 0, execution = null } = known.get(callId) ?? {};
+        if (execution !== null) return { callId, state: "ended", execution: read<ToolExecution>(execution) };
+        return { callId, state: claimed === 1 ? "begun" : "not-begun" };
+      });
+    });
+  }
+
+  async addInquiry(inquiry: Inquiry): Promise<void> {
+    const { id, sessionId, turnId, messageId = null, callId, parent } = inquiry;
+    await this.#commits.write(() =>
+      this.#change(
+        `INSERT INTO inquiries (id, session, turn, message, call, nested, inquiry) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+        [id, sessionId, turnId, messageId, callId, parent === undefined ? 0 : 1, write(inquiry)],
+      ),
+    );
+  }
+
+  resolveInquiry(id: string, resolution: Resolution): Promise<Resolution | undefined> {
+    return this.#commits.write(() => {
+      const isFirst = this.#change(
+        "UPDATE inquiries SET resolution = ? WHERE id = ? AND resolution IS NULL",
+        [write(resolution), id],
+      );
+      if (isFirst) return resolution;
+      const known = this.#row("SELECT resolution FROM inquiries WHERE id = ?", [id]);
+      return known && read<Resolution>(known["resolution"]);
+    });
+  }
+
+  inquiry(id: string): MaybePromise<InquiryRecord | undefined> {
+    return this.#commits.read(() => {
+      const row = this.#row("SELECT inquiry, resolution FROM inquiries WHERE id = ?", [id]);
+      return row && readInquiry(row);
+    });
+  }
+
+  pendingInquiries(): MaybePromise<readonly InquiryRecord[]> {
+    return this.#commits.read(() =>
+      this.#rows(
+        `SELECT inquiry, resolution FROM inquiries i WHERE resolution IS NULL OR (nested = 0 AND NOT EXISTS (
+          SELECT 1 FROM calls c
+          WHERE c.session = i.session AND c.turn = i.turn AND c.message = i.message AND c.call = i.call
+            AND (c.claimed = 1 OR c.execution IS NOT NULL)
+        )) ORDER BY place`,
+      ).map(readInquiry),
+    );
+  }
+
+  async addApproval(approval: Approval): Promise<void> {
+    const { id, sessionId, calls = null } = approval;
+    await this.#commits.write(() =>
+      this.#change(
+        "INSERT INTO approvals (id, session, approval, calls) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        [id, approval.for === "workspace" ? null : sessionId, write(approval), calls],
+      ),
+    );
+  }
+
+  approvals(): MaybePromise<readonly StoredApproval[]> {
+    return this.#commits.read(() =>
+      this.#rows("SELECT approval, used FROM approvals ORDER BY place").map(({ approval, used }) => ({
+        approval: read<Approval>(approval),
+        used: used as number,
+      })),
+    );
+  }
+
+  useApproval(id: string): Promise<boolean> {
+    return this.#commits.write(() =>
+      this.#change("UPDATE approvals SET used = used + 1 WHERE id = ? AND (calls IS NULL OR used < calls)", [
+        id,
+      ]),
+    );
+  }
+
+  removeApproval(id: string): Promise<boolean> {
+    return this.#commits.write(() => this.#change("DELETE FROM approvals WHERE id = ?", [id]));
+  }
+
+  close(): void {
+    this.#commits.flush();
+    if (this.#database.isOpen) this.#database.close();
+  }
+
+  /** Returns whether the statement changed a row. */
+  #change(sql: string, values: readonly SQLInputValue[]): boolean {
+    return this.#prepare(sql).run(...values).changes !== 0;
+  }
+
+  #row(sql: string, values: readonly SQLInputValue[]): Row | undefined {
+    return this.#prepare(sql).get(...values) as Row | undefined;
+  }
+
+  #rows(sql: string, values: readonly SQLInputValue[] = []): Row[] {
+    return this.#prepare(sql).all(...values) as Row[];
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+function keyOf({ sessionId, turnId, messageId, callId }: CallIdentity): string[] {
+  return [sessionId, turnId, messageId, callId];
+}
+
+function write(record: object): string {
+  return JSON.stringify(record);
+}
+
+function read<Record extends object>(text: SQLInputValue | undefined): Record {
+  try {
+    return freezeJson(JSON.parse(text as string) as JsonValue) as unknown as Record;
+  } catch (error) {
+    throw new SessionStoreError("the session store has a record that is not JSON", { cause: error });
+  }
+}
+
+function readInquiry({ inquiry, resolution }: Row): InquiryRecord {
+  if (resolution === null) return { inquiry: read<Inquiry>(inquiry) };
+  return { inquiry: read<Inquiry>(inquiry), resolution: read<Resolution>(resolution) };
+}

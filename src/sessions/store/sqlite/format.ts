@@ -1,0 +1,98 @@
+import type { DatabaseSync } from "node:sqlite";
+import { SessionStoreError } from "../session-store-error.ts";
+
+/** Marks a file as a store of sessions: the bytes of `Sgss`. */
+const APPLICATION_ID = 0x53_67_73_73;
+
+/** Each entry brings the tables from the format of its index to the next one. Entries are never changed. */
+const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE sessions (
+    place INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    mode TEXT NOT NULL,
+    record TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE messages (
+    place INTEGER PRIMARY KEY,
+    session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    turn TEXT NOT NULL,
+    message TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    UNIQUE (session, turn, message)
+  ) STRICT;
+  CREATE TABLE calls (
+    session TEXT NOT NULL,
+    turn TEXT NOT NULL,
+    message TEXT NOT NULL,
+    call TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    counted INTEGER NOT NULL DEFAULT 0,
+    claimed INTEGER NOT NULL DEFAULT 0,
+    execution TEXT,
+    PRIMARY KEY (session, turn, message, call),
+    FOREIGN KEY (session, turn, message) REFERENCES messages (session, turn, message) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE counts (
+    session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    tool TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    PRIMARY KEY (session, tool)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE inquiries (
+    place INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    turn TEXT NOT NULL,
+    message TEXT,
+    call TEXT NOT NULL,
+    nested INTEGER NOT NULL,
+    inquiry TEXT NOT NULL,
+    resolution TEXT
+  ) STRICT;
+  CREATE INDEX inquiries_of_turn ON inquiries (session, turn);
+  CREATE TABLE approvals (
+    place INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    session TEXT REFERENCES sessions (id) ON DELETE CASCADE,
+    approval TEXT NOT NULL,
+    calls INTEGER,
+    used INTEGER NOT NULL DEFAULT 0
+  ) STRICT;
+  CREATE INDEX approvals_of_session ON approvals (session);`,
+];
+
+/**
+ * Brings a file to the current format; an empty one gets its tables.
+ *
+ * @throws {SessionStoreError} if the file is not a store of sessions, or has a newer format.
+ */
+export function bringToFormat(database: DatabaseSync, migrations: readonly string[] = MIGRATIONS): void {
+  const format = pragma(database, "user_version");
+  const application = pragma(database, "application_id");
+  if (application !== APPLICATION_ID && !(application === 0 && format === 0 && isEmpty(database))) {
+    throw new SessionStoreError("the file is a database of another program");
+  }
+  if (format > migrations.length) {
+    throw new SessionStoreError(
+      `the file has format ${format}, and this version of sandgate reads formats up to ${migrations.length}: ` +
+        "use the version that wrote the file, or a newer one",
+    );
+  }
+  for (const [index, migration] of migrations.entries()) {
+    if (index < format) continue;
+    database.exec(`BEGIN IMMEDIATE;
+      ${migration}
+      PRAGMA application_id = ${APPLICATION_ID};
+      PRAGMA user_version = ${index + 1};
+      COMMIT;`);
+  }
+}
+
+function isEmpty(database: DatabaseSync): boolean {
+  return database.prepare("SELECT 1 FROM sqlite_schema LIMIT 1").get() === undefined;
+}
+
+function pragma(database: DatabaseSync, name: string): number {
+  return database.prepare(`PRAGMA ${name}`).get()?.[name] as number;
+}

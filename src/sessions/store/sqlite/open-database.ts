@@ -1,0 +1,50 @@
+import { closeSync, constants, fsyncSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { SessionStoreError } from "../session-store-error.ts";
+import { bringToFormat } from "./format.ts";
+import { readableError } from "./readable-error.ts";
+
+/**
+ * Opens a file for this process alone, and creates it if it does not exist. Only its owner can read it, since it has the
+ * arguments of calls.
+ *
+ * @throws {SessionStoreError} if the file cannot be opened, is in use, is corrupt, has a newer format, or is not a store.
+ */
+export function openDatabase(file: string): DatabaseSync {
+  // Loaded on use: most processes keep their sessions in memory.
+  const sqlite = process.getBuiltinModule("node:sqlite");
+  let database: DatabaseSync | undefined;
+  try {
+    createFile(file);
+    database = new sqlite.DatabaseSync(file);
+    database.exec(
+      // Two processes that run the same sessions would run calls twice. The lock ends with the process.
+      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; COMMIT",
+    );
+    const [flaw] = Object.values(database.prepare("PRAGMA quick_check(1)").get() ?? {});
+    if (flaw !== "ok") throw new SessionStoreError(`the file is corrupt: ${String(flaw)}`);
+    bringToFormat(database);
+    return database;
+  } catch (error) {
+    if (database?.isOpen) database.close();
+    throw new SessionStoreError(`cannot open the session store '${file}': ${readableError(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function createFile(file: string): void {
+  try {
+    closeSync(openSync(file, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
+    throw error;
+  }
+  const folder = openSync(dirname(file), "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}

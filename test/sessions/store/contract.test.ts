@@ -1,0 +1,329 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
+import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
+import type { SessionStore } from "../../../src/sessions/store/store.ts";
+import { ALLOWED, APPROVAL, CALL, DENIED, executionOf, INQUIRY, MESSAGE, SESSION } from "./records.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "sandgate-store-"));
+let files = 0;
+let file = "";
+let store: SessionStore;
+
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Target {
+  readonly name: string;
+  readonly open: () => SessionStore;
+  /** Closes the store and opens it again, if that keeps what it has. */
+  readonly reopen: (store: SessionStore) => Promise<SessionStore>;
+}
+
+const TARGETS: readonly Target[] = [
+  { name: "in memory", open: () => new MemorySessionStore(), reopen: async (opened) => opened },
+  {
+    name: "in a file",
+    open: () => new SqliteSessionStore(file),
+    reopen: async (opened) => {
+      await opened.close();
+      return new SqliteSessionStore(file);
+    },
+  },
+];
+
+describe.each(TARGETS)("A session store $name", ({ open, reopen }) => {
+  beforeEach(() => {
+    file = join(folder, `${files++}.db`);
+    store = open();
+  });
+  afterEach(() => store.close());
+
+  /** Adds the session and its message. */
+  async function addMessage(): Promise<void> {
+    await store.addSession(SESSION);
+    await store.addMessage(MESSAGE);
+  }
+
+  describe("of sessions and messages", () => {
+    test("keeps sessions as they are, in order", async () => {
+      await store.addSession(SESSION);
+      await store.addSession({ id: "s0", mode: "manual", kind: "worker", openedAt: 5 });
+      store = await reopen(store);
+      expect(await store.sessions()).toEqual([
+        SESSION,
+        { id: "s0", mode: "manual", kind: "worker", openedAt: 5 },
+      ]);
+    });
+
+    test("refuses an id that is in use, and keeps its session", async () => {
+      expect(await store.addSession(SESSION)).toBe(true);
+      expect(await store.addSession({ ...SESSION, mode: "autonomous" })).toBe(false);
+      expect(await store.sessions()).toEqual([SESSION]);
+    });
+
+    test("changes the mode of a session", async () => {
+      await store.addSession(SESSION);
+      await store.setMode("s1", "manual");
+      await store.setMode("unknown", "manual");
+      store = await reopen(store);
+      expect(await store.sessions()).toEqual([{ ...SESSION, mode: "manual" }]);
+    });
+
+    test("keeps messages as they were received", async () => {
+      await addMessage();
+      store = await reopen(store);
+      expect(await store.messages("s1", "t1")).toEqual([MESSAGE]);
+      expect(await store.messages("s1", "t2")).toEqual([]);
+      expect(await store.messages("s2", "t1")).toEqual([]);
+    });
+
+    test("returns the earlier message of the same id, which stays as it is", async () => {
+      await addMessage();
+      expect(await store.addMessage({ ...MESSAGE, calls: [] })).toEqual(MESSAGE);
+      expect(await store.messages("s1", "t1")).toEqual([MESSAGE]);
+      expect(await store.addMessage({ ...MESSAGE, turnId: "t2" })).toBeUndefined();
+    });
+
+    test("refuses a message of an unknown session", async () => {
+      await expect(async () => store.addMessage(MESSAGE)).rejects.toThrow(
+        expect.objectContaining({ code: "session_store_failed" }),
+      );
+    });
+
+    test("lists the messages that have calls to end, in the order in which they came", async () => {
+      await addMessage();
+      const second = { ...MESSAGE, turnId: "t0", messageId: "m0" };
+      const third = { ...MESSAGE, messageId: "m3" };
+      await store.addMessage(second);
+      await store.addMessage(third);
+      await store.addMessage({ ...MESSAGE, messageId: "m4", calls: [] });
+      await store.end(CALL, executionOf("call_0"));
+      store = await reopen(store);
+      expect(await store.unfinishedMessages()).toEqual([MESSAGE, second, third]);
+      await store.end({ ...CALL, callId: "call_1" }, executionOf("call_1"));
+      expect(await store.unfinishedMessages()).toEqual([second, third]);
+    });
+
+    test("removes a turn with its calls and inquiries, and nothing else", async () => {
+      await addMessage();
+      await store.addMessage({ ...MESSAGE, turnId: "t2" });
+      await store.count(CALL, "write_file");
+      await store.end(CALL, executionOf("call_0"));
+      await store.addInquiry(INQUIRY);
+      await store.addInquiry({ ...INQUIRY, id: "q2", turnId: "t2" });
+      await store.removeTurn("s1", "t1");
+      store = await reopen(store);
+      expect(await store.messages("s1", "t1")).toEqual([]);
+      expect(await store.calls("s1", "t1", "m1")).toEqual([]);
+      expect(await store.inquiry("q1")).toBeUndefined();
+      expect(await store.inquiry("q2")).toBeDefined();
+      expect(await store.messages("s1", "t2")).toHaveLength(1);
+      expect(await store.counts("s1")).toEqual(new Map([["write_file", 1]]));
+    });
+
+    test("removes a session with everything of it, except the approvals of its workspace", async () => {
+      await addMessage();
+      await store.claim(CALL);
+      await store.count(CALL, "write_file");
+      await store.addInquiry(INQUIRY);
+      await store.addApproval(APPROVAL);
+      await store.addApproval({ ...APPROVAL, id: "q2", for: "workspace", workspace: "/srv/project" });
+      await store.addApproval({ ...APPROVAL, id: "q3", for: 1_000 });
+      await store.removeSession("s1");
+      store = await reopen(store);
+      expect(await store.sessions()).toEqual([]);
+      expect(await store.unfinishedMessages()).toEqual([]);
+      expect(await store.calls("s1", "t1", "m1")).toEqual([]);
+      expect(await store.counts("s1")).toEqual(new Map());
+      expect(await store.pendingInquiries()).toEqual([]);
+      expect((await store.approvals()).map(({ approval }) => approval.id)).toEqual(["q2"]);
+    });
+  });
+
+  describe("of calls", () => {
+    beforeEach(addMessage);
+
+    test("lets one claim of a call run it, and tells the others that it has begun", async () => {
+      const claims = await Promise.all([store.claim(CALL), store.claim(CALL), store.claim(CALL)]);
+      expect(claims.map(({ state }) => state)).toEqual(["fresh", "begun", "begun"]);
+      store = await reopen(store);
+      expect(await store.claim(CALL)).toEqual({ state: "begun" });
+    });
+
+    test("returns the execution of a call that has ended, and keeps the first one", async () => {
+      await store.claim(CALL);
+      await store.end(CALL, executionOf("call_0"));
+      await store.end(CALL, executionOf("other"));
+      store = await reopen(store);
+      expect(await store.claim(CALL)).toEqual({ state: "ended", execution: executionOf("call_0") });
+    });
+
+    test("ends a call that was never claimed, which nobody can claim then", async () => {
+      await store.end(CALL, executionOf("call_0"));
+      expect((await store.claim(CALL)).state).toBe("ended");
+    });
+
+    test("takes a call with the same id in another message for another call", async () => {
+      await store.addMessage({ ...MESSAGE, messageId: "m2" });
+      await store.claim(CALL);
+      expect((await store.claim({ ...CALL, messageId: "m2" })).state).toBe("fresh");
+      expect((await store.claim({ ...CALL, callId: "call_1" })).state).toBe("fresh");
+    });
+
+    test("reports another call under the id of a claimed one as a conflict", async () => {
+      await store.claim(CALL);
+      expect(await store.claim({ ...CALL, digest: "d1" })).toEqual({ state: "conflict" });
+    });
+
+    test("lets nobody claim a call whose message is unknown", async () => {
+      await expect(async () => store.claim({ ...CALL, turnId: "t9" })).rejects.toThrow(
+        expect.objectContaining({ code: "session_store_failed" }),
+      );
+    });
+
+    test("ignores the end of a call whose turn was removed", async () => {
+      await store.claim(CALL);
+      await store.removeTurn("s1", "t1");
+      await store.end(CALL, executionOf("call_0"));
+      expect(await store.calls("s1", "t1", "m1")).toEqual([]);
+    });
+
+    test("returns the state of every call, in the order of the message", async () => {
+      await store.claim({ ...CALL, callId: "call_1" });
+      store = await reopen(store);
+      expect(await store.calls("s1", "t1", "m1")).toEqual([
+        { callId: "call_0", state: "not-begun" },
+        { callId: "call_1", state: "begun" },
+      ]);
+      await store.end({ ...CALL, callId: "call_1" }, executionOf("call_1"));
+      expect(await store.calls("s1", "t1", "m1")).toEqual([
+        { callId: "call_0", state: "not-begun" },
+        { callId: "call_1", state: "ended", execution: executionOf("call_1") },
+      ]);
+    });
+
+    test("counts each call once, and claims it all the same", async () => {
+      expect(await store.count(CALL, "write_file")).toBe(true);
+      store = await reopen(store);
+      expect(await store.count(CALL, "write_file")).toBe(false);
+      expect(await store.count({ ...CALL, callId: "call_0/1" }, "write_file")).toBe(true);
+      expect(await store.count({ ...CALL, callId: "call_1" }, "read_file")).toBe(true);
+      expect(await store.counts("s1")).toEqual(
+        new Map([
+          ["write_file", 2],
+          ["read_file", 1],
+        ]),
+      );
+      expect((await store.claim(CALL)).state).toBe("fresh");
+      expect(await store.count(CALL, "write_file")).toBe(false);
+      expect(await store.counts("s2")).toEqual(new Map());
+    });
+
+    test("counts a call that was claimed before", async () => {
+      await store.claim(CALL);
+      expect(await store.count(CALL, "write_file")).toBe(true);
+      expect((await store.claim(CALL)).state).toBe("begun");
+    });
+  });
+
+  describe("of inquiries", () => {
+    beforeEach(addMessage);
+
+    test("keeps an inquiry as it is", async () => {
+      await store.addInquiry(INQUIRY);
+      store = await reopen(store);
+      expect(await store.inquiry("q1")).toEqual({ inquiry: INQUIRY });
+      expect(await store.inquiry("q2")).toBeUndefined();
+      expect(await store.pendingInquiries()).toEqual([{ inquiry: INQUIRY }]);
+    });
+
+    test("lets the first resolution win, and tells all who won", async () => {
+      await store.addInquiry(INQUIRY);
+      const answers = await Promise.all([
+        store.resolveInquiry("q1", ALLOWED),
+        store.resolveInquiry("q1", DENIED),
+      ]);
+      expect(answers).toEqual([ALLOWED, ALLOWED]);
+      store = await reopen(store);
+      expect(await store.resolveInquiry("q1", DENIED)).toEqual(ALLOWED);
+      expect(await store.inquiry("q1")).toEqual({ inquiry: INQUIRY, resolution: ALLOWED });
+      expect(await store.resolveInquiry("q2", DENIED)).toBeUndefined();
+    });
+
+    test("keeps changed arguments and approvals in a resolution", async () => {
+      const resolution = {
+        ...ALLOWED,
+        choice: "always" as const,
+        arguments: { path: "b" },
+        approval: {
+          tools: ["write_*"],
+          when: { "/path": { glob: "b/**" } },
+          for: 3_600_000,
+          calls: 3,
+        },
+      };
+      await store.addInquiry(INQUIRY);
+      await store.resolveInquiry("q1", resolution);
+      store = await reopen(store);
+      expect(await store.inquiry("q1")).toEqual({ inquiry: INQUIRY, resolution });
+    });
+
+    test("lists what was resolved as long as its call has not begun", async () => {
+      await store.addInquiry(INQUIRY);
+      await store.addInquiry({ ...INQUIRY, id: "q2", callId: "call_1" });
+      await store.addInquiry({ ...INQUIRY, id: "q3", callId: "call_1/1", parent: "call_1" });
+      for (const id of ["q1", "q2", "q3"]) await store.resolveInquiry(id, ALLOWED);
+      await store.count(CALL, "write_file");
+      store = await reopen(store);
+      const pending = async (): Promise<readonly string[]> =>
+        (await store.pendingInquiries()).map(({ inquiry }) => inquiry.id);
+      expect(await pending()).toEqual(["q1", "q2"]);
+      await store.claim(CALL);
+      expect(await pending()).toEqual(["q2"]);
+      await store.end({ ...CALL, callId: "call_1" }, executionOf("call_1"));
+      expect(await pending()).toEqual([]);
+    });
+
+    test("refuses an inquiry of an unknown session", async () => {
+      await expect(async () => store.addInquiry({ ...INQUIRY, sessionId: "s2" })).rejects.toThrow(
+        expect.objectContaining({ code: "session_store_failed" }),
+      );
+    });
+  });
+
+  describe("of approvals", () => {
+    beforeEach(addMessage);
+
+    test("keeps approvals in order, the first of each id", async () => {
+      await store.addApproval(APPROVAL);
+      await store.addApproval({ ...APPROVAL, tools: ["other"] });
+      await store.addApproval({ ...APPROVAL, id: "q0" });
+      store = await reopen(store);
+      expect(await store.approvals()).toEqual([
+        { approval: APPROVAL, used: 0 },
+        { approval: { ...APPROVAL, id: "q0" }, used: 0 },
+      ]);
+    });
+
+    test("counts uses, and refuses those beyond the bound", async () => {
+      await store.addApproval({ ...APPROVAL, calls: 2 });
+      const uses = await Promise.all([1, 2, 3].map(() => store.useApproval("q1")));
+      expect(uses).toEqual([true, true, false]);
+      store = await reopen(store);
+      expect(await store.useApproval("q1")).toBe(false);
+      expect((await store.approvals()).map(({ used }) => used)).toEqual([2]);
+      expect(await store.useApproval("unknown")).toBe(false);
+    });
+
+    test("removes an approval once", async () => {
+      await store.addApproval(APPROVAL);
+      expect(await store.removeApproval("q1")).toBe(true);
+      expect(await store.removeApproval("q1")).toBe(false);
+      store = await reopen(store);
+      expect(await store.approvals()).toEqual([]);
+      expect(await store.useApproval("q1")).toBe(false);
+    });
+  });
+});
