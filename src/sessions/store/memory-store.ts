@@ -135,7 +135,9 @@ export class MemorySessionStore implements SessionStore {
   }
 
   addInquiry(inquiry: Inquiry): void {
-    this.#turn(inquiry.sessionId, inquiry.turnId).inquiries.push(inquiry.id);
+    const { inquiries } = this.#turn(inquiry.sessionId, inquiry.turnId);
+    if (this.#inquiries.has(inquiry.id)) return;
+    inquiries.push(inquiry.id);
     this.#inquiries.set(inquiry.id, { inquiry });
   }
 

@@ -186,7 +186,8 @@ export class SqliteSessionStore implements SessionStore {
     const { id, sessionId, turnId, messageId = null, callId, parent } = inquiry;
     await this.#commits.write(() =>
       this.#change(
-        `INSERT INTO inquiries (id, session, turn, message, call, nested, inquiry) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO inquiries (id, session, turn, message, call, nested, inquiry) VALUES (?, ?, ?, ?, ?, ?, ?)
+          ON CONFLICT (id) DO NOTHING`,
         [id, sessionId, turnId, messageId, callId, parent === undefined ? 0 : 1, write(inquiry)],
       ),
     );

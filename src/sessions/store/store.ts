@@ -59,7 +59,7 @@ export interface CallTable {
 
 /** Inquiries, open and resolved. */
 export interface InquiryTable {
-  /** Adds an inquiry of a known session. */
+  /** Adds an inquiry of a known session. Does nothing if the id is known. */
   addInquiry(inquiry: Inquiry): MaybePromise<void>;
   /**
    * Resolves an inquiry. The first resolution that is written wins.

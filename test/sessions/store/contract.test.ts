@@ -252,6 +252,13 @@ describe.each(TARGETS)("A session store $name", ({ open, reopen }) => {
       expect(await store.resolveInquiry("q2", DENIED)).toBeUndefined();
     });
 
+    test("keeps an inquiry and its resolution if the same id is added again", async () => {
+      await store.addInquiry(INQUIRY);
+      await store.resolveInquiry("q1", ALLOWED);
+      await store.addInquiry({ ...INQUIRY, callId: "call_1" });
+      expect(await store.inquiry("q1")).toEqual({ inquiry: INQUIRY, resolution: ALLOWED });
+    });
+
     test("keeps changed arguments and approvals in a resolution", async () => {
       const resolution = {
         ...ALLOWED,
