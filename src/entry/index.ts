@@ -44,6 +44,8 @@ export type { AgentHooks, CallVerdict, StartVerdict, ToolStart } from "../engine
 // Events
 
 export {
+  type ConfirmationRequested,
+  type ConfirmationResolved,
   type DispatchEvent,
   type DispatchEventBase,
   type DispatchEventBody,

@@ -29,6 +29,8 @@ function levelOf(event: DispatchEvent): LogLevel {
       return event.level;
     case "tool.decided":
       return event.decision === "deny" ? "warn" : "info";
+    case "tool.confirmation_requested":
+    case "tool.confirmation_resolved":
     case "tool.completed":
       return "info";
     case "tool.failed":
@@ -62,6 +64,20 @@ function fieldsOf(event: DispatchEvent, redaction: Redaction): LogFields {
       const nearMisses = near?.map(({ rule, missed }) => `'${rule}' but for ${missed}`);
       return { decision, rules, reason, near: nearMisses, policyRevision, confirmedBy, durationMs };
     }
+    case "tool.confirmation_requested": {
+      const { requestId, sideEffects, inputSummary, missing, question, digest, expiresAt } = event;
+      return {
+        request: requestId,
+        sideEffects,
+        arguments: inputSummary,
+        missing,
+        question,
+        digest,
+        expiresAt,
+      };
+    }
+    case "tool.confirmation_resolved":
+      return { request: event.requestId, decision: event.decision, by: event.by };
     case "tool.started": {
       const { grant, rules, sideEffects, canonical, policyRevision } = event;
       const [limits, capabilities] = [JSON.stringify(grant.limits), JSON.stringify(grant.capabilities)];

@@ -84,6 +84,7 @@ describe("docs/operations.md", () => {
     // A record, so that the compiler reports an event of a call that is missing.
     const calls: Record<DispatchEvent["type"], true> = {
       ...{ "tool.decided": true, "tool.started": true, "tool.output": true, "tool.log": true },
+      ...{ "tool.confirmation_requested": true, "tool.confirmation_resolved": true },
       ...{ "tool.completed": true, "tool.failed": true, "tool.aborted": true },
     };
     expect([...FIELDS.keys()].sort()).toEqual(

@@ -22,6 +22,8 @@ export interface DispatchEventBase {
   readonly toolName: string;
   /** Who calls; absent if the context does not say. */
   readonly principal?: Principal;
+  /** The id of the call whose tool makes this one; absent for a call of the model. */
+  readonly parent?: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
 }
@@ -45,6 +47,8 @@ export type DispatchEventBody =
       /** Milliseconds that the decision took. */
       readonly durationMs: number;
     }
+  | ({ readonly type: "tool.confirmation_requested" } & ConfirmationRequested)
+  | ({ readonly type: "tool.confirmation_resolved" } & ConfirmationResolved)
   | {
       readonly type: "tool.started";
       readonly grant: ExecutionGrant;
@@ -81,6 +85,38 @@ export type DispatchEventBody =
       /** With a reference. */
       readonly level?: "error";
     };
+
+/** A person is asked about a call. Sessions emit it. */
+export interface ConfirmationRequested {
+  /** The id of the inquiry, which an answer names. */
+  readonly requestId: string;
+  /** Absent if the context does not say. */
+  readonly turnId?: string;
+  /** The worst that the tool can do, as it declares it. */
+  readonly sideEffects: SideEffects;
+  /** The arguments, without secrets and with the middle of a long text left out. */
+  readonly inputSummary: string;
+  /** What the summary lacks, such as `12,345 characters left out, 1 secret hidden`. Empty if it lacks nothing. */
+  readonly missing: string;
+  /** The paths that the call would change, as the tool says. */
+  readonly projectedChanges: readonly string[];
+  readonly question: string;
+  /** Identifies exactly what is asked: see `ConfirmationRequest.digest`. An answer repeats it. */
+  readonly digest: string;
+  readonly grant: ExecutionGrant;
+  /** When the question expires, in milliseconds since the epoch. */
+  readonly expiresAt: number;
+  /** The answers that can be given. */
+  readonly choices: readonly ("allow" | "deny" | "always")[];
+}
+
+/** A question about a call was answered, or can no longer be answered. Sessions emit it. */
+export interface ConfirmationResolved {
+  readonly requestId: string;
+  readonly decision: "allow" | "deny" | "timeout" | "cancelled";
+  /** Who answered; absent if nobody did. */
+  readonly by?: string;
+}
 
 /** Receives each event, frozen. Errors that it throws and promises that it rejects are ignored. */
 export type DispatchEventListener = (event: DispatchEvent) => unknown;

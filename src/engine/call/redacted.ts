@@ -7,6 +7,9 @@ export function redactEvent(event: DispatchEvent, redaction: Redaction): Dispatc
   switch (event.type) {
     case "tool.decided":
       return event.reason === undefined ? event : { ...event, reason: redaction.text(event.reason) };
+    case "tool.confirmation_requested":
+      // The summary has no secrets already.
+      return { ...event, question: redaction.text(event.question) };
     case "tool.started":
       return { ...event, canonical: event.canonical.shownAs((value) => redaction.json(value)) };
     case "tool.output":

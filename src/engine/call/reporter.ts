@@ -23,6 +23,7 @@ export class Reporter implements TaskObserver {
   readonly #callId: string;
   readonly #toolName: string;
   readonly #principal: Principal | undefined;
+  readonly #parent: string | undefined;
   readonly #ctx: Pick<DispatchContext, "events" | "redaction" | "sessionId">;
   #closed = false;
 
@@ -31,15 +32,18 @@ export class Reporter implements TaskObserver {
     call: Pick<ToolCall, "id" | "name">,
     ctx: DispatchContext,
     principal: Principal | undefined,
+    parent: string | undefined,
   ): Reporter {
-    return ctx.events === undefined ? SILENT : new Reporter(call, ctx, principal);
+    return ctx.events === undefined ? SILENT : new Reporter(call, ctx, principal, parent);
   }
 
   constructor(
     { id, name }: Pick<ToolCall, "id" | "name">,
     ctx: Pick<DispatchContext, "events" | "redaction" | "sessionId">,
     principal: Principal | undefined,
+    parent?: string,
   ) {
+    this.#parent = parent;
     this.#callId = id;
     this.#toolName = name;
     this.#principal = principal;
@@ -141,9 +145,10 @@ export class Reporter implements TaskObserver {
     });
   }
 
-  /** Emits an event with the principal of the call. */
+  /** Emits an event with the principal and the parent of the call. */
   #send(events: EventStream, event: Writable<DispatchEvent>): void {
     if (this.#principal !== undefined) event.principal = this.#principal;
+    if (this.#parent !== undefined) event.parent = this.#parent;
     const { redaction } = this.#ctx;
     events.emit(
       redaction === undefined ? (event as DispatchEvent) : redactEvent(event as DispatchEvent, redaction),

@@ -65,7 +65,7 @@ export class CallState {
     this.principal = ctx.principal === undefined ? undefined : receivePrincipal(ctx.principal);
     this.caller = caller;
     this.dispatchNested = dispatchNested;
-    this.reporter = Reporter.of(received, ctx, this.principal);
+    this.reporter = Reporter.of(received, ctx, this.principal, caller?.callId);
     this.input = received.arguments;
   }
 }

@@ -61,6 +61,15 @@ const add: ToolImplementations = {
   host: ({ a, b }: { a: number; b: number }) => a + b,
 } as ToolImplementations;
 
+test("the events of a nested call name the call whose tool made it", async () => {
+  const { events, seen } = recordEvents();
+  await run({ tools: { outer: 'return tools.call("add", { a: 1, b: 2 })', add }, more: { events } });
+  const parents = seen.map(({ toolName, parent }) => [toolName, parent]);
+  expect(parents).toContainEqual(["add", "call"]);
+  expect(parents).toContainEqual(["outer", undefined]);
+  expect(parents).not.toContainEqual(["add", undefined]);
+});
+
 describe("the limit on nested calls", () => {
   const again = `
     const settled = await Promise.allSettled([0, 1, 2, 3].map(() => tools.call("outer", {})));
