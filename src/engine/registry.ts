@@ -100,6 +100,9 @@ export type ValidatedArguments =
   | { readonly input: JsonValue }
   | { readonly problems: readonly ArgumentProblem[] };
 
+/** Whether a view of a registry has a tool. */
+type IsVisible = (tool: Tool<never, never>) => boolean;
+
 /** Options of {@link ToolRegistry}. The argument rules are defaults for its tools. */
 export interface ToolRegistryOptions extends ArgumentRules {
   /**
@@ -120,8 +123,10 @@ export interface ToolRegistryOptions extends ArgumentRules {
  * its tool up only once.
  */
 export class ToolRegistry<in Embedder = unknown> {
-  readonly #tools = new Map<string, RegisteredTool<Embedder>>();
+  #tools = new Map<string, RegisteredTool<Embedder>>();
   readonly #options: ToolRegistryOptions;
+  /** Which of the tools a view has; `undefined` if the registry is not a view. */
+  #isVisible: IsVisible | undefined;
 
   /** @throws {TypeError} if an option is invalid. */
   constructor(options: ToolRegistryOptions = {}) {
@@ -142,6 +147,7 @@ export class ToolRegistry<in Embedder = unknown> {
    *   such as an invalid name, a schema that does not compile, or no implementation.
    */
   register(tool: Tool<never, Embedder>, options: { readonly replace?: boolean } = {}): this {
+    this.#refuseView();
     const reasons = [...toolProblems(tool)];
     const name = typeof tool?.name === "string" ? tool.name : "?";
     const isTaken = this.#tools.has(name) && !options.replace;
@@ -204,6 +210,7 @@ export class ToolRegistry<in Embedder = unknown> {
 
   /** Removes a tool and returns whether it was registered. Calls that already found it continue. */
   unregister(name: string): boolean {
+    this.#refuseView();
     return this.#tools.delete(name);
   }
 
@@ -213,9 +220,7 @@ export class ToolRegistry<in Embedder = unknown> {
    * @throws {ToolNotFoundError} if it is not registered.
    */
   get(name: string): Tool<never, Embedder> {
-    const found = this.#tools.get(name);
-    if (found === undefined) throw new ToolNotFoundError(name);
-    return found.tool;
+    return this.#get(name).tool;
   }
 
   /**
@@ -227,45 +232,43 @@ export class ToolRegistry<in Embedder = unknown> {
    * @throws {ToolNotFoundError} if the tool is not registered.
    */
   validate(name: string, args: unknown): ValidatedArguments {
-    const found = this.#tools.get(name);
-    if (found === undefined) throw new ToolNotFoundError(name);
-    const checked = check(args, found);
+    const checked = check(args, this.#get(name));
     return "value" in checked ? { input: checked.value } : { problems: checked.problems };
   }
 
   /** Returns whether a tool with this name is registered. */
   has(name: string): boolean {
-    return this.#tools.has(name);
+    return this.#find(name) !== undefined;
   }
 
   /** The names in order of registration. */
   get names(): readonly string[] {
-    return [...this.#tools.keys()];
+    return Array.from(this.#all(), ({ tool }) => tool.name);
   }
 
   /** The first names in order of registration, at most `count`. @internal */
   firstNames(count: number): readonly string[] {
-    return [...this.#tools.keys().take(count)];
+    return Array.from(this.#all().take(count), ({ tool }) => tool.name);
   }
 
   /** The tools in order of registration. */
   get tools(): readonly Tool<never, Embedder>[] {
-    return Array.from(this.#tools.values(), ({ tool }) => tool);
+    return Array.from(this.#all(), ({ tool }) => tool);
   }
 
   /** The tools as policies see them, in order of registration. Policy files are checked against them. */
   get subjects(): readonly PolicySubject[] {
-    return Array.from(this.#tools.values(), ({ subject }) => subject);
+    return Array.from(this.#all(), ({ subject }) => subject);
   }
 
   /** The number of tools. */
   get size(): number {
-    return this.#tools.size;
+    return this.#isVisible === undefined ? this.#tools.size : this.tools.length;
   }
 
   /** Whether no tool is registered. */
   get isEmpty(): boolean {
-    return this.#tools.size === 0;
+    return this.#all().next().done === true;
   }
 
   /**
@@ -275,12 +278,22 @@ export class ToolRegistry<in Embedder = unknown> {
    */
   subset(...names: readonly string[]): ToolRegistry<Embedder> {
     const subset = new ToolRegistry<Embedder>(this.#options);
-    for (const name of names) {
-      const found = this.#tools.get(name);
-      if (found === undefined) throw new ToolNotFoundError(name);
-      subset.#tools.set(name, found);
-    }
+    for (const name of names) subset.#tools.set(name, this.#get(name));
     return subset;
+  }
+
+  /**
+   * Creates a view of this registry, which has only the tools that are visible. It follows later changes of
+   * the registry, and cannot be changed itself.
+   *
+   * @param isVisible Called for each look-up. Must not throw.
+   */
+  view(isVisible: IsVisible): ToolRegistry<Embedder> {
+    const view = new ToolRegistry<Embedder>(this.#options);
+    const outer = this.#isVisible;
+    view.#tools = this.#tools;
+    view.#isVisible = outer === undefined ? isVisible : (tool) => outer(tool) && isVisible(tool);
+    return view;
   }
 
   /** Descriptions of the tools for a model: plain objects, in order of registration. */
@@ -290,7 +303,30 @@ export class ToolRegistry<in Embedder = unknown> {
 
   /** Returns the tool with this name and everything that the engine needs. @internal */
   find(name: string): RegisteredTool | undefined {
-    return this.#tools.get(name);
+    return this.#find(name);
+  }
+
+  #find(name: string): RegisteredTool<Embedder> | undefined {
+    const found = this.#tools.get(name);
+    if (this.#isVisible === undefined || found === undefined) return found;
+    return this.#isVisible(found.tool) ? found : undefined;
+  }
+
+  /** @throws {ToolNotFoundError} if it is not registered. */
+  #get(name: string): RegisteredTool<Embedder> {
+    const found = this.#find(name);
+    if (found === undefined) throw new ToolNotFoundError(name);
+    return found;
+  }
+
+  #all(): IteratorObject<RegisteredTool<Embedder>> {
+    const isVisible = this.#isVisible;
+    const all = this.#tools.values();
+    return isVisible === undefined ? all : all.filter(({ tool }) => isVisible(tool));
+  }
+
+  #refuseView(): void {
+    if (this.#isVisible !== undefined) throw new TypeError("a view of a registry cannot be changed");
   }
 }
 

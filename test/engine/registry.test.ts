@@ -48,6 +48,22 @@ describe("a registry", () => {
     ]);
   });
 
+  test("a view of a registry has the visible tools only, follows the registry, and cannot be changed", async () => {
+    const registry = new ToolRegistry().register(tool("a")).register(tool("b"));
+    const view = registry.view(({ name }) => name !== "b");
+    registry.register(tool("c"));
+    expect([view.names, view.size, view.isEmpty, view.has("b")]).toEqual([["a", "c"], 2, false, false]);
+    expect(view.definitions().map(({ name }) => name)).toEqual(["a", "c"]);
+    expect(view.subjects.map(({ name }) => name)).toEqual(["a", "c"]);
+    expect(() => view.get("b")).toThrow(ToolNotFoundError);
+    expect(() => view.subset("b")).toThrow(ToolNotFoundError);
+    expect(view.view(({ name }) => name !== "c").names).toEqual(["a"]);
+    expect(() => view.register(tool("d"))).toThrow(/cannot be changed/);
+    expect(() => view.unregister("a")).toThrow(/cannot be changed/);
+    const { error } = await dispatchTool({ ...(await contextFor([])), registry: view });
+    expect(error?.message).toBe("Tool 'tool' not found. Available: [a, c]");
+  });
+
   test("a subset of a registry is independent of it", () => {
     const registry = new ToolRegistry().register(tool("a")).register(tool("b"));
     const subset = registry.subset("b");
