@@ -70,6 +70,11 @@ export function dispatchCall(received: ReceivedCall, ctx: DispatchContext, calle
   return result instanceof Promise ? result : Promise.resolve(result);
 }
 
+/** Like {@link dispatchCall}, for a call of the model. Returns the result itself if nothing had to wait. */
+export function dispatchNow(received: ReceivedCall, ctx: DispatchContext): Result | Promise<Result> {
+  return advance(new CallState(received, ctx, undefined, dispatchCall), stepsFor(ctx));
+}
+
 /** Fails a call that must not run, as if a step had refused it. Never throws. */
 export function refuseCall(received: ReceivedCall, ctx: DispatchContext, refusal: Refusal): ToolExecution {
   return fail(new CallState(received, ctx, undefined, dispatchCall), refusal);

@@ -51,16 +51,17 @@ function lengthOf(content: readonly ContentBlock[]): number {
 }
 
 /** Cuts the middle out of a text. Where there is no room for the note, only the beginning is left. */
-function shorten(text: string, room: number, head: number): string {
+export function shorten(text: string, room: number, head: number): string {
   if (text.length <= room) return text;
   // The note counts what it replaces: at most the whole text.
-  const left = room - note(text.length).length;
+  const left = room - leftOutNote(text.length).length;
   if (left <= 0) return beginning(text, room);
   const first = beginning(text, Math.round(left * head));
   const last = ending(text, left - Math.round(left * head));
-  return first + note(text.length - first.length - last.length) + last;
+  return first + leftOutNote(text.length - first.length - last.length) + last;
 }
 
-function note(count: number): string {
+/** `[… 12,345 characters left out …]`, on a line of its own. */
+export function leftOutNote(count: number): string {
   return `\n[… ${count.toLocaleString("en-US")} characters left out …]\n`;
 }

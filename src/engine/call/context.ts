@@ -46,6 +46,11 @@ export type DispatchContext<Embedder = unknown> = {
    * are hidden.
    */
   readonly redaction?: Redaction;
+  /**
+   * Has the execution of a cancelled call keep what its tool had streamed (`partialOutput`), without these secrets.
+   * Default: it is not kept.
+   */
+  readonly partialOutput?: Redaction;
   /** Asks a person about the calls that the policy asks about. Default: these calls are denied. */
   readonly confirm?: Confirm;
   /** Records every call: one that cannot be recorded does not run. Default: calls are not recorded. */

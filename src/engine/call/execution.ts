@@ -26,6 +26,8 @@ export interface ToolExecution {
   readonly sandbox: SandboxMode | null;
   /** Why the call failed; absent on success. */
   readonly error?: ToolError;
+  /** What the tool of a cancelled call had streamed; absent if there was nothing, or the context does not ask for it. */
+  readonly partialOutput?: string;
   /** What the tool returned for the embedder only; the model never sees it. */
   readonly metadata?: JsonObject;
   readonly receipt: ExecutionReceipt;
@@ -71,11 +73,12 @@ export const NOTHING_RAN: ExecutionReceipt = Object.freeze({
  * @param execution Taken over and frozen itself if there is nothing to add: a copy would cost more than the check.
  */
 export function sealExecution(
-  execution: Omit<ToolExecution, "error" | "metadata" | "confirmation" | "resultBudget">,
+  execution: Omit<ToolExecution, "error" | "metadata" | "confirmation" | "resultBudget" | "partialOutput">,
   error?: ToolError,
   metadata?: JsonObject,
   confirmation?: Confirmation,
   resultBudget?: ResultBudget,
+  partialOutput?: string,
 ): ToolExecution {
   if (
     error === undefined &&
@@ -96,6 +99,7 @@ export function sealExecution(
         ...(error.limit !== undefined && { limit: error.limit }),
       }),
     }),
+    ...(partialOutput !== undefined && { partialOutput }),
     ...(metadata !== undefined && { metadata }),
     ...(confirmation !== undefined && { confirmation: Object.freeze(confirmation) }),
     ...(resultBudget !== undefined && { resultBudget: Object.freeze({ ...resultBudget }) }),

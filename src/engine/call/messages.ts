@@ -88,8 +88,8 @@ function withdrawn(callId: string, toolName: string): ToolResult {
  * to the `resultBudget` of the call's context.
  */
 export function toToolResult(execution: ToolExecution): ToolResult {
-  const { callId, toolName, output, error, resultBudget } = execution;
-  const content = [...editNotice(execution), ...resultContent(output, error)];
+  const { callId, toolName, error, resultBudget } = execution;
+  const content = [...editNotice(execution), ...resultContent(execution)];
   const within = withinBudget(content, resultBudget);
   return { callId, toolName, ...within, isError: error !== undefined };
 }
@@ -100,16 +100,16 @@ function editNotice({ confirmation, arguments: args }: ToolExecution): readonly 
   return [{ type: "text", text: `[A person changed the arguments to ${canonicalText(args)}]` }];
 }
 
-function resultContent(
-  output: ToolExecution["output"],
-  error: ToolExecution["error"],
-): readonly ContentBlock[] {
+function resultContent({ output, error, partialOutput }: ToolExecution): readonly ContentBlock[] {
   if (isContentOutput(output)) {
     const { content } = output;
     // A failure without any text would tell the model nothing.
     const isSilent = error !== undefined && contentText(content).trim() === "";
     return isSilent ? [{ type: "text", text: error.message }, ...content] : content;
   }
-  if (error !== undefined) return [{ type: "text", text: error.message }];
+  if (error !== undefined) {
+    const text = partialOutput === undefined ? error.message : `${error.message}\n${partialOutput}`;
+    return [{ type: "text", text }];
+  }
   return [{ type: "text", text: typeof output === "string" ? output : JSON.stringify(output) }];
 }

@@ -13,6 +13,7 @@ import type { ReceivedCall } from "./call.ts";
 import type { Confirmation } from "./confirmation.ts";
 import type { DispatchContext } from "./context.ts";
 import type { Caller, DispatchNested } from "./nested.ts";
+import type { PartialOutput } from "./partial-output.ts";
 import { Reporter } from "./reporter.ts";
 
 /**
@@ -51,6 +52,8 @@ export class CallState {
   nestedBudget: NestedBudget | undefined = undefined;
   /** Whether the journal has the call as one that runs. */
   isRecorded = false;
+  /** Keeps what the tool streams; `undefined` unless the context asks for it. */
+  partialOutput: PartialOutput | undefined = undefined;
   /** What the sandbox was given; `undefined` until then. */
   task: SandboxTask | undefined = undefined;
 

@@ -112,9 +112,14 @@ function seal(
     metadata,
     confirmation,
     resultBudget,
+    failure?.code === "cancelled" ? streamed(call) : undefined,
   );
   call.reporter.ended(execution, failure, call.decision?.rules);
   return execution;
+}
+
+function streamed({ partialOutput, ctx }: CallState): string | undefined {
+  return ctx.partialOutput && partialOutput?.text(ctx.partialOutput);
 }
 
 /** The secrets in what a tool threw never pass; those in an output do, unless the redaction says otherwise. */

@@ -4,6 +4,7 @@ import type { SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import { NestedBudget } from "../bounds/nested-budget.ts";
 import { toolCaller } from "../call/nested.ts";
+import { PartialOutput } from "../call/partial-output.ts";
 import type { PlacedCall } from "../call/state.ts";
 import { cancelled } from "../failure/refusal.ts";
 
@@ -25,6 +26,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   const { sandbox } = grant;
   const to = { callId, canonical, implementations, limits, capabilities, sandbox, definition };
   const bound = new BoundGrant(to, call.resumedAt);
+  if (ctx.partialOutput !== undefined) call.partialOutput = new PartialOutput(reporter);
   const task: SandboxTask = {
     callId,
     sessionId,
@@ -39,7 +41,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     capabilities,
     grant: bound,
     signal,
-    observer: reporter,
+    observer: call.partialOutput ?? reporter,
     embedder,
     nesting,
   };
