@@ -1,0 +1,82 @@
+/** A call that waits for a place. */
+interface Waiting {
+  readonly tool: string;
+  /** How many calls of the tool may run at once. */
+  readonly most: number;
+  readonly go: () => void;
+}
+
+/**
+ * The places in which the calls of one session run: so many at a time, and so many of one tool. A call that finds no
+ * place waits; those that wait get places in the order in which they came, as far as their tools allow.
+ */
+export class Lanes {
+  readonly #places: number;
+  #running = 0;
+  readonly #runningByTool = new Map<string, number>();
+  /** In the order in which they came; `undefined` until the first call has to wait. */
+  #waiting: Set<Waiting> | undefined;
+
+  constructor(places: number) {
+    this.#places = places;
+  }
+
+  /** Takes a place if there is one. Tools without a limit of their own have `most` of `Infinity`. */
+  take(tool: string, most: number): boolean {
+    if (this.#waiting !== undefined && this.#waiting.size > 0) return false;
+    return this.#takeFree(tool, most);
+  }
+
+  #takeFree(tool: string, most: number): boolean {
+    if (this.#running >= this.#places) return false;
+    if (most !== Number.POSITIVE_INFINITY) {
+      const running = this.#runningByTool.get(tool) ?? 0;
+      if (running >= most) return false;
+      this.#runningByTool.set(tool, running + 1);
+    }
+    this.#running++;
+    return true;
+  }
+
+  /** Waits for a place. Returns whether there is one: `false` if the signal was aborted first. */
+  wait(tool: string, most: number, signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return Promise.resolve(false);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#waiting ??= new Set();
+    const waiting = this.#waiting;
+    const leave = (): void => {
+      waiting.delete(entry);
+      resolve(false);
+    };
+    const go = (): void => {
+      signal.removeEventListener("abort", leave);
+      resolve(true);
+    };
+    const entry: Waiting = { tool, most, go };
+    waiting.add(entry);
+    signal.addEventListener("abort", leave, { once: true });
+    // Only calls of tools that may not run now are before this one if there is a free place.
+    this.#fill();
+    return promise;
+  }
+
+  /** Gives a place back, to the first call that may have it. */
+  release(tool: string, most: number): void {
+    this.#running--;
+    if (most !== Number.POSITIVE_INFINITY) {
+      const left = (this.#runningByTool.get(tool) ?? 1) - 1;
+      if (left === 0) this.#runningByTool.delete(tool);
+      else this.#runningByTool.set(tool, left);
+    }
+    if (this.#waiting !== undefined) this.#fill();
+  }
+
+  #fill(): void {
+    for (const entry of this.#waiting ?? []) {
+      if (this.#running >= this.#places) return;
+      if (!this.#takeFree(entry.tool, entry.most)) continue;
+      this.#waiting?.delete(entry);
+      entry.go();
+    }
+  }
+}
