@@ -5,16 +5,13 @@ export { MemorySessionStore } from "../sessions/store/memory-store.ts";
 export type {
   CallRecord,
   Claim,
-  InquiryRecord,
   MessageRecord,
   SessionRecord,
 } from "../sessions/store/records.ts";
 export { SessionStoreError } from "../sessions/store/session-store-error.ts";
 export { SqliteSessionStore } from "../sessions/store/sqlite-store.ts";
 export type {
-  ApprovalTable,
   CallTable,
-  InquiryTable,
   SessionStore,
   SessionTable,
 } from "../sessions/store/store.ts";
@@ -22,10 +19,12 @@ export type {
 // Inquiries and approvals
 
 export type { Approval, ApprovalScope, StoredApproval } from "../sessions/approvals/approval.ts";
+export type { ApprovalTable } from "../sessions/approvals/approval-table.ts";
 export type {
   Choice,
-  InputSummary,
   Inquiry,
+  InquiryRecord,
   Resolution,
   ShownCall,
 } from "../sessions/confirmations/inquiry.ts";
+export type { InquiryTable } from "../sessions/confirmations/inquiry-table.ts";

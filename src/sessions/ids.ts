@@ -11,7 +11,9 @@ const VALID = /^[\w.:@-]{1,128}$/;
 export function newId(now: number = Date.now()): string {
   // Loaded on first use: that takes half as long as loading this whole package.
   random ??= process.getBuiltinModule("node:crypto").randomBytes;
-  return encode(BigInt(now), TIME_CHARACTERS) + encode(BigInt(`0x${random(RANDOM_BYTES).toString("hex")}`), 26);
+  return (
+    encode(BigInt(now), TIME_CHARACTERS) + encode(BigInt(`0x${random(RANDOM_BYTES).toString("hex")}`), 26)
+  );
 }
 
 let random: typeof import("node:crypto").randomBytes | undefined;

@@ -13,7 +13,6 @@ test("sandgate/sessions exports exactly these names", async () => {
       "CallTable",
       "Choice",
       "Claim",
-      "InputSummary",
       "Inquiry",
       "InquiryRecord",
       "InquiryTable",

@@ -1,5 +1,6 @@
 import type { JsonValue } from "../../json/value.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import type { InputSummary } from "../../rendering/input-summary.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ApprovalScope } from "../approvals/approval.ts";
 
@@ -34,8 +35,8 @@ export interface Inquiry {
 export interface ShownCall {
   readonly toolName: string;
   readonly sideEffects: SideEffects;
-  /** The arguments with secrets hidden, as a bounded text. */
-  readonly inputSummary: InputSummary;
+  /** The arguments without secrets, of long ones the beginning and the end, and what that does not show. */
+  readonly inputSummary: Pick<InputSummary, "text" | "missing" | "isPartial">;
   /** The arguments as whole canonical JSON text, with secrets. */
   readonly arguments: string;
   /** What the tool says that it would change, such as paths. Not verified. */
@@ -46,15 +47,6 @@ export interface ShownCall {
   readonly grant: ExecutionGrant;
   /** The names of the policy's rules that led to the question. */
   readonly rules: readonly string[];
-}
-
-/** A bounded text, and what it does not show. */
-export interface InputSummary {
-  readonly text: string;
-  /** The number of characters that were left out. */
-  readonly leftOut: number;
-  /** The number of secrets that were hidden. */
-  readonly hidden: number;
 }
 
 /** How an inquiry ended. Frozen. */
@@ -70,4 +62,11 @@ export interface Resolution {
   readonly arguments?: JsonValue;
   /** What is remembered with the choice `always`. Default: the tool, in this session. */
   readonly approval?: ApprovalScope;
+}
+
+/** An inquiry, and how it ended. */
+export interface InquiryRecord {
+  readonly inquiry: Inquiry;
+  /** Absent as long as the inquiry is open. */
+  readonly resolution?: Resolution;
 }

@@ -1,8 +1,8 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../approvals/approval.ts";
-import type { Inquiry, Resolution } from "../confirmations/inquiry.ts";
+import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
 import type { CallIdentity } from "./call-identity.ts";
-import type { CallRecord, Claim, InquiryRecord, MessageRecord, SessionRecord } from "./records.ts";
+import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
 import { SessionStoreError } from "./session-store-error.ts";
 import type { SessionStore } from "./store.ts";
 

@@ -1,7 +1,6 @@
 import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Principal } from "../../policy/principal.ts";
-import type { Inquiry, Resolution } from "../confirmations/inquiry.ts";
 
 /** A session, as it was opened. */
 export interface SessionRecord {
@@ -48,10 +47,3 @@ export type Claim =
   | { readonly state: "ended"; readonly execution: ToolExecution }
   /** The message has another call with this id. */
   | { readonly state: "conflict" };
-
-/** An inquiry, and how it ended. */
-export interface InquiryRecord {
-  readonly inquiry: Inquiry;
-  /** Absent as long as the inquiry is open. */
-  readonly resolution?: Resolution;
-}

@@ -1,9 +1,9 @@
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import type { Approval, StoredApproval } from "../approvals/approval.ts";
-import type { Inquiry, Resolution } from "../confirmations/inquiry.ts";
+import type { ApprovalTable } from "../approvals/approval-table.ts";
+import type { InquiryTable } from "../confirmations/inquiry-table.ts";
 import type { CallIdentity } from "./call-identity.ts";
-import type { CallRecord, Claim, InquiryRecord, MessageRecord, SessionRecord } from "./records.ts";
+import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
 
 /**
  * Keeps what must survive a restart. A method that writes is atomic, and has written durably when it returns, or when its
@@ -55,32 +55,4 @@ export interface CallTable {
   end(identity: CallIdentity, execution: ToolExecution): MaybePromise<void>;
   /** Returns the state of each call of a message, in the order of the message. Empty if the message is unknown. */
   calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly CallRecord[]>;
-}
-
-/** Inquiries, open and resolved. */
-export interface InquiryTable {
-  /** Adds an inquiry of a known session. Does nothing if the id is known. */
-  addInquiry(inquiry: Inquiry): MaybePromise<void>;
-  /**
-   * Resolves an inquiry. The first resolution that is written wins.
-   *
-   * @returns the resolution that won; `undefined` if the inquiry is unknown.
-   */
-  resolveInquiry(id: string, resolution: Resolution): MaybePromise<Resolution | undefined>;
-  /** Returns an inquiry, open or resolved; `undefined` if it is unknown. */
-  inquiry(id: string): MaybePromise<InquiryRecord | undefined>;
-  /** Returns the open inquiries, and the resolved ones whose call has neither begun nor ended, in order. */
-  pendingInquiries(): MaybePromise<readonly InquiryRecord[]>;
-}
-
-/** Remembered answers. */
-export interface ApprovalTable {
-  /** Adds an approval. Does nothing if the id is known. */
-  addApproval(approval: Approval): MaybePromise<void>;
-  /** Returns the approvals of all sessions and workspaces, in the order in which they were added. */
-  approvals(): MaybePromise<readonly StoredApproval[]>;
-  /** Counts a use. Returns `false` if the approval is unknown, or has covered as many calls as it may. */
-  useApproval(id: string): MaybePromise<boolean>;
-  /** Removes an approval. Returns `false` if it is unknown. */
-  removeApproval(id: string): MaybePromise<boolean>;
 }

@@ -48,7 +48,7 @@ export const INQUIRY: Inquiry = {
   shown: {
     toolName: "write_file",
     sideEffects: "write",
-    inputSummary: { text: '{"path":"a"}', leftOut: 0, hidden: 0 },
+    inputSummary: { text: '{"path":"a"}', missing: "", isPartial: false },
     arguments: '{"path":"a"}',
     projectedChanges: ["a"],
     question: "Write the file?",

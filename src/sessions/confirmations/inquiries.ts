@@ -1,0 +1,277 @@
+import { DeadlineTimer, MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { copyJson } from "../../json/copy.ts";
+import { JsonValueError } from "../../json/value.ts";
+import { checkScope } from "../approvals/scope.ts";
+import { newId } from "../ids.ts";
+import { type AnswerOutcome, type InquiryAnswer, outcomeOf, resolutionOf } from "./answer.ts";
+import type { Inquiry, Resolution } from "./inquiry.ts";
+import { type InquiryBounds, InquiryCounts } from "./inquiry-counts.ts";
+import { type InquiryListener, InquiryListeners } from "./inquiry-listeners.ts";
+import type { InquiryTable } from "./inquiry-table.ts";
+import { type AskOptions, OpenInquiry } from "./open-inquiry.ts";
+import { type CallKey, RestoredInquiries } from "./restored-inquiries.ts";
+import { SteadyClock } from "./steady-clock.ts";
+
+/** The options of {@link Inquiries}. */
+export interface InquiriesOptions extends Partial<InquiryBounds> {
+  readonly store: InquiryTable;
+  /** How long an inquiry waits for an answer, in ms: 1 to 2^31 - 1. Default: 5 minutes. */
+  readonly timeoutMs?: number;
+  /** Default: a new one. */
+  readonly clock?: SteadyClock;
+}
+
+/** What is asked. The rest of an {@link Inquiry} is filled in. */
+export type NewInquiry = Omit<Inquiry, "id" | "askedAt" | "expiresAt">;
+
+const DEFAULT_TIMEOUT_MS = 300_000;
+const UNKNOWN: AnswerOutcome = Object.freeze({ outcome: "unknown" });
+const GONE: AnswerOutcome = Object.freeze({ outcome: "gone" });
+const OTHER_DIGEST: AnswerOutcome = Object.freeze({ outcome: "other-digest" });
+
+/** Asks people. What the store writes first decides, whoever answers and on whichever way. */
+export class Inquiries {
+  readonly timeoutMs: number;
+  readonly #store: InquiryTable;
+  readonly #clock: SteadyClock;
+  readonly #open = new Map<string, OpenInquiry>();
+  readonly #restored = new RestoredInquiries<OpenInquiry>();
+  readonly #counts: InquiryCounts;
+  readonly #listeners = new InquiryListeners();
+  readonly #timer = new DeadlineTimer<OpenInquiry>({
+    deadlineOf: ({ inquiry }) => performance.now() + inquiry.expiresAt - this.#clock.now(),
+    expire: (entry) => {
+      this.#timer.delete(entry);
+      void this.#end(entry, "timeout");
+    },
+    // A call that waits for its time-out must not be dropped because nothing else happens in the process.
+    keepsAlive: true,
+  });
+
+  /**
+   * @throws {TypeError} if an option is invalid.
+   * @see {@link restore} for a store that has inquiries.
+   */
+  constructor({
+    store,
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    perPrincipal = 32,
+    total = 1_000,
+    clock,
+  }: InquiriesOptions) {
+    if (!(Number.isFinite(timeoutMs) && timeoutMs >= 1 && timeoutMs <= MAX_DELAY_MS)) {
+      throw new TypeError(`the timeout of inquiries must be 1 to ${MAX_DELAY_MS} ms, not ${timeoutMs}`);
+    }
+    for (const bound of [perPrincipal, total]) {
+      if (!(Number.isSafeInteger(bound) && bound >= 1)) {
+        throw new TypeError(`a bound of open inquiries must be a whole number above 0, not ${bound}`);
+      }
+    }
+    this.#store = store;
+    this.timeoutMs = timeoutMs;
+    this.#clock = clock ?? new SteadyClock();
+    this.#counts = new InquiryCounts({ perPrincipal, total });
+  }
+
+  /**
+   * Opens the inquiries of an earlier process again, with their ids, digests and expiries. They wait for the next
+   * {@link ask} about the same call. The questions of calls that ran are cancelled, since these calls do not run again.
+   */
+  async restore(): Promise<void> {
+    for (const { inquiry, resolution } of await this.#store.pendingInquiries()) {
+      this.#clock.atLeast(resolution?.at ?? inquiry.askedAt);
+      const entry = new OpenInquiry(inquiry, resolution);
+      if (resolution !== undefined) {
+        this.#restored.add(entry);
+        continue;
+      }
+      this.#counts.add(inquiry.principal);
+      this.#add(entry);
+      if (inquiry.parent !== undefined || inquiry.kind === "question") await this.#end(entry, "cancelled");
+      else this.#restored.add(entry);
+    }
+  }
+
+  /**
+   * Asks a person, and waits for the answer, the time-out or the signal. If an earlier process has asked the same, its
+   * inquiry or its answer is used.
+   *
+   * @returns how it ended; `"nobody"` if too many inquiries are open.
+   */
+  async ask(question: NewInquiry, options: AskOptions = {}): Promise<Resolution | "nobody"> {
+    const earlier = await this.#takeRestored(question);
+    const { signal } = options;
+    if (signal?.aborted) {
+      if (earlier !== undefined) await this.#end(earlier, "cancelled");
+      return { decision: "cancelled", at: this.#clock.now() };
+    }
+    const entry = earlier ?? (await this.#request(question, options));
+    if (entry === undefined) return "nobody";
+    return entry.wait(options, () => void this.#end(entry, "cancelled"));
+  }
+
+  /** Answers an inquiry. Rejects if the store fails; the inquiry is open then. */
+  async answer(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
+    const entry = this.#open.get(id);
+    if (entry === undefined) return this.#answerClosed(id, given);
+    const { inquiry } = entry;
+    if (!isIn(inquiry, given)) return UNKNOWN;
+    if (this.#isExpired(inquiry)) {
+      await this.#end(entry, "timeout");
+      return this.#answerClosed(id, given);
+    }
+    if (given.digest !== inquiry.digest) return OTHER_DIGEST;
+    const checked = await this.#check(entry, given);
+    if ("problem" in checked) return { outcome: "invalid", problem: checked.problem };
+    if (this.#isExpired(inquiry)) await this.#end(entry, "timeout");
+    if (entry.resolution !== undefined) return this.#answerClosed(id, given);
+    const mine = resolutionOf(checked.answer, this.#clock.now());
+    const winner = await this.#store.resolveInquiry(id, mine);
+    this.#settle(entry, winner ?? { decision: "cancelled", at: mine.at });
+    return winner === undefined ? UNKNOWN : outcomeOf(winner, checked.answer, inquiry.digest);
+  }
+
+  /** Cancels the inquiries of an earlier process about a call that will not ask, for example since it has ended. */
+  async abandon(call: CallKey): Promise<void> {
+    for (const entry of this.#restored.take(call)) await this.#end(entry, "cancelled");
+  }
+
+  /** Returns an open inquiry; `undefined` if it is not open. */
+  get(id: string): Inquiry | undefined {
+    const inquiry = this.#open.get(id)?.inquiry;
+    return inquiry === undefined || this.#isExpired(inquiry) ? undefined : inquiry;
+  }
+
+  /**
+   * Returns the open inquiries, the oldest first.
+   *
+   * @param accepts Which inquiries. Default: all.
+   */
+  open(accepts: (inquiry: Inquiry) => boolean = () => true): readonly Inquiry[] {
+    return Array.from(this.#open.values(), ({ inquiry }) => inquiry).filter(
+      (inquiry) => accepts(inquiry) && !this.#isExpired(inquiry),
+    );
+  }
+
+  /** Adds a listener, after it was told of the open inquiries. Returns a function that removes it. */
+  on(listener: InquiryListener): () => void {
+    return this.#listeners.add(listener, this.open());
+  }
+
+  /** Stops the timers. The inquiries stay open in the store. */
+  close(): void {
+    this.#timer.stop();
+  }
+
+  /** Takes what an earlier process asked last about the call if it is the same, and cancels everything else. */
+  async #takeRestored(question: NewInquiry): Promise<OpenInquiry | undefined> {
+    const entries = this.#restored.take(question);
+    const last = entries.at(-1);
+    const same = last?.inquiry.digest === question.digest ? last : undefined;
+    for (const entry of entries) if (entry !== same) await this.#end(entry, "cancelled");
+    if (same !== undefined && this.#isExpired(same.inquiry)) await this.#end(same, "timeout");
+    return same;
+  }
+
+  /** Writes a new inquiry; returns `undefined` if too many are open. */
+  async #request(question: NewInquiry, { checkArguments }: AskOptions): Promise<OpenInquiry | undefined> {
+    if (!this.#counts.hasRoom(question.principal)) return undefined;
+    const askedAt = this.#clock.now();
+    const inquiry = Object.freeze({
+      ...question,
+      id: newId(askedAt),
+      askedAt,
+      expiresAt: askedAt + this.timeoutMs,
+    });
+    this.#counts.add(question.principal);
+    try {
+      await this.#store.addInquiry(inquiry);
+    } catch (error) {
+      this.#counts.delete(question.principal);
+      throw error;
+    }
+    const entry = new OpenInquiry(inquiry);
+    entry.checkArguments = checkArguments;
+    this.#add(entry);
+    this.#listeners.emit({ type: "requested", inquiry });
+    return entry;
+  }
+
+  #add(entry: OpenInquiry): void {
+    this.#open.set(entry.inquiry.id, entry);
+    this.#timer.add(entry);
+  }
+
+  #isExpired({ expiresAt }: Inquiry): boolean {
+    return this.#clock.now() >= expiresAt;
+  }
+
+  /** Ends an inquiry without an answer, unless an answer was written first. */
+  async #end(entry: OpenInquiry, decision: "timeout" | "cancelled"): Promise<void> {
+    if (entry.resolution !== undefined) return;
+    const end: Resolution = Object.freeze({ decision, at: this.#clock.now() });
+    let winner: Resolution | undefined;
+    try {
+      winner = await this.#store.resolveInquiry(entry.inquiry.id, end);
+    } catch {
+      // The call does not run in any case: no later answer is accepted for an inquiry that is not open here.
+    }
+    this.#settle(entry, winner ?? end);
+  }
+
+  #settle(entry: OpenInquiry, resolution: Resolution): void {
+    if (!entry.settle(resolution)) return;
+    const { inquiry } = entry;
+    this.#open.delete(inquiry.id);
+    this.#timer.delete(entry);
+    this.#counts.delete(inquiry.principal);
+    this.#listeners.emit({ type: "resolved", inquiry, resolution });
+  }
+
+  /** Checks what an answer adds to its decision, and copies it. */
+  async #check(
+    { inquiry, checkArguments }: OpenInquiry,
+    given: InquiryAnswer,
+  ): Promise<{ readonly answer: InquiryAnswer } | { readonly problem: string }> {
+    const { decision } = given;
+    if (!inquiry.choices.includes(decision)) {
+      return { problem: `the decision must be one of ${inquiry.choices.join(", ")}` };
+    }
+    let answer = given;
+    if (given.approval !== undefined) {
+      if (decision !== "always") return { problem: "only the decision 'always' can have an approval" };
+      try {
+        answer = { ...answer, approval: checkScope(given.approval, inquiry.shown.toolName) };
+      } catch (error) {
+        if (error instanceof TypeError) return { problem: error.message };
+        throw error;
+      }
+    }
+    if (given.arguments === undefined) return { answer };
+    if (decision === "deny") return { problem: "a denial cannot have arguments" };
+    if (checkArguments === undefined) return { problem: "the arguments cannot be changed" };
+    try {
+      answer = { ...answer, arguments: copyJson(given.arguments) };
+    } catch (error) {
+      if (error instanceof JsonValueError) return { problem: `the arguments must be JSON: ${error.message}` };
+      throw error;
+    }
+    const problem = await checkArguments(answer.arguments as NonNullable<typeof answer.arguments>);
+    return problem === undefined ? { answer } : { problem };
+  }
+
+  async #answerClosed(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {
+    const known = await this.#store.inquiry(id);
+    if (known === undefined || !isIn(known.inquiry, given)) return UNKNOWN;
+    // Without a resolution, the store failed to write a time-out or a cancellation.
+    if (known.resolution === undefined) return GONE;
+    return outcomeOf(known.resolution, given, known.inquiry.digest);
+  }
+}
+
+function isIn(inquiry: Inquiry, { sessionId, turnId }: InquiryAnswer): boolean {
+  return (
+    (sessionId === undefined || sessionId === inquiry.sessionId) &&
+    (turnId === undefined || turnId === inquiry.turnId)
+  );
+}

@@ -1,0 +1,29 @@
+import type { Inquiry } from "./inquiry.ts";
+
+/** Identifies a call among those of all sessions. */
+export type CallKey = Pick<Inquiry, "sessionId" | "turnId" | "messageId" | "callId">;
+
+/** Inquiries of an earlier process whose calls have not been dispatched again, by their calls. */
+export class RestoredInquiries<Entry extends { readonly inquiry: Inquiry }> {
+  readonly #byCall = new Map<string, Entry[]>();
+
+  add(entry: Entry): void {
+    const key = keyOf(entry.inquiry);
+    const known = this.#byCall.get(key);
+    if (known === undefined) this.#byCall.set(key, [entry]);
+    else known.push(entry);
+  }
+
+  /** Removes and returns the inquiries of a call. */
+  take(call: CallKey): readonly Entry[] {
+    if (this.#byCall.size === 0) return [];
+    const key = keyOf(call);
+    const entries = this.#byCall.get(key) ?? [];
+    this.#byCall.delete(key);
+    return entries;
+  }
+}
+
+function keyOf({ sessionId, turnId, messageId = "", callId }: CallKey): string {
+  return JSON.stringify([sessionId, turnId, messageId, callId]);
+}
