@@ -1,0 +1,174 @@
+import type { MaybePromise } from "../../base/promises.ts";
+import type { PolicyRequest } from "../../policy/policy.ts";
+import { RuleMatcher } from "../../policy/rule/rule-matcher.ts";
+import type { Approval, ApprovalScope, StoredApproval } from "./approval.ts";
+import type { ApprovalTable } from "./approval-table.ts";
+
+/** Where an approval holds. */
+export interface ApprovalPlace {
+  readonly sessionId: string;
+  /** The id of the session's principal; absent if the session has none. */
+  readonly principal?: string;
+  /** The session's workspace, with links resolved; absent if it has none. */
+  readonly workspace?: string;
+}
+
+/** A person's answer that is to be remembered. */
+export interface RememberedAnswer extends ApprovalPlace {
+  /** The id of the inquiry. The same answer is remembered once, also if a restart repeats it. */
+  readonly id: string;
+  readonly by: string;
+  /** When it was given, in milliseconds since the epoch. */
+  readonly at: number;
+  readonly scope: ApprovalScope;
+}
+
+/** The most approvals of a session, or of a workspace. The oldest is removed first. */
+const MAX_APPROVALS = 1_000;
+
+interface Held {
+  readonly approval: Approval;
+  readonly matcher: RuleMatcher;
+  used: number;
+}
+
+/** What people approved beyond the call about which they were asked. It never allows what a policy does not. */
+export class Approvals {
+  readonly #store: ApprovalTable;
+  readonly #now: () => number;
+  /** By what {@link keyOf} returns. */
+  readonly #held = new Map<string, Held[]>();
+
+  /** @param now Returns milliseconds since the epoch. */
+  constructor(store: ApprovalTable, now: () => number) {
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /** Takes up the approvals of an earlier process. */
+  async restore(): Promise<void> {
+    for (const { approval, used } of await this.#store.approvals()) {
+      if (this.#isExpired(approval)) await this.#store.removeApproval(approval.id);
+      else this.#hold(approval, used);
+    }
+  }
+
+  /**
+   * Remembers an answer. In a session without a workspace, an approval for the workspace holds for the session.
+   *
+   * @returns the approval, after it was stored.
+   */
+  async remember({ scope, ...answer }: RememberedAnswer): Promise<Approval> {
+    const isEverywhere = scope.for === "workspace" && answer.workspace !== undefined;
+    const approval: Approval = Object.freeze({
+      ...scope,
+      ...(scope.for === "workspace" && !isEverywhere && { for: "session" as const }),
+      ...answer,
+      ...(typeof scope.for === "number" && { expiresAt: answer.at + scope.for }),
+    });
+    await this.#store.addApproval(approval);
+    const held = this.#hold(approval, 0);
+    const [oldest] = held;
+    const superfluous = held.filter((other) => this.#isExpired(other.approval));
+    if (held.length > MAX_APPROVALS && oldest !== undefined) superfluous.push(oldest);
+    for (const { approval: other } of superfluous) await this.#remove(other);
+    return approval;
+  }
+
+  /**
+   * Returns an approval that covers a call, one without a bound of calls first; `undefined` if there is none.
+   *
+   * @see {@link use}, which counts the call.
+   */
+  find(place: ApprovalPlace, { tool, ...call }: PolicyRequest): Approval | undefined {
+    if (this.#held.size === 0) return undefined;
+    let bounded: Approval | undefined;
+    for (const key of keysOf(place)) {
+      for (const { approval, matcher, used } of this.#held.get(key) ?? []) {
+        if (used >= (approval.calls ?? Number.POSITIVE_INFINITY) || this.#isExpired(approval)) continue;
+        // An unclear match is none: the arguments may be other than they appear to be.
+        if (!matcher.concerns(tool) || matcher.match(call) !== "yes") continue;
+        if (approval.calls === undefined) return approval;
+        bounded ??= approval;
+      }
+    }
+    return bounded;
+  }
+
+  /**
+   * Counts a call that an approval covers. Returns `false` if the approval was revoked, or has covered as many calls as it
+   * may: the call is not covered then.
+   */
+  use({ id, ...approval }: Approval): MaybePromise<boolean> {
+    const held = this.#held.get(keyOf(approval))?.find((other) => other.approval.id === id);
+    if (held === undefined) return false;
+    if (approval.calls === undefined) return true;
+    if (held.used >= approval.calls) return false;
+    // At once, so that the next call finds another approval while this one is stored.
+    held.used++;
+    return this.#store.useApproval(id);
+  }
+
+  /** Returns the approvals that hold in a session, the oldest first. */
+  list(place: ApprovalPlace): readonly StoredApproval[] {
+    return keysOf(place)
+      .flatMap((key) => this.#held.get(key) ?? [])
+      .filter(({ approval }) => !this.#isExpired(approval))
+      .map(({ approval, used }) => ({ approval, used }))
+      .sort((one, other) => one.approval.at - other.approval.at);
+  }
+
+  /** Revokes an approval that holds in a session. Returns `false` if none of this id does. */
+  async revoke(place: ApprovalPlace, id: string): Promise<boolean> {
+    const found = this.list(place).find(({ approval }) => approval.id === id);
+    if (found === undefined) return false;
+    await this.#remove(found.approval);
+    return true;
+  }
+
+  /** Forgets the approvals of a session that is closed. The store removes them with the session. */
+  forgetSession(sessionId: string): void {
+    this.#held.delete(sessionKey(sessionId));
+  }
+
+  #hold(approval: Approval, used: number): readonly Held[] {
+    const key = keyOf(approval);
+    const { tools, when } = approval;
+    const matcher = new RuleMatcher({ tools, ...(when !== undefined && { when }) }, this.#now);
+    const held = this.#held.get(key) ?? [];
+    this.#held.set(key, held);
+    if (!held.some((other) => other.approval.id === approval.id)) held.push({ approval, matcher, used });
+    return held;
+  }
+
+  /** The approval no longer holds when this returns, even if the store fails. */
+  async #remove(approval: Approval): Promise<void> {
+    const key = keyOf(approval);
+    const left = this.#held.get(key)?.filter((other) => other.approval.id !== approval.id) ?? [];
+    if (left.length > 0) this.#held.set(key, left);
+    else this.#held.delete(key);
+    await this.#store.removeApproval(approval.id);
+  }
+
+  #isExpired({ expiresAt = Number.POSITIVE_INFINITY }: Approval): boolean {
+    return this.#now() >= expiresAt;
+  }
+}
+
+/** Identifies the sessions in which an approval holds. */
+function keyOf(approval: Omit<Approval, "id">): string {
+  return approval.for === "workspace" ? workspaceKey(approval) : sessionKey(approval.sessionId);
+}
+
+function keysOf(place: ApprovalPlace): readonly string[] {
+  const { sessionId, workspace } = place;
+  return workspace === undefined ? [sessionKey(sessionId)] : [sessionKey(sessionId), workspaceKey(place)];
+}
+
+function sessionKey(sessionId: string): string {
+  return JSON.stringify([sessionId]);
+}
+
+function workspaceKey({ principal = "", workspace }: ApprovalPlace): string {
+  return JSON.stringify([principal, workspace]);
+}
