@@ -1,0 +1,74 @@
+import { canonicalText } from "../../src/json/canonical.ts";
+import type { JsonValue } from "../../src/json/value.ts";
+import type { Inquiry, InquiryRecord } from "../../src/sessions/confirmations/inquiry.ts";
+import type { Ending } from "./interleave.ts";
+import type { Run } from "./world.ts";
+
+/** What must not happen. */
+export const FAULTS = ["wrong arguments", "double", "lost", "rejected but run"] as const;
+export type Fault = (typeof FAULTS)[number];
+
+/** Returns what went wrong in an interleaving. */
+export function faultsOf({ vector, world, store, hasEnded, crashes }: Ending): readonly Fault[] {
+  const faults: Fault[] = [];
+  if (!hasEnded) return ["lost"];
+  const inquiries = store.inquiryIds.flatMap((id) => store.current.inquiry(id) ?? []);
+  const isDisturbed = vector.actors
+    .flat()
+    .some((step) => ["cancel", "policy", "definition", "fail-store"].includes(step.do));
+  const attributed = new Set<Run>();
+  for (const { session, turn, id } of vector.messages) {
+    // As they were received: the caller may have changed them before.
+    const calls =
+      store.current.messages(session, turn).find(({ messageId }) => messageId === id)?.calls ?? [];
+    for (const { callId, state, execution } of store.current.calls(session, turn, id)) {
+      const asked = inquiries.filter(
+        ({ inquiry }) =>
+          inquiry.sessionId === session && inquiry.messageId === id && inquiry.callId === callId,
+      );
+      const call = calls.find((other) => other.id === callId);
+      const isRead = call?.name === "read";
+      /** The calls of other messages with the same id have other arguments. */
+      const own = [call?.arguments, ...asked.map(({ resolution }) => resolution?.arguments)].map(textOf);
+      const mine = world.runs.filter(
+        (run) =>
+          run.key === JSON.stringify([session, turn, callId]) &&
+          own.includes(run.arguments) &&
+          attributed.add(run),
+      );
+      // The engine does not wait for the record of a call that changes nothing.
+      if (mine.length > 1 && !isRead) faults.push("double");
+      const allowed = asked.filter(({ resolution }) => resolution?.decision === "allow");
+      if (mine.length > 0 && allowed.length === 0 && !isRead) faults.push("rejected but run");
+      else if (!isRead && mine.some((run) => !asked.some((record) => covers(record, run)))) {
+        faults.push("wrong arguments");
+      }
+      if (state !== "ended") faults.push("lost");
+      const isInterrupted = crashes > 0 && execution?.error?.effect === "unknown";
+      if (mine.length === 0 && allowed.length > 0 && !isDisturbed && !isInterrupted) faults.push("lost");
+    }
+  }
+  for (const run of world.runs) if (!attributed.has(run)) faults.push("wrong arguments");
+  return faults;
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return value === undefined ? undefined : canonicalText(value);
+}
+
+/** Whether a person allowed a run as it was: arguments, definition, and no more than the grant. */
+function covers({ inquiry, resolution }: InquiryRecord, run: Run): boolean {
+  if (resolution?.decision !== "allow") return false;
+  const edited = resolution.arguments;
+  // The grant of other arguments was not shown.
+  if (edited !== undefined) return canonicalText(edited) === run.arguments;
+  return inquiry.shown.arguments === run.arguments && isDefinition(inquiry, run) && isWithin(inquiry, run);
+}
+
+function isDefinition({ shown }: Inquiry, { definition }: Run): boolean {
+  return shown.question.endsWith(definition);
+}
+
+function isWithin({ shown }: Inquiry, { wallTimeMs = Number.POSITIVE_INFINITY }: Run): boolean {
+  return wallTimeMs <= (shown.grant.limits.wallTimeMs ?? Number.POSITIVE_INFINITY);
+}

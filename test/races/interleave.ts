@@ -1,0 +1,227 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SandboxRouter } from "../../src/sandboxes/contract/sandbox.ts";
+import type { InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
+import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import type { SessionStore } from "../../src/sessions/store/store.ts";
+import { Random } from "../guests/fuzz/random.ts";
+import { LossyStore } from "./lossy-store.ts";
+import type { Subject } from "./subject.ts";
+import type { Step, Vector, VectorMessage } from "./vector.ts";
+import { settle, World } from "./world.ts";
+
+export type OpenSubject = (store: SessionStore, world: World) => Subject;
+
+/** What became of a vector in one interleaving. */
+export interface Ending {
+  readonly vector: Vector;
+  readonly world: World;
+  readonly store: LossyStore;
+  /** What happened, in order. */
+  readonly log: readonly string[];
+  /** Whether all calls have ended. */
+  readonly hasEnded: boolean;
+  readonly crashes: number;
+}
+
+/** Far more than any vector needs. */
+const MAX_ROUNDS = 500;
+
+/** Runs a vector in the interleaving that a seed chooses. */
+export async function interleave(
+  vector: Vector,
+  seed: number,
+  openSubject: OpenSubject,
+  sandboxes: SandboxRouter,
+): Promise<Ending> {
+  const run = new Interleaving(vector, new Random(seed), openSubject, new World(sandboxes));
+  return run.toEnd();
+}
+
+interface Actor {
+  readonly steps: Step[];
+  readonly seen: Inquiry[];
+}
+
+class Interleaving {
+  readonly #vector: Vector;
+  readonly #random: Random;
+  readonly #openSubject: OpenSubject;
+  readonly #world: World;
+  readonly #store = new LossyStore();
+  readonly #log: string[] = [];
+  readonly #actors: readonly Actor[];
+  /** What the caller holds, and may change. */
+  readonly #messages: readonly VectorMessage[];
+  readonly #settled = new Set<VectorMessage>();
+  #subject: Subject;
+  #crashes = 0;
+
+  constructor(vector: Vector, random: Random, openSubject: OpenSubject, world: World) {
+    this.#vector = vector;
+    this.#random = random;
+    this.#openSubject = openSubject;
+    this.#world = world;
+    this.#actors = vector.actors.map((steps) => ({ steps: [...steps], seen: [] }));
+    this.#messages = structuredClone(vector.messages);
+    this.#subject = openSubject(this.#store.open(), world);
+  }
+
+  async toEnd(): Promise<Ending> {
+    this.#start();
+    let hasEnded = false;
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      await settle();
+      const actions = this.#actions();
+      if (actions.length > 0) this.#random.pick(actions)();
+      else if (this.#settled.size === this.#messages.length) {
+        hasEnded = true;
+        break;
+      } else if (!this.#answerRest()) await sleep(1);
+    }
+    this.#subject.discard();
+    const { length } = this.#messages;
+    this.#log.push(hasEnded ? "end" : `stuck: ${this.#settled.size} of ${length} messages have ended`);
+    return {
+      ...{ vector: this.#vector, world: this.#world, store: this.#store, log: this.#log, hasEnded },
+      crashes: this.#crashes,
+    };
+  }
+
+  /** A process starts, and the caller sends what it has no result of. */
+  #start(): void {
+    const subject = this.#subject;
+    subject.start().then(
+      () => {
+        for (const message of this.#messages) if (!this.#settled.has(message)) this.#send(message, subject);
+      },
+      (error) => {
+        this.#log.push(`start failed: ${String(error)}`);
+        this.#restart();
+      },
+    );
+  }
+
+  /** The process dies, and what was not synced is lost. Another process starts. */
+  #restart(): void {
+    this.#store.crash();
+    this.#subject.discard();
+    this.#crashes++;
+    this.#settled.clear();
+    this.#subject = this.#openSubject(this.#store.open(), this.#world);
+    this.#start();
+  }
+
+  #send(message: VectorMessage, subject: Subject): void {
+    subject.dispatch(message).then(
+      () => {
+        if (subject === this.#subject) this.#settled.add(message);
+      },
+      (error) => {
+        this.#log.push(`dispatch failed: ${String(error)}`);
+        if (subject === this.#subject) this.#send(message, subject);
+      },
+    );
+  }
+
+  /** What can happen next. */
+  #actions(): (() => void)[] {
+    const actions: (() => void)[] = [];
+    if (this.#store.hasPending) actions.push(() => this.#store.sync());
+    const { waiting } = this.#world;
+    if (waiting.length > 0) actions.push(() => waiting.splice(this.#random.below(waiting.length), 1)[0]?.());
+    for (const actor of this.#actors) {
+      const [step] = actor.steps;
+      if (step === undefined || (step.do === "see" && !this.#canSee(step))) continue;
+      actions.push(() => {
+        actor.steps.shift();
+        this.#log.push(JSON.stringify(step));
+        this.#take(step, actor);
+      });
+    }
+    return actions;
+  }
+
+  #inquiryOf({ session, message, call }: Extract<Step, { do: "see" }>): Inquiry | undefined {
+    return this.#subject
+      .open()
+      .find((open) => open.sessionId === session && open.messageId === message && open.callId === call);
+  }
+
+  /** A person who waits for an inquiry gives up when the message has ended. */
+  #canSee(step: Extract<Step, { do: "see" }>): boolean {
+    const hasEnded = [...this.#settled].some(
+      ({ session, id }) => session === step.session && id === step.message,
+    );
+    return hasEnded || this.#inquiryOf(step) !== undefined;
+  }
+
+  #take(step: Step, { seen }: Actor): void {
+    const message = this.#messages.find(({ id }) => "message" in step && id === step.message);
+    switch (step.do) {
+      case "see": {
+        const inquiry = this.#inquiryOf(step);
+        if (inquiry !== undefined) seen.push(inquiry);
+        break;
+      }
+      case "answer":
+        this.#answer(step, seen);
+        break;
+      case "crash":
+        this.#restart();
+        break;
+      case "mutate": {
+        const call = message?.calls.find(({ id }) => id === step.call);
+        (call?.arguments as { path: string }).path = "mutated";
+        break;
+      }
+      case "resend":
+        if (message !== undefined) {
+          const calls = step.calls ?? message.calls;
+          this.#subject
+            .dispatch({ ...message, calls })
+            .catch((error) => this.#log.push(`resend: ${String(error)}`));
+        }
+        break;
+      case "cancel":
+        if (message !== undefined) this.#subject.cancel(message);
+        break;
+      case "policy":
+        this.#world.policy = step.to;
+        break;
+      case "definition":
+        this.#world.changeDefinition();
+        break;
+      case "fail-store":
+        this.#store.failsNext = true;
+        break;
+      case "fail-tool":
+        this.#world.failsNext = true;
+        break;
+    }
+  }
+
+  #answer(step: Extract<Step, { do: "answer" }>, seen: readonly Inquiry[]): void {
+    const inquiry = seen.at(-1);
+    if (inquiry === undefined) return;
+    const { digest } = step.digestOf === "first" ? (seen[0] as Inquiry) : inquiry;
+    const { decision, by, session: sessionId } = step;
+    const answer: InquiryAnswer = {
+      ...{ decision, by, digest },
+      ...(sessionId !== undefined && { sessionId }),
+      ...(step.arguments !== undefined && { arguments: step.arguments }),
+    };
+    this.#subject.answer(inquiry.id, answer).then(
+      ({ outcome }) => this.#log.push(`${by} ${decision} → ${outcome}`),
+      (error) => this.#log.push(`${by} ${decision} → ${String(error)}`),
+    );
+  }
+
+  /** Denies what no actor answers. Returns whether there was anything. */
+  #answerRest(): boolean {
+    const open = this.#subject.open();
+    for (const { id, digest } of open) {
+      this.#subject.answer(id, { decision: "deny", by: "rest", digest }).catch(() => {});
+    }
+    return open.length > 0;
+  }
+}

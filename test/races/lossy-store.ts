@@ -1,0 +1,98 @@
+import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
+import type { SessionStore } from "../../src/sessions/store/store.ts";
+
+const WRITES = [
+  ...["addSession", "setMode", "removeSession", "addMessage", "removeTurn", "count", "claim", "end"],
+  ...["addInquiry", "resolveInquiry", "addApproval", "useApproval", "removeApproval"],
+] as const;
+const READS = [
+  ...[
+    "sessions",
+    "messages",
+    "unfinishedMessages",
+    "counts",
+    "calls",
+    "inquiry",
+    "pendingInquiries",
+    "approvals",
+  ],
+] as const;
+
+type Method = (...args: readonly unknown[]) => unknown;
+
+/**
+ * A disk. What is written takes effect at once and is durable after `sync`; `crash` loses what was not synced. A handle
+ * that was opened before a crash never answers again, like a process that is gone.
+ */
+export class LossyStore {
+  #current = new MemorySessionStore();
+  #durable: (readonly [string, readonly unknown[]])[] = [];
+  #pending: { readonly write: readonly [string, readonly unknown[]]; readonly resolve: () => void }[] = [];
+  #generation = 0;
+  /** Whether the next write fails. */
+  failsNext = false;
+  /** How often a write failed. */
+  failures = 0;
+  /** The ids of all inquiries that were ever written. */
+  readonly inquiryIds: string[] = [];
+
+  get hasPending(): boolean {
+    return this.#pending.length > 0;
+  }
+
+  /** What is written so far, synced or not. */
+  get current(): MemorySessionStore {
+    return this.#current;
+  }
+
+  sync(): void {
+    for (const { write, resolve } of this.#pending.splice(0)) {
+      this.#durable.push(write);
+      resolve();
+    }
+  }
+
+  crash(): void {
+    this.#generation++;
+    this.#pending = [];
+    this.#current = new MemorySessionStore();
+    for (const [name, args] of this.#durable) methodOf(this.#current, name)(...args);
+  }
+
+  /** The store as a process sees it. */
+  open(): SessionStore {
+    const generation = this.#generation;
+    const gone = new Promise<never>(() => {});
+    const handle: Record<string, Method> = { close: () => {} };
+    for (const name of WRITES) {
+      handle[name] = (...args) => (this.#generation === generation ? this.#write(name, args) : gone);
+    }
+    for (const name of READS) {
+      handle[name] = async (...args) => {
+        if (this.#generation !== generation) return gone;
+        const result = methodOf(this.#current, name)(...args);
+        return result;
+      };
+    }
+    return handle as unknown as SessionStore;
+  }
+
+  async #write(name: string, given: readonly unknown[]): Promise<unknown> {
+    if (this.failsNext) {
+      this.failsNext = false;
+      this.failures++;
+      throw new Error("the disk is full");
+    }
+    // Copied, like what is written to a file.
+    const args: readonly unknown[] = JSON.parse(JSON.stringify(given));
+    const result = methodOf(this.#current, name)(...args);
+    if (name === "addInquiry") this.inquiryIds.push((args[0] as Inquiry).id);
+    await new Promise<void>((resolve) => this.#pending.push({ write: [name, args], resolve }));
+    return result;
+  }
+}
+
+function methodOf(store: MemorySessionStore, name: string): Method {
+  return (store as unknown as Record<string, Method>)[name]?.bind(store) as Method;
+}

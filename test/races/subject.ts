@@ -1,0 +1,178 @@
+import type { ToolCall } from "../../src/engine/call/call.ts";
+import type { ToolExecution } from "../../src/engine/call/execution.ts";
+import { ToolDispatchEngine } from "../../src/engine/engine.ts";
+import { CanonicalJson } from "../../src/json/canonical.ts";
+import type { JsonValue } from "../../src/json/value.ts";
+import { Redaction } from "../../src/redaction/redaction.ts";
+import type { AnswerOutcome, InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
+import { Inquiries } from "../../src/sessions/confirmations/inquiries.ts";
+import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import { shownCall } from "../../src/sessions/confirmations/shown-call.ts";
+import type { CallIdentity } from "../../src/sessions/store/call-identity.ts";
+import type { MessageRecord } from "../../src/sessions/store/records.ts";
+import type { SessionStore } from "../../src/sessions/store/store.ts";
+import type { VectorMessage } from "./vector.ts";
+import type { World } from "./world.ts";
+
+/** One process that dispatches messages and can be asked and answered. */
+export interface Subject {
+  /** Takes up what an earlier process left. */
+  start(): Promise<void>;
+  /** Resolves when every call of the message has ended. */
+  dispatch(message: VectorMessage): Promise<readonly (ToolExecution | null)[]>;
+  cancel(message: VectorMessage): void;
+  open(): readonly Inquiry[];
+  answer(id: string, answer: InquiryAnswer): Promise<AnswerOutcome>;
+  /** Stops timers after a crash. */
+  discard(): void;
+}
+
+const redaction = new Redaction();
+
+/** The engine with inquiries and a store, and nothing between them that could help. */
+export class DirectSubject implements Subject {
+  readonly #store: SessionStore;
+  readonly #inquiries: Inquiries;
+  readonly #context: ReturnType<World["startProcess"]> & Pick<World, "sandboxes">;
+  readonly #engine = new ToolDispatchEngine();
+  readonly #controllers = new Map<string, AbortController>();
+  readonly #messages = new Map<string, Promise<readonly (ToolExecution | null)[]>>();
+
+  constructor(store: SessionStore, world: World) {
+    this.#store = store;
+    this.#inquiries = new Inquiries({ store });
+    this.#context = { ...world.startProcess(), sandboxes: world.sandboxes };
+  }
+
+  async start(): Promise<void> {
+    await this.#inquiries.restore();
+    for (const id of ["s1", "s2"]) {
+      const principal = { id: `agent of ${id}`, kind: "agent" } as const;
+      await this.#store.addSession({ id, principal, mode: "cautious", kind: "main", openedAt: 0 });
+    }
+    for (const record of await this.#store.unfinishedMessages()) this.#run(record);
+  }
+
+  async dispatch({ session, turn, id, calls }: VectorMessage): Promise<readonly (ToolExecution | null)[]> {
+    const record: MessageRecord = {
+      ...{ sessionId: session, turnId: turn, messageId: id },
+      // Of calls that share an id, none can be told from the others.
+      calls: structuredClone(
+        calls.filter((call) => calls.every((other) => other === call || other.id !== call.id)),
+      ),
+      receivedAt: 0,
+    };
+    return this.#run((await this.#store.addMessage(record)) ?? record);
+  }
+
+  #run(record: MessageRecord): Promise<readonly (ToolExecution | null)[]> {
+    const key = keyOf(record);
+    const running = this.#messages.get(key) ?? this.#runCalls(record, key);
+    this.#messages.set(key, running);
+    return running;
+  }
+
+  async #runCalls(record: MessageRecord, key: string): Promise<readonly (ToolExecution | null)[]> {
+    const controller = new AbortController();
+    this.#controllers.set(key, controller);
+    const states = await this.#store.calls(record.sessionId, record.turnId, record.messageId);
+    return Promise.all(
+      record.calls.map(async (call, index) => {
+        const { state, execution = null } = states[index] ?? {};
+        if (state === "ended") return execution;
+        return this.#runCall(call, record, state === "begun", controller.signal);
+      }),
+    );
+  }
+
+  async #runCall(
+    call: ToolCall,
+    { sessionId, turnId, messageId }: MessageRecord,
+    isBegun: boolean,
+    signal: AbortSignal,
+  ): Promise<ToolExecution | null> {
+    const { digest } = new CanonicalJson(Object.freeze({ name: call.name, arguments: call.arguments }));
+    const identity: CallIdentity = { sessionId, turnId, messageId, callId: call.id, digest };
+    const execution = isBegun
+      ? interrupted(call)
+      : await this.#engine.dispatch(call, {
+          ...this.#context,
+          ...{ sessionId, turnId, messageId, signal },
+          confirm: async (request, askSignal) => {
+            const resolution = await this.#inquiries.ask(
+              {
+                ...{ kind: "call", sessionId, turnId, messageId, callId: request.callId },
+                digest: request.digest,
+                shown: shownCall(request, { redaction }),
+                choices: ["allow", "deny", "always"],
+              },
+              { signal: askSignal, checkArguments: () => undefined },
+            );
+            if (resolution === "nobody" || resolution.decision === "cancelled") return { decision: "nobody" };
+            const { decision, by = "", arguments: edited } = resolution;
+            if (decision === "timeout") return { decision, afterMs: this.#inquiries.timeoutMs };
+            return decision === "deny"
+              ? { decision, by }
+              : { decision, by, ...(edited !== undefined && { arguments: edited }) };
+          },
+          journal: {
+            begin: async () => {
+              const { state } = await this.#store.claim(identity);
+              if (state !== "fresh") throw new Error(`the call is ${state}`);
+            },
+            end: () => {},
+            deny: () => {},
+          },
+        });
+    if (execution !== null) await this.#end(identity, execution);
+    return execution;
+  }
+
+  /** A store that fails must not withhold a result; the next process finds the call begun. */
+  async #end(identity: CallIdentity, execution: ToolExecution): Promise<void> {
+    try {
+      await this.#store.end(identity, execution);
+    } catch {
+      await this.#store.end(identity, execution);
+    }
+  }
+
+  cancel({ session, turn, id }: VectorMessage): void {
+    this.#controllers.get(keyOf({ sessionId: session, turnId: turn, messageId: id }))?.abort();
+  }
+
+  open(): readonly Inquiry[] {
+    return this.#inquiries.open();
+  }
+
+  answer(id: string, answer: InquiryAnswer): Promise<AnswerOutcome> {
+    return this.#inquiries.answer(id, answer);
+  }
+
+  discard(): void {
+    this.#inquiries.close();
+  }
+}
+
+function keyOf({
+  sessionId,
+  turnId,
+  messageId,
+}: Pick<MessageRecord, "sessionId" | "turnId" | "messageId">): string {
+  return JSON.stringify([sessionId, turnId, messageId]);
+}
+
+function interrupted({ id, name, arguments: args }: ToolCall): ToolExecution {
+  return {
+    ...{
+      callId: id,
+      toolName: name,
+      arguments: args as JsonValue,
+      success: false,
+      output: null,
+      durationMs: 0,
+    },
+    ...{ sandbox: null, receipt: { enforced: {}, used: { wallTimeMs: 0 } } },
+    error: { code: "execution_error", message: "interrupted", effect: "unknown", userVisible: true },
+  };
+}

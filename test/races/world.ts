@@ -1,0 +1,103 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { type DispatchEvent, EventStream } from "../../src/engine/call/events.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { canonicalText } from "../../src/json/canonical.ts";
+import type { JsonValue } from "../../src/json/value.ts";
+import { allow, ask, deny, type PolicyDecision } from "../../src/policy/decision.ts";
+import type { PolicyRequest, RuntimePolicy } from "../../src/policy/policy.ts";
+import type { SandboxRouter } from "../../src/sandboxes/contract/sandbox.ts";
+
+/** A call that a tool was given. */
+export interface Run {
+  /** Session, turn and id of the call. A tool is not told the message. */
+  readonly key: string;
+  readonly arguments: string;
+  /** The digest of the definition whose implementation ran. */
+  readonly definition: string;
+  readonly wallTimeMs: number | undefined;
+}
+
+const WALL_TIMES = { narrower: 30_000, same: 60_000, wider: 90_000 };
+const SCHEMA = { type: "object", properties: { path: { type: "string" } }, required: ["path"] } as const;
+
+/** Everything outside of the process that can crash: tools, policy, and what the tools did. */
+export class World {
+  readonly runs: Run[] = [];
+  readonly sandboxes: SandboxRouter;
+  /** Ends the runs of tools that wait. */
+  readonly waiting: (() => void)[] = [];
+  policy: "wider" | "narrower" | "same" | "deny" = "same";
+  failsNext = false;
+  #version = 1;
+  #registry: ToolRegistry | undefined;
+
+  constructor(sandboxes: SandboxRouter) {
+    this.sandboxes = sandboxes;
+  }
+
+  /** The registry of a new process. */
+  startProcess(): { registry: ToolRegistry; policy: RuntimePolicy; events: EventStream } {
+    this.waiting.length = 0;
+    this.#registry = new ToolRegistry();
+    this.#register();
+    const registry = this.#registry;
+    const events = new EventStream();
+    const limits = new Map<string, number | undefined>();
+    events.on((event: DispatchEvent) => {
+      if (event.type === "tool.started") limits.set(event.callId, event.grant.limits.wallTimeMs);
+    });
+    this.#limits = limits;
+    return { registry, policy: { check: (request) => this.#check(request) }, events };
+  }
+
+  #limits = new Map<string, number | undefined>();
+
+  changeDefinition(): void {
+    this.#version++;
+    this.#register();
+  }
+
+  #register(): void {
+    const registry = this.#registry as ToolRegistry;
+    for (const name of ["write", "read"]) {
+      const version = this.#version;
+      registry.register(
+        {
+          name,
+          description: `Version ${version}.`,
+          inputSchema: SCHEMA,
+          sideEffects: name === "write" ? "write" : "read",
+          host: async (input, { callId, sessionId, turnId = "" }) => {
+            this.runs.push({
+              key: JSON.stringify([sessionId, turnId, callId]),
+              arguments: canonicalText(input as JsonValue),
+              definition,
+              wallTimeMs: this.#limits.get(callId),
+            });
+            await new Promise<void>((resolve) => this.waiting.push(resolve));
+            if (this.failsNext) {
+              this.failsNext = false;
+              throw new Error("the tool failed");
+            }
+            return { done: true };
+          },
+        },
+        { replace: true },
+      );
+      const definition = registry.find(name)?.subject.definition?.digest ?? "";
+    }
+  }
+
+  #check({ tool }: PolicyRequest): PolicyDecision {
+    if (this.policy === "deny") return deny("the policy was changed");
+    const grant = { sandbox: "host", limits: { wallTimeMs: WALL_TIMES[this.policy] } } as const;
+    if (tool.name === "read") return allow(grant);
+    return ask(`Run it? ${tool.definition?.digest}`, { grant });
+  }
+}
+
+/** Lets everything go on that does not wait for a disk, a person or a tool. */
+export async function settle(): Promise<void> {
+  await nextTurn();
+  await nextTurn();
+}
