@@ -1,27 +1,42 @@
 import { canonicalText } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import type { Inquiry, InquiryRecord } from "../../src/sessions/confirmations/inquiry.ts";
+import type { InquiryTable } from "../../src/sessions/confirmations/inquiry-table.ts";
+import type { CallTable, SessionTable } from "../../src/sessions/store/store.ts";
 import type { Ending } from "./interleave.ts";
+import type { Vector } from "./vector.ts";
 import type { Run } from "./world.ts";
 
 /** What must not happen. */
 export const FAULTS = ["wrong arguments", "double", "lost", "rejected but run"] as const;
 export type Fault = (typeof FAULTS)[number];
 
+/** What an interleaving has left behind. */
+export interface Remains extends Pick<Ending, "hasEnded" | "crashes"> {
+  readonly vector: Vector;
+  readonly runs: readonly Run[];
+  /** What is durable. */
+  readonly store: Pick<SessionTable & CallTable & InquiryTable, "messages" | "calls" | "inquiry">;
+  /** The ids of all inquiries, the lost ones too. */
+  readonly inquiryIds: readonly string[];
+}
+
 /** Returns what went wrong in an interleaving. */
-export function faultsOf({ vector, world, store, hasEnded, crashes }: Ending): readonly Fault[] {
+export async function faultsOf(remains: Remains): Promise<readonly Fault[]> {
+  const { vector, runs, store, inquiryIds, hasEnded, crashes } = remains;
   const faults: Fault[] = [];
   if (!hasEnded) return ["lost"];
-  const inquiries = store.inquiryIds.flatMap((id) => store.current.inquiry(id) ?? []);
+  const inquiries: InquiryRecord[] = [];
+  for (const id of inquiryIds) inquiries.push(...[(await store.inquiry(id)) ?? []].flat());
   const isDisturbed = vector.actors
     .flat()
     .some((step) => ["cancel", "policy", "definition", "fail-store"].includes(step.do));
   const attributed = new Set<Run>();
   for (const { session, turn, id } of vector.messages) {
     // As they were received: the caller may have changed them before.
-    const calls =
-      store.current.messages(session, turn).find(({ messageId }) => messageId === id)?.calls ?? [];
-    for (const { callId, state, execution } of store.current.calls(session, turn, id)) {
+    const messages = await store.messages(session, turn);
+    const calls = messages.find(({ messageId }) => messageId === id)?.calls ?? [];
+    for (const { callId, state, execution } of await store.calls(session, turn, id)) {
       const asked = inquiries.filter(
         ({ inquiry }) =>
           inquiry.sessionId === session && inquiry.messageId === id && inquiry.callId === callId,
@@ -30,7 +45,7 @@ export function faultsOf({ vector, world, store, hasEnded, crashes }: Ending): r
       const isRead = call?.name === "read";
       /** The calls of other messages with the same id have other arguments. */
       const own = [call?.arguments, ...asked.map(({ resolution }) => resolution?.arguments)].map(textOf);
-      const mine = world.runs.filter(
+      const mine = runs.filter(
         (run) =>
           run.key === JSON.stringify([session, turn, callId]) &&
           own.includes(run.arguments) &&
@@ -48,7 +63,7 @@ export function faultsOf({ vector, world, store, hasEnded, crashes }: Ending): r
       if (mine.length === 0 && allowed.length > 0 && !isDisturbed && !isInterrupted) faults.push("lost");
     }
   }
-  for (const run of world.runs) if (!attributed.has(run)) faults.push("wrong arguments");
+  for (const run of runs) if (!attributed.has(run)) faults.push("wrong arguments");
   return faults;
 }
 

@@ -1,21 +1,37 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SandboxRouter } from "../../src/sandboxes/contract/sandbox.ts";
 import type { InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
 import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
 import { Random } from "../guests/fuzz/random.ts";
-import { LossyStore } from "./lossy-store.ts";
 import type { Subject } from "./subject.ts";
 import type { Step, Vector, VectorMessage } from "./vector.ts";
-import { settle, World } from "./world.ts";
+import { settle, type World } from "./world.ts";
+
+/** Where the store is, and what a crash does to it. */
+export interface Disk {
+  /** Whether anything is written and not durable. */
+  readonly hasPending: boolean;
+  sync(): void;
+  /** The process dies. */
+  crash(): void;
+  /** Lets the next write fail. Default: no write fails. */
+  failNext?(): void;
+  /** The store, for the process that starts. */
+  open(): SessionStore;
+}
+
+/** Survives the process that plays the actors, if that is killed. */
+export interface Progress {
+  /** How many steps each actor has taken, and what it has seen. */
+  readonly actors: readonly { readonly taken: number; readonly seen: readonly Inquiry[] }[];
+  /** Keeps that an actor takes a step. */
+  take(actor: number, seen: Inquiry | undefined): void;
+}
 
 export type OpenSubject = (store: SessionStore, world: World) => Subject;
 
 /** What became of a vector in one interleaving. */
 export interface Ending {
-  readonly vector: Vector;
-  readonly world: World;
-  readonly store: LossyStore;
   /** What happened, in order. */
   readonly log: readonly string[];
   /** Whether all calls have ended. */
@@ -26,28 +42,30 @@ export interface Ending {
 /** Far more than any vector needs. */
 const MAX_ROUNDS = 500;
 
-/** Runs a vector in the interleaving that a seed chooses. */
+/** Plays a vector in the interleaving that a seed chooses. */
 export async function interleave(
   vector: Vector,
   seed: number,
   openSubject: OpenSubject,
-  sandboxes: SandboxRouter,
+  world: World,
+  disk: Disk,
+  progress?: Progress,
 ): Promise<Ending> {
-  const run = new Interleaving(vector, new Random(seed), openSubject, new World(sandboxes));
-  return run.toEnd();
+  return new Interleaving(vector, new Random(seed), openSubject, world, disk, progress).toEnd();
 }
 
 interface Actor {
+  readonly index: number;
   readonly steps: Step[];
   readonly seen: Inquiry[];
 }
 
 class Interleaving {
-  readonly #vector: Vector;
   readonly #random: Random;
   readonly #openSubject: OpenSubject;
   readonly #world: World;
-  readonly #store = new LossyStore();
+  readonly #disk: Disk;
+  readonly #progress: Progress | undefined;
   readonly #log: string[] = [];
   readonly #actors: readonly Actor[];
   /** What the caller holds, and may change. */
@@ -56,14 +74,25 @@ class Interleaving {
   #subject: Subject;
   #crashes = 0;
 
-  constructor(vector: Vector, random: Random, openSubject: OpenSubject, world: World) {
-    this.#vector = vector;
+  constructor(
+    vector: Vector,
+    random: Random,
+    openSubject: OpenSubject,
+    world: World,
+    disk: Disk,
+    progress: Progress | undefined,
+  ) {
+    this.#disk = disk;
+    this.#progress = progress;
     this.#random = random;
     this.#openSubject = openSubject;
     this.#world = world;
-    this.#actors = vector.actors.map((steps) => ({ steps: [...steps], seen: [] }));
+    this.#actors = vector.actors.map((steps, index) => {
+      const { taken = 0, seen = [] } = progress?.actors[index] ?? {};
+      return { index, steps: steps.slice(taken), seen: [...seen] };
+    });
     this.#messages = structuredClone(vector.messages);
-    this.#subject = openSubject(this.#store.open(), world);
+    this.#subject = openSubject(this.#disk.open(), world);
   }
 
   async toEnd(): Promise<Ending> {
@@ -81,10 +110,7 @@ class Interleaving {
     this.#subject.discard();
     const { length } = this.#messages;
     this.#log.push(hasEnded ? "end" : `stuck: ${this.#settled.size} of ${length} messages have ended`);
-    return {
-      ...{ vector: this.#vector, world: this.#world, store: this.#store, log: this.#log, hasEnded },
-      crashes: this.#crashes,
-    };
+    return { log: this.#log, hasEnded, crashes: this.#crashes };
   }
 
   /** A process starts, and the caller sends what it has no result of. */
@@ -103,11 +129,11 @@ class Interleaving {
 
   /** The process dies, and what was not synced is lost. Another process starts. */
   #restart(): void {
-    this.#store.crash();
+    this.#disk.crash();
     this.#subject.discard();
     this.#crashes++;
     this.#settled.clear();
-    this.#subject = this.#openSubject(this.#store.open(), this.#world);
+    this.#subject = this.#openSubject(this.#disk.open(), this.#world);
     this.#start();
   }
 
@@ -126,7 +152,7 @@ class Interleaving {
   /** What can happen next. */
   #actions(): (() => void)[] {
     const actions: (() => void)[] = [];
-    if (this.#store.hasPending) actions.push(() => this.#store.sync());
+    if (this.#disk.hasPending) actions.push(() => this.#disk.sync());
     const { waiting } = this.#world;
     if (waiting.length > 0) actions.push(() => waiting.splice(this.#random.below(waiting.length), 1)[0]?.());
     for (const actor of this.#actors) {
@@ -134,6 +160,7 @@ class Interleaving {
       if (step === undefined || (step.do === "see" && !this.#canSee(step))) continue;
       actions.push(() => {
         actor.steps.shift();
+        this.#progress?.take(actor.index, step.do === "see" ? this.#inquiryOf(step) : undefined);
         this.#log.push(JSON.stringify(step));
         this.#take(step, actor);
       });
@@ -192,7 +219,7 @@ class Interleaving {
         this.#world.changeDefinition();
         break;
       case "fail-store":
-        this.#store.failsNext = true;
+        this.#disk.failNext?.();
         break;
       case "fail-tool":
         this.#world.failsNext = true;

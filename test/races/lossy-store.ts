@@ -1,6 +1,7 @@
 import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
+import type { Disk } from "./interleave.ts";
 
 const WRITES = [
   ...["addSession", "setMode", "removeSession", "addMessage", "removeTurn", "count", "claim", "end"],
@@ -25,15 +26,12 @@ type Method = (...args: readonly unknown[]) => unknown;
  * A disk. What is written takes effect at once and is durable after `sync`; `crash` loses what was not synced. A handle
  * that was opened before a crash never answers again, like a process that is gone.
  */
-export class LossyStore {
+export class LossyStore implements Disk {
   #current = new MemorySessionStore();
   #durable: (readonly [string, readonly unknown[]])[] = [];
   #pending: { readonly write: readonly [string, readonly unknown[]]; readonly resolve: () => void }[] = [];
   #generation = 0;
-  /** Whether the next write fails. */
-  failsNext = false;
-  /** How often a write failed. */
-  failures = 0;
+  #failsNext = false;
   /** The ids of all inquiries that were ever written. */
   readonly inquiryIds: string[] = [];
 
@@ -60,6 +58,10 @@ export class LossyStore {
     for (const [name, args] of this.#durable) methodOf(this.#current, name)(...args);
   }
 
+  failNext(): void {
+    this.#failsNext = true;
+  }
+
   /** The store as a process sees it. */
   open(): SessionStore {
     const generation = this.#generation;
@@ -79,9 +81,8 @@ export class LossyStore {
   }
 
   async #write(name: string, given: readonly unknown[]): Promise<unknown> {
-    if (this.failsNext) {
-      this.failsNext = false;
-      this.failures++;
+    if (this.#failsNext) {
+      this.#failsNext = false;
       throw new Error("the disk is full");
     }
     // Copied, like what is written to a file.

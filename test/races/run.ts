@@ -1,7 +1,9 @@
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { FAULTS, type Fault, faultsOf } from "./check.ts";
 import { interleave, type OpenSubject } from "./interleave.ts";
+import { LossyStore } from "./lossy-store.ts";
 import { readVectors, type Vector } from "./vector.ts";
+import { World } from "./world.ts";
 
 /** The faults of one class of vectors. */
 export interface ClassResult {
@@ -28,10 +30,16 @@ export async function runInterleavings(
       faults: Object.fromEntries(FAULTS.map((fault) => [fault, 0])) as Record<Fault, number>,
     };
     results.set(vector.class, result);
-    const ending = await interleave(vector, seed + index, openSubject, sandboxes);
+    const world = new World(sandboxes);
+    const disk = new LossyStore();
+    const ending = await interleave(vector, seed + index, openSubject, world, disk);
     result.interleavings++;
-    result.runs += ending.world.runs.length;
-    const faults = faultsOf(ending);
+    result.runs += world.runs.length;
+    const { runs } = world;
+    const faults = await faultsOf({
+      ...ending,
+      ...{ vector, runs, store: disk.current, inquiryIds: disk.inquiryIds },
+    });
     for (const fault of faults) result.faults[fault]++;
     if (faults.length > 0) onFault(vector, seed + index, faults, ending.log);
   }

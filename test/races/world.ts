@@ -31,8 +31,12 @@ export class World {
   #version = 1;
   #registry: ToolRegistry | undefined;
 
-  constructor(sandboxes: SandboxRouter) {
+  readonly #onRun: (run: Run) => void;
+
+  /** @param onRun Called before a tool does anything. */
+  constructor(sandboxes: SandboxRouter, onRun: (run: Run) => void = () => {}) {
     this.sandboxes = sandboxes;
+    this.#onRun = onRun;
   }
 
   /** The registry of a new process. */
@@ -68,12 +72,14 @@ export class World {
           inputSchema: SCHEMA,
           sideEffects: name === "write" ? "write" : "read",
           host: async (input, { callId, sessionId, turnId = "" }) => {
-            this.runs.push({
+            const run: Run = {
               key: JSON.stringify([sessionId, turnId, callId]),
               arguments: canonicalText(input as JsonValue),
               definition,
               wallTimeMs: this.#limits.get(callId),
-            });
+            };
+            this.#onRun(run);
+            this.runs.push(run);
             await new Promise<void>((resolve) => this.waiting.push(resolve));
             if (this.failsNext) {
               this.failsNext = false;

@@ -1,0 +1,43 @@
+/**
+ * `npm run test:races`: answers, crashes and changes against each other, in a sample of interleavings, or in 50,000 and
+ * with 1,000 kills of a process (-9) with `--long`. `SANDGATE_RACES_SEED` chooses others. Prints a table of what went
+ * wrong.
+ */
+import { FAULTS } from "../test/races/check.ts";
+import { runKills } from "../test/races/kill/run-kills.ts";
+import { type ClassResult, runInterleavings } from "../test/races/run.ts";
+import { DirectSubject } from "../test/races/subject.ts";
+
+const isLong = process.argv.includes("--long");
+const seed = Number(process.env["SANDGATE_RACES_SEED"] ?? "1");
+const { interleavings, kills } = isLong
+  ? { interleavings: 50_000, kills: 1_000 }
+  : { interleavings: 2_000, kills: 20 };
+
+let faultCount = 0;
+/** Prints the first few interleavings that went wrong. */
+function report(what: string, faults: readonly string[], log: readonly string[]): void {
+  if (faultCount++ < 5) console.log(`${what}: ${faults.join(", ")}\n  ${log.join("\n  ")}`);
+}
+
+const results = await runInterleavings(
+  interleavings,
+  seed,
+  (store, world) => new DirectSubject(store, world),
+  (vector, at, faults, log) => report(`${vector.class}, seed ${at}`, faults, log),
+);
+print(`${interleavings} interleavings in one process, seed ${seed}`, results);
+const killed = await runKills(kills, seed, (vector, at, faults) =>
+  report(`${vector.class}, seed ${at}, kill -9`, faults, []),
+);
+print(`${killed.kills} kills (-9), seed ${seed}`, killed.results);
+if (faultCount > 0) console.log(`\n${faultCount} went wrong`);
+process.exitCode = faultCount > 0 ? 1 : 0;
+
+function print(title: string, rows: readonly ClassResult[]): void {
+  console.log(`\n${title}:\n\n| class | interleavings | runs | ${FAULTS.join(" | ")} |`);
+  console.log(`|---|--:|--:|${FAULTS.map(() => "--:").join("|")}|`);
+  for (const { class: name, interleavings: count, runs, faults } of rows) {
+    console.log(`| ${name} | ${count} | ${runs} | ${FAULTS.map((fault) => faults[fault]).join(" | ")} |`);
+  }
+}
