@@ -16,8 +16,6 @@ export interface DispatchTurnOptions extends DispatchAllOptions {
   readonly cutOff?: "refuse" | "run";
 }
 
-const CUT_OFF_TEXT = "Tool call was not run: its message was cut off";
-
 /**
  * Dispatches the calls of a message, and refuses those that are marked as cut off unless `cutOff` is `"run"`.
  *
@@ -33,14 +31,17 @@ export async function dispatchCalls(
   const others = calls.filter((_, index) => !refused[index]);
   const executions = (await dispatchEach(others, ctx, concurrency)).values();
   return calls.map((call, index) =>
-    refused[index]
-      ? refuseCall(receiveCall(call), ctx, new Refusal("cancelled", CUT_OFF_TEXT))
-      : (executions.next().value ?? null),
+    refused[index] ? refuseCall(receiveCall(call), ctx, cutOffRefusal()) : (executions.next().value ?? null),
   );
 }
 
+/** The refusal of a call whose message was cut off. */
+export function cutOffRefusal(): Refusal {
+  return new Refusal("cancelled", "Tool call was not run: its message was cut off");
+}
+
 /** Returns whether a call is marked as one of a message that was cut off. Never throws. */
-function isCutOff(call: unknown): boolean {
+export function isCutOff(call: unknown): boolean {
   try {
     return (call as Partial<ToolCall> | null)?.cutOff === true;
   } catch {

@@ -14,12 +14,12 @@ export interface RuntimePolicy {
   /** Decides on a call, after its arguments have been validated and before anything runs. */
   check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision>;
   /** Identifies this version of the policy in the event `tool.started`, such as a digest of its file. Default: none. */
-  readonly revision?: string;
+  readonly revision?: string | undefined;
   /**
    * The policy as data: the canonical JSON of the options of each `RulePolicy` that it joins. A journal keeps them by
    * their digests, of which `revision` consists. Default: the policy is in code.
    */
-  readonly sources?: readonly string[];
+  readonly sources?: readonly string[] | undefined;
 }
 
 /** A call, as a policy sees it. Frozen. */

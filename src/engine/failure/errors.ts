@@ -175,6 +175,11 @@ export function unavailableText(tool: string, sandbox: SandboxMode): string {
   return `Tool ${quote(tool)} cannot run now: its '${sandbox}' sandbox is not available`;
 }
 
+/** The text of a call that was running when its process ended. */
+export function interruptedText(tool: string): string {
+  return `Tool ${quote(tool)} was interrupted; whether it took effect is not known`;
+}
+
 /** The text of a call whose record could not be written before it ran. */
 export function notRecordedText(tool: string): string {
   return `Tool ${quote(tool)} was not run: its record could not be written`;

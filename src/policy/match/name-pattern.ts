@@ -13,6 +13,11 @@ export interface NamePattern {
   matches(name: string): boolean;
 }
 
+/** Returns the pattern that matches one name only. */
+export function escapeName(name: string): string {
+  return name.replace(/[\\*]/g, "\\$&");
+}
+
 /** Compiles a pattern of names. Matching is case-sensitive. */
 export function compileNamePattern(pattern: string): NamePattern {
   const wildcard = parse(pattern);

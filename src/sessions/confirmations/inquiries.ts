@@ -107,6 +107,7 @@ export class Inquiries {
     }
     const entry = earlier ?? (await this.#request(question, options));
     if (entry === undefined) return "nobody";
+    options.onAsked?.(entry.inquiry);
     return entry.wait(options, () => void this.#end(entry, "cancelled"));
   }
 

@@ -15,6 +15,8 @@ export interface AskOptions {
   readonly signal?: AbortSignal;
   /** Default: answers with other arguments are not accepted. */
   readonly checkArguments?: CheckArguments;
+  /** Called with the inquiry before it is waited for, also with one of an earlier process. Default: not called. */
+  readonly onAsked?: (inquiry: Inquiry) => void;
 }
 
 /** An inquiry that waits for an answer. One of an earlier process waits without a caller until its call is dispatched. */
