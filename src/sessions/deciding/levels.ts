@@ -1,4 +1,4 @@
-import type { SideEffects } from "../tool/side-effects.ts";
+import type { SideEffects } from "../../tool/side-effects.ts";
 
 /** What happens to a call: it runs, a person is asked first, or it does not run. From the mildest to the strictest. */
 export type Level = "auto" | "prompt" | "deny";

@@ -1,0 +1,155 @@
+import { MAX_DELAY_MS } from "../base/deadline-timer.ts";
+import type { DispatchContext } from "../engine/call/context.ts";
+import { SIDE_EFFECTS } from "../tool/side-effects.ts";
+import {
+  type ClassLevels,
+  DEFAULT_CLASS_LEVELS,
+  type Level,
+  TOOL_LEVELS,
+  type ToolLevel,
+} from "./deciding/levels.ts";
+import type { SessionStore } from "./store/store.ts";
+import { absolutePath } from "./trusted-workspaces.ts";
+
+/**
+ * Options of `openSessions`. Those of a {@link DispatchContext} have the same meaning here, with other defaults for
+ * `timeouts` (`quick` 60 s, `slow` 600 s) and `unhandledErrors` (`"redacted"`).
+ *
+ * @typeParam Embedder The type of `embedder`, which is required if the tools of the registry need one. Default: any.
+ */
+export type SessionsOptions<Embedder = unknown> = Omit<DispatchContext<Embedder>, SessionMember> & {
+  /** When a person is asked. */
+  readonly confirmations?: ConfirmationOptions;
+  readonly limits?: SessionLimits;
+  /**
+   * What survives a restart. The sessions close it. Default: inquiries and approvals are kept in memory, and calls are
+   * not kept.
+   */
+  readonly store?: SessionStore;
+};
+
+/** The members of a context that the sessions set themselves. */
+type SessionMember =
+  | "sessionId"
+  | "turnId"
+  | "messageId"
+  | "workspace"
+  | "principal"
+  | "confirm"
+  | "signal"
+  | "partialOutput";
+
+/** When a person is asked about a call. */
+export interface ConfirmationOptions {
+  /** By class of tool. Default: `auto` for `none` and `read`, and `prompt` for the others. */
+  readonly default?: Partial<ClassLevels>;
+  /** By name of tool. Default: none. */
+  readonly tools?: Readonly<Record<string, ToolLevel>>;
+  /**
+   * Workspaces in which calls run without a question, with everything below them; `~` is the home directory. Links are
+   * resolved. Default: none.
+   */
+  readonly trustedWorkspaces?: readonly string[];
+  /** The levels of classes in a trusted workspace. Default: `auto`. */
+  readonly trustedWorkspaceOverrides?: Partial<ClassLevels>;
+  /** Milliseconds for which a question waits for its answer: 1 to 2^31 - 1. Default: 300,000. */
+  readonly timeoutMs?: number;
+}
+
+/** Limits of each session. */
+export interface SessionLimits {
+  /** How many calls run at once: 1 to 64. Default: 4. */
+  readonly concurrency?: number;
+  /** How many calls of a tool run at once, by its name. Default: the tool's own `maxConcurrent`. */
+  readonly perTool?: Readonly<Record<string, number>>;
+  /** How many calls the session can make. Invalid and denied calls do not count. Default: no limit. */
+  readonly calls?: number;
+  /** How many calls of a tool the session can make, by its name. Default: no limit. */
+  readonly callsPerTool?: Readonly<Record<string, number>>;
+}
+
+/** The options, checked, with their defaults. */
+export interface Settings {
+  readonly context: Omit<DispatchContext, SessionMember>;
+  readonly classes: ClassLevels;
+  readonly tools: ReadonlyMap<string, ToolLevel>;
+  readonly trustedWorkspaces: readonly string[];
+  readonly trustedClasses: Partial<ClassLevels>;
+  readonly timeoutMs: number;
+  readonly concurrency: number;
+  readonly perTool: ReadonlyMap<string, number>;
+  readonly calls: number;
+  readonly callsPerTool: ReadonlyMap<string, number>;
+}
+
+const DEFAULT_TIMEOUT_MS = 5 * 60_000;
+const DEFAULT_CONCURRENCY = 4;
+const MAX_CONCURRENCY = 64;
+const LEVELS: readonly Level[] = ["auto", "prompt", "deny"];
+
+/** @throws {TypeError} if an option is invalid. */
+export function checkOptions(options: SessionsOptions): Settings {
+  const { confirmations = {}, limits = {}, store: _, ...context } = options;
+  refuseUnknown(confirmations, CONFIRMATION_NAMES, "confirmations");
+  refuseUnknown(limits, LIMIT_NAMES, "limits");
+  const { default: classes = {}, tools = {}, trustedWorkspaces = [], timeoutMs } = confirmations;
+  const { trustedWorkspaceOverrides = {} } = confirmations;
+  const { concurrency = DEFAULT_CONCURRENCY, perTool = {}, calls, callsPerTool = {} } = limits;
+  checkClasses(classes, "confirmations.default");
+  checkClasses(trustedWorkspaceOverrides, "confirmations.trustedWorkspaceOverrides");
+  for (const [name, level] of Object.entries(tools)) {
+    checkOneOf(level, TOOL_LEVELS, `confirmations.tools['${name}']`);
+  }
+  return {
+    context: {
+      timeouts: { quick: 60_000, slow: 600_000 },
+      unhandledErrors: "redacted",
+      ...context,
+    } as Settings["context"],
+    classes: { ...DEFAULT_CLASS_LEVELS, ...classes },
+    tools: new Map(Object.entries(tools)),
+    trustedWorkspaces: trustedWorkspaces.map((path) => absolutePath(path, "a trusted workspace")),
+    trustedClasses: trustedWorkspaceOverrides,
+    timeoutMs: checkInteger(timeoutMs ?? DEFAULT_TIMEOUT_MS, MAX_DELAY_MS, "confirmations.timeoutMs"),
+    concurrency: checkInteger(concurrency, MAX_CONCURRENCY, "limits.concurrency"),
+    perTool: checkCounts(perTool, "limits.perTool"),
+    calls: calls === undefined ? Number.POSITIVE_INFINITY : checkCount(calls, "limits.calls"),
+    callsPerTool: checkCounts(callsPerTool, "limits.callsPerTool"),
+  };
+}
+
+const CONFIRMATION_NAMES = [
+  ...["default", "tools", "trustedWorkspaces", "trustedWorkspaceOverrides", "timeoutMs"],
+];
+const LIMIT_NAMES = ["concurrency", "perTool", "calls", "callsPerTool"];
+
+/** A misspelt option must not leave a call without its question. */
+function refuseUnknown(options: object, known: readonly string[], what: string): void {
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) throw new TypeError(`unknown option '${name}' in ${what}`);
+  }
+}
+
+function checkClasses(classes: Partial<ClassLevels>, what: string): void {
+  refuseUnknown(classes, SIDE_EFFECTS, what);
+  for (const [name, level] of Object.entries(classes)) checkOneOf(level, LEVELS, `${what}.${name}`);
+}
+
+function checkCounts(counts: Readonly<Record<string, number>>, what: string): ReadonlyMap<string, number> {
+  for (const [name, count] of Object.entries(counts)) checkCount(count, `${what}['${name}']`);
+  return new Map(Object.entries(counts));
+}
+
+function checkCount(count: number, what: string): number {
+  return checkInteger(count, Number.MAX_SAFE_INTEGER, what);
+}
+
+function checkInteger(value: number, max: number, what: string): number {
+  if (Number.isInteger(value) && value >= 1 && value <= max) return value;
+  throw new TypeError(`${what} must be an integer from 1 to ${max}, not ${String(value)}`);
+}
+
+function checkOneOf(value: unknown, allowed: readonly string[], what: string): void {
+  if (allowed.includes(value as string)) return;
+  throw new TypeError(`${what} must be one of ${allowed.join(", ")}, not ${String(value)}`);
+}
