@@ -1,0 +1,103 @@
+import { checkArguments } from "../../engine/arguments/check-arguments.ts";
+import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
+import { CanonicalJson } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import { escapeName } from "../../policy/match/name-pattern.ts";
+import type { Choice, Inquiry, Resolution } from "../confirmations/inquiry.ts";
+import { shownCall } from "../confirmations/shown-call.ts";
+import type { MessageCore } from "./core.ts";
+import { projectedChanges } from "./projected-changes.ts";
+
+const ONCE: readonly Choice[] = Object.freeze(["allow", "deny"]);
+const REMEMBERED: readonly Choice[] = Object.freeze(["allow", "deny", "always"]);
+
+/** Asks a person about a call, and waits for the answer. */
+export async function askPerson(
+  message: MessageCore,
+  request: ConfirmationRequest,
+  signal: AbortSignal,
+): Promise<ConfirmationAnswer> {
+  const { session, turn } = message;
+  const { inquiries, redaction } = session;
+  const { callId, digest, principal, parent, remember: accepts, tool, input } = request;
+  const traits = session.registry.find(tool.name)?.tool ?? {};
+  let inquiry: Inquiry | undefined;
+  const resolution = await inquiries.ask(
+    {
+      ...{ kind: "call", sessionId: session.id, turnId: turn.id, messageId: message.id, callId, digest },
+      ...(principal !== undefined && { principal: principal.id }),
+      ...(parent !== undefined && { parent }),
+      shown: shownCall(request, { redaction, projectedChanges: projectedChanges(traits, input, redaction) }),
+      choices: accepts === undefined ? ONCE : REMEMBERED,
+    },
+    {
+      signal: unlessSuspended(message, signal),
+      checkArguments: (edited) => problemOf(message, request, edited),
+      onAsked: (asked) => {
+        inquiry = asked;
+      },
+    },
+  );
+  if (resolution === "nobody") return { decision: "nobody" };
+  const { decision, by = "", arguments: edited } = resolution;
+  if (inquiry !== undefined) await remember(message, inquiry, resolution);
+  switch (decision) {
+    case "allow":
+      return { decision, by, ...(edited !== undefined && { arguments: edited }) };
+    case "deny":
+      return { decision, by };
+    case "timeout":
+      return { decision, afterMs: inquiries.timeoutMs };
+    case "cancelled":
+      return { decision: "nobody" };
+  }
+}
+
+/** Remembers the answer, if the person or the configuration says so. */
+async function remember(
+  { session }: MessageCore,
+  { id, shown, choices }: Inquiry,
+  { decision, choice, by = "", at, approval }: Resolution,
+): Promise<void> {
+  const isOnce = session.settings.tools.get(shown.toolName) === "prompt_once" && choices.includes("always");
+  if (decision !== "allow" || (choice !== "always" && !isOnce)) return;
+  const scope = approval ?? { tools: [escapeName(shown.toolName)], for: "session" };
+  await session.approvalTable.remember({ id, by, at, scope, ...session.place });
+}
+
+/** A signal that cancels the question, unless it is to be open again after a restart. */
+function unlessSuspended({ session }: MessageCore, signal: AbortSignal): AbortSignal {
+  const cancelling = new AbortController();
+  const cancel = (): void => {
+    if (!session.isSuspended) cancelling.abort();
+  };
+  if (signal.aborted) cancel();
+  else signal.addEventListener("abort", cancel, { once: true });
+  return cancelling.signal;
+}
+
+/** Why a call could not run with the arguments that a person wrote; `undefined` if it could. */
+async function problemOf(
+  { session }: MessageCore,
+  { callId, tool, turnId, principal, sessionId }: ConfirmationRequest,
+  edited: JsonValue,
+): Promise<string | undefined> {
+  const registered = session.registry.find(tool.name);
+  if (registered === undefined) return `the tool '${tool.name}' is gone`;
+  try {
+    const checked = checkArguments(edited, registered);
+    if (!("value" in checked)) return checked.message;
+    const { value: input } = checked;
+    const decision = await session.policy.check(
+      Object.freeze({
+        ...{ callId, sessionId, input, canonical: new CanonicalJson(input), tool: registered.subject },
+        ...(turnId !== undefined && { turnId }),
+        ...(principal !== undefined && { principal }),
+        ...(session.workspace !== undefined && { workspace: session.workspace }),
+      }),
+    );
+    return decision.decision === "deny" ? "the policy denies the call with these arguments" : undefined;
+  } catch {
+    return "the policy could not decide on these arguments";
+  }
+}

@@ -1,0 +1,102 @@
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import { cutOffRefusal } from "../../engine/dispatch-turn.ts";
+import { dispatchNow, refuseCall } from "../../engine/pipeline.ts";
+import type { MessageCore } from "./core.ts";
+import { abandonedExecution } from "./ended-calls.ts";
+import type { MessageCall } from "./message-calls.ts";
+
+type Result = ToolExecution | null;
+
+/** A call of the model from its arrival to its result. While it runs, it has a place in the session's lanes. */
+export class CallRun {
+  readonly received: MessageCall;
+  readonly #message: MessageCore;
+  /** How many calls of the tool may run at once. */
+  readonly #most: number;
+  #hasPlace = false;
+  #hasEnded = false;
+  #resolve: ((result: Result) => void) | undefined;
+
+  constructor(received: MessageCall, message: MessageCore) {
+    this.received = received;
+    this.#message = message;
+    this.#most = message.session.placesOf(received.name);
+  }
+
+  /** Runs the call as soon as there is a place for it. Resolves to its result; never rejects. */
+  start(): Promise<Result> {
+    const { received } = this;
+    const { session, turn, context } = this.#message;
+    turn.begin(this);
+    if (received.isCutOff) return this.#run(() => refuseCall(received, context, cutOffRefusal()));
+    if (!session.lanes.take(received.name, this.#most)) return this.#startLater();
+    this.#hasPlace = true;
+    return this.#dispatch();
+  }
+
+  async #startLater(): Promise<Result> {
+    await this.#awaitPlace();
+    // A call that was cancelled meanwhile has no place, and the first step of the dispatch ends it.
+    return this.#dispatch();
+  }
+
+  #dispatch(): Promise<Result> {
+    return this.#run(() => dispatchNow(this.received, this.#message.context));
+  }
+
+  /** The promise is resolved before the dispatch ends if the call is abandoned. */
+  #run(dispatch: () => Result | Promise<Result>): Promise<Result> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+      const result = dispatch();
+      if (result instanceof Promise) result.then(this.#end);
+      else this.#end(result);
+    });
+  }
+
+  /** Gives the place to another call while a person is asked about this one. */
+  leavePlace(): void {
+    if (!this.#hasPlace) return;
+    this.#hasPlace = false;
+    this.#message.session.lanes.release(this.received.name, this.#most);
+  }
+
+  /** Waits for a place, unless the call is cancelled first. */
+  async #awaitPlace(): Promise<void> {
+    const { session, turn } = this.#message;
+    const { name } = this.received;
+    if (!(await session.lanes.wait(name, this.#most, turn.signal))) return;
+    // The call can end between the moment in which it gets the place and this one.
+    if (this.#hasEnded) session.lanes.release(name, this.#most);
+    else this.#hasPlace = true;
+  }
+
+  /** Waits for a place after {@link leavePlace}, in order to go on. */
+  async returnToPlace(): Promise<void> {
+    if (!this.#hasPlace && !this.#hasEnded) await this.#awaitPlace();
+  }
+
+  /** Ends a cancelled call whose tool does not stop. What it returns later is dropped. */
+  abandon(): void {
+    if (this.#hasEnded) return;
+    const { name, id } = this.received;
+    process.emitWarning(`Call '${id}' of tool '${name}' still runs long after it was cancelled`, {
+      code: "SANDGATE_CALL_ABANDONED",
+    });
+    this.#end(abandonedExecution(this.received));
+  }
+
+  readonly #end = (result: Result): void => {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.leavePlace();
+    const kept = this.#message.keep(this.received, result);
+    if (kept === undefined) this.#settle(result);
+    else kept.then(() => this.#settle(result));
+  };
+
+  #settle(result: Result): void {
+    this.#message.turn.end(this);
+    this.#resolve?.(result);
+  }
+}

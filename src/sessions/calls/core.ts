@@ -1,0 +1,85 @@
+import type { ReceivedCall } from "../../engine/call/call.ts";
+import type { DispatchContext } from "../../engine/call/context.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
+import type { Principal } from "../../policy/principal.ts";
+import type { Redaction } from "../../redaction/redaction.ts";
+import type { ApprovalPlace, Approvals } from "../approvals/approvals.ts";
+import type { Inquiries } from "../confirmations/inquiries.ts";
+import type { ClassLevels, SessionMode } from "../deciding/levels.ts";
+import type { Quotas } from "../deciding/quotas.ts";
+import type { Settings } from "../options.ts";
+import type { CallIdentity } from "../store/call-identity.ts";
+import type { SessionStore } from "../store/store.ts";
+import type { Lanes } from "./lanes.ts";
+
+/** What the calls of a session need of it. */
+export interface SessionCore {
+  readonly id: string;
+  readonly principal: Principal | undefined;
+  /** An absolute path. */
+  readonly workspace: string | undefined;
+  readonly mode: SessionMode;
+  readonly settings: Settings;
+  /** The tools that the session can see. */
+  readonly registry: ToolRegistry;
+  /** The embedder's. */
+  readonly policy: RuntimePolicy;
+  /** Hides secrets from those who are asked, and from what is kept of a cancelled call. */
+  readonly redaction: Redaction;
+  /** The levels of classes in a trusted workspace; `undefined` in any other workspace. */
+  readonly trusted: Partial<ClassLevels> | undefined;
+  readonly lanes: Lanes;
+  /** `undefined` if there is no limit. */
+  readonly quotas: Quotas | undefined;
+  readonly inquiries: Inquiries;
+  /** Where calls are kept; `undefined` if they are not. */
+  readonly store: SessionStore | undefined;
+  /** Whether this process is ending, so that the calls that wait go on in the next one. */
+  readonly isSuspended: boolean;
+  /** How many calls of a tool may run at once. */
+  placesOf(tool: string): number;
+  /** What people approved in this session and in others. */
+  readonly approvalTable: Approvals;
+  /** Where the session's approvals hold. */
+  readonly place: ApprovalPlace;
+  contextOf(turn: TurnCore, messageId: string, own: MessageContext): DispatchContext;
+}
+
+/** The members of a context that each message has for itself. */
+export interface MessageContext extends Pick<DispatchContext, "policy"> {
+  readonly confirm: NonNullable<DispatchContext["confirm"]>;
+  readonly journal: DispatchContext["journal"];
+}
+
+/** What the calls of a turn need of it. */
+export interface TurnCore {
+  readonly id: string;
+  readonly session: SessionCore;
+  /** Aborted if the turn is cancelled. */
+  readonly signal: AbortSignal;
+  begin(call: UnderWay): void;
+  end(call: UnderWay): void;
+}
+
+/** A call that has no result yet. */
+export interface UnderWay {
+  /** Ends the call, although its tool does not stop. */
+  abandon(): void;
+}
+
+/** What a call needs of its message. */
+export interface MessageCore {
+  readonly id: string;
+  readonly session: SessionCore;
+  readonly turn: TurnCore;
+  readonly context: DispatchContext;
+  /** Counts a call that the policy does not deny. Returns a promise only if the store needs time. */
+  count(request: PolicyRequest, quotas: Quotas): Promise<void> | undefined;
+  /** Identifies a call of the message, or one that its tool makes, whose arguments are `input`. */
+  identityOf(callId: string, name: string, input: JsonValue): CallIdentity;
+  /** Keeps the result of a call. Returns a promise, which never rejects, only if there is something to wait for. */
+  keep(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined;
+}

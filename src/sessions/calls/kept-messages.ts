@@ -1,0 +1,135 @@
+import { SandgateError } from "../../base/sandgate-error.ts";
+import type { ToolCall } from "../../engine/call/call.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import { canonicalText } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { CallRecord } from "../store/records.ts";
+import type { SessionStore } from "../store/store.ts";
+import { keptCalls, type MessageCall } from "./message-calls.ts";
+
+/** Thrown if a turn has a message of this id with other calls. */
+export class MessageConflictError extends SandgateError {
+  override readonly name = "MessageConflictError";
+  override readonly code = "message_conflict";
+}
+
+/** A message of a turn, with the results of its calls. */
+export interface KeptMessage {
+  readonly id: string;
+  readonly calls: readonly ToolCall[];
+  /** In the order of the calls; `undefined` for a call that has not ended. */
+  readonly executions: readonly (ToolExecution | undefined)[];
+}
+
+/** What the messages of a turn need of it. */
+interface KeptTurn {
+  readonly id: string;
+  readonly userText: string | undefined;
+  readonly session: { readonly id: string };
+}
+
+type Results = (ToolExecution | null)[];
+
+/** The messages of one turn in the store: each is dispatched once. */
+export class KeptMessages {
+  readonly #turn: KeptTurn;
+  readonly #store: SessionStore | undefined;
+  /** The messages that are under way, by their ids. */
+  readonly #running = new Map<string, Promise<Results>>();
+
+  constructor(turn: KeptTurn, store: SessionStore | undefined) {
+    this.#turn = turn;
+    this.#store = store;
+  }
+
+  /**
+   * Keeps a message before it runs.
+   *
+   * @returns the calls of the message that the turn has with this id already.
+   */
+  async #add(messageId: string, calls: readonly MessageCall[]): Promise<readonly ToolCall[] | undefined> {
+    const { id: turnId, userText, session } = this.#turn;
+    const known = await this.#store?.addMessage({
+      ...{ sessionId: session.id, turnId, messageId, receivedAt: Date.now() },
+      ...(userText !== undefined && { userText }),
+      calls: keptCalls(calls),
+    });
+    return known?.calls;
+  }
+
+  /**
+   * Runs a message, unless it ran before: then the results are those of the first time.
+   *
+   * @throws {MessageConflictError} if the message had other calls the first time, or nothing of it was kept.
+   */
+  async once(id: string, calls: readonly MessageCall[], run: () => Promise<Results>): Promise<Results> {
+    const before = this.#running.get(id);
+    if (before !== undefined && this.#store === undefined) throw conflict(id);
+    if (this.#store === undefined) return this.#track(id, run());
+    // In the map before the store answers: the same message could come twice at once.
+    const { promise, resolve, reject } = Promise.withResolvers<Results>();
+    promise.catch(() => {});
+    if (before === undefined) this.#running.set(id, promise);
+    try {
+      const known = await this.#add(id, calls);
+      if (known !== undefined && textOf(known) !== textOf(keptCalls(calls))) throw conflict(id);
+      if (before !== undefined) return await before;
+      const results = known === undefined ? await run() : await this.#resultsOf(id, calls);
+      resolve(results);
+      return results;
+    } catch (error) {
+      reject(error);
+      throw error;
+    } finally {
+      if (before === undefined) this.#running.delete(id);
+    }
+  }
+
+  /** Goes on with a message of an earlier process. */
+  async resume(id: string, run: () => Promise<Results>): Promise<void> {
+    await this.#track(
+      id,
+      run().then(async () => {
+        const calls = await this.#calls(id);
+        return calls.map(({ execution = null }) => execution);
+      }),
+    );
+  }
+
+  async #track(id: string, results: Promise<Results>): Promise<Results> {
+    this.#running.set(id, results);
+    try {
+      return await results;
+    } finally {
+      this.#running.delete(id);
+    }
+  }
+
+  /** Of a message that ended before. Calls that were never kept have no result to give. */
+  async #resultsOf(id: string, calls: readonly MessageCall[]): Promise<Results> {
+    const ended = new Map((await this.#calls(id)).map(({ callId, execution }) => [callId, execution]));
+    return calls.map(({ id: callId }) => ended.get(callId) ?? null);
+  }
+
+  async #calls(messageId: string): Promise<readonly CallRecord[]> {
+    return (await this.#store?.calls(this.#turn.session.id, this.#turn.id, messageId)) ?? [];
+  }
+
+  async list(): Promise<readonly KeptMessage[]> {
+    const records = (await this.#store?.messages(this.#turn.session.id, this.#turn.id)) ?? [];
+    return Promise.all(
+      records.map(async ({ messageId: id, calls }) => {
+        const states = await this.#calls(id);
+        return Object.freeze({ id, calls, executions: states.map(({ execution }) => execution) });
+      }),
+    );
+  }
+}
+
+function textOf(calls: readonly ToolCall[]): string {
+  return canonicalText(calls as unknown as JsonValue);
+}
+
+function conflict(id: string): MessageConflictError {
+  return new MessageConflictError(`the turn has another message with the id '${id}'`);
+}

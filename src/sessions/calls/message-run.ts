@@ -1,0 +1,91 @@
+import type { ReceivedCall } from "../../engine/call/call.ts";
+import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
+import type { DispatchContext } from "../../engine/call/context.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { PolicyRequest } from "../../policy/policy.ts";
+import type { Quotas } from "../deciding/quotas.ts";
+import type { CallIdentity } from "../store/call-identity.ts";
+import { askPerson } from "./asking.ts";
+import { CallRun } from "./call-run.ts";
+import type { MessageCore, SessionCore, TurnCore } from "./core.ts";
+import { withdrawnExecution } from "./ended-calls.ts";
+import { identityOf } from "./identity.ts";
+import type { MessageCall } from "./message-calls.ts";
+import { quietly } from "./quietly.ts";
+import { RecordedCalls } from "./recorded-calls.ts";
+import { SessionPolicy } from "./session-policy.ts";
+
+/** One assistant message while its calls are dispatched: their common context, and their identities. */
+export class MessageRun implements MessageCore {
+  readonly session: SessionCore;
+  readonly turn: TurnCore;
+  readonly id: string;
+  readonly calls: readonly CallRun[];
+  readonly context: DispatchContext;
+
+  constructor(turn: TurnCore, id: string, calls: readonly MessageCall[]) {
+    const { session } = turn;
+    this.session = session;
+    this.turn = turn;
+    this.id = id;
+    this.calls = calls.map((call) => new CallRun(call, this));
+    this.context = session.contextOf(turn, id, {
+      policy: new SessionPolicy(this),
+      confirm: (request, signal) => this.#confirm(request, signal),
+      journal: session.store && new RecordedCalls(this, session.store, session.settings.context.journal),
+    });
+  }
+
+  /** Runs the only call of the message. */
+  runFirst(): Promise<ToolExecution | null> {
+    return (this.calls[0] as CallRun).start();
+  }
+
+  /** Runs all calls. Their results are in the order of the calls. */
+  runAll(): Promise<(ToolExecution | null)[]> {
+    return Promise.all(this.calls.map((call) => call.start()));
+  }
+
+  /** A call waits for its answer without a place. A nested call has none, and its caller keeps its own. */
+  async #confirm(request: ConfirmationRequest, signal: AbortSignal): Promise<ConfirmationAnswer> {
+    const run = request.parent === undefined ? this.#runOf(request.callId) : undefined;
+    run?.leavePlace();
+    const answer = await askPerson(this, request, signal);
+    if (answer.decision === "allow") await run?.returnToPlace();
+    return answer;
+  }
+
+  #runOf(callId: string): CallRun | undefined {
+    return this.calls.find(({ received }) => received.id === callId);
+  }
+
+  /** Counts a call that the policy does not deny. */
+  count({ callId, tool, input }: PolicyRequest, quotas: Quotas): Promise<void> | undefined {
+    const counted = quotas.count(tool.name, () => this.identityOf(callId, tool.name, input));
+    return counted instanceof Promise ? counted : undefined;
+  }
+
+  /**
+   * Identifies a call of the message.
+   *
+   * @param name Of the tool, and `input` its arguments: of a nested call, which the message does not have.
+   */
+  identityOf(callId: string, name: string, input: JsonValue): CallIdentity {
+    const call = this.#runOf(callId)?.received ?? { id: callId, name, arguments: input };
+    return identityOf({ session: this.session, turnId: this.turn.id, messageId: this.id }, call);
+  }
+
+  /** Keeps the result of a call, if there is a store and the call does not go on after a restart. */
+  keep(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined {
+    const { store } = this.session;
+    if (store === undefined || (this.session.isSuspended && isUndone(result))) return undefined;
+    const identity = this.identityOf(received.id, received.name, received.arguments);
+    return quietly(() => store.end(identity, result ?? withdrawnExecution(received)));
+  }
+}
+
+/** Whether a call was cancelled before it began. */
+function isUndone(result: ToolExecution | null): boolean {
+  return result?.error?.code === "cancelled" && result.error.effect === "none";
+}
