@@ -8,10 +8,13 @@ export type SandgateErrorCode =
   | "journal_failed"
   | "key_value_full"
   | "listen_failed"
+  | "message_conflict"
+  | "session_exists"
   | "session_store_failed"
   | "tool_failed"
   | "tool_not_found"
-  | "tool_not_prepared";
+  | "tool_not_prepared"
+  | "too_many_sessions";
 
 /**
  * The base class of every error that this package exports. Apart from these it throws `TypeError` for invalid arguments

@@ -1,5 +1,39 @@
+// Sessions
+
+export type { KeptMessage } from "../sessions/calls/kept-messages.ts";
+export { MessageConflictError } from "../sessions/calls/kept-messages.ts";
+export type { ClassLevels, Level, SessionMode, ToolLevel } from "../sessions/deciding/levels.ts";
+export type { ConfirmationOptions, SessionLimits, SessionsOptions } from "../sessions/options.ts";
+export type { Session, TurnOptions } from "../sessions/session.ts";
+export {
+  type OpenSessionOptions,
+  openSessions,
+  SessionExistsError,
+  type Sessions,
+  TooManySessionsError,
+} from "../sessions/sessions.ts";
+export type { DispatchMessageOptions, Turn } from "../sessions/turn.ts";
+
+// People who are asked
+
+export type { AnswerOutcome, InquiryAnswer } from "../sessions/confirmations/answer.ts";
+export type {
+  Choice,
+  Inquiry,
+  InquiryRecord,
+  Resolution,
+  ShownCall,
+} from "../sessions/confirmations/inquiry.ts";
+export type { InquiryEvent, InquiryListener } from "../sessions/confirmations/inquiry-listeners.ts";
+
+// What they approved
+
+export type { Approval, ApprovalScope, StoredApproval } from "../sessions/approvals/approval.ts";
+
 // Stores
 
+export type { ApprovalTable } from "../sessions/approvals/approval-table.ts";
+export type { InquiryTable } from "../sessions/confirmations/inquiry-table.ts";
 export type { CallIdentity } from "../sessions/store/call-identity.ts";
 export { MemorySessionStore } from "../sessions/store/memory-store.ts";
 export type {
@@ -10,21 +44,4 @@ export type {
 } from "../sessions/store/records.ts";
 export { SessionStoreError } from "../sessions/store/session-store-error.ts";
 export { SqliteSessionStore } from "../sessions/store/sqlite-store.ts";
-export type {
-  CallTable,
-  SessionStore,
-  SessionTable,
-} from "../sessions/store/store.ts";
-
-// Inquiries and approvals
-
-export type { Approval, ApprovalScope, StoredApproval } from "../sessions/approvals/approval.ts";
-export type { ApprovalTable } from "../sessions/approvals/approval-table.ts";
-export type {
-  Choice,
-  Inquiry,
-  InquiryRecord,
-  Resolution,
-  ShownCall,
-} from "../sessions/confirmations/inquiry.ts";
-export type { InquiryTable } from "../sessions/confirmations/inquiry-table.ts";
+export type { CallTable, SessionStore, SessionTable } from "../sessions/store/store.ts";

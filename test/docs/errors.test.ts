@@ -32,10 +32,13 @@ const EXAMPLES: Record<main.SandgateErrorCode, main.SandgateError> = {
   journal_failed: new journal.JournalError("the journal is open already"),
   key_value_full: new main.KeyValueFullError("full"),
   listen_failed: new executor.ListenError("the address is in use"),
+  message_conflict: new sessions.MessageConflictError("other calls"),
+  session_exists: new sessions.SessionExistsError("in use"),
   session_store_failed: new sessions.SessionStoreError("the disk is full"),
   tool_failed: new protocols.AiSdkToolError(null),
   tool_not_found: new main.ToolNotFoundError("a"),
   tool_not_prepared: new main.ToolPreparationError("it does not load"),
+  too_many_sessions: new sessions.TooManySessionsError("too many"),
 };
 const ENTRIES = {
   sandgate: main,

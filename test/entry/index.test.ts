@@ -136,6 +136,8 @@ test("sandgate exports exactly these names", async () => {
       "Confirmation",
       "ConfirmationAnswer",
       "ConfirmationRequest",
+      "ConfirmationRequested",
+      "ConfirmationResolved",
       "ContentBlock",
       "ContentOutput",
       "DecidedRecord",

@@ -1,0 +1,316 @@
+import { race } from "../base/race.ts";
+import type { DispatchContext } from "../engine/call/context.ts";
+import type { ToolDefinition, ToolRegistry } from "../engine/registry.ts";
+import type { RuntimePolicy } from "../policy/policy.ts";
+import type { Principal } from "../policy/principal.ts";
+import type { Redaction } from "../redaction/redaction.ts";
+import type { StoredApproval } from "./approvals/approval.ts";
+import type { ApprovalPlace, Approvals } from "./approvals/approvals.ts";
+import type { MessageContext, TurnCore } from "./calls/core.ts";
+import { Lanes } from "./calls/lanes.ts";
+import { quietly } from "./calls/quietly.ts";
+import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
+import type { Inquiries } from "./confirmations/inquiries.ts";
+import type { Inquiry } from "./confirmations/inquiry.ts";
+import { type ClassLevels, SESSION_MODES, type SessionMode } from "./deciding/levels.ts";
+import type { Quotas } from "./deciding/quotas.ts";
+import { checkId, newId } from "./ids.ts";
+import type { Settings } from "./options.ts";
+import type { Shared } from "./shared.ts";
+import type { MessageRecord, SessionRecord } from "./store/records.ts";
+import type { SessionStore } from "./store/store.ts";
+import { Turn, type TurnSession } from "./turn.ts";
+import { visibleTools } from "./visibility.ts";
+
+/** The turns that a session remembers: older ones are forgotten, with their messages. */
+const MAX_TURNS = 1_000;
+
+/** Options of {@link Session.turn}. */
+export interface TurnOptions {
+  /** At most 128 characters. Default: a new id. */
+  readonly id?: string;
+  /** What the user said. Default: not known. */
+  readonly userText?: string;
+}
+
+/** What is found out about a session when it is opened. */
+export interface SessionState {
+  readonly quotas: Quotas | undefined;
+  /** The workspace with its links resolved; `undefined` if there is none. */
+  readonly realWorkspace: string | undefined;
+  /** The levels of classes in a trusted workspace; `undefined` in any other workspace. */
+  readonly trusted: Partial<ClassLevels> | undefined;
+}
+
+/** A conversation with a model, whose calls run under one mode, in one workspace. `Sessions.open` opens it. */
+export class Session implements TurnSession {
+  readonly id: string;
+  /** Who calls; `undefined` if the sessions were not told. */
+  readonly principal: Principal | undefined;
+  /** The absolute path of the workspace; `undefined` if there is none. */
+  readonly workspace: string | undefined;
+  readonly kind: "main" | "worker";
+  /** The tools that the session can see. A protocol that is created with it offers only these. */
+  readonly registry: ToolRegistry;
+  /** @internal */
+  readonly lanes: Lanes;
+  readonly #shared: Shared;
+  readonly #state: SessionState;
+  readonly #active = new Set<Turn>();
+  /** In the order in which they began; `undefined` until the first. */
+  #turns: Map<string, Turn> | undefined;
+  #mode: SessionMode;
+  #isClosed = false;
+  /** Settles when the messages that have come so far have ended; `undefined` if there is none. */
+  #messages: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(
+    shared: Shared,
+    { id, principal, workspace, kind, tools, mode }: SessionRecord,
+    state: SessionState,
+  ) {
+    this.id = id;
+    this.principal = principal;
+    this.workspace = workspace;
+    this.kind = kind;
+    this.#shared = shared;
+    this.#state = state;
+    // A mode of a later version: the strictest of this one stands for it.
+    this.#mode = SESSION_MODES.find((each) => each === mode) ?? "manual";
+    const info = Object.freeze({ id, kind, ...(principal !== undefined && { principal }) });
+    this.registry = visibleTools(
+      shared.settings.context.registry as ToolRegistry<never>,
+      info,
+      tools,
+    ) as ToolRegistry;
+    this.lanes = new Lanes(shared.settings.concurrency);
+  }
+
+  get mode(): SessionMode {
+    return this.#mode;
+  }
+
+  /**
+   * Changes the mode, for the calls that the policy decides on from now on.
+   *
+   * @throws {TypeError} if there is no such mode.
+   */
+  async setMode(mode: SessionMode): Promise<void> {
+    if (!SESSION_MODES.includes(mode))
+      throw new TypeError(`the mode must be one of ${SESSION_MODES.join(", ")}`);
+    await this.#shared.table.setMode(this.id, mode);
+    this.#mode = mode;
+  }
+
+  /** The tools that the session can see, as they are described to a model. */
+  definitions(): ToolDefinition[] {
+    return this.registry.definitions();
+  }
+
+  /**
+   * Begins a turn. The session remembers the latest 1,000.
+   *
+   * @throws {TypeError} if the id is invalid or in use, or the session is closed.
+   */
+  turn({ id = newId(), userText }: TurnOptions = {}): Turn {
+    if (this.#isClosed) throw new TypeError("the session is closed");
+    checkId(id, "turn");
+    if (this.#turns?.has(id)) throw new TypeError(`the session has a turn with the id '${id}' already`);
+    return this.#addTurn(id, userText);
+  }
+
+  /** Returns a turn that the session remembers, also one of an earlier process. */
+  async findTurn(id: string): Promise<Turn | undefined> {
+    const turn = this.#turns?.get(id);
+    if (turn !== undefined) return turn;
+    const [message] = (await this.store?.messages(this.id, id)) ?? [];
+    return message && (this.#turns?.get(id) ?? this.#addTurn(id, message.userText));
+  }
+
+  #addTurn(id: string, userText: string | undefined): Turn {
+    this.#turns ??= new Map();
+    if (this.#turns.size >= MAX_TURNS) this.#forgetTurn(this.#turns);
+    const turn = new Turn(this, id, userText);
+    this.#turns.set(id, turn);
+    return turn;
+  }
+
+  /** Forgets the oldest turn of which no call is under way. */
+  #forgetTurn(turns: Map<string, Turn>): void {
+    for (const [id, turn] of turns) {
+      if (this.#active.has(turn)) continue;
+      turns.delete(id);
+      void quietly(() => this.#shared.table.removeTurn(this.id, id));
+      return;
+    }
+  }
+
+  /** The open inquiries of the session, the oldest first. */
+  openInquiries(): readonly Inquiry[] {
+    return this.inquiries.open(({ sessionId }) => sessionId === this.id);
+  }
+
+  /** Answers an inquiry of this session: see `Sessions.answer`. Those of other sessions are `unknown`. */
+  answer(inquiryId: string, answer: Omit<InquiryAnswer, "sessionId">): Promise<AnswerOutcome> {
+    return this.inquiries.answer(inquiryId, { ...answer, sessionId: this.id });
+  }
+
+  /** The approvals that hold for the session. */
+  approvals(): readonly StoredApproval[] {
+    return this.#shared.approvals.list(this.place);
+  }
+
+  /** Revokes an approval that holds for the session. Returns `false` if there is none with this id. */
+  async revokeApproval(id: string): Promise<boolean> {
+    return this.#shared.approvals.revoke(this.place, id);
+  }
+
+  /** Cancels all turns with calls under way: see {@link Turn.cancel}. */
+  async cancel(): Promise<void> {
+    await Promise.all(Array.from(this.#active, (turn) => turn.cancel()));
+  }
+
+  /** Cancels everything that is under way, and removes the session with its inquiries and approvals. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.cancel();
+    await this.#shared.remove(this);
+  }
+
+  /**
+   * Goes on with a message of an earlier process.
+   *
+   * @internal
+   */
+  async resume(
+    { turnId, userText, messageId, calls }: MessageRecord,
+    ended: ReadonlySet<string>,
+  ): Promise<void> {
+    const turn = this.#turns?.get(turnId) ?? this.#addTurn(turnId, userText);
+    await turn.resume(messageId, calls, ended);
+  }
+
+  // What its turns need.
+
+  /** @internal */
+  get settings(): Settings {
+    return this.#shared.settings;
+  }
+
+  /** @internal */
+  get policy(): RuntimePolicy {
+    return this.settings.context.policy;
+  }
+
+  /** @internal */
+  get redaction(): Redaction {
+    return this.#shared.redaction;
+  }
+
+  /** @internal */
+  get trusted(): Partial<ClassLevels> | undefined {
+    return this.#state.trusted;
+  }
+
+  /** @internal */
+  get quotas(): Quotas | undefined {
+    return this.#state.quotas;
+  }
+
+  /** @internal */
+  get inquiries(): Inquiries {
+    return this.#shared.inquiries;
+  }
+
+  /** @internal */
+  get store(): SessionStore | undefined {
+    return this.#shared.store;
+  }
+
+  /** @internal */
+  get isSuspended(): boolean {
+    return this.#shared.isSuspended;
+  }
+
+  /** @internal */
+  placesOf(tool: string): number {
+    const own = this.registry.find(tool)?.tool.maxConcurrent ?? Number.POSITIVE_INFINITY;
+    const { perTool } = this.settings;
+    return perTool.size === 0 ? own : Math.min(own, perTool.get(tool) ?? own);
+  }
+
+  /** @internal */
+  get approvalTable(): Approvals {
+    return this.#shared.approvals;
+  }
+
+  /** @internal */
+  get place(): ApprovalPlace {
+    const { realWorkspace: workspace } = this.#state;
+    return {
+      sessionId: this.id,
+      ...(this.principal !== undefined && { principal: this.principal.id }),
+      ...(workspace !== undefined && { workspace }),
+    };
+  }
+
+  /** @internal */
+  contextOf(
+    turn: TurnCore,
+    messageId: string,
+    { policy, confirm, journal }: MessageContext,
+  ): DispatchContext {
+    const { context } = this.settings;
+    // Written out: a spread would cost more than the rest of the session. Members that are absent have no effect.
+    return {
+      registry: this.registry,
+      policy,
+      sandboxes: context.sandboxes,
+      sessionId: this.id,
+      turnId: turn.id,
+      messageId,
+      workspace: this.workspace,
+      principal: this.principal,
+      toolAlias: context.toolAlias,
+      hooks: context.hooks,
+      events: context.events,
+      redaction: context.redaction,
+      partialOutput: this.#shared.redaction,
+      confirm,
+      journal,
+      signal: turn.signal,
+      decisionTimeoutMs: context.decisionTimeoutMs,
+      unhandledErrors: context.unhandledErrors,
+      resultBudget: context.resultBudget,
+      timeouts: context.timeouts,
+      upperBound: context.upperBound,
+      embedder: context.embedder,
+    } as DispatchContext;
+  }
+
+  /** @internal */
+  async awaitMessages(signal: AbortSignal): Promise<() => void> {
+    const before = this.#messages;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const all = before === undefined ? promise : before.then(() => promise);
+    this.#messages = all;
+    if (before !== undefined) await race(before, { signals: [signal] });
+    return () => {
+      resolve();
+      if (this.#messages === all) this.#messages = undefined;
+    };
+  }
+
+  /** @internal */
+  begin(turn: Turn): void {
+    this.#active.add(turn);
+    if (this.#isClosed || this.isSuspended) turn.abort();
+  }
+
+  /** @internal */
+  end(turn: Turn): void {
+    this.#active.delete(turn);
+  }
+}

@@ -1,0 +1,254 @@
+import { SandgateError } from "../base/sandgate-error.ts";
+import { receiveCall } from "../engine/call/call.ts";
+import { compileNamePattern } from "../policy/match/name-pattern.ts";
+import { checkPrincipal, type Principal } from "../policy/principal.ts";
+import { Redaction } from "../redaction/redaction.ts";
+import { Approvals } from "./approvals/approvals.ts";
+import { interruptedExecution } from "./calls/ended-calls.ts";
+import { identityOf } from "./calls/identity.ts";
+import { quietly } from "./calls/quietly.ts";
+import { emitInto } from "./confirmation-events.ts";
+import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
+import { Inquiries } from "./confirmations/inquiries.ts";
+import type { Inquiry } from "./confirmations/inquiry.ts";
+import type { InquiryListener } from "./confirmations/inquiry-listeners.ts";
+import { SteadyClock } from "./confirmations/steady-clock.ts";
+import { SESSION_MODES, type SessionMode } from "./deciding/levels.ts";
+import { Quotas } from "./deciding/quotas.ts";
+import { checkId, newId } from "./ids.ts";
+import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
+import { Session } from "./session.ts";
+import type { Shared } from "./shared.ts";
+import { MemorySessionStore } from "./store/memory-store.ts";
+import type { MessageRecord, SessionRecord } from "./store/records.ts";
+import type { SessionStore } from "./store/store.ts";
+import { absolutePath, isTrusted, realPath } from "./trusted-workspaces.ts";
+
+/** The most open sessions of one principal; those without a principal share this number. */
+const MAX_SESSIONS = 1_000;
+
+/** Thrown if a session has this id already. */
+export class SessionExistsError extends SandgateError {
+  override readonly name = "SessionExistsError";
+  override readonly code = "session_exists";
+}
+
+/** Thrown if a principal has as many open sessions as it may. */
+export class TooManySessionsError extends SandgateError {
+  override readonly name = "TooManySessionsError";
+  override readonly code = "too_many_sessions";
+}
+
+/** Options of {@link Sessions.open}. */
+export interface OpenSessionOptions {
+  /** At most 128 characters. Default: a new id, which cannot be guessed. */
+  readonly id?: string;
+  /** Who calls, as you authenticated it. Default: not known. */
+  readonly principal?: Principal;
+  /** The folder in which the tools work: an absolute path, or one that begins with `~/`. Default: there is none. */
+  readonly workspace?: string;
+  /** How the session asks. Default: `"cautious"`. */
+  readonly mode?: SessionMode;
+  /** A worker does not see tools with the tag `memory`. Default: `"main"`. */
+  readonly kind?: "main" | "worker";
+  /** Names of the tools that the session can see, in which `*` matches any number of characters. Default: all. */
+  readonly tools?: readonly string[];
+}
+
+/**
+ * Opens sessions over a registry, a policy and sandboxes. With a store that has sessions, they are opened again, and what
+ * they were doing goes on: questions are open again with the same id, digest and expiry, calls that had not begun run,
+ * and calls that were running end as `execution_error` with the effect `unknown`.
+ *
+ * @throws {TypeError} as a rejection, if an option is invalid, and `SessionStoreError` if the store fails.
+ */
+export async function openSessions<Embedder = unknown>(
+  options: SessionsOptions<Embedder>,
+): Promise<Sessions> {
+  const settings = checkOptions(options as SessionsOptions);
+  const sessions = new Sessions(settings, (options as SessionsOptions).store);
+  await sessions.restore();
+  return sessions;
+}
+
+/** The open sessions of a process. {@link openSessions} opens them. */
+export class Sessions implements AsyncDisposable {
+  readonly #sessions = new Map<string, Session>();
+  readonly #countByPrincipal = new Map<string | undefined, number>();
+  readonly #shared: Shared & { isSuspended: boolean };
+
+  /** @internal */
+  constructor(settings: Settings, store: SessionStore | undefined) {
+    const table = store ?? new MemorySessionStore();
+    const clock = new SteadyClock();
+    this.#shared = {
+      ...{ settings, table, store, isSuspended: false },
+      redaction: settings.context.redaction ?? new Redaction(),
+      inquiries: new Inquiries({ store: table, timeoutMs: settings.timeoutMs, clock }),
+      approvals: new Approvals(table, () => clock.now()),
+      remove: (session) => this.#remove(session),
+    };
+  }
+
+  /**
+   * Opens a session.
+   *
+   * @throws {SessionExistsError} if the id is in use, and {@link TooManySessionsError} if the principal has 1,000 open
+   *   sessions.
+   * @throws {TypeError} if an option is invalid. All of them are rejections.
+   */
+  async open(options: OpenSessionOptions = {}): Promise<Session> {
+    const record = recordOf(options);
+    const { id, principal } = record;
+    if (this.#shared.isSuspended) throw new TypeError("the sessions are closed");
+    if (this.#sessions.has(id)) throw new SessionExistsError(`the session '${id}' exists`);
+    const count = this.#countByPrincipal.get(principal?.id) ?? 0;
+    if (count >= MAX_SESSIONS)
+      throw new TooManySessionsError(`a principal can have ${MAX_SESSIONS} open sessions`);
+    this.#countByPrincipal.set(principal?.id, count + 1);
+    try {
+      const session = await this.#create(record);
+      if (!(await this.#shared.table.addSession(record)))
+        throw new SessionExistsError(`the session '${id}' exists`);
+      this.#sessions.set(id, session);
+      return session;
+    } catch (error) {
+      this.#release(principal?.id);
+      throw error;
+    }
+  }
+
+  async #create(record: SessionRecord): Promise<Session> {
+    const { settings, store } = this.#shared;
+    const { trustedWorkspaces, trustedClasses } = settings;
+    const { workspace } = record;
+    const realWorkspace = workspace === undefined ? undefined : await realPath(workspace);
+    const trusted = (await isTrusted(realWorkspace, trustedWorkspaces)) ? trustedClasses : undefined;
+    const quotas = Quotas.isUnlimited(settings)
+      ? undefined
+      : new Quotas(settings, store, store && (await store.counts(record.id)));
+    return new Session(this.#shared, record, { quotas, trusted, realWorkspace });
+  }
+
+  /** Returns an open session; `undefined` if there is none with this id. */
+  get(id: string): Session | undefined {
+    return this.#sessions.get(id);
+  }
+
+  /** The open sessions, in the order in which they were opened. */
+  list(): readonly Session[] {
+    return [...this.#sessions.values()];
+  }
+
+  /** The open inquiries of all sessions, the oldest first. */
+  openInquiries(): readonly Inquiry[] {
+    return this.#shared.inquiries.open();
+  }
+
+  /**
+   * Answers an inquiry. The first answer that is written wins, and later ones learn which it was. Nothing checks here who
+   * answers: `by` must be a person whom you authenticated, and who may decide on the session's calls.
+   *
+   * @returns what became of the answer. Rejects with a `SessionStoreError` if it could not be stored; the inquiry is open
+   *   then.
+   */
+  answer(inquiryId: string, answer: InquiryAnswer): Promise<AnswerOutcome> {
+    return this.#shared.inquiries.answer(inquiryId, answer);
+  }
+
+  /**
+   * Calls a listener for every inquiry that is open or opens, and for its end. Errors that it throws are ignored.
+   *
+   * @returns a function that removes it.
+   */
+  onInquiry(listener: InquiryListener): () => void {
+    return this.#shared.inquiries.on(listener);
+  }
+
+  /**
+   * Cancels the calls that are under way, and closes the store. Sessions, and calls that wait, stay in the store, so that
+   * they go on when it is opened again.
+   */
+  async close(): Promise<void> {
+    if (this.#shared.isSuspended) return;
+    this.#shared.isSuspended = true;
+    await Promise.all(this.list().map((session) => session.cancel()));
+    this.#shared.inquiries.close();
+    await this.#shared.table.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /**
+   * Opens the sessions of the store again.
+   *
+   * @internal
+   */
+  async restore(): Promise<void> {
+    const { inquiries, approvals, settings, store } = this.#shared;
+    if (store !== undefined) {
+      await inquiries.restore();
+      await approvals.restore();
+      for (const record of await store.sessions()) {
+        this.#sessions.set(record.id, await this.#create(record));
+        const principal = record.principal?.id;
+        this.#countByPrincipal.set(principal, (this.#countByPrincipal.get(principal) ?? 0) + 1);
+      }
+    }
+    inquiries.on(emitInto(settings.context, (id) => this.#sessions.get(id)?.principal));
+    for (const message of (await store?.unfinishedMessages()) ?? []) await this.#resume(message);
+  }
+
+  async #resume(message: MessageRecord): Promise<void> {
+    const session = this.#sessions.get(message.sessionId);
+    if (session === undefined) return;
+    const { turnId, messageId } = message;
+    const ended = new Set<string>();
+    for (const { callId, state } of await this.#shared.table.calls(session.id, turnId, messageId)) {
+      const call = message.calls.find(({ id }) => id === callId);
+      if (state === "begun" && call !== undefined) {
+        const identity = identityOf({ session, turnId, messageId }, call);
+        await this.#shared.table.end(identity, interruptedExecution(receiveCall(call)));
+      }
+      if (state !== "not-begun") ended.add(callId);
+    }
+    void quietly(() => session.resume(message, ended));
+  }
+
+  async #remove({ id, principal }: Parameters<Shared["remove"]>[0]): Promise<void> {
+    if (!this.#sessions.delete(id)) return;
+    this.#release(principal?.id);
+    this.#shared.approvals.forgetSession(id);
+    await this.#shared.table.removeSession(id);
+  }
+
+  #release(principal: string | undefined): void {
+    const left = (this.#countByPrincipal.get(principal) ?? 1) - 1;
+    if (left === 0) this.#countByPrincipal.delete(principal);
+    else this.#countByPrincipal.set(principal, left);
+  }
+}
+
+/** @throws {TypeError} if an option is invalid. */
+function recordOf({
+  id = newId(),
+  principal,
+  workspace,
+  mode = "cautious",
+  kind = "main",
+  tools,
+}: OpenSessionOptions): SessionRecord {
+  checkId(id, "session");
+  if (!SESSION_MODES.includes(mode))
+    throw new TypeError(`the mode must be one of ${SESSION_MODES.join(", ")}`);
+  if (kind !== "main" && kind !== "worker") throw new TypeError("the kind must be main or worker");
+  for (const pattern of tools ?? []) compileNamePattern(pattern);
+  return Object.freeze({
+    ...{ id, mode, kind, openedAt: Date.now() },
+    ...(principal !== undefined && { principal: checkPrincipal(principal) }),
+    ...(workspace !== undefined && { workspace: absolutePath(workspace, "the workspace") }),
+    ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
+  });
+}

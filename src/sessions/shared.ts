@@ -1,0 +1,24 @@
+import type { Redaction } from "../redaction/redaction.ts";
+import type { Approvals } from "./approvals/approvals.ts";
+import type { Inquiries } from "./confirmations/inquiries.ts";
+import type { Settings } from "./options.ts";
+import type { SessionStore } from "./store/store.ts";
+
+/** What all sessions share. */
+export interface Shared {
+  readonly settings: Settings;
+  readonly redaction: Redaction;
+  /** Keeps sessions, inquiries and approvals. */
+  readonly table: SessionStore;
+  /** The same, if it keeps calls too. */
+  readonly store: SessionStore | undefined;
+  readonly inquiries: Inquiries;
+  readonly approvals: Approvals;
+  /** Whether the sessions are being closed, so that calls that wait go on in the next process. */
+  readonly isSuspended: boolean;
+  /** Removes a session that is closed. */
+  remove(session: {
+    readonly id: string;
+    readonly principal: { readonly id: string } | undefined;
+  }): Promise<void>;
+}

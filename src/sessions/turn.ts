@@ -1,0 +1,163 @@
+import { race } from "../base/race.ts";
+import type { ToolCall } from "../engine/call/call.ts";
+import type { ToolExecution } from "../engine/call/execution.ts";
+import type { SessionCore, TurnCore, UnderWay } from "./calls/core.ts";
+import { type KeptMessage, KeptMessages } from "./calls/kept-messages.ts";
+import { type MessageCall, messageCall, messageCalls } from "./calls/message-calls.ts";
+import { MessageRun } from "./calls/message-run.ts";
+import { checkId, newId } from "./ids.ts";
+
+/** Milliseconds for which a cancelled call is waited for. */
+const ABANDONED_AFTER_MS = 30_000;
+
+type Results = (ToolExecution | null)[];
+
+/** Options of {@link Turn.dispatchAll}. */
+export interface DispatchMessageOptions {
+  /**
+   * Identifies the message within the turn, so that it can be dispatched again after a lost answer: see
+   * {@link Turn.dispatchAll}. At most 128 characters. Default: a new id.
+   */
+  readonly messageId?: string;
+}
+
+/** What a turn needs of its session. */
+export interface TurnSession extends SessionCore {
+  /** Waits until the messages that came before have ended, or the signal is aborted. Returns a function to be called at the end. */
+  awaitMessages(signal: AbortSignal): Promise<() => void>;
+  begin(turn: Turn): void;
+  end(turn: Turn): void;
+}
+
+/** Everything between two messages of the user. `Session.turn` begins one. */
+export class Turn implements TurnCore {
+  readonly id: string;
+  /** What the user said. */
+  readonly userText: string | undefined;
+  /** @internal */
+  readonly session: TurnSession;
+  readonly #cancelling = new AbortController();
+  readonly #underWay = new Set<UnderWay>();
+  readonly #kept: KeptMessages;
+  #messageCount = 0;
+  #onIdle: (() => void)[] = [];
+
+  /** @internal */
+  constructor(session: TurnSession, id: string, userText: string | undefined) {
+    this.session = session;
+    this.id = id;
+    this.userText = userText;
+    this.#kept = new KeptMessages(this, session.store);
+  }
+
+  /** @internal */
+  get signal(): AbortSignal {
+    return this.#cancelling.signal;
+  }
+
+  /**
+   * Dispatches one call as a message of its own, as soon as it has a place. It does not wait for messages of
+   * {@link dispatchAll}.
+   *
+   * @returns Its result, or `null` if `hooks.onToolCall` aborted it. Never rejects for the call.
+   * @throws `SessionStoreError`, as a rejection, if the store cannot keep the call, which then does not run.
+   */
+  dispatch(call: ToolCall): Promise<ToolExecution | null> {
+    if (this.session.store !== undefined) return this.#dispatchKept(messageCall(call));
+    const message = new MessageRun(this, this.#nextMessageId(), [messageCall(call)]);
+    return message.runFirst();
+  }
+
+  async #dispatchKept(call: MessageCall): Promise<ToolExecution | null> {
+    const id = this.#nextMessageId();
+    const [result = null] = await this.#kept.once(id, [call], async () => [
+      await new MessageRun(this, id, [call]).runFirst(),
+    ]);
+    return result;
+  }
+
+  /**
+   * Dispatches the calls of one assistant message. They run at once, as far as the session has places for them; a
+   * second message of the session waits for the first. Calls with the same id, and those with `cutOff`, do not run.
+   *
+   * If the sessions have a store, a message that comes again with the same id and the same calls gets the same results,
+   * and its calls do not run again.
+   *
+   * @returns One result for each call, in the order of the calls.
+   * @throws {MessageConflictError} as a rejection, if the turn has another message with this id.
+   * @throws {TypeError} as a rejection, if `calls` is not iterable, or the id is invalid.
+   */
+  async dispatchAll(
+    calls: readonly ToolCall[],
+    { messageId }: DispatchMessageOptions = {},
+  ): Promise<Results> {
+    const received = messageCalls([...calls]);
+    const id = messageId === undefined ? this.#nextMessageId() : checkId(messageId, "message");
+    return this.#kept.once(id, received, () => this.#run(id, received));
+  }
+
+  async #run(id: string, calls: readonly MessageCall[]): Promise<Results> {
+    const next = await this.session.awaitMessages(this.signal);
+    try {
+      return await new MessageRun(this, id, calls).runAll();
+    } finally {
+      next();
+    }
+  }
+
+  /**
+   * Goes on with a message of an earlier process: runs the calls that have no result.
+   *
+   * @internal
+   */
+  async resume(id: string, calls: readonly ToolCall[], ended: ReadonlySet<string>): Promise<void> {
+    const waiting = calls.filter((call) => !ended.has(call.id)).map(messageCall);
+    await this.#kept.resume(id, () => this.#run(id, waiting));
+  }
+
+  /**
+   * Returns the messages of the turn with the results that are there. Empty unless the sessions have a store.
+   */
+  messages(): Promise<readonly KeptMessage[]> {
+    return this.#kept.list();
+  }
+
+  /**
+   * Cancels the calls of the turn: those that run are stopped, and those that wait do not run. Later calls of the turn
+   * are cancelled too.
+   *
+   * @returns when all have ended, after 30 seconds at most: a call that runs longer is abandoned with a warning.
+   */
+  async cancel(): Promise<void> {
+    this.abort();
+    if (this.#underWay.size === 0) return;
+    const idle = new Promise<void>((resolve) => this.#onIdle.push(resolve));
+    if ((await race(idle, { timeoutMs: ABANDONED_AFTER_MS })) !== "timeout") return;
+    for (const call of this.#underWay) call.abandon();
+    await idle;
+  }
+
+  /** @internal */
+  abort(): void {
+    this.#cancelling.abort();
+  }
+
+  /** @internal */
+  begin(call: UnderWay): void {
+    if (this.#underWay.size === 0) this.session.begin(this);
+    this.#underWay.add(call);
+  }
+
+  /** @internal */
+  end(call: UnderWay): void {
+    this.#underWay.delete(call);
+    if (this.#underWay.size > 0) return;
+    this.session.end(this);
+    for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+
+  /** The id of the turn cannot be guessed, so that those of its messages need not be random. */
+  #nextMessageId(): string {
+    return `${this.id}.${this.session.store === undefined ? ++this.#messageCount : newId()}`;
+  }
+}
