@@ -28,6 +28,10 @@ export class SessionPolicy implements RuntimePolicy {
     return this.#message.session.policy.revision;
   }
 
+  get sources(): readonly string[] | undefined {
+    return this.#message.session.policy.sources;
+  }
+
   check(request: PolicyRequest): MaybePromise<PolicyDecision> {
     const { session } = this.#message;
     // Looked up before the policy, which may take its time, answers.
