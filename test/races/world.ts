@@ -29,6 +29,7 @@ export class World {
   policy: "wider" | "narrower" | "same" | "deny" = "same";
   failsNext = false;
   #version = 1;
+  #process = 0;
   #registry: ToolRegistry | undefined;
 
   readonly #onRun: (run: Run) => void;
@@ -41,7 +42,9 @@ export class World {
 
   /** The registry of a new process. */
   startProcess(): { registry: ToolRegistry; policy: RuntimePolicy; events: EventStream } {
-    this.waiting.length = 0;
+    // The tools of a process that is gone end without an effect on anything.
+    this.#process++;
+    for (const end of this.waiting.splice(0)) end();
     this.#registry = new ToolRegistry();
     this.#register();
     const registry = this.#registry;
@@ -71,7 +74,8 @@ export class World {
           description: `Version ${version}.`,
           inputSchema: SCHEMA,
           sideEffects: name === "write" ? "write" : "read",
-          host: async (input, { callId, sessionId, turnId = "" }) => {
+          host: async (input, { callId, sessionId, turnId = "", signal }) => {
+            const process = this.#process;
             const run: Run = {
               key: JSON.stringify([sessionId, turnId, callId]),
               arguments: canonicalText(input as JsonValue),
@@ -80,8 +84,8 @@ export class World {
             };
             this.#onRun(run);
             this.runs.push(run);
-            await new Promise<void>((resolve) => this.waiting.push(resolve));
-            if (this.failsNext) {
+            await this.#wait(signal);
+            if (this.failsNext && process === this.#process) {
               this.failsNext = false;
               throw new Error("the tool failed");
             }
@@ -92,6 +96,13 @@ export class World {
       );
       const definition = registry.find(name)?.subject.definition?.digest ?? "";
     }
+  }
+
+  #wait(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.waiting.push(resolve);
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
   }
 
   #check({ tool }: PolicyRequest): PolicyDecision {
