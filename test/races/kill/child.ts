@@ -6,7 +6,7 @@ import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import { Random } from "../../guests/fuzz/random.ts";
 import { type Disk, interleave, type Progress } from "../interleave.ts";
-import { DirectSubject } from "../subject.ts";
+import { SessionsSubject } from "../sessions-subject.ts";
 import { readVectors, type Vector } from "../vector.ts";
 import { type Run, World } from "../world.ts";
 import type { Line } from "./line.ts";
@@ -36,7 +36,7 @@ if (mayKill === "yes") setTimeout(disk.crash, new Random(Number(seed)).below(12)
 const { hasEnded, log } = await interleave(
   vector,
   Number(seed),
-  (store, itsWorld) => new DirectSubject(store, itsWorld),
+  (store, itsWorld) => new SessionsSubject(store, itsWorld),
   world,
   disk,
   progress,
