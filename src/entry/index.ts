@@ -37,6 +37,17 @@ export type {
   EndedRecord,
 } from "../engine/call/journal.ts";
 
+// Traces
+
+export type { TraceHeaders } from "../base/trace-headers.ts";
+export type {
+  CallTrace,
+  CallTracer,
+  TracedCall,
+  TracedDecision,
+  TracedEnd,
+} from "../engine/call/trace.ts";
+
 // Hooks
 
 export type { AgentHooks, CallVerdict, StartVerdict, ToolStart } from "../engine/call/hooks.ts";
@@ -199,6 +210,7 @@ export type {
   PauseWallTime,
   SandboxTask,
   TaskObserver,
+  TaskTrace,
 } from "../sandboxes/contract/task.ts";
 export type { SandboxMode } from "../tool/sandbox-mode.ts";
 

@@ -11,6 +11,7 @@ import type { Confirm } from "./confirmation.ts";
 import type { EventStream } from "./events.ts";
 import type { AgentHooks } from "./hooks.ts";
 import type { CallJournal } from "./journal.ts";
+import type { CallTracer } from "./trace.ts";
 
 /**
  * Everything that a dispatch needs besides its call, as an engine keeps no state.
@@ -55,6 +56,8 @@ export type DispatchContext<Embedder = unknown> = {
   readonly confirm?: Confirm;
   /** Records every call: one that cannot be recorded does not run. Default: calls are not recorded. */
   readonly journal?: CallJournal;
+  /** Follows every call: see `sandgate/opentelemetry`. Default: calls are not traced. */
+  readonly tracer?: CallTracer;
   /** Cancels the running calls and all later ones. */
   readonly signal?: AbortSignal;
   /** Milliseconds that each hook and the policy may take to decide: 1 to 2^31 - 1. Default: 5,000. */

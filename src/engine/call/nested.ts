@@ -15,6 +15,7 @@ import type { RegisteredTool } from "../registry.ts";
 import { type ReceivedCall, receiveCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import type { ToolExecution } from "./execution.ts";
+import type { CallTrace } from "./trace.ts";
 
 /** The maximum depth of calls: a call of the model has depth 0, and a call of this depth cannot call tools. */
 export const MAX_NESTING = 3;
@@ -29,6 +30,8 @@ export interface Caller {
   readonly budget: NestedBudget;
   /** The call whose tool makes this one; `undefined` for a call of the model. */
   readonly parent: Caller | undefined;
+  /** Follows the calling call; `undefined` if the context has no tracer. */
+  readonly trace?: CallTrace | undefined;
   /** Stops the wall time of the call and of its own callers; `undefined` if one of them cannot be stopped. */
   readonly pause?: PauseWallTime | undefined;
 }

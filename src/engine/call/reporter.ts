@@ -11,13 +11,15 @@ import type { ToolCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import type { DispatchEvent, DispatchEventBody, EventStream } from "./events.ts";
 import type { ToolExecution } from "./execution.ts";
+import { follow } from "./follow.ts";
 import { redactEvent } from "./redacted.ts";
+import type { CallTrace, TracedDecision } from "./trace.ts";
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /**
  * Emits the events of one call until it has its result; later output and log lines are dropped. An event is created
- * only if there is a listener.
+ * only if there is a listener. The decision on the call and its end also go to its trace.
  */
 export class Reporter implements TaskObserver {
   readonly #callId: string;
@@ -25,16 +27,19 @@ export class Reporter implements TaskObserver {
   readonly #principal: Principal | undefined;
   readonly #parent: string | undefined;
   readonly #ctx: Pick<DispatchContext, "events" | "redaction" | "sessionId">;
+  readonly #trace: CallTrace | undefined;
   #closed = false;
 
-  /** Returns the reporter of a call. Calls without an event stream share one. */
+  /** Returns the reporter of a call. Calls without an event stream and a trace share one. */
   static of(
     call: Pick<ToolCall, "id" | "name">,
     ctx: DispatchContext,
     principal: Principal | undefined,
     parent: string | undefined,
+    trace: CallTrace | undefined,
   ): Reporter {
-    return ctx.events === undefined ? SILENT : new Reporter(call, ctx, principal, parent);
+    if (ctx.events === undefined && trace === undefined) return SILENT;
+    return new Reporter(call, ctx, principal, parent, trace);
   }
 
   constructor(
@@ -42,36 +47,45 @@ export class Reporter implements TaskObserver {
     ctx: Pick<DispatchContext, "events" | "redaction" | "sessionId">,
     principal: Principal | undefined,
     parent?: string,
+    trace?: CallTrace,
   ) {
     this.#parent = parent;
     this.#callId = id;
     this.#toolName = name;
     this.#principal = principal;
     this.#ctx = ctx;
+    this.#trace = trace;
+  }
+
+  /** Whether {@link decided} does anything. */
+  get reportsDecisions(): boolean {
+    return this.#trace !== undefined || this.listening;
   }
 
   get listening(): boolean {
     return this.#stream() !== undefined;
   }
 
-  /** Emits `tool.decided`. */
+  /** Reports the decision of a policy: `tool.decided`. */
   decided(
     decision: PolicyDecision,
     policyRevision: string | undefined,
     confirmedBy: string | undefined,
     durationMs: number,
   ): void {
-    if (!this.listening) return;
+    if (!this.reportsDecisions) return;
     const { rules = NO_RULES } = decision;
     const reason = reasonOf(decision);
-    this.#emit({
+    const decided: TracedDecision = {
       ...{ type: "tool.decided", decision: decision.decision, rules },
       ...(reason !== undefined && { reason: describeThrown(reason).detail }),
       ...(decision.decision === "deny" && decision.near !== undefined && { near: decision.near }),
       ...(policyRevision !== undefined && { policyRevision }),
       ...(confirmedBy !== undefined && { confirmedBy }),
       durationMs,
-    });
+    };
+    if (this.#trace !== undefined) follow(this.#trace, (trace) => trace.decided(decided));
+    this.#emit(decided);
   }
 
   /** Emits `tool.started`. Called right before the call runs. */
@@ -108,19 +122,24 @@ export class Reporter implements TaskObserver {
     if (!this.#closed) this.#emit({ type: "tool.log", level, message });
   }
 
-  /** Emits `tool.aborted`, the last event of the call. */
+  /** Reports that a hook aborted the call: `tool.aborted`, its last event. */
   aborted(): void {
     this.#closed = true;
+    if (this.#trace !== undefined) follow(this.#trace, (trace) => trace.ended({ execution: null }));
     this.#emit({ type: "tool.aborted" });
   }
 
-  /** Emits `tool.completed` or `tool.failed`, the last event of the call. */
+  /** Reports the result of the call: `tool.completed` or `tool.failed`, its last event. */
   ended(
     execution: ToolExecution,
     failure: DispatchFailure | undefined,
     rules: readonly string[] = NO_RULES,
   ): void {
     this.#closed = true;
+    if (this.#trace !== undefined) {
+      const { detail, reference } = failure ?? {};
+      follow(this.#trace, (trace) => trace.ended({ execution, detail, reference }));
+    }
     if (failure !== undefined) {
       const { detail, problems, reference } = failure;
       this.#emit({

@@ -12,9 +12,11 @@ import type { RegisteredTool } from "../registry.ts";
 import type { ReceivedCall } from "./call.ts";
 import type { Confirmation } from "./confirmation.ts";
 import type { DispatchContext } from "./context.ts";
+import { beginTrace } from "./follow.ts";
 import type { Caller, DispatchNested } from "./nested.ts";
 import type { PartialOutput } from "./partial-output.ts";
 import { Reporter } from "./reporter.ts";
+import type { CallTrace } from "./trace.ts";
 
 /**
  * State of one call through the dispatch steps. A step takes the stage of the call that it needs, one of the types
@@ -31,6 +33,8 @@ export class CallState {
   readonly caller: Caller | undefined;
   /** Dispatches the calls that this call's tool makes. */
   readonly dispatchNested: DispatchNested;
+  /** Follows the call; `undefined` if the context has no tracer. */
+  readonly trace: CallTrace | undefined;
   readonly reporter: Reporter;
   /** `performance.now` when the call arrived, or when its last wait for a step ended. */
   resumedAt: number = this.startedAt;
@@ -68,7 +72,8 @@ export class CallState {
     this.principal = ctx.principal === undefined ? undefined : receivePrincipal(ctx.principal);
     this.caller = caller;
     this.dispatchNested = dispatchNested;
-    this.reporter = Reporter.of(received, ctx, this.principal, caller?.callId);
+    this.trace = ctx.tracer === undefined ? undefined : beginTrace(ctx.tracer, received, ctx, caller?.trace);
+    this.reporter = Reporter.of(received, ctx, this.principal, caller?.callId, this.trace);
     this.input = received.arguments;
   }
 }

@@ -20,7 +20,7 @@ import { decide, type Question } from "./decide.ts";
  * @throws {Refusal} `permission_denied` unless the policy returns a valid grant, `cancelled`.
  */
 export function authorise(call: ParsedCall): undefined | Promise<undefined> {
-  const decidedFrom = call.reporter.listening ? performance.now() : 0;
+  const decidedFrom = call.reporter.reportsDecisions ? performance.now() : 0;
   const decision = decide(QUESTION, requestOf(call), shownName(call), call.ctx);
   return decision instanceof Promise
     ? decision.then((decided) => set(call, decided, decidedFrom))
@@ -51,7 +51,7 @@ function requestOf(call: ParsedCall): PolicyRequest {
 function set(call: ParsedCall, decision: PolicyDecision, decidedFrom: number): undefined {
   call.decision = decision;
   const { ctx, confirmation, reporter } = call;
-  if (reporter.listening) {
+  if (reporter.reportsDecisions) {
     reporter.decided(decision, ctx.policy.revision, confirmation?.by, elapsedMs(decidedFrom));
   }
   if (decision.decision === "deny") throw refusalOf(decision, shownName(call));

@@ -1,11 +1,13 @@
 import type { OneShotThenable } from "../../base/promises.ts";
 import { BoundGrant } from "../../sandboxes/contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
+import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import { NestedBudget } from "../bounds/nested-budget.ts";
 import { toolCaller } from "../call/nested.ts";
 import { PartialOutput } from "../call/partial-output.ts";
 import type { PlacedCall } from "../call/state.ts";
+import type { CallTrace } from "../call/trace.ts";
 import { cancelled } from "../failure/refusal.ts";
 
 /**
@@ -44,20 +46,32 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     observer: call.partialOutput ?? reporter,
     embedder,
     nesting,
+    trace: call.trace,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);
   reporter.started(grant, subject.sideEffects, canonical, call.decision.rules, ctx.policy.revision);
-  return call.sandbox.run(call.task);
+  return call.trace === undefined
+    ? call.sandbox.run(call.task)
+    : runTraced(call.trace, call.sandbox, call.task);
+}
+
+/** Runs a task as a part of its call's trace. What the sandbox returns later belongs to the trace, too. */
+function runTraced(
+  trace: CallTrace,
+  sandbox: Sandbox,
+  task: SandboxTask,
+): SandboxOutcome | OneShotThenable<SandboxOutcome> {
+  return trace.run(() => sandbox.run(task));
 }
 
 function withCallTool(call: PlacedCall, task: SandboxTask): SandboxTask {
-  const { caller, grant, limits } = call;
+  const { caller, grant, limits, trace } = call;
   // The copy that was checked, in place of the original, which the embedder can change meanwhile.
   const ctx = call.principal === undefined ? call.ctx : { ...call.ctx, principal: call.principal };
   const budget = new NestedBudget(limits.nestedCalls, caller?.budget);
   const { callId, nesting: depth = 0 } = task;
   const callTool = toolCaller(
-    { callId, depth, grant, limits, budget, parent: caller },
+    { callId, depth, grant, limits, budget, parent: caller, trace },
     ctx,
     call.dispatchNested,
   );

@@ -1,3 +1,4 @@
+import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
@@ -36,6 +37,14 @@ export interface SandboxTask extends GrantedTask {
   readonly nesting?: number;
   /** Calls another tool for this one. Absent if the grant gives no tools. */
   readonly callTool?: CallTool;
+  /** Follows the call. Absent if it is not traced. */
+  readonly trace?: TaskTrace | undefined;
+}
+
+/** Follows a running task. */
+export interface TaskTrace {
+  /** Returns the headers with which a request to an executor continues the trace; `undefined` if there is nothing to continue. */
+  headers(): TraceHeaders | undefined;
 }
 
 /**
