@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { readTraceHeaders } from "../../base/trace-headers.ts";
 import { BodyError, readDispatchRequest } from "../../remote-protocol/bodies.ts";
 import { REPLAYED_HEADER } from "../../remote-protocol/http.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
@@ -60,7 +61,9 @@ export class DispatchExchange implements CallWaiter {
   take(body: Buffer): void {
     try {
       this.#body = this.#read(body);
-      this.#leave = this.#dispatcher.submit(this.#body, this.#sender, this);
+      const trace = readTraceHeaders(this.#request.headers);
+      const origin = trace === undefined ? this.#sender : { ...this.#sender, trace };
+      this.#leave = this.#dispatcher.submit(this.#body, origin, this);
     } catch (thrown) {
       this.#refusals.fail(thrown, this.#body);
     }

@@ -1,6 +1,7 @@
 import type { DispatchContext } from "../../engine/call/context.ts";
 import { EventStream } from "../../engine/call/events.ts";
 import { elapsedMs, NOTHING_RAN, sealExecution, type ToolExecution } from "../../engine/call/execution.ts";
+import { continueTrace } from "../../engine/call/follow.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { abortedByHookText, CANCELLED_TEXT } from "../../engine/failure/errors.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
@@ -47,13 +48,15 @@ export class CallRunner {
    *   disconnected, and had no effect.
    */
   run(call: DispatchedCall, leftMs: number): Promise<string | undefined> {
-    const { request, principal, signal } = call;
+    const { request, principal, trace, signal } = call;
     const { limits, capabilities } = request.grant;
     // The caller's timeout is treated as a limit of the wall time, which saves a second timer.
     const least = Math.min(leftMs, this.#maxMs, limits.wallTimeMs ?? Number.POSITIVE_INFINITY);
     const upperBound = { limits: { ...limits, wallTimeMs: Math.ceil(least) }, capabilities };
     const known = principal === undefined ? {} : { principal };
-    const silent = { ...this.#context, sessionId: request.session, ...known, signal, upperBound };
+    const { tracer } = this.#context;
+    const traced = tracer && trace ? { tracer: continueTrace(tracer, trace) } : {};
+    const silent = { ...this.#context, sessionId: request.session, ...known, ...traced, signal, upperBound };
     const ctx = call.isStreamed ? { ...silent, events: this.#eventsOf(call) } : silent;
     return this.#engine.dispatch(request.call, ctx).then((execution) => this.#conclude(call, execution));
   }

@@ -1,3 +1,4 @@
+import type { TraceHeaders } from "../../base/trace-headers.ts";
 import type { DispatchEventBody } from "../../engine/call/events.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
@@ -18,6 +19,16 @@ export interface CallWaiter {
   readonly onEvent?: ((event: CallEvent) => void) | undefined;
 }
 
+/** Where a call comes from. */
+export interface CallOrigin {
+  /** The name of the caller. Different callers can use the same ids for different calls. */
+  readonly caller: string;
+  /** Who calls, as it was authenticated; `undefined` if it is not known. */
+  readonly principal: Principal | undefined;
+  /** The trace that the request continues, as it claims. */
+  readonly trace?: TraceHeaders | undefined;
+}
+
 /** A call from its arrival to its answer, with its waiters. */
 export class DispatchedCall {
   readonly request: DispatchRequest;
@@ -29,6 +40,8 @@ export class DispatchedCall {
   readonly arrivedAt: number;
   /** Whether it sends events while it runs. */
   readonly isStreamed: boolean;
+  /** The trace that its first request belongs to; `undefined` if it belongs to none. */
+  readonly trace: TraceHeaders | undefined;
   readonly #abort = new AbortController();
   #waiters: CallWaiter[] = [];
   /** Removes the call from the queue, and returns whether it was queued. */
@@ -39,12 +52,13 @@ export class DispatchedCall {
 
   constructor(
     request: DispatchRequest,
-    { caller, principal }: { readonly caller: string; readonly principal: Principal | undefined },
+    { caller, principal, trace }: CallOrigin,
     isStreamed: boolean,
     arrivedAt: number,
   ) {
     this.caller = caller;
     this.principal = principal;
+    this.trace = trace;
     this.request = request;
     this.isStreamed = isStreamed;
     this.arrivedAt = arrivedAt;

@@ -1,4 +1,3 @@
-import type { Principal } from "../../policy/principal.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { Admission, draining, overloaded } from "../load/admission.ts";
@@ -6,12 +5,11 @@ import type { ExecutorLimits } from "../load/limits.ts";
 import { ExecutorMetrics } from "../load/metrics.ts";
 import { CallRunner, type ExecutorContext } from "./call-runner.ts";
 import { type CallIdentity, CallWindow, identityOf } from "./call-window.ts";
-import { type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
+import { type CallOrigin, type CallWaiter, DispatchedCall } from "./dispatched-call.ts";
 
 /** A request to run a call. */
-interface Submission extends CallIdentity {
+interface Submission extends CallIdentity, CallOrigin {
   readonly request: DispatchRequest;
-  readonly principal: Principal | undefined;
   readonly waiter: CallWaiter;
   /** Time of arrival, from `performance.now()`. */
   readonly arrivedAt: number;
@@ -46,20 +44,14 @@ export class Dispatcher {
   /**
    * Submits a call.
    *
-   * @param by.caller The name of the caller. Different callers can use the same ids for different calls.
-   * @param by.principal Who calls, as it was authenticated.
    * @param waiter Receives the result, and also chunks and log lines if the call's first waiter receives
    *   them.
    * @returns a function to call when the waiter leaves.
    * @throws {RemoteProblem} if the call is refused.
    */
-  submit(
-    request: DispatchRequest,
-    { caller, principal }: { readonly caller: string; readonly principal: Principal | undefined },
-    waiter: CallWaiter,
-  ): () => void {
+  submit(request: DispatchRequest, { caller, principal, trace }: CallOrigin, waiter: CallWaiter): () => void {
     const identity = identityOf(request, caller);
-    return this.#take({ request, principal, waiter, ...identity, arrivedAt: performance.now() });
+    return this.#take({ request, principal, trace, waiter, ...identity, arrivedAt: performance.now() });
   }
 
   #take(submission: Submission): () => void {

@@ -1,4 +1,5 @@
 import type { DeadlineTimer } from "../../../base/deadline-timer.ts";
+import type { TraceHeaders } from "../../../base/trace-headers.ts";
 import type { Contact, Traffic } from "../../../egress/egress-error.ts";
 import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../../policy/grant/limits.ts";
 import { writeDispatchRequest } from "../../../remote-protocol/bodies.ts";
@@ -30,6 +31,7 @@ export class ExecutorCall {
   readonly #task: SandboxTask;
   readonly #id: string;
   readonly #limits: OwnLimits;
+  readonly #trace: TraceHeaders | undefined;
   readonly #startedAt: number = performance.now();
   /** On the clock of `performance.now()`, in ms. */
   readonly deadline: number;
@@ -49,6 +51,7 @@ export class ExecutorCall {
     this.#task = task;
     this.#id = id;
     this.#limits = limits;
+    this.#trace = task.trace?.headers();
     this.deadline = this.#startedAt + limits.wallTimeMs + GRACE_MS;
   }
 
@@ -154,7 +157,8 @@ export class ExecutorCall {
       const againInMs = this.#nextAttempt(verdict);
       settle(againInMs === undefined ? verdict : { ...verdict, againInMs });
     };
-    this.#exchange = endpoint.dispatch(body, waitMs, maxBytes, stream, (end) => {
+    const sent = { body, trace: this.#trace };
+    this.#exchange = endpoint.dispatch(sent, waitMs, maxBytes, stream, (end) => {
       this.#leave();
       this.#settleAttempt?.(this.#read(end, asked, stream?.outputBytes ?? 0));
     });

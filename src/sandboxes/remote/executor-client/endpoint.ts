@@ -7,6 +7,7 @@ import {
   handleWhenResult,
 } from "cockatiel";
 import type { Pool } from "undici";
+import type { TraceHeaders } from "../../../base/trace-headers.ts";
 import {
   DISPATCH_PATH,
   JSON_MEDIA_TYPE,
@@ -88,10 +89,11 @@ export class ExecutorEndpoint {
   /**
    * Sends a dispatch request. It has no timeout here: the caller must cancel it.
    *
+   * @param trace The headers that continue a trace. They are not signed: a proxy may replace them by its own span.
    * @param waitMs Milliseconds after which the caller does so. The signature expires then, too.
    */
   dispatch(
-    body: string,
+    { body, trace }: { readonly body: string; readonly trace: TraceHeaders | undefined },
     waitMs: number,
     maxBytes: number,
     stream: AnswerStream | undefined,
@@ -107,6 +109,7 @@ export class ExecutorEndpoint {
       const { "content-type": _, ...added } = signed;
       headers = [...headers, ...Object.entries(added).flat()];
     }
+    if (trace !== undefined) headers = [...headers, ...Object.entries(trace).flat()];
     return this.#send({ method: "POST", path, headers, body }, maxBytes, stream, settle);
   }
 
