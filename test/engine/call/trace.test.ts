@@ -15,7 +15,12 @@ test("a call runs although its tracer throws", async () => {
 });
 
 test("a call runs although its trace throws when it is told something", async () => {
-  const trace: CallTrace = { decided: broken, run: (work) => work(), ended: broken, headers: () => undefined };
+  const trace: CallTrace = {
+    decided: broken,
+    run: (work) => work(),
+    ended: broken,
+    headers: () => undefined,
+  };
   const tracer: CallTracer = { begin: () => trace, continue: () => tracer };
   const execution = await dispatchTool(await contextFor([echo], { tracer }), { a: 1 });
   expect(execution.output).toEqual({ a: 1 });

@@ -1,0 +1,15 @@
+import type { AnyValue } from "@opentelemetry/api";
+import { beginning } from "../base/text.ts";
+import type { JsonValue } from "../json/value.ts";
+import type { Redaction } from "../redaction/redaction.ts";
+
+/** The longest content of an attribute, as JSON text in UTF-16 code units. */
+const MAX_CONTENT_LENGTH = 16_384;
+
+/** Returns a value without its secrets for an attribute. Of one that is too long, it is the beginning of its JSON text. */
+export function contentValue(value: JsonValue, redaction: Redaction): AnyValue {
+  const shown = redaction.json(value);
+  const text = JSON.stringify(shown);
+  if (text.length > MAX_CONTENT_LENGTH) return `${beginning(text, MAX_CONTENT_LENGTH)}…`;
+  return shown as AnyValue;
+}
