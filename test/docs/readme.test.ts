@@ -68,6 +68,7 @@ describe("README", () => {
     "docs/providers.md",
     "docs/remote-protocol.md",
     "docs/schemas.md",
+    "docs/telemetry.md",
     "docs/wasm-tools.md",
   ])("%s links to files that are there", (document) => {
     const text = readFileSync(`${root}/${document}`, "utf8");
