@@ -52,18 +52,25 @@ export class CallSpan implements CallTrace {
     return headersOf(this.#span);
   }
 
-  ended({ execution, detail, reference }: TracedEnd): void {
+  ended(end: TracedEnd): void {
+    try {
+      this.#describe(end);
+    } finally {
+      // A span that does not end is not exported.
+      this.#span.end();
+    }
+  }
+
+  #describe({ execution, detail, reference }: TracedEnd): void {
     const span = this.#span;
     const errorType = execution === null ? names.ABORTED : execution.error?.code;
     this.#recordDuration(execution?.durationMs ?? performance.now() - this.#startedAt, errorType);
     if (errorType !== undefined) span.setAttribute(names.ERROR_TYPE, errorType);
     if (execution?.error !== undefined) this.#recordException(execution.error.message, detail, reference);
     else if (execution === null) span.setStatus({ code: SpanStatusCode.ERROR });
-    if (span.isRecording()) {
-      if (this.#decision !== undefined) setDecision(span, this.#decision, this.#redaction);
-      if (execution !== null) this.#setExecution(execution);
-    }
-    span.end();
+    if (!span.isRecording()) return;
+    if (this.#decision !== undefined) setDecision(span, this.#decision, this.#redaction);
+    if (execution !== null) this.#setExecution(execution);
   }
 
   #recordDuration(durationMs: number, errorType: string | undefined): void {

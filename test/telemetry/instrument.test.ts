@@ -1,4 +1,4 @@
-import { context, trace } from "@opentelemetry/api";
+import { context, createNoopMeter, type Meter, trace } from "@opentelemetry/api";
 import { InMemoryLogRecordExporter, LoggerProvider, SimpleLogRecordProcessor } from "@opentelemetry/sdk-logs";
 import {
   AlwaysOffSampler,
@@ -217,6 +217,18 @@ describe("The span of a call that is refused before it runs", () => {
     expect(events.map(({ name }) => name)).toEqual(["gen_ai.execute_tool.exception"]);
   });
 
+  test("tells who denied it", async () => {
+    const decision = ask("really?", { grant: { sandbox: "host" } });
+    const more: Partial<DispatchContext> = { confirm: async () => ({ decision: "deny", by: "ann" }) };
+    const { attributes, events } = await spanOf(await openSdk(), [echo], { decision, more });
+    expect(attributes).toMatchObject({
+      "error.type": "user_denied",
+      "sandgate.policy.decision": "ask",
+      "sandgate.policy.reason": "really?",
+    });
+    expect(events[0]?.attributes["sandgate.error.detail"]).toBe("denied by ann");
+  });
+
   test("has the name that the model invented, of bounded length", async () => {
     const name = "x".repeat(1_000);
     const span = await spanOf(await openSdk(), [echo], {}, { name });
@@ -365,6 +377,18 @@ describe("An instrumented engine", () => {
     expect(engine.buildToolResultMessages(calls, executions)).toEqual(
       new ToolDispatchEngine().buildToolResultMessages(calls, executions),
     );
+  });
+
+  test("ends a span although its meter throws", async () => {
+    const sdk = await openSdk();
+    // The SDK uses the same object for what it does not measure.
+    const meter: Meter = Object.create(createNoopMeter());
+    meter.createHistogram = () => ({
+      record: () => {
+        throw new Error("the meter is broken");
+      },
+    });
+    await spanOf(sdk, [echo], { options: { meter } });
   });
 
   test("writes nothing without an SDK", async () => {
