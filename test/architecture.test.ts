@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { circles } from "./architecture/circles.ts";
-import { files, imports, loadedWith, startFiles } from "./architecture/import-graph.ts";
+import { files, imports, loadedWith, sourceOf, startFiles } from "./architecture/import-graph.ts";
 import { moduleOf, readModuleTable } from "./architecture/module-table.ts";
 
 const modules = readModuleTable();
@@ -77,6 +77,15 @@ describe("The imports of src", () => {
     }
     expect(circles(edges)).toEqual([]);
   });
+});
+
+test("Only src/telemetry imports OpenTelemetry, which not every embedder has installed", () => {
+  const importing = files.filter((file) => /from "@opentelemetry\//.test(sourceOf(file)));
+  expect(new Set(importing.map((file) => moduleOf(file, modules)))).toEqual(new Set(["telemetry"]));
+  const loading = ["index", "components", "executor", "protocols"].filter((entry) =>
+    [...loadedWith(`entry/${entry}.ts`)].some((file) => importing.includes(file)),
+  );
+  expect(loading).toEqual([]);
 });
 
 describe("A thread or a child process", () => {

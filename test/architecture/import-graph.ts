@@ -21,8 +21,13 @@ const SPECIFIER = /\b(import|export)\b(\s+type\b)?[^"';]*?\(?\s*"(\.{1,2}\/[^"]*
 /** `entryFile("sandboxes/x")`: the file that a thread or a child process starts with. */
 const ENTRY_FILE = /\bentryFile\(\s*"([^"]+)"/g;
 
+/** Reads a file of `src`. */
+export function sourceOf(file: string): string {
+  return readFileSync(join(SRC, file), "utf8");
+}
+
 function importsOf(file: string): Import[] {
-  const text = readFileSync(join(SRC, file), "utf8");
+  const text = sourceOf(file);
   const specifiers = [...text.matchAll(SPECIFIER)].map(([, , type, specifier = ""]) => ({
     from: file,
     to: relative(SRC, resolve(SRC, dirname(file), specifier)),
@@ -57,7 +62,7 @@ export function loadedWith(entry: string): ReadonlySet<string> {
 /** The files that threads and child processes start with. */
 export function startFiles(): readonly string[] {
   const entries = files.flatMap((file) =>
-    [...readFileSync(join(SRC, file), "utf8").matchAll(ENTRY_FILE)].map(([, path = ""]) => `${path}.ts`),
+    [...sourceOf(file).matchAll(ENTRY_FILE)].map(([, path = ""]) => `${path}.ts`),
   );
   return [...new Set(entries)];
 }
