@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { DeadlineTimer } from "../../base/deadline-timer.ts";
 import { isThenable, type OneShotThenable, toPromise } from "../../base/promises.ts";
 import type { HostFactory, HostFunction, HostInstance } from "../../tool/host-implementation.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
@@ -75,6 +76,15 @@ export class FunctionRunner {
  */
 class RunningCalls {
   readonly #runs: FunctionRun[] = [];
+  /** One timer for all calls: one for each would cost more than the rest of the sandbox. */
+  readonly #deadlines = new DeadlineTimer<FunctionRun>({
+    deadlineOf: ({ deadline = Number.POSITIVE_INFINITY }) => deadline,
+    expire: (run) => {
+      this.#deadlines.delete(run);
+      run.stop("timeout");
+    },
+    keepsAlive: true,
+  });
 
   get all(): readonly FunctionRun[] {
     return [...this.#runs];
@@ -82,11 +92,13 @@ class RunningCalls {
 
   add(run: FunctionRun): void {
     run.place = this.#runs.push(run) - 1;
+    if (run.deadline !== undefined) this.#deadlines.add(run);
   }
 
   /** Removes a run, and moves the last one to its place. */
   remove(run: FunctionRun): void {
     if (this.#runs[run.place] !== run) return;
+    if (run.deadline !== undefined) this.#deadlines.delete(run);
     const last = this.#runs.pop();
     if (last === undefined || last === run) return;
     this.#runs[run.place] = last;
@@ -116,7 +128,6 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
   #next: ((outcome: SandboxOutcome) => unknown) | undefined;
   #resolve: ((result: unknown) => void) | undefined;
   #tellOthers: ((outcome: SandboxOutcome) => void) | undefined;
-  #deadline: NodeJS.Timeout | undefined;
   #grace: NodeJS.Timeout | undefined;
   #cancel: (() => void) | undefined;
 
@@ -138,14 +149,17 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
     this.stop("limit_exceeded");
   }
 
+  /** When the wall time ends, on the clock of `performance.now`; `undefined` if it is unlimited. */
+  get deadline(): number | undefined {
+    const { wallTimeMs } = this.#task.limits;
+    return wallTimeMs === undefined ? undefined : this.#startedAt + wallTimeMs;
+  }
+
   /** Waits for an asynchronous tool, its deadline and its cancellation. */
   settle(result: Promise<unknown>): this {
-    const { signal, limits } = this.#task;
+    const { signal } = this.#task;
     this.#running.add(this);
     this.#result = result;
-    if (limits.wallTimeMs !== undefined) {
-      this.#deadline = setTimeout(() => this.stop("timeout"), limits.wallTimeMs);
-    }
     if (signal !== undefined) {
       this.#cancel = () => this.stop("cancelled");
       signal.addEventListener("abort", this.#cancel);
@@ -186,7 +200,6 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
     if (this.#outcome !== undefined) return;
     this.#outcome = outcome;
     this.#running.remove(this);
-    if (this.#deadline !== undefined) clearTimeout(this.#deadline);
     if (this.#grace !== undefined) clearTimeout(this.#grace);
     if (this.#cancel !== undefined) this.#task.signal?.removeEventListener("abort", this.#cancel);
     this.#tellOthers?.(outcome);
