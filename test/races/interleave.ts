@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { InquiryAnswer } from "../../src/sessions/confirmations/answer.ts";
-import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
 import type { SessionStore } from "../../src/sessions/store/store.ts";
 import { Random } from "../guests/fuzz/random.ts";
-import type { Subject } from "./subject.ts";
+import type { OpenInquiry, Subject } from "./subject.ts";
 import type { Step, Vector, VectorMessage } from "./vector.ts";
 import { settle, type World } from "./world.ts";
 
 /** Where the store is, and what a crash does to it. */
-export interface Disk {
+export interface Disk<Store = SessionStore> {
   /** Whether anything is written and not durable. */
   readonly hasPending: boolean;
   sync(): void;
@@ -17,18 +16,18 @@ export interface Disk {
   /** Lets the next write fail. Default: no write fails. */
   failNext?(): void;
   /** The store, for the process that starts. */
-  open(): SessionStore;
+  open(): Store;
 }
 
 /** Survives the process that plays the actors, if that is killed. */
 export interface Progress {
   /** How many steps each actor has taken, and what it has seen. */
-  readonly actors: readonly { readonly taken: number; readonly seen: readonly Inquiry[] }[];
+  readonly actors: readonly { readonly taken: number; readonly seen: readonly OpenInquiry[] }[];
   /** Keeps that an actor takes a step. */
-  take(actor: number, seen: Inquiry | undefined): void;
+  take(actor: number, seen: OpenInquiry | undefined): void;
 }
 
-export type OpenSubject = (store: SessionStore, world: World) => Subject;
+export type OpenSubject<Store = SessionStore> = (store: Store, world: World) => Subject;
 
 /** What became of a vector in one interleaving. */
 export interface Ending {
@@ -43,12 +42,12 @@ export interface Ending {
 const MAX_ROUNDS = 500;
 
 /** Plays a vector in the interleaving that a seed chooses. */
-export async function interleave(
+export async function interleave<Store>(
   vector: Vector,
   seed: number,
-  openSubject: OpenSubject,
+  openSubject: OpenSubject<Store>,
   world: World,
-  disk: Disk,
+  disk: Disk<Store>,
   progress?: Progress,
 ): Promise<Ending> {
   return new Interleaving(vector, new Random(seed), openSubject, world, disk, progress).toEnd();
@@ -57,14 +56,14 @@ export async function interleave(
 interface Actor {
   readonly index: number;
   readonly steps: Step[];
-  readonly seen: Inquiry[];
+  readonly seen: OpenInquiry[];
 }
 
-class Interleaving {
+class Interleaving<Store> {
   readonly #random: Random;
-  readonly #openSubject: OpenSubject;
+  readonly #openSubject: OpenSubject<Store>;
   readonly #world: World;
-  readonly #disk: Disk;
+  readonly #disk: Disk<Store>;
   readonly #progress: Progress | undefined;
   readonly #log: string[] = [];
   readonly #actors: readonly Actor[];
@@ -77,9 +76,9 @@ class Interleaving {
   constructor(
     vector: Vector,
     random: Random,
-    openSubject: OpenSubject,
+    openSubject: OpenSubject<Store>,
     world: World,
-    disk: Disk,
+    disk: Disk<Store>,
     progress: Progress | undefined,
   ) {
     this.#disk = disk;
@@ -101,11 +100,11 @@ class Interleaving {
     for (let round = 0; round < MAX_ROUNDS; round++) {
       await settle();
       const actions = this.#actions();
-      if (actions.length > 0) this.#random.pick(actions)();
+      if (actions.length > 0) await this.#random.pick(actions)();
       else if (this.#settled.size === this.#messages.length) {
         hasEnded = true;
         break;
-      } else if (!this.#answerRest()) await sleep(1);
+      } else if (this.#subject.isBusy?.() || !this.#answerRest()) await sleep(1);
     }
     this.#subject.discard();
     const { length } = this.#messages;
@@ -150,8 +149,8 @@ class Interleaving {
   }
 
   /** What can happen next. */
-  #actions(): (() => void)[] {
-    const actions: (() => void)[] = [];
+  #actions(): (() => void | Promise<void>)[] {
+    const actions: (() => void | Promise<void>)[] = [];
     if (this.#disk.hasPending) actions.push(() => this.#disk.sync());
     const { waiting } = this.#world;
     if (waiting.length > 0) actions.push(() => waiting.splice(this.#random.below(waiting.length), 1)[0]?.());
@@ -165,10 +164,12 @@ class Interleaving {
         this.#take(step, actor);
       });
     }
+    // What it works on may take many turns of the event loop, between which each of the others can happen.
+    if (actions.length > 0 && this.#subject.isBusy?.()) actions.push(() => sleep(1));
     return actions;
   }
 
-  #inquiryOf({ session, message, call }: Extract<Step, { do: "see" }>): Inquiry | undefined {
+  #inquiryOf({ session, message, call }: Extract<Step, { do: "see" }>): OpenInquiry | undefined {
     return this.#subject
       .open()
       .find((open) => open.sessionId === session && open.messageId === message && open.callId === call);
@@ -227,10 +228,10 @@ class Interleaving {
     }
   }
 
-  #answer(step: Extract<Step, { do: "answer" }>, seen: readonly Inquiry[]): void {
+  #answer(step: Extract<Step, { do: "answer" }>, seen: readonly OpenInquiry[]): void {
     const inquiry = seen.at(-1);
     if (inquiry === undefined) return;
-    const { digest } = step.digestOf === "first" ? (seen[0] as Inquiry) : inquiry;
+    const { digest } = step.digestOf === "first" ? (seen[0] as OpenInquiry) : inquiry;
     const { decision, by, session: sessionId } = step;
     const answer: InquiryAnswer = {
       ...{ decision, by, digest },

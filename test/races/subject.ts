@@ -14,15 +14,20 @@ import type { SessionStore } from "../../src/sessions/store/store.ts";
 import type { VectorMessage } from "./vector.ts";
 import type { World } from "./world.ts";
 
+/** What a person must know of an inquiry to answer it. */
+export type OpenInquiry = Pick<Inquiry, "id" | "digest" | "sessionId" | "messageId" | "callId">;
+
 /** One process that dispatches messages and can be asked and answered. */
 export interface Subject {
   /** Takes up what an earlier process left. */
   start(): Promise<void>;
   /** Resolves when every call of the message has ended. */
-  dispatch(message: VectorMessage): Promise<readonly (ToolExecution | null)[]>;
+  dispatch(message: VectorMessage): Promise<unknown>;
   cancel(message: VectorMessage): void;
-  open(): readonly Inquiry[];
-  answer(id: string, answer: InquiryAnswer): Promise<AnswerOutcome>;
+  open(): readonly OpenInquiry[];
+  answer(id: string, answer: InquiryAnswer): Promise<{ readonly outcome: string }>;
+  /** Whether it works on something that needs no answer. Default: it is told by its store. */
+  isBusy?(): boolean;
   /** Stops timers after a crash. */
   discard(): void;
 }

@@ -59,6 +59,24 @@ export class World {
 
   #limits = new Map<string, number | undefined>();
 
+  /** What tools do. */
+  async use(run: Run, signal?: AbortSignal): Promise<JsonValue> {
+    const process = this.#process;
+    this.#onRun(run);
+    this.runs.push(run);
+    await this.#wait(signal);
+    if (this.failsNext && process === this.#process) {
+      this.failsNext = false;
+      throw new Error("the tool failed");
+    }
+    return { done: true };
+  }
+
+  /** The description of the tools. */
+  get definition(): string {
+    return `Version ${this.#version}.`;
+  }
+
   changeDefinition(): void {
     this.#version++;
     this.#register();
@@ -67,29 +85,20 @@ export class World {
   #register(): void {
     const registry = this.#registry as ToolRegistry;
     for (const name of ["write", "read"]) {
-      const version = this.#version;
       registry.register(
         {
           name,
-          description: `Version ${version}.`,
+          description: this.definition,
           inputSchema: SCHEMA,
           sideEffects: name === "write" ? "write" : "read",
           host: async (input, { callId, sessionId, turnId = "", signal }) => {
-            const process = this.#process;
             const run: Run = {
               key: JSON.stringify([sessionId, turnId, callId]),
               arguments: canonicalText(input as JsonValue),
               definition,
               wallTimeMs: this.#limits.get(callId),
             };
-            this.#onRun(run);
-            this.runs.push(run);
-            await this.#wait(signal);
-            if (this.failsNext && process === this.#process) {
-              this.failsNext = false;
-              throw new Error("the tool failed");
-            }
-            return { done: true };
+            return this.use(run, signal);
           },
         },
         { replace: true },
@@ -98,10 +107,10 @@ export class World {
     }
   }
 
-  #wait(signal: AbortSignal): Promise<void> {
+  #wait(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve) => {
       this.waiting.push(resolve);
-      signal.addEventListener("abort", () => resolve(), { once: true });
+      signal?.addEventListener("abort", () => resolve(), { once: true });
     });
   }
 

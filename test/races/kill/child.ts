@@ -2,11 +2,11 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { Inquiry } from "../../../src/sessions/confirmations/inquiry.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import { Random } from "../../guests/fuzz/random.ts";
 import { type Disk, interleave, type Progress } from "../interleave.ts";
 import { SessionsSubject } from "../sessions-subject.ts";
+import type { OpenInquiry } from "../subject.ts";
 import { readVectors, type Vector } from "../vector.ts";
 import { type Run, World } from "../world.ts";
 import type { Line } from "./line.ts";
@@ -14,7 +14,7 @@ import type { Line } from "./line.ts";
 const [folder = "", vectorIndex = "", seed = "", mayKill = ""] = process.argv.slice(2);
 const linesFile = join(folder, "lines.jsonl");
 const vector = readVectors()[Number(vectorIndex)] as Vector;
-const actors = vector.actors.map(() => ({ taken: 0, seen: [] as Inquiry[] }));
+const actors = vector.actors.map(() => ({ taken: 0, seen: [] as OpenInquiry[] }));
 for (const line of readLines()) {
   const actor = "actor" in line ? actors[line.actor] : undefined;
   if (actor === undefined || !("actor" in line)) continue;
