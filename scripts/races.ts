@@ -1,15 +1,20 @@
 /**
  * `npm run test:races`: answers, crashes and changes against each other, in a sample of interleavings, or in 50,000 and
  * with 1,000 kills of a process (-9) with `--long`. `SANDGATE_RACES_SEED` chooses others. Prints a table of what went
- * wrong.
+ * wrong. With `--peers`, other libraries play the vectors (see test/races/peers/race-peers.ts).
  */
 import { FAULTS } from "../test/races/check.ts";
 import { runKills } from "../test/races/kill/run-kills.ts";
+import { racePeers } from "../test/races/peers/race-peers.ts";
 import { type ClassResult, runInterleavings } from "../test/races/run.ts";
 import { SessionsSubject } from "../test/races/sessions-subject.ts";
 
 const isLong = process.argv.includes("--long");
 const seed = Number(process.env["SANDGATE_RACES_SEED"] ?? "1");
+if (process.argv.includes("--peers")) {
+  await racePeers(isLong ? 200 : 20, seed);
+  process.exit();
+}
 const { interleavings, kills } = isLong
   ? { interleavings: 50_000, kills: 1_000 }
   : { interleavings: 2_000, kills: 20 };
