@@ -66,8 +66,8 @@ export interface FreeformToolDeclaration<Embedder = unknown>
   readonly freeform: true;
 }
 
-/** The schema of every free-form tool. */
-const TEXT_SCHEMA: JsonObject = Object.freeze({ type: "string" });
+/** The `inputSchema` of every free-form tool. */
+export const TEXT_SCHEMA: JsonObject = Object.freeze({ type: "string" });
 
 /**
  * Declares a tool, and infers the type of the arguments that its host function takes from the schema: see

@@ -2,7 +2,7 @@ import { DURATION_FORM, parseDuration } from "../../base/units.ts";
 import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import { readConfigFile } from "../../config/read-file.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
-import type { Tool } from "../../engine/tool.ts";
+import { TEXT_SCHEMA, type Tool } from "../../engine/tool.ts";
 import { parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { normalizeSchema } from "../../schema/dialects/normalize.ts";
@@ -30,10 +30,11 @@ export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<
     problems.push(entry.problem(["timeout"], `must be ${DURATION_FORM}`));
   }
   if (inputSchema === undefined || problems.length > 0) throw new ConfigError(problems);
-  const { name, description, nullForOptional, coerce, wasm, remote } = entry.value;
+  const { name, description, freeform, nullForOptional, coerce, wasm, remote } = entry.value;
   const absolute = (relative: string): string => absolutePathBeside(entry.file, relative);
   return {
     ...{ name, description, inputSchema },
+    ...(freeform !== undefined && { freeform }),
     ...traitsOf(entry.value),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(nullForOptional && { nullForOptional }),
@@ -57,9 +58,9 @@ function quickJsOf({ quickjs }: ToolEntry, absolute: (path: string) => string): 
   return source === undefined ? {} : { quickjs: { ...rest, source } };
 }
 
-/** Returns the input schema as JSON Schema. It is inline or in a file that the entry names. */
+/** Returns the input schema as JSON Schema: of a free-form tool, inline, or in a file that the entry names. */
 async function loadSchema(entry: ConfigEntry<ToolEntry>): Promise<JsonObject> {
-  const { inputSchema, dialect } = entry.value;
+  const { inputSchema = TEXT_SCHEMA, dialect } = entry.value;
   if (typeof inputSchema !== "string") {
     return toJsonSchema(inputSchema, dialect, (path, reason) =>
       entry.problem(["inputSchema", ...path], reason),

@@ -46,12 +46,22 @@ export const CONFIG_TRAITS: readonly ConfigTrait[] = Object.keys(TRAITS) as Conf
 
 type ConfigTrait = Exclude<keyof ToolTraits, "timeoutMs" | "visibleTo" | "projectChanges">;
 
+/** What decides how a tool's arguments are read. A free-form tool, whose input is a text, has none of it. */
+const ARGUMENTS: JsonObject = {
+  if: { properties: { freeform: { const: true } }, required: ["freeform"] },
+  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+  then: { properties: { inputSchema: false, dialect: false, nullForOptional: false, coerce: false } },
+  else: { required: ["inputSchema"] },
+};
+
 /** The shape of an item of `tools`. */
-export const TOOL_SHAPE: Shape = compileShape(
-  mapOf(
+export const TOOL_SHAPE: Shape = compileShape({
+  ...ARGUMENTS,
+  ...mapOf(
     {
       name: { type: "string" },
       description: { type: "string" },
+      freeform: { type: "boolean" },
       inputSchema: { type: ["object", "string"] },
       dialect: { type: "string", enum: ["auto", ...Object.keys(DIALECTS)] },
       nullForOptional: { type: "string", enum: ["absent", "reject"] },
@@ -71,16 +81,17 @@ export const TOOL_SHAPE: Shape = compileShape(
         message: "must have exactly one of url, http and executor",
       },
     },
-    ["name", "description", "inputSchema"],
+    ["name", "description"],
   ),
-);
+});
 
 /** A value of the {@link TOOL_SHAPE}. Paths are relative to the file. */
 export interface ToolEntry extends Pick<ToolTraits, ConfigTrait> {
   readonly name: string;
   readonly description: string;
-  /** The schema or the path of its file. */
-  readonly inputSchema: JsonObject | string;
+  /** The schema or the path of its file; absent if the tool is free-form. */
+  readonly inputSchema?: JsonObject | string;
+  readonly freeform?: boolean;
   /** The dialect from which the schema is mapped. Default: the schema is JSON Schema. */
   readonly dialect?: SchemaDialect | "auto";
   readonly nullForOptional?: "absent" | "reject";

@@ -95,6 +95,30 @@ test("accepts stores, keys and tokens of the sandboxes, and reports their proble
   }
 });
 
+test("accepts a tool without a schema only if it is free-form, and then no schema at all", async () => {
+  const tool = (members: string): Record<string, string> => ({
+    "sandgate.yaml": `tools:
+  - name: tool
+    description: Takes a text
+    ${members}
+    quickjs: { source: "export default (text) => text" }
+policy: { rules: [] }
+`,
+  });
+  expect(await check(tool("freeform: true"))).toMatchObject({ code: 0, stderr: "" });
+  for (const [members, problem] of [
+    ["freeform: false", /^sandgate\.yaml:2:5: 'inputSchema' is missing\n$/],
+    ["tags: [text]", /^sandgate\.yaml:2:5: 'inputSchema' is missing\n$/],
+    ["freeform: 1", /^sandgate\.yaml:4:15: must be true or false, not a number$/m],
+    ["freeform: true\n    inputSchema: { type: string }", /^sandgate\.yaml:5:5: is not allowed here\n$/],
+    ["freeform: true\n    coerce: true", /^sandgate\.yaml:5:5: is not allowed here\n$/],
+  ] as const) {
+    const { code, stderr } = await check(tool(members));
+    expect(stderr).toMatch(problem);
+    expect(code).toBe(2);
+  }
+});
+
 const oneTool = (implementation: string, policy = "{ rules: [] }"): string => `tools:
   - name: tool
     description: A tool

@@ -62,6 +62,28 @@ describe("sandgate dispatch prints the results", () => {
     expect(code).toBe(0);
   });
 
+  test("of a free-form tool, whose input is the model's text", async () => {
+    const config = `tools:
+  - name: measure
+    description: Measures a text
+    freeform: true
+    quickjs: { source: "export default (text) => text.length" }
+policy: { rules: [{ tools: [measure], effect: allow, sandboxes: [quickjs] }] }
+`;
+    const custom = { name: "measure", input: '{"a": ' };
+    const message = {
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: "call_1", type: "custom", custom }],
+    };
+    const { code, stdout } = await dispatch(
+      { choices: [{ message }] },
+      { args: ["--output", "json"], files: { "sandgate.yaml": config } },
+    );
+    expect(JSON.parse(stdout).executions).toMatchObject([{ arguments: custom.input, output: 6 }]);
+    expect(code).toBe(0);
+  });
+
   test("as JSON", async () => {
     const { code, stdout } = await dispatch(CALLS, { args: ["--output", "json"] });
     const { executions } = JSON.parse(stdout);
