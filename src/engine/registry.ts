@@ -110,7 +110,7 @@ export interface ToolRegistryOptions extends ArgumentRules {
    */
   readonly schemas?: Readonly<Record<string, JsonObject>>;
   /**
-   * How to treat arguments, as JSON text, in which an object has several members of one name. Whoever looked at the text
+   * How to treat arguments, as JSON text, in which an object has several members of one name. What looked at the text
    * before may have read another one of them. Default: `"refuse"`; `"last"`: the last one counts, as in ECMAScript.
    */
   readonly duplicateKeys?: DuplicateKeys;

@@ -1,7 +1,8 @@
 /**
  * The worst that a tool can do, as its author declares it. What counts is what the tool is able to do, not what it is
  * typically used for: a shell is `execute` even if it only lists files, and a tool that reads and then writes is `write`.
- * Policies can match it; nothing enforces it.
+ * Policies can match it. It decides on default time-outs, on which calls run at once, and on whether a call waits for its
+ * record; nothing enforces it.
  *
  * - `none`: computes its output from its input
  * - `read`: reads files, or queries something without changing it (such as an HTTP GET)

@@ -31,7 +31,7 @@ export interface ToolExecution {
   /** What the tool returned for the embedder only; the model never sees it. */
   readonly metadata?: JsonObject;
   readonly receipt: ExecutionReceipt;
-  /** Who confirmed the call, and what they saw; absent if nobody was asked, or nobody allowed it. */
+  /** Who confirmed the call, and what they saw; absent if no person allowed the call. */
   readonly confirmation?: Confirmation;
   /** How much of the result the model reads, if the context says so; `output` itself is whole. */
   readonly resultBudget?: ResultBudget;

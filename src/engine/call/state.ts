@@ -47,7 +47,7 @@ export class CallState {
   /** The policy's decision; `undefined` until then. */
   decision: PolicyDecision | undefined = undefined;
   granted: ExecutionGrant | undefined = undefined;
-  /** How a person confirmed the call; `undefined` if nobody has. */
+  /** How a person confirmed the call; `undefined` until one does. */
   confirmation: Confirmation | undefined = undefined;
   grant: ExecutionGrant | undefined = undefined;
   sandbox: Sandbox | undefined = undefined;
