@@ -31,19 +31,30 @@ export interface BudgetedContent {
 /**
  * Shortens the texts of a content to a budget: of each block, in proportion to its length, the beginning and the end are
  * left, with a note between them that counts what is missing.
+ *
+ * @param notice What the model reads before the content. A long content does not shorten it; it takes at most half of the
+ *   budget. Default: nothing.
  */
 export function withinBudget(
   content: readonly ContentBlock[],
   { chars = DEFAULTS.chars, head = DEFAULTS.head }: ResultBudget = {},
+  notice: readonly ContentBlock[] = [],
 ): BudgetedContent {
+  const from = lengthOf(notice) + lengthOf(content);
+  if (from <= chars) return { content: [...notice, ...content] };
+  const told = shortenEach(notice, Math.floor(chars / 2), head);
+  const shortened = [...told, ...shortenEach(content, chars - lengthOf(told), head)];
+  return { content: shortened, truncated: { from, to: lengthOf(shortened) } };
+}
+
+function shortenEach(content: readonly ContentBlock[], chars: number, head: number): readonly ContentBlock[] {
   const from = lengthOf(content);
-  if (from <= chars) return { content };
-  const shortened = content.map((block): ContentBlock => {
+  if (from <= chars) return content;
+  return content.map((block): ContentBlock => {
     if (block.type !== "text") return block;
     const share = Math.floor((chars * block.text.length) / from);
     return { type: "text", text: shorten(block.text, share, head) };
   });
-  return { content: shortened, truncated: { from, to: lengthOf(shortened) } };
 }
 
 function lengthOf(content: readonly ContentBlock[]): number {

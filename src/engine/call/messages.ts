@@ -89,8 +89,7 @@ function withdrawn(callId: string, toolName: string): ToolResult {
  */
 export function toToolResult(execution: ToolExecution): ToolResult {
   const { callId, toolName, error, resultBudget } = execution;
-  const content = [...editNotice(execution), ...resultContent(execution)];
-  const within = withinBudget(content, resultBudget);
+  const within = withinBudget(resultContent(execution), resultBudget, editNotice(execution));
   return { callId, toolName, ...within, isError: error !== undefined };
 }
 

@@ -27,6 +27,7 @@ class Setting {
   readonly asked: ConfirmationRequest[] = [];
   readonly requests: PolicyRequest[] = [];
   readonly registry = new ToolRegistry();
+  output = "sent";
   decide: (request: PolicyRequest) => PolicyDecision = () => ask("Send it?", { grant: HOST });
 
   constructor() {
@@ -40,7 +41,7 @@ class Setting {
         inputSchema: { type: "object", properties: { to: { type: "string" } }, required: ["to"] },
         host: (input: JsonObject) => {
           this.ran.push(input);
-          return "sent";
+          return this.output;
         },
       },
       { replace: true },
@@ -269,6 +270,28 @@ describe("arguments that a person changed", () => {
       { type: "text", text: '[A person changed the arguments to {"to":"bob"}]' },
       { type: "text", text: "sent" },
     ]);
+  });
+
+  test("are told whole, however long the result is that they share the model's attention with", async () => {
+    const setting = new Setting();
+    setting.output = "x".repeat(100_000);
+    const execution = await setting.send(edited({ to: "bob" }), { resultBudget: { chars: 200 } });
+    const { content, truncated } = toToolResult(execution);
+    const [told, result] = content.map((block) => (block.type === "text" ? block.text : ""));
+    expect(told).toBe('[A person changed the arguments to {"to":"bob"}]');
+    expect(result).toContain("characters left out");
+    expect(truncated).toEqual({ from: 100_048, to: `${told}${result}`.length });
+    expect(truncated?.to).toBeLessThanOrEqual(200);
+  });
+
+  test("take at most half of what the model reads", async () => {
+    const setting = new Setting();
+    setting.output = "x".repeat(1_000);
+    const execution = await setting.send(edited({ to: "b".repeat(1_000) }), { resultBudget: { chars: 400 } });
+    const lengths = toToolResult(execution).content.map(
+      (block) => block.type === "text" && block.text.length,
+    );
+    expect(lengths).toEqual([expect.closeTo(200, -1), expect.closeTo(200, -1)]);
   });
 
   test("are validated like any others", async () => {
