@@ -1,5 +1,5 @@
 import { beginning, ending } from "../../base/text.ts";
-import type { ContentBlock } from "../../tool/content.ts";
+import { type ContentBlock, contentText } from "../../tool/content.ts";
 
 /** How much of a result the model reads. */
 export interface ResultBudget {
@@ -30,7 +30,7 @@ export interface BudgetedContent {
 
 /**
  * Shortens the texts of a content to a budget: of each block, in proportion to its length, the beginning and the end are
- * left, with a note between them that counts what is missing.
+ * left, with a note between them that counts what is missing. Blocks whose share has no room for a note become one.
  *
  * @param notice What the model reads before the content. A long content does not shorten it; it takes at most half of the
  *   budget. Default: nothing.
@@ -50,11 +50,29 @@ export function withinBudget(
 function shortenEach(content: readonly ContentBlock[], chars: number, head: number): readonly ContentBlock[] {
   const from = lengthOf(content);
   if (from <= chars) return content;
-  return content.map((block): ContentBlock => {
-    if (block.type !== "text") return block;
-    const share = Math.floor((chars * block.text.length) / from);
-    return { type: "text", text: shorten(block.text, share, head) };
-  });
+  const shareOf = (text: string): number => Math.floor((chars * text.length) / from);
+  if (content.some((block) => block.type === "text" && isTooSmall(shareOf(block.text), block.text))) {
+    return shortenTogether(content, chars, head);
+  }
+  return content.map(
+    (block): ContentBlock =>
+      block.type === "text" ? { type: "text", text: shorten(block.text, shareOf(block.text), head) } : block,
+  );
+}
+
+/** Whether a text would be shortened to a beginning that does not say so. */
+function isTooSmall(room: number, text: string): boolean {
+  return text.length > room && room <= leftOutNote(text.length).length;
+}
+
+/** Shortens all texts as one, which comes before the images. */
+function shortenTogether(
+  content: readonly ContentBlock[],
+  chars: number,
+  head: number,
+): readonly ContentBlock[] {
+  const text = shorten(contentText(content), chars, head);
+  return [{ type: "text", text }, ...content.filter(({ type }) => type !== "text")];
 }
 
 function lengthOf(content: readonly ContentBlock[]): number {

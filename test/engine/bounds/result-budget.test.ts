@@ -53,6 +53,27 @@ describe("The result that a model reads", () => {
   });
 });
 
+describe("Text blocks whose shares are too small for a note are shortened together", () => {
+  const texts = (...all: string[]): readonly ContentBlock[] =>
+    all.map((text) => ({ type: "text" as const, text }));
+
+  test("so that a short block after a long one is not lost", () => {
+    const { content, truncated } = withinBudget(texts("x".repeat(100_000), "exit code: 1"));
+    expect(content).toHaveLength(1);
+    expect(textOf({ content })).toMatch(/^x+\n\[… [\d,]+ characters left out …\]\nx+\nexit code: 1$/);
+    expect(truncated).toEqual({ from: 100_012, to: textOf({ content }).length });
+  });
+
+  test("so that the model reads how much of many blocks it does not see, besides the images", () => {
+    const image = { type: "image", data: "AAAA", mimeType: "image/png" } as const;
+    const lines = Array.from({ length: 40_000 }, (_, line) => `${line}`);
+    const { content } = withinBudget([...texts(...lines), image]);
+    expect(content).toEqual([{ type: "text", text: expect.stringMatching(/^0\n1\n/) }, image]);
+    expect(textOf({ content })).toMatch(/\n\[… [\d,]+ characters left out …\]\n/);
+    expect(textOf({ content })).toMatch(/\n39998\n39999$/);
+  });
+});
+
 test("A budget is never exceeded, and no surrogate pair is split", () => {
   const text = fc.string({ unit: "grapheme", maxLength: 200 });
   const budget = fc.record({
