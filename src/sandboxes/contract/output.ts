@@ -18,7 +18,7 @@ export type EncodedOutput = string | { readonly message: string };
 
 /**
  * Writes the value that a tool returned as JSON text. `undefined` becomes `null`; other values are written as by
- * `JSON.stringify`, except those that it would empty in silence: `NaN`, `Infinity`, maps, sets, promises and the like.
+ * `JSON.stringify`, except those that it would empty in silence: `NaN`, `Infinity`, maps, promises, responses and the like.
  * Never throws, even if getters or `toJSON` methods do.
  */
 export function encodeOutput(value: unknown): EncodedOutput {
@@ -39,7 +39,22 @@ function refuseLoss(_name: string, value: unknown): unknown {
   if (typeof value === "number" && !Number.isFinite(value)) throw new LossError(String(value));
   if (typeof value !== "object" || value === null) return value;
   for (const [isKind, name] of EMPTIED) if (isKind(value)) throw new LossError(name);
+  if (types.isNumberObject(value)) return refuseLoss(_name, value.valueOf());
+  const tag = Reflect.get(value, Symbol.toStringTag) as unknown;
+  if (typeof tag === "string" && CLASS_NAME.test(tag) && isEmptied(value))
+    throw new LossError(withArticle(tag));
   return value;
+}
+
+const CLASS_NAME = /^[A-Z]\w{0,40}$/;
+
+/** Whether nothing is left of an object of a built-in class, such as a `Response`. Only such classes have a tag. */
+function isEmptied(value: object): boolean {
+  return Object.keys(value).length === 0 && !types.isTypedArray(value) && !types.isBoxedPrimitive(value);
+}
+
+function withArticle(name: string): string {
+  return `${/^[AEIO]/.test(name) ? "an" : "a"} ${name}`;
 }
 
 /** Objects that `JSON.stringify` writes as `{}`. */

@@ -26,6 +26,13 @@ describe("an output with a number that no double can hold", () => {
     ["an Error", { cause: new Error("x") }],
     ["a RegExp", { pattern: /x/ }],
     ["an ArrayBuffer", new ArrayBuffer(8)],
+    ["a Response", new Response("text")],
+    ["a Headers", { headers: new Headers({ a: "1" }) }],
+    ["a URLSearchParams", new URLSearchParams("a=1")],
+    ["an AbortSignal", [AbortSignal.abort()]],
+    ["a DataView", new DataView(new ArrayBuffer(8))],
+    ["an AsyncGenerator", (async function* () {})()],
+    ["NaN", [new Number(Number.NaN)]],
   ])("a returned value that holds %s is refused, not emptied in silence", (what, value) => {
     expect(checkReturned(value, undefined, 0)).toEqual({
       status: "failed",
@@ -38,6 +45,23 @@ describe("an output with a number that no double can hold", () => {
     const value = Object.assign(new Map(), { toJSON: () => ({ written: true }) });
     expect(checkReturned({ value, at: new Date(0) }, undefined, 0)).toMatchObject({
       output: { value: { written: true }, at: "1970-01-01T00:00:00.000Z" },
+    });
+  });
+
+  test("values whose members JSON can have are written, even if there are none", () => {
+    class Page {
+      readonly [Symbol.toStringTag] = "Page";
+      readonly title = "Home";
+    }
+    const value = [
+      new Page(),
+      new (class Empty {})(),
+      Object.create(null),
+      new Uint8Array(0),
+      new Boolean(true),
+    ];
+    expect(checkReturned(value, undefined, 0)).toMatchObject({
+      output: [{ title: "Home" }, {}, {}, {}, true],
     });
   });
 
