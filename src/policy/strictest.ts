@@ -25,9 +25,10 @@ class StrictestPolicy implements RuntimePolicy {
     );
   }
 
-  /** The revisions of all policies that have one. */
-  get revision(): string {
-    return this.#policies.flatMap(({ revision }) => revision ?? []).join(" + ");
+  /** The revisions of all policies that have one; `undefined` if none has. */
+  get revision(): string | undefined {
+    const revisions = this.#policies.flatMap(({ revision }) => revision ?? []);
+    return revisions.length === 0 ? undefined : revisions.join(" + ");
   }
 
   /** The sources of all policies; none if one of them is in code. */

@@ -101,5 +101,6 @@ describe("strictest", () => {
   test("its revision names those of all policies", () => {
     const policies = ["a", "b"].map((revision) => ({ ...always(deny("no")), revision }));
     expect(strictest(...policies, new HostPolicy()).revision).toBe("a + b");
+    expect(strictest(new HostPolicy(), new HostPolicy()).revision).toBeUndefined();
   });
 });
