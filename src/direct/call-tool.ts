@@ -10,11 +10,16 @@ import { openSandboxes } from "../sandboxes/open-sandboxes.ts";
 
 /** Options of {@link callTool}. */
 export interface CallToolOptions<Embedder = unknown> {
-  /** Passed to the tool as `HostContext.embedder`. */
-  readonly embedder?: Embedder;
+  /** What the tool reads of its `HostContext`. Default: the session `direct`, and nothing else. */
+  readonly context?: CallToolContext<Embedder>;
   /** Cancels the call. */
   readonly signal?: AbortSignal;
 }
+
+/** The members of a tool's `HostContext` that {@link callTool} can set. */
+export type CallToolContext<Embedder = unknown> = Partial<
+  Pick<DispatchContext<Embedder>, "sessionId" | "turnId" | "workspace" | "principal" | "embedder">
+>;
 
 /**
  * Validates arguments and runs a tool's host implementation, without a policy, hooks, limits or events. For tests and
@@ -37,11 +42,15 @@ export function callTool<Embedder = unknown>(
 async function dispatchOnce<Embedder>(
   registry: ToolRegistry<Embedder>,
   call: ToolCall,
-  options: CallToolOptions<Embedder>,
+  { context = {}, signal }: CallToolOptions<Embedder>,
 ): Promise<ToolExecution> {
   await using sandboxes = await openSandboxes();
   const policy = new HostPolicy();
-  const ctx = { registry, policy, sandboxes, sessionId: "direct", ...options } as DispatchContext<Embedder>;
+  const { sessionId = "direct", turnId, workspace, principal, embedder } = context;
+  const ctx = {
+    ...{ registry, policy, sandboxes, sessionId },
+    ...{ turnId, workspace, principal, embedder, signal },
+  } as DispatchContext<Embedder>;
   const execution = await new ToolDispatchEngine().dispatch(call, ctx);
   // Only a hook can abort a call, and there are no hooks.
   return execution as ToolExecution;

@@ -1,6 +1,6 @@
 // Dispatching
 
-export { type CallToolOptions, callTool } from "../direct/call-tool.ts";
+export { type CallToolContext, type CallToolOptions, callTool } from "../direct/call-tool.ts";
 export type { ResultBudget } from "../engine/bounds/result-budget.ts";
 export type { ClassTimeouts } from "../engine/bounds/timeouts.ts";
 export type { UpperBound } from "../engine/bounds/upper-bound.ts";

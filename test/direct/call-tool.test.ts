@@ -41,9 +41,28 @@ describe("callTool", () => {
       inputSchema: {},
       host: (_input, { embedder }) => embedder.user,
     });
-    expect((await callTool(tool, {}, { embedder: { user: "ada" } })).output).toBe("ada");
+    expect((await callTool(tool, {}, { context: { embedder: { user: "ada" } } })).output).toBe("ada");
     const signal = AbortSignal.abort();
     expect((await callTool(tool, {}, { signal })).error?.code).toBe("cancelled");
+  });
+
+  test("passes what a session would tell the tool", async () => {
+    const tool = defineTool({
+      name: "who",
+      description: "",
+      inputSchema: {},
+      host: (_input, { sessionId, turnId, workspace, principal }) => ({
+        ...{ sessionId, turnId, workspace, principal: principal?.id },
+      }),
+    });
+    const context = {
+      ...{ sessionId: "s1", turnId: "t1", workspace: "/srv" },
+      principal: { id: "ada", kind: "user" } as const,
+    };
+    expect((await callTool(tool, {}, { context })).output).toEqual({ ...context, principal: "ada" });
+    expect((await callTool(tool, {})).output).toEqual({ sessionId: "direct" });
+    const bad = { context: { principal: { id: "" } as never } };
+    expect((await callTool(tool, {}, bad)).error?.code).toBe("permission_denied");
   });
 
   test("needs a host implementation", async () => {

@@ -126,6 +126,7 @@ test("sandgate exports exactly these names", async () => {
       "CallJournal",
       "CallRecord",
       "CallTool",
+      "CallToolContext",
       "CallToolOptions",
       "CallTrace",
       "CallTracer",
