@@ -151,10 +151,14 @@ export function timeoutText(wallTimeMs: number): string {
 /** The text of a call that a person denied. */
 export const USER_DENIED_TEXT = "User denied this operation.";
 
-/** `Nobody confirmed this operation within 5min`. */
-export function confirmationTimeoutText(afterMs: number): string {
-  const minutes = afterMs / 60_000;
-  return `Nobody confirmed this operation within ${Number.isInteger(minutes) ? `${minutes}min` : formatDuration(afterMs)}`;
+/** `Nobody confirmed this operation within 5min`, or `in time` unless the milliseconds are a number. */
+export function confirmationTimeoutText(afterMs: unknown): string {
+  return `Nobody confirmed this operation ${Number.isFinite(afterMs) ? within(afterMs as number) : "in time"}`;
+}
+
+function within(ms: number): string {
+  const isMinutes = ms >= 60_000 && ms % 60_000 === 0;
+  return `within ${isMinutes ? `${ms / 60_000}min` : formatDuration(ms)}`;
 }
 
 /** The text of a call that was cancelled. */

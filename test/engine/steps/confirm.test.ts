@@ -101,14 +101,18 @@ describe("a call that the policy asks about", () => {
   });
 
   test.each([
-    [300_000, "5min"],
-    [90_000, "90s"],
-    [1_000, "1s"],
-  ])("says after %d ms that nobody confirmed it within %s", async (afterMs, text) => {
+    [300_000, "within 5min"],
+    [90_000, "within 90s"],
+    [1_000, "within 1s"],
+    [0, "within 0ms"],
+    // A program without types may leave it out.
+    [undefined, "in time"],
+    [Number.NaN, "in time"],
+  ])("says after %s ms that nobody confirmed it %s", async (afterMs, text) => {
     const setting = new Setting();
-    const { error } = await setting.send(answering({ decision: "timeout", afterMs }));
+    const { error } = await setting.send(answering({ decision: "timeout", afterMs: afterMs as number }));
     expect(error).toMatchObject({ code: "confirmation_timeout", effect: "none" });
-    expect(error?.message).toBe(`Nobody confirmed this operation within ${text}`);
+    expect(error?.message).toBe(`Nobody confirmed this operation ${text}`);
     expect(setting.ran).toEqual([]);
   });
 
