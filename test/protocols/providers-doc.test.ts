@@ -14,6 +14,7 @@ import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { FORMATS } from "../../src/protocols/formats.ts";
 import { MAX_ARGUMENTS_LENGTH, MAX_CALLS, MAX_STREAM_BYTES } from "../../src/protocols/parsing/limits.ts";
 import { STOP_REASONS } from "../../src/protocols/parsing/stop-reasons.ts";
+import type { AgentsTool } from "../../src/protocols/providers/openai/agents-tool-set.ts";
 import { ANTHROPIC_STRICT, OPENAI_STRICT } from "../../src/protocols/strict/subsets.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import { toServerSentEvents } from "./streams.ts";
@@ -41,6 +42,32 @@ const modules: Record<string, () => Promise<object>> = {
   "sandgate/protocols": () => import("sandgate/protocols"),
   openai: () => import("openai"),
   ai: () => import("ai"),
+  "@openai/agents": async () => OPENAI_AGENTS,
+};
+
+/** Stands for the SDK, which is not a dependency: its runner calls the agent's first tool once. */
+const OPENAI_AGENTS = {
+  tool: (options: AgentsTool) => options,
+  Agent: class {
+    readonly options: { readonly tools: readonly AgentsTool[] };
+    constructor(options: { readonly tools: readonly AgentsTool[] }) {
+      this.options = options;
+    }
+  },
+  Runner: class {
+    constructor(options: object) {
+      expect(options).toEqual({
+        toolNotFoundBehavior: "return_error_to_model",
+        toolErrorFormatter: expect.any(Function),
+        callModelInputFilter: expect.any(Function),
+      });
+    }
+    async run({ options }: { options: { tools: readonly AgentsTool[] } }): Promise<{ finalOutput: string }> {
+      const toolCall = { callId: "call_0", arguments: args };
+      const result = await options.tools[0]?.execute(JSON.parse(args), undefined, { toolCall });
+      return { finalOutput: `It is ${result}` };
+    }
+  },
 };
 
 /** Returns the values that a snippet imports. */
@@ -277,11 +304,15 @@ describe("each other snippet of docs/providers.md runs", () => {
     expect(await run("AI SDK 7", { model })).toEqual(["It is 5"]);
   });
 
+  test("OpenAI Agents", async () => {
+    expect(await run("OpenAI Agents")).toEqual(["It is 5"]);
+  });
+
   test("Native", async () => {
     expect(await run("Native")).toEqual(['[{"type":"text","text":"5"}]']);
   });
 
-  test("and there are no others", () => expect(snippets.size).toBe(Object.keys(WORDINGS).length + 2));
+  test("and there are no others", () => expect(snippets.size).toBe(Object.keys(WORDINGS).length + 3));
 });
 
 test("docs/providers.md lists what every stop reason says", () => {
