@@ -1,5 +1,6 @@
 import { boundGrant, boundSandbox } from "../bounds/upper-bound.ts";
 import { narrowGrant } from "../call/nested.ts";
+import { shownName } from "../call/shown-name.ts";
 import type { AuthorisedCall } from "../call/state.ts";
 import { denial } from "../failure/refusal.ts";
 
@@ -15,7 +16,7 @@ export function narrow(call: AuthorisedCall): undefined {
   const bound = upperBound === undefined ? granted : boundSandbox(granted, upperBound, decision.sandboxes);
   if (bound === undefined) {
     const reason = "the upper bound allows none of the sandboxes that the policy accepts";
-    throw denial(call.received.name, "policy", reason);
+    throw denial(shownName(call), "policy", reason);
   }
   // The limits and capabilities of a caller's grant are already within the upper bound.
   if (caller !== undefined) call.grant = narrowGrant(bound, caller);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
-import { allow, deny } from "../../../src/policy/decision.ts";
+import { allow, ask, deny } from "../../../src/policy/decision.ts";
 import { openAiChatProtocol } from "../../../src/protocols/providers/openai/chat.ts";
 import { contextFor, hostTool } from "../helpers.ts";
 
@@ -25,6 +25,12 @@ test("The model reads the names that it was offered, wherever a text names a too
       ...offered,
       policy: { check: () => allow({ sandbox: "host", limits: { memoryBytes: 1 } }) },
     }),
+    await engine.dispatch(call("fs/read"), {
+      ...offered,
+      upperBound: { limits: {}, capabilities: {}, sandboxes: ["quickjs"] },
+    }),
+    await engine.dispatch(call("fs/read"), { ...offered, principal: {} as never }),
+    await engine.dispatch(call("fs/read"), { ...offered, policy: { check: () => ask("?") } }),
   ].map((execution) => execution?.error?.message);
   expect(texts).toEqual([
     "Tool 'math_root' not found. Available: [math_factorial, fs_read]",
@@ -33,6 +39,9 @@ test("The model reads the names that it was offered, wherever a text names a too
     "Permission denied: tool 'fs_read' was refused by a hook",
     "Tool 'fs_read' cannot run now: its 'wasm' sandbox is not available",
     "Tool 'fs_read' was not run: its memory limit cannot be enforced in the 'host' sandbox",
+    "Permission denied: tool 'fs_read' is disabled by policy",
+    "Permission denied: the caller of tool 'fs_read' could not be identified",
+    "Permission denied: tool 'fs_read' requires confirmation, and no approver is available",
   ]);
 });
 
