@@ -3,7 +3,8 @@ import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
 import { describe, expect, expectTypeOf, onTestFinished, test } from "vitest";
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
 import { type DispatchEvent, EventStream } from "../../../src/engine/call/events.ts";
-import { deny } from "../../../src/policy/decision.ts";
+import type { JsonValue } from "../../../src/json/value.ts";
+import { ask, deny } from "../../../src/policy/decision.ts";
 import { HostPolicy } from "../../../src/policy/host-policy.ts";
 import { aiSdkProtocol } from "../../../src/protocols/providers/ai-sdk/ai-sdk.ts";
 import { aiSdkToolSet } from "../../../src/protocols/providers/ai-sdk/tool-set.ts";
@@ -105,6 +106,21 @@ describe("aiSdkToolSet", () => {
       { output: { type: "content", value: [{ type: "text", text: "a pixel" }, { type: "file" }] } },
       { output: { type: "text", value: "done" } },
     ]);
+  });
+
+  test("tells the model which arguments a person changed, before the result", async () => {
+    const { tools } = aiSdkToolSet(
+      await openContext({
+        policy: { check: () => ask("Look it up?", { grant: { sandbox: "host" } }) },
+        confirm: async () => ({ decision: "allow", by: "eve", arguments: { city: "Oslo" } }),
+        resultBudget: { chars: 100 },
+      }),
+    );
+    const output = await tools["weather"]?.execute({ city: "Rome" }, { toolCallId: "1" });
+    expect(tools["weather"]?.toModelOutput({ output: output as JsonValue })).toEqual({
+      type: "text",
+      value: '[A person changed the arguments to {"city":"Oslo"}]\n{"city":"Oslo","celsius":21}',
+    });
   });
 
   test("names tools in errors as the model was offered them, or as the context says", async () => {

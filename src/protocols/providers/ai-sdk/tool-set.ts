@@ -5,7 +5,7 @@ import type { DispatchContext } from "../../../engine/call/context.ts";
 import type { ToolExecution } from "../../../engine/call/execution.ts";
 import { toToolResult, WITHDRAWN_TEXT } from "../../../engine/call/messages.ts";
 import { ToolDispatchEngine } from "../../../engine/engine.ts";
-import type { JsonValue } from "../../../json/value.ts";
+import type { JsonObject, JsonValue } from "../../../json/value.ts";
 import { toWellFormed } from "../../../json/well-formed.ts";
 import { isContentOutput } from "../../../tool/content.ts";
 import { toText } from "../../parsing/text.ts";
@@ -61,7 +61,8 @@ export class AiSdkToolError extends SandgateError {
 /**
  * Creates the `tools` and `repairToolCall` of AI SDK 7's `generateText` and `streamText`. Each execution is a dispatch in
  * this context, which the SDK's abort signal cancels. A failed call throws an {@link AiSdkToolError}, which the SDK
- * reports to the model. The model reads results within the context's `resultBudget`, and the names that it was offered.
+ * reports to the model. The model reads results within the context's `resultBudget`, and the names that it was offered. If
+ * a person changed the arguments of a call, its output is `{ content }`, which begins with them.
  */
 export function aiSdkToolSet<Embedder = unknown>(
   context: DispatchContext<Embedder>,
@@ -101,8 +102,10 @@ export function aiSdkToolSet<Embedder = unknown>(
 
 async function execute(call: ToolCall, ctx: DispatchContext): Promise<JsonValue> {
   const execution = await new ToolDispatchEngine().dispatch(call, ctx);
-  if (execution?.success) return execution.output;
-  throw new AiSdkToolError(execution);
+  if (!execution?.success) throw new AiSdkToolError(execution);
+  if (execution.confirmation?.editedDigest === undefined) return execution.output;
+  // The model reads first which arguments a person changed.
+  return { content: toToolResult(execution).content } as unknown as JsonObject;
 }
 
 /** Writes what the model reads of an output. JSON that is shortened is a text. */
