@@ -72,6 +72,7 @@ describe("README", () => {
     "docs/providers.md",
     "docs/remote-protocol.md",
     "docs/schemas.md",
+    "docs/sessions.md",
     "docs/telemetry.md",
     "docs/wasm-tools.md",
   ])("%s links to files that are there", (document) => {
