@@ -276,6 +276,7 @@ export class Session implements TurnSession {
       toolAlias: context.toolAlias,
       hooks: context.hooks,
       events: context.events,
+      tracer: context.tracer,
       redaction: context.redaction,
       partialOutput: this.#shared.redaction,
       confirm,
