@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { PassThrough } from "node:stream";
 import { afterAll, describe, expect, test, vi } from "vitest";
@@ -79,7 +79,7 @@ describe("README", () => {
     const text = readFileSync(`${root}/${document}`, "utf8");
     for (const [, target] of text.matchAll(/\]\(([^)#]+)\)/g)) {
       if (target?.startsWith("http")) continue;
-      expect(() => readFileSync(`${root}/${dirname(document)}/${target}`)).not.toThrow();
+      expect(() => statSync(`${root}/${dirname(document)}/${target}`)).not.toThrow();
     }
   });
 });
