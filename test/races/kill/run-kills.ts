@@ -13,6 +13,9 @@ import type { Line } from "./line.ts";
 /** Timers kill a vector's processes so often; later only its own crashes do. */
 const MAX_TIMED_KILLS = 3;
 
+/** From one vector to the next, so that a few kills reach many classes. It has no divisor in common with their number. */
+const STRIDE = 8;
+
 /** Plays vectors until so many processes were killed (-9). */
 export async function runKills(
   count: number,
@@ -23,7 +26,7 @@ export async function runKills(
   const results = new Map<string, { interleavings: number; runs: number; faults: Record<Fault, number> }>();
   let kills = 0;
   for (let index = 0; kills < count; index++) {
-    const vectorIndex = index % vectors.length;
+    const vectorIndex = (index * STRIDE) % vectors.length;
     const vector = vectors[vectorIndex] as Vector;
     const folder = mkdtempSync(join(tmpdir(), "sandgate-races-"));
     const crashes = await play(folder, vectorIndex, seed + index * 100);
