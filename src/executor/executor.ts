@@ -11,6 +11,7 @@ import {
   parseListenAddress,
   writeAuthority,
 } from "./http/listen-address.ts";
+import type { MoreRoutes } from "./http/more-routes.ts";
 import type { RefusedRequest } from "./http/refused-request.ts";
 import { Routes } from "./http/routes.ts";
 import { completeLimits, type ExecutorLimits } from "./load/limits.ts";
@@ -52,6 +53,7 @@ export class Executor implements AsyncDisposable {
   readonly #server: Server;
   readonly #dispatcher: Dispatcher;
   readonly #routes: Routes;
+  readonly #more: MoreRoutes | undefined;
   readonly #drainMs: number;
   readonly #drainDelayMs: number;
   /** Whether only this machine can reach it. */
@@ -64,19 +66,22 @@ export class Executor implements AsyncDisposable {
     authentication: Authentication,
     limits: ExecutorLimits,
     onRefusal: (refused: RefusedRequest) => void,
+    more: MoreRoutes | undefined,
   ) {
+    this.#more = more;
     this.#drainMs = limits.drainMs;
     this.#drainDelayMs = limits.drainDelayMs;
     this.#dispatcher = new Dispatcher(context, limits);
     const writeTools = (): string =>
       JSON.stringify({ tools: this.#dispatcher.context.registry.definitions() });
-    this.#routes = new Routes(this.#dispatcher, authentication, limits, writeTools, (refused) => {
+    const tell = (refused: RefusedRequest): void => {
       try {
         onRefusal(refused);
       } catch {
         // The client must get its answer.
       }
-    });
+    };
+    this.#routes = new Routes(this.#dispatcher, authentication, limits, writeTools, tell, more);
     this.#server = createServer(
       {
         maxHeaderSize: 16_384,
@@ -93,15 +98,27 @@ export class Executor implements AsyncDisposable {
     this.#server.maxConnections = MAX_CONNECTIONS;
   }
 
-  /** See {@link startExecutor}. @internal */
-  static async start(options: ExecutorOptions): Promise<Executor> {
-    const { listen: where, hosts = [], keys, token, tokenName, limits, onRefusal, ...context } = options;
+  /**
+   * See {@link startExecutor}.
+   *
+   * @param more Further routes, which are closed with the executor.
+   * @internal
+   */
+  static async start(options: ExecutorOptions, more?: MoreRoutes): Promise<Executor> {
+    const { listen: where, hosts = [], keys, token, tokenName, tokens, limits, onRefusal, ...context } = options;
     const authentication = new Authentication({
       ...(keys && { keys }),
       ...(token !== undefined && { token }),
       ...(tokenName !== undefined && { tokenName }),
+      ...(tokens && { tokens }),
     });
-    const executor = new Executor(context, authentication, completeLimits(limits), onRefusal ?? (() => {}));
+    const executor = new Executor(
+      context,
+      authentication,
+      completeLimits(limits),
+      onRefusal ?? (() => {}),
+      more,
+    );
     await executor.#listen(where, hosts, authentication);
     return executor;
   }
@@ -181,7 +198,7 @@ export class Executor implements AsyncDisposable {
       });
     });
     const cancel = setTimeout(() => this.#dispatcher.cancelAll(), this.#drainMs);
-    await this.#dispatcher.drain();
+    await Promise.all([this.#dispatcher.drain(), this.#more?.drain()]);
     clearTimeout(cancel);
     // Clients that do not read their responses must not keep the process alive.
     const force = setTimeout(() => this.#server.closeAllConnections(), this.#drainMs);

@@ -2,11 +2,13 @@ import type { IncomingMessage } from "node:http";
 import { describeThrown } from "../../base/thrown.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { DispatchRequest } from "../../remote-protocol/messages.ts";
-import { type ProblemCode, RemoteProblem } from "../../remote-protocol/problems.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { RouteRefusal } from "./more-routes.ts";
 
 /** A request that an executor answered with a problem in place of an execution. */
 export interface RefusedRequest {
-  readonly code: ProblemCode;
+  /** A `ProblemCode`, or a code of the sessions. */
+  readonly code: string;
   /** The status of the response. */
   readonly status: number;
   /** What the client reads. */
@@ -38,9 +40,9 @@ export interface KnownOfRequest {
   readonly body?: DispatchRequest | undefined;
 }
 
-/** Returns the problem to answer with. Only a `RemoteProblem` is meant for the client. */
-export function problemOf(thrown: unknown): RemoteProblem {
-  if (thrown instanceof RemoteProblem) return thrown;
+/** Returns the problem to answer with. Only these two are meant for the client. */
+export function problemOf(thrown: unknown): RemoteProblem | RouteRefusal {
+  if (thrown instanceof RemoteProblem || thrown instanceof RouteRefusal) return thrown;
   const problem = new RemoteProblem("internal_error", "the executor failed unexpectedly");
   problem.cause = thrown;
   return problem;
@@ -49,7 +51,7 @@ export function problemOf(thrown: unknown): RemoteProblem {
 /** Describes a refused request for the operator. */
 export function refusedRequest(
   { method = "", url = "", socket }: IncomingMessage,
-  { code, kind, message, cause }: RemoteProblem,
+  { code, kind, message, cause }: RemoteProblem | RouteRefusal,
   { principal, body }: KnownOfRequest,
 ): RefusedRequest {
   const { remoteAddress: address } = socket;

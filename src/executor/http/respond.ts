@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { JSON_MEDIA_TYPE, REPLAYED_HEADER } from "../../remote-protocol/http.ts";
 import type { RemoteProblem } from "../../remote-protocol/problems.ts";
+import type { RouteRefusal } from "./more-routes.ts";
 
 /** Bytes of an unread body to drain to keep the connection alive. */
 const MAX_DROPPED_BYTES = 65_536;
@@ -33,11 +34,11 @@ export function respondExecution(response: ServerResponse, text: string, isRepla
   response.end(text);
 }
 
-/** Responds with a problem. The connection is kept alive if the rest of the request is small. */
+/** Responds with a problem or a refusal. The connection is kept alive if the rest of the request is small. */
 export function respondProblem(
   request: IncomingMessage,
   response: ServerResponse,
-  problem: RemoteProblem,
+  problem: RemoteProblem | RouteRefusal,
 ): void {
   const { "content-length": length = "0", "transfer-encoding": encoding } = request.headers;
   const isSmall = encoding === undefined && Number(length) <= MAX_DROPPED_BYTES;

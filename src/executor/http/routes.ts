@@ -12,6 +12,7 @@ import type { Dispatcher } from "../once/dispatcher.ts";
 import type { Authentication, Sender } from "./authentication.ts";
 import { DispatchRoute } from "./dispatch-route.ts";
 import { HostCheck, refuseSeveralHosts } from "./host-check.ts";
+import type { MoreRoutes, RouteRefusal } from "./more-routes.ts";
 import { type KnownOfRequest, problemOf, type RefusedRequest, refusedRequest } from "./refused-request.ts";
 import { limitReadingTime, respond, respondJson, respondProblem } from "./respond.ts";
 
@@ -30,11 +31,13 @@ export class Routes {
   readonly #requestMs: number;
   readonly #writeTools: () => string;
   readonly #onRefusal: (refused: RefusedRequest) => void;
+  readonly #more: MoreRoutes | undefined;
   #open = 0;
 
   /**
    * @param writeTools Returns the list of tools as JSON text.
    * @param onRefusal Receives each request that is refused. Must not throw.
+   * @param more Further routes.
    */
   constructor(
     dispatcher: Dispatcher,
@@ -42,6 +45,7 @@ export class Routes {
     limits: ExecutorLimits,
     writeTools: () => string,
     onRefusal: (refused: RefusedRequest) => void,
+    more: MoreRoutes | undefined,
   ) {
     this.#dispatcher = dispatcher;
     this.authentication = authentication;
@@ -49,6 +53,7 @@ export class Routes {
     this.#requestMs = limits.requestMs;
     this.#writeTools = writeTools;
     this.#onRefusal = onRefusal;
+    this.#more = more;
   }
 
   /** The number of requests whose responses have not been sent completely. */
@@ -88,7 +93,7 @@ export class Routes {
   }
 
   /** Counts a problem, and tells the operator of it. */
-  #tell(request: IncomingMessage, problem: RemoteProblem, known: KnownOfRequest): void {
+  #tell(request: IncomingMessage, problem: RemoteProblem | RouteRefusal, known: KnownOfRequest): void {
     this.#dispatcher.metrics.refused(problem.code);
     this.#onRefusal(refusedRequest(request, problem, known));
   }
@@ -106,6 +111,7 @@ export class Routes {
       case DISPATCH_PATH: {
         const sender = this.#senderOf(request, "POST");
         const { principal } = sender;
+        this.#more?.admitDispatch(sender);
         this.#dispatchRoute.handle(request, response, sender, {
           fail: (thrown, body) => this.#fail(request, response, thrown, { principal, body }),
           tell: (problem, body) => this.#tell(request, problem, { principal, body }),
@@ -121,6 +127,11 @@ export class Routes {
         respond(response, 200, PROMETHEUS_TEXT, this.#dispatcher.writeMetrics());
         break;
       default:
+        if (this.#more?.has(request)) {
+          const fail = (thrown: unknown): void => this.#fail(request, response, thrown);
+          this.#more.handle(request, response, this).catch(fail);
+          break;
+        }
         this.hostCheck.check(request.headers);
         throw new RemoteProblem("not_found", "the path does not exist");
     }

@@ -1,0 +1,55 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
+import type { Authentication, Sender } from "./authentication.ts";
+import type { HostCheck } from "./host-check.ts";
+
+/** Routes besides those of the remote protocol, on the same server. */
+export interface MoreRoutes {
+  /** Whether a request is for these routes. */
+  has(request: IncomingMessage): boolean;
+  /**
+   * Responds to a request that is for these routes.
+   *
+   * @throws {RouteRefusal | RemoteProblem} as a rejection.
+   */
+  handle(request: IncomingMessage, response: ServerResponse, guards: Guards): Promise<void>;
+  /**
+   * Checks whether an authenticated sender may dispatch calls over the remote protocol.
+   *
+   * @throws {RouteRefusal} otherwise.
+   */
+  admitDispatch(sender: Sender): void;
+  /** Ends everything that is under way. Later requests are refused. */
+  drain(): Promise<void>;
+}
+
+/** The checks that every request has to pass. */
+export interface Guards {
+  readonly hostCheck: HostCheck;
+  readonly authentication: Authentication;
+}
+
+const HEADERS = Object.freeze({ "content-type": JSON_MEDIA_TYPE, "cache-control": "no-store" });
+
+/** Refuses a request on one of {@link MoreRoutes}. The message is for the client. */
+export class RouteRefusal extends Error {
+  override readonly name = "RouteRefusal";
+  readonly code: string;
+  /** The status of the response. */
+  readonly kind: { readonly status: number };
+  readonly headers: Readonly<Record<string, string>> = HEADERS;
+  /** Further members of the response's body. */
+  readonly #members: Readonly<Record<string, unknown>>;
+
+  constructor(status: number, code: string, message: string, members: Readonly<Record<string, unknown>> = {}) {
+    super(message);
+    this.kind = { status };
+    this.code = code;
+    this.#members = members;
+  }
+
+  /** Returns the body of the response. Nothing ran. */
+  toJSON(): object {
+    return { error: { code: this.code, message: this.message, effect: "none" }, ...this.#members };
+  }
+}
