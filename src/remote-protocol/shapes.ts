@@ -1,15 +1,9 @@
-import type { ValidateFunction } from "ajv";
-import { loadAjv } from "../base/load-ajv.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { CAPABILITY_NAMES } from "../policy/grant/capabilities.ts";
 import { LIMIT_NAMES, MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
 import { SANDBOX_MODES } from "../tool/sandbox-mode.ts";
+import { BodyCheck, closed } from "./body-check.ts";
 import { PROBLEMS } from "./problems.ts";
-
-function closed(properties: JsonObject, optional: readonly string[] = []): JsonObject {
-  const required = Object.keys(properties).filter((name) => !optional.includes(name));
-  return { type: "object", properties, required, additionalProperties: false };
-}
 
 const NAME: JsonObject = { type: "string", maxLength: 1_024 };
 const TEXT: JsonObject = { type: "string" };
@@ -93,7 +87,7 @@ type BodyName = "DispatchRequest" | "Execution" | "Output" | "Log" | "Problem" |
 /** The name of a shape: of a body, or of an execution without the members that repeat the call. */
 export type ShapeName = BodyName | "ExecutionResult";
 
-const validators = new Map<ShapeName, ValidateFunction>();
+const checks = new Map<ShapeName, BodyCheck>();
 
 function schemaOf(name: ShapeName): JsonObject {
   return name === "ExecutionResult" ? closed(RESULT, OPTIONAL_RESULTS) : SCHEMAS[name];
@@ -103,17 +97,10 @@ function schemaOf(name: ShapeName): JsonObject {
  * Returns the first problem of a value, such as `/call/id must be string`; `undefined` if it has the shape.
  */
 export function shapeProblem(name: ShapeName, value: JsonValue): string | undefined {
-  let validate = validators.get(name);
-  if (validate === undefined) {
-    // Ajv stops at the first error here, which bounds the work for bodies with many of them.
-    validate = new (loadAjv().Ajv2020)({ ownProperties: true, strictTypes: false }).compile(schemaOf(name));
-    validators.set(name, validate);
+  let check = checks.get(name);
+  if (check === undefined) {
+    check = new BodyCheck(schemaOf(name));
+    checks.set(name, check);
   }
-  if (validate(value)) return undefined;
-  const [error] = validate.errors ?? [];
-  if (error === undefined) return "does not match the schema";
-  const { instancePath, message, params } = error;
-  const unknown: unknown = params["additionalProperty"] ?? params["propertyName"];
-  if (unknown !== undefined) return `${instancePath || "/"} has an unknown member`;
-  return `${instancePath || "/"} ${message ?? "does not match the schema"}`;
+  return check.problem(value);
 }

@@ -10,7 +10,7 @@ import { quietly } from "./calls/quietly.ts";
 import { emitInto } from "./confirmation-events.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import { Inquiries } from "./confirmations/inquiries.ts";
-import type { Inquiry } from "./confirmations/inquiry.ts";
+import type { Inquiry, InquiryRecord } from "./confirmations/inquiry.ts";
 import type { InquiryListener } from "./confirmations/inquiry-listeners.ts";
 import { SteadyClock } from "./confirmations/steady-clock.ts";
 import { SESSION_MODES, type SessionMode } from "./deciding/levels.ts";
@@ -143,6 +143,11 @@ export class Sessions implements AsyncDisposable {
   /** The open inquiries of all sessions, the oldest first. */
   openInquiries(): readonly Inquiry[] {
     return this.#shared.inquiries.open();
+  }
+
+  /** Returns an inquiry, open or resolved; `undefined` if it is unknown, or its session is closed. */
+  inquiry(id: string): Promise<InquiryRecord | undefined> {
+    return this.#shared.inquiries.find(id);
   }
 
   /**

@@ -21,6 +21,13 @@ export interface DispatchMessageOptions {
   readonly messageId?: string;
 }
 
+/** A message that {@link Turn.accept} has accepted. */
+export interface AcceptedMessage {
+  readonly id: string;
+  /** One result for each call, in the order of the calls. */
+  readonly results: Promise<readonly (ToolExecution | null)[]>;
+}
+
 /** What a turn needs of its session. */
 export interface TurnSession extends SessionCore {
   /** Waits until the messages that came before have ended, or the signal is aborted. Returns a function to be called at the end. */
@@ -94,6 +101,23 @@ export class Turn implements TurnCore {
     const received = messageCalls([...calls]);
     const id = messageId === undefined ? this.#nextMessageId() : checkId(messageId, "message");
     return this.#kept.once(id, received, () => this.#run(id, received));
+  }
+
+  /**
+   * Like {@link dispatchAll}, but resolves as soon as the message is kept, so that its calls run even if this process ends.
+   *
+   * @throws like {@link dispatchAll}.
+   */
+  accept(calls: readonly ToolCall[], { messageId }: DispatchMessageOptions = {}): Promise<AcceptedMessage> {
+    return new Promise((resolve, reject) => {
+      const received = messageCalls([...calls]);
+      const id = messageId === undefined ? this.#nextMessageId() : checkId(messageId, "message");
+      const onKept = (): void => resolve({ id, results });
+      const results = Promise.resolve().then(() =>
+        this.#kept.once(id, received, () => this.#run(id, received), onKept),
+      );
+      results.catch(reject);
+    });
   }
 
   async #run(id: string, calls: readonly MessageCall[]): Promise<Results> {

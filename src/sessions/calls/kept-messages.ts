@@ -60,12 +60,21 @@ export class KeptMessages {
   /**
    * Runs a message, unless it ran before: then the results are those of the first time.
    *
+   * @param onKept Called when the message is kept, or known to be kept.
    * @throws {MessageConflictError} if the message had other calls the first time, or nothing of it was kept.
    */
-  async once(id: string, calls: readonly MessageCall[], run: () => Promise<Results>): Promise<Results> {
+  async once(
+    id: string,
+    calls: readonly MessageCall[],
+    run: () => Promise<Results>,
+    onKept?: () => void,
+  ): Promise<Results> {
     const before = this.#running.get(id);
     if (before !== undefined && this.#store === undefined) throw conflict(id);
-    if (this.#store === undefined) return this.#track(id, run());
+    if (this.#store === undefined) {
+      onKept?.();
+      return this.#track(id, run());
+    }
     // In the map before the store answers: the same message could come twice at once.
     const { promise, resolve, reject } = Promise.withResolvers<Results>();
     promise.catch(() => {});
@@ -73,6 +82,7 @@ export class KeptMessages {
     try {
       const known = await this.#add(id, calls);
       if (known !== undefined && textOf(known) !== textOf(keptCalls(calls))) throw conflict(id);
+      onKept?.();
       if (before !== undefined) return await before;
       const results = known === undefined ? await run() : await this.#resultsOf(id, calls);
       resolve(results);

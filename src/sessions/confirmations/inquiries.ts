@@ -4,7 +4,7 @@ import { JsonValueError } from "../../json/value.ts";
 import { checkScope } from "../approvals/scope.ts";
 import { newId } from "../ids.ts";
 import { type AnswerOutcome, type InquiryAnswer, outcomeOf, resolutionOf } from "./answer.ts";
-import type { Inquiry, Resolution } from "./inquiry.ts";
+import type { Inquiry, InquiryRecord, Resolution } from "./inquiry.ts";
 import { type InquiryBounds, InquiryCounts } from "./inquiry-counts.ts";
 import { type InquiryListener, InquiryListeners } from "./inquiry-listeners.ts";
 import type { InquiryTable } from "./inquiry-table.ts";
@@ -141,6 +141,12 @@ export class Inquiries {
   get(id: string): Inquiry | undefined {
     const inquiry = this.#open.get(id)?.inquiry;
     return inquiry === undefined || this.#isExpired(inquiry) ? undefined : inquiry;
+  }
+
+  /** Returns an inquiry, open or resolved; `undefined` if it is unknown. */
+  async find(id: string): Promise<InquiryRecord | undefined> {
+    const inquiry = this.get(id);
+    return inquiry === undefined ? this.#store.inquiry(id) : { inquiry };
   }
 
   /**

@@ -1,0 +1,101 @@
+/** An event of a session, as clients receive it. */
+export interface LoggedEvent {
+  /** Counts the events of the session, from 1. */
+  readonly number: number;
+  readonly type: string;
+  /** JSON text. */
+  readonly data: string;
+}
+
+/** Bounds of the events that are kept for clients that read slowly, or come back. */
+export interface EventLogBounds {
+  readonly events: number;
+  readonly bytes: number;
+}
+
+/** The latest events of one session. A client costs nothing here: it only knows how far it has read. */
+export class EventLog {
+  readonly #bounds: EventLogBounds;
+  readonly #onBytes: (change: number) => void;
+  readonly #events = new Map<number, LoggedEvent>();
+  readonly #waiting = new Set<() => void>();
+  #first = 1;
+  #next = 1;
+  #bytes = 0;
+  #isClosed = false;
+
+  /** @param onBytes Called with each change of the bytes that are kept. */
+  constructor(bounds: EventLogBounds, onBytes: (change: number) => void) {
+    this.#bounds = bounds;
+    this.#onBytes = onBytes;
+  }
+
+  /** The number of the latest event; 0 if there was none. */
+  get last(): number {
+    return this.#next - 1;
+  }
+
+  /** Whether there will be no further events. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Adds an event, and returns its number. */
+  add(type: string, data: string): number {
+    const number = this.#next++;
+    this.#events.set(number, { number, type, data });
+    this.#count(bytesOf(data));
+    while (this.#events.size > this.#bounds.events || this.#bytes > this.#bounds.bytes) this.forgetOldest();
+    this.#wake();
+    return number;
+  }
+
+  /** Forgets the oldest event. Returns `false` if there is none. */
+  forgetOldest(): boolean {
+    const oldest = this.#events.get(this.#first);
+    if (oldest === undefined) return false;
+    this.#events.delete(this.#first++);
+    this.#count(-bytesOf(oldest.data));
+    return true;
+  }
+
+  /** Returns the event after the one with this number, and how many between them are no longer kept. */
+  after(number: number): { readonly event: LoggedEvent | undefined; readonly lost: number } {
+    const wanted = Math.max(number + 1, this.#first);
+    return { event: this.#events.get(wanted), lost: wanted - number - 1 };
+  }
+
+  /** Resolves when there is another event, the log is closed, or the signal is aborted. */
+  wait(signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const stop = (): void => {
+      this.#waiting.delete(stop);
+      signal.removeEventListener("abort", stop);
+      resolve();
+    };
+    this.#waiting.add(stop);
+    signal.addEventListener("abort", stop);
+    if (signal.aborted || this.#isClosed) stop();
+    return promise;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    while (this.forgetOldest());
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const resolve of [...this.#waiting]) resolve();
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    this.#onBytes(bytes);
+  }
+}
+
+/** Returns the most bytes that an event takes up. */
+function bytesOf(data: string): number {
+  return data.length * 2 + 128;
+}

@@ -1,0 +1,84 @@
+import { ReadableStream as WebStream } from "node:stream/web";
+import type { EventLog } from "./event-log.ts";
+
+/** A client's view of the events of a session. */
+export interface EventStreamOptions {
+  readonly log: EventLog;
+  /** Events of another process have other ids. */
+  readonly epoch: string;
+  /** The events that the client has not seen: those after this one. */
+  readonly after: number;
+  /** Events to send first, such as inquiries that are open. They have no ids. */
+  readonly first: readonly object[];
+  /** Ends the stream with this event, after those that came before it. Default: the stream ends with the session. */
+  readonly last?: Promise<FinalEvent>;
+  /** Ends the stream. */
+  readonly signal: AbortSignal;
+}
+
+/** The event that ends a stream. */
+export interface FinalEvent {
+  readonly number: number;
+  readonly type: string;
+  readonly data: string;
+}
+
+/** Milliseconds after which a silent stream sends a comment, so that dead connections are found. */
+const KEEP_ALIVE_MS = 15_000;
+const KEEP_ALIVE = Buffer.from(": keep-alive\n\n");
+
+/**
+ * Returns the events as server-sent events. Each is read when the client has read the one before it, so that a client that
+ * does not read costs nothing; what is forgotten meanwhile is told as `events.lost`.
+ */
+export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Array> {
+  return WebStream.from(eventsOf(options)) as ReadableStream<Uint8Array>;
+}
+
+async function* eventsOf({ log, epoch, after, first, last, signal }: EventStreamOptions): AsyncGenerator<Uint8Array> {
+  for (const event of first) yield write(JSON.stringify(event), (event as { readonly type: string }).type);
+  let final: FinalEvent | undefined;
+  const settled = new AbortController();
+  last?.then(
+    (event) => {
+      final = event;
+      settled.abort();
+    },
+    () => settled.abort(),
+  );
+  for (let number = after; !signal.aborted; ) {
+    const { event, lost } = log.after(number);
+    if (event === undefined && settled.signal.aborted) break;
+    if (event === undefined) {
+      if (log.isClosed) return;
+      if (await isSilent(log, AbortSignal.any([signal, settled.signal]))) yield KEEP_ALIVE;
+      continue;
+    }
+    if (final !== undefined && event.number >= final.number) break;
+    if (lost > 0) yield write(JSON.stringify({ type: "events.lost", count: lost }), "events.lost");
+    number = event.number;
+    yield write(event.data, event.type, `${epoch}-${number}`);
+  }
+  if (final !== undefined && !signal.aborted) yield write(final.data, final.type, `${epoch}-${final.number}`);
+}
+
+/** Waits for the next event. Returns `true` if there was none for long. */
+async function isSilent(log: EventLog, signal: AbortSignal): Promise<boolean> {
+  const timeout = AbortSignal.timeout(KEEP_ALIVE_MS);
+  await log.wait(AbortSignal.any([signal, timeout]));
+  return timeout.aborted;
+}
+
+/** @param data JSON text, which has no line breaks. */
+function write(data: string, type: string, id?: string): Uint8Array {
+  return Buffer.from(`${id === undefined ? "" : `id: ${id}\n`}event: ${type}\ndata: ${data}\n\n`);
+}
+
+/**
+ * Returns the number in the header `last-event-id`; `undefined` if there is none, and -1 if it is of another process.
+ */
+export function lastEventNumber(header: string | undefined, epoch: string): number | undefined {
+  if (header === undefined || header === "") return undefined;
+  const [, of, number] = /^([\w]+)-([0-9]{1,15})$/.exec(header) ?? [];
+  return of === epoch ? Number(number) : -1;
+}

@@ -1,0 +1,101 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FairBudget } from "../../base/fair-budget.ts";
+import type { Sender } from "../../executor/http/authentication.ts";
+import { bodyLength, decodeBody, readBody } from "../../executor/http/request-body.ts";
+import { parseJson } from "../../json/parse.ts";
+import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import { matchesContentDigest } from "../../remote-protocol/signatures/content-digest.ts";
+import type { Client } from "../access/client.ts";
+import { type BodyName, bodyProblem } from "../shapes.ts";
+import { badRequest, overloaded } from "./refusals.ts";
+
+/** The bytes of bodies that the server holds. */
+export interface BodyBudget {
+  readonly maxBytes: number;
+  readonly held: FairBudget;
+}
+
+/** A request of an authenticated client. Its body is read when the route asks for it, after the route's own checks. */
+export class Exchange {
+  readonly client: Client;
+  readonly request: IncomingMessage;
+  readonly #sender: Sender;
+  readonly #bodies: BodyBudget;
+  readonly #closing = new AbortController();
+  #held = 0;
+  #keepsBody = false;
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    sender: Sender,
+    client: Client,
+    bodies: BodyBudget,
+  ) {
+    this.request = request;
+    this.client = client;
+    this.#sender = sender;
+    this.#bodies = bodies;
+    response.on("close", () => {
+      this.#closing.abort();
+      if (!this.#keepsBody) this.releaseBody();
+    });
+  }
+
+  /** Aborted when the response has been sent, or the connection is closed. */
+  get closed(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /**
+   * Reads the body as JSON.
+   *
+   * @throws {RemoteProblem | RouteRefusal} as a rejection, if it is too long, or not valid.
+   */
+  async read<Body>(name: BodyName): Promise<Body> {
+    const { "content-type": type = "", "content-encoding": encoding } = this.request.headers;
+    const bytes = bodyLength(this.request, this.#bodies.maxBytes);
+    if (type.split(";", 1)[0]?.trim().toLowerCase() !== JSON_MEDIA_TYPE || encoding !== undefined) {
+      throw new RemoteProblem(
+        "unsupported_media_type",
+        `the content-type header must be ${JSON_MEDIA_TYPE}, without a content-encoding`,
+      );
+    }
+    const body = await this.#readBytes(bytes);
+    const digest = this.request.headers["content-digest"];
+    if ((this.#sender.isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body)) {
+      throw new RemoteProblem("altered", "the body does not match the content-digest header");
+    }
+    const parsed = parseJson(decodeBody(body));
+    if (!("value" in parsed)) throw badRequest(`${parsed.reason} at position ${parsed.position}`);
+    const problem = bodyProblem(name, parsed.value);
+    if (problem !== undefined) throw badRequest(problem);
+    return parsed.value as Body;
+  }
+
+  /** Keeps counting the bytes of the body, as what was read is used after the response, until {@link releaseBody}. */
+  keepBody(): void {
+    this.#keepsBody = true;
+  }
+
+  releaseBody(): void {
+    this.#bodies.held.giveBack(this.client.name, this.#held);
+    this.#held = 0;
+  }
+
+  #readBytes(bytes: number): Promise<Buffer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+    const reserve = (more: number): boolean => {
+      if (!this.#bodies.held.take(this.client.name, more)) {
+        reject(overloaded("the server holds too many requests: retry later"));
+        return false;
+      }
+      this.#held += more;
+      return true;
+    };
+    this.closed.addEventListener("abort", () => reject(badRequest("the connection was closed")), { once: true });
+    readBody(this.request, bytes, reserve, resolve);
+    return promise;
+  }
+}

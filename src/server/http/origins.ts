@@ -1,0 +1,52 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
+
+const METHODS = "GET, POST, PATCH, DELETE";
+const REQUEST_HEADERS =
+  "authorization, content-type, content-digest, last-event-id, signature, signature-input";
+const PREFLIGHT_S = "600";
+
+/** The origins of the pages that may use the server from a browser. */
+export class Origins {
+  readonly #origins: ReadonlySet<string>;
+
+  /** @throws {TypeError} if one is not an origin, such as `https://console.example.com`. */
+  constructor(origins: readonly string[]) {
+    for (const origin of origins) {
+      if (!isOrigin(origin)) {
+        throw new TypeError(`'${origin}' is not an origin: it must be like https://console.example.com`);
+      }
+    }
+    this.#origins = new Set(origins);
+  }
+
+  /**
+   * Checks the origin of a request, and allows its page to read the response.
+   *
+   * @throws {RemoteProblem} `misdirected` unless the request has no origin, or one of these.
+   */
+  check({ headers }: IncomingMessage, response: ServerResponse): void {
+    const { origin } = headers;
+    if (this.#origins.size > 0) response.setHeader("vary", "origin");
+    if (origin === undefined) return;
+    if (!this.#origins.has(origin)) {
+      throw new RemoteProblem("misdirected", "the server does not accept requests of this origin");
+    }
+    response.setHeader("access-control-allow-origin", origin);
+  }
+
+  /** Responds to the request with which a browser asks whether a page may send another one. */
+  static preflight(response: ServerResponse): void {
+    response.writeHead(204, {
+      "access-control-allow-methods": METHODS,
+      "access-control-allow-headers": REQUEST_HEADERS,
+      "access-control-max-age": PREFLIGHT_S,
+    });
+    response.end();
+  }
+}
+
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && url.origin === text;
+}

@@ -1,0 +1,38 @@
+import { RouteRefusal } from "../../executor/http/more-routes.ts";
+
+/** The same for what does not exist and for what the client must not know about. */
+export function notFound(): RouteRefusal {
+  return new RouteRefusal(404, "not_found", "there is nothing at this path, or it is not yours");
+}
+
+export function forbidden(message: string): RouteRefusal {
+  return new RouteRefusal(403, "forbidden", message);
+}
+
+export function badRequest(message: string): RouteRefusal {
+  return new RouteRefusal(400, "bad_request", message);
+}
+
+export function overloaded(message: string): RouteRefusal {
+  return new RouteRefusal(429, "overloaded", message);
+}
+
+export function conflict(
+  code: "already_answered" | "message_conflict" | "closed",
+  message: string,
+  members?: object,
+): RouteRefusal {
+  return new RouteRefusal(409, code, message, { ...members });
+}
+
+export function gone(): RouteRefusal {
+  return new RouteRefusal(410, "gone", "the inquiry timed out or was cancelled");
+}
+
+export function unprocessable(code: "other_digest" | "invalid_answer", message: string): RouteRefusal {
+  return new RouteRefusal(422, code, message);
+}
+
+export function draining(): RouteRefusal {
+  return new RouteRefusal(503, "draining", "the server is shutting down");
+}

@@ -1,0 +1,40 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+
+/**
+ * Sends a response of the Fetch API. A streamed body is read only as fast as the client reads it, and cancelled when the
+ * connection is closed.
+ */
+export async function sendResponse(from: Response, to: ServerResponse): Promise<void> {
+  if (to.destroyed) {
+    await from.body?.cancel();
+    return;
+  }
+  const headers = Object.fromEntries(from.headers);
+  if (from.headers.get("content-type")?.startsWith("text/event-stream")) {
+    to.writeHead(from.status, headers);
+    to.flushHeaders();
+    await pump(from.body as ReadableStream<Uint8Array>, to);
+    return;
+  }
+  const body = Buffer.from(await from.arrayBuffer());
+  to.writeHead(from.status, from.status === 204 ? headers : { ...headers, "content-length": body.length });
+  to.end(body);
+}
+
+async function pump(body: ReadableStream<Uint8Array>, to: ServerResponse): Promise<void> {
+  const reader = body.getReader();
+  const closed = new AbortController();
+  to.on("close", () => {
+    closed.abort();
+    void reader.cancel();
+  });
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done || to.destroyed) break;
+    if (to.write(value)) continue;
+    // Rejects if the connection is closed.
+    await once(to, "drain", { signal: closed.signal }).catch(() => {});
+  }
+  to.end();
+}

@@ -1,0 +1,73 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { FairBudget } from "../../base/fair-budget.ts";
+import type { Sender } from "../../executor/http/authentication.ts";
+import type { Guards, MoreRoutes } from "../../executor/http/more-routes.ts";
+import { type ExecutorLimits, HELD_BODIES } from "../../executor/load/limits.ts";
+import type { Clients } from "../access/client.ts";
+import { type App, sessionApp } from "../routes/app.ts";
+import type { SessionService } from "../service.ts";
+import { Exchange } from "./exchange.ts";
+import { Origins } from "./origins.ts";
+import { forbidden } from "./refusals.ts";
+import { sendResponse } from "./send-response.ts";
+
+/** The paths of the routes, and what is below them. */
+const PATH = /^\/v1\/(?:sessions|confirmations)(?:[/?]|$)/;
+
+/** Options of {@link SessionRoutes}. */
+export interface SessionRoutesOptions {
+  readonly service: SessionService;
+  readonly clients: Clients;
+  readonly origins: Origins;
+  readonly limits: Pick<ExecutorLimits, "bodyBytes" | "drainMs">;
+}
+
+/** The routes of sessions on an executor's server: they pass its guards first. */
+export class SessionRoutes implements MoreRoutes {
+  /** Replaced when credentials are reloaded. */
+  clients: Clients;
+  readonly #service: SessionService;
+  readonly #origins: Origins;
+  readonly #app: App;
+  readonly #drainMs: number;
+  readonly #bodies: { readonly maxBytes: number; readonly held: FairBudget };
+
+  constructor({ service, clients, origins, limits }: SessionRoutesOptions) {
+    this.clients = clients;
+    this.#service = service;
+    this.#origins = origins;
+    this.#app = sessionApp(service);
+    this.#drainMs = limits.drainMs;
+    const { bodyBytes } = limits;
+    this.#bodies = { maxBytes: bodyBytes, held: new FairBudget(bodyBytes * HELD_BODIES, bodyBytes) };
+  }
+
+  has({ url = "" }: IncomingMessage): boolean {
+    return PATH.test(url);
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse, guards: Guards): Promise<void> {
+    const { host = "" } = request.headers;
+    const authority = guards.hostCheck.check({ host });
+    this.#origins.check(request, response);
+    if (request.method === "OPTIONS" && request.headers.origin !== undefined) {
+      Origins.preflight(response);
+      return;
+    }
+    const sender = guards.authentication.check(request, authority);
+    const exchange = new Exchange(request, response, sender, this.clients.of(sender), this.#bodies);
+    // The host and the scheme play no part in routing.
+    const routed = new Request(new URL(request.url ?? "/", "http://server"), { method: request.method ?? "GET" });
+    const answer = await this.#app.fetch(routed, exchange);
+    answer.headers.set("cache-control", "no-store");
+    await sendResponse(answer, response);
+  }
+
+  admitDispatch(sender: Sender): void {
+    if (!this.clients.of(sender).is("caller")) throw forbidden("only a caller can dispatch calls");
+  }
+
+  drain(): Promise<void> {
+    return this.#service.close(this.#drainMs);
+  }
+}

@@ -1,0 +1,30 @@
+import { forbidden, notFound } from "../http/refusals.ts";
+import type { SessionService } from "../service.ts";
+import type { App } from "./app.ts";
+
+/** Lists and revokes what approvers had a session remember. */
+export function approvalRoutes(app: App, service: SessionService): void {
+  app.get("/v1/sessions/:id/approvals", ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    return json({ approvals: session.approvals().map(({ approval, used }) => ({ ...approval, used })) });
+  });
+
+  app.delete("/v1/sessions/:id/approvals", async ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    if (!env.client.approves(session)) throw forbidden("only an approver can revoke approvals");
+    const revoked: string[] = [];
+    for (const { approval } of session.approvals()) {
+      if (await session.revokeApproval(approval.id)) revoked.push(approval.id);
+    }
+    return json({ revoked });
+  });
+
+  app.delete("/v1/sessions/:id/approvals/:approvalId", async ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    const id = req.param("approvalId");
+    if (!session.approvals().some(({ approval }) => approval.id === id)) throw notFound();
+    if (!env.client.approves(session)) throw forbidden("only an approver can revoke approvals");
+    if (!(await session.revokeApproval(id))) throw notFound();
+    return json({ revoked: [id] });
+  });
+}

@@ -1,0 +1,70 @@
+import type { Inquiry, InquiryRecord } from "../../sessions/confirmations/inquiry.ts";
+import type { Session } from "../../sessions/session.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { conflict, forbidden, gone, notFound, unprocessable } from "../http/refusals.ts";
+import type { SessionService } from "../service.ts";
+import type { Answer } from "../shapes.ts";
+import { inquiryView, wholeInquiryView } from "../views.ts";
+import type { App } from "./app.ts";
+
+const PATH = "/v1/sessions/:id/turns/:turnId/confirmations/:requestId";
+
+/** Lists inquiries, and takes the answers of approvers. */
+export function confirmationRoutes(app: App, service: SessionService): void {
+  app.get("/v1/confirmations", ({ env, json }) => {
+    const { client } = env;
+    if (client.is("caller")) throw forbidden("a caller cannot list confirmations: they are events of its sessions");
+    const open = service.sessions.openInquiries().filter(({ sessionId }) => {
+      const session = service.sessions.get(sessionId);
+      return session !== undefined && client.sees(session);
+    });
+    return json({ confirmations: open.map(inquiryView) });
+  });
+
+  app.get(PATH, async ({ env, req, json }) => {
+    const { record } = await find(service, env, req.param());
+    return json(wholeInquiryView(record));
+  });
+
+  app.post(PATH, async ({ env, req, json }) => {
+    const { client } = env;
+    const { session, record } = await find(service, env, req.param());
+    const by = client.principal?.id;
+    if (by === undefined || !client.approves(session)) throw forbidden("only an approver can answer");
+    const answer = await env.read<Answer>("Answer");
+    const { inquiry } = record;
+    const outcome = await session.answer(inquiry.id, { ...answer, by, turnId: inquiry.turnId });
+    switch (outcome.outcome) {
+      case "resolved":
+        return json({ requestId: inquiry.id, ...outcome.resolution });
+      case "lost": {
+        const { decision, by: winner, at } = outcome.resolution;
+        throw conflict("already_answered", "another answer was first", { decision, by: winner, at });
+      }
+      case "gone":
+        throw gone();
+      case "unknown":
+        throw notFound();
+      case "other-digest":
+        throw unprocessable("other_digest", "the digest is not that of the inquiry: read the inquiry again");
+      case "invalid":
+        throw unprocessable("invalid_answer", outcome.problem);
+    }
+  });
+}
+
+/** @throws {RouteRefusal} 404 unless the client may know about the inquiry. */
+async function find(
+  service: SessionService,
+  { client }: Exchange,
+  { id, turnId, requestId }: { readonly id: string; readonly turnId: string; readonly requestId: string },
+): Promise<{ readonly session: Session; readonly record: InquiryRecord }> {
+  const session = service.session(client, id);
+  const record = await service.sessions.inquiry(requestId);
+  if (record === undefined || !isIn(record.inquiry, id, turnId)) throw notFound();
+  return { session, record };
+}
+
+function isIn(inquiry: Inquiry, sessionId: string, turnId: string): boolean {
+  return inquiry.sessionId === sessionId && inquiry.turnId === turnId;
+}

@@ -1,0 +1,38 @@
+import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
+import { eventStream, lastEventNumber } from "../events/event-stream.ts";
+import type { Exchange } from "../http/exchange.ts";
+import type { SessionService } from "../service.ts";
+import { inquiryView } from "../views.ts";
+import type { App } from "./app.ts";
+
+/** The headers of a stream of events. Proxies must not keep events back. */
+export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = Object.freeze({
+  "content-type": STREAM_MEDIA_TYPE,
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+});
+
+/** Sends the events of a session. */
+export function eventRoutes(app: App, service: SessionService): void {
+  app.get("/v1/sessions/:id/events", ({ env, req }) => {
+    const session = service.session(env.client, req.param("id"));
+    service.refuseIfEnding();
+    const log = service.logs.of(session.id);
+    const seen = lastEventNumber(env.request.headers["last-event-id"]?.toString(), service.epoch);
+    const open = session.openInquiries().map((inquiry) => ({ type: "tool.confirmation_requested", ...inquiryView(inquiry) }));
+    // How many events of another process are lost is not known.
+    const lost = seen === -1 ? [{ type: "events.lost" }] : [];
+    const stream = eventStream({
+      ...{ log, epoch: service.epoch },
+      after: seen === undefined ? log.last : Math.min(Math.max(seen, 0), log.last),
+      first: [...lost, ...open],
+      signal: AbortSignal.any([env.closed, service.ending]),
+    });
+    return new Response(stream, { headers: EVENT_STREAM_HEADERS });
+  });
+}
+
+/** Whether the client asks for a stream of events. */
+export function wantsEvents({ request }: Exchange): boolean {
+  return (request.headers.accept ?? "").toLowerCase().includes(STREAM_MEDIA_TYPE);
+}

@@ -1,0 +1,81 @@
+import { PROTOCOLS } from "../../protocols/by-format.ts";
+import { FORMATS, type Format } from "../../protocols/formats.ts";
+import type { SessionMode } from "../../sessions/deciding/levels.ts";
+import { TooManySessionsError } from "../../sessions/sessions.ts";
+import { isTrusted, realPath } from "../../sessions/trusted-workspaces.ts";
+import { badRequest, forbidden, overloaded } from "../http/refusals.ts";
+import type { CallerBounds, SessionService } from "../service.ts";
+import type { NewSession, SessionChange } from "../shapes.ts";
+import type { App } from "./app.ts";
+
+/** From the loosest to the strictest. */
+const STRICTNESS: readonly SessionMode[] = ["autonomous", "cautious", "manual"];
+
+/** Opens, changes and closes sessions. */
+export function sessionRoutes(app: App, service: SessionService): void {
+  app.post("/v1/sessions", async ({ env, json }) => {
+    const { client } = env;
+    if (!client.is("caller")) throw forbidden("only a caller can open sessions");
+    service.refuseIfEnding();
+    const { mode = service.bounds.mode, workspace, kind, tools } = await env.read<NewSession>("NewSession");
+    await checkBounds({ mode, workspace }, service.bounds);
+    try {
+      const { id } = await service.sessions.open({
+        mode,
+        ...(client.principal !== undefined && { principal: client.principal }),
+        ...(workspace !== undefined && { workspace }),
+        ...(kind !== undefined && { kind }),
+        ...(tools !== undefined && { tools }),
+      });
+      return json({ id }, 201);
+    } catch (error) {
+      if (error instanceof TooManySessionsError) throw overloaded(error.message);
+      if (error instanceof TypeError) throw badRequest(error.message);
+      throw error;
+    }
+  });
+
+  app.get("/v1/sessions/:id/definitions", ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    const protocol = PROTOCOLS[formatOf(req.query("format")) ?? "native"](session.registry);
+    return json({ tools: protocol.toTools().tools as object });
+  });
+
+  app.patch("/v1/sessions/:id", async ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    if (!env.client.approves(session)) throw forbidden("only an approver can change a session");
+    const { mode } = await env.read<SessionChange>("SessionChange");
+    await session.setMode(mode);
+    return json({ id: session.id, mode });
+  });
+
+  app.delete("/v1/sessions/:id", async ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    if (!env.client.owns(session)) throw forbidden("only the caller of a session can close it");
+    await session.close();
+    service.logs.close(session.id);
+    return json({ id: session.id });
+  });
+}
+
+/** @throws {RouteRefusal} 403 if a caller may not open such a session. */
+async function checkBounds(
+  { mode, workspace }: { readonly mode: SessionMode; readonly workspace: string | undefined },
+  bounds: CallerBounds,
+): Promise<void> {
+  if (STRICTNESS.indexOf(mode) < STRICTNESS.indexOf(bounds.mode)) {
+    throw forbidden(`a caller cannot open a session in a mode that is looser than '${bounds.mode}'`);
+  }
+  if (workspace === undefined) return;
+  if (!(await isTrusted(await realPath(workspace), bounds.workspaces))) {
+    throw forbidden("the workspace is not below one of the server's workspaces");
+  }
+}
+
+/** @throws {RouteRefusal} 400 if there is no such format. */
+export function formatOf(given: string | undefined): Format | undefined {
+  if (given === undefined) return undefined;
+  const format = FORMATS.find((known) => known === given);
+  if (format !== undefined) return format;
+  throw badRequest(`the format must be one of ${FORMATS.join(", ")}`);
+}

@@ -1,0 +1,152 @@
+import type { ToolCall } from "../../engine/call/call.ts";
+import { PROTOCOLS } from "../../protocols/by-format.ts";
+import type { Format } from "../../protocols/formats.ts";
+import { ProtocolError } from "../../protocols/parsing/protocol-error.ts";
+import { type KeptMessage, MessageConflictError } from "../../sessions/calls/kept-messages.ts";
+import type { Session } from "../../sessions/session.ts";
+import type { AcceptedMessage, Turn } from "../../sessions/turn.ts";
+import { eventStream, type FinalEvent } from "../events/event-stream.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { badRequest, conflict, forbidden, notFound, overloaded } from "../http/refusals.ts";
+import type { SessionService } from "../service.ts";
+import type { NewMessage } from "../shapes.ts";
+import type { App } from "./app.ts";
+import { EVENT_STREAM_HEADERS, wantsEvents } from "./events.ts";
+import { formatOf } from "./sessions.ts";
+
+/** Adds messages to turns, returns their results, and cancels them. */
+export function turnRoutes(app: App, service: SessionService): void {
+  app.post("/v1/sessions/:id/turns", async ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    if (!env.client.owns(session)) throw forbidden("only the caller of a session can dispatch calls in it");
+    service.refuseIfEnding();
+    const message = await env.read<NewMessage>("NewMessage");
+    const calls = callsOf(message, session);
+    if (!service.messages.hasRoom(session.id)) throw overloaded("too many messages of the session are under way");
+    const after = service.logs.of(session.id).last;
+    const turn = await turnOf(session, message);
+    const accepted = await accept(turn, calls, message);
+    const ended = follow(service, env, turn, accepted);
+    if (!wantsEvents(env)) return json({ turnId: turn.id, messageId: accepted.id }, 202);
+    const stream = eventStream({
+      log: service.logs.of(session.id),
+      epoch: service.epoch,
+      ...{ after, first: [], last: ended },
+      signal: AbortSignal.any([env.closed, service.ending]),
+    });
+    return new Response(stream, { headers: EVENT_STREAM_HEADERS });
+  });
+
+  app.get("/v1/sessions/:id/turns/:turnId", async ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    const turn = await session.findTurn(req.param("turnId"));
+    if (turn === undefined) throw notFound();
+    const format = formatOf(req.query("format"));
+    const messages = await turn.messages();
+    const isDone = messages.every(({ executions }) => executions.every((execution) => execution !== undefined));
+    const body = { turnId: turn.id, messages: messages.map((message) => viewOf(message, session, format)) };
+    return json(body, isDone ? 200 : 202);
+  });
+
+  app.post("/v1/sessions/:id/turns/:turnId/cancel", async ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    const turn = await session.findTurn(req.param("turnId"));
+    if (turn === undefined) throw notFound();
+    if (!env.client.owns(session)) throw forbidden("only the caller of a session can cancel its turns");
+    await turn.cancel();
+    return json({ turnId: turn.id });
+  });
+}
+
+/** @throws {RouteRefusal} 400 if the calls cannot be read, or two of them have the same id. */
+function callsOf({ calls, format, message }: NewMessage, session: Session): readonly ToolCall[] {
+  if ((calls === undefined) === (message === undefined)) {
+    throw badRequest("the body must have either calls, or a message with its format");
+  }
+  if (calls !== undefined && format !== undefined) throw badRequest("calls have no format");
+  const read = calls ?? readMessage(message, format, session);
+  if (new Set(read.map(({ id }) => id)).size < read.length) {
+    throw badRequest("two calls of the message have the same id: an answer could be for either");
+  }
+  return read;
+}
+
+function readMessage(message: unknown, format: Format | undefined, session: Session): readonly ToolCall[] {
+  if (format === undefined) throw badRequest("a message must have a format");
+  try {
+    return PROTOCOLS[format](session.registry).read(message).calls;
+  } catch (error) {
+    if (error instanceof ProtocolError) throw badRequest(`/message${error.pointer}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** @throws {RouteRefusal} 409 if the session is being closed. */
+async function turnOf(session: Session, { turnId, userText }: NewMessage): Promise<Turn> {
+  const known = turnId === undefined ? undefined : await session.findTurn(turnId);
+  if (known !== undefined) return known;
+  try {
+    return session.turn({
+      ...(turnId !== undefined && { id: turnId }),
+      ...(userText !== undefined && { userText }),
+    });
+  } catch (error) {
+    if (error instanceof TypeError) throw conflict("closed", error.message);
+    throw error;
+  }
+}
+
+/** @throws {RouteRefusal} 409 if the turn has another message with this id. */
+async function accept(
+  turn: Turn,
+  calls: readonly ToolCall[],
+  { messageId }: NewMessage,
+): Promise<AcceptedMessage> {
+  try {
+    return await turn.accept(calls, messageId === undefined ? {} : { messageId });
+  } catch (error) {
+    if (error instanceof MessageConflictError) throw conflict("message_conflict", error.message);
+    throw error;
+  }
+}
+
+/** Tells the end of a message to the clients of the session, whether or not the connection is still open. */
+async function follow(
+  service: SessionService,
+  env: Exchange,
+  turn: Turn,
+  { id: messageId, results }: AcceptedMessage,
+): Promise<FinalEvent> {
+  const { id: sessionId } = turn.session;
+  const end = service.messages.add(sessionId, turn.id);
+  env.keepBody();
+  try {
+    const executions = await results;
+    const type = "turn.ended";
+    const data = JSON.stringify({ type, turnId: turn.id, messageId, executions });
+    const number = service.tell(sessionId, type, data);
+    return { number, type, data };
+  } finally {
+    env.releaseBody();
+    end();
+  }
+}
+
+/** A message with the results that are there. */
+function viewOf(
+  { id: messageId, calls, executions }: KeptMessage,
+  session: Session,
+  format: Format | undefined,
+): object {
+  if (format === undefined) return { messageId, executions: executions.map((execution) => execution ?? null) };
+  const ended = calls.flatMap((call, index) => {
+    const execution = executions[index];
+    return execution === undefined ? [] : [{ call, execution }];
+  });
+  const protocol = PROTOCOLS[format](session.registry);
+  const results = protocol.toResults(
+    ended.map(({ call }) => call),
+    ended.map(({ execution }) => execution),
+  );
+  return { messageId, results };
+}

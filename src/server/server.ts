@@ -1,0 +1,146 @@
+import { EventStream } from "../engine/call/events.ts";
+import { Executor, type ExecutorOptions } from "../executor/executor.ts";
+import type { Credentials } from "../executor/http/authentication.ts";
+import { completeLimits } from "../executor/load/limits.ts";
+import { SESSION_MODES, type SessionMode } from "../sessions/deciding/levels.ts";
+import type { ConfirmationOptions, SessionLimits, SessionsOptions } from "../sessions/options.ts";
+import { openSessions, type Sessions } from "../sessions/sessions.ts";
+import { MemorySessionStore } from "../sessions/store/memory-store.ts";
+import type { SessionStore } from "../sessions/store/store.ts";
+import { absolutePath } from "../sessions/trusted-workspaces.ts";
+import { Clients } from "./access/client.ts";
+import { type Credential, withCredentials } from "./access/credential.ts";
+import { Origins } from "./http/origins.ts";
+import { SessionRoutes } from "./http/session-routes.ts";
+import { ReloadableTools } from "./reloadable-tools.ts";
+import { SessionService } from "./service.ts";
+
+/**
+ * The options of {@link startServer}: those of an executor, whose `keys` and `token` are credentials of callers. The
+ * server does not close the sandboxes: close them after it.
+ *
+ * @typeParam Embedder As of `DispatchContext`.
+ */
+export type ServerOptions<Embedder = unknown> = ExecutorOptions<Embedder> & {
+  readonly sessions: ServedSessions;
+  /** Further credentials, with their roles. Default: none. */
+  readonly credentials?: readonly Credential[];
+  /**
+   * Origins of the pages that may use the sessions from a browser, such as `https://console.example.com`. Default: none.
+   */
+  readonly origins?: readonly string[];
+};
+
+/** The sessions of a server. */
+export interface ServedSessions {
+  /** When a person is asked. */
+  readonly confirmations?: ConfirmationOptions;
+  /** Limits of each session. */
+  readonly limits?: SessionLimits;
+  /** What survives a restart. The server closes it. Default: a store in memory. */
+  readonly store?: SessionStore;
+  /** The mode of new sessions, and the loosest that a caller can choose. Default: `"cautious"`. */
+  readonly mode?: SessionMode;
+  /**
+   * The workspaces that a caller can choose, with everything below them; `~` is the home directory. Links are resolved.
+   * Default: none.
+   */
+  readonly workspaces?: readonly string[];
+}
+
+/** An executor that also serves sessions. `docs/sessions.md` describes its API. */
+export class Server implements AsyncDisposable {
+  /** For the embedder's own use: what is done here has passed no credentials. */
+  readonly sessions: Sessions;
+  readonly #executor: Executor;
+  readonly #tools: ReloadableTools;
+  readonly #routes: SessionRoutes;
+
+  private constructor(executor: Executor, sessions: Sessions, tools: ReloadableTools, routes: SessionRoutes) {
+    this.#executor = executor;
+    this.sessions = sessions;
+    this.#tools = tools;
+    this.#routes = routes;
+  }
+
+  /** See {@link startServer}. @internal */
+  static async start(options: ServerOptions): Promise<Server> {
+    const { sessions: served, credentials = [], origins: pages = [], ...given } = options;
+    const { mode = "cautious", workspaces = [], store = new MemorySessionStore() } = served;
+    const { listen, hosts, keys, token, tokenName, tokens, limits, ...context } = given;
+    if (!SESSION_MODES.includes(mode)) throw new TypeError(`the mode must be one of ${SESSION_MODES.join(", ")}`);
+    const bounds = { mode, workspaces: workspaces.map((path) => absolutePath(path, "a workspace")) };
+    const origins = new Origins(pages);
+    const complete = completeLimits(limits);
+    const access = withCredentials(given, credentials);
+    const tools = new ReloadableTools(context);
+    const events = eventsBefore(context.events);
+    const sessions = await openSessions({
+      ...(context as unknown as SessionsOptions),
+      ...{ registry: tools.registry, policy: tools.policy, events, store },
+      ...(served.confirmations && { confirmations: served.confirmations }),
+      ...(served.limits && { limits: served.limits }),
+    });
+    try {
+      const service = new SessionService(sessions, events, bounds);
+      const clients = new Clients(credentials, given.tokens?.length ?? 0);
+      const routes = new SessionRoutes({ service, clients, origins, limits: complete });
+      const executor = await Executor.start({ ...given, ...access }, routes);
+      return new Server(executor, sessions, tools, routes);
+    } catch (error) {
+      await sessions.close();
+      throw error;
+    }
+  }
+
+  /** See {@link Executor.address}. */
+  get address(): string {
+    return this.#executor.address;
+  }
+
+  /**
+   * Replaces tools, policy and credentials, for calls that the policy has not decided on, and for calls that wait for a
+   * person: if the tool or what the policy grants is not what the person was shown, the person is asked again.
+   *
+   * @throws {ListenError | TypeError} as `Executor.reload` does; nothing is replaced then.
+   */
+  reload({
+    registry,
+    policy,
+    credentials = [],
+    ...own
+  }: Pick<ServerOptions, "registry" | "policy" | "credentials"> & Credentials): void {
+    this.#executor.reload({ registry, policy, ...withCredentials(own, credentials) });
+    this.#tools.replace({ registry, policy });
+    this.#routes.clients = new Clients(credentials, own.tokens?.length ?? 0);
+  }
+
+  /**
+   * Stops accepting calls and messages, and closes: see {@link Executor.close}. Calls that wait for a person go on waiting
+   * in the store.
+   */
+  close(): Promise<void> {
+    return this.#executor.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/**
+ * Starts a server of sessions, which is an executor too. Sessions of its store are opened again.
+ *
+ * @throws {ListenError} if it cannot listen, or if clients from other machines could reach it without credentials.
+ * @throws {TypeError} if an option is invalid, and `SessionStoreError` if the store fails.
+ */
+export function startServer<Embedder = unknown>(options: ServerOptions<Embedder>): Promise<Server> {
+  return Server.start(options as unknown as ServerOptions);
+}
+
+/** The events of sessions alone, which pass on to the embedder's. A client of the executor names its sessions as it likes. */
+function eventsBefore(own: EventStream | undefined): EventStream {
+  const events = new EventStream();
+  if (own !== undefined) events.on((event) => own.emit(event));
+  return events;
+}

@@ -1,0 +1,87 @@
+import { randomBytes } from "node:crypto";
+import type { EventStream } from "../engine/call/events.ts";
+import type { SessionMode } from "../sessions/deciding/levels.ts";
+import type { Session } from "../sessions/session.ts";
+import type { Sessions } from "../sessions/sessions.ts";
+import type { Client } from "./access/client.ts";
+import { EventLogs } from "./events/event-logs.ts";
+import { publicEvent, publicInquiryEvent } from "./events/public-event.ts";
+import { draining, notFound } from "./http/refusals.ts";
+import { MessagesUnderWay } from "./messages-under-way.ts";
+
+/** What a caller may choose when it opens a session. */
+export interface CallerBounds {
+  /** The loosest mode. */
+  readonly mode: SessionMode;
+  /** Absolute paths: the workspaces are these, or below them. */
+  readonly workspaces: readonly string[];
+}
+
+/** What the routes share: the sessions, and the events that are kept for their clients. */
+export class SessionService {
+  readonly sessions: Sessions;
+  readonly bounds: CallerBounds;
+  readonly logs: EventLogs = new EventLogs();
+  readonly messages: MessagesUnderWay;
+  /** Part of the ids of events: those of another process have another one. */
+  readonly epoch: string = randomBytes(6).toString("hex");
+  readonly #ending = new AbortController();
+
+  /** @param events The events of the calls of all sessions, and of nothing else. */
+  constructor(sessions: Sessions, events: EventStream, bounds: CallerBounds) {
+    this.sessions = sessions;
+    this.bounds = bounds;
+    this.messages = new MessagesUnderWay(sessions);
+    events.on((event) => {
+      const told = publicEvent(event);
+      if (told !== undefined) this.#add(event.sessionId, event.type, told);
+    });
+    sessions.onInquiry((event) => {
+      const told = publicInquiryEvent(event) as { readonly type: string };
+      this.#add(event.inquiry.sessionId, told.type, told);
+    });
+  }
+
+  /** Aborted when the server begins to shut down. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /**
+   * Returns a session that the client may know about.
+   *
+   * @throws {RouteRefusal} 404.
+   */
+  session(client: Client, id: string): Session {
+    const session = this.sessions.get(id);
+    if (session !== undefined && client.sees(session)) return session;
+    throw notFound();
+  }
+
+  /** @throws {RouteRefusal} 503 if the server is shutting down. */
+  refuseIfEnding(): void {
+    if (this.ending.aborted) throw draining();
+  }
+
+  /** Adds an event that no session emits, and returns its number. */
+  tell(sessionId: string, type: string, data: string): number {
+    return this.logs.add(sessionId, type, data);
+  }
+
+  #add(sessionId: string, type: string, event: object): void {
+    // What a closed session's tools still emit must not begin another log.
+    if (this.sessions.get(sessionId) !== undefined) this.logs.add(sessionId, type, JSON.stringify(event));
+  }
+
+  /**
+   * Waits for the calls that run, but not for people: those calls wait on in the store.
+   *
+   * @param maxMs After which calls are cancelled.
+   */
+  async close(maxMs: number): Promise<void> {
+    this.#ending.abort();
+    await this.messages.idle(maxMs);
+    await this.sessions.close();
+    this.logs.closeAll();
+  }
+}

@@ -1,0 +1,99 @@
+import type { JsonObject, JsonValue } from "../json/value.ts";
+import { FORMATS } from "../protocols/formats.ts";
+import { BodyCheck, closed } from "../remote-protocol/body-check.ts";
+import type { ApprovalScope } from "../sessions/approvals/approval.ts";
+import type { Choice } from "../sessions/confirmations/inquiry.ts";
+import { SESSION_MODES, type SessionMode } from "../sessions/deciding/levels.ts";
+
+/** The most calls of a message. */
+const MAX_CALLS = 1_000;
+const ID: JsonObject = { type: "string", minLength: 1, maxLength: 128, pattern: "^[\\w.:@-]+$" };
+const NAME: JsonObject = { type: "string", maxLength: 1_024 };
+const PATTERNS: JsonObject = { type: "array", items: { type: "string", minLength: 1, maxLength: 256 }, maxItems: 100 };
+
+/**
+ * JSON schemas (draft 2020-12) of the bodies of requests. A test checks that they are the same as in
+ * `docs/openapi.yaml`.
+ */
+export const BODY_SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freeze({
+  NewSession: closed(
+    {
+      workspace: { type: "string", minLength: 1, maxLength: 4_096 },
+      mode: { enum: [...SESSION_MODES] },
+      kind: { enum: ["main", "worker"] },
+      tools: PATTERNS,
+    },
+    ["workspace", "mode", "kind", "tools"],
+  ),
+  SessionChange: closed({ mode: { enum: [...SESSION_MODES] } }),
+  NewMessage: closed(
+    {
+      turnId: ID,
+      messageId: ID,
+      userText: { type: "string", maxLength: 100_000 },
+      calls: {
+        type: "array",
+        items: closed({ id: NAME, name: NAME, arguments: {} }),
+        maxItems: MAX_CALLS,
+      },
+      format: { enum: [...FORMATS] },
+      message: {},
+    },
+    ["turnId", "messageId", "userText", "calls", "format", "message"],
+  ),
+  Answer: closed(
+    {
+      decision: { enum: ["allow", "deny", "always"] },
+      digest: { type: "string", maxLength: 128 },
+      arguments: {},
+      approval: { type: "object" },
+    },
+    ["arguments", "approval"],
+  ),
+});
+
+/** The name of a body, as in `docs/openapi.yaml`. */
+export type BodyName = "NewSession" | "SessionChange" | "NewMessage" | "Answer";
+
+/** The body that opens a session. */
+export interface NewSession {
+  readonly workspace?: string;
+  readonly mode?: SessionMode;
+  readonly kind?: "main" | "worker";
+  readonly tools?: readonly string[];
+}
+
+/** The body that changes a session. */
+export interface SessionChange {
+  readonly mode: SessionMode;
+}
+
+/** The body that adds a message to a turn: either `calls`, or `message` in a provider's `format`. */
+export interface NewMessage {
+  /** Default: a new turn. */
+  readonly turnId?: string;
+  /** Default: a new id. */
+  readonly messageId?: string;
+  /** Only with the first message of a turn. */
+  readonly userText?: string;
+  readonly calls?: readonly { readonly id: string; readonly name: string; readonly arguments: JsonValue }[];
+  readonly format?: (typeof FORMATS)[number];
+  readonly message?: JsonValue;
+}
+
+/** The body that answers an inquiry. */
+export interface Answer {
+  readonly decision: Choice;
+  readonly digest: string;
+  readonly arguments?: JsonValue;
+  readonly approval?: ApprovalScope;
+}
+
+const checks = new Map(
+  Object.entries(BODY_SCHEMAS).map(([name, schema]) => [name as BodyName, new BodyCheck(schema)]),
+);
+
+/** Returns the first problem of a body; `undefined` if there is none. */
+export function bodyProblem(name: BodyName, value: JsonValue): string | undefined {
+  return checks.get(name)?.problem(value);
+}
