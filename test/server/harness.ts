@@ -64,7 +64,7 @@ export class WritingTool {
   readonly inputs: unknown[] = [];
   readonly tool: Tool;
 
-  constructor(name = "write_note", more: Partial<Tool> = {}) {
+  constructor(name = "write_note", more: Pick<Partial<Tool>, "sideEffects" | "alwaysConfirm"> = {}) {
     this.tool = defineTool({
       name,
       description: "Writes a note.",
@@ -75,7 +75,7 @@ export class WritingTool {
         return { written: (input as JsonObject)["text"] ?? null };
       },
       ...more,
-    } as Tool);
+    });
   }
 }
 
