@@ -2,6 +2,7 @@ const MILLISECONDS = new Map([
   ["ms", 1],
   ["s", 1_000],
   ["m", 60_000],
+  ["min", 60_000],
   ["h", 3_600_000],
 ]);
 const BYTES = new Map([

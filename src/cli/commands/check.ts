@@ -32,10 +32,11 @@ export async function check(
 ): Promise<ExitCode> {
   const config = await loadConfig(file);
   const problems = [...config.problems, ...(await checkTools(config, terminal))];
-  const { options } = await loadServer(config.source, problems);
-  problems.push(...principalProblems(config, options));
-  // Neither `sandgate dispatch` nor the server knows of workspaces.
-  problems.push(...checkWorkspaces(config.locatedPolicies));
+  const { options, served } = await loadServer(config.source, problems);
+  if (served === undefined) {
+    // The callers of sessions have credentials of their own, and workspaces.
+    problems.push(...principalProblems(config, options), ...checkWorkspaces(config.locatedPolicies));
+  }
   problems.sort(byPosition);
   const errors = problems.filter(({ severity }) => severity === "error").length;
   await print(terminal.stderr, showProblems(problems));

@@ -14,11 +14,13 @@ import { LoggedWarnings } from "../../log/logged-warnings.ts";
 import { refusalEntry } from "../../log/refusal-entry.ts";
 import { shown } from "../../rendering/shown.ts";
 import { openSandboxes, type SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
+import type { Server } from "../../server/server.ts";
+import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
 import type { ContextOptions } from "../config/load-context.ts";
 import type { LogSettings } from "../config/load-log.ts";
-import { loadServer, type ServerConfig } from "../config/load-server.ts";
+import { loadServer, type ServedConfig, type ServerConfig } from "../config/load-server.ts";
 import { UsageError } from "../errors.ts";
 import { openLog } from "../terminal/open-log.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
@@ -59,15 +61,15 @@ export async function serve(
   const onRefusal = (refused: RefusedRequest): void => log.write(refusalEntry(refused));
   const where = listen ?? options.listen;
   const dispatching = { ...context, ...tools, ...(journal && { journal }), sandboxes, events };
-  await using executor = await start({ ...options, ...dispatching, listen: where, onRefusal });
+  await using server = await start({ ...options, ...dispatching, listen: where, onRefusal }, loaded.served);
   if (loaded.dropsNetwork) orUsageError(dropNetwork);
-  reloads.begin(() => reload(executor, config, log, journal));
-  const { address } = executor;
+  reloads.begin(() => reload(server, config, log, journal));
+  const { address } = server;
   log.write({ level: "info", event: "server.started", fields: { address, ...fieldsOf(tools) } });
   await print(terminal.stdout, shown`listening on ${address}`);
   const reason = await termination.requested;
   log.write({ level: "info", event: "server.stopping", fields: { reason } });
-  await executor.close();
+  await server.close();
   log.write({ level: "info", event: "server.stopped" });
   return EXIT_OK;
 }
@@ -81,6 +83,7 @@ interface LoadedConfig {
   readonly log: LogSettings;
   readonly options: ServerConfig["options"];
   readonly dropsNetwork: boolean;
+  readonly served: ServedConfig | undefined;
   readonly sandboxOptions: SandboxesOptions;
   readonly journalOptions: JournalOptions | undefined;
   readonly warnings: readonly ConfigProblem[];
@@ -91,34 +94,35 @@ async function load(file: string): Promise<LoadedConfig> {
   const { source, problems, registry, policy, context, log, ...loaded } = await loadConfig(file);
   const { sandboxOptions, journalOptions } = loaded;
   const warnings = [...problems];
-  const { options, dropsNetwork } = await loadServer(source, warnings);
+  const { options, dropsNetwork, served } = await loadServer(source, warnings);
   if (policy === undefined || warnings.some(({ severity }) => severity === "error")) {
     throw new ConfigError(warnings);
   }
   // An executor returns whole outputs: what the model reads of them is up to its clients.
   const { resultBudget: _, ...ownContext } = context;
   const tools = { registry, policy };
-  return { tools, context: ownContext, log, options, dropsNetwork, sandboxOptions, journalOptions, warnings };
+  const own = { options, dropsNetwork, served };
+  return { tools, context: ownContext, log, ...own, sandboxOptions, journalOptions, warnings };
 }
 
 /**
- * Loads the config again, and replaces the executor's tools, policy and credentials. If the config is invalid, it
+ * Loads the config again, and replaces the server's tools, policy and credentials. If the config is invalid, it
  * changes nothing. Never rejects.
  */
 async function reload(
-  executor: Executor,
+  server: Executor | Server,
   file: string,
   log: Log,
   journal: Journal | undefined,
 ): Promise<void> {
   try {
-    const { tools, options, warnings } = await load(file);
+    const { tools, options, served, warnings } = await load(file);
     await journal?.keep(tools.policy, tools.registry.subjects);
-    executor.reload({ ...tools, ...credentialsOf(options) });
+    server.reload({ ...tools, ...credentialsOf(options), ...(served && { credentials: served.credentials }) });
     logWarnings(warnings, log);
     log.write({ level: "info", event: "config.reloaded", fields: fieldsOf(tools) });
   } catch (error) {
-    // Whatever is wrong with the files, the executor goes on.
+    // Whatever is wrong with the files, the server goes on.
     const problems =
       error instanceof ConfigError
         ? error.problems.map(({ file, line, column, message }) => `${file}:${line}:${column}: ${message}`)
@@ -160,10 +164,19 @@ function orUsageError(step: () => void): void {
   }
 }
 
-async function start(options: ExecutorOptions): Promise<Executor> {
+/** Starts a server of sessions if the config says so, and otherwise an executor. */
+async function start(options: ExecutorOptions, served: ServedConfig | undefined): Promise<Executor | Server> {
   try {
-    return await startExecutor(options);
+    if (served === undefined) return await startExecutor(options);
+    const { sessions, workspaces, ...access } = served;
+    const { storeFile, ...rest } = sessions;
+    // Loaded only for those who serve sessions.
+    const { startServer } = await import("../../server/server.ts");
+    const { SqliteSessionStore } = await import("../../sessions/store/sqlite-store.ts");
+    const store = new SqliteSessionStore(storeFile);
+    return await startServer({ ...options, ...access, sessions: { ...rest, store, workspaces } });
   } catch (error) {
+    if (error instanceof SessionStoreError) throw new UsageError(shown`cannot open the sessions: ${error.message}`);
     if (error instanceof ListenError)
       throw new UsageError(shown`cannot listen on ${options.listen}: ${error.message}`);
     throw error;

@@ -30,6 +30,8 @@ const CONFIG_SHAPE: Shape = compileShape(
       sandboxes: {},
       server: {},
       journal: {},
+      sessions: {},
+      confirmations: {},
     },
     ["tools", "policy"],
   ),

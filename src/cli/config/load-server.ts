@@ -1,19 +1,35 @@
-import { createPublicKey, type KeyObject } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import type { ConfigProblem } from "../../config/problem.ts";
 import type { Flaw } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.ts";
 import type { ExecutorOptions } from "../../executor/executor.ts";
 import { MIN_TOKEN_LENGTH } from "../../executor/http/authentication.ts";
 import { LISTEN_FORM, parseListenAddress } from "../../executor/http/listen-address.ts";
+import { isOrigin, ORIGIN_FORM } from "../../server/http/origins.ts";
+import type { Credential } from "../../server/access/credential.ts";
 import { absolutePathBeside } from "./config-path.ts";
+import { loadCredentials } from "./load-credentials.ts";
+import { readPublicKeyFile } from "./public-key.ts";
 import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./server-entry.ts";
-import { readTextBeside, readToken } from "./token.ts";
+import { type SessionsConfig, loadSessions, workspacePath } from "./sessions-entry.ts";
+import { readToken } from "./token.ts";
 
 /** The `server` of a config. */
 export interface ServerConfig {
   readonly options: Pick<ExecutorOptions, "listen" | "hosts" | "keys" | "token" | "tokenName" | "limits">;
   /** Whether the process drops the network as soon as it listens. */
   readonly dropsNetwork: boolean;
+  /** What serves sessions; `undefined` unless the config says so. */
+  readonly served: ServedConfig | undefined;
+}
+
+/** What a server of sessions needs besides what an executor does. */
+export interface ServedConfig {
+  readonly sessions: SessionsConfig;
+  readonly credentials: readonly Credential[];
+  readonly origins: readonly string[];
+  /** The workspaces that callers can choose. */
+  readonly workspaces: readonly string[];
 }
 
 /** The default address of an executor. */
@@ -25,7 +41,7 @@ const DEFAULT_LISTEN = "127.0.0.1:7420";
  * @param problems Receives every problem.
  */
 export async function loadServer(source: ConfigSource, problems: ConfigProblem[]): Promise<ServerConfig> {
-  const byDefault = { options: { listen: DEFAULT_LISTEN }, dropsNetwork: false };
+  const byDefault = { options: { listen: DEFAULT_LISTEN }, dropsNetwork: false, served: undefined };
   if (source.at(["server"]) === undefined) return byDefault;
   const entry = source.read<ServerEntry>(SERVER_SHAPE, problems, ["server"]);
   if (entry === undefined) return byDefault;
@@ -40,6 +56,7 @@ export async function loadServer(source: ConfigSource, problems: ConfigProblem[]
       limits: reader.limits(),
     },
     dropsNetwork: reader.dropsNetwork(),
+    served: await reader.served(loadSessions(source, problems)),
   };
 }
 
@@ -67,14 +84,35 @@ class ServerReader {
     return this.#entry.value.dropNetwork === true;
   }
 
+  async served(sessions: SessionsConfig): Promise<ServedConfig | undefined> {
+    const { value, file } = this.#entry;
+    if (value.sessions !== true) {
+      for (const name of ["credentials", "origins", "workspaces"] as const) {
+        if (value[name] !== undefined) this.#refuse([name], "needs 'sessions: true' beside it");
+      }
+      return undefined;
+    }
+    return {
+      sessions,
+      credentials: await loadCredentials(this.#entry, this.#problems),
+      origins: this.#origins(),
+      workspaces: (value.workspaces ?? []).map((path) => workspacePath(file, path)),
+    };
+  }
+
+  #origins(): readonly string[] {
+    const { origins = [] } = this.#entry.value;
+    for (const [index, origin] of origins.entries()) {
+      if (!isOrigin(origin)) this.#refuse(["origins", index], ORIGIN_FORM);
+    }
+    return origins;
+  }
+
   async keys(): Promise<ReadonlyMap<string, KeyObject>> {
     const keys = new Map<string, KeyObject>();
     for (const [id, file] of Object.entries(this.#entry.value.keys ?? {})) {
-      const text = await readTextBeside(file, this.#entry, ["keys", id], this.#problems);
-      if (text === undefined) continue;
-      const key = readPublicKey(text);
-      if (typeof key === "string") this.#refuse(["keys", id], key);
-      else keys.set(id, key);
+      const key = await readPublicKeyFile(file, this.#entry, ["keys", id], this.#problems);
+      if (key !== undefined) keys.set(id, key);
     }
     return keys;
   }
@@ -108,17 +146,5 @@ class ServerReader {
 
   #refuse(path: ConfigPath, message: string): void {
     this.#problems.push(this.#entry.problem(path, message));
-  }
-}
-
-/** Returns the key in a PEM text, or what is wrong with it. */
-function readPublicKey(pem: string): KeyObject | string {
-  if (pem.includes("PRIVATE KEY"))
-    return "the file contains a private key: an executor needs only the public key";
-  try {
-    const key = createPublicKey(pem);
-    return key.asymmetricKeyType === "ed25519" ? key : "the key must be an Ed25519 key";
-  } catch {
-    return "the file does not contain a public key in PEM";
   }
 }

@@ -3,6 +3,7 @@ import { DURATION_FORM, formatDuration, parseDuration, parseSize, SIZE_FORM } fr
 import { compileShape, type Flaw, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../executor/load/limits.ts";
 import type { JsonObject } from "../../json/value.ts";
+import { CREDENTIAL, type CredentialEntry } from "./load-credentials.ts";
 import { TOKEN, type TokenEntry } from "./token.ts";
 
 const AMOUNT: JsonObject = { type: ["string", "number"] };
@@ -22,6 +23,10 @@ export const SERVER_SHAPE: Shape = compileShape(
     token: TOKEN,
     tokenName: TEXT,
     dropNetwork: { type: "boolean" },
+    sessions: { type: "boolean" },
+    credentials: { type: "array", items: CREDENTIAL },
+    origins: { type: "array", items: TEXT },
+    workspaces: { type: "array", items: TEXT },
     limits: mapOf({
       inFlight: COUNT,
       queued: COUNT,
@@ -48,6 +53,14 @@ export interface ServerEntry {
    * Whether this process drops the network as soon as it listens, so that its tools have no network. Default: `false`.
    */
   readonly dropNetwork?: boolean;
+  /** Whether this process serves sessions. Default: `false`. */
+  readonly sessions?: boolean;
+  /** Only with `sessions`, like the members below. */
+  readonly credentials?: readonly CredentialEntry[];
+  /** The origins of pages that may use the sessions from a browser. */
+  readonly origins?: readonly string[];
+  /** The paths of the workspaces that callers can choose, with everything below them. */
+  readonly workspaces?: readonly string[];
   readonly limits?: WrittenExecutorLimits;
 }
 

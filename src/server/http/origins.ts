@@ -6,6 +6,9 @@ const REQUEST_HEADERS =
   "authorization, content-type, content-digest, last-event-id, signature, signature-input";
 const PREFLIGHT_S = "600";
 
+/** What an origin must be, for messages. */
+export const ORIGIN_FORM = "must be a scheme, a host and optionally a port, such as https://console.example.com";
+
 /** The origins of the pages that may use the server from a browser. */
 export class Origins {
   readonly #origins: ReadonlySet<string>;
@@ -13,9 +16,7 @@ export class Origins {
   /** @throws {TypeError} if one is not an origin, such as `https://console.example.com`. */
   constructor(origins: readonly string[]) {
     for (const origin of origins) {
-      if (!isOrigin(origin)) {
-        throw new TypeError(`'${origin}' is not an origin: it must be like https://console.example.com`);
-      }
+      if (!isOrigin(origin)) throw new TypeError(`the origin '${origin}' ${ORIGIN_FORM}`);
     }
     this.#origins = new Set(origins);
   }
@@ -46,7 +47,8 @@ export class Origins {
   }
 }
 
-function isOrigin(text: string): boolean {
+/** Whether a text is an origin. */
+export function isOrigin(text: string): boolean {
   const url = URL.parse(text);
   return url !== null && /^https?:$/.test(url.protocol) && url.origin === text;
 }

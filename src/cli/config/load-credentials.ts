@@ -1,0 +1,75 @@
+import type { ConfigProblem } from "../../config/problem.ts";
+import { TEXT } from "../../config/shape.ts";
+import type { ConfigEntry } from "../../config/source.ts";
+import { MIN_TOKEN_LENGTH } from "../../executor/http/authentication.ts";
+import type { JsonObject } from "../../json/value.ts";
+import { type Credential, credentialProblem, ROLES, type Role } from "../../server/access/credential.ts";
+import { readPublicKeyFile } from "./public-key.ts";
+import { readToken, TOKEN, type TokenEntry } from "./token.ts";
+
+/** A credential in a config. The path of its key is relative to the file. */
+export interface CredentialEntry {
+  readonly id: string;
+  readonly key?: string;
+  readonly token?: TokenEntry;
+  readonly roles: readonly Role[];
+  readonly approves?: readonly string[];
+}
+
+/** The JSON Schema of a {@link CredentialEntry}. */
+export const CREDENTIAL: JsonObject = {
+  type: "object",
+  properties: {
+    id: TEXT,
+    key: TEXT,
+    token: TOKEN,
+    roles: { type: "array", items: { enum: [...ROLES] }, minItems: 1, uniqueItems: true },
+    approves: { type: "array", items: TEXT, minItems: 1 },
+  },
+  required: ["id", "roles"],
+  additionalProperties: false,
+};
+
+/**
+ * Loads the credentials of a server, with the keys and tokens that they name.
+ *
+ * @param entry The server's.
+ * @param problems Receives every problem.
+ */
+export async function loadCredentials(
+  entry: ConfigEntry<{ readonly credentials?: readonly CredentialEntry[] }>,
+  problems: ConfigProblem[],
+): Promise<readonly Credential[]> {
+  const credentials: Credential[] = [];
+  for (const [index, written] of (entry.value.credentials ?? []).entries()) {
+    const path = ["credentials", index];
+    const { id, roles, approves } = written;
+    const rest = { id, roles, ...(approves && { approves }) };
+    const key =
+      written.key === undefined
+        ? undefined
+        : await readPublicKeyFile(written.key, entry, [...path, "key"], problems);
+    const token =
+      written.token === undefined ? undefined : await readToken(written.token, entry, [...path, "token"], problems);
+    if (token !== undefined && token.length < MIN_TOKEN_LENGTH) {
+      const at = [...path, "token", written.token?.file === undefined ? "env" : "file"];
+      problems.push(entry.problem(at, `the token must have at least ${MIN_TOKEN_LENGTH} characters`));
+    }
+    const credential = { ...rest, ...(key && { key }), ...(token !== undefined && { token }) };
+    const isRead = (written.key === undefined || key !== undefined) && (written.token === undefined || token !== undefined);
+    const problem = isRead ? (credentialProblem(credential) ?? twice(credential, credentials)) : undefined;
+    if (problem !== undefined) problems.push(entry.problem(path, problem));
+    credentials.push(credential);
+  }
+  return credentials;
+}
+
+function twice({ id, key, token }: Credential, earlier: readonly Credential[]): string | undefined {
+  if (key !== undefined && earlier.some((other) => other.key !== undefined && other.id === id)) {
+    return "another credential has a key with the same id: a signature could be of either";
+  }
+  if (token !== undefined && earlier.some((other) => other.token === token)) {
+    return "another credential has the same token: they could not be told apart";
+  }
+  return undefined;
+}

@@ -1,0 +1,104 @@
+import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
+import type { ConfigProblem } from "../../config/problem.ts";
+import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
+import type { ConfigSource } from "../../config/source.ts";
+import type { JsonObject } from "../../json/value.ts";
+import { SESSION_MODES, type SessionMode, TOOL_LEVELS } from "../../sessions/deciding/levels.ts";
+import type { ConfirmationOptions, SessionLimits } from "../../sessions/options.ts";
+import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
+import { absolutePathBeside } from "./config-path.ts";
+
+const COUNT: JsonObject = {
+  type: "integer",
+  minimum: 1,
+  maximum: 10_000_000,
+  message: "must be from 1 to 10000000",
+};
+const LEVEL: JsonObject = { enum: ["auto", "prompt", "deny"] };
+const CLASSES = mapOf(Object.fromEntries(SIDE_EFFECTS.map((name) => [name, LEVEL])));
+
+/** The shape of `confirmations`: when a person is asked. */
+const CONFIRMATIONS_SHAPE: Shape = compileShape(
+  mapOf({
+    mode: { enum: [...SESSION_MODES] },
+    default: CLASSES,
+    tools: { type: "object", additionalProperties: { enum: [...TOOL_LEVELS] } },
+    trustedWorkspaces: { type: "array", items: TEXT },
+    trustedWorkspaceOverrides: CLASSES,
+    timeout: { type: ["string", "number"] },
+  }),
+);
+
+/** The shape of `sessions`. */
+const SESSIONS_SHAPE: Shape = compileShape(
+  mapOf({
+    store: TEXT,
+    limits: mapOf({
+      concurrency: { type: "integer", minimum: 1, maximum: 64, message: "must be from 1 to 64" },
+      perTool: { type: "object", additionalProperties: COUNT },
+      calls: COUNT,
+      callsPerTool: { type: "object", additionalProperties: COUNT },
+    }),
+  }),
+);
+
+interface ConfirmationsEntry extends Omit<ConfirmationOptions, "timeoutMs"> {
+  readonly mode?: SessionMode;
+  /** With a unit. */
+  readonly timeout?: string | number;
+}
+
+interface SessionsEntry {
+  readonly store?: string;
+  readonly limits?: SessionLimits;
+}
+
+/** The sessions of a config. */
+export interface SessionsConfig {
+  readonly confirmations: ConfirmationOptions;
+  readonly limits: SessionLimits;
+  /** The mode of new sessions. */
+  readonly mode: SessionMode;
+  /** The absolute path of the file in which a server keeps its sessions. */
+  readonly storeFile: string;
+}
+
+/** The file in which a server keeps its sessions, beside the config. */
+const DEFAULT_STORE = "sandgate-sessions.db";
+
+/**
+ * Loads `sessions` and `confirmations` of a config.
+ *
+ * @param problems Receives every problem.
+ */
+export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): SessionsConfig {
+  const { store = DEFAULT_STORE, limits = {} } = read<SessionsEntry>("sessions", SESSIONS_SHAPE);
+  const { mode = "cautious", timeout, ...levels } = read<ConfirmationsEntry>("confirmations", CONFIRMATIONS_SHAPE);
+  const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
+  if (timeout !== undefined && (timeoutMs === undefined || timeoutMs > MAX_DELAY_MS)) {
+    const form = timeoutMs === undefined ? DURATION_FORM : `at most ${formatDuration(MAX_DELAY_MS)}`;
+    problems.push(source.problem(["confirmations", "timeout"], `must be ${form}`));
+  }
+  const { trustedWorkspaces, ...others } = levels;
+  return {
+    confirmations: {
+      ...others,
+      ...(trustedWorkspaces && { trustedWorkspaces: trustedWorkspaces.map((path) => workspacePath(source.file, path)) }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    },
+    limits,
+    mode,
+    storeFile: absolutePathBeside(source.file, store),
+  };
+
+  function read<Entry extends object>(name: string, shape: Shape): Partial<Entry> {
+    if (source.at([name]) === undefined) return {};
+    return source.read<Entry>(shape, problems, [name])?.value ?? {};
+  }
+}
+
+/** Returns the path of a workspace in a config: beside the config's file, unless it begins with `~`. */
+export function workspacePath(file: string, path: string): string {
+  return path === "~" || path.startsWith("~/") ? path : absolutePathBeside(file, path);
+}
