@@ -23,6 +23,15 @@ export type Command =
       readonly listen: string | undefined;
     }
   | {
+      readonly name: "confirm";
+      /** The server's. */
+      readonly url: string;
+      /** Default: the token is in the environment. */
+      readonly tokenFile: string | undefined;
+      /** Whether to wait for further inquiries. */
+      readonly watch: boolean;
+    }
+  | {
       readonly name: "dispatch";
       /** `-` is standard input. */
       readonly file: string;
@@ -32,6 +41,10 @@ export type Command =
       readonly output: (typeof OUTPUTS)[number];
       /** Whether the operator's log goes to standard error. */
       readonly events: boolean;
+      /** Whether a person is asked on the terminal. */
+      readonly confirm: boolean;
+      /** Whether nothing runs. */
+      readonly dryRun: boolean;
     };
 
 const VERSION = { version: { type: "boolean", short: "v" } } as const;
@@ -40,7 +53,10 @@ const DISPATCH = {
   format: { type: "string" },
   output: { type: "string" },
   events: { type: "boolean" },
+  confirm: { type: "boolean" },
+  "dry-run": { type: "boolean" },
 } as const;
+const CONFIRM = { "token-file": { type: "string" }, watch: { type: "boolean", short: "w" } } as const;
 
 /**
  * Parses the arguments after the program's name.
@@ -53,6 +69,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
   if (name === "dispatch") return parseDispatch(rest);
   if (name === "check") return parseCheck(rest);
   if (name === "serve") return parseServe(rest);
+  if (name === "confirm") return parseConfirm(rest);
   if (name === "tool") return parseTool(rest);
   if (name === "journal") return parseJournal(rest) ?? { name: "help" };
   if (name === "why") return parseWhy(rest) ?? { name: "help" };
@@ -64,6 +81,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
 function parseDispatch(args: readonly string[]): Command {
   const { values, positionals } = parse(args, { ...HELP, ...CONFIG, ...DISPATCH }, 1);
   if (values.help) return { name: "help" };
+  if (values.confirm && values["dry-run"]) throw new UsageError(shown`--dry-run runs nothing: there is nothing to --confirm`);
   return {
     name: "dispatch",
     file: positionals[0] ?? "-",
@@ -71,7 +89,17 @@ function parseDispatch(args: readonly string[]): Command {
     format: oneOf(FORMAT_CHOICES, "--format", values.format) ?? "auto",
     output: oneOf(OUTPUTS, "--output", values.output) ?? "table",
     events: values.events === true,
+    confirm: values.confirm === true,
+    dryRun: values["dry-run"] === true,
   };
+}
+
+function parseConfirm(args: readonly string[]): Command {
+  const { values, positionals } = parse(args, { ...HELP, ...CONFIRM }, 1);
+  if (values.help) return { name: "help" };
+  const [url] = positionals;
+  if (url === undefined) throw new UsageError(shown`URL is missing: that of the server, such as http://127.0.0.1:7420`);
+  return { name: "confirm", url, tokenFile: values["token-file"], watch: values.watch === true };
 }
 
 function parseCheck(args: readonly string[]): Command {

@@ -9,7 +9,7 @@ export const PACKAGE_FOLDER: URL = new URL("../../", import.meta.url);
 /** The text of `sandgate --help`. */
 export const HELP_TEXT = `Usage:
   sandgate dispatch [FILE|-] --config sandgate.yaml [--format FORMAT] [--output OUTPUT]
-                    [--events]
+                    [--events] [--confirm | --dry-run]
   sandgate check --config sandgate.yaml
   sandgate serve --config sandgate.yaml [--listen HOST:PORT|unix:PATH]
   sandgate journal verify DIR|FILE... [--key FILE]... [--checkpoint FILE]...
@@ -19,6 +19,7 @@ export const HELP_TEXT = `Usage:
   sandgate journal forget PLACE --session ID
   sandgate journal keygen --name NAME [--out FILE]
   sandgate why CALL_ID PLACE
+  sandgate confirm URL [--token-file FILE] [--watch]
   sandgate tool run FILE [--input JSON] [--policy FILE] [--export NAME] [--tool NAME]
   sandgate tool check FILE... [--export NAME]
   sandgate tool inspect FILE.wasm
@@ -32,6 +33,8 @@ whole or as a recorded stream, dispatches each call, and prints the results.
                  openai-responses, anthropic, ai-sdk, google, cohere and bedrock
   --output       table (default), json, or messages to send back to the provider
   --events       also write the operator's log of the calls to standard error
+  --confirm      asks on the terminal about the calls that need a confirmation
+  --dry-run      prints the decision and the grant of each call, and runs nothing
 
 check loads everything that the config names, and reports every problem.
 
@@ -49,6 +52,10 @@ itself, or --config FILE, a config that has one.
   forget         deletes the key of a session's sealed arguments
   keygen         creates the keys that sign and verify checkpoints: FILE and FILE.pub
 why prints rules, near misses, grant and receipt of a call.
+confirm lists the questions that wait on a server of sessions, and has you answer them: see
+docs/sessions.md. Without a terminal, it only lists them.
+  --token-file   the file with an approver's token; default: the variable SANDGATE_TOKEN
+  -w, --watch    waits for further questions until interrupted
 
 tool run calls a tool and prints its result, log and receipt. JavaScript and TypeScript run
 in QuickJS, WebAssembly components in the Wasm sandbox.

@@ -18,6 +18,8 @@ const stdout = Object.assign(
 );
 // Standard output is for results. What trusted tools print, here or in a thread, goes to standard error.
 process.stdout.write = stderr.write.bind(stderr);
-const exitCode = await run(process.argv.slice(2), { stdin, stdout, stderr, signal: interruption.signal });
+const isInteractive = stdin.isTTY === true && stderr.isTTY === true;
+const terminal = { stdin, stdout, stderr, isInteractive, signal: interruption.signal };
+const exitCode = await run(process.argv.slice(2), terminal);
 // Everything is written. Timers or handles that a tool left behind must not keep the process alive.
 process.exit(exitCode);

@@ -10,6 +10,8 @@ test("parses dispatch with its defaults", () => {
     format: "auto",
     output: "table",
     events: false,
+    confirm: false,
+    dryRun: false,
   });
 });
 
@@ -22,6 +24,8 @@ test("parses dispatch with all options, in any order", () => {
     format: "openai",
     output: "json",
     events: true,
+    confirm: false,
+    dryRun: false,
   });
 });
 

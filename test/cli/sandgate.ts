@@ -20,11 +20,13 @@ export interface TerminalOptions {
   readonly signal?: AbortSignal;
   /** Whether standard error is a terminal. */
   readonly isTTY?: boolean;
+  /** Whether the streams are a terminal. */
+  readonly isInteractive?: boolean;
 }
 
 /** Runs a command line in this process. */
 export async function sandgate(argv: readonly string[], options: TerminalOptions = {}): Promise<Outcome> {
-  const { stdin = "", columns, signal, isTTY } = options;
+  const { stdin = "", columns, signal, isTTY, isInteractive = false } = options;
   const stdout = Object.assign(new PassThrough(), columns !== undefined && { columns });
   const stderr = Object.assign(
     new PassThrough(),
@@ -37,6 +39,7 @@ export async function sandgate(argv: readonly string[], options: TerminalOptions
     stdin: stdin instanceof Readable ? stdin : Readable.from([Buffer.from(stdin)]),
     stdout,
     stderr,
+    isInteractive,
     ...(signal && { signal }),
   });
   stdout.end();

@@ -13,9 +13,11 @@ import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { openLog } from "../terminal/open-log.ts";
+import { UsageError } from "../errors.ts";
 import { showProblems } from "../terminal/problems.ts";
 import { formatTable, type RulesOfExecutions } from "../terminal/table.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
+import { foresee, showForeseen } from "./dry-run.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
 import { type InputMessage, readMessage } from "./read-message.ts";
 
@@ -47,6 +49,12 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
     throw new ConfigError(problems);
   }
   await print(terminal.stderr, showProblems(problems));
+  if (command.confirm && terminal.isInteractive !== true) {
+    throw new UsageError(shown`--confirm needs a terminal: there is no person to ask`);
+  }
+  if (command.confirm && command.file === "-") {
+    throw new UsageError(shown`--confirm needs the message in a FILE: the answers come from the terminal`);
+  }
   const input = await readMessage(command.file, command.format, registry, terminal);
   const recorded = { registry, policy, redaction: options.redaction };
   await using journal = await openConfiguredJournal(loaded.journalOptions, recorded, ({ kind, message }) => {
@@ -77,7 +85,16 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
     ...(journal && { journal }),
   };
   await print(terminal.stderr, joinShown(noticesOf(input), "\n"));
-  const dispatched = await new ToolDispatchEngine().dispatchTurn(input, context);
+  if (command.dryRun) {
+    const foreseen = await foresee(input.calls, context);
+    await print(terminal.stdout, command.output === "table" ? showForeseen(foreseen) : toPrintableJson({ calls: foreseen }));
+    return EXIT_OK;
+  }
+  const { sessionId: _, signal: __, ...sessionContext } = context;
+  const { confirmations, limits, mode } = loaded.sessions;
+  const dispatched = command.confirm
+    ? await (await import("../confirm/terminal-session.ts")).dispatchAsking(input, { ...sessionContext, confirmations, limits, mode }, terminal)
+    : await new ToolDispatchEngine().dispatchTurn(input, context);
   // Only hooks can abort a call, and there are none here.
   const executions = dispatched.filter((execution) => execution !== null);
   await print(terminal.stdout, format(command, input, executions, rules, terminal, options.redaction));

@@ -21,6 +21,7 @@ import { loadConfig } from "../config/load-config.ts";
 import type { ContextOptions } from "../config/load-context.ts";
 import type { LogSettings } from "../config/load-log.ts";
 import { loadServer, type ServedConfig, type ServerConfig } from "../config/load-server.ts";
+import type { SessionsConfig } from "../config/load-sessions.ts";
 import { UsageError } from "../errors.ts";
 import { openLog } from "../terminal/open-log.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
@@ -61,7 +62,7 @@ export async function serve(
   const onRefusal = (refused: RefusedRequest): void => log.write(refusalEntry(refused));
   const where = listen ?? options.listen;
   const dispatching = { ...context, ...tools, ...(journal && { journal }), sandboxes, events };
-  await using server = await start({ ...options, ...dispatching, listen: where, onRefusal }, loaded.served);
+  await using server = await start({ ...options, ...dispatching, listen: where, onRefusal }, loaded);
   if (loaded.dropsNetwork) orUsageError(dropNetwork);
   reloads.begin(() => reload(server, config, log, journal));
   const { address } = server;
@@ -83,7 +84,9 @@ interface LoadedConfig {
   readonly log: LogSettings;
   readonly options: ServerConfig["options"];
   readonly dropsNetwork: boolean;
+  /** `undefined` unless the config has sessions served. */
   readonly served: ServedConfig | undefined;
+  readonly sessions: SessionsConfig;
   readonly sandboxOptions: SandboxesOptions;
   readonly journalOptions: JournalOptions | undefined;
   readonly warnings: readonly ConfigProblem[];
@@ -92,7 +95,7 @@ interface LoadedConfig {
 /** @throws {ConfigError} if the config has errors. */
 async function load(file: string): Promise<LoadedConfig> {
   const { source, problems, registry, policy, context, log, ...loaded } = await loadConfig(file);
-  const { sandboxOptions, journalOptions } = loaded;
+  const { sandboxOptions, journalOptions, sessions } = loaded;
   const warnings = [...problems];
   const { options, dropsNetwork, served } = await loadServer(source, warnings);
   if (policy === undefined || warnings.some(({ severity }) => severity === "error")) {
@@ -101,7 +104,7 @@ async function load(file: string): Promise<LoadedConfig> {
   // An executor returns whole outputs: what the model reads of them is up to its clients.
   const { resultBudget: _, ...ownContext } = context;
   const tools = { registry, policy };
-  const own = { options, dropsNetwork, served };
+  const own = { options, dropsNetwork, served, sessions };
   return { tools, context: ownContext, log, ...own, sandboxOptions, journalOptions, warnings };
 }
 
@@ -165,10 +168,13 @@ function orUsageError(step: () => void): void {
 }
 
 /** Starts a server of sessions if the config says so, and otherwise an executor. */
-async function start(options: ExecutorOptions, served: ServedConfig | undefined): Promise<Executor | Server> {
+async function start(
+  options: ExecutorOptions,
+  { served, sessions }: Pick<LoadedConfig, "served" | "sessions">,
+): Promise<Executor | Server> {
   try {
     if (served === undefined) return await startExecutor(options);
-    const { sessions, workspaces, ...access } = served;
+    const { workspaces, ...access } = served;
     const { storeFile, ...rest } = sessions;
     // Loaded only for those who serve sessions.
     const { startServer } = await import("../../server/server.ts");

@@ -13,6 +13,7 @@ import { loadJournalOptions } from "./load-journal.ts";
 import { type LogSettings, loadLog } from "./load-log.ts";
 import { loadPolicy } from "./load-policy.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
+import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
 import { loadTool } from "./load-tool.ts";
 
 /** The shape of `sandgate.yaml`. Each part is checked by its own loader. */
@@ -52,6 +53,7 @@ export interface Config {
   /** The rules of each policy without errors. */
   readonly locatedPolicies: readonly LocatedPolicy[];
   readonly sandboxOptions: SandboxesOptions;
+  readonly sessions: SessionsConfig;
   readonly context: ContextOptions;
   readonly log: LogSettings;
   /** `undefined` if there is none, or if it has errors. */
@@ -93,8 +95,9 @@ export async function loadConfig(file: string): Promise<Config> {
   const context = loadContext(source, problems);
   const log = loadLog(source, problems);
   const tooling = { toolCount, tools, registry, policy, locatedPolicies };
+  const sessions = loadSessions(source, problems);
   const journalOptions = await loadJournalOptions(source, problems);
-  return { source, problems, ...tooling, sandboxOptions, context, log, journalOptions };
+  return { source, problems, ...tooling, sandboxOptions, context, log, sessions, journalOptions };
 }
 
 function problemsOf(error: unknown, source: ConfigSource, path: ConfigPath): readonly ConfigProblem[] {

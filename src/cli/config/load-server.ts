@@ -11,7 +11,7 @@ import { absolutePathBeside } from "./config-path.ts";
 import { loadCredentials } from "./load-credentials.ts";
 import { readPublicKeyFile } from "./public-key.ts";
 import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./server-entry.ts";
-import { type SessionsConfig, loadSessions, workspacePath } from "./sessions-entry.ts";
+import { workspacePath } from "./load-sessions.ts";
 import { readToken } from "./token.ts";
 
 /** The `server` of a config. */
@@ -25,7 +25,6 @@ export interface ServerConfig {
 
 /** What a server of sessions needs besides what an executor does. */
 export interface ServedConfig {
-  readonly sessions: SessionsConfig;
   readonly credentials: readonly Credential[];
   readonly origins: readonly string[];
   /** The workspaces that callers can choose. */
@@ -56,7 +55,7 @@ export async function loadServer(source: ConfigSource, problems: ConfigProblem[]
       limits: reader.limits(),
     },
     dropsNetwork: reader.dropsNetwork(),
-    served: await reader.served(loadSessions(source, problems)),
+    served: await reader.served(),
   };
 }
 
@@ -84,7 +83,7 @@ class ServerReader {
     return this.#entry.value.dropNetwork === true;
   }
 
-  async served(sessions: SessionsConfig): Promise<ServedConfig | undefined> {
+  async served(): Promise<ServedConfig | undefined> {
     const { value, file } = this.#entry;
     if (value.sessions !== true) {
       for (const name of ["credentials", "origins", "workspaces"] as const) {
@@ -93,7 +92,6 @@ class ServerReader {
       return undefined;
     }
     return {
-      sessions,
       credentials: await loadCredentials(this.#entry, this.#problems),
       origins: this.#origins(),
       workspaces: (value.workspaces ?? []).map((path) => workspacePath(file, path)),

@@ -10,6 +10,8 @@ export interface Terminal {
   readonly stdin: Readable;
   readonly stdout: Output;
   readonly stderr: Output & { readonly isTTY?: boolean };
+  /** Whether a person can be asked: input and error output are a terminal. Default: `false`. */
+  readonly isInteractive?: boolean;
   /** Aborted when the user interrupts. */
   readonly signal?: AbortSignal;
 }

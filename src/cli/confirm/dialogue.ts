@@ -1,0 +1,96 @@
+import { createInterface, type Interface } from "node:readline";
+import { joinShown, shown } from "../../rendering/shown.ts";
+import type { ShownText } from "../../rendering/shown-text.ts";
+import { print, type Terminal } from "../terminal/terminal.ts";
+import { type AskedCall, showAskedCall, showWhole } from "./asked-call.ts";
+
+/** What a person decides on a call. */
+export type Decision = "allow" | "deny" | "always";
+
+const KEYS: ReadonlyMap<string, Decision> = new Map([
+  ["y", "allow"],
+  ["n", "deny"],
+  ["a", "always"],
+]);
+
+/** Asks a person on the terminal, one question after the other. */
+export class Dialogue implements Disposable {
+  readonly #terminal: Terminal;
+  readonly #input: Interface;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+    this.#input = createInterface({ input: terminal.stdin });
+    this.#lines = this.#input[Symbol.asyncIterator]();
+    const { signal } = terminal;
+    if (signal?.aborted) this.#input.close();
+    else signal?.addEventListener("abort", () => this.#input.close(), { once: true });
+  }
+
+  /**
+   * Asks about the calls of one message: about all at once, or about each.
+   *
+   * @returns the decision on each call, in order; `undefined` where the person gave none, as the input ended.
+   */
+  async ask(calls: readonly AskedCall[]): Promise<readonly (Decision | undefined)[]> {
+    const shownCalls = calls.map(showAskedCall);
+    await this.#print(joinShown(shownCalls.map(({ text }) => text), "\n\n"));
+    const partial = calls.filter((_, index) => shownCalls[index]?.isPartial);
+    if (calls.length > 1) {
+      const all = await this.#choose(shown`${calls.length} calls of one message: all of them`, partial, ["e: each"], choicesOf(calls));
+      if (all !== "each") return calls.map(() => all);
+    }
+    const decisions: (Decision | undefined)[] = [];
+    for (const call of calls) {
+      const hidden = partial.includes(call) ? [call] : [];
+      const answer = await this.#choose(shown`call '${call.callId}' of '${call.toolName}'`, hidden, [], choicesOf([call]), [call]);
+      decisions.push(answer === "each" ? undefined : answer);
+    }
+    return decisions;
+  }
+
+  /**
+   * Asks for one decision. What was left out or hidden is shown before anything is allowed.
+   *
+   * @param whole The calls whose whole arguments can be shown.
+   */
+  async #choose(
+    about: ShownText,
+    partial: readonly AskedCall[],
+    more: readonly string[],
+    choices: readonly Decision[],
+    whole: readonly AskedCall[] = partial,
+  ): Promise<Decision | "each" | undefined> {
+    let isHidden = partial.length > 0;
+    const keys = [...KEYS].filter(([, decision]) => choices.includes(decision));
+    const help = [...keys.map(([key, decision]) => `${key}: ${decision}`), ...more, "w: show the whole"].join(", ");
+    for (;;) {
+      await this.#print(shown`${about} (${help})?`);
+      const line = await this.#lines.next();
+      if (line.done) return undefined;
+      const key = line.value.trim().toLowerCase();
+      if (key === "e" && more.length > 0) return "each";
+      const decision = KEYS.get(key);
+      const isKnown = decision !== undefined && choices.includes(decision);
+      if (isKnown && (decision === "deny" || !isHidden)) return decision;
+      if (isKnown) await this.#print(shown`something was not shown: here it is, please decide again`);
+      if (key !== "w" && !isKnown) continue;
+      for (const call of isHidden ? partial : whole) await this.#print(showWhole(call));
+      isHidden = false;
+    }
+  }
+
+  #print(text: ShownText): Promise<void> {
+    return print(this.#terminal.stderr, text);
+  }
+
+  [Symbol.dispose](): void {
+    this.#input.close();
+  }
+}
+
+/** The decisions that all the calls accept. */
+function choicesOf(calls: readonly AskedCall[]): readonly Decision[] {
+  return [...KEYS.values()].filter((decision) => calls.every(({ choices }) => choices.includes(decision)));
+}

@@ -1,0 +1,56 @@
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { DispatchableTurn } from "../../engine/dispatch-turn.ts";
+import type { Inquiry } from "../../sessions/confirmations/inquiry.ts";
+import type { SessionMode } from "../../sessions/deciding/levels.ts";
+import type { SessionsOptions } from "../../sessions/options.ts";
+import { openSessions, type Sessions } from "../../sessions/sessions.ts";
+import type { Terminal } from "../terminal/terminal.ts";
+import type { AskedCall } from "./asked-call.ts";
+import { Dialogue } from "./dialogue.ts";
+
+/**
+ * Dispatches the calls of a message in a session in memory, whose questions the person at the terminal answers.
+ *
+ * @returns one result for each call.
+ */
+export async function dispatchAsking(
+  { calls }: DispatchableTurn,
+  { mode, ...options }: SessionsOptions & { readonly mode: SessionMode },
+  terminal: Terminal,
+): Promise<readonly (ToolExecution | null)[]> {
+  const sessions = await openSessions(options);
+  using dialogue = new Dialogue(terminal);
+  let asking = Promise.resolve();
+  sessions.onInquiry((event) => {
+    if (event.type !== "requested") return;
+    asking = asking.then(() => ask(sessions, dialogue, event.inquiry)).catch(() => {});
+  });
+  const session = await sessions.open({ mode });
+  const { signal } = terminal;
+  const cancel = (): void => void session.cancel();
+  signal?.addEventListener("abort", cancel, { once: true });
+  try {
+    const turn = session.turn();
+    const results = turn.dispatchAll(calls);
+    if (signal?.aborted) await turn.cancel();
+    return await results;
+  } finally {
+    signal?.removeEventListener("abort", cancel);
+    await sessions.close();
+  }
+}
+
+/** Asks about one call. A person who says nothing more, as the input has ended, denies it. */
+async function ask(sessions: Sessions, dialogue: Dialogue, inquiry: Inquiry): Promise<void> {
+  const [decision = "deny"] = await dialogue.ask([askedCall(inquiry)]);
+  await sessions.answer(inquiry.id, { decision, digest: inquiry.digest, by: "terminal" });
+}
+
+function askedCall({ shown, sessionId, turnId, messageId, callId, principal, choices, expiresAt }: Inquiry): AskedCall {
+  const { toolName, sideEffects, arguments: args, projectedChanges, question, grant } = shown;
+  return {
+    messageKey: JSON.stringify([sessionId, turnId, messageId]),
+    principal: principal ?? "the message",
+    ...{ callId, toolName, sideEffects, arguments: args, projectedChanges, question, grant, choices, expiresAt },
+  };
+}
