@@ -1,0 +1,113 @@
+import { readFileSync } from "node:fs";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { EventStream } from "../../src/engine/call/events.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import type { JsonObject } from "../../src/json/value.ts";
+import { HostPolicy } from "../../src/policy/host-policy.ts";
+import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
+import { sessionApp } from "../../src/server/routes/app.ts";
+import { SessionService } from "../../src/server/service.ts";
+import { BODY_SCHEMAS } from "../../src/server/shapes.ts";
+import { openSessions } from "../../src/sessions/sessions.ts";
+import type { Answer } from "../executor/harness.ts";
+import { type ListedInquiry, pathOf, startServer, TestClient, WritingTool } from "./harness.ts";
+
+interface Operation {
+  readonly requestBody?: { readonly content: { readonly "application/json": { readonly schema: { $ref: string } } } };
+  readonly responses: Readonly<
+    Record<string, { readonly content: Readonly<Record<string, { readonly schema: JsonObject & { $ref?: string } }>> }>
+  >;
+}
+
+const DOCUMENT = parse(readFileSync(new URL("../../docs/openapi.yaml", import.meta.url), "utf8")) as {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, JsonObject>> };
+};
+const PATHS = Object.entries(DOCUMENT.paths).filter(([path]) => /^\/v1\/(sessions|confirmations)/.test(path));
+
+const ajv = new Ajv2020({ strictTypes: false, strictRequired: false, keywords: ["components"] });
+ajv.addSchema({ $id: "openapi", components: DOCUMENT.components });
+
+describe("docs/openapi.yaml", () => {
+  test("has exactly the routes of the sessions", async () => {
+    await using sandboxes = await openSandboxes();
+    await using sessions = await openSessions({ registry: new ToolRegistry(), policy: new HostPolicy(), sandboxes });
+    const service = new SessionService(sessions, new EventStream(), { mode: "cautious", workspaces: [] });
+    const routes = sessionApp(service).routes.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
+    const documented = PATHS.flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(documented.sort()).toEqual([...new Set(routes)].sort());
+  });
+
+  test("has the same schemas of requests as the code", () => {
+    const names = Object.keys(BODY_SCHEMAS);
+    const documented = Object.fromEntries(names.map((name) => [name, DOCUMENT.components.schemas[name]]));
+    expect(documented).toEqual(JSON.parse(JSON.stringify(BODY_SCHEMAS)));
+  });
+
+  test("every schema of the sessions is used and compiles", () => {
+    const references = JSON.stringify(PATHS).match(/#\/components\/schemas\/\w+/g) ?? [];
+    for (const reference of new Set(references)) {
+      expect(() => ajv.compile({ $ref: `openapi${reference}` })).not.toThrow();
+    }
+    for (const name of Object.keys(BODY_SCHEMAS)) expect(references).toContain(`#/components/schemas/${name}`);
+  });
+});
+
+test("real requests and responses match docs/openapi.yaml", async () => {
+  const server = await startServer([new WritingTool().tool]);
+  const [alice, carol, bob] = [new TestClient(server, "alice"), new TestClient(server, "carol"), new TestClient(server, "bob")];
+  const exchanged = new Set<string>();
+  const check = async (template: string, method: string, sent: Promise<Answer>): Promise<unknown> => {
+    const { status, headers, text } = await sent;
+    const operation = DOCUMENT.paths[template]?.[method];
+    const media = operation?.responses[status]?.content[String(headers["content-type"]).split(";", 1)[0] ?? ""];
+    if (media === undefined) throw new Error(`${method} ${template} answers ${status}: ${text}`);
+    const body: unknown = JSON.parse(text);
+    const validate = ajv.compile({ $ref: `openapi${media.schema.$ref}` });
+    expect([validate(body), validate.errors, method, template]).toEqual([true, null, method, template]);
+    exchanged.add(`${method} ${template} ${status}`);
+    return body;
+  };
+  const at = "/v1/sessions/{id}";
+  const open = (): Promise<unknown> => check("/v1/sessions", "post", alice.send("POST", "/v1/sessions", { kind: "main" }));
+  const { id } = (await open()) as { id: string };
+  const session = `/v1/sessions/${id}`;
+  const calls = [{ id: "c1", name: "write_note", arguments: {} }];
+  const add = (body: object): Promise<unknown> => check(`${at}/turns`, "post", alice.send("POST", `${session}/turns`, body));
+  const { turnId } = (await add({ calls, messageId: "m1", turnId: "t1" })) as { turnId: string };
+  await add({ calls: [], messageId: "m1", turnId: "t1" });
+  await check("/v1/sessions", "post", carol.send("POST", "/v1/sessions", {}));
+  await check(`${at}/definitions`, "get", alice.send("GET", `${session}/definitions?format=anthropic`));
+  await check(`${at}/definitions`, "get", bob.send("GET", `${session}/definitions`));
+  await check(`${at}/turns/{turnId}`, "get", alice.send("GET", `${session}/turns/${turnId}`));
+  const [inquiry] = (await carol.inquiries()) as readonly [ListedInquiry];
+  await check("/v1/confirmations", "get", carol.send("GET", "/v1/confirmations"));
+  const confirmation = `${at}/turns/{turnId}/confirmations/{requestId}`;
+  await check(confirmation, "get", carol.send("GET", pathOf(inquiry)));
+  await check(confirmation, "post", carol.answer(inquiry, { decision: "allow", digest: "" }));
+  await check(confirmation, "post", carol.answer(inquiry, { decision: "always" }));
+  await check(confirmation, "post", carol.answer(inquiry, { decision: "deny" }));
+  await check(confirmation, "get", carol.send("GET", pathOf(inquiry)));
+  await alice.executions(id, turnId);
+  await check(`${at}/turns/{turnId}`, "get", alice.send("GET", `${session}/turns/${turnId}?format=openai`));
+  const { approvals } = (await check(`${at}/approvals`, "get", carol.send("GET", `${session}/approvals`))) as {
+    approvals: readonly { id: string }[];
+  };
+  const one = `${session}/approvals/${approvals[0]?.id}`;
+  await check(`${at}/approvals/{approvalId}`, "delete", carol.send("DELETE", one));
+  await check(`${at}/approvals`, "delete", carol.send("DELETE", `${session}/approvals`));
+  await check(at, "patch", carol.send("PATCH", session, { mode: "manual" }));
+  const { turnId: waiting } = (await add({ calls })) as { turnId: string };
+  const [late] = (await carol.inquiries()) as readonly [ListedInquiry];
+  await check(`${at}/turns/{turnId}/cancel`, "post", alice.send("POST", `${session}/turns/${waiting}/cancel`, {}));
+  await check(confirmation, "post", carol.answer(late, { decision: "allow" }));
+  await check(at, "delete", alice.send("DELETE", session));
+  const methods = new Set([...exchanged].map((each) => each.replace(/ \d+$/, "")));
+  const all = PATHS.flatMap(([path, operations]) => Object.keys(operations).map((method) => `${method} ${path}`));
+  expect(all.filter((each) => !methods.has(each))).toEqual([`get ${at}/events`]);
+  expect([...exchanged].map((each) => each.split(" ").at(-1))).toEqual(expect.arrayContaining(["403", "404", "409", "410", "422"]));
+});
