@@ -81,7 +81,8 @@ export function parseCommandLine(argv: readonly string[]): Command {
 function parseDispatch(args: readonly string[]): Command {
   const { values, positionals } = parse(args, { ...HELP, ...CONFIG, ...DISPATCH }, 1);
   if (values.help) return { name: "help" };
-  if (values.confirm && values["dry-run"]) throw new UsageError(shown`--dry-run runs nothing: there is nothing to --confirm`);
+  if (values.confirm && values["dry-run"])
+    throw new UsageError(shown`--dry-run runs nothing: there is nothing to --confirm`);
   return {
     name: "dispatch",
     file: positionals[0] ?? "-",
@@ -98,7 +99,8 @@ function parseConfirm(args: readonly string[]): Command {
   const { values, positionals } = parse(args, { ...HELP, ...CONFIRM }, 1);
   if (values.help) return { name: "help" };
   const [url] = positionals;
-  if (url === undefined) throw new UsageError(shown`URL is missing: that of the server, such as http://127.0.0.1:7420`);
+  if (url === undefined)
+    throw new UsageError(shown`URL is missing: that of the server, such as http://127.0.0.1:7420`);
   return { name: "confirm", url, tokenFile: values["token-file"], watch: values.watch === true };
 }
 

@@ -1,4 +1,4 @@
 // Running a server
 
 export type { Credential, Role } from "../server/access/credential.ts";
-export { type Server, type ServedSessions, type ServerOptions, startServer } from "../server/server.ts";
+export { type ServedSessions, type Server, type ServerOptions, startServer } from "../server/server.ts";

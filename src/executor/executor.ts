@@ -105,7 +105,17 @@ export class Executor implements AsyncDisposable {
    * @internal
    */
   static async start(options: ExecutorOptions, more?: MoreRoutes): Promise<Executor> {
-    const { listen: where, hosts = [], keys, token, tokenName, tokens, limits, onRefusal, ...context } = options;
+    const {
+      listen: where,
+      hosts = [],
+      keys,
+      token,
+      tokenName,
+      tokens,
+      limits,
+      onRefusal,
+      ...context
+    } = options;
     const authentication = new Authentication({
       ...(keys && { keys }),
       ...(token !== undefined && { token }),

@@ -14,7 +14,9 @@ export class BodyCheck {
   /** Returns the first problem of a value, such as `/call/id must be string`; `undefined` if it has the shape. */
   problem(value: JsonValue): string | undefined {
     // Ajv stops at the first error here, which bounds the work for bodies with many of them.
-    this.#validate ??= new (loadAjv().Ajv2020)({ ownProperties: true, strictTypes: false }).compile(this.#schema);
+    this.#validate ??= new (loadAjv().Ajv2020)({ ownProperties: true, strictTypes: false }).compile(
+      this.#schema,
+    );
     if (this.#validate(value)) return undefined;
     const [error] = this.#validate.errors ?? [];
     if (error === undefined) return "does not match the schema";

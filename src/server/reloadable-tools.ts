@@ -1,4 +1,4 @@
-import { ToolRegistry } from "../engine/registry.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
 import type { PolicyDecision } from "../policy/decision.ts";
 import type { PolicyRequest, RuntimePolicy } from "../policy/policy.ts";
 

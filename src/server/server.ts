@@ -68,7 +68,8 @@ export class Server implements AsyncDisposable {
     const { sessions: served, credentials = [], origins: pages = [], ...given } = options;
     const { mode = "cautious", workspaces = [], store = new MemorySessionStore() } = served;
     const { listen, hosts, keys, token, tokenName, tokens, limits, ...context } = given;
-    if (!SESSION_MODES.includes(mode)) throw new TypeError(`the mode must be one of ${SESSION_MODES.join(", ")}`);
+    if (!SESSION_MODES.includes(mode))
+      throw new TypeError(`the mode must be one of ${SESSION_MODES.join(", ")}`);
     const bounds = { mode, workspaces: workspaces.map((path) => absolutePath(path, "a workspace")) };
     const origins = new Origins(pages);
     const complete = completeLimits(limits);

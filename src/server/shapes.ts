@@ -9,7 +9,11 @@ import { SESSION_MODES, type SessionMode } from "../sessions/deciding/levels.ts"
 const MAX_CALLS = 1_000;
 const ID: JsonObject = { type: "string", minLength: 1, maxLength: 128, pattern: "^[\\w.:@-]+$" };
 const NAME: JsonObject = { type: "string", maxLength: 1_024 };
-const PATTERNS: JsonObject = { type: "array", items: { type: "string", minLength: 1, maxLength: 256 }, maxItems: 100 };
+const PATTERNS: JsonObject = {
+  type: "array",
+  items: { type: "string", minLength: 1, maxLength: 256 },
+  maxItems: 100,
+};
 
 /**
  * JSON schemas (draft 2020-12) of the bodies of requests. A test checks that they are the same as in

@@ -6,8 +6,8 @@ import { describe, expect, test } from "vitest";
 import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
 import { dispatchBody, send } from "../executor/harness.ts";
 import {
-  CREDENTIALS,
   type ClientName,
+  CREDENTIALS,
   pathOf,
   refusalOf,
   startServer,
@@ -43,7 +43,8 @@ describe("who may do what", () => {
     for (const name of Object.keys(TOKENS) as ClientName[]) {
       const client = new TestClient(server, name);
       const statuses: number[] = [];
-      for (const [method, path, body] of requests) statuses.push((await client.send(method, path, body)).status);
+      for (const [method, path, body] of requests)
+        statuses.push((await client.send(method, path, body)).status);
       rows[name] = statuses;
     }
     const reads = [200, 202, 200, 200];
@@ -66,7 +67,9 @@ describe("who may do what", () => {
     }
     expect(await new TestClient(server, "dave").inquiries(2)).toHaveLength(2);
     expect(await new TestClient(server, "carol").inquiries()).toMatchObject([{ principal: "alice" }]);
-    expect(await new TestClient(server, "mallory").json("GET", "/v1/confirmations")).toEqual({ confirmations: [] });
+    expect(await new TestClient(server, "mallory").json("GET", "/v1/confirmations")).toEqual({
+      confirmations: [],
+    });
   });
 
   test("only callers dispatch calls over the remote protocol", async () => {
@@ -74,10 +77,22 @@ describe("who may do what", () => {
     const server = await startServer([writing.tool]);
     const body = dispatchBody({ name: "write_note" });
     const headers = { "content-type": "application/json", "content-length": String(body.length) };
-    for (const [name, status] of [["alice", 200], ["carol", 403], ["erin", 403], ["frank", 403]] as const) {
+    for (const [name, status] of [
+      ["alice", 200],
+      ["carol", 403],
+      ["erin", 403],
+      ["frank", 403],
+    ] as const) {
       const client = new TestClient(server, name);
       const { authorization } = client;
-      expect((await client.send("POST", "/v1/dispatch", undefined, { headers: { ...headers, ...authorization }, body })).status).toBe(status);
+      expect(
+        (
+          await client.send("POST", "/v1/dispatch", undefined, {
+            headers: { ...headers, ...authorization },
+            body,
+          })
+        ).status,
+      ).toBe(status);
     }
     expect(writing.inputs).toHaveLength(1);
   });
@@ -85,7 +100,10 @@ describe("who may do what", () => {
   test("an approver with a key signs its answers, which cannot be altered or replayed", async () => {
     const { publicKey, privateKey } = generateKeyPairSync("ed25519");
     const server = await startServer([new WritingTool().tool], {
-      credentials: [...CREDENTIALS, { id: "grace", key: publicKey, roles: ["approver"], approves: ["alice"] }],
+      credentials: [
+        ...CREDENTIALS,
+        { id: "grace", key: publicKey, roles: ["approver"], approves: ["alice"] },
+      ],
     });
     const alice = new TestClient(server, "alice");
     await alice.dispatch(await alice.open(), [CALL]);
@@ -94,15 +112,23 @@ describe("who may do what", () => {
     const path = pathOf(inquiry);
     const body = JSON.stringify({ decision: "deny", digest: inquiry.digest });
     const headers = {
-      ...signRequest({ method: "POST", authority: server.address, path, body }, { keyId: "grace", privateKey }),
+      ...signRequest(
+        { method: "POST", authority: server.address, path, body },
+        { keyId: "grace", privateKey },
+      ),
     };
     const altered = body.replace('"deny"', '"allow"');
     expect(refusalOf(await send(server, { path, body: altered, headers }))).toBe("422 altered");
     expect(refusalOf(await send(server, { path, body, headers }))).toBe("425 replayed");
     const fresh = {
-      ...signRequest({ method: "POST", authority: server.address, path, body }, { keyId: "grace", privateKey }),
+      ...signRequest(
+        { method: "POST", authority: server.address, path, body },
+        { keyId: "grace", privateKey },
+      ),
     };
-    expect(JSON.parse((await send(server, { path, body, headers: fresh })).text)).toMatchObject({ by: "grace" });
+    expect(JSON.parse((await send(server, { path, body, headers: fresh })).text)).toMatchObject({
+      by: "grace",
+    });
   });
 
   test("a client without credentials is 401 everywhere, also where nothing is", async () => {
@@ -111,7 +137,9 @@ describe("who may do what", () => {
     for (const path of ["/v1/sessions/x/events", "/v1/confirmations", "/v1/sessions/x/nothing"]) {
       expect(refusalOf(await stranger.send("GET", path))).toBe("401 unauthenticated");
     }
-    expect(refusalOf(await new TestClient(server, "alice").send("GET", "/v1/sessions/x/nothing"))).toBe("404 not_found");
+    expect(refusalOf(await new TestClient(server, "alice").send("GET", "/v1/sessions/x/nothing"))).toBe(
+      "404 not_found",
+    );
   });
 
   test("the client of a unix socket without credentials is a caller only", async () => {
@@ -122,7 +150,9 @@ describe("who may do what", () => {
     const events = await local.dispatch(session, [CALL]);
     expect(events.turnId).not.toBe("");
     expect(refusalOf(await local.send("GET", "/v1/confirmations"))).toBe("403 forbidden");
-    expect(refusalOf(await local.send("PATCH", `/v1/sessions/${session}`, { mode: "autonomous" }))).toBe("403 forbidden");
+    expect(refusalOf(await local.send("PATCH", `/v1/sessions/${session}`, { mode: "autonomous" }))).toBe(
+      "403 forbidden",
+    );
   });
 
   test("a session of one principal is 404 for another, with the bytes of what does not exist", async () => {
@@ -150,8 +180,12 @@ describe("a caller cannot switch asking off", () => {
     expect(refusalOf(await alice.send("POST", "/v1/sessions", { mode: "autonomous" }))).toBe("403 forbidden");
     await alice.open({ mode: "manual" });
     const session = await alice.open({ mode: "cautious" });
-    expect(refusalOf(await alice.send("PATCH", `/v1/sessions/${session}`, { mode: "autonomous" }))).toBe("403 forbidden");
-    expect(await carol.json("PATCH", `/v1/sessions/${session}`, { mode: "autonomous" })).toMatchObject({ mode: "autonomous" });
+    expect(refusalOf(await alice.send("PATCH", `/v1/sessions/${session}`, { mode: "autonomous" }))).toBe(
+      "403 forbidden",
+    );
+    expect(await carol.json("PATCH", `/v1/sessions/${session}`, { mode: "autonomous" })).toMatchObject({
+      mode: "autonomous",
+    });
     const { turnId } = await alice.dispatch(session, [CALL]);
     expect(await alice.executions(session, turnId)).toMatchObject([{ success: true }]);
   });
@@ -165,11 +199,19 @@ describe("a caller cannot switch asking off", () => {
     const alice = new TestClient(server, "alice");
     await alice.open({ workspace: inside });
     await alice.open({ workspace: join(inside, "project") });
-    for (const workspace of [root, `${inside}-evil`, join(inside, "link"), join(inside, "..", "code-evil"), "/nowhere"]) {
+    for (const workspace of [
+      root,
+      `${inside}-evil`,
+      join(inside, "link"),
+      join(inside, "..", "code-evil"),
+      "/nowhere",
+    ]) {
       expect(refusalOf(await alice.send("POST", "/v1/sessions", { workspace }))).toBe("403 forbidden");
     }
     const none = await startServer([]);
-    expect(refusalOf(await new TestClient(none, "alice").send("POST", "/v1/sessions", { workspace: inside }))).toBe("403 forbidden");
+    expect(
+      refusalOf(await new TestClient(none, "alice").send("POST", "/v1/sessions", { workspace: inside })),
+    ).toBe("403 forbidden");
   });
 
   test("in a trusted workspace, a writing tool runs, and an executing one still asks", async () => {
@@ -228,8 +270,14 @@ describe("credentials that are refused", () => {
       [{ id: "a", token, key, roles: ["caller"] }],
       [{ id: "a", token: "short", roles: ["caller"] }],
       [{ id: "a", token, roles: ["caller"], approves: ["*"] }],
-      [{ id: "a", key, roles: ["caller"] }, { id: "a", key, roles: ["reader"] }],
-      [{ id: "a", token, roles: ["caller"] }, { id: "b", token, roles: ["approver"] }],
+      [
+        { id: "a", key, roles: ["caller"] },
+        { id: "a", key, roles: ["reader"] },
+      ],
+      [
+        { id: "a", token, roles: ["caller"] },
+        { id: "b", token, roles: ["approver"] },
+      ],
     ] as const;
     for (const credentials of refused) {
       await expect(startServer([], { credentials: credentials as never })).rejects.toThrow(TypeError);
@@ -245,15 +293,27 @@ describe("browsers", () => {
     const from = (origin: string, method = "GET") =>
       carol.send(method, "/v1/confirmations", undefined, { headers: { ...carol.authorization, origin } });
     expect((await from(page)).headers["access-control-allow-origin"]).toBe(page);
-    const preflight = await send(server, { method: "OPTIONS", path: "/v1/confirmations", headers: { origin: page } });
-    expect([preflight.status, preflight.headers["access-control-allow-headers"]]).toMatchObject([204, expect.stringContaining("authorization")]);
+    const preflight = await send(server, {
+      method: "OPTIONS",
+      path: "/v1/confirmations",
+      headers: { origin: page },
+    });
+    expect([preflight.status, preflight.headers["access-control-allow-headers"]]).toMatchObject([
+      204,
+      expect.stringContaining("authorization"),
+    ]);
     for (const origin of ["https://evil.example.com", "null", `${page}.evil.com`]) {
       const refused = await from(origin);
-      expect([refusalOf(refused), refused.headers["access-control-allow-origin"]]).toEqual(["421 misdirected", undefined]);
+      expect([refusalOf(refused), refused.headers["access-control-allow-origin"]]).toEqual([
+        "421 misdirected",
+        undefined,
+      ]);
     }
     const strict = await startServer([]);
     const other = new TestClient(strict, "carol");
     const headers = { ...other.authorization, origin: page };
-    expect(refusalOf(await other.send("GET", "/v1/confirmations", undefined, { headers }))).toBe("421 misdirected");
+    expect(refusalOf(await other.send("GET", "/v1/confirmations", undefined, { headers }))).toBe(
+      "421 misdirected",
+    );
   });
 });

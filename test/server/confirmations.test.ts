@@ -124,7 +124,9 @@ describe("a person is asked over HTTP", () => {
     const { writing, carol, inquiry, executions } = await asking();
     const invalid = await carol.answer(inquiry, { decision: "allow", arguments: { text: 5 } });
     expect(refusalOf(invalid)).toBe("422 invalid_answer");
-    expect((await carol.answer(inquiry, { decision: "allow", arguments: { text: "hello" } })).status).toBe(200);
+    expect((await carol.answer(inquiry, { decision: "allow", arguments: { text: "hello" } })).status).toBe(
+      200,
+    );
     expect(await executions()).toMatchObject([{ success: true, confirmation: { by: "carol" } }]);
     expect(writing.inputs).toEqual([{ text: "hello" }]);
   });
@@ -175,7 +177,9 @@ describe("the first answer wins", () => {
         dave.answer(inquiry, { decision: "deny" }),
       ]);
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
-      const [one, other] = answers.map(({ text }) => JSON.parse(text) as { decision: string; by: string; at: number });
+      const [one, other] = answers.map(
+        ({ text }) => JSON.parse(text) as { decision: string; by: string; at: number },
+      );
       expect([one?.decision, one?.by, one?.at]).toEqual([other?.decision, other?.by, other?.at]);
       const [execution] = await alice.executions(session, turnId);
       expect(execution?.success).toBe(one?.decision === "allow");
@@ -211,9 +215,14 @@ describe("answers that are refused", () => {
   });
 
   test("the digest of one call is refused for another call of the message", async () => {
-    const { writing, carol, inquiries } = await asking([CALL, { ...CALL, id: "c2", arguments: { text: "other" } }]);
+    const { writing, carol, inquiries } = await asking([
+      CALL,
+      { ...CALL, id: "c2", arguments: { text: "other" } },
+    ]);
     const [one, other] = inquiries as readonly [ListedInquiry, ListedInquiry];
-    expect(refusalOf(await carol.answer(one, { decision: "allow", digest: other.digest }))).toBe("422 other_digest");
+    expect(refusalOf(await carol.answer(one, { decision: "allow", digest: other.digest }))).toBe(
+      "422 other_digest",
+    );
     expect(writing.inputs).toEqual([]);
   });
 
@@ -239,7 +248,9 @@ describe("answers that are refused", () => {
       const client = name === "alice" ? alice : new TestClient(server, name);
       expect(refusalOf(await client.answer(inquiry, { decision: "allow" }))).toBe("403 forbidden");
     }
-    expect(refusalOf(await new TestClient(server, "bob").answer(inquiry, { decision: "allow" }))).toBe("404 not_found");
+    expect(refusalOf(await new TestClient(server, "bob").answer(inquiry, { decision: "allow" }))).toBe(
+      "404 not_found",
+    );
     expect(await carol.inquiries()).toHaveLength(1);
     expect(writing.inputs).toEqual([]);
   });

@@ -132,7 +132,11 @@ export class TestClient {
   }
 
   /** Adds a message, and returns the ids of its turn and of itself. */
-  dispatch(session: string, calls: readonly object[], more: object = {}): Promise<{ turnId: string; messageId: string }> {
+  dispatch(
+    session: string,
+    calls: readonly object[],
+    more: object = {},
+  ): Promise<{ turnId: string; messageId: string }> {
     return this.json("POST", `/v1/sessions/${session}/turns`, { calls, ...more });
   }
 
@@ -152,7 +156,10 @@ export class TestClient {
   /** Waits until so many inquiries are open, and returns them. */
   async inquiries(count = 1): Promise<readonly ListedInquiry[]> {
     for (;;) {
-      const { confirmations } = await this.json<{ confirmations: ListedInquiry[] }>("GET", "/v1/confirmations");
+      const { confirmations } = await this.json<{ confirmations: ListedInquiry[] }>(
+        "GET",
+        "/v1/confirmations",
+      );
       if (confirmations.length >= count) return confirmations;
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
@@ -163,7 +170,10 @@ export class TestClient {
   }
 
   /** Reads the events of a path as they arrive. */
-  events(path: string, more: { readonly headers?: Record<string, string>; readonly body?: unknown } = {}): EventReader {
+  events(
+    path: string,
+    more: { readonly headers?: Record<string, string>; readonly body?: unknown } = {},
+  ): EventReader {
     return new EventReader(this.#server.address, path, {
       headers: { ...this.authorization, accept: "text/event-stream", ...more.headers },
       ...(more.body !== undefined && { body: JSON.stringify(more.body) }),

@@ -15,9 +15,14 @@ import type { Answer } from "../executor/harness.ts";
 import { type ListedInquiry, pathOf, startServer, TestClient, WritingTool } from "./harness.ts";
 
 interface Operation {
-  readonly requestBody?: { readonly content: { readonly "application/json": { readonly schema: { $ref: string } } } };
+  readonly requestBody?: {
+    readonly content: { readonly "application/json": { readonly schema: { $ref: string } } };
+  };
   readonly responses: Readonly<
-    Record<string, { readonly content: Readonly<Record<string, { readonly schema: JsonObject & { $ref?: string } }>> }>
+    Record<
+      string,
+      { readonly content: Readonly<Record<string, { readonly schema: JsonObject & { $ref?: string } }>> }
+    >
   >;
 }
 
@@ -33,9 +38,15 @@ ajv.addSchema({ $id: "openapi", components: DOCUMENT.components });
 describe("docs/openapi.yaml", () => {
   test("has exactly the routes of the sessions", async () => {
     await using sandboxes = await openSandboxes();
-    await using sessions = await openSessions({ registry: new ToolRegistry(), policy: new HostPolicy(), sandboxes });
+    await using sessions = await openSessions({
+      registry: new ToolRegistry(),
+      policy: new HostPolicy(),
+      sandboxes,
+    });
     const service = new SessionService(sessions, new EventStream(), { mode: "cautious", workspaces: [] });
-    const routes = sessionApp(service).routes.map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
+    const routes = sessionApp(service).routes.map(
+      ({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`,
+    );
     const documented = PATHS.flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
     );
@@ -53,18 +64,24 @@ describe("docs/openapi.yaml", () => {
     for (const reference of new Set(references)) {
       expect(() => ajv.compile({ $ref: `openapi${reference}` })).not.toThrow();
     }
-    for (const name of Object.keys(BODY_SCHEMAS)) expect(references).toContain(`#/components/schemas/${name}`);
+    for (const name of Object.keys(BODY_SCHEMAS))
+      expect(references).toContain(`#/components/schemas/${name}`);
   });
 });
 
 test("real requests and responses match docs/openapi.yaml", async () => {
   const server = await startServer([new WritingTool().tool]);
-  const [alice, carol, bob] = [new TestClient(server, "alice"), new TestClient(server, "carol"), new TestClient(server, "bob")];
+  const [alice, carol, bob] = [
+    new TestClient(server, "alice"),
+    new TestClient(server, "carol"),
+    new TestClient(server, "bob"),
+  ];
   const exchanged = new Set<string>();
   const check = async (template: string, method: string, sent: Promise<Answer>): Promise<unknown> => {
     const { status, headers, text } = await sent;
     const operation = DOCUMENT.paths[template]?.[method];
-    const media = operation?.responses[status]?.content[String(headers["content-type"]).split(";", 1)[0] ?? ""];
+    const media =
+      operation?.responses[status]?.content[String(headers["content-type"]).split(";", 1)[0] ?? ""];
     if (media === undefined) throw new Error(`${method} ${template} answers ${status}: ${text}`);
     const body: unknown = JSON.parse(text);
     const validate = ajv.compile({ $ref: `openapi${media.schema.$ref}` });
@@ -73,11 +90,13 @@ test("real requests and responses match docs/openapi.yaml", async () => {
     return body;
   };
   const at = "/v1/sessions/{id}";
-  const open = (): Promise<unknown> => check("/v1/sessions", "post", alice.send("POST", "/v1/sessions", { kind: "main" }));
+  const open = (): Promise<unknown> =>
+    check("/v1/sessions", "post", alice.send("POST", "/v1/sessions", { kind: "main" }));
   const { id } = (await open()) as { id: string };
   const session = `/v1/sessions/${id}`;
   const calls = [{ id: "c1", name: "write_note", arguments: {} }];
-  const add = (body: object): Promise<unknown> => check(`${at}/turns`, "post", alice.send("POST", `${session}/turns`, body));
+  const add = (body: object): Promise<unknown> =>
+    check(`${at}/turns`, "post", alice.send("POST", `${session}/turns`, body));
   const { turnId } = (await add({ calls, messageId: "m1", turnId: "t1" })) as { turnId: string };
   await add({ calls: [], messageId: "m1", turnId: "t1" });
   await check("/v1/sessions", "post", carol.send("POST", "/v1/sessions", {}));
@@ -94,7 +113,11 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   await check(confirmation, "get", carol.send("GET", pathOf(inquiry)));
   await alice.executions(id, turnId);
   await check(`${at}/turns/{turnId}`, "get", alice.send("GET", `${session}/turns/${turnId}?format=openai`));
-  const { approvals } = (await check(`${at}/approvals`, "get", carol.send("GET", `${session}/approvals`))) as {
+  const { approvals } = (await check(
+    `${at}/approvals`,
+    "get",
+    carol.send("GET", `${session}/approvals`),
+  )) as {
     approvals: readonly { id: string }[];
   };
   const one = `${session}/approvals/${approvals[0]?.id}`;
@@ -103,11 +126,19 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   await check(at, "patch", carol.send("PATCH", session, { mode: "manual" }));
   const { turnId: waiting } = (await add({ calls })) as { turnId: string };
   const [late] = (await carol.inquiries()) as readonly [ListedInquiry];
-  await check(`${at}/turns/{turnId}/cancel`, "post", alice.send("POST", `${session}/turns/${waiting}/cancel`, {}));
+  await check(
+    `${at}/turns/{turnId}/cancel`,
+    "post",
+    alice.send("POST", `${session}/turns/${waiting}/cancel`, {}),
+  );
   await check(confirmation, "post", carol.answer(late, { decision: "allow" }));
   await check(at, "delete", alice.send("DELETE", session));
   const methods = new Set([...exchanged].map((each) => each.replace(/ \d+$/, "")));
-  const all = PATHS.flatMap(([path, operations]) => Object.keys(operations).map((method) => `${method} ${path}`));
+  const all = PATHS.flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method} ${path}`),
+  );
   expect(all.filter((each) => !methods.has(each))).toEqual([`get ${at}/events`]);
-  expect([...exchanged].map((each) => each.split(" ").at(-1))).toEqual(expect.arrayContaining(["403", "404", "409", "410", "422"]));
+  expect([...exchanged].map((each) => each.split(" ").at(-1))).toEqual(
+    expect.arrayContaining(["403", "404", "409", "410", "422"]),
+  );
 });

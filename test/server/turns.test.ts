@@ -28,7 +28,10 @@ describe("messages", () => {
     const server = await startServer([reading().tool]);
     const alice = new TestClient(server, "alice");
     const session = await alice.open();
-    const { tools } = await alice.json<{ tools: object[] }>("GET", `/v1/sessions/${session}/definitions?format=openai`);
+    const { tools } = await alice.json<{ tools: object[] }>(
+      "GET",
+      `/v1/sessions/${session}/definitions?format=openai`,
+    );
     expect(tools).toMatchObject([{ type: "function", function: { name: "read_note" } }]);
     const call = { id: "c1", type: "function", function: { name: "read_note", arguments: '{"text":"hi"}' } };
     const message = { role: "assistant", content: null, tool_calls: [call] };
@@ -38,8 +41,15 @@ describe("messages", () => {
     expect(await alice.json("GET", `/v1/sessions/${session}/turns/${turnId}?format=openai`)).toMatchObject({
       messages: [{ results: [{ role: "tool", tool_call_id: "c1", content: '{"written":"hi"}' }] }],
     });
-    for (const refused of [{ message }, { format: "openai" }, { format: "openai", message: {} }, { ...body, calls: [] }]) {
-      expect(refusalOf(await alice.send("POST", `/v1/sessions/${session}/turns`, refused))).toBe("400 bad_request");
+    for (const refused of [
+      { message },
+      { format: "openai" },
+      { format: "openai", message: {} },
+      { ...body, calls: [] },
+    ]) {
+      expect(refusalOf(await alice.send("POST", `/v1/sessions/${session}/turns`, refused))).toBe(
+        "400 bad_request",
+      );
     }
     const path = `/v1/sessions/${session}/turns/${turnId}?format=latin`;
     expect(refusalOf(await alice.send("GET", path))).toBe("400 bad_request");
@@ -51,7 +61,9 @@ describe("messages", () => {
     const alice = new TestClient(server, "alice");
     const session = await alice.open();
     const body = { calls: [READ, { ...READ, arguments: { text: "other" } }] };
-    expect(refusalOf(await alice.send("POST", `/v1/sessions/${session}/turns`, body))).toBe("400 bad_request");
+    expect(refusalOf(await alice.send("POST", `/v1/sessions/${session}/turns`, body))).toBe(
+      "400 bad_request",
+    );
     expect(tool.inputs).toEqual([]);
   });
 
@@ -65,7 +77,9 @@ describe("messages", () => {
     const again = await alice.dispatch(session, [READ], ids);
     expect([first, again]).toEqual([ids, ids]);
     const other = { ...ids, calls: [{ ...READ, arguments: { text: "other" } }] };
-    expect(refusalOf(await alice.send("POST", `/v1/sessions/${session}/turns`, other))).toBe("409 message_conflict");
+    expect(refusalOf(await alice.send("POST", `/v1/sessions/${session}/turns`, other))).toBe(
+      "409 message_conflict",
+    );
     expect(await alice.executions(session, "t1")).toHaveLength(1);
     expect(tool.inputs).toHaveLength(1);
   });
@@ -73,7 +87,9 @@ describe("messages", () => {
   test("a second message is accepted while the first waits, and runs after it", async () => {
     const held = new HeldTool();
     const tool = reading();
-    const server = await startServer([held.tool, tool.tool], { sessions: { confirmations: { tools: { hold: "auto" } } } });
+    const server = await startServer([held.tool, tool.tool], {
+      sessions: { confirmations: { tools: { hold: "auto" } } },
+    });
     const alice = new TestClient(server, "alice");
     const session = await alice.open();
     const { turnId } = await alice.dispatch(session, [{ id: "h", name: "hold", arguments: {} }]);
@@ -106,7 +122,9 @@ describe("messages", () => {
 
   test("cancelling responds when the calls have ended, and closing a session cancels its calls", async () => {
     const held = new HeldTool();
-    const server = await startServer([held.tool], { sessions: { confirmations: { tools: { hold: "auto" } } } });
+    const server = await startServer([held.tool], {
+      sessions: { confirmations: { tools: { hold: "auto" } } },
+    });
     const alice = new TestClient(server, "alice");
     const session = await alice.open();
     const hold = { id: "h", name: "hold", arguments: {} };
@@ -122,7 +140,9 @@ describe("messages", () => {
     expect((await alice.send("DELETE", `/v1/sessions/${session}`)).status).toBe(200);
     await events.ended;
     expect(held.cancelled).toEqual(["h", "h"]);
-    expect(refusalOf(await alice.send("GET", `/v1/sessions/${session}/turns/${turnId}`))).toBe("404 not_found");
+    expect(refusalOf(await alice.send("GET", `/v1/sessions/${session}/turns/${turnId}`))).toBe(
+      "404 not_found",
+    );
   });
 
   test("a session sees the tools that its patterns name, and no others", async () => {
@@ -152,7 +172,9 @@ describe("a restart", () => {
     const [again] = (await carol.inquiries()) as readonly [ListedInquiry];
     expect(again).toEqual(asked);
     expect((await carol.answer(asked, { decision: "allow" })).status).toBe(200);
-    expect(await new TestClient(after, "alice").executions(session, turnId)).toMatchObject([{ success: true }]);
+    expect(await new TestClient(after, "alice").executions(session, turnId)).toMatchObject([
+      { success: true },
+    ]);
     expect(writing.inputs).toEqual([{ text: "hi" }]);
   });
 });

@@ -28,7 +28,8 @@ export async function confirm(command: ConfirmCommand, terminal: Terminal): Prom
     do {
       const fresh = (await client.inquiries()).filter(({ requestId }) => !seen.has(requestId));
       for (const { requestId } of fresh) seen.add(requestId);
-      if (fresh.length === 0 && !command.watch) await print(terminal.stderr, shown`there is nothing to confirm`);
+      if (fresh.length === 0 && !command.watch)
+        await print(terminal.stderr, shown`there is nothing to confirm`);
       for (const calls of Map.groupBy(fresh, ({ messageKey }) => messageKey).values()) {
         await answer(client, dialogue, calls, terminal);
       }

@@ -12,8 +12,8 @@ import { ShownText } from "../../rendering/shown-text.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
 import type { Command } from "../command-line.ts";
 import { loadConfig } from "../config/load-config.ts";
-import { openLog } from "../terminal/open-log.ts";
 import { UsageError } from "../errors.ts";
+import { openLog } from "../terminal/open-log.ts";
 import { showProblems } from "../terminal/problems.ts";
 import { formatTable, type RulesOfExecutions } from "../terminal/table.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
@@ -87,13 +87,20 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   await print(terminal.stderr, joinShown(noticesOf(input), "\n"));
   if (command.dryRun) {
     const foreseen = await foresee(input.calls, context);
-    await print(terminal.stdout, command.output === "table" ? showForeseen(foreseen) : toPrintableJson({ calls: foreseen }));
+    await print(
+      terminal.stdout,
+      command.output === "table" ? showForeseen(foreseen) : toPrintableJson({ calls: foreseen }),
+    );
     return EXIT_OK;
   }
   const { sessionId: _, signal: __, ...sessionContext } = context;
   const { confirmations, limits, mode } = loaded.sessions;
   const dispatched = command.confirm
-    ? await (await import("../confirm/terminal-session.ts")).dispatchAsking(input, { ...sessionContext, confirmations, limits, mode }, terminal)
+    ? await (await import("../confirm/terminal-session.ts")).dispatchAsking(
+        input,
+        { ...sessionContext, confirmations, limits, mode },
+        terminal,
+      )
     : await new ToolDispatchEngine().dispatchTurn(input, context);
   // Only hooks can abort a call, and there are none here.
   const executions = dispatched.filter((execution) => execution !== null);

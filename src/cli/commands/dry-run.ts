@@ -1,7 +1,7 @@
 import type { ToolCall } from "../../engine/call/call.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
-import type { ToolError } from "../../engine/failure/errors.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
+import type { ToolError } from "../../engine/failure/errors.ts";
 import type { PolicyDecision } from "../../policy/decision.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import { FOREIGN_PREFIX } from "../../rendering/lines.ts";
@@ -23,7 +23,10 @@ export interface ForeseenCall {
  *
  * @param context Must have no hooks.
  */
-export async function foresee(calls: readonly ToolCall[], context: DispatchContext): Promise<readonly ForeseenCall[]> {
+export async function foresee(
+  calls: readonly ToolCall[],
+  context: DispatchContext,
+): Promise<readonly ForeseenCall[]> {
   const engine = new ToolDispatchEngine();
   const foreseen: ForeseenCall[] = [];
   // One by one, since the ids of a message's calls need not differ.

@@ -121,7 +121,11 @@ async function reload(
   try {
     const { tools, options, served, warnings } = await load(file);
     await journal?.keep(tools.policy, tools.registry.subjects);
-    server.reload({ ...tools, ...credentialsOf(options), ...(served && { credentials: served.credentials }) });
+    server.reload({
+      ...tools,
+      ...credentialsOf(options),
+      ...(served && { credentials: served.credentials }),
+    });
     logWarnings(warnings, log);
     log.write({ level: "info", event: "config.reloaded", fields: fieldsOf(tools) });
   } catch (error) {
@@ -182,7 +186,8 @@ async function start(
     const store = new SqliteSessionStore(storeFile);
     return await startServer({ ...options, ...access, sessions: { ...rest, store, workspaces } });
   } catch (error) {
-    if (error instanceof SessionStoreError) throw new UsageError(shown`cannot open the sessions: ${error.message}`);
+    if (error instanceof SessionStoreError)
+      throw new UsageError(shown`cannot open the sessions: ${error.message}`);
     if (error instanceof ListenError)
       throw new UsageError(shown`cannot listen on ${options.listen}: ${error.message}`);
     throw error;

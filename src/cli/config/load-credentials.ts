@@ -50,13 +50,17 @@ export async function loadCredentials(
         ? undefined
         : await readPublicKeyFile(written.key, entry, [...path, "key"], problems);
     const token =
-      written.token === undefined ? undefined : await readToken(written.token, entry, [...path, "token"], problems);
+      written.token === undefined
+        ? undefined
+        : await readToken(written.token, entry, [...path, "token"], problems);
     if (token !== undefined && token.length < MIN_TOKEN_LENGTH) {
       const at = [...path, "token", written.token?.file === undefined ? "env" : "file"];
       problems.push(entry.problem(at, `the token must have at least ${MIN_TOKEN_LENGTH} characters`));
     }
     const credential = { ...rest, ...(key && { key }), ...(token !== undefined && { token }) };
-    const isRead = (written.key === undefined || key !== undefined) && (written.token === undefined || token !== undefined);
+    const isRead =
+      (written.key === undefined || key !== undefined) &&
+      (written.token === undefined || token !== undefined);
     const problem = isRead ? (credentialProblem(credential) ?? twice(credential, credentials)) : undefined;
     if (problem !== undefined) problems.push(entry.problem(path, problem));
     credentials.push(credential);

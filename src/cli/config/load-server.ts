@@ -5,13 +5,13 @@ import type { ConfigEntry, ConfigPath, ConfigSource } from "../../config/source.
 import type { ExecutorOptions } from "../../executor/executor.ts";
 import { MIN_TOKEN_LENGTH } from "../../executor/http/authentication.ts";
 import { LISTEN_FORM, parseListenAddress } from "../../executor/http/listen-address.ts";
-import { isOrigin, ORIGIN_FORM } from "../../server/http/origins.ts";
 import type { Credential } from "../../server/access/credential.ts";
+import { isOrigin, ORIGIN_FORM } from "../../server/http/origins.ts";
 import { absolutePathBeside } from "./config-path.ts";
 import { loadCredentials } from "./load-credentials.ts";
+import { workspacePath } from "./load-sessions.ts";
 import { readPublicKeyFile } from "./public-key.ts";
 import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./server-entry.ts";
-import { workspacePath } from "./load-sessions.ts";
 import { readToken } from "./token.ts";
 
 /** The `server` of a config. */

@@ -74,7 +74,11 @@ const DEFAULT_STORE = "sandgate-sessions.db";
  */
 export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): SessionsConfig {
   const { store = DEFAULT_STORE, limits = {} } = read<SessionsEntry>("sessions", SESSIONS_SHAPE);
-  const { mode = "cautious", timeout, ...levels } = read<ConfirmationsEntry>("confirmations", CONFIRMATIONS_SHAPE);
+  const {
+    mode = "cautious",
+    timeout,
+    ...levels
+  } = read<ConfirmationsEntry>("confirmations", CONFIRMATIONS_SHAPE);
   const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
   if (timeout !== undefined && (timeoutMs === undefined || timeoutMs > MAX_DELAY_MS)) {
     const form = timeoutMs === undefined ? DURATION_FORM : `at most ${formatDuration(MAX_DELAY_MS)}`;
@@ -84,7 +88,9 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
   return {
     confirmations: {
       ...others,
-      ...(trustedWorkspaces && { trustedWorkspaces: trustedWorkspaces.map((path) => workspacePath(source.file, path)) }),
+      ...(trustedWorkspaces && {
+        trustedWorkspaces: trustedWorkspaces.map((path) => workspacePath(source.file, path)),
+      }),
       ...(timeoutMs !== undefined && { timeoutMs }),
     },
     limits,

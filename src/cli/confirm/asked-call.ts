@@ -48,7 +48,10 @@ export function showAskedCall(call: AskedCall): { readonly text: ShownText; read
 /** Shows the whole arguments, secrets included. */
 export function showWhole(call: AskedCall): ShownText {
   return joinShown(
-    [shown`the whole arguments of call '${call.callId}':`, toTerminalLines(render(call.arguments, { syntax: "json" }))],
+    [
+      shown`the whole arguments of call '${call.callId}':`,
+      toTerminalLines(render(call.arguments, { syntax: "json" })),
+    ],
     "\n",
   );
 }

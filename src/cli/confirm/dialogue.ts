@@ -35,16 +35,32 @@ export class Dialogue implements Disposable {
    */
   async ask(calls: readonly AskedCall[]): Promise<readonly (Decision | undefined)[]> {
     const shownCalls = calls.map(showAskedCall);
-    await this.#print(joinShown(shownCalls.map(({ text }) => text), "\n\n"));
+    await this.#print(
+      joinShown(
+        shownCalls.map(({ text }) => text),
+        "\n\n",
+      ),
+    );
     const partial = calls.filter((_, index) => shownCalls[index]?.isPartial);
     if (calls.length > 1) {
-      const all = await this.#choose(shown`${calls.length} calls of one message: all of them`, partial, ["e: each"], choicesOf(calls));
+      const all = await this.#choose(
+        shown`${calls.length} calls of one message: all of them`,
+        partial,
+        ["e: each"],
+        choicesOf(calls),
+      );
       if (all !== "each") return calls.map(() => all);
     }
     const decisions: (Decision | undefined)[] = [];
     for (const call of calls) {
       const hidden = partial.includes(call) ? [call] : [];
-      const answer = await this.#choose(shown`call '${call.callId}' of '${call.toolName}'`, hidden, [], choicesOf([call]), [call]);
+      const answer = await this.#choose(
+        shown`call '${call.callId}' of '${call.toolName}'`,
+        hidden,
+        [],
+        choicesOf([call]),
+        [call],
+      );
       decisions.push(answer === "each" ? undefined : answer);
     }
     return decisions;
@@ -64,7 +80,9 @@ export class Dialogue implements Disposable {
   ): Promise<Decision | "each" | undefined> {
     let isHidden = partial.length > 0;
     const keys = [...KEYS].filter(([, decision]) => choices.includes(decision));
-    const help = [...keys.map(([key, decision]) => `${key}: ${decision}`), ...more, "w: show the whole"].join(", ");
+    const help = [...keys.map(([key, decision]) => `${key}: ${decision}`), ...more, "w: show the whole"].join(
+      ", ",
+    );
     for (;;) {
       await this.#print(shown`${about} (${help})?`);
       const line = await this.#lines.next();

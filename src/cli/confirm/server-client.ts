@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { parseAnswer } from "../../json/parse-answer.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { shown } from "../../rendering/shown.ts";
 import { UsageError } from "../errors.ts";
 import type { AskedCall } from "./asked-call.ts";
@@ -78,12 +78,17 @@ export class ServerClient {
     } catch (error) {
       if (this.#signal?.aborted) throw error;
       const { cause = error } = error as Error;
-      throw new UsageError(shown`cannot reach ${this.#url.origin}: ${cause instanceof Error ? cause.message : String(cause)}`);
+      throw new UsageError(
+        shown`cannot reach ${this.#url.origin}: ${cause instanceof Error ? cause.message : String(cause)}`,
+      );
     }
     const value = await readJson(response);
-    if (response.status === 200 || accepted.includes(response.status)) return { status: response.status, body: value };
+    if (response.status === 200 || accepted.includes(response.status))
+      return { status: response.status, body: value };
     const { message } = (value["error"] ?? {}) as { readonly message?: JsonValue };
-    throw new UsageError(shown`${this.#url.origin} refused the request (${response.status}): ${text(message)}`);
+    throw new UsageError(
+      shown`${this.#url.origin} refused the request (${response.status}): ${text(message)}`,
+    );
   }
 }
 
@@ -107,7 +112,8 @@ async function readJson(response: Response): Promise<JsonObject> {
 /** Reads an inquiry from the server's JSON, of which the shape is not checked: what is missing is empty. */
 function readInquiry(path: string, inquiry: JsonObject): ServerInquiry {
   const grant = (inquiry["grant"] ?? {}) as JsonObject;
-  const list = (value: JsonValue | undefined): readonly string[] => (Array.isArray(value) ? value.map(text) : []);
+  const list = (value: JsonValue | undefined): readonly string[] =>
+    Array.isArray(value) ? value.map(text) : [];
   return {
     path,
     requestId: text(inquiry["requestId"]),

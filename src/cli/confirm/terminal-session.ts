@@ -46,11 +46,30 @@ async function ask(sessions: Sessions, dialogue: Dialogue, inquiry: Inquiry): Pr
   await sessions.answer(inquiry.id, { decision, digest: inquiry.digest, by: "terminal" });
 }
 
-function askedCall({ shown, sessionId, turnId, messageId, callId, principal, choices, expiresAt }: Inquiry): AskedCall {
+function askedCall({
+  shown,
+  sessionId,
+  turnId,
+  messageId,
+  callId,
+  principal,
+  choices,
+  expiresAt,
+}: Inquiry): AskedCall {
   const { toolName, sideEffects, arguments: args, projectedChanges, question, grant } = shown;
   return {
     messageKey: JSON.stringify([sessionId, turnId, messageId]),
     principal: principal ?? "the message",
-    ...{ callId, toolName, sideEffects, arguments: args, projectedChanges, question, grant, choices, expiresAt },
+    ...{
+      callId,
+      toolName,
+      sideEffects,
+      arguments: args,
+      projectedChanges,
+      question,
+      grant,
+      choices,
+      expiresAt,
+    },
   };
 }

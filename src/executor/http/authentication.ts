@@ -120,7 +120,9 @@ export class Authentication {
       if (found !== undefined) return found.sender;
       throw new RemoteProblem("unauthenticated", "the bearer token is wrong");
     }
-    const ways = [this.#verifier && "a signature", this.#tokens.length > 0 && "a bearer token"].filter(Boolean);
+    const ways = [this.#verifier && "a signature", this.#tokens.length > 0 && "a bearer token"].filter(
+      Boolean,
+    );
     throw new RemoteProblem("unauthenticated", `the request must have ${ways.join(" or ")}`);
   }
 }

@@ -41,7 +41,12 @@ export class RouteRefusal extends Error {
   /** Further members of the response's body. */
   readonly #members: Readonly<Record<string, unknown>>;
 
-  constructor(status: number, code: string, message: string, members: Readonly<Record<string, unknown>> = {}) {
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    members: Readonly<Record<string, unknown>> = {},
+  ) {
     super(message);
     this.kind = { status };
     this.code = code;

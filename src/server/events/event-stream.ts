@@ -35,7 +35,14 @@ export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Ar
   return WebStream.from(eventsOf(options)) as ReadableStream<Uint8Array>;
 }
 
-async function* eventsOf({ log, epoch, after, first, last, signal }: EventStreamOptions): AsyncGenerator<Uint8Array> {
+async function* eventsOf({
+  log,
+  epoch,
+  after,
+  first,
+  last,
+  signal,
+}: EventStreamOptions): AsyncGenerator<Uint8Array> {
   for (const event of first) yield write(JSON.stringify(event), (event as { readonly type: string }).type);
   let final: FinalEvent | undefined;
   const settled = new AbortController();

@@ -33,7 +33,8 @@ export function publicEvent(event: DispatchEvent): object | undefined {
 
 /** Returns what the clients of a session learn of an inquiry. */
 export function publicInquiryEvent(event: InquiryEvent): object {
-  if (event.type === "requested") return { type: "tool.confirmation_requested", ...inquiryView(event.inquiry) };
+  if (event.type === "requested")
+    return { type: "tool.confirmation_requested", ...inquiryView(event.inquiry) };
   const { id: requestId, callId, turnId, shown } = event.inquiry;
   const { decision, by, at } = event.resolution;
   return {

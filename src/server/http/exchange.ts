@@ -94,7 +94,9 @@ export class Exchange {
       this.#held += more;
       return true;
     };
-    this.closed.addEventListener("abort", () => reject(badRequest("the connection was closed")), { once: true });
+    this.closed.addEventListener("abort", () => reject(badRequest("the connection was closed")), {
+      once: true,
+    });
     readBody(this.request, bytes, reserve, resolve);
     return promise;
   }

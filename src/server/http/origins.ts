@@ -7,7 +7,8 @@ const REQUEST_HEADERS =
 const PREFLIGHT_S = "600";
 
 /** What an origin must be, for messages. */
-export const ORIGIN_FORM = "must be a scheme, a host and optionally a port, such as https://console.example.com";
+export const ORIGIN_FORM =
+  "must be a scheme, a host and optionally a port, such as https://console.example.com";
 
 /** The origins of the pages that may use the server from a browser. */
 export class Origins {

@@ -57,7 +57,9 @@ export class SessionRoutes implements MoreRoutes {
     const sender = guards.authentication.check(request, authority);
     const exchange = new Exchange(request, response, sender, this.clients.of(sender), this.#bodies);
     // The host and the scheme play no part in routing.
-    const routed = new Request(new URL(request.url ?? "/", "http://server"), { method: request.method ?? "GET" });
+    const routed = new Request(new URL(request.url ?? "/", "http://server"), {
+      method: request.method ?? "GET",
+    });
     const answer = await this.#app.fetch(routed, exchange);
     answer.headers.set("cache-control", "no-store");
     await sendResponse(answer, response);

@@ -14,7 +14,8 @@ export type App = Hono<{ Bindings: Exchange }>;
 /** Returns the routes of the sessions. They throw refusals. */
 export function sessionApp(service: SessionService): App {
   const app: App = new Hono();
-  for (const add of [sessionRoutes, turnRoutes, eventRoutes, confirmationRoutes, approvalRoutes]) add(app, service);
+  for (const add of [sessionRoutes, turnRoutes, eventRoutes, confirmationRoutes, approvalRoutes])
+    add(app, service);
   app.notFound(() => {
     throw notFound();
   });

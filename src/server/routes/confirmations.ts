@@ -13,7 +13,8 @@ const PATH = "/v1/sessions/:id/turns/:turnId/confirmations/:requestId";
 export function confirmationRoutes(app: App, service: SessionService): void {
   app.get("/v1/confirmations", ({ env, json }) => {
     const { client } = env;
-    if (client.is("caller")) throw forbidden("a caller cannot list confirmations: they are events of its sessions");
+    if (client.is("caller"))
+      throw forbidden("a caller cannot list confirmations: they are events of its sessions");
     const open = service.sessions.openInquiries().filter(({ sessionId }) => {
       const session = service.sessions.get(sessionId);
       return session !== undefined && client.sees(session);

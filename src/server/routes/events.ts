@@ -19,7 +19,9 @@ export function eventRoutes(app: App, service: SessionService): void {
     service.refuseIfEnding();
     const log = service.logs.of(session.id);
     const seen = lastEventNumber(env.request.headers["last-event-id"]?.toString(), service.epoch);
-    const open = session.openInquiries().map((inquiry) => ({ type: "tool.confirmation_requested", ...inquiryView(inquiry) }));
+    const open = session
+      .openInquiries()
+      .map((inquiry) => ({ type: "tool.confirmation_requested", ...inquiryView(inquiry) }));
     // How many events of another process are lost is not known.
     const lost = seen === -1 ? [{ type: "events.lost" }] : [];
     const stream = eventStream({

@@ -22,7 +22,8 @@ export function turnRoutes(app: App, service: SessionService): void {
     service.refuseIfEnding();
     const message = await env.read<NewMessage>("NewMessage");
     const calls = callsOf(message, session);
-    if (!service.messages.hasRoom(session.id)) throw overloaded("too many messages of the session are under way");
+    if (!service.messages.hasRoom(session.id))
+      throw overloaded("too many messages of the session are under way");
     const after = service.logs.of(session.id).last;
     const turn = await turnOf(session, message);
     const accepted = await accept(turn, calls, message);
@@ -43,7 +44,9 @@ export function turnRoutes(app: App, service: SessionService): void {
     if (turn === undefined) throw notFound();
     const format = formatOf(req.query("format"));
     const messages = await turn.messages();
-    const isDone = messages.every(({ executions }) => executions.every((execution) => execution !== undefined));
+    const isDone = messages.every(({ executions }) =>
+      executions.every((execution) => execution !== undefined),
+    );
     const body = { turnId: turn.id, messages: messages.map((message) => viewOf(message, session, format)) };
     return json(body, isDone ? 200 : 202);
   });
@@ -138,7 +141,8 @@ function viewOf(
   session: Session,
   format: Format | undefined,
 ): object {
-  if (format === undefined) return { messageId, executions: executions.map((execution) => execution ?? null) };
+  if (format === undefined)
+    return { messageId, executions: executions.map((execution) => execution ?? null) };
   const ended = calls.flatMap((call, index) => {
     const execution = executions[index];
     return execution === undefined ? [] : [{ call, execution }];

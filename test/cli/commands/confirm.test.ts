@@ -41,9 +41,14 @@ describe("sandgate confirm", () => {
   test("answers several calls of one message at once, or each of them", async () => {
     const all = await waiting([CALL, { ...CALL, id: "c2" }]);
     expect((await all.confirm("n\n")).stdout).toMatch(/'c1'.*answered: deny\n.*'c2'.*answered: deny\n$/);
-    expect(await all.executions()).toMatchObject([{ error: { code: "user_denied" } }, { error: { code: "user_denied" } }]);
+    expect(await all.executions()).toMatchObject([
+      { error: { code: "user_denied" } },
+      { error: { code: "user_denied" } },
+    ]);
     const each = await waiting([CALL, { ...CALL, id: "c2" }]);
-    expect((await each.confirm("e\ny\nn\n")).stdout).toMatch(/'c1'.*answered: allow\n.*'c2'.*answered: deny\n$/);
+    expect((await each.confirm("e\ny\nn\n")).stdout).toMatch(
+      /'c1'.*answered: allow\n.*'c2'.*answered: deny\n$/,
+    );
     expect(await each.executions()).toMatchObject([{ success: true }, { error: { code: "user_denied" } }]);
   });
 
@@ -51,7 +56,9 @@ describe("sandgate confirm", () => {
     const text = `${"a".repeat(3_000)}rm -rf /${"b".repeat(3_000)}`;
     const { confirm } = await waiting([{ ...CALL, arguments: { text } }]);
     const { stderr, stdout } = await confirm("y\ny\n");
-    const [before = "", after = ""] = stderr.split("something was not shown: here it is, please decide again");
+    const [before = "", after = ""] = stderr.split(
+      "something was not shown: here it is, please decide again",
+    );
     expect(before).toMatch(/not shown: [\d,]+ characters left out/);
     expect(before).not.toContain("rm -rf /");
     expect(after).toContain("rm -rf /");
@@ -100,11 +107,19 @@ describe("sandgate confirm", () => {
     delete process.env["SANDGATE_TOKEN"];
     expect((await sandgate(["confirm", url])).stderr).toContain("there is no token");
     process.env["SANDGATE_TOKEN"] = TOKENS.carol;
-    expect(await sandgate(["confirm", url])).toMatchObject({ code: 0, stdout: expect.stringContaining("alice asks") });
+    expect(await sandgate(["confirm", url])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("alice asks"),
+    });
     process.env["SANDGATE_TOKEN"] = TOKENS.alice;
-    expect(await sandgate(["confirm", url])).toMatchObject({ code: 2, stderr: expect.stringContaining("(403)") });
+    expect(await sandgate(["confirm", url])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("(403)"),
+    });
     await writeFile(join(folder, "token"), "a-token-that-is-wrong");
-    expect((await sandgate(["confirm", url, "--token-file", join(folder, "token")])).stderr).toContain("(401)");
+    expect((await sandgate(["confirm", url, "--token-file", join(folder, "token")])).stderr).toContain(
+      "(401)",
+    );
     expect((await sandgate(["confirm", "ftp://x", "--token-file", join(folder, "token")])).code).toBe(2);
     expect((await sandgate(["confirm"])).stderr).toContain("URL is missing");
   });

@@ -33,19 +33,31 @@ function call(id: string, name: string, text: string): object {
   return { id, type: "function", function: { name, arguments: JSON.stringify({ text }) } };
 }
 
-async function dispatch(text: string, argv: readonly string[], options: TerminalOptions = {}, config = CONFIG) {
+async function dispatch(
+  text: string,
+  argv: readonly string[],
+  options: TerminalOptions = {},
+  config = CONFIG,
+) {
   delete process.env["SANDGATE_TEST_WRITTEN"];
   const folder = await createFolder({ "sandgate.yaml": config, "tools.mjs": TOOLS, "message.json": text });
-  return sandgate(["dispatch", join(folder, "message.json"), "-c", join(folder, "sandgate.yaml"), ...argv], options);
+  return sandgate(
+    ["dispatch", join(folder, "message.json"), "-c", join(folder, "sandgate.yaml"), ...argv],
+    options,
+  );
 }
 
 describe("sandgate dispatch --confirm", () => {
   const WRITE = message(call("c1", "write_note", "hi"));
 
   test("asks on the terminal about the calls that need it, and runs those that the person allows", async () => {
-    const { code, stdout, stderr } = await dispatch(message(call("c1", "write_note", "hi"), call("c2", "read_note", "x")), ["--confirm"], {
-      ...{ isInteractive: true, stdin: "y\n" },
-    });
+    const { code, stdout, stderr } = await dispatch(
+      message(call("c1", "write_note", "hi"), call("c2", "read_note", "x")),
+      ["--confirm"],
+      {
+        ...{ isInteractive: true, stdin: "y\n" },
+      },
+    );
     expect(stderr).toContain("the message asks to call 'write_note' (write, call 'c1')");
     expect(stderr).not.toContain("read_note");
     expect(stdout).toMatch(/c1 .*ok.*\n.*c2 .*ok/);
@@ -94,7 +106,9 @@ describe("sandgate dispatch --dry-run", () => {
   test("prints the decision and the grant of each call, and runs nothing", async () => {
     const { code, stdout } = await dispatch(CALLS, ["--dry-run"]);
     expect(stdout.split("\n")).toEqual([
-      expect.stringMatching(/^\| c1: write_note: allow: host, limits \{"wallTimeMs":2000\}, capabilities \{\} \(notes\)$/),
+      expect.stringMatching(
+        /^\| c1: write_note: allow: host, limits \{"wallTimeMs":2000\}, capabilities \{\} \(notes\)$/,
+      ),
       expect.stringMatching(/^\| c2: read_note: fails: permission_denied: .*\(no secrets\)$/),
       expect.stringMatching(/^\| c3: read_note: ask 'Read it\?': host, .*ask about drafts\)$/),
       expect.stringMatching(/^\| c4: nothing: fails: not_found: /),

@@ -27,7 +27,9 @@ describe("the events of a session", () => {
     const server = await startServer([]);
     const alice = new TestClient(server, "alice");
     const session = await alice.open();
-    const events = alice.events(`/v1/sessions/${session}/events`, { headers: { "last-event-id": "abcdef012345-7" } });
+    const events = alice.events(`/v1/sessions/${session}/events`, {
+      headers: { "last-event-id": "abcdef012345-7" },
+    });
     expect(await events.next("events.lost")).toEqual({ type: "events.lost" });
   });
 
@@ -45,7 +47,9 @@ describe("the events of a session", () => {
     const server = await startServer([failing]);
     const alice = new TestClient(server, "alice");
     const session = await alice.open();
-    const events = alice.events(`/v1/sessions/${session}/turns`, { body: { calls: [{ ...READ, name: "fail" }] } });
+    const events = alice.events(`/v1/sessions/${session}/turns`, {
+      body: { calls: [{ ...READ, name: "fail" }] },
+    });
     await events.ended;
     expect(events.received.map(({ type }) => type)).toContain("tool.failed");
     expect(JSON.stringify(events.received)).not.toContain(secret);
@@ -101,7 +105,10 @@ describe("the events of a session", () => {
       text += more;
     });
     await expect.poll(() => text, { timeout: 10_000 }).toContain("event: turn.ended");
-    const [, lost] = /event: events\.lost\ndata: \{"type":"events\.lost","count":(\d+)\}/.exec(text.replaceAll(/\r\n[0-9a-f]+\r\n/g, "")) ?? [];
+    const [, lost] =
+      /event: events\.lost\ndata: \{"type":"events\.lost","count":(\d+)\}/.exec(
+        text.replaceAll(/\r\n[0-9a-f]+\r\n/g, ""),
+      ) ?? [];
     const seen = text.match(/event: tool\.output/g)?.length ?? 0;
     expect(Number(lost)).toBeGreaterThan(100);
     expect(Number(lost) + seen).toBeGreaterThanOrEqual(200);
