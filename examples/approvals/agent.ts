@@ -13,7 +13,9 @@ const MESSAGES = [
 ];
 
 interface TurnResults {
-  readonly messages: readonly { readonly results: readonly { readonly tool_call_id: string; readonly content: string }[] }[];
+  readonly messages: readonly {
+    readonly results: readonly { readonly tool_call_id: string; readonly content: string }[];
+  }[];
 }
 
 /** Runs the loop. Returns what the model reads of each call. */
@@ -22,7 +24,9 @@ export async function runAgent(url: string, token: string): Promise<readonly str
   const session = await request<{ id: string }>("POST", "/v1/sessions", {});
   const read: string[] = [];
   for (const calls of MESSAGES) {
-    const { turnId } = await request<{ turnId: string }>("POST", `/v1/sessions/${session.id}/turns`, { calls });
+    const { turnId } = await request<{ turnId: string }>("POST", `/v1/sessions/${session.id}/turns`, {
+      calls,
+    });
     const { messages } = await waitForEnd(() =>
       request<TurnResults>("GET", `/v1/sessions/${session.id}/turns/${turnId}?format=openai`),
     );

@@ -28,7 +28,10 @@ export class Approver {
   /** Answers until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const { confirmations } = await this.#request<{ confirmations: Question[] }>("GET", "/v1/confirmations");
+      const { confirmations } = await this.#request<{ confirmations: Question[] }>(
+        "GET",
+        "/v1/confirmations",
+      );
       for (const question of confirmations) await this.#answer(question);
       await delay(50, undefined, { signal }).catch(() => {});
     }

@@ -11,9 +11,9 @@ import { absolutePath } from "../sessions/trusted-workspaces.ts";
 import { Clients } from "./access/client.ts";
 import { type Credential, withCredentials } from "./access/credential.ts";
 import { Origins } from "./http/origins.ts";
-import { SessionRoutes } from "./http/session-routes.ts";
 import { ReloadableTools } from "./reloadable-tools.ts";
 import { SessionService } from "./service.ts";
+import { SessionRoutes } from "./session-routes.ts";
 
 /**
  * The options of {@link startServer}: those of an executor, whose `keys` and `token` are credentials of callers. The

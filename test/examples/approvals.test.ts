@@ -26,5 +26,8 @@ test("in examples/approvals, the agent orders what the person allows, and reads 
   ended.abort();
   await approving;
   expect(read).toEqual(["2", "1900", "ordered: pencil", "User denied this operation."]);
-  expect(asked.map(({ inputSummary }) => inputSummary).sort()).toEqual(['{"item":"laptop"}', '{"item":"pencil"}']);
+  expect(asked.map(({ inputSummary }) => inputSummary).sort()).toEqual([
+    '{"item":"laptop"}',
+    '{"item":"pencil"}',
+  ]);
 });

@@ -1,6 +1,6 @@
 import { forbidden, notFound } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
-import type { App } from "./app.ts";
+import type { App } from "./session-app.ts";
 
 /** Lists and revokes what approvers had a session remember. */
 export function approvalRoutes(app: App, service: SessionService): void {

@@ -5,7 +5,7 @@ import { conflict, forbidden, gone, notFound, unprocessable } from "../http/refu
 import type { SessionService } from "../service.ts";
 import type { Answer } from "../shapes.ts";
 import { inquiryView, wholeInquiryView } from "../views.ts";
-import type { App } from "./app.ts";
+import type { App } from "./session-app.ts";
 
 const PATH = "/v1/sessions/:id/turns/:turnId/confirmations/:requestId";
 

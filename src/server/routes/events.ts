@@ -3,7 +3,7 @@ import { eventStream, lastEventNumber } from "../events/event-stream.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { SessionService } from "../service.ts";
 import { inquiryView } from "../views.ts";
-import type { App } from "./app.ts";
+import type { App } from "./session-app.ts";
 
 /** The headers of a stream of events. Proxies must not keep events back. */
 export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = Object.freeze({

@@ -6,7 +6,7 @@ import { isTrusted, realPath } from "../../sessions/trusted-workspaces.ts";
 import { badRequest, forbidden, overloaded } from "../http/refusals.ts";
 import type { CallerBounds, SessionService } from "../service.ts";
 import type { NewSession, SessionChange } from "../shapes.ts";
-import type { App } from "./app.ts";
+import type { App } from "./session-app.ts";
 
 /** From the loosest to the strictest. */
 const STRICTNESS: readonly SessionMode[] = ["autonomous", "cautious", "manual"];

@@ -10,8 +10,8 @@ import type { Exchange } from "../http/exchange.ts";
 import { badRequest, conflict, forbidden, notFound, overloaded } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import type { NewMessage } from "../shapes.ts";
-import type { App } from "./app.ts";
 import { EVENT_STREAM_HEADERS, wantsEvents } from "./events.ts";
+import type { App } from "./session-app.ts";
 import { formatOf } from "./sessions.ts";
 
 /** Adds messages to turns, returns their results, and cancels them. */

@@ -1,15 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { FairBudget } from "../../base/fair-budget.ts";
-import type { Sender } from "../../executor/http/authentication.ts";
-import type { Guards, MoreRoutes } from "../../executor/http/more-routes.ts";
-import { type ExecutorLimits, HELD_BODIES } from "../../executor/load/limits.ts";
-import type { Clients } from "../access/client.ts";
-import { type App, sessionApp } from "../routes/app.ts";
-import type { SessionService } from "../service.ts";
-import { Exchange } from "./exchange.ts";
-import { Origins } from "./origins.ts";
-import { forbidden } from "./refusals.ts";
-import { sendResponse } from "./send-response.ts";
+import { FairBudget } from "../base/fair-budget.ts";
+import type { Sender } from "../executor/http/authentication.ts";
+import type { Guards, MoreRoutes } from "../executor/http/more-routes.ts";
+import { type ExecutorLimits, HELD_BODIES } from "../executor/load/limits.ts";
+import type { Clients } from "./access/client.ts";
+import { Exchange } from "./http/exchange.ts";
+import { Origins } from "./http/origins.ts";
+import { forbidden } from "./http/refusals.ts";
+import { sendResponse } from "./http/send-response.ts";
+import { sessionApp } from "./routes/app.ts";
+import type { App } from "./routes/session-app.ts";
+import type { SessionService } from "./service.ts";
 
 /** The paths of the routes, and what is below them. */
 const PATH = /^\/v1\/(?:sessions|confirmations)(?:[/?]|$)/;

@@ -1,0 +1,9 @@
+import { expect, test } from "vitest";
+import { exportedNames } from "./names.ts";
+
+test("sandgate/server exports exactly these names", async () => {
+  expect(await exportedNames("server")).toEqual({
+    values: ["startServer"],
+    types: ["Credential", "Role", "ServedSessions", "Server", "ServerOptions"],
+  });
+});
