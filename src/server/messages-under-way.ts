@@ -1,19 +1,14 @@
 import { race } from "../base/race.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 
-/** A message whose calls have not all ended. */
-interface Message {
-  readonly sessionId: string;
-  readonly turnId: string;
-}
-
 /** The most messages of a session that are under way. */
-export const MAX_MESSAGES = 100;
+const MAX_MESSAGES = 100;
 
 /** The messages that the server has accepted, and that have not ended. */
 export class MessagesUnderWay {
   readonly #sessions: Sessions;
-  readonly #bySession = new Map<string, Set<Message>>();
+  /** By session. */
+  readonly #counts = new Map<string, number>();
   #onChange: (() => void) | undefined;
 
   constructor(sessions: Sessions) {
@@ -21,19 +16,15 @@ export class MessagesUnderWay {
     sessions.onInquiry(() => this.#onChange?.());
   }
 
-  /** Whether a session can have another message. */
-  hasRoom(sessionId: string): boolean {
-    return (this.#bySession.get(sessionId)?.size ?? 0) < MAX_MESSAGES;
-  }
-
-  /** Adds a message. Returns a function to be called at its end. */
-  add(sessionId: string, turnId: string): () => void {
-    const message = { sessionId, turnId };
-    const messages = this.#bySession.get(sessionId) ?? new Set();
-    this.#bySession.set(sessionId, messages.add(message));
+  /** Adds a message of a session. Returns a function to be called at its end; `undefined` if there are too many. */
+  begin(sessionId: string): (() => void) | undefined {
+    const count = this.#counts.get(sessionId) ?? 0;
+    if (count >= MAX_MESSAGES) return undefined;
+    this.#counts.set(sessionId, count + 1);
     return () => {
-      messages.delete(message);
-      if (messages.size === 0) this.#bySession.delete(sessionId);
+      const left = (this.#counts.get(sessionId) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(sessionId);
+      else this.#counts.set(sessionId, left);
       this.#onChange?.();
     };
   }
@@ -43,7 +34,7 @@ export class MessagesUnderWay {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onChange = () => {
       const waiting = new Set(this.#sessions.openInquiries().map(({ sessionId }) => sessionId));
-      if ([...this.#bySession.keys()].every((id) => waiting.has(id))) resolve();
+      if ([...this.#counts.keys()].every((id) => waiting.has(id))) resolve();
     };
     this.#onChange();
     await race(promise, { timeoutMs: maxMs });

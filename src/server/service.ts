@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { FairBudget } from "../base/fair-budget.ts";
 import type { EventStream } from "../engine/call/events.ts";
 import type { SessionMode } from "../sessions/deciding/levels.ts";
 import type { Session } from "../sessions/session.ts";
@@ -6,8 +7,14 @@ import type { Sessions } from "../sessions/sessions.ts";
 import type { Client } from "./access/client.ts";
 import { EventLogs } from "./events/event-logs.ts";
 import { publicEvent, publicInquiryEvent } from "./events/public-event.ts";
-import { draining, notFound } from "./http/refusals.ts";
+import type { Exchange } from "./http/exchange.ts";
+import { draining, notFound, overloaded } from "./http/refusals.ts";
 import { MessagesUnderWay } from "./messages-under-way.ts";
+
+/** The most streams of events: fewer than the connections of a server. */
+const MAX_STREAMS = 8_000;
+/** The streams that each client can have, even if others have them all. */
+const MIN_STREAMS = 16;
 
 /** What a caller may choose when it opens a session. */
 export interface CallerBounds {
@@ -23,6 +30,8 @@ export class SessionService {
   readonly bounds: CallerBounds;
   readonly logs: EventLogs = new EventLogs();
   readonly messages: MessagesUnderWay;
+  /** The streams of events that are open. */
+  readonly #streams = new FairBudget(MAX_STREAMS, MIN_STREAMS);
   /** Part of the ids of events: those of another process have another one. */
   readonly epoch: string = randomBytes(6).toString("hex");
   readonly #ending = new AbortController();
@@ -61,6 +70,18 @@ export class SessionService {
   /** @throws {RouteRefusal} 503 if the server is shutting down. */
   refuseIfEnding(): void {
     if (this.ending.aborted) throw draining();
+  }
+
+  /**
+   * Returns a signal for a stream of events, which is aborted when the connection is closed or the server shuts down.
+   *
+   * @throws {RouteRefusal} 429 if there are too many streams.
+   */
+  stream({ client, closed }: Exchange): AbortSignal {
+    if (!this.#streams.take(client.name, 1)) throw overloaded("too many streams of events are open");
+    closed.addEventListener("abort", () => this.#streams.giveBack(client.name, 1), { once: true });
+    if (closed.aborted) this.#streams.giveBack(client.name, 1);
+    return AbortSignal.any([closed, this.ending]);
   }
 
   /** Adds an event that no session emits, and returns its number. */

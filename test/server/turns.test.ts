@@ -145,6 +145,23 @@ describe("messages", () => {
     );
   });
 
+  test("a session has at most 100 messages under way, and a client that asks for a head gets no body", async () => {
+    const held = new HeldTool();
+    const server = await startServer([held.tool], {
+      sessions: { confirmations: { tools: { hold: "auto" } } },
+    });
+    const alice = new TestClient(server, "alice");
+    const session = await alice.open();
+    const hold = { calls: [{ id: "h", name: "hold", arguments: {} }] };
+    const answers = await Promise.all(
+      Array.from({ length: 101 }, () => alice.send("POST", `/v1/sessions/${session}/turns`, hold)),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([...Array<number>(100).fill(202), 429]);
+    const head = await alice.send("HEAD", `/v1/sessions/${session}/events`);
+    expect([head.status, head.text]).toEqual([200, ""]);
+    expect((await alice.send("DELETE", `/v1/sessions/${session}`)).status).toBe(200);
+  });
+
   test("a session sees the tools that its patterns name, and no others", async () => {
     const server = await startServer([reading().tool, new WritingTool().tool]);
     const alice = new TestClient(server, "alice");

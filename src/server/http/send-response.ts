@@ -11,10 +11,11 @@ export async function sendResponse(from: Response, to: ServerResponse): Promise<
     return;
   }
   const headers = Object.fromEntries(from.headers);
-  if (from.headers.get("content-type")?.startsWith("text/event-stream")) {
+  // A response to `HEAD` has no body.
+  if (from.body !== null && from.headers.get("content-type")?.startsWith("text/event-stream")) {
     to.writeHead(from.status, headers);
     to.flushHeaders();
-    await pump(from.body as ReadableStream<Uint8Array>, to);
+    await pump(from.body, to);
     return;
   }
   const body = Buffer.from(await from.arrayBuffer());

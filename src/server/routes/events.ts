@@ -28,7 +28,7 @@ export function eventRoutes(app: App, service: SessionService): void {
       ...{ log, epoch: service.epoch },
       after: seen === undefined ? log.last : Math.min(Math.max(seen, 0), log.last),
       first: [...lost, ...open],
-      signal: AbortSignal.any([env.closed, service.ending]),
+      signal: service.stream(env),
     });
     return new Response(stream, { headers: EVENT_STREAM_HEADERS });
   });

@@ -22,18 +22,23 @@ export function turnRoutes(app: App, service: SessionService): void {
     service.refuseIfEnding();
     const message = await env.read<NewMessage>("NewMessage");
     const calls = callsOf(message, session);
-    if (!service.messages.hasRoom(session.id))
-      throw overloaded("too many messages of the session are under way");
+    const signal = wantsEvents(env) ? service.stream(env) : undefined;
     const after = service.logs.of(session.id).last;
-    const turn = await turnOf(session, message);
-    const accepted = await accept(turn, calls, message);
-    const ended = follow(service, env, turn, accepted);
-    if (!wantsEvents(env)) return json({ turnId: turn.id, messageId: accepted.id }, 202);
+    const end = service.messages.begin(session.id);
+    if (end === undefined) throw overloaded("too many messages of the session are under way");
+    const { turn, accepted } = await accept(session, calls, message).catch((error: unknown) => {
+      end();
+      throw error;
+    });
+    const ended = follow(service, env, turn, accepted).finally(end);
+    // If a result cannot be stored, the turn tells of it. Here it must not end the process.
+    ended.catch(() => {});
+    if (signal === undefined) return json({ turnId: turn.id, messageId: accepted.id }, 202);
     const stream = eventStream({
       log: service.logs.of(session.id),
       epoch: service.epoch,
       ...{ after, first: [], last: ended },
-      signal: AbortSignal.any([env.closed, service.ending]),
+      signal,
     });
     return new Response(stream, { headers: EVENT_STREAM_HEADERS });
   });
@@ -99,14 +104,16 @@ async function turnOf(session: Session, { turnId, userText }: NewMessage): Promi
   }
 }
 
-/** @throws {RouteRefusal} 409 if the turn has another message with this id. */
+/** @throws {RouteRefusal} 409 if the turn has another message with this id, or the session is being closed. */
 async function accept(
-  turn: Turn,
+  session: Session,
   calls: readonly ToolCall[],
-  { messageId }: NewMessage,
-): Promise<AcceptedMessage> {
+  message: NewMessage,
+): Promise<{ readonly turn: Turn; readonly accepted: AcceptedMessage }> {
+  const turn = await turnOf(session, message);
+  const { messageId } = message;
   try {
-    return await turn.accept(calls, messageId === undefined ? {} : { messageId });
+    return { turn, accepted: await turn.accept(calls, messageId === undefined ? {} : { messageId }) };
   } catch (error) {
     if (error instanceof MessageConflictError) throw conflict("message_conflict", error.message);
     throw error;
@@ -121,7 +128,6 @@ async function follow(
   { id: messageId, results }: AcceptedMessage,
 ): Promise<FinalEvent> {
   const { id: sessionId } = turn.session;
-  const end = service.messages.add(sessionId, turn.id);
   env.keepBody();
   try {
     const executions = await results;
@@ -131,7 +137,6 @@ async function follow(
     return { number, type, data };
   } finally {
     env.releaseBody();
-    end();
   }
 }
 
