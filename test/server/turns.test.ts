@@ -2,6 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { CallTracer } from "../../src/engine/call/trace.ts";
 import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import { HeldTool, until } from "../executor/harness.ts";
 import { type ListedInquiry, refusalOf, startServer, TestClient, WritingTool } from "./harness.ts";
@@ -160,6 +161,23 @@ describe("messages", () => {
     const head = await alice.send("HEAD", `/v1/sessions/${session}/events`);
     expect([head.status, head.text]).toEqual([200, ""]);
     expect((await alice.send("DELETE", `/v1/sessions/${session}`)).status).toBe(200);
+  });
+
+  test("the tracer of the server follows the calls of sessions", async () => {
+    const followed: string[] = [];
+    const tracer: CallTracer = {
+      begin: ({ callId }) => {
+        followed.push(callId);
+        throw new Error("not followed further");
+      },
+      continue: () => tracer,
+    };
+    const server = await startServer([reading().tool], { tracer });
+    const alice = new TestClient(server, "alice");
+    const session = await alice.open();
+    const { turnId } = await alice.dispatch(session, [READ]);
+    await alice.executions(session, turnId);
+    expect(followed).toEqual(["c1"]);
   });
 
   test("a session sees the tools that its patterns name, and no others", async () => {
