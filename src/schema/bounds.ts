@@ -10,6 +10,12 @@ export const SCHEMA_BOUNDS: JsonBounds = Object.freeze({
 /** The maximum number of levels of schemas within schemas. */
 export const MAX_SCHEMA_DEPTH = 64;
 
+/** The maximum length of an `$id` or an anchor, which every reference and `$id` below it is joined with. */
+export const MAX_ID_LENGTH = 512;
+
+/** The maximum number of `$dynamicAnchor`s: each schema with a resource of its own is entered with all of them. */
+export const MAX_DYNAMIC_ANCHORS = 64;
+
 /** The maximum number of keywords and properties. Annotations and unused definitions do not count. */
 export const MAX_KEYWORDS = 5_000;
 

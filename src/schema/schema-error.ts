@@ -1,4 +1,5 @@
 import { SandgateError } from "../base/sandgate-error.ts";
+import { beginning } from "../base/text.ts";
 
 /** A problem of a schema, and where it is. */
 export interface SchemaProblem {
@@ -8,6 +9,7 @@ export interface SchemaProblem {
 }
 
 const MAX_LISTED = 10;
+const MAX_PATH_LENGTH = 1_024;
 
 /** Thrown if a schema is refused. `problems` lists all reasons; `message` has the first ten. */
 export class SchemaError extends SandgateError {
@@ -18,7 +20,7 @@ export class SchemaError extends SandgateError {
   constructor(problems: readonly SchemaProblem[]) {
     const listed = problems
       .slice(0, MAX_LISTED)
-      .map(({ path, reason }) => `at ${path || "the root"}: ${reason}`);
+      .map(({ path, reason }) => `at ${beginning(path, MAX_PATH_LENGTH) || "the root"}: ${reason}`);
     const more = problems.length - listed.length;
     super(`${listed.join("; ")}${more > 0 ? `; and ${more} more` : ""}`);
     this.problems = Object.freeze([...problems]);

@@ -1,7 +1,8 @@
 import { unescapePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
-import { MAX_SCHEMA_DEPTH } from "../bounds.ts";
+import { MAX_DYNAMIC_ANCHORS, MAX_ID_LENGTH, MAX_SCHEMA_DEPTH } from "../bounds.ts";
 import type { Draft } from "../keywords.ts";
+import { SchemaError } from "../schema-error.ts";
 import { subschemas } from "../subschemas.ts";
 
 /** Maps each `$dynamicAnchor` to its schema in the outermost resource that was entered. */
@@ -53,6 +54,7 @@ export class References {
   readonly #anchors = new Map<string, JsonObject>();
   /** By resource and name. */
   readonly #dynamicAnchors = new Map<string, Map<string, JsonObject>>();
+  #dynamicAnchorCount = 0;
   readonly #shared: Readonly<Record<string, JsonObject>>;
 
   constructor(root: JsonObject, draft: Draft, shared: Readonly<Record<string, JsonObject>> = {}) {
@@ -126,6 +128,7 @@ export class References {
   #index(schema: JsonObject, base: string, path: string, depth = 0): void {
     if (this.#places.has(schema) || depth > MAX_SCHEMA_DEPTH) return;
     const { $id, $anchor, $dynamicAnchor } = schema;
+    this.#checkNames({ $id, $anchor, $dynamicAnchor }, path);
     const isDraft7 = this.#draft === "draft-07";
     let own = base;
     // In draft 7, the siblings of a reference are ignored, and an $id can be an anchor.
@@ -146,6 +149,18 @@ export class References {
     for (const { path: step, schema: inner } of subschemas(schema)) {
       if (isJsonObject(inner)) this.#index(inner, own, path + step, depth + 1);
     }
+  }
+
+  /** @throws {SchemaError} if a name is too long, or there are too many dynamic anchors. */
+  #checkNames(names: Readonly<Record<string, unknown>>, path: string): void {
+    for (const [keyword, name] of Object.entries(names)) {
+      if (typeof name !== "string" || name.length <= MAX_ID_LENGTH) continue;
+      throw new SchemaError([
+        { path: `${path}/${keyword}`, reason: `longer than ${MAX_ID_LENGTH} characters` },
+      ]);
+    }
+    if (names["$dynamicAnchor"] === undefined || ++this.#dynamicAnchorCount <= MAX_DYNAMIC_ANCHORS) return;
+    throw new SchemaError([{ path, reason: `more than ${MAX_DYNAMIC_ANCHORS} dynamic anchors` }]);
   }
 
   // If two schemas claim the same name, the outer or first one wins.
