@@ -8,6 +8,9 @@ export const MAX_FORMATTED_LENGTH = 2_048;
 /** Formats of content. They may have any length, as their checks are cheap. */
 const CONTENT: ReadonlySet<string> = new Set(["byte", "binary", "password"]);
 
+/** How many characters of a content take as long to check as one keyword. */
+const CONTENT_PER_WORK = 64;
+
 /** A format definition of ajv. */
 export type CheckedFormat =
   | true
@@ -66,7 +69,12 @@ function guard(
   const given = typeof format === "object" && "validate" in format ? format.validate : format;
   const check =
     given instanceof RegExp ? (text: string) => given.test(text) : (given as (text: string) => boolean);
-  if (CONTENT.has(name)) return check;
+  if (CONTENT.has(name)) {
+    return (text) => {
+      meter.charge(text.length / CONTENT_PER_WORK);
+      return check(text);
+    };
+  }
   return (text) => {
     meter.charge(text.length);
     return text.length <= MAX_FORMATTED_LENGTH && check(text);

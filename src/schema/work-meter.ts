@@ -1,9 +1,13 @@
+import type { JsonObject } from "../json/value.ts";
 import { MAX_WORK } from "./bounds.ts";
 
 /** A validation exceeds {@link MAX_WORK}. */
 export class WorkExceededError extends Error {
   override readonly name = "WorkExceededError";
 }
+
+/** The work of listing a member of an object: much more than that of an item, as its name has to be found. */
+const MEMBER_WORK = 1.5;
 
 /** Counts the cost of a validation where the schema or the value could make it expensive. */
 export class WorkMeter {
@@ -17,6 +21,17 @@ export class WorkMeter {
   /** The work charged since the last reset. */
   get spent(): number {
     return MAX_WORK - this.#left;
+  }
+
+  /**
+   * Returns the number of members of an object.
+   *
+   * @throws {WorkExceededError} if less work was left than listing them takes.
+   */
+  countMembers(value: JsonObject): number {
+    const { length } = Object.keys(value);
+    this.charge(length * MEMBER_WORK);
+    return length;
   }
 
   /** @throws {WorkExceededError} if less work than this was left. */

@@ -45,6 +45,23 @@ describe("compileSchema refuses, with path and reason, a schema", () => {
     ],
     ["with a reference to a file", { $ref: "file:///etc/passwd" }, "/$ref", /never fetched/],
     ["with a reference to itself", { anyOf: [{ $ref: "#" }] }, "/anyOf/0/$ref", /endlessly/],
+    ["with a long $id", { $id: `http://x/${"a".repeat(1_000)}` }, "/$id", /longer than 512/],
+    [
+      "with a long anchor",
+      { $defs: { a: { $anchor: "a".repeat(1_000) } } },
+      "/$defs/a/$anchor",
+      /longer than/,
+    ],
+    [
+      "with more dynamic anchors than scopes can hold",
+      {
+        $defs: Object.fromEntries(
+          Array.from({ length: 65 }, (_, i) => [`d${i}`, { $dynamicAnchor: `a${i}` }]),
+        ),
+      },
+      "/$defs/d64",
+      /more than 64 dynamic anchors/,
+    ],
     ["with look-ahead", { pattern: "^(?!a)" }, "/pattern", /look-around/],
     ["with look-behind", { pattern: "(?<=a)b" }, "/pattern", /look-around/],
     ["with a back-reference", { pattern: "(a)\\1" }, "/pattern", /back-reference/],
@@ -130,6 +147,66 @@ describe("validating takes a bounded amount of work", () => {
   test("if many items meet many keywords", () => {
     const schema = { items: { anyOf: Array.from({ length: 100 }, (_, i) => ({ const: i })) } };
     expect(compileSchema(schema).validate(new Array(50_000).fill(99))).toEqual(TOO_MUCH);
+  });
+
+  const numbers = Array.from({ length: 50_000 }, (_, i) => i);
+  const members = (count: number, value: JsonValue): JsonObject =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`m${i}`, value]));
+
+  describe.each([
+    ["a schema that is compiled", 0],
+    ["one that is interpreted", 600],
+  ])("in %s, if references repeat", (_which, more) => {
+    test.each<[string, JsonObject, JsonValue]>([
+      ["uniqueItems of numbers", { uniqueItems: true }, numbers],
+      ["a long const", { const: numbers }, [...numbers]],
+      ["a schema of items", { items: { type: "integer" } }, numbers],
+      ["a choice of items", { items: { enum: [1, 2] } }, numbers.map(() => 1)],
+      ["a search among items", { contains: { type: "string" } }, [...numbers, "a"]],
+      ["a schema of members", { additionalProperties: { type: "integer" } }, members(15_000, 1)],
+      ["a schema of names", { propertyNames: { type: "string" } }, members(15_000, 1)],
+      ["a number of members", { minProperties: 1 }, members(15_000, 1)],
+      ["a length", { minLength: 1 }, "x".repeat(2_000_000)],
+      ["a content", { format: "byte" }, "QUJD".repeat(400_000)],
+    ])("%s", (_what, leaf, value) => {
+      const definitions: Record<string, JsonObject> = { d9: leaf };
+      for (let i = 0; i < 9; i++) {
+        const next = { $ref: `#/$defs/d${i + 1}` };
+        definitions[`d${i}`] = { allOf: [next, next] };
+      }
+      const schema = { $defs: definitions, $ref: "#/$defs/d0", properties: properties(more) };
+      expect(compileSchema(schema).validate(value)).toEqual(TOO_MUCH);
+    });
+  });
+
+  test("if thousands of properties meet thousands of items", () => {
+    const schema = { items: { properties: members(4_900, true) } };
+    const items = Array.from({ length: 15_000 }, () => ({ m1: 1 }));
+    expect(compileSchema(schema).validate(items)).toBeUndefined();
+    expect(compileSchema(schema).validate(Array.from({ length: 90_000 }, () => ({})))).toEqual(TOO_MUCH);
+  });
+
+  test("if errors are inside a member with a long name", () => {
+    const name = "~".repeat(1_000_000);
+    const schema = { additionalProperties: { anyOf: new Array<JsonValue>(240).fill({ type: "string" }) } };
+    expect(compileSchema(schema).validate({ [name]: 1 })).toEqual(TOO_MUCH);
+    const large = { additionalProperties: { anyOf: new Array<JsonValue>(600).fill({ type: "string" }) } };
+    expect(compileSchema(large).validate({ [name]: 1 })?.[0]).toMatch(/^\/~0~0.* must be string$/);
+  });
+
+  test.each<[string, JsonObject, JsonValue]>([
+    ["items from a list", { items: { type: "string", enum: ["a", "b"] } }, new Array(99_000).fill("a")],
+    ["items with a pattern", { items: { pattern: "^[a-z]+$" } }, new Array(99_000).fill("ab")],
+    ["different numbers", { uniqueItems: true, items: { type: "integer" } }, numbers],
+    ["different strings", { uniqueItems: true, items: { type: "string" } }, numbers.map(String)],
+    [
+      "members with a schema and names with a pattern",
+      { minProperties: 1, propertyNames: { pattern: "^m" }, additionalProperties: { type: "object" } },
+      members(19_000, {}),
+    ],
+    ["a long text", { maxLength: 2_000_000 }, "x".repeat(2_000_000)],
+  ])("and accepts large values of simple schemas: %s", (_what, schema, value) => {
+    expect(compileSchema(schema).validate(value)).toBeUndefined();
   });
 
   test("for each value separately", () => {

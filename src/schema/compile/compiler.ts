@@ -4,9 +4,10 @@ import type { JsonValue } from "../../json/value.ts";
 import { compilePattern } from "../../patterns/pattern.ts";
 import { checkedFormats } from "../formats.ts";
 import type { Draft } from "../keywords.ts";
-import { isUnique, oneOf } from "../value-tests.ts";
+import { equals, isUnique, oneOf } from "../value-tests.ts";
 import { meter } from "../work-meter.ts";
-import { type LoweredSchema, WORK_KEYWORD } from "./lowered-schema.ts";
+import { chargeContents } from "./content-work.ts";
+import { CONTENT_KEYWORD, type ContentWork, type LoweredSchema, WORK_KEYWORD } from "./lowered-schema.ts";
 
 /** Whether a validator stops at the first error or collects all of them. */
 export type ErrorMode = "first" | "all";
@@ -66,11 +67,14 @@ function linearPattern(source: string): { test(text: string): boolean; toString(
   const pattern = compilePattern(source);
   // ajv identifies patterns by their text.
   const test = (text: string): boolean => {
-    meter.charge(text.length * pattern.work);
+    meter.charge(PATTERN_WORK + text.length * pattern.work);
     return pattern.test(text);
   };
   return { test, toString: () => source };
 }
+
+/** The work of beginning to match a text with a pattern. */
+const PATTERN_WORK = 0.5;
 
 /** Replacements for ajv's own keywords. */
 const KEYWORDS: readonly KeywordDefinition[] = [
@@ -84,6 +88,26 @@ const KEYWORDS: readonly KeywordDefinition[] = [
     compile: (work: number) => () => {
       meter.charge(work);
       return true;
+    },
+  },
+  {
+    keyword: CONTENT_KEYWORD,
+    schemaType: "object",
+    before: "$ref",
+    errors: false,
+    valid: true,
+    compile: (work: ContentWork) => (value: JsonValue) => {
+      chargeContents(work, value);
+      return true;
+    },
+  },
+  {
+    keyword: "const",
+    errors: false,
+    compile: equals,
+    error: {
+      message: "must be equal to constant",
+      params: ({ schemaCode }) => loadAjv()._`{allowedValue: ${schemaCode}}`,
     },
   },
   {

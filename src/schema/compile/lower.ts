@@ -6,11 +6,13 @@ import { MAX_SCHEMA_DEPTH } from "../bounds.ts";
 import { isKnownFormat } from "../formats.ts";
 import { type Draft, draftOf, KEYWORDS } from "../keywords.ts";
 import { SchemaError, type SchemaProblem } from "../schema-error.ts";
+import { ContentWorkSum, MAX_UNCOUNTED_KEYWORDS } from "./content-work.ts";
 import { Definitions, ROOT } from "./definitions.ts";
 import { costOf, KeywordBudget, PatternBudget, patternCost } from "./keyword-budget.ts";
 import { isSchema, unfitValue } from "./keyword-values.ts";
 import {
   addMember,
+  CONTENT_KEYWORD,
   type KeywordUse,
   type LoweredNode,
   type LoweredSchema,
@@ -18,9 +20,6 @@ import {
 } from "./lowered-schema.ts";
 import { DynamicScope, References } from "./references.ts";
 import { WorkGraph } from "./work-graph.ts";
-
-/** Schemas of items and members charge their work if they have more keywords than this. */
-const MAX_UNCOUNTED_KEYWORDS = 16;
 
 /**
  * Prepares a schema for the compiler, and refuses what must not reach it.
@@ -94,6 +93,7 @@ class Lowering {
     }
     if (schema["$async"] !== undefined) this.#refuse(path, "$async schemas are not supported");
     const lowered: Record<string, unknown> = {};
+    const contents = new ContentWorkSum();
     // In draft 7, the siblings of a reference are ignored.
     const ignoresSiblings = this.#draft === "draft-07" && Object.hasOwn(schema, "$ref");
     for (const name of Object.keys(schema)) {
@@ -103,6 +103,7 @@ class Lowering {
       if (keyword.draft !== undefined && keyword.draft !== this.#draft) continue;
       const at = `${path}/${escapePointer(name)}`;
       this.#budget.spend(at);
+      const before = this.#budget.spent;
       const unfit = unfitValue(keyword.shape, value);
       if (unfit !== undefined) this.#refuse(at, unfit);
       else {
@@ -114,7 +115,10 @@ class Lowering {
           this.#lowerMap(lowered, use);
         } else lowered[name] = this.#lowerValue(use);
       }
+      contents.add(name, this.#budget.spent - before);
     }
+    const { sum } = contents;
+    if (sum !== undefined) lowered[CONTENT_KEYWORD] = sum;
     return lowered;
   }
 

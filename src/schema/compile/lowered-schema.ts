@@ -19,6 +19,19 @@ export interface LoweredSchema {
 /** The internal keyword that charges the work of its schema. */
 export const WORK_KEYWORD = "sandgate-work";
 
+/**
+ * The internal keyword that charges the work of all items, members and characters of the value to which its schema
+ * applies.
+ */
+export const CONTENT_KEYWORD = "sandgate-content";
+
+/** The work of a schema for each item, member and character of a value. */
+export interface ContentWork {
+  readonly item: number;
+  readonly member: number;
+  readonly character: number;
+}
+
 /** One use of a keyword in a definition. */
 export interface KeywordUse {
   readonly name: string;

@@ -1,18 +1,25 @@
-import { equalJson } from "../../json/equal.ts";
+import { beginning } from "../../base/text.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { Pattern } from "../../patterns/pattern.ts";
 import { type CheckedFormat, checkedFormats } from "../formats.ts";
-import { isUnique, oneOf } from "../value-tests.ts";
+import { equals, isUnique, oneOf } from "../value-tests.ts";
 import { meter } from "../work-meter.ts";
 import { type Errors, error } from "./errors.ts";
 
 /** Checks a value against a keyword that holds no schema. Texts are those of ajv. */
 type Assertion = (expected: never, value: JsonValue) => Errors;
 
+/** How much of a list of names is in an error, so that thousands of errors stay small. */
+const MAX_NAMES_LISTED = 64;
+const MAX_NAME_LENGTH = 256;
+
 let formats: Record<string, CheckedFormat> | undefined;
 
-/** The tests of `enum` lists, each made when it is first needed. */
-const enumTests = new WeakMap<object, (value: JsonValue) => boolean>();
+/** Tests of values, each made when it is first needed. */
+type Tests = WeakMap<object, (value: JsonValue) => boolean>;
+
+const enumTests: Tests = new WeakMap();
+const constTests: Tests = new WeakMap();
 
 /** The assertions by keyword, except for `pattern`. Each holds for values of other types than its own. */
 export const ASSERTIONS: Readonly<Record<string, Assertion>> = {
@@ -25,7 +32,7 @@ export const ASSERTIONS: Readonly<Record<string, Assertion>> = {
       ? undefined
       : error("enum", "must be equal to one of the allowed values", { allowedValues }),
   const: (allowedValue: JsonValue, value) =>
-    equalJson(allowedValue, value)
+    constTest(allowedValue)(value)
       ? undefined
       : error("const", "must be equal to constant", { allowedValue }),
 
@@ -78,7 +85,11 @@ export function missingFor(
   meter.charge(names.length / 4);
   if (names.every((other: string) => Object.hasOwn(value, other))) return undefined;
   const what = names.length === 1 ? "property" : "properties";
-  return error("dependentRequired", `must have ${what} ${names.join(", ")} when property ${name} is present`);
+  const listed = names.slice(0, MAX_NAMES_LISTED).map((other: string) => beginning(other, MAX_NAME_LENGTH));
+  return error(
+    "dependentRequired",
+    `must have ${what} ${listed.join(", ")} when property ${name} is present`,
+  );
 }
 
 /** Checks a text against a pattern. */
@@ -139,10 +150,23 @@ function isMultiple(value: number, factor: number): boolean {
 }
 
 function enumTest(values: readonly JsonValue[]): (value: JsonValue) => boolean {
-  let test = enumTests.get(values);
+  return madeOnce(enumTests, values, () => oneOf(values));
+}
+
+function constTest(allowed: JsonValue): (value: JsonValue) => boolean {
+  if (typeof allowed !== "object" || allowed === null) return equals(allowed);
+  return madeOnce(constTests, allowed, () => equals(allowed));
+}
+
+function madeOnce(
+  tests: Tests,
+  key: object,
+  make: () => (value: JsonValue) => boolean,
+): (value: JsonValue) => boolean {
+  let test = tests.get(key);
   if (test === undefined) {
-    test = oneOf(values);
-    enumTests.set(values, test);
+    test = make();
+    tests.set(key, test);
   }
   return test;
 }
@@ -174,7 +198,5 @@ function itemsOf(value: JsonValue): number | undefined {
 
 function membersOf(value: JsonValue): number | undefined {
   if (!isJsonObject(value)) return undefined;
-  const { length } = Object.keys(value);
-  meter.charge(length / 16);
-  return length;
+  return meter.countMembers(value);
 }

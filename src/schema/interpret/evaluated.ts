@@ -1,3 +1,5 @@
+import { meter } from "../work-meter.ts";
+
 /** Which members and items of one value were evaluated: what `unevaluatedProperties` and `unevaluatedItems` leave. */
 export class Evaluated {
   #allMembers = false;
@@ -33,6 +35,7 @@ export class Evaluated {
 
   /** Adds what a schema that applies to the same value has evaluated. */
   merge(other: Evaluated): void {
+    meter.charge(other.#members.size + other.#singleItems.size);
     this.#allMembers ||= other.#allMembers;
     for (const name of other.#members) this.#members.add(name);
     this.addItemsBefore(other.#items);

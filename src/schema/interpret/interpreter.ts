@@ -8,8 +8,11 @@ import { Evaluated } from "./evaluated.ts";
 /** A lowered schema that is an object. */
 type Schema = Readonly<Record<string, unknown>>;
 
-/** How many names take as long to list, or to look up, as one keyword. */
+/** How many names take as long to look up as one keyword. Listing one takes as long as a keyword. */
 const NAMES_PER_WORK = 4;
+
+/** The work of a schema that is a boolean, of which an array can have one for each item. */
+const BOOLEAN_WORK = 0.1;
 
 /**
  * Validates values against a lowered schema without compiling it: large schemas would take ajv seconds. Stops at the
@@ -20,6 +23,8 @@ export class Interpreter {
   readonly #definitions: Readonly<Record<string, LoweredNode>>;
   readonly #patterns: LoweredSchema["patterns"];
   readonly #draft: LoweredSchema["draft"];
+  /** The names in objects of schemas, such as `properties`: listing thousands for each item would take too long. */
+  readonly #declared = new WeakMap<Schema, readonly string[]>();
   /** The names of the last object, as many schemas can apply to the same one. */
   #listed: { readonly of: JsonObject; readonly names: readonly string[] } | undefined;
 
@@ -42,6 +47,7 @@ export class Interpreter {
   /** @param seen Gets what is evaluated, if a schema around this one asks for it. */
   #evaluate(node: unknown, value: JsonValue, seen: Evaluated | undefined): Errors {
     if (typeof node !== "object" || node === null) {
+      meter.charge(BOOLEAN_WORK);
       return node === false ? error("false schema", "boolean schema is false") : undefined;
     }
     const schema = node as Schema;
@@ -168,16 +174,25 @@ export class Interpreter {
   /** The properties of a schema that a value has. */
   #sharedNames(properties: Schema, value: JsonObject): readonly string[] {
     const names = this.#namesOf(value);
-    const declared = Object.keys(properties);
+    const declared = this.#declaredNames(properties);
     const fewer = declared.length < names.length ? declared : names;
     meter.charge(fewer.length / NAMES_PER_WORK);
     return fewer.filter((name) => Object.hasOwn(properties, name) && Object.hasOwn(value, name));
   }
 
+  #declaredNames(members: Schema): readonly string[] {
+    let names = this.#declared.get(members);
+    if (names === undefined) {
+      names = Object.keys(members);
+      this.#declared.set(members, names);
+    }
+    return names;
+  }
+
   #namesOf(value: JsonObject): readonly string[] {
     if (this.#listed?.of !== value) {
       const names = Object.keys(value);
-      meter.charge(names.length / NAMES_PER_WORK);
+      meter.charge(names.length);
       this.#listed = { of: value, names };
     }
     return this.#listed.names;
@@ -201,7 +216,7 @@ export class Interpreter {
 
   /** The schemas whose patterns match a name. */
   #matching(byPattern: Schema, name: string): readonly unknown[] {
-    return Object.keys(byPattern)
+    return this.#declaredNames(byPattern)
       .filter((source) => {
         const pattern = this.#patterns.get(source);
         return pattern !== undefined && matches(pattern, name);
