@@ -1,3 +1,4 @@
+import { adopt } from "../../base/promises.ts";
 import { race } from "../../base/race.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { copyJson } from "../../json/copy.ts";
@@ -20,7 +21,7 @@ import { place } from "./place.ts";
  * Has a person confirm a call that the policy asks about. The call has its placement, since a person is asked only about
  * calls that could run. After the answer, the tool is looked up and the policy consulted once more: both may have changed
  * meanwhile. If the definition of the tool or a wider grant is no longer what the person saw, the person is asked again,
- * once.
+ * once; arguments that the person wrote for another definition are dropped.
  *
  * @throws {Refusal} `user_denied`, `confirmation_timeout`, `permission_denied`, `cancelled`, and what the earlier steps
  *   throw.
@@ -40,12 +41,7 @@ async function confirmLater(call: PlacedCall, decision: AskDecision): Promise<un
 async function isConfirmed(call: PlacedCall, { question, remember }: AskDecision): Promise<boolean> {
   call.confirmation = undefined;
   const request = confirmationRequest(call, question, remember);
-  const answer = await answerTo(call, request);
-  const { by, arguments: edited } = readAnswer(answer, call, question);
-  if (edited !== undefined) {
-    await runEdited(call, request, by, edited);
-    return true;
-  }
+  const { by, edited } = await answerTo(call, request);
   const { definition } = call.registered;
   lookUp(call);
   if (call.registered.definition.digest !== definition.digest) {
@@ -53,6 +49,10 @@ async function isConfirmed(call: PlacedCall, { question, remember }: AskDecision
     readArguments(call);
     await decideAgain(call);
     return false;
+  }
+  if (edited !== undefined) {
+    await runEdited(call, request, by, edited);
+    return true;
   }
   call.confirmation = { by, digest: request.digest };
   await decideAgain(call);
@@ -66,8 +66,7 @@ async function runEdited(
   by: string,
   edited: JsonValue,
 ): Promise<void> {
-  lookUp(call);
-  call.input = copyArguments(edited);
+  call.input = edited;
   readEditedArguments(call);
   call.confirmation = { by, digest };
   await decideAgain(call);
@@ -81,15 +80,26 @@ async function decideAgain(call: PlacedCall): Promise<void> {
   await place(call);
 }
 
-/** @throws {Refusal} `cancelled`; `permission_denied` if the question fails. */
-async function answerTo(call: PlacedCall, request: ConfirmationRequest): Promise<ConfirmationAnswer> {
+/** An answer to allow the call. */
+interface Allowed {
+  readonly by: string;
+  /** A copy of the arguments that the person wrote; `undefined` if the call's own hold. */
+  readonly edited: JsonValue | undefined;
+}
+
+/** @throws {Refusal} unless the answer is to allow the call. */
+async function answerTo(call: PlacedCall, request: ConfirmationRequest): Promise<Allowed> {
   const { signal = new AbortController().signal } = call.ctx;
   if (signal.aborted) throw cancelled();
   const resume = call.caller?.pause?.();
   try {
     // `authorise` refuses calls that no person can be asked about.
     const ask = call.ctx.confirm as Confirm;
-    const end = await race(Promise.resolve(ask(request, signal)), { signals: [signal] });
+    // Read first, so that no answer is taken for the end of the race.
+    const reading = adopt(ask(request, signal)).then((answer) =>
+      readAnswer(answer as ConfirmationAnswer, call, request.question),
+    );
+    const end = await race(reading, { signals: [signal] });
     if (end === "aborted") throw cancelled();
     return end;
   } catch (thrown) {
@@ -100,27 +110,32 @@ async function answerTo(call: PlacedCall, request: ConfirmationRequest): Promise
   }
 }
 
-/** @throws {Refusal} unless the answer is to allow the call. */
-function readAnswer(
-  answer: ConfirmationAnswer,
-  call: PlacedCall,
-  question: string,
-): Extract<ConfirmationAnswer, { decision: "allow" }> {
-  switch (answer?.decision) {
+/**
+ * Reads each member once: an answer of foreign code may be another one the next time.
+ *
+ * @throws {Refusal} unless the answer is to allow the call; anything that a getter or proxy trap throws.
+ */
+function readAnswer(answer: ConfirmationAnswer, call: PlacedCall, question: string): Allowed {
+  const { decision, by, afterMs, arguments: edited } = (answer ?? {}) as Partial<Record<string, unknown>>;
+  switch (decision) {
     case "allow":
-      if (typeof answer.by === "string") return answer;
+      if (typeof by === "string")
+        return { by, edited: edited === undefined ? edited : copyArguments(edited) };
       break;
     case "deny":
-      throw new Refusal("user_denied", USER_DENIED_TEXT, { detail: `denied by ${String(answer.by)}` });
+      throw new Refusal("user_denied", USER_DENIED_TEXT, {
+        detail: typeof by === "string" ? `denied by ${by}` : "denied",
+      });
     case "timeout":
-      throw new Refusal("confirmation_timeout", confirmationTimeoutText(answer.afterMs));
+      if (typeof afterMs !== "number" || !(afterMs >= 0 && afterMs < Number.POSITIVE_INFINITY)) break;
+      throw new Refusal("confirmation_timeout", confirmationTimeoutText(afterMs));
     case "nobody":
       throw denial(shownName(call), "no-approver", describeThrown(question).detail);
   }
   throw denial(shownName(call), "no-approver", "the context's confirm returned an invalid answer");
 }
 
-function copyArguments(edited: JsonValue): JsonValue {
+function copyArguments(edited: unknown): JsonValue {
   try {
     return copyJson(edited);
   } catch (error) {

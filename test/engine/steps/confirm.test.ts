@@ -298,6 +298,19 @@ describe("arguments that a person changed", () => {
     expect(lengths).toEqual([expect.closeTo(200, -1), expect.closeTo(200, -1)]);
   });
 
+  test("are dropped if the tool was replaced meanwhile, and the person is shown the new one", async () => {
+    const setting = new Setting();
+    let asked = 0;
+    const execution = await setting.send(async () => {
+      if (++asked > 1) return { decision: "allow", by: "eve" };
+      setting.register("Sends a mail to all.");
+      return { decision: "allow", by: "eve", arguments: { to: "bob" } };
+    });
+    expect(execution.success).toBe(true);
+    expect(setting.asked.map(({ input }) => input)).toEqual([{ to: "ann" }, { to: "ann" }]);
+    expect(setting.ran).toEqual([{ to: "ann" }]);
+  });
+
   test("are validated like any others", async () => {
     const setting = new Setting();
     expect((await setting.send(edited({ to: 7 }))).error?.code).toBe("validation_error");
@@ -315,6 +328,69 @@ describe("arguments that a person changed", () => {
     };
     expect((await setting.send(edited({ to: "root" }))).error?.code).toBe("permission_denied");
     expect((await setting.send(edited({ to: "bob" }))).error?.code).toBe("sandbox_unavailable");
+    expect(setting.ran).toEqual([]);
+  });
+});
+
+describe("an answer of foreign code", () => {
+  const throwing = new Proxy(
+    {},
+    {
+      get: () => {
+        throw new Error("no");
+      },
+    },
+  );
+
+  test("is read once, whatever it says the next time", async () => {
+    const setting = new Setting();
+    const reads = { decision: 0, by: 0, arguments: 0, to: 0 };
+    const answer = {
+      get decision() {
+        return ++reads.decision === 1 ? "allow" : "deny";
+      },
+      get by() {
+        return ++reads.by === 1 ? "eve" : { toString: "mallory" };
+      },
+      get arguments() {
+        reads.arguments++;
+        return {
+          get to() {
+            return ++reads.to === 1 ? "bob" : "root";
+          },
+        };
+      },
+    };
+    const execution = await setting.send(answering(answer as never));
+    expect(execution.confirmation?.by).toBe("eve");
+    expect(setting.ran).toEqual([{ to: "bob" }]);
+    expect(reads).toEqual({ decision: 1, by: 1, arguments: 1, to: 1 });
+  });
+
+  test.each<[string, unknown, string]>([
+    ["throws whatever is read", throwing, "permission_denied"],
+    ["is a time-out without a time", { decision: "timeout", afterMs: Number.NaN }, "permission_denied"],
+    ["is a time-out after a big integer", { decision: "timeout", afterMs: 5n }, "permission_denied"],
+    ["is denied by what has no text", { decision: "deny", by: throwing }, "user_denied"],
+    ["is the word for a cancelled call", "aborted", "permission_denied"],
+    ["has arguments that throw", { decision: "allow", by: "eve", arguments: throwing }, "validation_error"],
+  ])("fails closed if it %s", async (_case, answer, code) => {
+    const setting = new Setting();
+    const { error } = await setting.send(answering(answer as never));
+    expect(error).toMatchObject({ code, effect: "none" });
+    expect(setting.ran).toEqual([]);
+  });
+
+  test("fails closed if it is a promise whose then throws", async () => {
+    const setting = new Setting();
+    const promise = Promise.resolve({ decision: "allow", by: "eve" } as const);
+    Object.defineProperty(promise, "then", {
+      get: () => {
+        throw new Error("no");
+      },
+    });
+    const { error } = await setting.send(() => promise);
+    expect(error?.code).toBe("permission_denied");
     expect(setting.ran).toEqual([]);
   });
 });
