@@ -1,15 +1,17 @@
+import { toPromise } from "../../base/promises.ts";
+import { race } from "../../base/race.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import type { CallRecord, DecidedRecord, DispatchedRecord } from "../call/journal.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { CallState, PlacedCall } from "../call/state.ts";
 import { notRecordedText } from "../failure/errors.ts";
-import { Refusal } from "../failure/refusal.ts";
+import { cancelled, Refusal } from "../failure/refusal.ts";
 
 /**
  * Records the call before its sandbox gets it. It waits until the record is durable, unless the tool declares that it
  * changes nothing.
  *
- * @throws {Refusal} `sandbox_unavailable` if the record cannot be written.
+ * @throws {Refusal} `sandbox_unavailable` if the record cannot be written; `cancelled`, also while it is being written.
  */
 export function record(call: PlacedCall): undefined | Promise<undefined> {
   const { journal } = call.ctx;
@@ -18,23 +20,27 @@ export function record(call: PlacedCall): undefined | Promise<undefined> {
     const written = journal.begin(decidedRecord(call) as DispatchedRecord);
     call.isRecorded = true;
     if (written === undefined) return undefined;
+    const durable = toPromise(written);
     const { sideEffects } = call.registered.subject;
-    if (sideEffects !== "none" && sideEffects !== "read") return waitFor(written, call);
+    if (sideEffects !== "none" && sideEffects !== "read") return waitFor(durable, call);
     // The journal itself reports the failure, and refuses the next record.
-    written.catch(() => {});
+    durable.catch(() => {});
     return undefined;
   } catch (thrown) {
     throw notRecorded(call, thrown);
   }
 }
 
-async function waitFor(written: Promise<void>, call: PlacedCall): Promise<undefined> {
-  try {
-    await written;
-  } catch (thrown) {
+async function waitFor(durable: Promise<unknown>, call: PlacedCall): Promise<undefined> {
+  const end = await race(
+    durable.then(() => "durable"),
+    { signals: [call.ctx.signal] },
+  ).catch((thrown: unknown) => {
     call.isRecorded = false;
     throw notRecorded(call, thrown);
-  }
+  });
+  // The record may still be written. Its end will then say that nothing ran.
+  if (end === "aborted") throw cancelled();
 }
 
 function notRecorded(call: PlacedCall, thrown: unknown): Refusal {

@@ -151,6 +151,30 @@ describe("a context with a journal", () => {
     expect(log.entries).toMatchObject([{ begin: {} }, { end: { code: "cancelled", effect: "none" } }]);
   });
 
+  test("ends a call as cancelled whose record is never written", async () => {
+    const log = new Log();
+    const cancel = new AbortController();
+    log.written = new Promise(() => {});
+    const running = dispatch(log, { more: { signal: cancel.signal } });
+    await new Promise(setImmediate);
+    cancel.abort();
+    expect((await running)?.error).toMatchObject({ code: "cancelled", effect: "none" });
+    expect(log.entries).toMatchObject([{ begin: {} }, { end: { code: "cancelled", effect: "none" } }]);
+  });
+
+  test.each([
+    "read",
+    "write",
+  ] as const)("takes any thenable of begin, for the class %s", async (sideEffects) => {
+    const log = new Log();
+    log.written = {
+      // biome-ignore lint/suspicious/noThenProperty: a thenable that is no promise
+      then: (resolve: () => void) => void setImmediate(resolve),
+    } as never;
+    expect((await dispatch(log, { sideEffects }))?.success).toBe(true);
+    expect(log.entries).toMatchObject([{ begin: {} }, "ran", { end: { success: true } }]);
+  });
+
   test.each<[string, Setting, Partial<DeniedRecord>]>([
     [
       "denied",
