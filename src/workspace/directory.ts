@@ -4,10 +4,10 @@ import { type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, WorkspaceError } from "./error.ts";
 import type { WorkspaceFile } from "./file.ts";
 import { FileReplacement, type ReplaceOptions } from "./file-replacement.ts";
-import { HeldFd } from "./handles/held-fd.ts";
-import { type OpenOptions, openPath, statPath } from "./open-path.ts";
+import type { HeldFd } from "./handles/held-fd.ts";
+import { OpenedDirectory, type OpenOptions, openPath, statPath } from "./open-path.ts";
 import { entryPath } from "./paths/fd-path.ts";
-import { PathWalk, readLink } from "./paths/walk.ts";
+import { type Aliases, PathWalk, readLink } from "./paths/walk.ts";
 import type { WorkspaceRoot } from "./root.ts";
 import type { ToolDirectory } from "./tool-directory.ts";
 
@@ -15,10 +15,13 @@ import type { ToolDirectory } from "./tool-directory.ts";
 export class WorkspaceDirectory implements ToolDirectory {
   readonly #root: WorkspaceRoot;
   readonly #fd: HeldFd;
+  readonly #aliases: Aliases;
 
-  constructor(root: WorkspaceRoot, fd: HeldFd) {
+  /** @param aliases Other paths by which the directory was reached. Default: none. */
+  constructor(root: WorkspaceRoot, fd: HeldFd, aliases: Aliases = []) {
     this.#root = root;
     this.#fd = fd;
+    this.#aliases = aliases;
   }
 
   get isWritable(): boolean {
@@ -26,8 +29,9 @@ export class WorkspaceDirectory implements ToolDirectory {
   }
 
   open(path: string, options: OpenOptions = {}): WorkspaceFile | WorkspaceDirectory {
-    const opened = openPath(this.#root, this.#here(), path, options);
-    return opened instanceof HeldFd ? new WorkspaceDirectory(this.#root, opened) : opened;
+    const opened = openPath(this.#root, this.#here(), path, { ...options, aliases: this.#aliases });
+    if (!(opened instanceof OpenedDirectory)) return opened;
+    return new WorkspaceDirectory(this.#root, opened.fd, opened.aliases);
   }
 
   stat(path: string, { follow }: Pick<OpenOptions, "follow"> = {}): EntryStat {
@@ -52,7 +56,7 @@ export class WorkspaceDirectory implements ToolDirectory {
   }
 
   replace(path: string, options: Pick<ReplaceOptions, "create"> = {}): FileReplacement {
-    return new FileReplacement(this.#root, this.#here(), path, options);
+    return new FileReplacement(this.#root, this.#here(), path, { ...options, aliases: this.#aliases });
   }
 
   createDirectory(path: string): void {
@@ -99,12 +103,12 @@ export class WorkspaceDirectory implements ToolDirectory {
     using walk = this.#walk(path);
     const name = walk.toLastName();
     if (name === undefined) throw new WorkspaceError(otherwise);
-    this.#root.checkUnprotected(walk.directory, name, isReplaced);
+    this.#root.checkUnprotected(walk, name, isReplaced);
     syscall(() => act(entryPath(walk.directory, name)));
   }
 
   #walk(path: string): PathWalk {
-    return new PathWalk(this.#here(), path);
+    return new PathWalk(this.#here(), path, "allowed", this.#aliases);
   }
 
   #here(): number {

@@ -15,7 +15,7 @@ import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { WorkspaceFile } from "./file.ts";
 import { HeldFd } from "./handles/held-fd.ts";
 import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
-import { type LinkRule, PathWalk } from "./paths/walk.ts";
+import { type Aliases, type LinkRule, PathWalk } from "./paths/walk.ts";
 import { OWN_PREFIX } from "./protected-places.ts";
 import type { WorkspaceRoot } from "./root.ts";
 
@@ -25,6 +25,8 @@ export interface ReplaceOptions {
   readonly create?: boolean;
   /** Whether the path may lead through links. Default: `allowed`. */
   readonly links?: LinkRule;
+  /** Other paths of the directory that the path is relative to. Default: none. */
+  readonly aliases?: Aliases;
 }
 
 /**
@@ -47,14 +49,14 @@ export class FileReplacement implements Disposable {
    * @throws {WorkspaceError} if the file could not be opened for writing either.
    */
   constructor(root: WorkspaceRoot, from: number, path: string, options: ReplaceOptions = {}) {
-    const { create = false, links } = options;
+    const { create = false, links, aliases } = options;
     root.checkWritable();
-    using walk = new PathWalk(from, path, links);
+    using walk = new PathWalk(from, path, links, aliases);
     const found = walk.open(links !== "refused");
     try {
       if (typeof found !== "number" && !create) throw new WorkspaceError("no-entry");
       if (walk.lastName === undefined) throw new WorkspaceError("is-directory");
-      root.checkUnprotected(walk.directory, walk.lastName, true);
+      root.checkUnprotected(walk, walk.lastName, true);
       const old = typeof found === "number" ? checkReplaceable(found) : undefined;
       if (old === undefined) root.budget.create();
       this.#root = root;

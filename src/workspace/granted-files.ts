@@ -2,8 +2,7 @@ import type { EntryStat } from "./entry-stat.ts";
 import { EscapeError, WorkspaceError } from "./error.ts";
 import type { WorkspaceFile } from "./file.ts";
 import { FileReplacement, type ReplaceOptions } from "./file-replacement.ts";
-import { HeldFd } from "./handles/held-fd.ts";
-import { type OpenOptions, openPath, statPath } from "./open-path.ts";
+import { OpenedDirectory, type OpenOptions, openPath, statPath } from "./open-path.ts";
 import { pathSegments } from "./paths/segments.ts";
 import type { WorkspaceRoot } from "./root.ts";
 import type { ToolDirectory } from "./tool-directory.ts";
@@ -42,8 +41,8 @@ export class GrantedFiles implements ToolDirectory {
     }
     const { root } = file;
     const opened = openPath(root, root.fd.number, file.path, { ...options, follow: false, links: "refused" });
-    if (!(opened instanceof HeldFd)) return opened;
-    opened.release();
+    if (!(opened instanceof OpenedDirectory)) return opened;
+    opened.fd.release();
     throw new WorkspaceError("is-directory");
   }
 

@@ -4,8 +4,19 @@ import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FileAccess, WorkspaceFile } from "./file.ts";
 import { HeldFd } from "./handles/held-fd.ts";
 import { entryPath, fdPath, O_PATH } from "./paths/fd-path.ts";
-import { type LinkRule, PathWalk } from "./paths/walk.ts";
+import { type Aliases, type LinkRule, PathWalk } from "./paths/walk.ts";
 import type { WorkspaceRoot } from "./root.ts";
+
+/** An open directory, and the other paths by which it was reached. */
+export class OpenedDirectory {
+  readonly fd: HeldFd;
+  readonly aliases: Aliases;
+
+  constructor(fd: HeldFd, aliases: Aliases) {
+    this.fd = fd;
+    this.aliases = aliases;
+  }
+}
 
 /** How a path is opened. All options default to `false` unless they say otherwise. */
 export interface OpenOptions extends Partial<FileAccess> {
@@ -21,6 +32,8 @@ export interface OpenOptions extends Partial<FileAccess> {
   readonly follow?: boolean;
   /** Whether the path may lead through links. Default: `allowed`. */
   readonly links?: LinkRule;
+  /** Other paths of the directory that the path is relative to. Default: none. */
+  readonly aliases?: Aliases;
 }
 
 /** Maximum number of attempts to open a file that others keep creating and removing at the same time. */
@@ -32,14 +45,14 @@ const MAX_TRIES = 8;
  * before it is known to be a regular one.
  *
  * @param from The open directory that the path is relative to.
- * @returns the file, or the descriptor of a directory.
+ * @returns the file or the directory.
  */
 export function openPath(
   root: WorkspaceRoot,
   from: number,
   path: string,
   options: OpenOptions,
-): WorkspaceFile | HeldFd {
+): WorkspaceFile | OpenedDirectory {
   const { write, create, truncate, directory } = options;
   if (write || create || truncate) root.checkWritable();
   if ((truncate && !write) || (create && directory)) throw new WorkspaceError("invalid");
@@ -56,19 +69,19 @@ function tryOpen(
   from: number,
   path: string,
   options: OpenOptions,
-): WorkspaceFile | HeldFd | undefined {
-  const { write = false, create = false, exclusive = false, follow = false, links } = options;
-  using walk = new PathWalk(from, path, links);
+): WorkspaceFile | OpenedDirectory | undefined {
+  const { write = false, create = false, exclusive = false, follow = false, links, aliases } = options;
+  using walk = new PathWalk(from, path, links, aliases);
   const found = walk.open(follow && !(create && exclusive));
   if (typeof found !== "number") {
     if (!create) throw new WorkspaceError("no-entry");
-    root.checkUnprotected(walk.directory, found.missing, true);
+    root.checkUnprotected(walk, found.missing, true);
     return createFile(root, entryPath(walk.directory, found.missing), options);
   }
   try {
     if (create && exclusive) throw new WorkspaceError("exist");
-    if (write && walk.lastName !== undefined) root.checkUnprotected(walk.directory, walk.lastName, true);
-    return openPlace(root, found, options);
+    if (write && walk.lastName !== undefined) root.checkUnprotected(walk, walk.lastName, true);
+    return openPlace(root, found, { ...options, aliases: walk.aliases });
   } finally {
     closeSync(found);
   }
@@ -83,12 +96,17 @@ function createFile(root: WorkspaceRoot, path: string, options: OpenOptions): Wo
 }
 
 /** Checks and opens an entry that was opened with `O_PATH`, regardless of what has its name now. */
-function openPlace(root: WorkspaceRoot, place: number, options: OpenOptions): WorkspaceFile | HeldFd {
+function openPlace(
+  root: WorkspaceRoot,
+  place: number,
+  options: OpenOptions,
+): WorkspaceFile | OpenedDirectory {
   const { kind } = syscall(() => statFd(place));
   if (kind === "directory") {
     if (options.write || options.create) throw new WorkspaceError("is-directory");
     const flags = constants.O_DIRECTORY | O_PATH;
-    return new HeldFd(root.handles, () => syscall(() => openSync(fdPath(place), flags)));
+    const fd = new HeldFd(root.handles, () => syscall(() => openSync(fdPath(place), flags)));
+    return new OpenedDirectory(fd, options.aliases ?? []);
   }
   if (options.directory) throw new WorkspaceError("not-directory");
   checkRegularFile(place);

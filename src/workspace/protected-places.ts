@@ -21,20 +21,40 @@ export const OWN_PREFIX = ".sandgate";
 /**
  * Whether an entry may be changed only if a grant names its place.
  *
- * @param path The names from the root of the file system to the entry. Their case does not matter, since it does not
- *   on every file system.
+ * @param path The names from the root of the file system to the entry. Names that are the same on some file systems, such
+ *   as in another case, count as the same.
  * @param named How many of these names the grant itself has. A place that ends among them is named by the grant.
  * @param isReplaced Whether anything could be put in the entry's place. The beginning of a protected place is then
  *   protected, too: a directory that gets the name `.git` would bring its hooks along.
  */
 export function isProtected(path: readonly string[], named: number, isReplaced: boolean): boolean {
-  const names = path.map((name) => name.toLowerCase());
+  const names = path.map(fold);
   return names.some((name, start) => {
     if (start >= named && name.startsWith(OWN_PREFIX)) return true;
     return PLACES.some((place) => {
       const end = Math.min(start + place.length, names.length);
       if (end <= named || (end - start < place.length && !isReplaced)) return false;
-      return names.slice(start, end).every((each, index) => each === place[index]);
+      return names.slice(start, end).every((each, index) => isSame(each, place[index] as string));
     });
   });
+}
+
+const ONLY_ASCII = /^[ -~]*$/;
+
+/** Folds names that are the same where case, compatibility forms, invisible characters or final dots do not matter. */
+function fold(name: string): string {
+  const letters = ONLY_ASCII.test(name)
+    ? name
+    : name
+        .normalize("NFKD")
+        .replace(/\p{Default_Ignorable_Code_Point}/gu, "")
+        .toUpperCase();
+  return letters.toLowerCase().replace(/(?<![. ])[. ]+$/, "");
+}
+
+/** FAT and NTFS know `.gitconfig` as `gitcon~1`, too. */
+const SHORT_NAME = /^([^~]{1,6})~\d+$/;
+
+function isSame(name: string, place: string): boolean {
+  return name === place || SHORT_NAME.exec(name)?.[1] === place.replace(".", "").slice(0, 6);
 }

@@ -6,6 +6,8 @@ import { EscapeError, ProtectedPlaceError, syscall, WorkspaceError } from "./err
 import { HeldFd } from "./handles/held-fd.ts";
 import type { OpenHandles } from "./handles/open-handles.ts";
 import { DIRECTORY_FLAGS, fdPath } from "./paths/fd-path.ts";
+import { namesIn, realPath } from "./paths/real-path.ts";
+import type { PathWalk } from "./paths/walk.ts";
 import { isProtected } from "./protected-places.ts";
 
 /** A granted directory cannot be used. `message` is for operators, as it contains the directory's path. */
@@ -51,8 +53,9 @@ export class WorkspaceRoot {
    */
   checkHolds(fd: number): void {
     if (fd === this.fd.number) return;
-    const root = realPath(this.fd.number);
-    const here = realPath(fd);
+    // Each byte as a character, as names need not be UTF-8.
+    const root = realPath(this.fd.number, "latin1");
+    const here = realPath(fd, "latin1");
     if (here !== root && !here.startsWith(root === "/" ? root : `${root}/`)) {
       throw new EscapeError();
     }
@@ -61,13 +64,17 @@ export class WorkspaceRoot {
   /**
    * Checks that an entry is not in a protected place that the grant does not name.
    *
-   * @param directory The open directory of the entry.
+   * @param walk The walk to the entry. The names of the links that it followed count, too.
    * @param isReplaced As in `isProtected`.
    * @throws {ProtectedPlaceError} if it is.
    */
-  checkUnprotected(directory: number, name: string, isReplaced: boolean): void {
-    const path = [...namesIn(realPath(directory)), name];
-    if (isProtected(path, this.#named, isReplaced)) throw new ProtectedPlaceError();
+  checkUnprotected(
+    { directory, aliases }: Pick<PathWalk, "directory" | "aliases">,
+    name: string,
+    isReplaced: boolean,
+  ): void {
+    const paths = [[...namesIn(realPath(directory)), name], ...aliases];
+    if (paths.some((path) => isProtected(path, this.#named, isReplaced))) throw new ProtectedPlaceError();
   }
 }
 
@@ -92,13 +99,4 @@ function problemWith(fd: number, directory: string): string | undefined {
   const path = syscall(() => readlinkSync(fdPath(fd)));
   if (path !== directory) return `is reached through a link: grant '${path}' instead`;
   return isOfKernel(fd) ? "is on a kernel file system such as /proc" : undefined;
-}
-
-function namesIn(path: string): string[] {
-  return path.split("/").filter((name) => name !== "");
-}
-
-/** Returns the current path of an open directory, with each byte as a character. */
-function realPath(fd: number): string {
-  return syscall(() => readlinkSync(fdPath(fd), { encoding: "latin1" }));
 }

@@ -80,6 +80,57 @@ describe.skipIf(!workspaceIsSupported())("a protected place", () => {
     expect(readdirSync(join(tree.root, ".git/hooks"))).toEqual(["pre-commit"]);
   });
 
+  test("a protected name cannot be written through if it is a link itself", () => {
+    mkdirSync(join(tree.root, "dotfiles/git/hooks"), { recursive: true });
+    writeFileSync(join(tree.root, "dotfiles/bashrc"), "OLD");
+    symlinkSync("dotfiles/bashrc", join(tree.root, ".bashrc"));
+    symlinkSync("../dotfiles/git", join(tree.root, "a/.git"));
+    symlinkSync("../dotfiles/new", join(tree.root, "home/.zshrc"));
+    symlinkSync("a/.git/hooks", join(tree.root, "hooks-of-a"));
+    const [directory] = tree.open();
+    const paths = [
+      ".bashrc",
+      "./a/../.bashrc",
+      "a/.git/hooks/new",
+      "a/.git/./config",
+      "home/.zshrc",
+      "hooks-of-a/new",
+    ];
+    for (const path of paths) {
+      expect(
+        codeOf(() => writeText(directory, path, "NEW")),
+        path,
+      ).toBe("not-permitted");
+      expect(
+        codeOf(() => directory.replace(path, { create: true })),
+        path,
+      ).toBe("not-permitted");
+    }
+    expect(codeOf(() => directory.createDirectory("a/.git/hooks/new"))).toBe("not-permitted");
+    expect(codeOf(() => directory.rename("ok.txt", directory, "a/.git/hooks/new"))).toBe("not-permitted");
+    expect(readFileSync(join(tree.root, "dotfiles/bashrc"), "utf8")).toBe("OLD");
+    expect(readText(directory, ".bashrc")).toBe("OLD");
+    const hooks = openDirectory(openDirectory(directory, "a/.git"), "hooks");
+    expect(codeOf(() => writeText(hooks, "new", "NEW"))).toBe("not-permitted");
+    expect(codeOf(() => hooks.replace("new", { create: true }))).toBe("not-permitted");
+    writeText(directory, "a/.git/index", "NEW");
+    expect(readFileSync(join(tree.root, "dotfiles/git/index"), "utf8")).toBe("NEW");
+  });
+
+  test.each([
+    ["with letters that some file systems fold", ".\u017f\u017fh/config"],
+    ["with the Kelvin sign", "home/.\u212ashrc"],
+    ["with characters that some file systems ignore", ".g\u200cit/hooks/new"],
+    ["in full-width letters", ".\uff53\uff53\uff48/config"],
+    ["with a dot that some file systems drop", "home/.bashrc."],
+    ["with spaces that some file systems drop", "home/.bashrc  "],
+    ["as a short name", "git~1/hooks/new"],
+  ])("a protected place is protected %s", (_how, path) => {
+    mkdirSync(dirname(join(tree.root, path)), { recursive: true });
+    const [directory] = tree.open();
+    expect(codeOf(() => writeText(directory, path, "NEW"))).toBe("not-permitted");
+  });
+
   test("a protected place cannot be prepared elsewhere and moved in", () => {
     mkdirSync(join(tree.root, "fresh"));
     const [directory] = tree.open();

@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, openSync, readlinkSync } from "node:fs";
 import { EscapeError, syscall, syscallUnless, WorkspaceError } from "../error.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath, O_PATH } from "./fd-path.ts";
+import { namesIn, realPath } from "./real-path.ts";
 import { pathSegments } from "./segments.ts";
 
 /** Maximum depth of a path below its start. Each level holds an open descriptor. */
@@ -9,6 +10,14 @@ const MAX_DEPTH = 128;
 
 /** Maximum number of links that a path can lead through, as on Linux (`path_resolution(7)`). */
 const MAX_LINKS = 40;
+
+/**
+ * Other paths to where a walk leads: for each link that it followed, the path as the link names it, from the root of the
+ * file system. `.git/hooks` is such a path even if `.git` is a link to another name.
+ */
+export type Aliases = readonly (readonly string[])[];
+
+const NO_ALIASES: Aliases = [];
 
 /** Whether a path may lead through links, which are resolved like the rest of the path. */
 export type LinkRule = "allowed" | "refused";
@@ -29,16 +38,24 @@ export class PathWalk implements Disposable {
   readonly #maxLinks: number;
   #links = 0;
   #lastName: string | undefined;
+  #aliases: Aliases;
 
   /**
    * @param from The open start directory, which the walk never leaves.
    * @param path An untrusted relative path.
    * @param links Whether the path may lead through links.
+   * @param aliases Other paths of the start directory.
    */
-  constructor(from: number, path: string, links: LinkRule = "allowed") {
+  constructor(from: number, path: string, links: LinkRule = "allowed", aliases: Aliases = NO_ALIASES) {
     this.#from = from;
     this.#maxLinks = links === "allowed" ? MAX_LINKS : 0;
-    this.#left = pathSegments(path).reverse();
+    const segments = pathSegments(path);
+    this.#aliases = aliases.map((names) => resolveNames(names, segments));
+    this.#left = segments.reverse();
+  }
+
+  get aliases(): Aliases {
+    return this.#aliases;
   }
 
   /** The current directory. The walk closes it. */
@@ -109,6 +126,8 @@ export class PathWalk implements Disposable {
     const target = readLink(this.directory, name);
     if (target === undefined) return false;
     if (++this.#links > this.#maxLinks) throw new WorkspaceError("loop");
+    const rest = [name, ...this.#left.toReversed()];
+    this.#aliases = [...this.#aliases, resolveNames(namesIn(realPath(this.directory)), rest)];
     this.#left.push(...pathSegments(target).reverse());
     return true;
   }
@@ -116,6 +135,16 @@ export class PathWalk implements Disposable {
   [Symbol.dispose](): void {
     for (const fd of this.#held.splice(0)) closeSync(fd);
   }
+}
+
+/** Resolves segments as if there were no links. */
+function resolveNames(start: readonly string[], segments: readonly string[]): readonly string[] {
+  const names = [...start];
+  for (const segment of segments) {
+    if (segment === "..") names.pop();
+    else if (segment !== ".") names.push(segment);
+  }
+  return names;
 }
 
 function isLink(fd: number): boolean {
