@@ -50,8 +50,7 @@ class Compiled implements CompiledSchema {
 
   constructor(lowered: LoweredSchema) {
     this.#lowered = lowered;
-    this.#isValid =
-      lowered.keywords <= MAX_COMPILED_KEYWORDS ? compile(lowered, "first") : interpret(lowered);
+    this.#isValid = isCompiled(lowered) ? compile(lowered, "first") : interpret(lowered);
   }
 
   validate(value: JsonValue): readonly string[] | undefined {
@@ -84,6 +83,7 @@ class Compiled implements CompiledSchema {
   #errors(value: JsonValue): readonly ArgumentProblem[] {
     const { keywords } = this.#lowered;
     const isCheap =
+      isCompiled(this.#lowered) &&
       keywords <= MAX_EXPLAINED_KEYWORDS &&
       meter.spent <= MAX_EXPLAINED_WORK &&
       isWithin(value, MAX_EXPLAINED_WORK / keywords);
@@ -93,6 +93,10 @@ class Compiled implements CompiledSchema {
     this.#explain(value);
     return describeErrors(this.#explain.errors ?? []);
   }
+}
+
+function isCompiled({ keywords, isMiscompiled }: LoweredSchema): boolean {
+  return keywords <= MAX_COMPILED_KEYWORDS && !isMiscompiled;
 }
 
 function interpret(lowered: LoweredSchema): Validator {

@@ -5,6 +5,35 @@ import { compileSchema } from "../../src/schema/compiled-schema.ts";
 const errors = (schema: JsonObject, value: JsonValue): readonly string[] | undefined =>
   compileSchema(schema).validate(value);
 
+describe("a small schema that ajv would compile wrongly", () => {
+  test.each<[string, JsonObject, JsonValue, JsonValue]>([
+    ["requires the empty name", { required: [""] }, {}, { "": 1 }],
+    ["requires the empty name for another", { dependentRequired: { a: [""] } }, { a: 1 }, { a: 1, "": 1 }],
+    [
+      "looks for contains in an empty array beside a list",
+      { prefixItems: [{ type: "string" }], contains: { type: "string" } },
+      [],
+      ["a"],
+    ],
+    [
+      "takes names of Object.prototype for unevaluated members",
+      { patternProperties: { "^m": {} }, unevaluatedProperties: false },
+      { constructor: 1 },
+      { m: 1 },
+    ],
+    [
+      "takes what contains found for evaluated items",
+      { contains: { const: 1 }, unevaluatedItems: { const: 2 } },
+      [1, 3],
+      [1, 2],
+    ],
+  ])("%s", (_what, schema, wrong, right) => {
+    const compiled = compileSchema(schema);
+    expect(compiled.validate(wrong)).toHaveLength(1);
+    expect(compiled.validate(right)).toBeUndefined();
+  });
+});
+
 describe("a schema", () => {
   test("is of draft 2020-12 by default, and of draft 7 if $schema names it", () => {
     expect(errors({ type: "array", prefixItems: [{ type: "string" }] }, [1])).toEqual(["/0 must be string"]);

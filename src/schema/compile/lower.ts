@@ -18,6 +18,7 @@ import {
   type LoweredSchema,
   withWork,
 } from "./lowered-schema.ts";
+import { isMiscompiled } from "./miscompiled.ts";
 import { DynamicScope, References } from "./references.ts";
 import { WorkGraph } from "./work-graph.ts";
 
@@ -48,6 +49,7 @@ class Lowering {
   readonly #patternBudget = new PatternBudget();
   #definition = ROOT;
   #hasReferences = false;
+  #isMiscompiled = false;
 
   constructor(root: JsonObject, shared: Readonly<Record<string, JsonObject>>) {
     this.#draft = draftOf(root["$schema"]);
@@ -74,7 +76,11 @@ class Lowering {
     const schema = this.#hasReferences
       ? { $ref: `#/$defs/${ROOT}`, $defs: definitions }
       : (definitions[ROOT] ?? true);
-    return { draft: this.#draft, schema, keywords: this.#budget.spent, patterns: this.#patterns };
+    const isMiscompiled = this.#isMiscompiled;
+    return {
+      ...{ draft: this.#draft, schema, keywords: this.#budget.spent, patterns: this.#patterns },
+      isMiscompiled,
+    };
   }
 
   #lower(
@@ -119,6 +125,7 @@ class Lowering {
     }
     const { sum } = contents;
     if (sum !== undefined) lowered[CONTENT_KEYWORD] = sum;
+    this.#isMiscompiled ||= isMiscompiled(lowered);
     return lowered;
   }
 

@@ -12,6 +12,8 @@ export interface LoweredSchema {
   readonly schema: LoweredNode;
   /** The number of its keywords. */
   readonly keywords: number;
+  /** Whether it has to be interpreted, since compiled code would accept what it must not. */
+  readonly isMiscompiled: boolean;
   /** Its compiled patterns, by their source. */
   readonly patterns: ReadonlyMap<string, Pattern>;
 }
