@@ -134,8 +134,15 @@ function checkReplaceable(place: number): Stats {
 function takeOver(fd: number, { mode, uid, gid }: Stats): void {
   const own = fstatSync(fd);
   if (own.uid !== uid || own.gid !== gid) {
-    // Only a privileged process may give files away.
+    // Only a privileged process may give files away. Others may set a group of theirs.
+    syscallUnless(["not-permitted"], () => fchownSync(fd, own.uid, gid));
     syscallUnless(["not-permitted"], () => fchownSync(fd, uid, gid));
   }
-  syscall(() => fchmodSync(fd, mode & 0o777));
+  const isOfGroup = fstatSync(fd).gid === gid;
+  syscall(() => fchmodSync(fd, (isOfGroup ? mode : asForOthers(mode)) & 0o777));
+}
+
+/** Gives the group only what everyone has: it is not the one for which the mode was set. */
+function asForOthers(mode: number): number {
+  return mode & (0o707 | ((mode & 0o007) << 3));
 }

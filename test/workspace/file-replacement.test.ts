@@ -77,6 +77,24 @@ describe.skipIf(!workspaceIsSupported())("a file that is replaced", () => {
     expect(readFileSync(join(tree.root, "ok.txt"), "utf8")).toBe("NEW");
   });
 
+  test.skipIf(!isRoot)(
+    "a group that the new version gets in place of the old one may do no more than everyone",
+    () => {
+      const file = join(tree.root, "old.txt");
+      writeFileSync(file, "OLD");
+      chmodSync(tree.base, 0o755);
+      chownSync(tree.root, 1_234, 1_234);
+      chownSync(file, 1_234, 2_345);
+      chmodSync(file, 0o664);
+      const { stdout, stderr } = spawnSync(process.execPath, [PROGRAM, tree.root], {
+        ...{ uid: 1_234, gid: 1_234, encoding: "utf8" },
+      });
+      expect(`${stdout}${stderr}`).toContain("done");
+      const { mode, gid } = statSync(file);
+      expect([gid, mode & 0o777]).toEqual([1_234, 0o644]);
+    },
+  );
+
   test("a reader sees the old version or the new one, and nothing in between", () => {
     const [directory] = tree.open();
     {

@@ -384,6 +384,7 @@ describe("an answer of foreign code", () => {
   test("fails closed if it is a promise whose then throws", async () => {
     const setting = new Setting();
     const promise = Promise.resolve({ decision: "allow", by: "eve" } as const);
+    // biome-ignore lint/suspicious/noThenProperty: a promise that is hostile
     Object.defineProperty(promise, "then", {
       get: () => {
         throw new Error("no");
