@@ -9,7 +9,7 @@ export const MAX_FORMATTED_LENGTH = 2_048;
 const CONTENT: ReadonlySet<string> = new Set(["byte", "binary", "password"]);
 
 /** How many characters of a content take as long to check as one keyword. */
-const CONTENT_PER_WORK = 64;
+const CONTENT_PER_WORK = 32;
 
 /** A format definition of ajv. */
 export type CheckedFormat =

@@ -3,12 +3,12 @@ import type { JsonValue } from "../json/value.ts";
 import { meter } from "./work-meter.ts";
 
 /** How many characters of canonical text, and of a text that is compared, take as long as one keyword. */
-const CHARACTERS_PER_WORK = 8;
+const CHARACTERS_PER_WORK = 6;
 const COMPARED_PER_WORK = 1_024;
 
 /** The work of looking a value up, and of adding a number to a set. */
-const LOOKUP_WORK = 0.3;
-const NODE_WORK = 2;
+const LOOKUP_WORK = 0.4;
+const NODE_WORK = 3;
 
 /** Returns a test whether a value is one of these. It takes a single lookup for any number of values. */
 export function oneOf(values: readonly JsonValue[]): (value: JsonValue) => boolean {

@@ -12,7 +12,7 @@ type Schema = Readonly<Record<string, unknown>>;
 const NAMES_PER_WORK = 4;
 
 /** The work of a schema that is a boolean, of which an array can have one for each item. */
-const BOOLEAN_WORK = 0.1;
+const BOOLEAN_WORK = 0.2;
 
 /**
  * Validates values against a lowered schema without compiling it: large schemas would take ajv seconds. Stops at the
