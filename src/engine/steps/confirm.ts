@@ -127,7 +127,6 @@ function readAnswer(answer: ConfirmationAnswer, call: PlacedCall, question: stri
         detail: typeof by === "string" ? `denied by ${by}` : "denied",
       });
     case "timeout":
-      if (typeof afterMs !== "number" || !(afterMs >= 0 && afterMs < Number.POSITIVE_INFINITY)) break;
       throw new Refusal("confirmation_timeout", confirmationTimeoutText(afterMs));
     case "nobody":
       throw denial(shownName(call), "no-approver", describeThrown(question).detail);

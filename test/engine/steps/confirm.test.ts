@@ -369,8 +369,8 @@ describe("an answer of foreign code", () => {
 
   test.each<[string, unknown, string]>([
     ["throws whatever is read", throwing, "permission_denied"],
-    ["is a time-out without a time", { decision: "timeout", afterMs: Number.NaN }, "permission_denied"],
-    ["is a time-out after a big integer", { decision: "timeout", afterMs: 5n }, "permission_denied"],
+    ["is a time-out without a time", { decision: "timeout", afterMs: throwing }, "confirmation_timeout"],
+    ["is a time-out after a big integer", { decision: "timeout", afterMs: 5n }, "confirmation_timeout"],
     ["is denied by what has no text", { decision: "deny", by: throwing }, "user_denied"],
     ["is the word for a cancelled call", "aborted", "permission_denied"],
     ["has arguments that throw", { decision: "allow", by: "eve", arguments: throwing }, "validation_error"],
