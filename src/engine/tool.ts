@@ -7,10 +7,10 @@ import {
   isStandardSchema,
   type StandardInputSchema,
 } from "../schema/standard-schema.ts";
-import { implementationProblems } from "../tool/implementation-problems.ts";
+import { implementationProblems } from "../tool/checks/implementation-problems.ts";
+import { traitProblems } from "../tool/checks/trait-problems.ts";
 import type { ToolImplementations } from "../tool/implementations.ts";
 import type { ToolTraits } from "../tool/tool-traits.ts";
-import { traitProblems } from "../tool/trait-problems.ts";
 
 /**
  * A tool: its definition for the model, and at least one implementation.

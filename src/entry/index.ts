@@ -68,15 +68,13 @@ export type { LogLevel } from "../tool/log-level.ts";
 // Tools and their registry
 
 export {
-  DuplicateToolError,
   type ToolDefinition,
-  ToolNotFoundError,
-  ToolRegistrationError,
   ToolRegistry,
   type ToolRegistryOptions,
   toToolDefinition,
   type ValidatedArguments,
 } from "../engine/registry.ts";
+export { DuplicateToolError, ToolNotFoundError, ToolRegistrationError } from "../engine/registry-errors.ts";
 export { defineTool, type FreeformToolDeclaration, type Tool, type ToolDeclaration } from "../engine/tool.ts";
 export type { ArgumentRules } from "../schema/argument-rules.ts";
 export { FileFailure, WorkspaceEscapeError } from "../tool/file-failure.ts";

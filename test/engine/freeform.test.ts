@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, expectTypeOf, test } from "vitest";
 import { callTool } from "../../src/direct/call-tool.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
-import { ToolRegistrationError, ToolRegistry } from "../../src/engine/registry.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { ToolRegistrationError } from "../../src/engine/registry-errors.ts";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { JsonValue } from "../../src/json/value.ts";
 import { allow, ask } from "../../src/policy/decision.ts";

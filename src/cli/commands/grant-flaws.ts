@@ -5,7 +5,7 @@ import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName } from "../../policy/grant/limits.ts";
 import { isWithinOrigin, originOf, parseOrigin } from "../../policy/grant/net-grant.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
-import { remoteNeeds } from "../../tool/remote-needs.ts";
+import { remoteNeeds } from "../../tool/checks/remote-needs.ts";
 import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import type { LocatedGrant } from "./located-grants.ts";
 

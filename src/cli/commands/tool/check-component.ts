@@ -1,4 +1,5 @@
-import { ToolRegistrationError, ToolRegistry } from "../../../engine/registry.ts";
+import { ToolRegistry } from "../../../engine/registry.ts";
+import { ToolRegistrationError } from "../../../engine/registry-errors.ts";
 import { shown } from "../../../rendering/shown.ts";
 import type { ShownText } from "../../../rendering/shown-text.ts";
 import { ToolPreparationError } from "../../../sandboxes/contract/sandbox.ts";

@@ -1,10 +1,10 @@
-import { methodProblem } from "../base/http-syntax.ts";
-import { compileHeaders } from "../http-template/header-template.ts";
-import { parseHttpUrl } from "../http-template/http-url.ts";
-import { compileUrl, TemplateError } from "../http-template/url-template.ts";
-import { POINTER_PATTERN } from "../json/pointer.ts";
-import { isJsonObject, type JsonValue } from "../json/value.ts";
-import { parseExecutors } from "./executor-address.ts";
+import { methodProblem } from "../../base/http-syntax.ts";
+import { compileHeaders } from "../../http-template/header-template.ts";
+import { parseHttpUrl } from "../../http-template/http-url.ts";
+import { compileUrl, TemplateError } from "../../http-template/url-template.ts";
+import { POINTER_PATTERN } from "../../json/pointer.ts";
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { parseExecutors } from "../executor-address.ts";
 
 const HTTP_MEMBERS: readonly string[] = ["method", "url", "headers", "body", "response", "maxRedirects"];
 const POINTER = new RegExp(POINTER_PATTERN);

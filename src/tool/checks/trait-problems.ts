@@ -1,8 +1,8 @@
-import { MAX_DELAY_MS } from "../base/deadline-timer.ts";
-import { POINTER_PATTERN } from "../json/pointer.ts";
-import { isJsonObject } from "../json/value.ts";
-import { SIDE_EFFECTS } from "./side-effects.ts";
-import type { ToolTraits } from "./tool-traits.ts";
+import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { POINTER_PATTERN } from "../../json/pointer.ts";
+import { isJsonObject } from "../../json/value.ts";
+import { SIDE_EFFECTS } from "../side-effects.ts";
+import type { ToolTraits } from "../tool-traits.ts";
 
 const POINTER = new RegExp(POINTER_PATTERN);
 

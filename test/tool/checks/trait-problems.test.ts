@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { SIDE_EFFECTS } from "../../src/tool/side-effects.ts";
-import { traitProblems } from "../../src/tool/trait-problems.ts";
+import { traitProblems } from "../../../src/tool/checks/trait-problems.ts";
+import { SIDE_EFFECTS } from "../../../src/tool/side-effects.ts";
 
 describe("The traits of a tool", () => {
   test("can all be declared", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ToolRegistry } from "../../src/engine/registry.ts";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
 
 const url = "http://api.example";
 

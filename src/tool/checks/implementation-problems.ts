@@ -1,7 +1,7 @@
-import { isJsonObject } from "../json/value.ts";
-import { sandboxesOf, type ToolImplementations } from "./implementations.ts";
+import { isJsonObject } from "../../json/value.ts";
+import { sandboxesOf, type ToolImplementations } from "../implementations.ts";
+import { SANDBOX_MODES, type SandboxMode } from "../sandbox-mode.ts";
 import { remoteProblem } from "./remote-problems.ts";
-import { SANDBOX_MODES, type SandboxMode } from "./sandbox-mode.ts";
 
 /**
  * Returns every reason why a tool with these implementations cannot be registered. It accepts any values, and neither
