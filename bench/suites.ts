@@ -11,6 +11,7 @@ const SUITES: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
   wasm: async () => (await import("./wasm/questions.ts")).questions,
   remote: async () => (await import("./remote/questions.ts")).questions,
   journal: async () => (await import("./journal/questions.ts")).questions,
+  sessions: async () => (await import("./sessions/questions.ts")).questions,
   telemetry: async () => (await import("./telemetry/questions.ts")).questions,
   cold: async () => (await import("./cold/questions.ts")).questions,
 };

@@ -1,0 +1,7 @@
+import type { Question } from "../harness/case.ts";
+import { calls } from "./calls.ts";
+import { idle } from "./idle.ts";
+import { inquiries } from "./inquiries.ts";
+
+/** The questions about sessions, and the people whom they ask. */
+export const questions: readonly Question[] = [calls, inquiries, idle];
