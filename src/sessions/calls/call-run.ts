@@ -1,6 +1,7 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { cutOffRefusal } from "../../engine/dispatch-turn.ts";
 import { dispatchNow, refuseCall } from "../../engine/pipeline.ts";
+import type { CallIdentity } from "../store/call-identity.ts";
 import type { MessageCore } from "./core.ts";
 import { abandonedExecution } from "./ended-calls.ts";
 import type { MessageCall } from "./message-calls.ts";
@@ -10,6 +11,8 @@ type Result = ToolExecution | null;
 /** A call of the model from its arrival to its result. While it runs, it has a place in the session's lanes. */
 export class CallRun {
   readonly received: MessageCall;
+  /** Set by the message when a store needs it: it takes a digest of the call. */
+  identity: CallIdentity | undefined;
   readonly #message: MessageCore;
   /** How many calls of the tool may run at once. */
   readonly #most: number;

@@ -72,7 +72,13 @@ export class MessageRun implements MessageCore {
    * @param name Of the tool, and `input` its arguments: of a nested call, which the message does not have.
    */
   identityOf(callId: string, name: string, input: JsonValue): CallIdentity {
-    const call = this.#runOf(callId)?.received ?? { id: callId, name, arguments: input };
+    const run = this.#runOf(callId);
+    if (run === undefined) return this.#newIdentity({ id: callId, name, arguments: input });
+    run.identity ??= this.#newIdentity(run.received);
+    return run.identity;
+  }
+
+  #newIdentity(call: Parameters<typeof identityOf>[1]): CallIdentity {
     return identityOf({ session: this.session, turnId: this.turn.id, messageId: this.id }, call);
   }
 
