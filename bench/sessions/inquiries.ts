@@ -4,6 +4,7 @@ import { type AnswerOutcome, type SessionStore, SqliteSessionStore } from "sandg
 import type { OpenCase, Question } from "../harness/case.ts";
 import { NewDirectory } from "../journal/new-directory.ts";
 import { footprint } from "../soak/footprint.ts";
+import { openBareAnswer } from "./bare-inquiries.ts";
 import { OpenInquiries } from "./open-inquiries.ts";
 import { openParts } from "./setting.ts";
 
@@ -16,6 +17,7 @@ export const inquiries: Question = {
   cases: [
     { name: "an answer, 1 open inquiry", open: () => openAnswer(1) },
     { name: `an answer, ${MANY} open inquiries`, open: () => openAnswer(MANY) },
+    { name: `an answer, ${MANY} open inquiries without calls`, open: () => openBareAnswer(MANY) },
     { name: BARE_COMMIT, floor: BARE_COMMIT, open: openBareCommit },
     {
       name: `an answer in a SQLite store, ${MANY} open inquiries`,

@@ -1,0 +1,50 @@
+import { strictEqual } from "node:assert";
+import { allow } from "sandgate";
+import { type AnswerOutcome, MemorySessionStore } from "sandgate/sessions";
+import { Inquiries } from "../../src/sessions/confirmations/inquiries.ts";
+import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import type { OpenCase } from "../harness/case.ts";
+import { INPUT_TEXT } from "../setting.ts";
+import { footprint } from "../soak/footprint.ts";
+
+const { grant } = allow({ sandbox: "host" });
+
+/** Opens a case that answers the oldest of so many inquiries, for which no calls wait. */
+export async function openBareAnswer(count: number): Promise<OpenCase> {
+  const store = new MemorySessionStore();
+  store.addSession({ id: "session", mode: "cautious", kind: "main", openedAt: Date.now() });
+  const inquiries = new Inquiries({ store, perPrincipal: count, total: count });
+  const open: Inquiry[] = [];
+  const before = footprint().heapMiB;
+  let asked = 0;
+  const ask = (): Promise<unknown> =>
+    inquiries.ask(newQuestion(asked++), { onAsked: (each) => open.push(each) });
+  for (let i = 0; i < count; i++) void ask();
+  while (open.length < count) await null;
+  const heapMiB = footprint().heapMiB - before;
+  return {
+    before: async () => {
+      if (open.length < count) void ask();
+      while (open.length < count) await null;
+    },
+    run: () => {
+      const { id, digest } = open.shift() as Inquiry;
+      return inquiries.answer(id, { decision: "allow", digest, by: "bench" });
+    },
+    check: (answer) => strictEqual((answer as AnswerOutcome).outcome, "resolved"),
+    observed: () => ({ [`MiB of heap for ${count} open inquiries`]: heapMiB }),
+    close: () => inquiries.close(),
+  };
+}
+
+function newQuestion(n: number): Parameters<Inquiries["ask"]>[0] {
+  return {
+    ...{ kind: "call", sessionId: "session", turnId: "turn", messageId: `turn.${n}`, callId: `call_${n}` },
+    ...{ digest: String(n).padStart(64, "0"), choices: ["allow", "deny"] },
+    shown: {
+      ...{ toolName: "echo", sideEffects: "write", question: `Run the tool 'echo' (write, ${n})?`, grant },
+      inputSummary: { text: `${INPUT_TEXT} ${n}`, missing: "", isPartial: false },
+      ...{ arguments: `${INPUT_TEXT}${n}`, projectedChanges: [], rules: [] },
+    },
+  };
+}
