@@ -53,7 +53,8 @@ async function* eventsOf({
     },
     () => settled.abort(),
   );
-  for (let number = after; !signal.aborted; ) {
+  let number = after;
+  while (!signal.aborted) {
     const { event, lost } = log.after(number);
     if (event === undefined && settled.signal.aborted) break;
     if (event === undefined) {
@@ -66,7 +67,9 @@ async function* eventsOf({
     number = event.number;
     yield write(event.data, event.type, `${epoch}-${number}`);
   }
-  if (final !== undefined && !signal.aborted) yield write(final.data, final.type, `${epoch}-${final.number}`);
+  // It may have been read before it was known to be the last one.
+  if (final !== undefined && final.number > number && !signal.aborted)
+    yield write(final.data, final.type, `${epoch}-${final.number}`);
 }
 
 /** Waits for the next event. Returns `true` if there was none for long. */
