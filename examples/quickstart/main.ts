@@ -1,8 +1,10 @@
 /**
  * Dispatches the calls of one assistant message to the host, wasm, quickjs and remote sandboxes, and checks the result
- * of each. Run it from the root of the repository: `npm start`.
+ * of each. Then a session of a server asks about a call, and is answered over HTTP. Run it from the root of the
+ * repository: `npm start`.
  */
 import { loadPolicyFile, openSandboxes, ToolDispatchEngine } from "sandgate";
+import { askOnce } from "./ask.ts";
 import { CALLS } from "./calls.ts";
 import { startLicenseServer } from "./license-server.ts";
 import { registerTools } from "./tools.ts";
@@ -38,4 +40,5 @@ console.log(
     ? `All ${rows.length} calls had the expected result.`
     : `${wrong} calls had an unexpected result.`,
 );
+for (const line of await askOnce()) console.log(line);
 process.exitCode = wrong === 0 ? 0 : 1;
