@@ -5,6 +5,7 @@ import type { ConfigSource } from "../../config/source.ts";
 import type { Anchor } from "../../journal/checkpoints/anchors.ts";
 import { checkOptions, type JournalOptions } from "../../journal/options.ts";
 import { absolutePathBeside } from "./config-path.ts";
+import { RECEIVER } from "./receiver.ts";
 import { readTextBeside } from "./token.ts";
 
 const JOURNAL_SHAPE: Shape = compileShape(
@@ -16,13 +17,7 @@ const JOURNAL_SHAPE: Shape = compileShape(
       key: TEXT,
       anchors: {
         type: "array",
-        items: {
-          type: "object",
-          properties: { command: { type: "array", minItems: 1, items: { type: "string" } }, url: TEXT },
-          additionalProperties: false,
-          oneOf: [{ required: ["command"] }, { required: ["url"] }],
-          message: "must have either command, a list of a program and its arguments, or url",
-        },
+        items: RECEIVER,
       },
       arguments: { enum: ["redacted", "sealed"], message: "must be redacted or sealed" },
     },

@@ -1,35 +1,14 @@
-import { spawn } from "node:child_process";
+import { checkReceiver, type Receiver, receiverName, type SendOptions, sendTo } from "../../base/receiver.ts";
 
 /** Where checkpoints are copied: away from the machine, so that those who can change the journal cannot change them. */
-export type Anchor =
-  | {
-      /** A program and its arguments. It receives each checkpoint on its standard input. */ readonly command: readonly string[];
-    }
-  | { /** Receives each checkpoint in a `POST` request. */ readonly url: string };
+export type Anchor = Receiver;
 
-const TIMEOUT_MS = 10_000;
+const SENDING: SendOptions = { timeoutMs: 10_000, mediaType: "text/plain; charset=utf-8" };
 const RETRY_MS = 10_000;
 
 /** @throws {TypeError} if an anchor is not valid. */
 export function checkAnchors(anchors: readonly Anchor[]): readonly Anchor[] {
-  return anchors.map((anchor) => {
-    if ("command" in anchor) {
-      const { command } = anchor;
-      if (
-        !Array.isArray(command) ||
-        command.length === 0 ||
-        !command.every((word) => typeof word === "string")
-      ) {
-        throw new TypeError("an anchor's command must be a list of a program and its arguments");
-      }
-      return { command: [...command] };
-    }
-    const url = URL.parse(String(anchor.url));
-    if (url?.protocol !== "https:" && url?.protocol !== "http:") {
-      throw new TypeError("an anchor's url must be an http or https URL");
-    }
-    return { url: url.href };
-  });
+  return anchors.map((anchor) => checkReceiver(anchor, "an anchor"));
 }
 
 /**
@@ -84,9 +63,9 @@ class AnchorLine implements AsyncDisposable {
       const note = this.#newest;
       this.#newest = undefined;
       try {
-        await send(this.#anchor, note);
+        await sendTo(this.#anchor, note, SENDING);
       } catch (error) {
-        this.#onFailed(`${nameOf(this.#anchor)}: ${(error as Error).message}`);
+        this.#onFailed(`${receiverName(this.#anchor)}: ${(error as Error).message}`);
         this.#newest ??= note;
         this.#retryLater();
         break;
@@ -102,42 +81,4 @@ class AnchorLine implements AsyncDisposable {
       this.#sending ??= this.#sendAll();
     }, RETRY_MS).unref();
   }
-}
-
-function nameOf(anchor: Anchor): string {
-  return "url" in anchor ? new URL(anchor.url).origin : (anchor.command[0] ?? "");
-}
-
-function send(anchor: Anchor, note: string): Promise<void> {
-  return "url" in anchor ? post(anchor.url, note) : pipe(anchor.command, note);
-}
-
-async function post(url: string, body: string): Promise<void> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "content-type": "text/plain; charset=utf-8" },
-    body,
-    redirect: "error",
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-  });
-  await response.body?.cancel();
-  if (!response.ok) throw new Error(`it answered with status ${response.status}`);
-}
-
-function pipe([program = "", ...args]: readonly string[], input: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, {
-      stdio: ["pipe", "ignore", "ignore"],
-      timeout: TIMEOUT_MS,
-      killSignal: "SIGKILL",
-    });
-    child.on("error", reject);
-    // A program that ends without reading its input says by its exit code whether that is a failure.
-    child.stdin.on("error", () => {});
-    child.on("exit", (code, signal) => {
-      if (code === 0) resolve();
-      else reject(new Error(`it ended with ${signal ?? `exit code ${code}`}`));
-    });
-    child.stdin.end(input);
-  });
 }
