@@ -1,4 +1,5 @@
 // Running a server
 
+export type { Receiver } from "../base/receiver.ts";
 export type { Credential, Role } from "../server/access/credential.ts";
 export { type ServedSessions, type Server, type ServerOptions, startServer } from "../server/server.ts";

@@ -1,3 +1,4 @@
+import { checkReceiver, type Receiver } from "../base/receiver.ts";
 import { EventStream } from "../engine/call/events.ts";
 import { Executor, type ExecutorOptions } from "../executor/executor.ts";
 import type { Credentials } from "../executor/http/authentication.ts";
@@ -39,6 +40,12 @@ export interface ServedSessions {
   readonly limits?: SessionLimits;
   /** What survives a restart. The server closes it. Default: a store in memory. */
   readonly store?: SessionStore;
+  /**
+   * Is told of each inquiry that opens while no approver is attached to the events of its session: the JSON object
+   * `{ requestId, sessionId, toolName }`. It has 5 seconds, and four are told at once. A failure is a warning of the process
+   * with the code `SANDGATE_NOTIFY_FAILED`. Default: nothing is told.
+   */
+  readonly notify?: Receiver;
   /** The mode of new sessions, and the loosest that a caller can choose. Default: `"cautious"`. */
   readonly mode?: SessionMode;
   /**
@@ -71,6 +78,7 @@ export class Server implements AsyncDisposable {
     if (!SESSION_MODES.includes(mode))
       throw new TypeError(`the mode must be one of ${SESSION_MODES.join(", ")}`);
     const bounds = { mode, workspaces: workspaces.map((path) => absolutePath(path, "a workspace")) };
+    const notify = served.notify && checkReceiver(served.notify, "notify");
     const origins = new Origins(pages);
     const complete = completeLimits(limits);
     const access = withCredentials(given, credentials);
@@ -83,7 +91,7 @@ export class Server implements AsyncDisposable {
       ...(served.limits && { limits: served.limits }),
     });
     try {
-      const service = new SessionService(sessions, events, bounds);
+      const service = new SessionService(sessions, events, bounds, notify);
       const clients = new Clients(credentials, given.tokens?.length ?? 0);
       const routes = new SessionRoutes({ service, clients, origins, limits: complete });
       const executor = await Executor.start({ ...given, ...access }, routes);

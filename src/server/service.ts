@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { FairBudget } from "../base/fair-budget.ts";
+import type { Receiver } from "../base/receiver.ts";
 import type { EventStream } from "../engine/call/events.ts";
 import type { SessionMode } from "../sessions/deciding/levels.ts";
 import type { Session } from "../sessions/session.ts";
@@ -10,6 +11,8 @@ import { publicEvent, publicInquiryEvent } from "./events/public-event.ts";
 import type { Exchange } from "./http/exchange.ts";
 import { draining, notFound, overloaded } from "./http/refusals.ts";
 import { MessagesUnderWay } from "./messages-under-way.ts";
+import { AttachedApprovers } from "./notifying/attached-approvers.ts";
+import { Notifier } from "./notifying/notifier.ts";
 
 /** The most streams of events: fewer than the connections of a server. */
 const MAX_STREAMS = 8_000;
@@ -35,12 +38,19 @@ export class SessionService {
   /** Part of the ids of events: those of another process have another one. */
   readonly epoch: string = randomBytes(6).toString("hex");
   readonly #ending = new AbortController();
+  readonly #approvers = new AttachedApprovers();
+  readonly #notifier: Notifier | undefined;
 
-  /** @param events The events of the calls of all sessions, and of nothing else. */
-  constructor(sessions: Sessions, events: EventStream, bounds: CallerBounds) {
+  /**
+   * @param events The events of the calls of all sessions, and of nothing else.
+   * @param notify Is told of inquiries that no attached approver sees. Default: nothing is told.
+   */
+  constructor(sessions: Sessions, events: EventStream, bounds: CallerBounds, notify?: Receiver) {
     this.sessions = sessions;
     this.bounds = bounds;
     this.messages = new MessagesUnderWay(sessions);
+    const notifier = notify && new Notifier(notify, (sessionId) => this.#approvers.has(sessionId));
+    this.#notifier = notifier;
     events.on((event) => {
       const told = publicEvent(event);
       if (told !== undefined) this.#add(event.sessionId, event.type, told);
@@ -48,6 +58,7 @@ export class SessionService {
     sessions.onInquiry((event) => {
       const told = publicInquiryEvent(event) as { readonly type: string };
       this.#add(event.inquiry.sessionId, told.type, told);
+      notifier?.take(event);
     });
   }
 
@@ -84,6 +95,11 @@ export class SessionService {
     return AbortSignal.any([closed, this.ending]);
   }
 
+  /** Counts an approver as attached to a session, until the connection is closed. */
+  attach({ client, closed }: Exchange, session: Session): void {
+    if (client.approves(session)) this.#approvers.attach(session.id, closed);
+  }
+
   /** Adds an event that no session emits, and returns its number. */
   tell(sessionId: string, type: string, data: string): number {
     return this.logs.add(sessionId, type, data);
@@ -101,6 +117,7 @@ export class SessionService {
    */
   async close(maxMs: number): Promise<void> {
     this.#ending.abort();
+    this.#notifier?.close();
     await this.messages.idle(maxMs);
     await this.sessions.close();
     this.logs.closeAll();

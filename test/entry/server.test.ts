@@ -4,6 +4,6 @@ import { exportedNames } from "./names.ts";
 test("sandgate/server exports exactly these names", async () => {
   expect(await exportedNames("server")).toEqual({
     values: ["startServer"],
-    types: ["Credential", "Role", "ServedSessions", "Server", "ServerOptions"],
+    types: ["Credential", "Receiver", "Role", "ServedSessions", "Server", "ServerOptions"],
   });
 });

@@ -1,4 +1,5 @@
 import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { checkReceiver, type Receiver } from "../../base/receiver.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
@@ -8,6 +9,7 @@ import { SESSION_MODES, type SessionMode, TOOL_LEVELS } from "../../sessions/dec
 import type { ConfirmationOptions, SessionLimits } from "../../sessions/options.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { absolutePathBeside } from "./config-path.ts";
+import { RECEIVER } from "./receiver.ts";
 
 const COUNT: JsonObject = {
   type: "integer",
@@ -27,6 +29,7 @@ const CONFIRMATIONS_SHAPE: Shape = compileShape(
     trustedWorkspaces: { type: "array", items: TEXT },
     trustedWorkspaceOverrides: CLASSES,
     timeout: { type: ["string", "number"] },
+    notify: RECEIVER,
   }),
 );
 
@@ -47,6 +50,7 @@ interface ConfirmationsEntry extends Omit<ConfirmationOptions, "timeoutMs"> {
   readonly mode?: SessionMode;
   /** With a unit. */
   readonly timeout?: string | number;
+  readonly notify?: Receiver;
 }
 
 interface SessionsEntry {
@@ -60,6 +64,8 @@ export interface SessionsConfig {
   readonly limits: SessionLimits;
   /** The mode of new sessions. */
   readonly mode: SessionMode;
+  /** What a server tells of inquiries that no attached approver sees. */
+  readonly notify?: Receiver;
   /** The absolute path of the file in which a server keeps its sessions. */
   readonly storeFile: string;
 }
@@ -77,12 +83,20 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
   const {
     mode = "cautious",
     timeout,
+    notify,
     ...levels
   } = read<ConfirmationsEntry>("confirmations", CONFIRMATIONS_SHAPE);
   const timeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
   if (timeout !== undefined && (timeoutMs === undefined || timeoutMs > MAX_DELAY_MS)) {
     const form = timeoutMs === undefined ? DURATION_FORM : `at most ${formatDuration(MAX_DELAY_MS)}`;
     problems.push(source.problem(["confirmations", "timeout"], `must be ${form}`));
+  }
+  if (notify !== undefined) {
+    try {
+      checkReceiver(notify, "notify");
+    } catch (error) {
+      problems.push(source.problem(["confirmations", "notify"], (error as TypeError).message));
+    }
   }
   const { trustedWorkspaces, ...others } = levels;
   return {
@@ -95,6 +109,7 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
     },
     limits,
     mode,
+    ...(notify && { notify }),
     storeFile: absolutePathBeside(source.file, store),
   };
 

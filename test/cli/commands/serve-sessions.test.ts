@@ -1,8 +1,9 @@
 import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { run } from "../../../src/cli/run.ts";
 import { type ListedInquiry, refusalOf, TestClient } from "../../server/harness.ts";
 import { createFolder, sandgate } from "../sandgate.ts";
@@ -81,12 +82,32 @@ describe("sandgate serve with sessions", () => {
     expect(await after.end()).toBe(0);
   });
 
+  test("runs the program of the config when a question waits and no approver is attached", async () => {
+    const folder = await createFolder(FILES);
+    const command = JSON.stringify([process.execPath, join(folder, "notify.mjs")]);
+    const written = join(folder, "state/told.json");
+    await writeFile(
+      join(folder, "notify.mjs"),
+      `import { readFileSync, renameSync, writeFileSync } from "node:fs";
+      writeFileSync(${JSON.stringify(`${written}.part`)}, readFileSync(0));
+      renameSync(${JSON.stringify(`${written}.part`)}, ${JSON.stringify(written)});`,
+    );
+    const config = FILES["sandgate.yaml"].replace("1min }", `1min, notify: { command: ${command} } }`);
+    await writeFile(join(folder, "sandgate.yaml"), config);
+    const agent = new TestClient(await serve(folder), { token: "the-token-of-the-agent" });
+    const sessionId = await agent.open();
+    await agent.dispatch(sessionId, [{ id: "c1", name: "write_note", arguments: { text: "hi" } }]);
+    await vi.waitUntil(() => existsSync(written), { timeout: 4_000 });
+    const told = JSON.parse(readFileSync(written, "utf8"));
+    expect(told).toEqual({ requestId: expect.any(String), sessionId, toolName: "write_note" });
+  });
+
   test("reports every problem of the sessions, the confirmations and the credentials with its position", async () => {
     const folder = await createFolder({
       ...FILES,
       "short.token": "short",
       "sandgate.yaml": `${TOOLS}
-confirmations: { timeout: soon }
+confirmations: { timeout: soon, notify: { url: "ftp://ops.example.com" } }
 sessions: { limits: { concurrency: 65 } }
 server:
   sessions: true
@@ -102,6 +123,7 @@ server:
     expect(code).toBe(2);
     expect(stderr.replaceAll(`${folder}/`, "").trim().split("\n")).toEqual([
       expect.stringContaining("sandgate.yaml:12:27: must be a duration"),
+      expect.stringContaining("sandgate.yaml:12:41: notify's url must be an http or https URL"),
       expect.stringContaining("sandgate.yaml:13:36: must be from 1 to 64"),
       expect.stringContaining("sandgate.yaml:16:13: must be a scheme, a host and optionally a port"),
       expect.stringContaining("sandgate.yaml:18:7: a caller must not be an approver"),
