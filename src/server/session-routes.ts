@@ -6,7 +6,7 @@ import { type ExecutorLimits, HELD_BODIES } from "../executor/load/limits.ts";
 import type { Clients } from "./access/client.ts";
 import { Exchange } from "./http/exchange.ts";
 import { Origins } from "./http/origins.ts";
-import { forbidden } from "./http/refusals.ts";
+import { forbidden, notFound } from "./http/refusals.ts";
 import { sendResponse } from "./http/send-response.ts";
 import { sessionApp } from "./routes/app.ts";
 import type { App } from "./routes/session-app.ts";
@@ -14,6 +14,9 @@ import type { SessionService } from "./service.ts";
 
 /** The paths of the routes, and what is below them. */
 const PATH = /^\/v1\/(?:sessions|confirmations)(?:[/?]|$)/;
+
+/** The methods of the routes. `Request` would throw for some of the others, such as TRACE. */
+const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PATCH", "DELETE"];
 
 /** Options of {@link SessionRoutes}. */
 export interface SessionRoutesOptions {
@@ -57,10 +60,10 @@ export class SessionRoutes implements MoreRoutes {
     }
     const sender = guards.authentication.check(request, authority);
     const exchange = new Exchange(request, response, sender, this.clients.of(sender), this.#bodies);
+    const { method = "GET", url = "/" } = request;
+    if (!METHODS.includes(method)) throw notFound();
     // The host and the scheme play no part in routing.
-    const routed = new Request(new URL(request.url ?? "/", "http://server"), {
-      method: request.method ?? "GET",
-    });
+    const routed = new Request(new URL(url, "http://server"), { method });
     const answer = await this.#app.fetch(routed, exchange);
     answer.headers.set("cache-control", "no-store");
     await sendResponse(answer, response);

@@ -259,6 +259,18 @@ describe("the order of checks", () => {
   });
 });
 
+test("a method that no route has is 404, and 401 without credentials", async () => {
+  const server = await startServer([]);
+  const alice = new TestClient(server, "alice");
+  const stranger = new TestClient(server, { token: "a-token-that-is-not-known" });
+  for (const method of ["TRACE", "PUT", "OPTIONS", "PROPFIND", "QUERY"]) {
+    for (const path of ["/v1/sessions", "/v1/confirmations"]) {
+      expect(refusalOf(await alice.send(method, path))).toBe("404 not_found");
+      expect(refusalOf(await stranger.send(method, path))).toBe("401 unauthenticated");
+    }
+  }
+});
+
 describe("credentials that are refused", () => {
   test("a server does not start with credentials that contradict themselves", async () => {
     const { publicKey: key } = generateKeyPairSync("ed25519");
