@@ -53,11 +53,11 @@ export class SessionService {
     this.#notifier = notifier;
     events.on((event) => {
       const told = publicEvent(event);
-      if (told !== undefined) this.#add(event.sessionId, event.type, told);
+      if (told !== undefined) this.tell(event.sessionId, event.type, JSON.stringify(told));
     });
     sessions.onInquiry((event) => {
       const told = publicInquiryEvent(event) as { readonly type: string };
-      this.#add(event.inquiry.sessionId, told.type, told);
+      this.tell(event.inquiry.sessionId, told.type, JSON.stringify(told));
       notifier?.take(event);
     });
   }
@@ -100,14 +100,9 @@ export class SessionService {
     if (client.approves(session)) this.#approvers.attach(session.id, closed);
   }
 
-  /** Adds an event that no session emits, and returns its number. */
+  /** Adds an event, and returns its number; 0 if the session is closed, so that its log does not begin again. */
   tell(sessionId: string, type: string, data: string): number {
-    return this.logs.add(sessionId, type, data);
-  }
-
-  #add(sessionId: string, type: string, event: object): void {
-    // What a closed session's tools still emit must not begin another log.
-    if (this.sessions.get(sessionId) !== undefined) this.logs.add(sessionId, type, JSON.stringify(event));
+    return this.sessions.get(sessionId) === undefined ? 0 : this.logs.add(sessionId, type, data);
   }
 
   /**

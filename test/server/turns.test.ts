@@ -1,6 +1,9 @@
+import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import type { CallTracer } from "../../src/engine/call/trace.ts";
 import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
@@ -83,6 +86,32 @@ describe("messages", () => {
     );
     expect(await alice.executions(session, "t1")).toHaveLength(1);
     expect(tool.inputs).toHaveLength(1);
+  });
+
+  test("a message is 409 if its session is closed while it arrives", async () => {
+    const server = await startServer([reading().tool]);
+    const alice = new TestClient(server, "alice");
+    const session = await alice.open();
+    const { turnId } = await alice.dispatch(session, [READ]);
+    await alice.executions(session, turnId);
+    const body = JSON.stringify({ turnId, calls: [READ] });
+    const { hostname, port } = new URL(`http://${server.address}`);
+    const sent = request({
+      ...{ hostname, port, agent: false, method: "POST", path: `/v1/sessions/${session}/turns` },
+      headers: {
+        ...alice.authorization,
+        "content-type": "application/json",
+        "content-length": body.length,
+        expect: "100-continue",
+      },
+    });
+    sent.flushHeaders();
+    await once(sent, "continue");
+    await alice.json("DELETE", `/v1/sessions/${session}`);
+    sent.end(body);
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    expect(response.statusCode).toBe(409);
+    expect(JSON.parse(await text(response))).toMatchObject({ error: { code: "closed" } });
   });
 
   test("a second message is accepted while the first waits, and runs after it", async () => {

@@ -1,4 +1,5 @@
 import type { ToolCall } from "../../engine/call/call.ts";
+import type { RouteRefusal } from "../../executor/http/more-routes.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
 import { ProtocolError } from "../../protocols/parsing/protocol-error.ts";
@@ -21,22 +22,24 @@ export function turnRoutes(app: App, service: SessionService): void {
     if (!env.client.owns(session)) throw forbidden("only the caller of a session can dispatch calls in it");
     service.refuseIfEnding();
     const message = await env.read<NewMessage>("NewMessage");
+    // The session can be closed while the body arrives.
+    if (service.sessions.get(session.id) === undefined) throw sessionClosed();
     const calls = callsOf(message, session);
     const signal = wantsEvents(env) ? service.stream(env) : undefined;
-    const after = service.logs.of(session.id).last;
+    const log = service.logs.of(session.id);
+    const after = log.last;
     const end = service.messages.begin(session.id);
     if (end === undefined) throw overloaded("too many messages of the session are under way");
     const { turn, accepted } = await accept(session, calls, message).catch((error: unknown) => {
       end();
-      throw error;
+      throw service.sessions.get(session.id) === undefined ? sessionClosed() : error;
     });
     const ended = follow(service, env, turn, accepted).finally(end);
     // If a result cannot be stored, the turn tells of it. Here it must not end the process.
     ended.catch(() => {});
     if (signal === undefined) return json({ turnId: turn.id, messageId: accepted.id }, 202);
     const stream = eventStream({
-      log: service.logs.of(session.id),
-      epoch: service.epoch,
+      ...{ log, epoch: service.epoch },
       ...{ after, first: [], last: ended },
       signal,
     });
@@ -64,6 +67,10 @@ export function turnRoutes(app: App, service: SessionService): void {
     await turn.cancel();
     return json({ turnId: turn.id });
   });
+}
+
+function sessionClosed(): RouteRefusal {
+  return conflict("closed", "the session is closed");
 }
 
 /** @throws {RouteRefusal} 400 if the calls cannot be read, or two of them have the same id. */
