@@ -74,7 +74,7 @@ export interface SessionChange {
 
 /** The body that adds a message to a turn: either `calls`, or `message` in a provider's `format`. */
 export interface NewMessage {
-  /** Default: a new turn. */
+  /** Default: `messageId`, so that a message that comes again finds its turn, or else a new turn. */
   readonly turnId?: string;
   /** Default: a new id. */
   readonly messageId?: string;

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import type { CallTracer } from "../../src/engine/call/trace.ts";
+import type { MessageRecord } from "../../src/sessions/store/records.ts";
 import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import { HeldTool, until } from "../executor/harness.ts";
 import { type ListedInquiry, refusalOf, startServer, TestClient, WritingTool } from "./harness.ts";
@@ -14,6 +15,18 @@ const READ = { id: "c1", name: "read_note", arguments: { text: "hi" } };
 
 function reading(): WritingTool {
   return new WritingTool("read_note", { sideEffects: "read" });
+}
+
+/** A store that answers the first question for messages when the second one has come. */
+class SlowStore extends SqliteSessionStore {
+  readonly #second = Promise.withResolvers<void>();
+  #asked = 0;
+
+  override async messages(sessionId: string, turnId: string): Promise<readonly MessageRecord[]> {
+    if (++this.#asked === 2) this.#second.resolve();
+    await this.#second.promise;
+    return super.messages(sessionId, turnId);
+  }
 }
 
 describe("messages", () => {
@@ -112,6 +125,38 @@ describe("messages", () => {
     const [response] = (await once(sent, "response")) as [IncomingMessage];
     expect(response.statusCode).toBe(409);
     expect(JSON.parse(await text(response))).toMatchObject({ error: { code: "closed" } });
+  });
+
+  test("a message with an id and without a turn runs once, and another one with its id is 409", async () => {
+    const tool = reading();
+    const server = await startServer([tool.tool]);
+    const alice = new TestClient(server, "alice");
+    const session = await alice.open();
+    const first = await alice.dispatch(session, [READ], { messageId: "m1" });
+    expect(await alice.dispatch(session, [READ], { messageId: "m1" })).toEqual(first);
+    const other = { messageId: "m1", calls: [{ ...READ, arguments: { text: "other" } }] };
+    expect(refusalOf(await alice.send("POST", `/v1/sessions/${session}/turns`, other))).toBe(
+      "409 message_conflict",
+    );
+    await alice.executions(session, first.turnId);
+    expect(tool.inputs).toHaveLength(1);
+    const elsewhere = await alice.open();
+    const { turnId } = await alice.dispatch(elsewhere, [READ], { messageId: "m1" });
+    await alice.executions(elsewhere, turnId);
+    expect(tool.inputs).toHaveLength(2);
+  });
+
+  test("two messages that begin the same turn at the same time are both of it", async () => {
+    const store = new SlowStore(join(mkdtempSync(join(tmpdir(), "sandgate-turns-")), "sessions.db"));
+    const tool = reading();
+    const server = await startServer([tool.tool], { sessions: { store } });
+    const alice = new TestClient(server, "alice");
+    const session = await alice.open();
+    await Promise.all(
+      ["m1", "m2"].map((messageId) => alice.dispatch(session, [READ], { turnId: "t1", messageId })),
+    );
+    expect(await alice.executions(session, "t1")).toHaveLength(2);
+    expect(tool.inputs).toHaveLength(2);
   });
 
   test("a second message is accepted while the first waits, and runs after it", async () => {

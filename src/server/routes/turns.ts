@@ -97,7 +97,10 @@ function readMessage(message: unknown, format: Format | undefined, session: Sess
 }
 
 /** @throws {RouteRefusal} 409 if the session is being closed. */
-async function turnOf(session: Session, { turnId, userText }: NewMessage): Promise<Turn> {
+async function turnOf(
+  session: Session,
+  { messageId, turnId = messageId, userText }: NewMessage,
+): Promise<Turn> {
   const known = turnId === undefined ? undefined : await session.findTurn(turnId);
   if (known !== undefined) return known;
   try {
@@ -106,8 +109,11 @@ async function turnOf(session: Session, { turnId, userText }: NewMessage): Promi
       ...(userText !== undefined && { userText }),
     });
   } catch (error) {
-    if (error instanceof TypeError) throw conflict("closed", error.message);
-    throw error;
+    if (!(error instanceof TypeError)) throw error;
+    // Another message has begun the turn while the store was asked.
+    const begun = turnId === undefined ? undefined : await session.findTurn(turnId);
+    if (begun === undefined) throw conflict("closed", error.message);
+    return begun;
   }
 }
 
