@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { shown } from "../../rendering/shown.ts";
 import type { Command } from "../command-line.ts";
-import { showAskedCall } from "../confirm/asked-call.ts";
+import { showAskedCall, shownId } from "../confirm/asked-call.ts";
 import { Dialogue } from "../confirm/dialogue.ts";
 import { ServerClient, type ServerInquiry } from "../confirm/server-client.ts";
 import { UsageError } from "../errors.ts";
@@ -57,7 +57,7 @@ async function answer(
     const decision = decisions[index];
     if (decision === undefined) continue;
     const outcome = await client.answer(inquiry, decision);
-    await print(stdout, shown`call '${inquiry.callId}' of '${inquiry.toolName}': ${outcome}`);
+    await print(stdout, shown`call '${shownId(inquiry.callId)}' of '${inquiry.toolName}': ${outcome}`);
   }
 }
 

@@ -26,6 +26,9 @@ export interface AskedCall {
   readonly expiresAt: number;
 }
 
+/** The most characters of a call's id that are shown. */
+const MAX_ID_CHARS = 64;
+
 /** Terminals keep what they show, and people share it. */
 const REDACTION = new Redaction();
 
@@ -35,7 +38,7 @@ export function showAskedCall(call: AskedCall): { readonly text: ShownText; read
   const summary = inputSummary(new CanonicalJson(parseAnswer(call.arguments)), { redaction: REDACTION });
   const left = formatDuration(Math.max(0, Math.round((call.expiresAt - Date.now()) / 1_000)) * 1_000);
   const lines = [
-    shown`${principal} asks to call '${toolName}' (${sideEffects}, call '${callId}'); ${left} left to answer`,
+    shown`${principal} asks to call '${toolName}' (${sideEffects}, call '${shownId(callId)}'); ${left} left to answer`,
     toTerminalLines(summary),
     ...(summary.missing === "" ? [] : [shown`  not shown: ${summary.missing}`]),
     shown`  question: ${question}`,
@@ -45,11 +48,19 @@ export function showAskedCall(call: AskedCall): { readonly text: ShownText; read
   return { text: joinShown(lines, "\n"), isPartial: summary.isPartial };
 }
 
+/**
+ * Returns the id of a call for a line of Sandgate's own words: a model chooses it, and must not end the quotes around it.
+ */
+export function shownId(callId: string): string {
+  const plain = callId.slice(0, MAX_ID_CHARS).replaceAll(/[^\w.:@-]/g, "·");
+  return callId.length > MAX_ID_CHARS ? `${plain}…` : plain;
+}
+
 /** Shows the whole arguments, secrets included. */
 export function showWhole(call: AskedCall): ShownText {
   return joinShown(
     [
-      shown`the whole arguments of call '${call.callId}':`,
+      shown`the whole arguments of call '${shownId(call.callId)}':`,
       toTerminalLines(render(call.arguments, { syntax: "json" })),
     ],
     "\n",

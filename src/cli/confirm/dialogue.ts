@@ -2,7 +2,7 @@ import { createInterface, type Interface } from "node:readline";
 import { joinShown, shown } from "../../rendering/shown.ts";
 import type { ShownText } from "../../rendering/shown-text.ts";
 import { print, type Terminal } from "../terminal/terminal.ts";
-import { type AskedCall, showAskedCall, showWhole } from "./asked-call.ts";
+import { type AskedCall, showAskedCall, shownId, showWhole } from "./asked-call.ts";
 
 /** What a person decides on a call. */
 export type Decision = "allow" | "deny" | "always";
@@ -55,7 +55,7 @@ export class Dialogue implements Disposable {
     for (const call of calls) {
       const hidden = partial.includes(call) ? [call] : [];
       const answer = await this.#choose(
-        shown`call '${call.callId}' of '${call.toolName}'`,
+        shown`call '${shownId(call.callId)}' of '${call.toolName}'`,
         hidden,
         [],
         choicesOf([call]),
