@@ -43,6 +43,8 @@ export async function openExecutor({
     ],
     policy: { rules: [{ name: "all", tools: ["*"], effect: "allow", sandboxes: ["host"] }] },
     server: { limits: { inFlight }, ...(isSigned && { keys: { [KEY_ID]: "key.pem" } }) },
+    // A line for each decision and call would measure the log.
+    log: { level: "warn" },
   };
   // JSON is valid YAML.
   writeFileSync(configFile, JSON.stringify(config));
