@@ -114,7 +114,7 @@ export interface ConfirmationRequested {
 export interface ConfirmationResolved {
   readonly requestId: string;
   readonly decision: "allow" | "deny" | "timeout" | "cancelled";
-  /** Who answered; absent if nobody did. */
+  /** Who answered; absent if it was not answered. */
   readonly by?: string;
 }
 

@@ -29,7 +29,7 @@ const UNKNOWN: AnswerOutcome = Object.freeze({ outcome: "unknown" });
 const GONE: AnswerOutcome = Object.freeze({ outcome: "gone" });
 const OTHER_DIGEST: AnswerOutcome = Object.freeze({ outcome: "other-digest" });
 
-/** Asks people. What the store writes first decides, whoever answers and on whichever way. */
+/** Asks people. The answer that the store writes first decides, by any person and over any route. */
 export class Inquiries {
   readonly timeoutMs: number;
   readonly #store: InquiryTable;

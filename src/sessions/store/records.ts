@@ -40,7 +40,7 @@ export interface CallRecord {
 
 /** The answer to `claim`. */
 export type Claim =
-  /** The call is the caller's to run, and nobody else's. */
+  /** The caller, and no other process, runs the call. */
   | { readonly state: "fresh" }
   /** The call was claimed before, and has not ended. It must not be run again. */
   | { readonly state: "begun" }
