@@ -38,7 +38,7 @@ export function required(config: string | undefined): string {
 /**
  * Returns the value of an option that has a few choices.
  *
- * @throws {UsageError} if it is none of them.
+ * @throws {UsageError} if the option has any other value.
  */
 export function oneOf<Choice extends string>(
   choices: readonly Choice[],

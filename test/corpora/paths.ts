@@ -15,10 +15,11 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openFile } from "../../src/workspace/entries.ts";
 import { MAX_READ_BYTES } from "../../src/workspace/file.ts";
 import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
-import { codeOf, listNames, openFile, textOf, writeText } from "../workspace/granted-tree.ts";
+import { codeOf, listNames, textOf, writeText } from "../workspace/granted-tree.ts";
 import { race } from "../workspace/race.ts";
 
 interface Tree {

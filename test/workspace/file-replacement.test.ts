@@ -13,9 +13,10 @@ import {
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openDirectory } from "../../src/workspace/entries.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
 import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
-import { codeOf, GrantedTree, openDirectory } from "./granted-tree.ts";
+import { codeOf, GrantedTree } from "./granted-tree.ts";
 
 const PROGRAM = fileURLToPath(new URL("./replace-program.ts", import.meta.url));
 const isRoot = process.getuid?.() === 0;

@@ -2,10 +2,11 @@ import { chmodSync, existsSync, readdirSync, readFileSync, readlinkSync, truncat
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ChangeBudget, MAX_CREATED } from "../../src/workspace/change-budget.ts";
+import { openFile } from "../../src/workspace/entries.ts";
 import { MAX_READ_BYTES } from "../../src/workspace/file.ts";
 import { MAX_OPEN } from "../../src/workspace/handles/open-handles.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
-import { codeOf, GrantedTree, openFile, readText, textOf } from "./granted-tree.ts";
+import { codeOf, GrantedTree, readText, textOf } from "./granted-tree.ts";
 
 const isHere = workspaceIsSupported();
 if (!isHere) console.log("workspace: not tested, directories can be granted on Linux only");

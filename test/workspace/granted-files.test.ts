@@ -11,12 +11,13 @@ import {
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { FileGrant } from "../../src/policy/grant/file-grant.ts";
+import { openFile } from "../../src/workspace/entries.ts";
 import { locate } from "../../src/workspace/locate.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
 import { DirectoryGrantError } from "../../src/workspace/root.ts";
 import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
-import { ATTEMPTS, codeOf, GrantedTree, openFile, readText, writeText } from "./granted-tree.ts";
+import { ATTEMPTS, codeOf, GrantedTree, readText, writeText } from "./granted-tree.ts";
 
 let tree: GrantedTree;
 let opened: Workspace[] = [];

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { DirectoryGrant } from "../../src/policy/grant/directory-grant.ts";
+import { openDirectory, openFile } from "../../src/workspace/entries.ts";
 import { WorkspaceError } from "../../src/workspace/error.ts";
-import { WorkspaceFile } from "../../src/workspace/file.ts";
 import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
 
@@ -44,22 +44,6 @@ export class GrantedTree implements Disposable {
     for (const workspace of this.#opened) workspace[Symbol.dispose]();
     rmSync(this.base, { recursive: true, force: true });
   }
-}
-
-export function openFile(
-  directory: ToolDirectory,
-  ...args: Parameters<ToolDirectory["open"]>
-): WorkspaceFile {
-  const opened = directory.open(...args);
-  if (opened instanceof WorkspaceFile) return opened;
-  opened.close();
-  throw new WorkspaceError("is-directory");
-}
-
-export function openDirectory(directory: ToolDirectory, path: string): ToolDirectory {
-  const opened = directory.open(path, { directory: true, follow: true });
-  if (!(opened instanceof WorkspaceFile)) return opened;
-  throw new Error("a file was opened as a directory");
 }
 
 /** Reads the beginning of a file. */

@@ -3,8 +3,9 @@ import { linkSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync 
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openDirectory } from "../../src/workspace/entries.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
-import { ATTEMPTS, codeOf, GrantedTree, openDirectory, readText, writeText } from "./granted-tree.ts";
+import { ATTEMPTS, codeOf, GrantedTree, readText, writeText } from "./granted-tree.ts";
 
 const isHere = workspaceIsSupported();
 if (!isHere) console.log("workspace: not tested, directories can be granted on Linux only");

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openDirectory, openFile } from "../../src/workspace/entries.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
-import { codeOf, GrantedTree, openDirectory, openFile, readText, writeText } from "./granted-tree.ts";
+import { codeOf, GrantedTree, readText, writeText } from "./granted-tree.ts";
 
 let tree: GrantedTree;
 beforeEach(() => {

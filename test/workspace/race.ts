@@ -1,19 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { openDirectory, openFile } from "../../src/workspace/entries.ts";
 import { locate } from "../../src/workspace/locate.ts";
 import type { ToolDirectory } from "../../src/workspace/tool-directory.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
-import {
-  codeOf,
-  GrantedTree,
-  listNames,
-  openDirectory,
-  openFile,
-  readText,
-  textOf,
-  writeText,
-} from "./granted-tree.ts";
+import { codeOf, GrantedTree, listNames, readText, textOf, writeText } from "./granted-tree.ts";
 
 /** The result of a race. */
 export interface RaceCounts {

@@ -1,18 +1,11 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openDirectory } from "../../src/workspace/entries.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
 import { DirectoryGrantError } from "../../src/workspace/root.ts";
 import { Workspace } from "../../src/workspace/workspace.ts";
-import {
-  ATTEMPTS,
-  codeOf,
-  GrantedTree,
-  listNames,
-  openDirectory,
-  readText,
-  writeText,
-} from "./granted-tree.ts";
+import { ATTEMPTS, codeOf, GrantedTree, listNames, readText, writeText } from "./granted-tree.ts";
 
 const isHere = workspaceIsSupported();
 if (!isHere) console.log("workspace: not tested, directories can be granted on Linux only");

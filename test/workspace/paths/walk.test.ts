@@ -2,9 +2,10 @@ import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { openDirectory } from "../../../src/workspace/entries.ts";
 import { WORKSPACE_ERROR_CODES } from "../../../src/workspace/error.ts";
 import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
-import { ATTEMPTS, codeOf, GrantedTree, openDirectory, readText, writeText } from "../granted-tree.ts";
+import { ATTEMPTS, codeOf, GrantedTree, readText, writeText } from "../granted-tree.ts";
 
 const isHere = workspaceIsSupported();
 if (!isHere) console.log("workspace: not tested, directories can be granted on Linux only");

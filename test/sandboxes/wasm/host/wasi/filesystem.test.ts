@@ -18,10 +18,11 @@ import type { ResourceLimits } from "../../../../../src/policy/grant/limits.ts";
 import type { SandboxOutcome } from "../../../../../src/sandboxes/contract/outcome.ts";
 import { descriptorOf } from "../../../../../src/sandboxes/wasm/host/wasi/filesystem/descriptor.ts";
 import { WasmSandbox } from "../../../../../src/sandboxes/wasm/wasm-sandbox.ts";
+import { openFile } from "../../../../../src/workspace/entries.ts";
 import { workspaceIsSupported } from "../../../../../src/workspace/paths/fd-path.ts";
 import { filesComponent } from "../../../../fixtures/wasm/files-component.ts";
 import { wasmTask } from "../../../../fixtures/wasm/task.ts";
-import { GrantedTree, openFile } from "../../../../workspace/granted-tree.ts";
+import { GrantedTree } from "../../../../workspace/granted-tree.ts";
 
 const isHere = workspaceIsSupported();
 if (!isHere) console.log("wasi:filesystem: not tested, directories can be granted on Linux only");
