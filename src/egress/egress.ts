@@ -1,4 +1,4 @@
-import { DeadlineTimer } from "../base/deadline-timer.ts";
+import { DeadlineTimer } from "../base/timers/deadline-timer.ts";
 import { type ResolveHost, systemResolve } from "./connections/checked-lookup.ts";
 import { ConnectionPools } from "./connections/pools.ts";
 import { Exchange } from "./exchange.ts";

@@ -1,4 +1,4 @@
-import type { DeadlineTimer } from "../base/deadline-timer.ts";
+import type { DeadlineTimer } from "../base/timers/deadline-timer.ts";
 import type { ConnectionPools, SharedPool } from "./connections/pools.ts";
 import { ContentCodingError, DecodedTooLargeError, decodeBody } from "./content-coding.ts";
 import { type Contact, EgressError, type Traffic } from "./egress-error.ts";

@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../base/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../base/timers/deadline-timer.ts";
 import type { DispatchContext } from "../engine/call/context.ts";
 import { SIDE_EFFECTS } from "../tool/side-effects.ts";
 import {

@@ -1,4 +1,4 @@
-import { race } from "../base/race.ts";
+import { race } from "../base/timers/race.ts";
 import type { DispatchContext } from "../engine/call/context.ts";
 import type { ToolDefinition, ToolRegistry } from "../engine/registry.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";

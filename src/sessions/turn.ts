@@ -1,4 +1,4 @@
-import { race } from "../base/race.ts";
+import { race } from "../base/timers/race.ts";
 import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
 import type { SessionCore, TurnCore, UnderWay } from "./calls/core.ts";

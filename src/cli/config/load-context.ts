@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { compileShape, mapOf, type Shape } from "../../config/shape.ts";

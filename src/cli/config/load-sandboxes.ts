@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import type { ConfigEntry, ConfigSource } from "../../config/source.ts";

@@ -1,5 +1,5 @@
-import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
 import { checkReceiver, type Receiver } from "../../base/receiver.ts";
+import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { DURATION_FORM, formatDuration, parseDuration } from "../../base/units.ts";
 import type { ConfigProblem } from "../../config/problem.ts";
 import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";

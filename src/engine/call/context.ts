@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Redaction } from "../../redaction/redaction.ts";

@@ -1,6 +1,6 @@
 import { adopt } from "../../base/promises.ts";
-import { race } from "../../base/race.ts";
 import { describeThrown } from "../../base/thrown.ts";
+import { race } from "../../base/timers/race.ts";
 import { copyJson } from "../../json/copy.ts";
 import { type JsonValue, JsonValueError } from "../../json/value.ts";
 import type { AskDecision } from "../../policy/decision.ts";

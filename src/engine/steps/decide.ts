@@ -1,6 +1,6 @@
 import { adopt, isThenable, type MaybePromise } from "../../base/promises.ts";
-import { race } from "../../base/race.ts";
 import { describeThrown } from "../../base/thrown.ts";
+import { race } from "../../base/timers/race.ts";
 import { DEFAULT_DECISION_TIMEOUT_MS, type DispatchContext } from "../call/context.ts";
 import { cancelled, denial, Refusal } from "../failure/refusal.ts";
 

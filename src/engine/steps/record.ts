@@ -1,6 +1,6 @@
 import { toPromise } from "../../base/promises.ts";
-import { race } from "../../base/race.ts";
 import { describeThrown } from "../../base/thrown.ts";
+import { race } from "../../base/timers/race.ts";
 import type { CallRecord, DecidedRecord, DispatchedRecord } from "../call/journal.ts";
 import { shownName } from "../call/shown-name.ts";
 import type { CallState, PlacedCall } from "../call/state.ts";

@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { MAX_REQUEST_BYTES } from "../../remote-protocol/http.ts";
 
 /** Bounds of what is kept about calls that have ended. */

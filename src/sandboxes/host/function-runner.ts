@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { DeadlineTimer } from "../../base/deadline-timer.ts";
+import { DeadlineTimer } from "../../base/timers/deadline-timer.ts";
 import { isThenable, type OneShotThenable, toPromise } from "../../base/promises.ts";
 import type { HostFactory, HostFunction, HostInstance } from "../../tool/host-implementation.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";

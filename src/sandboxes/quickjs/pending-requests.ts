@@ -1,5 +1,5 @@
-import { PausableTimer } from "../../base/pausable-timer.ts";
-import { race } from "../../base/race.ts";
+import { PausableTimer } from "../../base/timers/pausable-timer.ts";
+import { race } from "../../base/timers/race.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { CallServices, type ExternalResources, type ServiceUse } from "../guest-services/call-services.ts";
 import type { HttpRules } from "../guest-services/http-service.ts";

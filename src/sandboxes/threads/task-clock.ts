@@ -1,4 +1,4 @@
-import { DeadlineTimer } from "../../base/deadline-timer.ts";
+import { DeadlineTimer } from "../../base/timers/deadline-timer.ts";
 import type { EndCause, PoolTask } from "./pool-task.ts";
 import { msBetween } from "./thread-table.ts";
 

@@ -1,5 +1,5 @@
 import { entryFile } from "../../base/entry-file.ts";
-import { race } from "../../base/race.ts";
+import { race } from "../../base/timers/race.ts";
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";

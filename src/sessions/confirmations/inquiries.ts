@@ -1,4 +1,4 @@
-import { DeadlineTimer, MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { DeadlineTimer, MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { copyJson } from "../../json/copy.ts";
 import { JsonValueError } from "../../json/value.ts";
 import { checkScope } from "../approvals/scope.ts";

@@ -1,4 +1,4 @@
-import { MAX_DELAY_MS } from "../../base/deadline-timer.ts";
+import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { POINTER_PATTERN } from "../../json/pointer.ts";
 import { isJsonObject } from "../../json/value.ts";
 import { SIDE_EFFECTS } from "../side-effects.ts";

@@ -1,4 +1,4 @@
-import { race } from "../../../base/race.ts";
+import { race } from "../../../base/timers/race.ts";
 import type { Egress } from "../../../egress/egress.ts";
 import { TemplateError } from "../../../http-template/url-template.ts";
 import type { CapabilityName } from "../../../policy/grant/capabilities.ts";

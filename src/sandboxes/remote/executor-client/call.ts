@@ -1,4 +1,4 @@
-import type { DeadlineTimer } from "../../../base/deadline-timer.ts";
+import type { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
 import type { TraceHeaders } from "../../../base/trace-headers.ts";
 import type { Contact, Traffic } from "../../../egress/egress-error.ts";
 import { MAX_WALL_TIME_MS, type ResourceLimits, strictestLimits } from "../../../policy/grant/limits.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { DeadlineTimer } from "../../../base/deadline-timer.ts";
 import { beginning, wellFormed } from "../../../base/text.ts";
+import { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
 import { shapeProblem } from "../../../remote-protocol/shapes.ts";
 import { parseExecutors } from "../../../tool/executor-address.ts";
 import type { ExecutorImplementation } from "../../../tool/remote-implementation.ts";
