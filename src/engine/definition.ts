@@ -1,7 +1,7 @@
 import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
-import { isHostModule } from "../tool/host-implementation.ts";
-import type { ToolImplementations } from "../tool/implementations.ts";
+import { isHostModule } from "../tool/implementations/host-implementation.ts";
+import type { ToolImplementations } from "../tool/implementations/implementations.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
 import type { Tool } from "./tool.ts";
 

@@ -13,7 +13,7 @@ import {
 } from "../schema/argument-rules.ts";
 import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
 import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
-import { sandboxesOf } from "../tool/implementations.ts";
+import { sandboxesOf } from "../tool/implementations/implementations.ts";
 import { SIDE_EFFECTS, UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
 import { type CheckedArguments, checkArguments, onlyProblem } from "./arguments/check-arguments.ts";
 import { receiveArguments, unreadableText } from "./arguments/receive-arguments.ts";

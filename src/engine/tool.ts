@@ -9,7 +9,7 @@ import {
 } from "../schema/standard-schema.ts";
 import { implementationProblems } from "../tool/checks/implementation-problems.ts";
 import { traitProblems } from "../tool/checks/trait-problems.ts";
-import type { ToolImplementations } from "../tool/implementations.ts";
+import type { ToolImplementations } from "../tool/implementations/implementations.ts";
 import type { ToolTraits } from "../tool/tool-traits.ts";
 
 /**

@@ -78,7 +78,7 @@ export { DuplicateToolError, ToolNotFoundError, ToolRegistrationError } from "..
 export { defineTool, type FreeformToolDeclaration, type Tool, type ToolDeclaration } from "../engine/tool.ts";
 export type { ArgumentRules } from "../schema/argument-rules.ts";
 export { FileFailure, WorkspaceEscapeError } from "../tool/file-failure.ts";
-export type { SandboxedTool, ToolImplementations } from "../tool/implementations.ts";
+export type { SandboxedTool, ToolImplementations } from "../tool/implementations/implementations.ts";
 export type { SideEffects } from "../tool/side-effects.ts";
 export { ToolFailure, type ToolFailureCode, type ToolFailureOptions } from "../tool/tool-failure.ts";
 export type { PathArgument, SessionInfo, ToolTraits, UrlArgument } from "../tool/tool-traits.ts";
@@ -96,19 +96,23 @@ export type {
   HostModule,
   HostModuleContext,
   HostModuleFunction,
-} from "../tool/host-implementation.ts";
+} from "../tool/implementations/host-implementation.ts";
 
 // Implementations: QuickJS, Wasm and remote
 
-export type { QuickJsFile, QuickJsImplementation, QuickJsSource } from "../tool/quickjs-implementation.ts";
+export type {
+  QuickJsFile,
+  QuickJsImplementation,
+  QuickJsSource,
+} from "../tool/implementations/quickjs-implementation.ts";
 export type {
   EndpointImplementation,
   ExecutorImplementation,
   HttpImplementation,
   HttpResponseRules,
   RemoteImplementation,
-} from "../tool/remote-implementation.ts";
-export type { WasmImplementation } from "../tool/wasm-implementation.ts";
+} from "../tool/implementations/remote-implementation.ts";
+export type { WasmImplementation } from "../tool/implementations/wasm-implementation.ts";
 
 // Policies
 

@@ -1,6 +1,6 @@
 import type { Egress, EgressOptions } from "../egress/egress.ts";
 import type { KeyValueStores } from "../key-value/key-value-store.ts";
-import { sandboxesOf, type ToolImplementations } from "../tool/implementations.ts";
+import { sandboxesOf, type ToolImplementations } from "../tool/implementations/implementations.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./contract/sandbox.ts";
 import { AbandonedFunctions } from "./host/abandoned-functions.ts";

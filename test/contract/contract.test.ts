@@ -10,7 +10,7 @@ import { BoundGrant, type BoundTo } from "../../src/sandboxes/contract/bound-gra
 import type { Sandbox } from "../../src/sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../src/sandboxes/contract/task.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { ToolImplementations } from "../../src/tool/implementations.ts";
+import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
 import { type Behaviour, TARGETS, type Target } from "./targets.ts";
 
 const engine = new ToolDispatchEngine();

@@ -2,7 +2,7 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import { type Executor, startExecutor } from "../../src/executor/executor.ts";
 import { allow } from "../../src/policy/decision.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { ToolImplementations } from "../../src/tool/implementations.ts";
+import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
 import type { Target } from "./targets.ts";
 
 /** The tools of another target, each behind a separate executor, since the suite gives all of them the same name. */

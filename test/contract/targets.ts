@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
-import type { ToolImplementations } from "../../src/tool/implementations.ts";
+import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
 import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { executorTarget } from "./executor-target.ts";
 

@@ -7,7 +7,7 @@ import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { HostContext } from "../../src/tool/host-implementation.ts";
+import type { HostContext } from "../../src/tool/implementations/host-implementation.ts";
 import { contextFor, dispatchTool, recordEvents } from "./helpers.ts";
 
 const TOOL = { name: "tool", description: "" };

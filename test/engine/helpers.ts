@@ -7,7 +7,7 @@ import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { HostFunction } from "../../src/tool/host-implementation.ts";
+import type { HostFunction } from "../../src/tool/implementations/host-implementation.ts";
 
 /** Creates a host tool named `tool` that accepts any object. */
 export function hostTool(host: HostFunction<JsonObject>, more: Partial<Tool> = {}): Tool {

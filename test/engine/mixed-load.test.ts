@@ -6,7 +6,7 @@ import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { allow } from "../../src/policy/decision.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { ToolImplementations } from "../../src/tool/implementations.ts";
+import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
 import { contractComponent } from "../fixtures/wasm/contract-component.ts";
 
 const worker = new URL("../fixtures/worker/contract.ts", import.meta.url);

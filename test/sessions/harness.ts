@@ -8,7 +8,7 @@ import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
 import type { SessionsOptions } from "../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../src/sessions/sessions.ts";
-import type { HostContext } from "../../src/tool/host-implementation.ts";
+import type { HostContext } from "../../src/tool/implementations/host-implementation.ts";
 import type { SideEffects } from "../../src/tool/side-effects.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });

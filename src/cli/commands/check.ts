@@ -1,8 +1,8 @@
 import type { ConfigProblem } from "../../config/problem.ts";
 import { shown } from "../../rendering/shown.ts";
 import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts";
-import { type HostModule, isHostModule } from "../../tool/host-implementation.ts";
-import { sandboxesOf } from "../../tool/implementations.ts";
+import { type HostModule, isHostModule } from "../../tool/implementations/host-implementation.ts";
+import { sandboxesOf } from "../../tool/implementations/implementations.ts";
 import type { Command } from "../command-line.ts";
 import { type Config, type ConfiguredTool, loadConfig } from "../config/load-config.ts";
 import { loadExport } from "../config/load-export.ts";

@@ -6,7 +6,7 @@ import { type Capabilities, commonCapabilities } from "../../policy/grant/capabi
 import { mostOf } from "../../policy/grant/grant-template.ts";
 import { type ResourceLimits, strictestLimits } from "../../policy/grant/limits.ts";
 import { type AllowedUse, isConditional, type PolicyRule, usedBy } from "../../policy/rule/rule.ts";
-import { sandboxesOf } from "../../tool/implementations.ts";
+import { sandboxesOf } from "../../tool/implementations/implementations.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 
 /** What a part of a policy grants to a tool's calls, together with the rules that always apply to them. */

@@ -7,7 +7,7 @@ import { parsePointer } from "../../json/pointer.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { normalizeSchema } from "../../schema/dialects/normalize.ts";
 import { SchemaError } from "../../schema/schema-error.ts";
-import type { HostImplementation } from "../../tool/host-implementation.ts";
+import type { HostImplementation } from "../../tool/implementations/host-implementation.ts";
 import { absolutePathBeside, pathBeside } from "./config-path.ts";
 import { loadExport } from "./load-export.ts";
 import { CONFIG_TRAITS, TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";

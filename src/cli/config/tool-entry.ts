@@ -1,7 +1,7 @@
 import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { DIALECTS, type SchemaDialect } from "../../schema/dialects/type-names.ts";
-import type { RemoteImplementation } from "../../tool/remote-implementation.ts";
+import type { RemoteImplementation } from "../../tool/implementations/remote-implementation.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
 

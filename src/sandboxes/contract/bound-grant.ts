@@ -2,7 +2,7 @@ import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
-import type { ToolImplementations } from "../../tool/implementations.ts";
+import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SandboxOutcome } from "./outcome.ts";
 

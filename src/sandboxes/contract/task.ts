@@ -4,7 +4,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Principal } from "../../policy/principal.ts";
-import type { ToolImplementations } from "../../tool/implementations.ts";
+import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { GrantedTask } from "./bound-grant.ts";
 import type { CallEffect } from "./outcome.ts";

@@ -1,4 +1,4 @@
-import type { HostContext, HostLogger } from "../../tool/host-implementation.ts";
+import type { HostContext, HostLogger } from "../../tool/implementations/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { Principal } from "../../tool/principal.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";

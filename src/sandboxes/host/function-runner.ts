@@ -1,7 +1,11 @@
 import { performance } from "node:perf_hooks";
 import { DeadlineTimer } from "../../base/timers/deadline-timer.ts";
 import { isThenable, type OneShotThenable, toPromise } from "../../base/promises.ts";
-import type { HostFactory, HostFunction, HostInstance } from "../../tool/host-implementation.ts";
+import type {
+  HostFactory,
+  HostFunction,
+  HostInstance,
+} from "../../tool/implementations/host-implementation.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkReturned } from "../contract/output.ts";

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { entryFile } from "../../base/entry-file.ts";
 import { freezeJson } from "../../json/value.ts";
-import type { HostModule } from "../../tool/host-implementation.ts";
+import type { HostModule } from "../../tool/implementations/host-implementation.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";

@@ -1,7 +1,10 @@
 import { describeThrown } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
-import type { HostModuleContext, HostModuleFunction } from "../../tool/host-implementation.ts";
+import type {
+  HostModuleContext,
+  HostModuleFunction,
+} from "../../tool/implementations/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { Principal } from "../../tool/principal.ts";
 import { encodeOutput } from "../contract/output.ts";

@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../json/value.ts";
-import { sandboxesOf, type ToolImplementations } from "../implementations.ts";
+import { sandboxesOf, type ToolImplementations } from "../implementations/implementations.ts";
 import { SANDBOX_MODES, type SandboxMode } from "../sandbox-mode.ts";
 import { remoteProblem } from "./remote-problems.ts";
 

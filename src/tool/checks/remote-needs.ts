@@ -1,6 +1,6 @@
 import { compileHeaders } from "../../http-template/header-template.ts";
 import { compileUrl } from "../../http-template/url-template.ts";
-import type { RemoteImplementation } from "../remote-implementation.ts";
+import type { RemoteImplementation } from "../implementations/remote-implementation.ts";
 
 /** What the grant of every call of a remote tool must name. */
 export interface RemoteNeeds {

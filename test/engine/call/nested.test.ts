@@ -8,7 +8,7 @@ import { allow, deny, type PolicyDecision } from "../../../src/policy/decision.t
 import type { GrantOptions } from "../../../src/policy/grant/execution-grant.ts";
 import type { PolicyRequest } from "../../../src/policy/policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { ToolImplementations } from "../../../src/tool/implementations.ts";
+import type { ToolImplementations } from "../../../src/tool/implementations/implementations.ts";
 import { startExecutor } from "../../executor/harness.ts";
 import { recordEvents } from "../helpers.ts";
 

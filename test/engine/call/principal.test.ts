@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../src/json/value.ts";
 import { allow, deny } from "../../../src/policy/decision.ts";
 import type { PolicyRequest } from "../../../src/policy/policy.ts";
 import type { Principal } from "../../../src/policy/principal.ts";
-import type { HostContext } from "../../../src/tool/host-implementation.ts";
+import type { HostContext } from "../../../src/tool/implementations/host-implementation.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../helpers.ts";
 
 const ADA: Principal = { id: "ada", kind: "user", roles: ["admin"] };

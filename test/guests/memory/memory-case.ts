@@ -1,6 +1,6 @@
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
-import type { QuickJsImplementation } from "../../../src/tool/quickjs-implementation.ts";
-import type { WasmImplementation } from "../../../src/tool/wasm-implementation.ts";
+import type { QuickJsImplementation } from "../../../src/tool/implementations/quickjs-implementation.ts";
+import type { WasmImplementation } from "../../../src/tool/implementations/wasm-implementation.ts";
 
 /** A tool for one of the two sandboxes. */
 export type GuestTool = { readonly quickjs: QuickJsImplementation } | { readonly wasm: WasmImplementation };

@@ -19,7 +19,7 @@ import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import type { RuntimePolicy } from "../../../src/policy/policy.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { HostContext } from "../../../src/tool/host-implementation.ts";
+import type { HostContext } from "../../../src/tool/implementations/host-implementation.ts";
 import type { WorkspaceFiles } from "../../../src/tool/workspace-files.ts";
 import { workspaceIsSupported } from "../../../src/workspace/paths/fd-path.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../../engine/helpers.ts";

@@ -10,7 +10,7 @@ import { BoundGrant } from "../../../src/sandboxes/contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../../src/sandboxes/contract/outcome.ts";
 import type { SandboxTask } from "../../../src/sandboxes/contract/task.ts";
 import { HostSandbox } from "../../../src/sandboxes/host/host-sandbox.ts";
-import type { HostContext, HostInstance } from "../../../src/tool/host-implementation.ts";
+import type { HostContext, HostInstance } from "../../../src/tool/implementations/host-implementation.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../../engine/helpers.ts";
 
 async function run(

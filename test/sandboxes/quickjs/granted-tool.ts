@@ -5,7 +5,7 @@ import { allow } from "../../../src/policy/decision.ts";
 import type { Capabilities } from "../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import type { Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { QuickJsImplementation } from "../../../src/tool/quickjs-implementation.ts";
+import type { QuickJsImplementation } from "../../../src/tool/implementations/quickjs-implementation.ts";
 
 /** The grant of a call of a {@link GrantedTool}. */
 export interface CallSetting {

@@ -9,7 +9,7 @@ import { allow } from "../../../src/policy/decision.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
 import { ToolPreparationError } from "../../../src/sandboxes/contract/sandbox.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
-import type { QuickJsImplementation } from "../../../src/tool/quickjs-implementation.ts";
+import type { QuickJsImplementation } from "../../../src/tool/implementations/quickjs-implementation.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../engine/helpers.ts";
 
 const sandboxes = await openSandboxes({ workers: { threads: 1 } });

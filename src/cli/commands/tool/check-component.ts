@@ -8,7 +8,7 @@ import { readComponentBytes } from "../../../sandboxes/wasm/component/bytes.ts";
 import { GUEST_CALL } from "../../../sandboxes/wasm/exports/guest-interface.ts";
 import { type ComponentTool, componentTools } from "../../../sandboxes/wasm/tools/component-tools.ts";
 import { type InspectedImport, inspectComponent } from "../../../sandboxes/wasm/tools/inspect-component.ts";
-import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
+import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import { listNames } from "../../terminal/names.ts";
 import { isChosen, whyNone } from "./component-tool.ts";
 

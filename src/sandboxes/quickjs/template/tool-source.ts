@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { QuickJsImplementation } from "../../../tool/quickjs-implementation.ts";
+import type { QuickJsImplementation } from "../../../tool/implementations/quickjs-implementation.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { GuestProgram } from "../guest-program.ts";
 

@@ -11,7 +11,7 @@ import type {
   HttpImplementation,
   HttpResponseRules,
   RemoteImplementation,
-} from "../../../tool/remote-implementation.ts";
+} from "../../../tool/implementations/remote-implementation.ts";
 import type { SandboxTask } from "../../contract/task.ts";
 import type { Secrets } from "./secrets.ts";
 

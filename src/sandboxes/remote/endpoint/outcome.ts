@@ -4,7 +4,7 @@ import type { EgressResponse } from "../../../egress/request.ts";
 import { ArgumentPlaceError, TemplateError } from "../../../http-template/url-template.ts";
 import { lookUp, MISSING, parsePointer, UNREACHABLE } from "../../../json/pointer.ts";
 import type { JsonValue } from "../../../json/value.ts";
-import type { HttpResponseRules } from "../../../tool/remote-implementation.ts";
+import type { HttpResponseRules } from "../../../tool/implementations/remote-implementation.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../../contract/outcome.ts";
 import { checkOutput } from "../../contract/output.ts";
 import type { Endpoint } from "./endpoint.ts";

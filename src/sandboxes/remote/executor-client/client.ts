@@ -3,7 +3,7 @@ import { beginning, wellFormed } from "../../../base/text.ts";
 import { DeadlineTimer } from "../../../base/timers/deadline-timer.ts";
 import { shapeProblem } from "../../../remote-protocol/shapes.ts";
 import { parseExecutors } from "../../../tool/executor-address.ts";
-import type { ExecutorImplementation } from "../../../tool/remote-implementation.ts";
+import type { ExecutorImplementation } from "../../../tool/implementations/remote-implementation.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { SandboxTask } from "../../contract/task.ts";

@@ -1,7 +1,7 @@
 import { CAPABILITY_NAMES, type CapabilityName } from "../../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../../policy/grant/limits.ts";
-import type { ToolImplementations } from "../../../tool/implementations.ts";
-import { isExecutorImplementation } from "../../../tool/remote-implementation.ts";
+import type { ToolImplementations } from "../../../tool/implementations/implementations.ts";
+import { isExecutorImplementation } from "../../../tool/implementations/remote-implementation.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import type { Sandbox } from "../../contract/sandbox.ts";
 import type { SandboxTask } from "../../contract/task.ts";

@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
+import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import { MAX_COMPONENT_BYTES } from "./gate.ts";
 

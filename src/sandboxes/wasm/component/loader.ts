@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { LruMap } from "../../../base/lru-map.ts";
-import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
+import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import { readComponent } from "../linking/component-reader.ts";
 import { readComponentBytes } from "./bytes.ts";
 import type { ComponentCache } from "./cache.ts";

@@ -1,4 +1,4 @@
-import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
+import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import { ToolPreparationError } from "../../contract/sandbox.ts";
 import type { ComponentFunction } from "../linking/link-plan.ts";
 import { GUEST_CALL, GUEST_INTERFACE, isGuestCall } from "./guest-interface.ts";

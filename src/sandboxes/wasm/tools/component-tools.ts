@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../json/value.ts";
-import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
+import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import type { SandboxRouter } from "../../contract/sandbox.ts";
 import { readComponentBytes } from "../component/bytes.ts";
 import { passComponentGate } from "../component/gate.ts";

@@ -1,6 +1,6 @@
 import { CanonicalJson } from "../../../json/canonical.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import type { WasmImplementation } from "../../../tool/wasm-implementation.ts";
+import type { WasmImplementation } from "../../../tool/implementations/wasm-implementation.ts";
 import { BoundGrant } from "../../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { type SandboxRouter, ToolPreparationError } from "../../contract/sandbox.ts";

@@ -10,7 +10,7 @@ import { allow } from "../../../../src/policy/decision.ts";
 import type { Capabilities } from "../../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../../src/policy/grant/limits.ts";
 import { openSandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
-import type { HttpImplementation } from "../../../../src/tool/remote-implementation.ts";
+import type { HttpImplementation } from "../../../../src/tool/implementations/remote-implementation.ts";
 import { contextFor, dispatchTool, recordEvents } from "../../../engine/helpers.ts";
 
 const SECRET = 'p"ss/wörd\\1'.replace("ö", "o");

@@ -8,7 +8,7 @@ import { allow } from "../../../../src/policy/decision.ts";
 import type { Capabilities } from "../../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../../src/policy/grant/limits.ts";
 import type { Sandboxes } from "../../../../src/sandboxes/open-sandboxes.ts";
-import type { ExecutorImplementation } from "../../../../src/tool/remote-implementation.ts";
+import type { ExecutorImplementation } from "../../../../src/tool/implementations/remote-implementation.ts";
 
 /** Options of one call. */
 export interface RemoteCall {

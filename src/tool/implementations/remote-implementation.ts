@@ -1,4 +1,4 @@
-import type { JsonValue } from "../json/value.ts";
+import type { JsonValue } from "../../json/value.ts";
 
 /** A tool that runs in another process: behind an endpoint of your own, behind any HTTP endpoint, or on executors. */
 export type RemoteImplementation =

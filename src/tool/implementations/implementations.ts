@@ -1,8 +1,8 @@
+import { SANDBOX_MODES, type SandboxMode } from "../sandbox-mode.ts";
+import type { ToolTraits } from "../tool-traits.ts";
 import type { HostImplementation } from "./host-implementation.ts";
 import type { QuickJsImplementation } from "./quickjs-implementation.ts";
 import type { RemoteImplementation } from "./remote-implementation.ts";
-import { SANDBOX_MODES, type SandboxMode } from "./sandbox-mode.ts";
-import type { ToolTraits } from "./tool-traits.ts";
 import type { WasmImplementation } from "./wasm-implementation.ts";
 
 /**

@@ -1,7 +1,7 @@
-import type { JsonValue } from "../json/value.ts";
-import type { LogLevel } from "./log-level.ts";
-import type { Principal } from "./principal.ts";
-import type { WorkspaceFiles } from "./workspace-files.ts";
+import type { JsonValue } from "../../json/value.ts";
+import type { LogLevel } from "../log-level.ts";
+import type { Principal } from "../principal.ts";
+import type { WorkspaceFiles } from "../workspace-files.ts";
 
 /**
  * The second argument of a host function. It can be destructured: `(input, { signal, onOutput }) => …`.
