@@ -6,7 +6,7 @@ import { sandboxesOf } from "../../tool/implementations/implementations.ts";
 import type { Command } from "../command-line.ts";
 import { type Config, type ConfiguredTool, loadConfig } from "../config/load-config.ts";
 import { loadExport } from "../config/load-export.ts";
-import { loadServer, type ServerConfig } from "../config/load-server.ts";
+import { loadServer, type ServerConfig } from "../config/server/load-server.ts";
 import { showProblems } from "../terminal/problems.ts";
 import {
   EXIT_BAD_INPUT,

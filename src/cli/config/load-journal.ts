@@ -6,7 +6,7 @@ import type { Anchor } from "../../journal/checkpoints/anchors.ts";
 import { checkOptions, type JournalOptions } from "../../journal/options.ts";
 import { absolutePathBeside } from "./config-path.ts";
 import { RECEIVER } from "./receiver.ts";
-import { readTextBeside } from "./token.ts";
+import { readTextBeside } from "./server/token.ts";
 
 const JOURNAL_SHAPE: Shape = compileShape(
   mapOf(

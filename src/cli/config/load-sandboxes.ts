@@ -10,7 +10,7 @@ import {
   type ExecutorCredentials,
 } from "../../sandboxes/remote/executor-client/credentials.ts";
 import { absolutePathBeside } from "./config-path.ts";
-import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./token.ts";
+import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./server/token.ts";
 
 const COUNT: JsonObject = { type: "integer", minimum: 1 };
 

@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
-import type { ConfigProblem } from "../../config/problem.ts";
-import { TEXT } from "../../config/shape.ts";
-import type { ConfigEntry, ConfigPath } from "../../config/source.ts";
-import type { JsonObject } from "../../json/value.ts";
-import { pathBeside } from "./config-path.ts";
+import type { ConfigProblem } from "../../../config/problem.ts";
+import { TEXT } from "../../../config/shape.ts";
+import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
+import type { JsonObject } from "../../../json/value.ts";
+import { pathBeside } from "../config-path.ts";
 
 /** The place of a token: a file or an environment variable. The config never contains the token itself. */
 export interface TokenEntry {

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import type { ConfigProblem } from "../../config/problem.ts";
-import type { ConfigEntry, ConfigPath } from "../../config/source.ts";
+import type { ConfigProblem } from "../../../config/problem.ts";
+import type { ConfigEntry, ConfigPath } from "../../../config/source.ts";
 import { readTextBeside } from "./token.ts";
 
 /**

@@ -1,8 +1,8 @@
-import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
-import { DURATION_FORM, formatDuration, parseDuration, parseSize, SIZE_FORM } from "../../base/units.ts";
-import { compileShape, type Flaw, mapOf, type Shape, TEXT } from "../../config/shape.ts";
-import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../executor/load/limits.ts";
-import type { JsonObject } from "../../json/value.ts";
+import { MAX_DELAY_MS } from "../../../base/timers/deadline-timer.ts";
+import { DURATION_FORM, formatDuration, parseDuration, parseSize, SIZE_FORM } from "../../../base/units.ts";
+import { compileShape, type Flaw, mapOf, type Shape, TEXT } from "../../../config/shape.ts";
+import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../../executor/load/limits.ts";
+import type { JsonObject } from "../../../json/value.ts";
 import { CREDENTIAL, type CredentialEntry } from "./load-credentials.ts";
 import { TOKEN, type TokenEntry } from "./token.ts";
 

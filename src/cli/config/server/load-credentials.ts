@@ -1,9 +1,9 @@
-import type { ConfigProblem } from "../../config/problem.ts";
-import { TEXT } from "../../config/shape.ts";
-import type { ConfigEntry } from "../../config/source.ts";
-import { MIN_TOKEN_LENGTH } from "../../executor/http/authentication.ts";
-import type { JsonObject } from "../../json/value.ts";
-import { type Credential, credentialProblem, ROLES, type Role } from "../../server/access/credential.ts";
+import type { ConfigProblem } from "../../../config/problem.ts";
+import { TEXT } from "../../../config/shape.ts";
+import type { ConfigEntry } from "../../../config/source.ts";
+import { MIN_TOKEN_LENGTH } from "../../../executor/http/authentication.ts";
+import type { JsonObject } from "../../../json/value.ts";
+import { type Credential, credentialProblem, ROLES, type Role } from "../../../server/access/credential.ts";
 import { readPublicKeyFile } from "./public-key.ts";
 import { readToken, TOKEN, type TokenEntry } from "./token.ts";
 
