@@ -3,10 +3,10 @@ import { hasTemplates } from "../grant/grant-template.ts";
 import type { PolicySubject } from "../policy.ts";
 import { combineRules } from "./combine-rules.ts";
 import type { AppliedRule, CompiledDenial, CompiledPermission, CompiledRule } from "./compiled-rule.ts";
-import { ConditionIndex } from "./condition-index.ts";
 import type { MatchedCall } from "./conditions/condition.ts";
 import { type CachedDecision, DecisionCache, rulesOf } from "./decision-cache.ts";
-import { findNearMisses } from "./near-misses.ts";
+import { findNearMisses } from "./explain/near-misses.ts";
+import { ConditionIndex } from "./index/condition-index.ts";
 import type { AllowedUse } from "./rule.ts";
 
 const NO_RULE = deny("no rule allows this call");

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
 import { compileRule } from "../../../src/policy/rule/compiled-rule.ts";
-import { ConditionIndex } from "../../../src/policy/rule/condition-index.ts";
+import { ConditionIndex } from "../../../src/policy/rule/index/condition-index.ts";
 import type { PolicyRule, RuleConditions } from "../../../src/policy/rule/rule.ts";
 import { RuleBook } from "../../../src/policy/rule/rule-book.ts";
 import { RuleMatcher } from "../../../src/policy/rule/rule-matcher.ts";

@@ -1,7 +1,7 @@
-import type { NearMiss } from "../decision.ts";
-import type { CompiledPermission } from "./compiled-rule.ts";
-import type { MatchedCall } from "./conditions/condition.ts";
-import type { MatchedTool } from "./rule-matcher.ts";
+import type { NearMiss } from "../../decision.ts";
+import type { CompiledPermission } from "../compiled-rule.ts";
+import type { MatchedCall } from "../conditions/condition.ts";
+import type { MatchedTool } from "../rule-matcher.ts";
 
 /** The number of rules that are examined for one denied call, and of those that are reported. */
 const MAX_EXAMINED = 50;

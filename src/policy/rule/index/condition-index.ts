@@ -1,7 +1,7 @@
-import { lookUp, MISSING, UNREACHABLE } from "../../json/pointer.ts";
-import type { JsonValue } from "../../json/value.ts";
-import type { MatchedCall } from "./conditions/condition.ts";
-import type { RuleMatcher } from "./rule-matcher.ts";
+import { lookUp, MISSING, UNREACHABLE } from "../../../json/pointer.ts";
+import type { JsonValue } from "../../../json/value.ts";
+import type { MatchedCall } from "../conditions/condition.ts";
+import type { RuleMatcher } from "../rule-matcher.ts";
 
 /** Something with the conditions of a rule. */
 interface Conditional {
