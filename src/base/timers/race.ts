@@ -19,25 +19,43 @@ export function race<T>(
   limits: RaceLimits & { readonly timeoutMs?: undefined },
 ): Promise<T | "aborted">;
 export function race<T>(work: Promise<T>, limits: RaceLimits): Promise<T | "timeout" | "aborted">;
-export async function race<T>(
+export function race<T>(
   work: Promise<T>,
   { timeoutMs, signals = [] }: RaceLimits,
 ): Promise<T | "timeout" | "aborted"> {
-  const { promise: end, resolve, reject } = Promise.withResolvers<T | "timeout" | "aborted">();
-  const onAbort = (): void => resolve("aborted");
-  const timer =
-    timeoutMs === undefined
-      ? undefined
-      : setTimeout(() => resolve("timeout"), Math.min(timeoutMs, MAX_DELAY_MS));
-  for (const signal of signals) {
-    if (signal?.aborted) onAbort();
-    signal?.addEventListener("abort", onAbort, { once: true });
-  }
-  work.then(resolve, reject);
-  try {
-    return await end;
-  } finally {
-    clearTimeout(timer);
-    for (const signal of signals) signal?.removeEventListener("abort", onAbort);
-  }
+  // Not an async function: while a call waits for a person, its state would take more memory than the question.
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const stop = (): void => {
+      clearTimeout(timer);
+      for (const signal of signals) signal?.removeEventListener("abort", onAbort);
+    };
+    const onAbort = (): void => {
+      stop();
+      resolve("aborted");
+    };
+    work.then(
+      (value) => {
+        stop();
+        resolve(value);
+      },
+      (error: unknown) => {
+        stop();
+        reject(error);
+      },
+    );
+    if (signals.some((signal) => signal?.aborted)) {
+      resolve("aborted");
+      return;
+    }
+    for (const signal of signals) signal?.addEventListener("abort", onAbort, { once: true });
+    if (timeoutMs === undefined) return;
+    timer = setTimeout(
+      () => {
+        stop();
+        resolve("timeout");
+      },
+      Math.min(timeoutMs, MAX_DELAY_MS),
+    );
+  });
 }
