@@ -6,14 +6,19 @@
 export class FairBudget {
   readonly #total: number;
   readonly #share: number;
+  readonly #most: number;
   /** What each caller holds; no entry is zero. */
   readonly #held = new Map<string, number>();
   #used = 0;
 
-  /** @param share The guaranteed share of each caller. The number of callers must be bounded. */
-  constructor(total: number, share: number) {
+  /**
+   * @param share The guaranteed share of each caller. The number of callers must be bounded.
+   * @param most The most that one caller may take, also if it is alone. Default: all.
+   */
+  constructor(total: number, share: number, most: number = total) {
     this.#total = total;
     this.#share = share;
+    this.#most = most;
   }
 
   /** Takes an amount; returns `false` if it is not available for this caller now. */
@@ -29,6 +34,7 @@ export class FairBudget {
 
   #allows(held: number, amount: number): boolean {
     if (held + amount <= this.#share) return true;
+    if (held + amount > this.#most) return false;
     const used = this.#used + amount;
     if (used > this.#total) return false;
     const callers = this.#held.size + (held === 0 ? 1 : 0);

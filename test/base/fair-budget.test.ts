@@ -10,6 +10,11 @@ describe("FairBudget", () => {
     expect(budget.take("a", 1)).toBe(true);
   });
 
+  test("a caller alone may take no more than one caller may", () => {
+    const budget = new FairBudget(100, 10, 30);
+    expect([budget.take("a", 30), budget.take("a", 1), budget.take("b", 30)]).toEqual([true, false, true]);
+  });
+
   test("a caller that comes while another holds everything gets its share at once, and up to half soon", () => {
     const budget = new FairBudget(100, 10);
     budget.take("a", 100);
