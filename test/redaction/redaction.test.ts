@@ -146,6 +146,37 @@ describe("A redaction", () => {
       }),
     );
   });
+
+  test("leaves no secret in a value, wherever it stands", () => {
+    const places = fc.array(fc.constantFrom("item", "member", "name"), { maxLength: 5 });
+    const named = fc.constantFrom("token", "clientSecret", "API-KEY").map((name) => ({ [name]: "hunter2" }));
+    const secrets = fc.oneof(fc.constantFrom(...SECRETS.map(([, secret]) => secret)), named);
+    fc.assert(
+      fc.property(fc.jsonValue(), places, secrets, (other, path, secret) => {
+        let value: unknown = secret;
+        for (const place of path) {
+          if (place === "item") value = [other, value];
+          else if (place === "member") value = { other, value };
+          else value = typeof value === "string" ? { [value]: other } : { other, value };
+        }
+        const copy = copyJson(value);
+        const shown = JSON.stringify(redaction.json(copy));
+        const hidden = typeof secret === "string" ? JSON.stringify(secret).slice(1, -1) : "hunter2";
+        expect(shown).not.toContain(hidden);
+        expect(redaction.finds(copy)).toBe(true);
+      }),
+    );
+  });
+
+  test("hides the values of members whose names it has met, however many there are", () => {
+    const value = copyJson(
+      Object.fromEntries(Array.from({ length: 2_500 }, (_, i) => [i % 2 ? `a${i}` : `a${i}_token`, `v${i}`])),
+    );
+    for (let time = 0; time < 2; time++) {
+      const shown = Object.values(redaction.json(value as Readonly<Record<string, string>>));
+      expect(shown.map((text) => text === "[redacted: token]")).toEqual(shown.map((_, i) => i % 2 === 0));
+    }
+  });
 });
 
 describe("A narrow redaction", () => {
