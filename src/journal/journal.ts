@@ -114,17 +114,19 @@ export class Journal implements CallJournal, AsyncDisposable {
 
   begin(record: DispatchedRecord): undefined | Promise<void> {
     this.#requireHealth();
-    const { sideEffects } = record;
+    const { canonical, sessionId, sideEffects } = record;
+    const names = namesOf(record);
     return this.#writer.add({
-      parts: dispatchedParts(record, this.#show(record.canonical, record.sessionId)),
+      parts: dispatchedParts(record, names, this.#show(canonical, sessionId)),
       at: Date.now(),
       isAwaited: sideEffects !== "none" && sideEffects !== "read",
-      call: { kind: "begin", names: namesOf(record) },
+      call: { kind: "begin", names },
     });
   }
 
   end(record: EndedRecord): void {
-    this.#addUnawaited(endedParts(record), { kind: "end", names: namesOf(record) });
+    const names = namesOf(record);
+    this.#addUnawaited(endedParts(record, names), { kind: "end", names });
   }
 
   deny(record: DeniedRecord): void {

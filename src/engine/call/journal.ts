@@ -36,6 +36,8 @@ export interface CallRecord {
   readonly sessionId: string;
   /** Absent if the context does not say. */
   readonly turnId?: string;
+  /** Absent if the context does not say. */
+  readonly messageId?: string;
   /** As the model named it. */
   readonly toolName: string;
   /** Who calls; absent if the context does not say. */

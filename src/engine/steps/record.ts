@@ -50,10 +50,11 @@ function notRecorded(call: PlacedCall, thrown: unknown): Refusal {
 
 /** What every record of the call has. */
 export function callRecord({ received, ctx, principal, caller }: CallState): CallRecord {
-  const { sessionId, turnId } = ctx;
+  const { sessionId, turnId, messageId } = ctx;
   return {
     ...{ callId: received.id, sessionId, toolName: received.name },
     ...(turnId !== undefined && { turnId }),
+    ...(messageId !== undefined && { messageId }),
     ...(principal !== undefined && { principal }),
     ...(caller !== undefined && { parent: caller.callId }),
   };

@@ -2,6 +2,7 @@ import { beginning, wellFormed } from "../../base/text.ts";
 import type { DeniedRecord, DispatchedRecord, EndedRecord } from "../../engine/call/journal.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
+import type { JournalEntry } from "./entry.ts";
 import type { RecordParts } from "./record-parts.ts";
 
 /** The arguments of a call as its record shows them. */
@@ -18,22 +19,35 @@ export interface ShownArguments {
 const MAX_NAME_LENGTH = 1_024;
 const MAX_REASON_LENGTH = 4_096;
 
-/** The record of a call that is about to run. */
-export function dispatchedParts(record: DispatchedRecord, shown: ShownArguments): RecordParts {
+/**
+ * The record of a call that is about to run.
+ *
+ * @param names The names of the call.
+ */
+export function dispatchedParts(
+  record: DispatchedRecord,
+  names: CallNames,
+  shown: ShownArguments,
+): RecordParts {
   const { confirmation, decision, definitionDigest, grant, sideEffects } = record;
   return {
     beforeAt: argumentMembers(shown),
     beforePrev:
       (confirmation === undefined ? "" : `"confirmation":${canonicalText(plain(confirmation))},`) +
       `"decision":"${decision}","definitionDigest":"${definitionDigest}","grant":${textOf(grant)},` +
+      messageMember(names) +
       origin(record),
     beforeSeq: principalMember(record) + ruleMember(record) + sealedMember(shown),
-    afterSeq: `"session":${name(record.sessionId)},"sideEffects":"${sideEffects}",${call(record, "tool.call.dispatched")}`,
+    afterSeq: `"session":${quoted(names.session)},"sideEffects":"${sideEffects}",${call(names, "tool.call.dispatched")}`,
   };
 }
 
-/** The record of a call that ended. */
-export function endedParts(record: EndedRecord): RecordParts {
+/**
+ * The record of a call that ended.
+ *
+ * @param names The names of the call.
+ */
+export function endedParts(record: EndedRecord, names: CallNames): RecordParts {
   const { code, effect, output, receipt, success } = record;
   const { ended, enforced, grant, mayStillRun, used } = receipt;
   return {
@@ -41,6 +55,7 @@ export function endedParts(record: EndedRecord): RecordParts {
     beforePrev:
       (code === undefined ? "" : `"code":"${code}",`) +
       (effect === undefined ? "" : `"effect":"${effect}",`) +
+      messageMember(names) +
       (success ? `"outputDigest":"${output.digest}",` : "") +
       origin(record),
     beforeSeq:
@@ -51,13 +66,14 @@ export function endedParts(record: EndedRecord): RecordParts {
       (grant === undefined ? "" : `"grant":{"digest":"${grant.digest}"},`) +
       (mayStillRun === undefined ? "" : `"mayStillRun":true,`) +
       `"used":${canonicalText(used as unknown as JsonValue)}},`,
-    afterSeq: `"session":${name(record.sessionId)},${call(record, "tool.call.ended")}`,
+    afterSeq: `"session":${quoted(names.session)},${call(names, "tool.call.ended")}`,
   };
 }
 
 /** The record of a call that did not run. */
 export function deniedParts(record: DeniedRecord, shown: ShownArguments | undefined): RecordParts {
   const { code, confirmation, decision, definitionDigest, grant, near, reason, sideEffects } = record;
+  const names = namesOf(record);
   return {
     beforeAt: shown === undefined ? "" : argumentMembers(shown),
     beforePrev:
@@ -66,6 +82,7 @@ export function deniedParts(record: DeniedRecord, shown: ShownArguments | undefi
       (decision === undefined ? "" : `"decision":"${decision}",`) +
       (definitionDigest === undefined ? "" : `"definitionDigest":"${definitionDigest}",`) +
       (grant === undefined ? "" : `"grant":${textOf(grant)},`) +
+      messageMember(names) +
       (near === undefined || near.length === 0 ? "" : `"near":${canonicalText(plain(near))},`) +
       origin(record),
     beforeSeq:
@@ -76,9 +93,9 @@ export function deniedParts(record: DeniedRecord, shown: ShownArguments | undefi
       ruleMember(record) +
       sealedMember(shown),
     afterSeq:
-      `"session":${name(record.sessionId)},` +
+      `"session":${quoted(names.session)},` +
       (sideEffects === undefined ? "" : `"sideEffects":"${sideEffects}",`) +
-      call(record, "tool.call.denied"),
+      call(names, "tool.call.denied"),
   };
 }
 
@@ -88,17 +105,16 @@ export interface CallNames {
   readonly tool: string;
   readonly tool_call_id: string;
   readonly turn?: string;
+  readonly message?: string;
 }
 
 /** The record of a call that was running when the process ended: whether it took effect is not known. */
 export function interruptedParts(names: CallNames): RecordParts {
-  const { session, tool: toolName, tool_call_id: callId, turn } = names;
-  const record = { toolName, callId, ...(turn !== undefined && { turnId: turn }) };
   return {
     beforeAt: "",
-    beforePrev: '"code":"execution_error","effect":"unknown","interrupted":true,',
+    beforePrev: `"code":"execution_error","effect":"unknown","interrupted":true,${messageMember(names)}`,
     beforeSeq: "",
-    afterSeq: `"session":${name(session)},${call(record, "tool.call.ended")}`,
+    afterSeq: `"session":${quoted(names.session)},${call(names, "tool.call.ended")}`,
   };
 }
 
@@ -108,13 +124,26 @@ export function namesOf(record: {
   readonly sessionId: string;
   readonly toolName: string;
   readonly turnId?: string;
+  readonly messageId?: string;
 }): CallNames {
-  const { turnId } = record;
+  const { turnId, messageId } = record;
   return {
     session: recordedName(record.sessionId),
     tool: recordedName(record.toolName),
     tool_call_id: recordedName(record.callId),
     ...(turnId !== undefined && { turn: recordedName(turnId) }),
+    ...(messageId !== undefined && { message: recordedName(messageId) }),
+  };
+}
+
+/** Returns the names that a record of a call has. */
+export function namesIn({ session, tool, tool_call_id: callId, turn, message }: JournalEntry): CallNames {
+  return {
+    session: String(session),
+    tool: String(tool),
+    tool_call_id: String(callId),
+    ...(typeof turn === "string" && { turn }),
+    ...(typeof message === "string" && { message }),
   };
 }
 
@@ -128,9 +157,13 @@ function sealedMember(shown: ShownArguments | undefined): string {
 
 function origin({ parent, policyRevision }: Pick<DeniedRecord, "parent" | "policyRevision">): string {
   return (
-    (parent === undefined ? "" : `"parent":${name(parent)},`) +
-    (policyRevision === undefined ? "" : `"policyRevision":${name(policyRevision)},`)
+    (parent === undefined ? "" : `"parent":${JSON.stringify(recordedName(parent))},`) +
+    (policyRevision === undefined ? "" : `"policyRevision":${quoted(recordedName(policyRevision))},`)
   );
+}
+
+function messageMember({ message }: CallNames): string {
+  return message === undefined ? "" : `"message":${JSON.stringify(message)},`;
 }
 
 function principalMember({ principal }: Pick<DeniedRecord, "principal">): string {
@@ -141,16 +174,23 @@ function ruleMember({ rules }: Pick<DeniedRecord, "rules">): string {
   return `"rules":${rules.length === 0 ? "[]" : textOf(rules)},`;
 }
 
-function call(
-  { callId, toolName, turnId }: Pick<DeniedRecord, "callId" | "toolName" | "turnId">,
-  type: string,
-): string {
-  const turn = turnId === undefined ? "" : `"turn":${name(turnId)},`;
-  return `"tool":${name(toolName)},"tool_call_id":${name(callId)},${turn}"type":"${type}"`;
+function call({ tool, tool_call_id: callId, turn }: CallNames, type: string): string {
+  const turnMember = turn === undefined ? "" : `"turn":${quoted(turn)},`;
+  return `"tool":${quoted(tool)},"tool_call_id":${JSON.stringify(callId)},${turnMember}"type":"${type}"`;
 }
 
-function name(text: string): string {
-  return JSON.stringify(recordedName(text));
+/** The JSON texts of names that many records share. When there are too many, all of them are forgotten. */
+const quotedNames = new Map<string, string>();
+const MAX_QUOTED = 1_000;
+
+function quoted(name: string): string {
+  let text = quotedNames.get(name);
+  if (text === undefined) {
+    text = JSON.stringify(name);
+    if (quotedNames.size >= MAX_QUOTED) quotedNames.clear();
+    quotedNames.set(name, text);
+  }
+  return text;
 }
 
 /** Returns an id or a name as records have it. */

@@ -2,30 +2,30 @@ import type { CallNames } from "../line/call-parts.ts";
 
 /** The calls whose beginning is recorded and whose end is not, in the order of their beginnings. */
 export class OpenCalls {
-  readonly #calls = new Map<string, CallNames[]>();
+  /** By the id of the call, which another session or message can have as well, and a model can use twice. */
+  readonly #calls = new Map<string, CallNames | CallNames[]>();
 
   begin(names: CallNames): void {
-    const key = keyOf(names);
-    const same = this.#calls.get(key);
-    // A model can use an id twice.
-    if (same === undefined) this.#calls.set(key, [names]);
-    else same.push(names);
+    const same = this.#calls.get(names.tool_call_id);
+    if (same === undefined) this.#calls.set(names.tool_call_id, names);
+    else if (Array.isArray(same)) same.push(names);
+    else this.#calls.set(names.tool_call_id, [same, names]);
   }
 
   /** Takes note of an end. An end without a beginning is ignored. */
-  end(names: CallNames): void {
-    const key = keyOf(names);
-    const same = this.#calls.get(key);
+  end({ tool_call_id: id, session, message }: CallNames): void {
+    const same = this.#calls.get(id);
     if (same === undefined) return;
-    same.shift();
-    if (same.length === 0) this.#calls.delete(key);
+    if (!Array.isArray(same)) {
+      if (same.session === session && same.message === message) this.#calls.delete(id);
+      return;
+    }
+    const index = same.findIndex((each) => each.session === session && each.message === message);
+    if (index >= 0) same.splice(index, 1);
+    if (same.length === 0) this.#calls.delete(id);
   }
 
   list(): readonly CallNames[] {
     return [...this.#calls.values()].flat();
   }
-}
-
-function keyOf({ session, tool_call_id: callId }: CallNames): string {
-  return `${session.length}:${session}${callId}`;
 }

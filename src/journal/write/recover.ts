@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { loadCrypto } from "../../base/load-crypto.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { JournalError } from "../journal-error.ts";
-import type { CallNames } from "../line/call-parts.ts";
+import { type CallNames, namesIn } from "../line/call-parts.ts";
 import { type JournalEntry, NO_LINE, parseEntry } from "../line/entry.ts";
 import { AppendFile } from "../storage/append-file.ts";
 import { type JournalFileName, journalFile, listFiles } from "../storage/file-names.ts";
@@ -96,15 +96,6 @@ function follow(open: OpenCalls, entry: JournalEntry): void {
       for (const names of entry["open"] as readonly JsonValue[]) open.begin(names as unknown as CallNames);
       break;
   }
-}
-
-function namesIn({ session, tool, tool_call_id: callId, turn }: JournalEntry): CallNames {
-  return {
-    session: String(session),
-    tool: String(tool),
-    tool_call_id: String(callId),
-    ...(typeof turn === "string" && { turn }),
-  };
 }
 
 async function moveTorn(file: AppendFile, end: number): Promise<{ path: string; bytes: number }> {
