@@ -8,19 +8,23 @@ import { NewDirectory } from "./new-directory.ts";
 
 const { grant } = allow({ sandbox: "host", limits: { wallTimeMs: 30_000 } });
 const RULES: readonly string[] = Object.freeze(["files", "all"]);
+const DEFINITION_DIGEST = "d".repeat(64);
+const POLICY_REVISION = "a".repeat(64);
+/** Ids come again: the journal remembers calls without an end, of which a process never has a million. */
+const IDS = 1_024;
 let count = 0;
 
 function newRecord(): DispatchedRecord {
   return {
     ...{
-      callId: `call_${count++}`,
+      callId: `call_${count++ % IDS}`,
       sessionId: "bench",
       toolName: "write_file",
       rules: RULES,
       decision: "allow",
     },
     ...{ canonical: new CanonicalJson(Object.freeze({ ...INPUT, path: `src/${count}.ts` })), grant },
-    ...{ definitionDigest: "d".repeat(64), policyRevision: "a".repeat(64), sideEffects: "write" },
+    ...{ definitionDigest: DEFINITION_DIGEST, policyRevision: POLICY_REVISION, sideEffects: "write" },
   };
 }
 

@@ -140,6 +140,35 @@ test("calls without an end get one with an unknown effect at the next open", asy
   expect(await verifyJournal({ directory: directory.path })).not.toHaveProperty("contradiction");
 });
 
+test("a file that continues another one names the calls that have no end, with equal ids and in the last group", async () => {
+  using directory = new TemporaryDirectory();
+  {
+    await using journal = await openJournal({ directory: directory.path, maxBytes: 1_024 });
+    await journal.begin(dispatched("a"));
+    await journal.begin(dispatched("a"));
+    await journal.begin(dispatched("a", 1, { sessionId: "session-2" }));
+    journal.end(ended("a"));
+    journal.end(ended("never begun"));
+    await journal.begin(dispatched("b"));
+    journal.end(ended("a", { sessionId: "session-2" }));
+    await journal.begin(dispatched("c"));
+    journal.end(ended("a"));
+    await journal.begin(dispatched("d"));
+  }
+  const lines = linesOf(directory.path).map((line) => JSON.parse(line));
+  const open: string[] = [];
+  for (const { type, session, tool_call_id: id, open: named } of lines) {
+    const call = `${session} ${id}`;
+    if (type === "tool.call.dispatched") open.push(call);
+    if (type === "tool.call.ended" && open.includes(call)) open.splice(open.indexOf(call), 1);
+    if (type !== "journal.rotated") continue;
+    const names = named.map((each: Record<string, string>) => `${each["session"]} ${each["tool_call_id"]}`);
+    expect(names.sort()).toEqual(open.toSorted());
+  }
+  expect(lines.filter(({ type }) => type === "journal.rotated").length).toBeGreaterThan(2);
+  expect(open).toEqual(["session-1 b", "session-1 c", "session-1 d"]);
+});
+
 test("a half-written line is moved to a file of its own, and the chain goes on", async () => {
   using directory = new TemporaryDirectory();
   {

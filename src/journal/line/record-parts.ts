@@ -16,5 +16,9 @@ export interface RecordParts {
 /** Returns the canonical line of a record, without its newline. */
 export function composeLine(parts: RecordParts, at: number, prev: string, seq: number): string {
   const { beforeAt, beforePrev, beforeSeq, afterSeq } = parts;
-  return `{${beforeAt}"at":${at},${beforePrev}"prev":"${prev}",${beforeSeq}"seq":${seq},${afterSeq}}`;
+  // Joined, since a concatenated text is a tree of its pieces, which takes longer to write.
+  return [
+    ...["{", beforeAt, '"at":', at, ",", beforePrev, '"prev":"', prev, '",'],
+    ...[beforeSeq, '"seq":', seq, ",", afterSeq, "}"],
+  ].join("");
 }

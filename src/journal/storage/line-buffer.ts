@@ -22,11 +22,15 @@ export class LineBuffer {
     return this;
   }
 
-  add(line: string): void {
-    const needed = this.#length + line.length * MAX_UNIT_BYTES + 1;
+  /** Adds a line, and returns its bytes without the newline. They are valid until the next line is added. */
+  add(line: string): Buffer {
+    const start = this.#length;
+    const needed = start + line.length * MAX_UNIT_BYTES + 1;
     if (needed > this.#buffer.length) this.#grow(needed);
-    this.#length += this.#buffer.write(line, this.#length);
-    this.#buffer[this.#length++] = NEWLINE;
+    const end = start + this.#buffer.write(line, start);
+    this.#buffer[end] = NEWLINE;
+    this.#length = end + 1;
+    return this.#buffer.subarray(start, end);
   }
 
   #grow(needed: number): void {

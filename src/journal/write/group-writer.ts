@@ -53,6 +53,8 @@ export class GroupWriter {
   #file: AppendFile;
   #head: ChainHead;
   #waiting: WaitingRecord[] = [];
+  /** The last group that was written. Its calls are not in `#open` yet. */
+  #written: readonly WaitingRecord[] = [];
   /** Settled when the group that waits now is written. */
   #waitingGroup: PromiseWithResolvers<void> | undefined;
   #loop: Promise<void> | undefined;
@@ -181,18 +183,26 @@ export class GroupWriter {
     for (const record of group) {
       at = Math.max(record.at, at);
       const line = composeLine(record.parts, at, digest, ++seq);
-      digest = this.#hash("sha256", line);
-      lines.add(line);
+      digest = this.#hash("sha256", lines.add(line));
     }
     const file = this.#file;
     const { size } = file;
-    await file.append(lines.bytes);
+    const appended = file.append(lines.bytes);
+    // Now, as the disk takes longer than this.
+    this.#followWritten();
+    await appended;
     if (this.#isSynced && group.some(({ isAwaited }) => isAwaited)) await this.#syncOrCut(file, size);
     this.#head = { seq, digest, at };
-    for (const { call } of group) {
+    this.#written = group;
+  }
+
+  /** Takes note of the calls that the last group began and ended. */
+  #followWritten(): void {
+    for (const { call } of this.#written) {
       if (call?.kind === "begin") this.#open.begin(call.names);
       else if (call?.kind === "end") this.#open.end(call.names);
     }
+    this.#written = [];
   }
 
   /** After a failed sync it is not known what is on the disk: the group is cut off, and written anew. */
@@ -208,6 +218,7 @@ export class GroupWriter {
   async #continueIn(file: AppendFile): Promise<void> {
     const before = this.#file;
     this.#file = file;
+    this.#followWritten();
     const parts = eventParts({ type: "journal.rotated", open: this.#open.list() });
     try {
       await this.#append([{ parts, at: Date.now(), isAwaited: true }]);

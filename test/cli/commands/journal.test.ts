@@ -44,8 +44,9 @@ test("dispatch records its calls, and the commands on the journal read them", as
   const key = join(folder, "journal.key.pub");
 
   const verified = await sandgate(["journal", "verify", directory, "--key", key]);
+  // A dispatch that takes longer than a second signs more than one.
   expect(verified.stdout).toMatch(
-    /^records 1 to 9 are chained\n1 checkpoints match, up to record 9; 0 records are/,
+    /^records 1 to 9 are chained\n\d+ checkpoints match, up to record 9; 0 records are/,
   );
   expect(verified.code).toBe(0);
   const unchecked = await sandgate(["journal", "verify", directory]);
