@@ -46,6 +46,8 @@ export class CallState {
   canonical: CanonicalJson | undefined = undefined;
   /** The policy's decision; `undefined` until then. */
   decision: PolicyDecision | undefined = undefined;
+  /** The version of the policy that made the decision, if it says so. */
+  policyRevision: string | undefined = undefined;
   granted: ExecutionGrant | undefined = undefined;
   /** How a person confirmed the call; `undefined` until one does. */
   confirmation: Confirmation | undefined = undefined;

@@ -14,13 +14,15 @@ import { denial, type Refusal } from "../failure/refusal.ts";
 import { decide, type Question } from "./decide.ts";
 
 /**
- * Asks the policy, and sets `decision` and `granted`. A decision to ask a person passes with the grant that it has, if
+ * Asks the policy, and sets `decision`, `policyRevision` and `granted`. A decision to ask a person passes with the grant that it has, if
  * there is a person to ask or the call is confirmed already.
  *
  * @throws {Refusal} `permission_denied` unless the policy returns a valid grant, `cancelled`.
  */
 export function authorise(call: ParsedCall): undefined | Promise<undefined> {
   const decidedFrom = call.reporter.reportsDecisions ? performance.now() : 0;
+  // Read now: by the time of an answer that comes later, the policy may have been replaced.
+  call.policyRevision = call.ctx.policy.revision;
   const decision = decide(QUESTION, requestOf(call), shownName(call), call.ctx);
   return decision instanceof Promise
     ? decision.then((decided) => set(call, decided, decidedFrom))
@@ -50,9 +52,9 @@ function requestOf(call: ParsedCall): PolicyRequest {
 /** @throws {Refusal} unless the decision is to allow the call, or to ask about it and there is a grant. */
 function set(call: ParsedCall, decision: PolicyDecision, decidedFrom: number): undefined {
   call.decision = decision;
-  const { ctx, confirmation, reporter } = call;
+  const { policyRevision, confirmation, reporter } = call;
   if (reporter.reportsDecisions) {
-    reporter.decided(decision, ctx.policy.revision, confirmation?.by, elapsedMs(decidedFrom));
+    reporter.decided(decision, policyRevision, confirmation?.by, elapsedMs(decidedFrom));
   }
   if (decision.decision === "deny") throw refusalOf(decision, shownName(call));
   if (decision.grant === undefined || (decision.decision === "ask" && !canAsk(call))) {

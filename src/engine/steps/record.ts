@@ -62,8 +62,7 @@ export function callRecord({ received, ctx, principal, caller }: CallState): Cal
 
 /** What is known of the call after its last step. */
 export function decidedRecord(call: CallState): DecidedRecord {
-  const { registered, canonical, decision, confirmation, grant } = call;
-  const { revision } = call.ctx.policy;
+  const { registered, canonical, decision, policyRevision, confirmation, grant } = call;
   return {
     ...callRecord(call),
     rules: decision?.rules ?? [],
@@ -74,7 +73,7 @@ export function decidedRecord(call: CallState): DecidedRecord {
     }),
     ...(decision !== undefined && { decision: decision.decision }),
     ...(decision?.decision === "deny" && decision.near !== undefined && { near: decision.near }),
-    ...(decision !== undefined && revision !== undefined && { policyRevision: revision }),
+    ...(decision !== undefined && policyRevision !== undefined && { policyRevision }),
     ...(confirmation !== undefined && { confirmation }),
     ...(grant !== undefined && { grant }),
   };

@@ -49,7 +49,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     trace: call.trace,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);
-  reporter.started(grant, subject.sideEffects, canonical, call.decision.rules, ctx.policy.revision);
+  reporter.started(grant, subject.sideEffects, canonical, call.decision.rules, call.policyRevision);
   return call.trace === undefined
     ? call.sandbox.run(call.task)
     : runTraced(call.trace, call.sandbox, call.task);

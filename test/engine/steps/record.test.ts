@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
 import type { DispatchContext } from "../../../src/engine/call/context.ts";
+import { EventStream } from "../../../src/engine/call/events.ts";
 import type {
   CallJournal,
   DeniedRecord,
@@ -102,6 +103,26 @@ describe("a context with a journal", () => {
     expect(first.begin.canonical.text).toBe('{"a":1}');
     expect(last.end.output.text).toBe('{"done":true}');
     expect(last.end.receipt).toEqual(execution?.receipt);
+  });
+
+  test("names the revision that decided, even if the policy is replaced before its answer comes", async () => {
+    const log = new Log();
+    const events = new EventStream();
+    const seen: unknown[] = [];
+    events.on((event) =>
+      seen.push("policyRevision" in event ? [event.type, event.policyRevision] : event.type),
+    );
+    const policy = {
+      revision: "old",
+      check: async () => {
+        await Promise.resolve();
+        policy.revision = "new";
+        return allow({ sandbox: "host" });
+      },
+    };
+    await dispatch(log, { more: { policy, events } });
+    expect(log.entries[0]).toMatchObject({ begin: { policyRevision: "old" } });
+    expect(seen).toEqual([["tool.decided", "old"], ["tool.started", "old"], "tool.completed"]);
   });
 
   test.each(
