@@ -1,4 +1,4 @@
-import { adopt } from "../../base/promises.ts";
+import { isThenable, toPromise } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
 import { race } from "../../base/timers/race.ts";
 import { copyJson } from "../../json/copy.ts";
@@ -17,6 +17,9 @@ import { lookUp } from "./lookup.ts";
 import { narrow } from "./narrow.ts";
 import { place } from "./place.ts";
 
+/** How often a person is asked about a call. */
+const MAX_TIMES = 2;
+
 /**
  * Has a person confirm a call that the policy asks about. The call has its placement, since a person is asked only about
  * calls that could run. After the answer, the tool is looked up and the policy consulted once more: both may have changed
@@ -30,18 +33,24 @@ export function confirm(call: PlacedCall): undefined | Promise<undefined> {
   return call.decision.decision === "ask" ? confirmLater(call, call.decision) : undefined;
 }
 
-async function confirmLater(call: PlacedCall, decision: AskDecision): Promise<undefined> {
-  if (await isConfirmed(call, decision)) return;
-  const { decision: changed } = call;
-  if (await isConfirmed(call, changed.decision === "ask" ? changed : decision)) return;
+async function confirmLater(call: PlacedCall, first: AskDecision): Promise<undefined> {
+  let decision = first;
+  for (let times = 0; times < MAX_TIMES; times++) {
+    call.confirmation = undefined;
+    const request = confirmationRequest(call, decision.question, decision.remember);
+    const answer = await answerTo(call, request);
+    if (await isConfirmed(call, request, answer)) return;
+    if (call.decision.decision === "ask") decision = call.decision;
+  }
   throw denial(shownName(call), "policy", "what the call may do changed again while a person was asked");
 }
 
-/** Asks once, and consults the policy about an allowed call. Returns whether the call may run as it was shown. */
-async function isConfirmed(call: PlacedCall, { question, remember }: AskDecision): Promise<boolean> {
-  call.confirmation = undefined;
-  const request = confirmationRequest(call, question, remember);
-  const { by, edited } = await answerTo(call, request);
+/** Consults the policy about a call that was allowed. Returns whether it may run as it was shown. */
+async function isConfirmed(
+  call: PlacedCall,
+  request: ConfirmationRequest,
+  { by, edited }: Allowed,
+): Promise<boolean> {
   const { definition } = call.registered;
   lookUp(call);
   if (call.registered.definition.digest !== definition.digest) {
@@ -87,26 +96,42 @@ interface Allowed {
   readonly edited: JsonValue | undefined;
 }
 
-/** @throws {Refusal} unless the answer is to allow the call. */
-async function answerTo(call: PlacedCall, request: ConfirmationRequest): Promise<Allowed> {
+/**
+ * Many calls can wait here for long. An async function for each of these steps would take more memory than the question.
+ *
+ * @throws {Refusal} as a rejection, unless the answer is to allow the call.
+ */
+function answerTo(call: PlacedCall, request: ConfirmationRequest): Promise<Allowed> {
   const { signal = new AbortController().signal } = call.ctx;
   if (signal.aborted) throw cancelled();
   const resume = call.caller?.pause?.();
+  // Read first, so that no answer is taken for the end of the race.
+  const reading = askFor(call, request, signal).then((answer) =>
+    readAnswer(answer as ConfirmationAnswer, call, request.question),
+  );
+  return race(reading, { signals: [signal] }).then(
+    (end) => {
+      resume?.();
+      if (end === "aborted") throw cancelled();
+      return end;
+    },
+    (thrown: unknown) => {
+      resume?.();
+      if (Refusal.is(thrown)) throw thrown;
+      throw denial(shownName(call), "no-approver", describeThrown(thrown).detail);
+    },
+  );
+}
+
+/** Calls the context's `confirm`, which is foreign code. */
+function askFor(call: PlacedCall, request: ConfirmationRequest, signal: AbortSignal): Promise<unknown> {
   try {
     // `authorise` refuses calls that no person can be asked about.
     const ask = call.ctx.confirm as Confirm;
-    // Read first, so that no answer is taken for the end of the race.
-    const reading = adopt(ask(request, signal)).then((answer) =>
-      readAnswer(answer as ConfirmationAnswer, call, request.question),
-    );
-    const end = await race(reading, { signals: [signal] });
-    if (end === "aborted") throw cancelled();
-    return end;
+    const answer: unknown = ask(request, signal);
+    return isThenable(answer) ? toPromise(answer) : Promise.resolve(answer);
   } catch (thrown) {
-    if (Refusal.is(thrown)) throw thrown;
-    throw denial(shownName(call), "no-approver", describeThrown(thrown).detail);
-  } finally {
-    resume?.();
+    return Promise.reject(thrown);
   }
 }
 
