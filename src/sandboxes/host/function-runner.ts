@@ -1,5 +1,4 @@
 import { performance } from "node:perf_hooks";
-import { DeadlineTimer } from "../../base/timers/deadline-timer.ts";
 import { isThenable, type OneShotThenable, toPromise } from "../../base/promises.ts";
 import type {
   HostFactory,
@@ -12,6 +11,7 @@ import { checkReturned } from "../contract/output.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { AbandonedFunctions } from "./abandoned-functions.ts";
 import { type CallRunner, FunctionCall } from "./function-call.ts";
+import { type RunningCall, RunningCalls } from "./running-calls.ts";
 import { readThrown } from "./thrown-failure.ts";
 
 /** Milliseconds that a stopped tool has before the call ends without its result. */
@@ -26,7 +26,7 @@ type StopCause = "timeout" | "cancelled" | "limit_exceeded";
 export class FunctionRunner {
   /** The instances that factories have returned, since an instance is used for one call only. */
   readonly #usedInstances = new WeakSet<object>();
-  readonly #running = new RunningCalls();
+  readonly #running = new RunningCalls<FunctionRun>();
   readonly #abandoned: AbandonedFunctions;
 
   constructor(abandoned: AbandonedFunctions) {
@@ -75,52 +75,15 @@ export class FunctionRunner {
 }
 
 /**
- * The calls that wait for their tools. They are in an array, since adding to and deleting from a set makes
- * garbage.
- */
-class RunningCalls {
-  readonly #runs: FunctionRun[] = [];
-  /** One timer for all calls: one for each would cost more than the rest of the sandbox. */
-  readonly #deadlines = new DeadlineTimer<FunctionRun>({
-    deadlineOf: ({ deadline = Number.POSITIVE_INFINITY }) => deadline,
-    expire: (run) => {
-      this.#deadlines.delete(run);
-      run.stop("timeout");
-    },
-    keepsAlive: true,
-  });
-
-  get all(): readonly FunctionRun[] {
-    return [...this.#runs];
-  }
-
-  add(run: FunctionRun): void {
-    run.place = this.#runs.push(run) - 1;
-    if (run.deadline !== undefined) this.#deadlines.add(run);
-  }
-
-  /** Removes a run, and moves the last one to its place. */
-  remove(run: FunctionRun): void {
-    if (this.#runs[run.place] !== run) return;
-    if (run.deadline !== undefined) this.#deadlines.delete(run);
-    const last = this.#runs.pop();
-    if (last === undefined || last === run) return;
-    this.#runs[run.place] = last;
-    last.place = run.place;
-  }
-}
-
-/**
  * One call of a host function. Its outcome is passed to the engine directly: a promise in between would cost
  * as much as half of the engine.
  */
-class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
+class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOutcome> {
   readonly call: FunctionCall;
   instance: HostInstance | undefined;
-  /** Its index in {@link RunningCalls}; -1 if it has not been added. */
   place = -1;
   readonly #task: SandboxTask;
-  readonly #running: RunningCalls;
+  readonly #running: RunningCalls<FunctionRun>;
   readonly #abandoned: AbandonedFunctions;
   /** A reading of `performance.now`. */
   readonly #startedAt: number;
@@ -133,11 +96,10 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
   #resolve: ((result: unknown) => void) | undefined;
   #tellOthers: ((outcome: SandboxOutcome) => void) | undefined;
   #grace: NodeJS.Timeout | undefined;
-  #cancel: (() => void) | undefined;
 
   constructor(
     task: SandboxTask,
-    running: RunningCalls,
+    running: RunningCalls<FunctionRun>,
     abandoned: AbandonedFunctions,
     startedAt: number,
     files: WorkspaceFiles | undefined,
@@ -153,7 +115,10 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
     this.stop("limit_exceeded");
   }
 
-  /** When the wall time ends, on the clock of `performance.now`; `undefined` if it is unlimited. */
+  get signal(): AbortSignal | undefined {
+    return this.#task.signal;
+  }
+
   get deadline(): number | undefined {
     const { wallTimeMs } = this.#task.limits;
     return wallTimeMs === undefined ? undefined : this.#startedAt + wallTimeMs;
@@ -161,20 +126,15 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
 
   /** Waits for an asynchronous tool, its deadline and its cancellation. */
   settle(result: Promise<unknown>): this {
-    const { signal } = this.#task;
     this.#running.add(this);
     this.#result = result;
-    if (signal !== undefined) {
-      this.#cancel = () => this.stop("cancelled");
-      signal.addEventListener("abort", this.#cancel);
-    }
     result.then(
       (value) => this.#end(this.returned(value)),
       (thrown: unknown) => this.#end(this.threw(thrown)),
     );
     // The tool may have caused a stop before it returned its promise.
     if (this.#cause !== undefined) this.#letStop();
-    else if (signal?.aborted) this.stop("cancelled");
+    else if (this.signal?.aborted) this.stop("cancelled");
     return this;
   }
 
@@ -205,7 +165,6 @@ class FunctionRun implements CallRunner, OneShotThenable<SandboxOutcome> {
     this.#outcome = outcome;
     this.#running.remove(this);
     if (this.#grace !== undefined) clearTimeout(this.#grace);
-    if (this.#cancel !== undefined) this.#task.signal?.removeEventListener("abort", this.#cancel);
     this.#tellOthers?.(outcome);
     this.#resolve?.(this.#next?.(outcome));
   }
