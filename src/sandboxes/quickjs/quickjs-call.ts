@@ -92,7 +92,7 @@ export class QuickJsCall {
 
   async #run(): Promise<SandboxOutcome> {
     const { pool, waiting, closing } = this.#host;
-    const { canonical, capabilities, sessionId, signal } = this.#task;
+    const { canonical, capabilities, signal } = this.#task;
     let step: QuickJsTask["step"] = {
       kind: "start",
       input: canonical.text,
@@ -114,7 +114,7 @@ export class QuickJsCall {
       const { guest, requests } = outcome.result;
       this.#hasBegun = true;
       const bytes = sizeOf(guest);
-      if (!waiting.reserve(sessionId, bytes)) {
+      if (!waiting.reserve(this.#task, bytes)) {
         releaseGuest(guest);
         if (this.#requests !== undefined) await this.#requests.end();
         return {
@@ -149,7 +149,7 @@ export class QuickJsCall {
   /** @param bytes What was reserved for the guest. */
   #release(guest: SuspendedGuest, bytes: number): void {
     releaseGuest(guest);
-    this.#host.waiting.release(this.#task.sessionId, bytes);
+    this.#host.waiting.release(this.#task, bytes);
   }
 
   get #leftMs(): number {
