@@ -1,0 +1,82 @@
+import { closeSync, type Dirent, fstatSync, openSync, readdirSync } from "node:fs";
+import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
+import { namesIn } from "./paths/real-path.ts";
+import { isProtected } from "./protected-places.ts";
+
+/** How many directories are searched at most, and how many places found. */
+const MAX_DIRECTORIES = 200;
+const MAX_PLACES = 200;
+
+/** Directories of packages, which can be many; what is in them is not the user's. */
+const UNSEARCHED = "node_modules";
+
+/** A protected place that exists, or the directory in which such places are. */
+export interface FoundPlace {
+  /** Relative to the granted directory. */
+  readonly path: string;
+  /** The open entry. Who searched closes it. */
+  readonly fd: number;
+  readonly kind: "file" | "directory" | "link";
+  /** Whether it is only the beginning of protected places, such as `.git`. Its other contents may be changed. */
+  readonly isBeginning: boolean;
+  /** Differs between two entries, even if one has taken the path of the other. */
+  readonly identity: string;
+}
+
+/**
+ * Finds protected places below a granted directory: in it, and in the first 200 directories below it, level by level. No
+ * link is followed.
+ *
+ * @param fd The open granted directory.
+ * @param directory The path of the grant.
+ */
+export function findProtected(fd: number, directory: string): readonly FoundPlace[] {
+  const named = namesIn(directory);
+  const found: FoundPlace[] = [];
+  const waiting: { readonly fd: number; readonly names: readonly string[] }[] = [{ fd, names: [] }];
+  for (let searched = 0; searched < waiting.length && searched < MAX_DIRECTORIES; searched++) {
+    const { fd: parent, names } = waiting[searched] as (typeof waiting)[number];
+    for (const entry of entriesOf(parent)) {
+      const path = [...names, entry.name];
+      const whole = [...named, ...path];
+      const isPlace = isProtected(whole, named.length, false);
+      if (isPlace || isProtected(whole, named.length, true)) {
+        if (found.length === MAX_PLACES) break;
+        const place = open(parent, entry, path.join("/"), !isPlace && entry.isDirectory());
+        if (place !== undefined) found.push(place);
+      }
+      if (isPlace || !entry.isDirectory() || entry.name === UNSEARCHED) continue;
+      const next =
+        waiting.length < MAX_DIRECTORIES ? tryOpen(parent, entry.name, DIRECTORY_FLAGS) : undefined;
+      if (next !== undefined) waiting.push({ fd: next, names: path });
+    }
+  }
+  for (const { fd: opened } of waiting.slice(1)) closeSync(opened);
+  return found;
+}
+
+function entriesOf(directory: number): readonly Dirent[] {
+  try {
+    return readdirSync(fdPath(directory), { withFileTypes: true });
+  } catch {
+    // It was removed, or may not be read: then no program of the same user can change it either.
+    return [];
+  }
+}
+
+function open(parent: number, entry: Dirent, path: string, isBeginning: boolean): FoundPlace | undefined {
+  const fd = tryOpen(parent, entry.name, ENTRY_FLAGS);
+  if (fd === undefined) return undefined;
+  const stat = fstatSync(fd, { bigint: true });
+  const kind = stat.isSymbolicLink() ? "link" : stat.isDirectory() ? "directory" : "file";
+  return { path, fd, kind, isBeginning, identity: `${stat.dev}:${stat.ino}:${stat.birthtimeNs}` };
+}
+
+function tryOpen(parent: number, name: string, flags: number): number | undefined {
+  try {
+    return openSync(entryPath(parent, name), flags);
+  } catch {
+    // It was removed or replaced meanwhile.
+    return undefined;
+  }
+}
