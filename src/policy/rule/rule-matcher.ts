@@ -1,30 +1,22 @@
-import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import { compileNamePattern, type NamePattern } from "../match/name-pattern.ts";
 import type { PolicySubject } from "../policy.ts";
-import {
-  type CallTest,
-  type CompiledCondition,
-  compileConditions,
-  type MatchedCall,
-  parseKey,
-} from "./conditions/condition.ts";
-import { type Match, yesOrNo } from "./conditions/match.ts";
+import { type Clock, compileCallConditions } from "./call-conditions.ts";
+import type { CallTest, CompiledCondition, MatchedCall } from "./conditions/condition.ts";
+import type { Match } from "./conditions/match.ts";
+import { findRequirement, type Requirement } from "./index/requirement.ts";
 import type { RuleMatch } from "./rule.ts";
 
 /** A tool, as far as rules depend on it. */
 export type MatchedTool = Pick<PolicySubject, "name" | "sideEffects" | "tags">;
 
-/** Returns the time, in milliseconds since the epoch. */
-export type Clock = () => number;
-
-/** Values of one argument, one of which a call must have to match a rule. */
-export interface RequiredValues {
-  /** The steps from the input to the argument. */
-  readonly path: readonly string[];
-  /** None of them is a list or an object. */
-  readonly values: readonly JsonValue[];
+/** A condition that a call does not certainly meet. */
+export interface MissedCondition {
+  readonly subject: string;
+  readonly match: "no" | "unclear";
 }
+
+const NONE: readonly MissedCondition[] = Object.freeze([]);
 
 /** Decides which calls a rule matches. */
 export class RuleMatcher {
@@ -35,20 +27,18 @@ export class RuleMatcher {
   /** The conditions on the call: they can hold for one call of a tool and not for another. */
   readonly #conditions: readonly CompiledCondition[];
   readonly #tests: readonly CallTest[];
-  readonly requiredValues: RequiredValues | undefined;
+  #missed: readonly Readonly<Record<MissedCondition["match"], MissedCondition>>[] | undefined;
+  /** What a call must have to match the rule. Default: nothing by which rules can be looked up. */
+  readonly requirement: Requirement | undefined;
 
-  constructor({ tools, tags, sideEffects, principals, roles, when = {}, until }: RuleMatch, now: Clock) {
+  constructor(rule: RuleMatch, now: Clock) {
+    const { tools, tags, sideEffects } = rule;
     this.#patterns = tools?.map(compileNamePattern);
     this.#sideEffects = sideEffects;
     this.tags = tags;
-    this.#conditions = [
-      ...(until === undefined ? [] : [compileUntil(until, now)]),
-      ...(principals === undefined ? [] : [compilePrincipals(principals)]),
-      ...(roles === undefined ? [] : [compileRoles(roles)]),
-      ...compileConditions(when),
-    ];
+    this.#conditions = compileCallConditions(rule, now);
     this.#tests = this.#conditions.map(({ test }) => test);
-    this.requiredValues = findRequiredValues(when);
+    this.requirement = findRequirement(rule);
   }
 
   /** Whether the match depends on the call, and not only on its tool. */
@@ -93,53 +83,23 @@ export class RuleMatcher {
 
   /** Returns which conditions a call does not meet, for operators. */
   missedConditions(call: MatchedCall): readonly string[] {
-    return this.#conditions.flatMap(({ test, subject }) => {
+    return this.examine(call).map(({ subject, match }) => (match === "no" ? subject : `${subject}, unclear`));
+  }
+
+  /** Evaluates every condition, and returns those that a call does not certainly meet, always as the same objects. */
+  examine(call: MatchedCall): readonly MissedCondition[] {
+    this.#missed ??= this.#conditions.map(({ subject }) => ({
+      no: { subject, match: "no" },
+      unclear: { subject, match: "unclear" },
+    }));
+    let missed: MissedCondition[] | undefined;
+    for (const [index, test] of this.#tests.entries()) {
       const match = test(call);
-      if (match === "yes") return [];
-      return match === "no" ? subject : `${subject}, unclear`;
-    });
+      const miss = match === "yes" ? undefined : this.#missed[index]?.[match];
+      if (miss === undefined) continue;
+      if (missed === undefined) missed = [miss];
+      else missed.push(miss);
+    }
+    return missed ?? NONE;
   }
-}
-
-function compileUntil(until: string, now: Clock): CompiledCondition {
-  const end = Date.parse(until);
-  return { subject: `until ${until}`, test: () => yesOrNo(now() < end) };
-}
-
-function compilePrincipals(principals: readonly string[]): CompiledCondition {
-  const patterns = principals.map(compileNamePattern);
-  return {
-    subject: "principals",
-    test: ({ principal }) => {
-      if (principal === undefined) return "unclear";
-      return yesOrNo(patterns.some((pattern) => pattern.matches(principal.id)));
-    },
-  };
-}
-
-function compileRoles(roles: readonly string[]): CompiledCondition {
-  return {
-    subject: "roles",
-    test: ({ principal }) => {
-      if (principal === undefined) return "unclear";
-      return yesOrNo(roles.some((role) => principal.roles?.includes(role)));
-    },
-  };
-}
-
-/** Finds an `equals` or `oneOf` that must be met, with values that can be keys of a map. */
-function findRequiredValues({
-  all,
-  any,
-  ...entries
-}: RuleMatch["when"] & object): RequiredValues | undefined {
-  for (const [key, condition] of Object.entries(entries)) {
-    const { root, paths } = parseKey(key);
-    const [path = [], ...others] = paths;
-    const values =
-      "equals" in condition ? [condition.equals] : "oneOf" in condition ? condition.oneOf : undefined;
-    if (values === undefined || root !== "input" || others.length > 0) continue;
-    if (!values.some((value) => Array.isArray(value) || isJsonObject(value))) return { path, values };
-  }
-  return undefined;
 }

@@ -2,11 +2,11 @@ import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { PolicyDecision } from "../decision.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
+import type { Clock } from "./call-conditions.ts";
 import { compileRule } from "./compiled-rule.ts";
 import type { AllowedUse, RulePolicyOptions } from "./rule.ts";
 import { RuleBook } from "./rule-book.ts";
 import { ruleName } from "./rule-flaws.ts";
-import type { Clock } from "./rule-matcher.ts";
 import { checkOptions } from "./rule-options.ts";
 import { ToolRules } from "./tool-rules.ts";
 

@@ -3,38 +3,75 @@ import { describe, expect, test } from "vitest";
 import type { JsonValue } from "../../../src/json/value.ts";
 import { compileRule } from "../../../src/policy/rule/compiled-rule.ts";
 import { ConditionIndex } from "../../../src/policy/rule/index/condition-index.ts";
+import { PrefixMap } from "../../../src/policy/rule/index/prefix-map.ts";
 import type { PolicyRule, RuleConditions } from "../../../src/policy/rule/rule.ts";
 import { RuleBook } from "../../../src/policy/rule/rule-book.ts";
 import { RuleMatcher } from "../../../src/policy/rule/rule-matcher.ts";
 
 // Few values, which makes rules match often.
-const value: fc.Arbitrary<JsonValue> = fc.constantFrom<JsonValue[]>(0, -0, 1, "0", "", null, true, [0], {
-  a: 0,
-});
+const value: fc.Arbitrary<JsonValue> = fc.constantFrom<JsonValue[]>(
+  ...[0, -0, 1, "0", "", null, true, [0], { a: 0 }],
+  ...["a", "a/", "a/b", "a/b/c", "a/../b", "ab", "b/", "/", "https://a.b/c", "a\0"],
+);
+const glob = fc.constantFrom(
+  "a",
+  "a/",
+  "a/**",
+  "a/*",
+  "a*",
+  "**",
+  "{a,b}/**",
+  "[ab]",
+  "a/b/?",
+  "/**",
+  "https://a.b/**",
+);
 const condition = fc.oneof(
   fc.record({ equals: value }),
   fc.record({ oneOf: fc.array(value, { minLength: 1, maxLength: 3 }) }),
   fc.record({ not: fc.record({ equals: value }) }),
+  fc.record({ prefix: fc.constantFrom("a", "a/", "a/b", "https://a") }),
+  fc.record({ glob: fc.oneof(glob, fc.array(glob, { minLength: 1, maxLength: 3 })) }),
 );
-const when = fc.dictionary(fc.constantFrom("/a", "/b/a", "/b/*", "principal/id"), condition, {
-  maxKeys: 2,
-}) as fc.Arbitrary<RuleConditions>;
+const conditions = fc.dictionary(
+  fc.constantFrom("/a", "/b/a", "/b/*", "principal/id", "session/id"),
+  condition,
+  {
+    maxKeys: 2,
+  },
+) as fc.Arbitrary<RuleConditions>;
+const when = fc.oneof(
+  conditions,
+  fc.record({ all: fc.array(conditions, { minLength: 1, maxLength: 2 }) }),
+  fc.record({ any: fc.array(conditions, { minLength: 1, maxLength: 2 }) }),
+);
+const principals = fc.option(
+  fc.array(fc.constantFrom("a", "b*", "\\*", "0"), { minLength: 1, maxLength: 2 }),
+);
+const principal = fc.option(
+  fc.record({ id: fc.constantFrom("a", "bc", "*", "0"), kind: fc.constant("user" as const) }),
+);
 const input: fc.Arbitrary<JsonValue> = fc.oneof(value, fc.dictionary(fc.constantFrom("a", "b"), value));
 
 describe("the index of conditions", () => {
   test("every rule that is not a candidate does not match, and candidates keep their order", () => {
     fc.assert(
-      fc.property(fc.array(when, { maxLength: 60 }), input, (conditions, args) => {
-        const rules = conditions.map((each) => ({
-          matcher: new RuleMatcher({ tools: ["*"], when: each }, Date.now),
-        }));
-        const call = { input: args, sessionId: "s" };
-        const candidates = new ConditionIndex(rules).candidates(call);
-        expect(candidates).toEqual(rules.filter((rule) => candidates.includes(rule)));
-        for (const rule of rules) {
-          if (!candidates.includes(rule)) expect(rule.matcher.match(call)).toBe("no");
-        }
-      }),
+      fc.property(
+        fc.array(fc.tuple(when, principals), { maxLength: 60 }),
+        input,
+        principal,
+        (all, args, caller) => {
+          const rules = all.map(([each, ids]) => ({
+            matcher: new RuleMatcher({ tools: ["*"], when: each, ...(ids && { principals: ids }) }, Date.now),
+          }));
+          const call = { input: args, sessionId: "s", ...(caller && { principal: caller }) };
+          const candidates = new ConditionIndex(rules).candidates(call);
+          expect(candidates).toEqual(rules.filter((rule) => candidates.includes(rule)));
+          for (const rule of rules) {
+            if (!candidates.includes(rule)) expect(rule.matcher.match(call)).toBe("no");
+          }
+        },
+      ),
       { numRuns: 1_000 },
     );
   });
@@ -47,6 +84,37 @@ describe("the index of conditions", () => {
     expect(index.candidates({ input: { a: 7 }, sessionId: "s" })).toEqual([rules[7]]);
     expect(index.candidates({ input: { a: "7" }, sessionId: "s" })).toEqual([]);
     expect(index.candidates({ input: "text", sessionId: "s" })).toHaveLength(1_000);
+  });
+});
+
+describe("the index of prefixes", () => {
+  test("has most rules as no candidates if they are about different folders or principals", () => {
+    const rules = Array.from({ length: 1_000 }, (_, i) => ({
+      matcher: new RuleMatcher({ tools: ["*"], when: { "/a": { glob: `src/${i}/**` } } }, Date.now),
+    }));
+    const index = new ConditionIndex(rules);
+    const found = (a: JsonValue): number => index.candidates({ input: { a }, sessionId: "s" }).length;
+    expect(index.candidates({ input: { a: "src/77/x" }, sessionId: "s" })).toEqual([rules[7], rules[77]]);
+    expect([found("lib/1"), found("src/../x"), found(1), found("src/7")]).toEqual([0, 1_000, 1_000, 1]);
+    const ids = Array.from({ length: 100 }, (_, i) => ({
+      matcher: new RuleMatcher({ tools: ["*"], principals: [`user-${i}`] }, Date.now),
+    }));
+    const calls = { input: {}, sessionId: "s" };
+    const caller = { id: "user-5", kind: "user" } as const;
+    expect(new ConditionIndex(ids).candidates({ ...calls, principal: caller })).toEqual([ids[5]]);
+    expect(new ConditionIndex(ids).candidates(calls)).toEqual(ids);
+  });
+
+  test("finds the items of every prefix of a text, and no others", () => {
+    const text = fc.string({ unit: fc.constantFrom("a", "b", "\uffff", "😀"), maxLength: 5 });
+    fc.assert(
+      fc.property(fc.array(text), text, (all, searched) => {
+        const found: string[] = [];
+        new PrefixMap(all.map((prefix) => [prefix, prefix])).addTo(found, searched);
+        expect(found.sort()).toEqual(all.filter((prefix) => searched.startsWith(prefix)).sort());
+      }),
+      { numRuns: 1_000 },
+    );
   });
 });
 

@@ -1,19 +1,21 @@
 import { lookUp, MISSING, UNREACHABLE } from "../../../json/pointer.ts";
 import type { JsonValue } from "../../../json/value.ts";
+import { isAmbiguous } from "../../match/ambiguous-text.ts";
 import type { MatchedCall } from "../conditions/condition.ts";
-import type { RuleMatcher } from "../rule-matcher.ts";
+import { PrefixMap } from "./prefix-map.ts";
+import type { Requirement } from "./requirement.ts";
 
 /** Something with the conditions of a rule. */
 interface Conditional {
-  readonly matcher: RuleMatcher;
+  readonly matcher: { readonly requirement: Requirement | undefined };
 }
 
 /** Fewer rules than this are faster to evaluate than to look up. */
 const MIN_INDEXED = 16;
 
 /**
- * Finds the rules that a call can match by the values that `equals` and `oneOf` require. Only their conditions need
- * to be evaluated.
+ * Finds the rules that a call can match by the values and prefixes that they require. Only their conditions need to be
+ * evaluated.
  */
 export class ConditionIndex<Rule extends Conditional> {
   readonly #rules: readonly Rule[];
@@ -23,40 +25,40 @@ export class ConditionIndex<Rule extends Conditional> {
 
   constructor(rules: readonly Rule[]) {
     this.#rules = rules;
-    const groups = new Map<string, Group<Rule>>();
+    const required = new Map<string, RequiringRules<Rule>>();
     const others: Placed<Rule>[] = [];
     for (const [place, rule] of rules.entries()) {
-      const { requiredValues } = rule.matcher;
-      if (requiredValues === undefined) {
+      const { requirement } = rule.matcher;
+      if (requirement === undefined) {
         others.push({ rule, place });
         continue;
       }
-      const { path, values } = requiredValues;
-      const key = JSON.stringify(path);
-      const group: Group<Rule> = groups.get(key) ?? { path, all: [], byValue: new Map() };
-      groups.set(key, group);
-      group.all.push({ rule, place });
-      for (const value of new Set(values)) {
-        const sharing = group.byValue.get(value);
-        if (sharing === undefined) group.byValue.set(value, [{ rule, place }]);
-        else sharing.push({ rule, place });
-      }
+      const { root, path, kind, values } = requirement;
+      const key = JSON.stringify([root, path, kind]);
+      const requiring: RequiringRules<Rule> = required.get(key) ?? { requirement, all: [], byValue: [] };
+      required.set(key, requiring);
+      requiring.all.push({ rule, place });
+      for (const value of new Set(values)) requiring.byValue.push([value, { rule, place }]);
     }
     const isWorthIt = rules.length - others.length >= MIN_INDEXED;
-    this.#groups = isWorthIt ? [...groups.values()] : [];
+    this.#groups = isWorthIt ? Array.from(required.values(), toGroup) : [];
     this.#others = others;
   }
 
   /** All rules that the call can match, in the order of the policy. Others certainly do not match. */
-  candidates({ input }: MatchedCall): readonly Rule[] {
+  candidates(call: MatchedCall): readonly Rule[] {
     if (this.#groups.length === 0) return this.#rules;
     const found = [...this.#others];
-    for (const { path, all, byValue } of this.#groups) {
-      const value = lookUp(input, path);
+    for (const { root, path, all, addTo } of this.#groups) {
+      const from = call[root] as JsonValue | undefined;
+      const value = from === undefined ? UNREACHABLE : lookUp(from, path);
       if (value === MISSING) continue;
-      for (const rule of value === UNREACHABLE ? all : (byValue.get(value) ?? [])) found.push(rule);
+      if (value === UNREACHABLE) found.push(...all);
+      else addTo(found, value);
     }
-    return found.sort((a, b) => a.place - b.place).map(({ rule }) => rule);
+    // One rule can have several prefixes with which a text begins.
+    const inOrder = found.sort((a, b) => a.place - b.place);
+    return inOrder.filter(({ place }, index) => place !== inOrder[index - 1]?.place).map(({ rule }) => rule);
   }
 }
 
@@ -66,9 +68,39 @@ interface Placed<Rule> {
   readonly place: number;
 }
 
-/** The rules that require values of the same argument. */
-interface Group<Rule> {
-  readonly path: readonly string[];
+/** The rules that require the same of one value. */
+interface RequiringRules<Rule> {
+  readonly requirement: Requirement;
   readonly all: Placed<Rule>[];
-  readonly byValue: Map<JsonValue, Placed<Rule>[]>;
+  readonly byValue: [value: JsonValue, rule: Placed<Rule>][];
+}
+
+interface Group<Rule> extends Pick<Requirement, "root" | "path"> {
+  readonly all: readonly Placed<Rule>[];
+  /** Adds the rules that a call with a value can match. */
+  addTo(found: Placed<Rule>[], value: JsonValue): void;
+}
+
+function toGroup<Rule>({ requirement, all, byValue }: RequiringRules<Rule>): Group<Rule> {
+  const { root, path, kind } = requirement;
+  return { root, path, all, addTo: kind === "values" ? findByValue(byValue) : findByPrefix(byValue, all) };
+}
+
+function findByValue<Rule>(byValue: RequiringRules<Rule>["byValue"]): Group<Rule>["addTo"] {
+  const rules = Map.groupBy(byValue, ([value]) => value);
+  return (found, value) => {
+    for (const [, rule] of rules.get(value) ?? []) found.push(rule);
+  };
+}
+
+function findByPrefix<Rule>(
+  byValue: RequiringRules<Rule>["byValue"],
+  all: RequiringRules<Rule>["all"],
+): Group<Rule>["addTo"] {
+  const rules = new PrefixMap(byValue as [prefix: string, rule: Placed<Rule>][]);
+  return (found, value) => {
+    // Whether such a value matches a glob or a prefix is unclear.
+    if (typeof value !== "string" || isAmbiguous(value)) for (const rule of all) found.push(rule);
+    else rules.addTo(found, value);
+  };
 }
