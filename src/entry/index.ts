@@ -131,6 +131,7 @@ export {
   type PolicyDecision,
 } from "../policy/decision.ts";
 export { DefaultPolicy, type DefaultPolicyOptions, type DefaultRule } from "../policy/default-policy.ts";
+export type { ExplainedRule, GrantOrigins, PolicyExplanation } from "../policy/explanation.ts";
 export { HostPolicy } from "../policy/host-policy.ts";
 export type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy/policy.ts";
 export { strictest } from "../policy/strictest.ts";

@@ -1,5 +1,6 @@
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import { allow, deny, type PolicyDecision } from "./decision.ts";
+import { NO_ORIGINS, type PolicyExplanation } from "./explanation.ts";
 import type { ResourceLimits } from "./grant/limits.ts";
 import type { PolicyRequest, RuntimePolicy } from "./policy.ts";
 
@@ -35,6 +36,17 @@ export class DefaultPolicy implements RuntimePolicy {
 
   check({ tool }: PolicyRequest): PolicyDecision {
     return this.#decisions.get(tool.name) ?? this.#default;
+  }
+
+  explain(request: PolicyRequest): PolicyExplanation {
+    const decision = this.check(request);
+    const isNamed = this.#decisions.has(request.tool.name);
+    const name = isNamed ? request.tool.name : "default";
+    const why = isNamed ? "the rule names the tool" : "no rule names the tool";
+    const rules = [{ name, effect: decision.decision, matched: "yes", why }] as const;
+    if (decision.decision !== "allow") return { decision, rules, ...NO_ORIGINS };
+    const limits = Object.fromEntries(Object.keys(decision.grant.limits).map((limit) => [limit, name]));
+    return { decision, rules, ...NO_ORIGINS, sandbox: name, limits };
   }
 }
 

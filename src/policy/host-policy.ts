@@ -1,4 +1,5 @@
 import { allow, type PolicyDecision } from "./decision.ts";
+import { NO_ORIGINS, type PolicyExplanation } from "./explanation.ts";
 import type { RuntimePolicy } from "./policy.ts";
 
 const ON_THE_HOST = allow({ sandbox: "host" });
@@ -10,5 +11,9 @@ const ON_THE_HOST = allow({ sandbox: "host" });
 export class HostPolicy implements RuntimePolicy {
   check(): PolicyDecision {
     return ON_THE_HOST;
+  }
+
+  explain(): PolicyExplanation {
+    return { decision: ON_THE_HOST, rules: [], ...NO_ORIGINS };
   }
 }

@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from "../json/value.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import type { SideEffects } from "../tool/side-effects.ts";
 import type { PolicyDecision } from "./decision.ts";
+import type { PolicyExplanation } from "./explanation.ts";
 import type { Principal } from "./principal.ts";
 
 /**
@@ -13,7 +14,16 @@ import type { Principal } from "./principal.ts";
 export interface RuntimePolicy {
   /** Decides on a call, after its arguments have been validated and before anything runs. */
   check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision>;
-  /** Identifies this version of the policy in the event `tool.started`, such as a digest of its file. Default: none. */
+  /**
+   * Explains what `check` decides on the same call: which rules matched, and where the grant comes from. Default: the
+   * policy explains nothing but its decision.
+   */
+  explain?(request: PolicyRequest): PolicyExplanation | Promise<PolicyExplanation>;
+  /**
+   * Identifies this version of the policy in events and the journal, such as a digest of its file. It is read immediately
+   * before `check` is called: a policy whose rules can be replaced chooses them before `check` returns, also if it
+   * returns a promise. Default: none.
+   */
   readonly revision?: string | undefined;
   /**
    * The policy as data: the canonical JSON of the options of each `RulePolicy` that it joins. A journal keeps them by

@@ -1,6 +1,8 @@
 import { adopt, isThenable } from "../base/promises.ts";
 import { checkDecision, type PolicyDecision } from "./decision.ts";
+import { NO_ORIGINS, type PolicyExplanation } from "./explanation.ts";
 import { joinDecisions } from "./join-decisions.ts";
+import { joinExplanations } from "./join-explanations.ts";
 import type { PolicyRequest, RuntimePolicy } from "./policy.ts";
 
 /**
@@ -38,19 +40,43 @@ class StrictestPolicy implements RuntimePolicy {
   }
 
   check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision> {
+    return this.#askAll((policy) => policy.check(request), joinAll);
+  }
+
+  explain(request: PolicyRequest): PolicyExplanation | Promise<PolicyExplanation> {
+    return this.#askAll((policy) => policy.explain?.(request) ?? policy.check(request), explainAll);
+  }
+
+  #askAll<Joined>(
+    ask: (policy: RuntimePolicy) => unknown,
+    join: (answers: readonly unknown[]) => Joined,
+  ): Joined | Promise<Joined> {
     const answers: unknown[] = [];
     try {
-      for (const policy of this.#policies) answers.push(policy.check(request));
+      for (const policy of this.#policies) answers.push(ask(policy));
     } catch (error) {
       // The call is denied already. An unhandled rejection would end the process.
       for (const answer of answers) if (isThenable(answer)) adopt(answer).catch(() => {});
       throw error;
     }
-    if (!answers.some(isThenable)) return joinAll(answers);
-    return Promise.all(answers.map(adopt)).then(joinAll);
+    if (!answers.some(isThenable)) return join(answers);
+    return Promise.all(answers.map(adopt)).then(join);
   }
 }
 
 function joinAll(answers: readonly unknown[]): PolicyDecision {
   return answers.map((answer) => checkDecision(answer as PolicyDecision)).reduce(joinDecisions);
+}
+
+function explainAll(answers: readonly unknown[]): PolicyExplanation {
+  const explanations = answers.map((answer) => toExplanation(answer as PolicyExplanation | PolicyDecision));
+  return joinExplanations(explanations.map(({ decision }) => decision).reduce(joinDecisions), explanations);
+}
+
+/** A policy that explains nothing has only its decision. */
+function toExplanation(answer: PolicyExplanation | PolicyDecision): PolicyExplanation {
+  if (typeof answer.decision === "string") {
+    return { decision: checkDecision(answer as PolicyDecision), rules: [], ...NO_ORIGINS };
+  }
+  return { ...(answer as PolicyExplanation), decision: checkDecision(answer.decision) };
 }

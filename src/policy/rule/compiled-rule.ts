@@ -6,18 +6,23 @@ import { RuleMatcher } from "./rule-matcher.ts";
 /** A rule as it is compiled once, for all tools. */
 export type CompiledRule = CompiledDenial | CompiledPermission;
 
-/** A rule that denies, with its decisions. */
-export interface CompiledDenial {
-  readonly kind: "denial";
+/** What compiled rules of both kinds have. */
+interface CompiledBasis {
+  readonly name: string;
+  readonly effect: PolicyRule["effect"];
   readonly matcher: RuleMatcher;
+}
+
+/** A rule that denies, with its decisions. */
+export interface CompiledDenial extends CompiledBasis {
+  readonly kind: "denial";
   readonly whenMatched: DenyDecision;
   readonly whenUnclear: DenyDecision;
 }
 
 /** A rule that allows or asks. */
-export interface CompiledPermission {
+export interface CompiledPermission extends CompiledBasis {
   readonly kind: "permission";
-  readonly matcher: RuleMatcher;
   readonly whenMatched: AppliedRule;
   readonly whenUnclear: AppliedRule;
 }
@@ -36,14 +41,15 @@ export interface AppliedRule {
 
 /** Compiles a rule that was checked. */
 export function compileRule(rule: PolicyRule, name: string, place: number, now: Clock): CompiledRule {
+  const { effect } = rule;
   const matcher = new RuleMatcher(rule, now);
-  if (rule.effect === "deny") return { kind: "denial", matcher, ...decisionsOf(rule, name) };
+  if (rule.effect === "deny") return { kind: "denial", name, effect, matcher, ...decisionsOf(rule, name) };
   const [question, unclearQuestion] = rule.effect === "ask" ? questionsOf(rule, name) : [];
   const isRemembered = rule.effect === "ask" && rule.remember === "session";
   const whenMatched = { name, place, use: usedBy(rule), question, isRemembered };
   const whenUnclear =
     question === unclearQuestion ? whenMatched : { ...whenMatched, question: unclearQuestion };
-  return { kind: "permission", matcher, whenMatched, whenUnclear };
+  return { kind: "permission", name, effect, matcher, whenMatched, whenUnclear };
 }
 
 const UNCLEAR = ", because it is unclear whether the rule matches";

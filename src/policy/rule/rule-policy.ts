@@ -1,6 +1,7 @@
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { PolicyDecision } from "../decision.ts";
+import type { PolicyExplanation } from "../explanation.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
 import type { Clock } from "./call-conditions.ts";
 import { compileRule } from "./compiled-rule.ts";
@@ -63,12 +64,19 @@ export class RulePolicy implements RuntimePolicy {
   }
 
   check(request: PolicyRequest): PolicyDecision {
-    const { tool } = request;
+    return this.#rulesOf(request.tool).decide(request);
+  }
+
+  explain(request: PolicyRequest): PolicyExplanation {
+    return this.#rulesOf(request.tool).explain(request);
+  }
+
+  #rulesOf(tool: PolicySubject): ToolRules {
     let rules = this.#toolRules.get(tool);
     if (rules === undefined) {
       rules = new ToolRules(this.#rules.find(tool), tool, this.#default);
       this.#toolRules.set(tool, rules);
     }
-    return rules.decide(request);
+    return rules;
   }
 }

@@ -1,10 +1,12 @@
 import { deny, type PolicyDecision } from "../decision.ts";
+import type { ExplainedRule, GrantOrigins, PolicyExplanation } from "../explanation.ts";
 import { hasTemplates } from "../grant/grant-template.ts";
 import type { PolicySubject } from "../policy.ts";
 import { combineRules } from "./combine-rules.ts";
 import type { AppliedRule, CompiledDenial, CompiledPermission, CompiledRule } from "./compiled-rule.ts";
 import type { MatchedCall } from "./conditions/condition.ts";
 import { type CachedDecision, DecisionCache, rulesOf } from "./decision-cache.ts";
+import { originsOf, RuleExplainer } from "./explain/explain-rules.ts";
 import { findNearMisses } from "./explain/near-misses.ts";
 import { ConditionIndex } from "./index/condition-index.ts";
 import type { AllowedUse } from "./rule.ts";
@@ -23,6 +25,8 @@ const NO_GRANT: AppliedRule = Object.freeze({
 /** The rules that can match calls of one tool, and the decisions that were made for it. */
 export class ToolRules {
   readonly #tool: PolicySubject;
+  /** The rules that name the tool, in the order of the policy. */
+  readonly #rules: readonly CompiledRule[];
   readonly #denials: ConditionIndex<CompiledDenial>;
   /** The rules that allow or ask, and that depend on the call. */
   readonly #conditional: ConditionIndex<CompiledPermission>;
@@ -36,12 +40,16 @@ export class ToolRules {
   readonly #hasTemplates: boolean;
   /** The rules that would grant something if the tool or the call met their conditions. */
   readonly #missable: readonly CompiledPermission[];
+  #explainers: readonly RuleExplainer[] | undefined;
+  /** The same rules lead to the same decision, unless it depends on more. */
+  readonly #origins = new WeakMap<PolicyDecision, GrantOrigins>();
   /** Earlier decisions, by the set of conditional rules that applied. */
   readonly #decisions = new DecisionCache();
 
   /** @param rules The rules that name the tool, in the order of the policy. */
   constructor(rules: readonly CompiledRule[], tool: PolicySubject, byDefault: AllowedUse | undefined) {
     this.#tool = tool;
+    this.#rules = rules;
     const concerned = rules.filter(({ matcher }) => matcher.concerns(tool));
     this.#denials = new ConditionIndex(concerned.filter((rule) => rule.kind === "denial"));
     const permissions = concerned.filter((rule) => rule.kind === "permission");
@@ -83,6 +91,30 @@ export class ToolRules {
     if (this.#hasTemplates) return this.#combine(cached, call);
     cached.decision ??= this.#combine(cached, call);
     return cached.decision;
+  }
+
+  explain(call: MatchedCall): PolicyExplanation {
+    const decision = this.decide(call);
+    this.#explainers ??= this.#rules.map((rule) => new RuleExplainer(rule, this.#tool));
+    const rules: ExplainedRule[] = [];
+    const applied: AppliedRule[] = [];
+    let isGranted = false;
+    for (const explainer of this.#explainers) {
+      const explained = explainer.explain(call);
+      rules.push(explained);
+      const { rule } = explainer;
+      if (explained.matched === "no" || rule.kind === "denial" || rule.whenMatched.use === undefined)
+        continue;
+      if (explained.matched === "yes") isGranted = true;
+      applied.push(rule.whenMatched);
+    }
+    if (!isGranted && this.#otherwise.use !== undefined) applied.push(this.#otherwise);
+    let origins = this.#origins.get(decision);
+    if (origins === undefined) {
+      origins = originsOf(decision, applied);
+      this.#origins.set(decision, origins);
+    }
+    return { decision, rules, ...origins };
   }
 
   #combine(cached: CachedDecision, call: MatchedCall): PolicyDecision {

@@ -186,4 +186,29 @@ describe("any rules and any call", () => {
       ),
     );
   });
+
+  test("an explanation has the decision, and names rules that say what it claims", () => {
+    fc.assert(
+      fc.property(rules, byDefault, subject, input, (all, otherwise, tool, args) => {
+        const policy = new RulePolicy({ rules: all, default: otherwise });
+        const call = { callId: "c", sessionId: "s", input: args, canonical: new CanonicalJson(args), tool };
+        const explained = policy.explain(call);
+        const { decision } = explained;
+        expect(decision).toEqual(policy.check(call));
+        const matched = new Map(explained.rules.map((each) => [each.name, each.matched]));
+        for (const name of decision.rules ?? [])
+          if (name !== "default") expect(matched.get(name)).not.toBe("no");
+        const grant = decision.decision === "deny" ? undefined : decision.grant;
+        expect(Object.keys(explained.limits)).toEqual(LIMIT_NAMES.filter((name) => grant?.limits[name]));
+        for (const [limit, name] of Object.entries(explained.limits)) {
+          const origin = name === "default" ? otherwise : all[Number(name.slice("rule ".length)) - 1];
+          expect(origin).toHaveProperty(["limits", limit], grant?.limits[limit as "wallTimeMs"]);
+        }
+        expect(Object.keys(explained.capabilities).sort()).toEqual(
+          Object.keys(grant?.capabilities ?? {}).sort(),
+        );
+      }),
+      { numRuns: 1_000 },
+    );
+  });
 });
