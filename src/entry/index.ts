@@ -132,6 +132,16 @@ export {
 } from "../policy/decision.ts";
 export { DefaultPolicy, type DefaultPolicyOptions, type DefaultRule } from "../policy/default-policy.ts";
 export type { ExplainedRule, GrantOrigins, PolicyExplanation } from "../policy/explanation.ts";
+export type { CallHistory } from "../policy/history/call-history.ts";
+export type { CallLedger, LedgerQuery, LedgerTally } from "../policy/history/call-ledger.ts";
+export type {
+  FieldSource,
+  LookupField,
+  ToolField,
+  TrackedFields,
+  ValueProvenance,
+  ValueSource,
+} from "../policy/history/value-provenance.ts";
 export { HostPolicy } from "../policy/host-policy.ts";
 export type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy/policy.ts";
 export { strictest } from "../policy/strictest.ts";

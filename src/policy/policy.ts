@@ -4,6 +4,8 @@ import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import type { SideEffects } from "../tool/side-effects.ts";
 import type { PolicyDecision } from "./decision.ts";
 import type { PolicyExplanation } from "./explanation.ts";
+import type { CallHistory } from "./history/call-history.ts";
+import type { TrackedFields } from "./history/value-provenance.ts";
 import type { Principal } from "./principal.ts";
 
 /**
@@ -30,6 +32,16 @@ export interface RuntimePolicy {
    * their digests, of which `revision` consists. Default: the policy is in code.
    */
   readonly sources?: readonly string[] | undefined;
+  /**
+   * Whether decisions depend on {@link PolicyRequest.history}. A session keeps the history of its calls only then.
+   * Default: `false`.
+   */
+  readonly usesHistory?: boolean | undefined;
+  /**
+   * The fields of results whose values `history.provenance` is asked about. A session remembers only those. Default:
+   * none.
+   */
+  readonly trackedFields?: TrackedFields | undefined;
 }
 
 /** A call, as a policy sees it. Frozen. */
@@ -52,6 +64,8 @@ export interface PolicyRequest {
    * `ask` stands for `allow` now. Default: the call was not confirmed.
    */
   readonly confirmedBy?: string | undefined;
+  /** What came before the call. Only sessions set it, and only if the policy {@link RuntimePolicy.usesHistory}. */
+  readonly history?: CallHistory | undefined;
 }
 
 /** A tool, as a policy sees it. */

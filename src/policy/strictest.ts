@@ -1,6 +1,7 @@
 import { adopt, isThenable } from "../base/promises.ts";
 import { checkDecision, type PolicyDecision } from "./decision.ts";
 import { NO_ORIGINS, type PolicyExplanation } from "./explanation.ts";
+import type { TrackedFields } from "./history/value-provenance.ts";
 import { joinDecisions } from "./join-decisions.ts";
 import { joinExplanations } from "./join-explanations.ts";
 import type { PolicyRequest, RuntimePolicy } from "./policy.ts";
@@ -37,6 +38,18 @@ class StrictestPolicy implements RuntimePolicy {
   get sources(): readonly string[] {
     const sources = this.#policies.map((policy) => policy.sources ?? []);
     return sources.some(({ length }) => length === 0) ? [] : sources.flat();
+  }
+
+  get usesHistory(): boolean {
+    return this.#policies.some(({ usesHistory }) => usesHistory === true);
+  }
+
+  get trackedFields(): TrackedFields {
+    const all = this.#policies.flatMap(({ trackedFields }) => trackedFields ?? []);
+    return {
+      sources: all.flatMap(({ sources }) => sources),
+      contents: all.flatMap(({ contents }) => contents),
+    };
   }
 
   check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision> {

@@ -9,7 +9,8 @@ import type { RuleCondition, RuleConditions } from "../rule.ts";
 import { allOf, anyOf, eachOf, type Match, not, yesOrNo } from "./match.ts";
 
 /** The parts of a request that conditions can depend on. */
-export type MatchedCall = Pick<PolicyRequest, "input" | "principal" | "sessionId" | "workspace">;
+export type MatchedCall = Pick<PolicyRequest, "input" | "principal" | "sessionId" | "workspace" | "history"> &
+  Partial<Pick<PolicyRequest, "tool">>;
 
 /** Decides whether a call meets a condition. */
 export type CallTest = (call: MatchedCall) => Match;
