@@ -172,6 +172,7 @@ export type {
   AllowedUse,
   AllowRule,
   AskRule,
+  DefaultUse,
   DenyRule,
   NumberRange,
   PolicyRule,

@@ -149,6 +149,7 @@ test("sandgate exports exactly these names", async () => {
       "DecisionBasis",
       "DefaultPolicyOptions",
       "DefaultRule",
+      "DefaultUse",
       "DeniedRecord",
       "DenyDecision",
       "DenyOptions",

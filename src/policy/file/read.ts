@@ -5,7 +5,7 @@ import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import { isFileTemplate } from "../grant/file-template.ts";
 import type { RuleCapabilities } from "../grant/grant-template.ts";
-import type { AllowedUse, AllowRule, AskRule, DenyRule, PolicyRule } from "../rule/rule.ts";
+import type { AllowedUse, AllowRule, AskRule, DefaultUse, DenyRule, PolicyRule } from "../rule/rule.ts";
 import { ruleFlaws } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
 import { policyFileShape } from "../rule/rule-shape.ts";
@@ -69,7 +69,7 @@ type WrittenRule = Written<AllowRule> | DenyRule | Written<AskRule>;
 /** The parts of a policy that have the right shape; each rule with its index. */
 interface WrittenPolicy {
   readonly rules: readonly (readonly [index: number, rule: WrittenRule])[];
-  readonly default?: "deny" | Written<AllowedUse>;
+  readonly default?: "deny" | Written<DefaultUse>;
 }
 
 function soundPart(value: JsonValue, flaws: readonly Flaw[]): WrittenPolicy {

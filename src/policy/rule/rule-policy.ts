@@ -5,7 +5,7 @@ import type { PolicyExplanation } from "../explanation.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
 import type { Clock } from "./call-conditions.ts";
 import { compileRule } from "./compiled-rule.ts";
-import type { AllowedUse, RulePolicyOptions } from "./rule.ts";
+import type { DefaultUse, RulePolicyOptions } from "./rule.ts";
 import { RuleBook } from "./rule-book.ts";
 import { ruleName } from "./rule-flaws.ts";
 import { checkOptions } from "./rule-options.ts";
@@ -31,7 +31,7 @@ export class RulePolicy implements RuntimePolicy {
   readonly #options: RulePolicyOptions;
   #canonical: CanonicalJson | undefined;
   readonly #rules: RuleBook;
-  readonly #default: AllowedUse | undefined;
+  readonly #default: DefaultUse | undefined;
   /** Keyed by the tool's object, which a registry does not replace while the tool is registered. */
   readonly #toolRules = new WeakMap<PolicySubject, ToolRules>();
 

@@ -118,7 +118,7 @@ function policySchema(limits: JsonObject): JsonObject {
           type: "object",
           additionalProperties: false,
           required: ["sandboxes"],
-          properties: allowedUse(limits),
+          properties: { effect: { enum: ["allow", "ask"] }, ...allowedUse(limits) },
         }),
         else: { enum: ["deny"], message: "must be 'deny', or a map with sandboxes, limits and capabilities" },
       },

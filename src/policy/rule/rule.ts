@@ -122,7 +122,25 @@ export interface NumberRange {
 export interface RulePolicyOptions {
   readonly rules: readonly PolicyRule[];
   /** Applies to calls that no rule allows, denies or asks about. Default: `"deny"`. */
-  readonly default?: "deny" | AllowedUse;
+  readonly default?: "deny" | DefaultUse;
+  /**
+   * Results that outsiders can write, wholly or in some fields. A rule that has values come from them is invalid.
+   * Default: none.
+   */
+  readonly untrusted?: readonly UntrustedResult[];
+}
+
+/** What calls get that no rule allows, denies or asks about. */
+export interface DefaultUse extends AllowedUse {
+  /** Whether a person must confirm them. Default: `"allow"`. */
+  readonly effect?: "allow" | "ask";
+}
+
+/** A result that outsiders can write. */
+export interface UntrustedResult {
+  readonly tool: string;
+  /** Pointers like `ToolField.field`. Default: the whole output. */
+  readonly fields?: readonly string[];
 }
 
 /** The sandboxes, limits and capabilities that a rule grants; `undefined` if it grants none. */

@@ -9,9 +9,12 @@ import { type CachedDecision, DecisionCache, rulesOf } from "./decision-cache.ts
 import { originsOf, RuleExplainer } from "./explain/explain-rules.ts";
 import { findNearMisses } from "./explain/near-misses.ts";
 import { ConditionIndex } from "./index/condition-index.ts";
-import type { AllowedUse } from "./rule.ts";
+import type { DefaultUse } from "./rule.ts";
 
 const NO_RULE = deny("no rule allows this call");
+
+/** What a person is asked about a call that no rule allows. */
+const NOT_ALLOWED = "No rule allows this call without confirmation";
 
 /** Stands for a rule in the set of a call that nothing grants anything. */
 const NO_GRANT: AppliedRule = Object.freeze({
@@ -47,7 +50,7 @@ export class ToolRules {
   readonly #decisions = new DecisionCache();
 
   /** @param rules The rules that name the tool, in the order of the policy. */
-  constructor(rules: readonly CompiledRule[], tool: PolicySubject, byDefault: AllowedUse | undefined) {
+  constructor(rules: readonly CompiledRule[], tool: PolicySubject, byDefault: DefaultUse | undefined) {
     this.#tool = tool;
     this.#rules = rules;
     const concerned = rules.filter(({ matcher }) => matcher.concerns(tool));
@@ -59,7 +62,9 @@ export class ToolRules {
     );
     this.#isAlwaysGranted = this.#always.some(({ use }) => use !== undefined);
     this.#isAlwaysAsked = this.#always.some(({ question }) => question !== undefined);
-    this.#otherwise = byDefault === undefined ? NO_GRANT : { ...NO_GRANT, name: "default", use: byDefault };
+    const question = byDefault?.effect === "ask" ? NOT_ALLOWED : undefined;
+    this.#otherwise =
+      byDefault === undefined ? NO_GRANT : { ...NO_GRANT, name: "default", use: byDefault, question };
     const uses = [...permissions.map(({ whenMatched }) => whenMatched), this.#otherwise].map(
       ({ use }) => use,
     );
@@ -86,6 +91,7 @@ export class ToolRules {
     }
     if (!isGranted) {
       if (!isAsked && this.#otherwise === NO_GRANT) return this.#denyByDefault(call);
+      if (this.#otherwise.question !== undefined) return this.#askByDefault(cached, call);
       cached = this.#decisions.next(cached, this.#otherwise);
     }
     if (this.#hasTemplates) return this.#combine(cached, call);
@@ -120,6 +126,14 @@ export class ToolRules {
   #combine(cached: CachedDecision, call: MatchedCall): PolicyDecision {
     const applied = [...this.#always, ...rulesOf(cached)];
     return combineRules(applied, this.#tool, !applied.includes(NO_GRANT), call);
+  }
+
+  /** Asks with the rule that came nearest, so that the person can see what is unusual about the call. */
+  #askByDefault(cached: CachedDecision, call: MatchedCall): PolicyDecision {
+    const [nearest] = findNearMisses(this.#missable, this.#tool, call);
+    const hint = nearest === undefined ? "" : `: '${nearest.rule}' does not, because of ${nearest.missed}`;
+    const otherwise = { ...this.#otherwise, question: `${NOT_ALLOWED}${hint}` };
+    return combineRules([...this.#always, ...rulesOf(cached), otherwise], this.#tool, true, call);
   }
 
   #denyByDefault(call: MatchedCall): PolicyDecision {

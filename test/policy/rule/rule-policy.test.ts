@@ -340,6 +340,26 @@ describe("the calls that a rule matches", () => {
 describe("a rule that asks", () => {
   const asking: PolicyRule = { name: "careful", effect: "ask", tools: ["*"] };
 
+  test("a default that asks has calls confirmed that no rule allows, and says which rule came near", () => {
+    const small: PolicyRule = {
+      ...{ name: "small files", tools: ["read_file"], effect: "allow", sandboxes: ["host"] },
+      when: { "/path": { prefix: "small/" } },
+    };
+    const policy = new RulePolicy({ rules: [small], default: { effect: "ask", sandboxes: ["quickjs"] } });
+    const asks = { decision: "ask", grant: { sandbox: "quickjs" }, rules: ["default"] };
+    expect(check(policy, { path: "large/a" })).toMatchObject({
+      ...asks,
+      question:
+        "No rule allows this call without confirmation: 'small files' does not, because of /path (prefix)",
+    });
+    expect(check(policy, { path: "small/a" })).toMatchObject({ decision: "allow", rules: ["small files"] });
+    const other = new RulePolicy({ rules: [], default: { effect: "ask", sandboxes: ["quickjs"] } });
+    expect(check(other)).toMatchObject({
+      ...asks,
+      question: "No rule allows this call without confirmation",
+    });
+  });
+
   test("a rule that asks grants what the allowing rules that match give, or the default", () => {
     const limits = { wallTimeMs: 5 };
     const grant = { sandbox: "quickjs", limits, capabilities: {} };
