@@ -178,6 +178,8 @@ export type {
   PolicyRule,
   RuleCondition,
   RuleConditions,
+  RuleExample,
+  RuleExamples,
   RuleMatch,
   RulePolicyOptions,
 } from "../policy/rule/rule.ts";

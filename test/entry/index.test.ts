@@ -243,6 +243,8 @@ test("sandgate exports exactly these names", async () => {
       "RuleCapabilities",
       "RuleCondition",
       "RuleConditions",
+      "RuleExample",
+      "RuleExamples",
       "RuleMatch",
       "RulePolicyOptions",
       "RuntimePolicy",

@@ -2,6 +2,7 @@ import type { Flaw } from "../../config/shape.ts";
 import { capabilityFlaws } from "../grant/capability-flaws.ts";
 import { conditionFlaws } from "./conditions/condition-flaws.ts";
 import { type AllowedUse, type PolicyRule, usedBy } from "./rule.ts";
+import { exampleFlaws } from "./rule-examples.ts";
 
 /** Returns the name of a rule, which defaults to its number. */
 export function ruleName({ name }: Pick<PolicyRule, "name">, index: number): string {
@@ -28,7 +29,8 @@ export function ruleFlaws(
       flaws.push(valueFlaw([...path, "until"], "there is no such date or time"));
     }
     flaws.push(...capabilityFlaws([...path, "capabilities"], usedBy(rule)?.capabilities));
-    flaws.push(...conditionFlaws([...path, "when"], rule.when));
+    const invalid = conditionFlaws([...path, "when"], rule.when);
+    flaws.push(...(invalid.length > 0 ? invalid : exampleFlaws(path, rule)));
   }
   if (otherwise !== "deny")
     flaws.push(...capabilityFlaws(["default", "capabilities"], otherwise.capabilities));

@@ -1,4 +1,4 @@
-import { compileShape, type Shape, thenSchema } from "../../config/shape.ts";
+import { compileShape, mapOf, type Shape, thenSchema } from "../../config/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { SANDBOX_MODES } from "../../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
@@ -63,6 +63,12 @@ function onlyFor(effects: string, members: readonly string[]): JsonObject {
 const LABELS = { type: "array", minItems: 1, items: { type: "string", minLength: 1 } };
 const SENTENCE = { type: "string", minLength: 1, maxLength: 1_000 };
 
+const EXAMPLES = {
+  type: "array",
+  minItems: 1,
+  items: mapOf({ arguments: {}, principal: { type: "object" } }, ["arguments"]),
+};
+
 function ruleSchema(limits: JsonObject): JsonObject {
   const use = allowedUse(limits);
   const grants = Object.keys(use);
@@ -79,6 +85,7 @@ function ruleSchema(limits: JsonObject): JsonObject {
       roles: LABELS,
       when: CONDITIONS,
       until: TIME,
+      examples: mapOf({ match: EXAMPLES, noMatch: EXAMPLES }),
       owner: SENTENCE,
       reason: SENTENCE,
       effect: { enum: ["allow", "deny", "ask"] },

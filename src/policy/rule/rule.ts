@@ -1,4 +1,5 @@
 import type { JsonValue } from "../../json/value.ts";
+import type { Principal } from "../../tool/principal.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { RuleCapabilities } from "../grant/grant-template.ts";
@@ -33,10 +34,30 @@ export interface RuleMatch {
    * beginning in UTC, or a date and time with its zone (ISO 8601): `2026-12-31`, `2026-12-31T18:00:00+01:00`.
    */
   readonly until?: string;
+  /** Calls for which it is checked, when the policy is loaded, whether the rule applies to them. Default: none. */
+  readonly examples?: RuleExamples;
   /** Who is responsible for the rule. It has no effect. */
   readonly owner?: string;
   /** Why the rule exists. It is part of the reason of a denial. */
   readonly reason?: string;
+}
+
+/**
+ * Calls of the rule's tools. If it is unclear whether the rule matches a call, it applies to it if it denies or asks, and
+ * does not if it allows.
+ */
+export interface RuleExamples {
+  /** Calls to which the rule applies. Default: none. */
+  readonly match?: readonly RuleExample[];
+  /** Calls to which it does not. Default: none. */
+  readonly noMatch?: readonly RuleExample[];
+}
+
+/** A call, as far as the conditions of a rule depend on it. */
+export interface RuleExample {
+  readonly arguments: JsonValue;
+  /** Default: the caller is not known. */
+  readonly principal?: Principal;
 }
 
 /** Allows calls. If several such rules match, the grant stays within all of them. */
