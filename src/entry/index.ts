@@ -135,6 +135,13 @@ export type { ExplainedRule, GrantOrigins, PolicyExplanation } from "../policy/e
 export type { CallHistory } from "../policy/history/call-history.ts";
 export type { CallLedger, LedgerQuery, LedgerTally } from "../policy/history/call-ledger.ts";
 export type {
+  AfterCondition,
+  CountCondition,
+  HistoryCondition,
+  HistoryWindow,
+  SumCondition,
+} from "../policy/history/history-condition.ts";
+export type {
   FieldSource,
   LookupField,
   ToolField,
