@@ -14,6 +14,12 @@ export interface Pattern {
   test(text: string): boolean;
 }
 
+/** Options of {@link compilePattern}. */
+export interface PatternOptions {
+  /** Whether upper and lower case are the same. Default: `false`. */
+  readonly ignoreCase?: boolean;
+}
+
 /** The maximum length of a pattern, in UTF-16 code units. */
 export const MAX_PATTERN_LENGTH = 1_024;
 /** The maximum size of a pattern with its repetitions expanded: `(ab){3}` has the size 6. */
@@ -29,11 +35,12 @@ const NATIVE_STEPS = 64;
  *
  * @throws {PatternError} if it is not a valid regular expression, is too large or cannot be matched in linear time.
  */
-export function compilePattern(source: string): Pattern {
-  let pattern = compiled.get(source);
+export function compilePattern(source: string, { ignoreCase = false }: PatternOptions = {}): Pattern {
+  const key = `${ignoreCase ? "i" : ""}/${source}`;
+  let pattern = compiled.get(key);
   if (pattern === undefined) {
-    pattern = compile(source);
-    compiled.set(source, pattern);
+    pattern = compile(source, ignoreCase);
+    compiled.set(key, pattern);
   }
   return pattern;
 }
@@ -41,7 +48,7 @@ export function compilePattern(source: string): Pattern {
 /** Each pattern is needed when it is checked, and again by up to two validators. */
 const compiled = new LruMap<string, Pattern>(256);
 
-function compile(source: string): Pattern {
+function compile(source: string, ignoreCase: boolean): Pattern {
   if (source.length > MAX_PATTERN_LENGTH) {
     throw new PatternError(`the pattern is longer than ${MAX_PATTERN_LENGTH} characters`);
   }
@@ -52,12 +59,12 @@ function compile(source: string): Pattern {
       `the pattern is larger than ${MAX_PATTERN_SIZE} characters with its repetitions expanded`,
     );
   }
-  if (retried !== undefined && native.unicode) {
+  if (retried !== undefined && native.unicode && !ignoreCase) {
     const work = (1 + retried) / NATIVE_STEPS;
     const compilation = 2 + source.length / 32;
     return { size, work, compilation, test: (text) => native.test(text) };
   }
-  const program = compileLinear(re2);
+  const program = compileLinear(re2, { ignoreCase });
   const work = Math.max(1, size / RE2_STEPS);
   const compilation = 25 + Math.max(size, source.length) / 4;
   return { size, work, compilation, test: (text) => program.test(text) };
@@ -68,10 +75,7 @@ function compile(source: string): Pattern {
  *
  * @internal
  */
-export function compileLinear(
-  re2: string,
-  { ignoreCase = false }: { readonly ignoreCase?: boolean } = {},
-): RE2JS {
+export function compileLinear(re2: string, { ignoreCase = false }: PatternOptions = {}): RE2JS {
   engine ??= createRequire(import.meta.url)("re2js") as typeof import("re2js");
   try {
     return engine.RE2JS.compile(re2, ignoreCase ? engine.RE2JS.CASE_INSENSITIVE : 0);

@@ -1,4 +1,5 @@
 import type { Flaw } from "../../config/shape.ts";
+import { compilePattern } from "../../patterns/pattern.ts";
 import { capabilityFlaws } from "../grant/capability-flaws.ts";
 import { conditionFlaws } from "./conditions/condition-flaws.ts";
 import { type AllowedUse, type PolicyRule, usedBy } from "./rule.ts";
@@ -29,7 +30,10 @@ export function ruleFlaws(
       flaws.push(valueFlaw([...path, "until"], "there is no such date or time"));
     }
     flaws.push(...capabilityFlaws([...path, "capabilities"], usedBy(rule)?.capabilities));
-    const invalid = conditionFlaws([...path, "when"], rule.when);
+    const invalid = [
+      ...(rule.asked === undefined ? [] : patternFlaws([...path, "asked"], rule.asked)),
+      ...conditionFlaws([...path, "when"], rule.when),
+    ];
     flaws.push(...(invalid.length > 0 ? invalid : exampleFlaws(path, rule)));
   }
   if (otherwise !== "deny")
@@ -43,6 +47,15 @@ function isTime(text: string): boolean {
   const parsed = new Date(date);
   if (Number.isNaN(parsed.getTime()) || !parsed.toISOString().startsWith(date)) return false;
   return !Number.isNaN(Date.parse(text));
+}
+
+function patternFlaws(path: readonly string[], source: string): Flaw[] {
+  try {
+    compilePattern(source, { ignoreCase: true });
+    return [];
+  } catch (error) {
+    return [valueFlaw(path, (error as Error).message)];
+  }
 }
 
 function valueFlaw(path: readonly string[], message: string): Flaw {

@@ -25,13 +25,15 @@ import { ToolRules } from "./tool-rules.ts";
  * matched. An `allow` rule does not allow the call, but restricts it if another rule or the default allows
  * it.
  *
- * Deciding is pure: the same policy and call give the same decision, until a rule ends (`until`).
+ * Deciding is pure: the same policy, call and history give the same decision, until a rule ends (`until`).
  */
 export class RulePolicy implements RuntimePolicy {
   readonly #options: RulePolicyOptions;
   #canonical: CanonicalJson | undefined;
   readonly #rules: RuleBook;
   readonly #default: DefaultUse | undefined;
+  /** Whether a rule depends on the user's words. */
+  readonly usesHistory: boolean;
   /** Keyed by the tool's object, which a registry does not replace while the tool is registered. */
   readonly #toolRules = new WeakMap<PolicySubject, ToolRules>();
 
@@ -46,6 +48,7 @@ export class RulePolicy implements RuntimePolicy {
       rules.map((rule, index) => compileRule(rule, ruleName(rule, index), index, now)),
     );
     this.#default = otherwise === "deny" ? undefined : otherwise;
+    this.usesHistory = rules.some(({ asked }) => asked !== undefined);
   }
 
   /** The SHA-256 digest of the options as canonical JSON, in hexadecimal: the same for equal rules. */

@@ -1,4 +1,5 @@
 import { compileShape, mapOf, type Shape, thenSchema } from "../../config/shape.ts";
+import { POINTER_PATTERN } from "../../json/pointer.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { SANDBOX_MODES } from "../../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
@@ -61,6 +62,13 @@ function onlyFor(effects: string, members: readonly string[]): JsonObject {
 }
 
 const LABELS = { type: "array", minItems: 1, items: { type: "string", minLength: 1 } };
+/** `*` would be a member of that name, which is absent even if others are not. */
+const ARGUMENT = {
+  type: "string",
+  pattern: POINTER_PATTERN,
+  not: { pattern: "/\\*(?:/|$)" },
+  message: "must be a JSON pointer to an argument, such as '/path', without '*'",
+};
 const SENTENCE = { type: "string", minLength: 1, maxLength: 1_000 };
 
 const EXAMPLES = {
@@ -83,6 +91,8 @@ function ruleSchema(limits: JsonObject): JsonObject {
       sideEffects: { type: "array", minItems: 1, uniqueItems: true, items: { enum: SIDE_EFFECTS } },
       principals: LABELS,
       roles: LABELS,
+      asked: { type: "string", minLength: 1 },
+      absent: { type: "array", minItems: 1, items: ARGUMENT },
       when: CONDITIONS,
       until: TIME,
       examples: mapOf({ match: EXAMPLES, noMatch: EXAMPLES }),

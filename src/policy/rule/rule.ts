@@ -27,6 +27,13 @@ export interface RuleMatch {
   readonly principals?: readonly string[];
   /** The principal must have one of these roles. */
   readonly roles?: readonly string[];
+  /**
+   * The user's words in this turn must have a part that this regular expression matches (ECMAScript, linear time),
+   * in upper or lower case. Whether they do is unclear if they are not known.
+   */
+  readonly asked?: string;
+  /** JSON pointers to arguments that must be missing, `null` or empty. */
+  readonly absent?: readonly string[];
   /** Conditions on arguments, the principal and the session. All must be met. */
   readonly when?: RuleConditions;
   /**
@@ -170,6 +177,10 @@ export function usedBy(rule: PolicyRule): AllowedUse | undefined {
 }
 
 /** Whether a rule can match one call of a tool and not another. */
-export function isConditional({ principals, roles, when = {}, until }: RuleMatch): boolean {
-  return [principals, roles, until].some((part) => part !== undefined) || Object.keys(when).length > 0;
+export function isConditional(rule: RuleMatch): boolean {
+  const { principals, roles, asked, absent, when = {}, until } = rule;
+  return (
+    [principals, roles, asked, absent, until].some((part) => part !== undefined) ||
+    Object.keys(when).length > 0
+  );
 }
