@@ -5,6 +5,7 @@ import { compileNamePattern } from "../match/name-pattern.ts";
 import { MAX_WORDS } from "../words/user-words.ts";
 import { type CompiledCondition, compileConditions } from "./conditions/condition.ts";
 import { allOf, type Match, yesOrNo } from "./conditions/match.ts";
+import { compileHistory } from "./history/compile-history.ts";
 import type { RuleMatch } from "./rule.ts";
 
 /** Returns the time, in milliseconds since the epoch. */
@@ -12,7 +13,7 @@ export type Clock = () => number;
 
 /** Compiles the members of a rule that depend on the call, and not only on its tool. All must be met. */
 export function compileCallConditions(
-  { principals, roles, asked, absent, when = {}, until }: RuleMatch,
+  { principals, roles, asked, absent, when = {}, history = [], until }: RuleMatch,
   now: Clock,
 ): CompiledCondition[] {
   return [
@@ -22,6 +23,7 @@ export function compileCallConditions(
     ...(asked === undefined ? [] : [compileAsked(asked)]),
     ...(absent === undefined ? [] : [compileAbsent(absent)]),
     ...compileConditions(when),
+    ...history.map(compileHistory),
   ];
 }
 

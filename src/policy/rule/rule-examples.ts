@@ -14,7 +14,8 @@ const BEFORE_EVERY_END = (): number => Number.NEGATIVE_INFINITY;
  * @param path Of the rule, which has no other flaws.
  */
 export function exampleFlaws(path: readonly string[], rule: PolicyRule): readonly Flaw[] {
-  const { examples: { match = [], noMatch = [] } = {}, ...ofCall } = rule;
+  // An example has no earlier calls.
+  const { examples: { match = [], noMatch = [] } = {}, history: _, ...ofCall } = rule;
   if (match.length + noMatch.length === 0) return [];
   const matcher = new RuleMatcher(ofCall, BEFORE_EVERY_END);
   const check = (member: "match" | "noMatch", example: RuleExample, index: number): readonly Flaw[] => {

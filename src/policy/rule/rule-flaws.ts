@@ -3,6 +3,7 @@ import { compilePattern } from "../../patterns/pattern.ts";
 import { capabilityFlaws } from "../grant/capability-flaws.ts";
 import { conditionFlaws } from "./conditions/condition-flaws.ts";
 import { type AllowedUse, type PolicyRule, usedBy } from "./rule.ts";
+import { historyFlaws } from "./history/history-flaws.ts";
 import { exampleFlaws } from "./rule-examples.ts";
 
 /** Returns the name of a rule, which defaults to its number. */
@@ -33,6 +34,7 @@ export function ruleFlaws(
     const invalid = [
       ...(rule.asked === undefined ? [] : patternFlaws([...path, "asked"], rule.asked)),
       ...conditionFlaws([...path, "when"], rule.when),
+      ...historyFlaws([...path, "history"], rule.history),
     ];
     flaws.push(...(invalid.length > 0 ? invalid : exampleFlaws(path, rule)));
   }

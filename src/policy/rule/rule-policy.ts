@@ -32,7 +32,7 @@ export class RulePolicy implements RuntimePolicy {
   #canonical: CanonicalJson | undefined;
   readonly #rules: RuleBook;
   readonly #default: DefaultUse | undefined;
-  /** Whether a rule depends on the user's words. */
+  /** Whether a rule depends on the user's words, or on earlier calls. */
   readonly usesHistory: boolean;
   /** Keyed by the tool's object, which a registry does not replace while the tool is registered. */
   readonly #toolRules = new WeakMap<PolicySubject, ToolRules>();
@@ -48,7 +48,7 @@ export class RulePolicy implements RuntimePolicy {
       rules.map((rule, index) => compileRule(rule, ruleName(rule, index), index, now)),
     );
     this.#default = otherwise === "deny" ? undefined : otherwise;
-    this.usesHistory = rules.some(({ asked }) => asked !== undefined);
+    this.usesHistory = rules.some(({ asked, history }) => asked !== undefined || history !== undefined);
   }
 
   /** The SHA-256 digest of the options as canonical JSON, in hexadecimal: the same for equal rules. */

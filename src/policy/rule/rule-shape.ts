@@ -6,6 +6,7 @@ import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { CAPABILITIES, TOOL_NAMES } from "../grant/capability-shape.ts";
 import { MAX_WALL_TIME_MS } from "../grant/limits.ts";
 import { CONDITION_DEFINITIONS, CONDITIONS } from "./conditions/condition-shape.ts";
+import { HISTORY } from "./history/history-shape.ts";
 
 const AMOUNT = { type: ["integer", "string"] };
 const LIMIT = { type: "integer", minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
@@ -94,6 +95,7 @@ function ruleSchema(limits: JsonObject): JsonObject {
       asked: { type: "string", minLength: 1 },
       absent: { type: "array", minItems: 1, items: ARGUMENT },
       when: CONDITIONS,
+      history: HISTORY,
       until: TIME,
       examples: mapOf({ match: EXAMPLES, noMatch: EXAMPLES }),
       owner: SENTENCE,

@@ -4,6 +4,7 @@ import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { RuleCapabilities } from "../grant/grant-template.ts";
 import type { ResourceLimits } from "../grant/limits.ts";
+import type { HistoryCondition } from "../history/history-condition.ts";
 
 /** Allows or denies the calls that it matches, or has a person confirm them. */
 export type PolicyRule = AllowRule | DenyRule | AskRule;
@@ -36,6 +37,8 @@ export interface RuleMatch {
   readonly absent?: readonly string[];
   /** Conditions on arguments, the principal and the session. All must be met. */
   readonly when?: RuleConditions;
+  /** Conditions on earlier calls of the session or its principal. All must be met. */
+  readonly history?: readonly HistoryCondition[];
   /**
    * The end of the rule: from then on, the policy decides as if it did not have the rule. A date, which means its
    * beginning in UTC, or a date and time with its zone (ISO 8601): `2026-12-31`, `2026-12-31T18:00:00+01:00`.
@@ -178,9 +181,9 @@ export function usedBy(rule: PolicyRule): AllowedUse | undefined {
 
 /** Whether a rule can match one call of a tool and not another. */
 export function isConditional(rule: RuleMatch): boolean {
-  const { principals, roles, asked, absent, when = {}, until } = rule;
+  const { principals, roles, asked, absent, when = {}, history, until } = rule;
   return (
-    [principals, roles, asked, absent, until].some((part) => part !== undefined) ||
+    [principals, roles, asked, absent, history, until].some((part) => part !== undefined) ||
     Object.keys(when).length > 0
   );
 }

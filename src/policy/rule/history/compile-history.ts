@@ -1,0 +1,108 @@
+import { formatDuration, parseDuration } from "../../../base/units.ts";
+import { escapePointer, lookUp, parsePointer } from "../../../json/pointer.ts";
+import { amountOf } from "../../history/amount.ts";
+import type { LedgerQuery, LedgerTally } from "../../history/call-ledger.ts";
+import type {
+  AfterCondition,
+  CountCondition,
+  HistoryCondition,
+  SumCondition,
+} from "../../history/history-condition.ts";
+import { compileNamePattern } from "../../match/name-pattern.ts";
+import type { CompiledCondition, MatchedCall } from "../conditions/condition.ts";
+import { type Match, not, yesOrNo } from "../conditions/match.ts";
+
+/** Decides on a call by what a ledger says about the earlier ones. */
+type TallyTest = (tally: LedgerTally, call: MatchedCall) => Match;
+
+/**
+ * Compiles a condition on earlier calls that was checked. It is unclear without a ledger; and if the ledger does not know
+ * all calls of the window, unless those that it knows are enough to decide.
+ */
+export function compileHistory(condition: HistoryCondition): CompiledCondition {
+  const query = compileQuery(condition);
+  const test = compileTest(condition, query);
+  return {
+    subject: subjectOf(condition, query),
+    test: (call) => {
+      const ledger = call.history?.ledger;
+      return ledger === undefined ? "unclear" : test(ledger.tally(query), call);
+    },
+  };
+}
+
+function compileTest(condition: HistoryCondition, query: LedgerQuery): TallyTest {
+  if ("after" in condition) return (tally) => reaches(tally.count >= 1, tally);
+  if ("sum" in condition) return compileSum(condition, query);
+  const { lessThan, atLeast = lessThan as number } = condition;
+  const test: TallyTest = (tally) => reaches(tally.count >= atLeast, tally);
+  return lessThan === undefined ? test : (tally, call) => not(test(tally, call));
+}
+
+/** The call itself may be what the sum is exceeded by. */
+function compileSum(
+  { sum, atMost, moreThan = atMost as number }: SumCondition,
+  query: LedgerQuery,
+): TallyTest {
+  const path = parsePointer(sum);
+  const limit = amountOf(moreThan) as bigint;
+  const test: TallyTest = (tally, { input, tool }) => {
+    if (tool === undefined) return "unclear";
+    const own = query.matchesTool(tool.name) ? amountOf(lookUp(input, path)) : 0n;
+    // What is not a sum may be anything.
+    if (own === undefined) return "unclear";
+    return reaches(tally.sum + own > limit, tally);
+  };
+  return atMost === undefined ? test : (tally, call) => not(test(tally, call));
+}
+
+/** Calls that are not known can only add to what is. */
+function reaches(isReached: boolean, { isComplete }: LedgerTally): Match {
+  return isReached || isComplete ? yesOrNo(isReached) : "unclear";
+}
+
+function compileQuery(condition: HistoryCondition): LedgerQuery {
+  const { within, in: limits, by = "session" } = condition;
+  const scope = limits ?? by;
+  const withinMs = within === undefined ? Number.POSITIVE_INFINITY : (parseDuration(within) as number);
+  const tools = toolsOf(condition);
+  const patterns = tools.map(compileNamePattern);
+  const only = "after" in condition ? (condition.approved ? "approved" : "done") : undefined;
+  const amount = "sum" in condition ? canonicalPointer(condition.sum) : undefined;
+  const key = JSON.stringify([withinMs, [...new Set(tools)].sort(), only ?? null, amount ?? null]);
+  return Object.freeze({
+    ...{ key, scope, withinMs, only, amount },
+    matchesTool: (name: string) => patterns.some((pattern) => pattern.matches(name)),
+  });
+}
+
+/** The patterns of the tools that a condition is about. */
+export function toolsOf(condition: HistoryCondition): readonly string[] {
+  if ("count" in condition) return (condition as CountCondition).count;
+  return "sum" in condition ? condition.of : (condition as AfterCondition).after;
+}
+
+/** The member of a condition that has the patterns of {@link toolsOf}. */
+export function toolsMemberOf(condition: HistoryCondition): "count" | "of" | "after" {
+  if ("count" in condition) return "count";
+  return "sum" in condition ? "of" : "after";
+}
+
+function canonicalPointer(pointer: string): string {
+  return parsePointer(pointer)
+    .map((step) => `/${escapePointer(step)}`)
+    .join("");
+}
+
+function subjectOf(condition: HistoryCondition, { scope }: LedgerQuery): string {
+  const { within } = condition;
+  const time = typeof within === "number" ? formatDuration(within) : within;
+  const where = time === undefined ? `in the ${scope}` : `within ${time} by ${scope}`;
+  return `history (${kindOf(condition)} ${toolsOf(condition).join(", ")} ${where})`;
+}
+
+function kindOf(condition: HistoryCondition): string {
+  if ("count" in condition) return "count of";
+  if ("sum" in condition) return `sum of ${condition.sum} of`;
+  return condition.approved ? "after approved" : "after";
+}
