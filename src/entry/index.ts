@@ -181,6 +181,7 @@ export type {
   AskRule,
   DefaultUse,
   DenyRule,
+  LinkOrigins,
   NumberRange,
   PolicyRule,
   RuleCondition,
@@ -189,6 +190,7 @@ export type {
   RuleExamples,
   RuleMatch,
   RulePolicyOptions,
+  UntrustedResult,
 } from "../policy/rule/rule.ts";
 export { RulePolicy } from "../policy/rule/rule-policy.ts";
 

@@ -2,8 +2,12 @@ import type { Flaw } from "../../config/shape.ts";
 import { compilePattern } from "../../patterns/pattern.ts";
 import { capabilityFlaws } from "../grant/capability-flaws.ts";
 import { conditionFlaws } from "./conditions/condition-flaws.ts";
-import { type AllowedUse, type PolicyRule, usedBy } from "./rule.ts";
+
+import { untrustedFlaws } from "./conditions/untrusted-flaws.ts";
+
 import { historyFlaws } from "./history/history-flaws.ts";
+
+import { type AllowedUse, type PolicyRule, type UntrustedResult, usedBy } from "./rule.ts";
 import { exampleFlaws } from "./rule-examples.ts";
 
 /** Returns the name of a rule, which defaults to its number. */
@@ -13,15 +17,18 @@ export function ruleName({ name }: Pick<PolicyRule, "name">, index: number): str
 
 /**
  * Finds flaws that the shape of rules does not cover: duplicate names, invalid globs, regular expressions and dates,
- * empty ranges, and capabilities that are invalid or contradict each other.
+ * empty ranges, untrusted sources, members of conditions on earlier calls that do not go together, capabilities that are
+ * invalid or contradict each other, and examples for which a rule does something else.
  */
 export function ruleFlaws(
   rules: Iterable<readonly [index: number, rule: PolicyRule]>,
   otherwise: "deny" | AllowedUse = "deny",
+  untrusted: readonly UntrustedResult[] = [],
 ): Flaw[] {
   const names = new Map<string, number>();
   const flaws: Flaw[] = [];
-  for (const [index, rule] of rules) {
+  const all = [...rules];
+  for (const [index, rule] of all) {
     const path = ["rules", String(index)];
     const name = ruleName(rule, index);
     const first = names.get(name);
@@ -38,6 +45,7 @@ export function ruleFlaws(
     ];
     flaws.push(...(invalid.length > 0 ? invalid : exampleFlaws(path, rule)));
   }
+  flaws.push(...untrustedFlaws(all, untrusted));
   if (otherwise !== "deny")
     flaws.push(...capabilityFlaws(["default", "capabilities"], otherwise.capabilities));
   return flaws;

@@ -23,7 +23,8 @@ export function checkOptions(options: RulePolicyOptions): RulePolicyOptions {
   const copy = copyOptions(options);
   const flaws = policyShape(copy);
   const checked = copy as unknown as RulePolicyOptions;
-  const all = flaws.length > 0 ? flaws : ruleFlaws(checked.rules.entries(), checked.default);
+  const all =
+    flaws.length > 0 ? flaws : ruleFlaws(checked.rules.entries(), checked.default, checked.untrusted);
   if (all.length > 0) throw new TypeError(all.map((flaw) => describeFlaw(flaw, copy)).join("; "));
   return checked;
 }

@@ -2,9 +2,11 @@ import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { PolicyDecision } from "../decision.ts";
 import type { PolicyExplanation } from "../explanation.ts";
+import type { TrackedFields } from "../history/value-provenance.ts";
 import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
 import type { Clock } from "./call-conditions.ts";
 import { compileRule } from "./compiled-rule.ts";
+import { trackedFieldsOf } from "./conditions/tracked-fields.ts";
 import type { DefaultUse, RulePolicyOptions } from "./rule.ts";
 import { RuleBook } from "./rule-book.ts";
 import { ruleName } from "./rule-flaws.ts";
@@ -32,7 +34,8 @@ export class RulePolicy implements RuntimePolicy {
   #canonical: CanonicalJson | undefined;
   readonly #rules: RuleBook;
   readonly #default: DefaultUse | undefined;
-  /** Whether a rule depends on the user's words, or on earlier calls. */
+  readonly trackedFields: TrackedFields | undefined;
+  /** Whether a rule depends on the user's words, on where values came from, or on earlier calls. */
   readonly usesHistory: boolean;
   /** Keyed by the tool's object, which a registry does not replace while the tool is registered. */
   readonly #toolRules = new WeakMap<PolicySubject, ToolRules>();
@@ -48,7 +51,10 @@ export class RulePolicy implements RuntimePolicy {
       rules.map((rule, index) => compileRule(rule, ruleName(rule, index), index, now)),
     );
     this.#default = otherwise === "deny" ? undefined : otherwise;
-    this.usesHistory = rules.some(({ asked, history }) => asked !== undefined || history !== undefined);
+    this.trackedFields = trackedFieldsOf(rules.flatMap(({ when }) => when ?? []));
+    this.usesHistory =
+      this.trackedFields !== undefined ||
+      rules.some(({ asked, history }) => asked !== undefined || history !== undefined);
   }
 
   /** The SHA-256 digest of the options as canonical JSON, in hexadecimal: the same for equal rules. */

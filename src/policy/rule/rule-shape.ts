@@ -5,7 +5,7 @@ import { SANDBOX_MODES } from "../../tool/sandbox-mode.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { CAPABILITIES, TOOL_NAMES } from "../grant/capability-shape.ts";
 import { MAX_WALL_TIME_MS } from "../grant/limits.ts";
-import { CONDITION_DEFINITIONS, CONDITIONS } from "./conditions/condition-shape.ts";
+import { CONDITION_DEFINITIONS, CONDITIONS, FIELD } from "./conditions/condition-shape.ts";
 import { HISTORY } from "./history/history-shape.ts";
 
 const AMOUNT = { type: ["integer", "string"] };
@@ -131,6 +131,18 @@ function policySchema(limits: JsonObject): JsonObject {
     $defs: CONDITION_DEFINITIONS,
     properties: {
       rules: { type: "array", items: ruleSchema(limits) },
+      untrusted: {
+        type: "array",
+        items: {
+          type: "object",
+          additionalProperties: false,
+          required: ["tool"],
+          properties: {
+            tool: { type: "string", minLength: 1 },
+            fields: { type: "array", minItems: 1, items: FIELD },
+          },
+        },
+      },
       default: {
         if: { type: "object" },
         ...thenSchema({

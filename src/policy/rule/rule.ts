@@ -5,6 +5,7 @@ import type { SideEffects } from "../../tool/side-effects.ts";
 import type { RuleCapabilities } from "../grant/grant-template.ts";
 import type { ResourceLimits } from "../grant/limits.ts";
 import type { HistoryCondition } from "../history/history-condition.ts";
+import type { ToolField, ValueSource } from "../history/value-provenance.ts";
 
 /** Allows or denies the calls that it matches, or has a person confirm them. */
 export type PolicyRule = AllowRule | DenyRule | AskRule;
@@ -139,9 +140,29 @@ export type RuleCondition =
   | {
       /** The value is a number in this range. */ readonly range: NumberRange;
     }
+  | {
+      /**
+       * The value is a text or number that came whole from one of these sources, or a list of such values. It does not
+       * match if it came from elsewhere, and is unclear outside of a session.
+       */
+      readonly from: readonly ValueSource[];
+    }
+  | {
+      /** Each link, address and account number in the value came from one of these sources: see `referencesIn`. */
+      readonly links: LinkOrigins;
+    }
+  | {
+      /** No text of the value contains a value that one of these fields had in an earlier result of the session. */
+      readonly without: readonly ToolField[];
+    }
   | { /** The value does not meet this condition. */ readonly not: RuleCondition }
   | { /** The value meets all of these conditions. */ readonly all: readonly RuleCondition[] }
   | { /** The value meets one of these conditions. */ readonly any: readonly RuleCondition[] };
+
+/** Where links, addresses and account numbers in a text may come from. */
+export interface LinkOrigins {
+  readonly from: readonly ValueSource[];
+}
 
 /** Inclusive bounds of a number. At least one must be set. */
 export interface NumberRange {

@@ -1,8 +1,39 @@
+import { thenSchema } from "../../../config/shape.ts";
 import { POINTER_PATTERN } from "../../../json/pointer.ts";
 import type { JsonObject } from "../../../json/value.ts";
 
 const GLOB = { type: "string", minLength: 1 };
 const CONDITION = { $ref: "#/$defs/condition" };
+
+/** A pointer to a field of an output. */
+export const FIELD: JsonObject = {
+  type: "string",
+  pattern: POINTER_PATTERN,
+  message: "must be a JSON pointer to a field of the tool's output, such as '/email' or '/contacts/*/email'",
+};
+
+function fieldOf(member: "tool" | "lookup"): JsonObject {
+  return {
+    type: "object",
+    additionalProperties: false,
+    required: [member, "field"],
+    properties: { [member]: { type: "string", minLength: 1 }, field: FIELD },
+  };
+}
+
+const SOURCES: JsonObject = {
+  type: "array",
+  minItems: 1,
+  items: {
+    if: { type: "object", required: ["lookup"] },
+    ...thenSchema(fieldOf("lookup")),
+    else: {
+      if: { type: "object" },
+      ...thenSchema(fieldOf("tool")),
+      else: { const: "user", message: "must be 'user', or a map with 'tool' or 'lookup', and 'field'" },
+    },
+  },
+};
 
 /** The schema of `RuleConditions`, in a schema that has the {@link CONDITION_DEFINITIONS} as its `$defs`. */
 export const CONDITIONS: JsonObject = { $ref: "#/$defs/conditions" };
@@ -14,7 +45,8 @@ export const CONDITION_DEFINITIONS: JsonObject = {
     additionalProperties: false,
     minProperties: 1,
     maxProperties: 1,
-    message: "must have exactly one of equals, oneOf, glob, prefix, regex, range, not, all, any",
+    message:
+      "must have exactly one of equals, oneOf, glob, prefix, regex, range, from, links, without, not, all, any",
     properties: {
       equals: {},
       oneOf: { type: "array", minItems: 1 },
@@ -27,6 +59,14 @@ export const CONDITION_DEFINITIONS: JsonObject = {
         minProperties: 1,
         properties: { min: { type: "number" }, max: { type: "number" } },
       },
+      from: SOURCES,
+      links: {
+        type: "object",
+        additionalProperties: false,
+        required: ["from"],
+        properties: { from: SOURCES },
+      },
+      without: { type: "array", minItems: 1, items: fieldOf("tool") },
       not: CONDITION,
       all: { type: "array", minItems: 1, items: CONDITION },
       any: { type: "array", minItems: 1, items: CONDITION },

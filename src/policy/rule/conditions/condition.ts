@@ -7,6 +7,7 @@ import { compileGlob } from "../../match/glob.ts";
 import type { PolicyRequest } from "../../policy.ts";
 import type { RuleCondition, RuleConditions } from "../rule.ts";
 import { allOf, anyOf, eachOf, type Match, not, yesOrNo } from "./match.ts";
+import { compileFrom, compileLinks, compileWithout, type ProvenanceTest } from "./provenance.ts";
 
 /** The parts of a request that conditions can depend on. */
 export type MatchedCall = Pick<PolicyRequest, "input" | "principal" | "sessionId" | "workspace" | "history"> &
@@ -49,7 +50,8 @@ export function compileConditions({ all, any, ...entries }: RuleConditions): Com
  * - if the key names the principal, and the call has none;
  * - for `glob`, `prefix` and `regex`, if the value is not a string, or is longer than
  *   {@link MAX_MATCHED_LENGTH}, and for `glob` and `prefix` also if it is ambiguous (see `isAmbiguous`);
- * - for `range`, if it is not a number.
+ * - for `range`, if it is not a number;
+ * - for `from`, `links` and `without`, if the call has no history, or that no longer has what they depend on.
  *
  * Strings are compared as they are. Rules cannot recognise relative paths, other spellings of a host, or
  * links in the file system: it is safer to allow known values than to deny unwanted ones.
@@ -61,10 +63,12 @@ export function compileCondition(key: string, condition: RuleCondition): CallTes
   const { root, paths } = parseKey(key);
   const test = compileTest(condition);
   const [path = [], ...others] = paths;
-  if (root === "input" && others.length === 0) return ({ input }) => test(lookUp(input, path));
+  if (root === "input" && others.length === 0) return (call) => test(lookUp(call.input, path), call);
   return (call) => {
     const value = rootValue(call, root);
-    return value === undefined ? test(UNREACHABLE) : testElements(value, paths, test);
+    return value === undefined
+      ? test(UNREACHABLE, call)
+      : testElements(value, paths, (found) => test(found, call));
   };
 }
 
@@ -93,12 +97,12 @@ function rootValue({ input, principal, sessionId }: MatchedCall, root: Root): Js
 }
 
 type Found = JsonValue | typeof MISSING | typeof UNREACHABLE;
-type ValueTest = (found: Found) => Match;
+type ValueTest = (found: Found, call: MatchedCall) => Match;
 
 function testElements(
   value: JsonValue,
   [path = [], ...others]: ConditionKey["paths"],
-  test: ValueTest,
+  test: (found: Found) => Match,
 ): Match {
   const found = lookUp(value, path);
   if (others.length === 0 || typeof found === "symbol") return test(found);
@@ -110,26 +114,26 @@ function testElements(
 function compileTest(condition: RuleCondition): ValueTest {
   if ("not" in condition) {
     const test = compileTest(condition.not);
-    return (found) => (found === MISSING ? "unclear" : not(test(found)));
+    return (found, call) => (found === MISSING ? "unclear" : not(test(found, call)));
   }
   if ("all" in condition) {
     const tests = condition.all.map(compileTest);
-    return (found) => allOf(tests, (test) => test(found));
+    return (found, call) => allOf(tests, (test) => test(found, call));
   }
   if ("any" in condition) {
     const tests = condition.any.map(compileTest);
-    return (found) => anyOf(tests, (test) => test(found));
+    return (found, call) => anyOf(tests, (test) => test(found, call));
   }
   const test = compileComparison(condition);
-  return (found) => {
+  return (found, call) => {
     if (typeof found === "symbol") return found === MISSING ? "no" : "unclear";
-    return test(found);
+    return test(found, call);
   };
 }
 
 type Comparison = Exclude<RuleCondition, { not: unknown } | { all: unknown } | { any: unknown }>;
 
-function compileComparison(condition: Comparison): (value: JsonValue) => Match {
+function compileComparison(condition: Comparison): ProvenanceTest {
   if ("equals" in condition) {
     const { equals } = condition;
     return (value) => yesOrNo(equalJson(equals, value));
@@ -146,6 +150,9 @@ function compileComparison(condition: Comparison): (value: JsonValue) => Match {
     const { prefix } = condition;
     return pathTest((text) => text.startsWith(prefix));
   }
+  if ("from" in condition) return compileFrom(condition.from);
+  if ("links" in condition) return compileLinks(condition.links.from);
+  if ("without" in condition) return compileWithout(condition.without);
   if ("regex" in condition) {
     const pattern = compilePattern(condition.regex);
     return (value) => {
