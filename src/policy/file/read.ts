@@ -5,7 +5,7 @@ import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import { isFileTemplate } from "../grant/file-template.ts";
 import type { RuleCapabilities } from "../grant/grant-template.ts";
-import type { AllowedUse, AllowRule, AskRule, DefaultUse, DenyRule, PolicyRule } from "../rule/rule.ts";
+import type { AllowedUse, AllowRule, AskRule, DefaultUse, DenyRule, PolicyRule, UntrustedResult } from "../rule/rule.ts";
 import { ruleFlaws } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
 import { policyFileShape } from "../rule/rule-shape.ts";
@@ -44,16 +44,19 @@ export function readPolicy(
   ]);
   const { default: otherwise = "deny" } = written;
   const byDefault = otherwise === "deny" ? otherwise : readUse(otherwise, source.file, ["default"], flaws);
-  flaws.push(...ruleFlaws(rules, byDefault));
+  flaws.push(...ruleFlaws(rules, byDefault, written.untrusted));
   const problems = flaws.map((flaw) =>
     source.problem([...path, ...flaw.path], flaw.message, "error", flaw.at),
   );
   if (tools !== undefined)
-    problems.push(...checkAgainstTools(rules, byDefault !== "deny", tools, source, path));
+    problems.push(...checkAgainstTools(rules, byDefault !== "deny", tools, source, path, written.untrusted));
   problems.sort((a, b) => a.line - b.line || a.column - b.column);
   if (problems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
   const inOrder = rules.map(([, rule]) => rule);
-  const policy = new RulePolicy({ rules: inOrder, default: byDefault });
+  const policy = new RulePolicy({
+    ...{ rules: inOrder, default: byDefault },
+    ...(written.untrusted && { untrusted: written.untrusted }),
+  });
   const located = { rules: inOrder, default: byDefault, problem: locator(source, path) };
   return { policy, warnings: problems, located };
 }
@@ -70,16 +73,19 @@ type WrittenRule = Written<AllowRule> | DenyRule | Written<AskRule>;
 interface WrittenPolicy {
   readonly rules: readonly (readonly [index: number, rule: WrittenRule])[];
   readonly default?: "deny" | Written<DefaultUse>;
+  readonly untrusted?: readonly UntrustedResult[];
 }
 
 function soundPart(value: JsonValue, flaws: readonly Flaw[]): WrittenPolicy {
   const isSound = (...path: readonly string[]): boolean =>
     !flaws.some((flaw) => flaw.path.every((step, i) => i >= path.length || step === path[i]));
-  const { rules, default: byDefault } = isJsonObject(value) ? value : {};
+  const { rules, default: byDefault, untrusted } = isJsonObject(value) ? value : {};
   const entries = Array.isArray(rules) ? [...rules.entries()] : [];
   return {
     rules: entries.filter(([index]) => isSound("rules", String(index))) as unknown as WrittenPolicy["rules"],
     ...(byDefault !== undefined && isSound("default") && { default: byDefault as "deny" }),
+    ...(untrusted !== undefined &&
+      isSound("untrusted") && { untrusted: untrusted as unknown as readonly UntrustedResult[] }),
   };
 }
 

@@ -1,11 +1,14 @@
 import type { ConfigProblem } from "../../config/problem.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
-import { suggest } from "../../config/suggest.ts";
+import type { HistoryCondition } from "../history/history-condition.ts";
 import { compileNamePattern } from "../match/name-pattern.ts";
-import { isConditional, type PolicyRule, usedBy } from "../rule/rule.ts";
+import { concernedTools } from "../rule/concerned-tools.ts";
+import { namedFields } from "../rule/conditions/tracked-fields.ts";
+import { toolsMemberOf, toolsOf } from "../rule/history/compile-history.ts";
+import { isConditional, type PolicyRule, type UntrustedResult, usedBy } from "../rule/rule.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
-import { RuleMatcher } from "../rule/rule-matcher.ts";
 import { type ConditionProblem, conditionProblems } from "./condition-checks.ts";
+import { didYouMean, unknownNames } from "./name-checks.ts";
 import type { PolicyTool } from "./policy-tool.ts";
 import { templateProblems } from "./template-checks.ts";
 
@@ -24,23 +27,12 @@ export function checkAgainstTools(
   tools: readonly PolicyTool[],
   source: ConfigSource,
   path: ConfigPath,
+  untrusted: readonly UntrustedResult[] = [],
 ): readonly ConfigProblem[] {
   const checks = new PolicyChecks(source, path, tools);
   checks.check(rules, grantsByDefault);
+  for (const [index, { tool }] of untrusted.entries()) checks.checkTool(tool, ["untrusted", index, "tool"]);
   return checks.problems;
-}
-
-/** Returns the tools that a rule concerns. */
-export function concernedTools<Tool extends PolicyTool>(rule: PolicyRule, tools: readonly Tool[]): Tool[] {
-  const { tools: names, tags, sideEffects } = rule;
-  // The conditions, which may be invalid, are left out.
-  const parts = {
-    ...(names && { tools: names }),
-    ...(tags && { tags }),
-    ...(sideEffects && { sideEffects }),
-  };
-  const matcher = new RuleMatcher(parts, Date.now);
-  return tools.filter((tool) => matcher.concerns({ sideEffects: "destructive", ...tool }));
 }
 
 /** Whether one of the rule's patterns is the tool's name, and not only a wildcard that matches it. */
@@ -89,7 +81,11 @@ class PolicyChecks {
     denied: ReadonlyMap<PolicyTool, string>,
     granted: ReadonlySet<PolicyTool>,
   ): void {
-    this.#checkNames(rule, path);
+    for (const unknown of unknownNames(rule, this.#tools))
+      this.#warn([...path, ...unknown.path], unknown.message);
+    for (const [index, condition] of (rule.history ?? []).entries()) {
+      this.#checkHistory(condition, [...path, "history", index]);
+    }
     const tools = concernedTools(rule, this.#tools);
     if (tools.length === 0) {
       this.#checkSideEffects(rule, path);
@@ -97,6 +93,7 @@ class PolicyChecks {
     }
     const isNamed = (tool: PolicyTool): boolean => namesTool(rule, tool);
     for (const problem of conditionProblems(rule.when, tools, isNamed)) this.#report(path, problem);
+    this.#checkFields(rule, path);
     const { capabilities } = usedBy(rule) ?? {};
     for (const problem of templateProblems(capabilities, tools, isNamed)) this.#report(path, problem);
     if (usedBy(rule) !== undefined) this.#checkSandboxes(rule, tools, [...path, "sandboxes"]);
@@ -110,32 +107,39 @@ class PolicyChecks {
     }
   }
 
-  #checkNames({ tools = [], tags = [] }: PolicyRule, path: ConfigPath): void {
-    for (const [index, pattern] of tools.entries()) {
-      const { matches } = compileNamePattern(pattern);
-      if (this.#tools.some(({ name }) => matches(name))) continue;
-      const names = this.#tools.map(({ name }) => name);
-      this.#warn(
-        [...path, "tools", index],
-        `'${pattern}' matches no registered tool${didYouMean(pattern, names)}`,
-      );
+  /** A misspelt name in such a condition is worse than elsewhere: the calls would not be counted. */
+  #checkHistory(condition: HistoryCondition, path: ConfigPath): void {
+    const patterns = toolsOf(condition);
+    for (const unknown of unknownNames({ tools: patterns }, this.#tools))
+      this.#warn([...path, toolsMemberOf(condition), ...unknown.path.slice(1)], unknown.message);
+    if (!("sum" in condition)) return;
+    const counted: PolicyRule = { effect: "deny", tools: patterns };
+    const tools = concernedTools(counted, this.#tools);
+    const isNamed = (tool: PolicyTool): boolean => namesTool(counted, tool);
+    for (const problem of conditionProblems({ [condition.sum]: { range: { min: 0 } } }, tools, isNamed)) {
+      this.#report([], { ...problem, path: [...path, "sum"], at: "value" });
     }
-    const known = this.#tools.flatMap((tool) => tool.tags ?? []);
-    for (const [index, tag] of tags.entries()) {
-      if (known.includes(tag)) continue;
-      this.#warn(
-        [...path, "tags", index],
-        `no registered tool has the tag '${tag}'${didYouMean(tag, known)}`,
-      );
+  }
+
+  /** A source of a tool that is not registered has no values. */
+  #checkFields(rule: PolicyRule, path: ConfigPath): void {
+    for (const { path: place, field } of namedFields(rule.when)) {
+      if (field === "user") continue;
+      const [key, name] = "lookup" in field ? ["lookup", field.lookup] : ["tool", field.tool];
+      this.checkTool(name, [...path, "when", ...place, key]);
     }
+  }
+
+  /** Warns if a tool whose results a policy is about is not registered. */
+  checkTool(name: string, path: ConfigPath): void {
+    const names = this.#tools.map((tool) => tool.name);
+    if (names.includes(name)) return;
+    this.#warn(path, `no tool '${name}' is registered${didYouMean(name, names)}`);
   }
 
   #checkSideEffects({ tools, tags, sideEffects }: PolicyRule, path: ConfigPath): void {
     if (sideEffects === undefined) return;
-    const others = concernedTools(
-      { effect: "deny", ...(tools && { tools }), ...(tags && { tags }) },
-      this.#tools,
-    );
+    const others = concernedTools({ ...(tools && { tools }), ...(tags && { tags }) }, this.#tools);
     if (others.length > 0) this.#warn([...path, "sideEffects"], "no matching tool has these side effects");
   }
 
@@ -161,10 +165,4 @@ class PolicyChecks {
   #report(base: ConfigPath, { path, message, severity, at }: ConditionProblem): void {
     this.problems.push(this.#source.problem([...this.#path, ...base, ...path], message, severity, at));
   }
-}
-
-/** Returns a hint with the name that a misspelt one most likely stands for; empty if that is not obvious. */
-function didYouMean(misspelt: string, names: readonly string[]): string {
-  const meant = suggest(misspelt, names);
-  return meant === undefined ? "" : `: did you mean '${meant}'?`;
 }

@@ -208,6 +208,26 @@ describe("checks against the registered tools", () => {
     ]);
   });
 
+  test("a source of values, or an untrusted result, of a tool that is not registered is a warning", () => {
+    const rule = "tools: [read_file], effect: allow, sandboxes: [host]";
+    const when =
+      "when: { /path: { from: [user, { tool: raed_file, field: /p }, { lookup: find, field: /p }] } }";
+    expect(problemsOf(`untrusted: [{ tool: mail }]\nrules: [{ ${rule}, ${when} }]`)).toEqual([
+      "p.yaml:1:21: warning: no tool 'mail' is registered",
+      "p.yaml:2:103: warning: no tool 'raed_file' is registered: did you mean 'read_file'?",
+      "p.yaml:2:137: warning: no tool 'find' is registered",
+    ]);
+  });
+
+  test("a source that the policy says outsiders write is an error", () => {
+    const rule = "tools: [read_file], effect: allow, sandboxes: [host]";
+    const when = "when: { /path: { from: [{ tool: read_file, field: /sender }] } }";
+    const untrusted = "untrusted: [{ tool: read_file, fields: [/sender] }]";
+    expect(problemsOf(`${untrusted}\nrules: [{ ${rule}, ${when} }]`)).toEqual([
+      "p.yaml:2:115: '/sender' in the results of 'read_file' cannot be a source: 'untrusted' says that outsiders write it",
+    ]);
+  });
+
   test("side effects that no matching tool has are a warning", () => {
     expect(problemsOf("rules: [{ tools: [read_file], sideEffects: [none], effect: deny }]")).toEqual([
       "p.yaml:1:44: warning: no matching tool has these side effects",
@@ -305,6 +325,24 @@ describe("checks against the registered tools", () => {
   test("a tag that no tool has is a warning", () => {
     expect(problemsOf("rules: [{ tags: [files], effect: deny }]")).toEqual([
       "p.yaml:1:18: warning: no registered tool has the tag 'files'",
+    ]);
+  });
+
+  test("conditions on earlier calls name tools and amounts that exist", () => {
+    const history = (condition: string): string =>
+      `rules: [{ tools: [read_file], effect: deny, history: [${condition}] }]`;
+    expect(problemsOf(history("{ count: [raed_file], in: turn, atLeast: 1 }"))).toEqual([
+      "p.yaml:1:65: warning: 'raed_file' matches no registered tool: did you mean 'read_file'?",
+    ]);
+    expect(problemsOf(history("{ sum: /dept, of: [read_file], in: turn, moreThan: 1 }"))).toEqual([
+      expect.stringMatching(/the input of tool 'read_file' has no '\/dept': did you mean 'depth'\?/),
+    ]);
+    expect(problemsOf(history("{ sum: /path, of: [read_file], in: turn, moreThan: 1 }"))).toEqual([
+      expect.stringMatching(/a range requires a number, and this argument is never one/),
+    ]);
+    expect(problemsOf(history("{ sum: /depth, of: [read_file], in: turn, moreThan: 1 }"))).toEqual([]);
+    expect(problemsOf(history("{ sum: /depth, of: [read_file], within: soon, moreThan: 1 }"))).toEqual([
+      expect.stringMatching(/must be a duration/),
     ]);
   });
 
