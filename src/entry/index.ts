@@ -194,6 +194,18 @@ export type {
 } from "../policy/rule/rule.ts";
 export { RulePolicy } from "../policy/rule/rule-policy.ts";
 
+// Policies: invariants
+
+export type {
+  AlwaysInvariant,
+  CallSelection,
+  CapabilitySelection,
+  Invariant,
+  NeverInvariant,
+} from "../policy/proof/invariant.ts";
+export type { Proof, ProofFailure, Witness } from "../policy/proof/proof.ts";
+export { proveInvariants } from "../policy/proof/prove-invariants.ts";
+
 // Sandboxes
 
 export type { ResolveHost } from "../egress/connections/checked-lookup.ts";

@@ -1,0 +1,88 @@
+import { type Capabilities, commonCapabilities } from "../grant/capabilities.ts";
+import { hasTemplates } from "../grant/grant-template.ts";
+import type { PolicySubject } from "../policy.ts";
+import type { AppliedRule, CompiledRule } from "../rule/compiled-rule.ts";
+import type { AllowedUse, DefaultUse } from "../rule/rule.ts";
+import { hasSelected } from "./granted.ts";
+import { type Invariant, selectionOf } from "./invariant.ts";
+
+/** Rules that can be all that grant something to a call of a tool. Every further rule that matches only narrows it. */
+export interface MinimalGrant {
+  /** In the order of the policy; empty for the policy's `default`. */
+  readonly rules: readonly AppliedRule[];
+  readonly uses: readonly AllowedUse[];
+  /** Whether a person is certainly asked. */
+  readonly isAsked: boolean;
+  /** What the rules without templates have in common, if they are several. */
+  readonly common: Capabilities | undefined;
+}
+
+/**
+ * Returns the sets of rules that can grant something to a call of a tool and of which no other set is a part. Every
+ * grant of the policy to a call of the tool stays within that of one of them. There are none if every call is denied.
+ *
+ * A rule whose match depends on more than the tool may match a call or not, whatever its conditions are: it can be the
+ * only one that grants something, and denies nothing and asks nothing for certain. A rule that ends is one of these.
+ *
+ * @param rules Those that name the tool.
+ */
+export function minimalGrants(
+  rules: readonly CompiledRule[],
+  tool: PolicySubject,
+  byDefault: DefaultUse | undefined,
+): readonly MinimalGrant[] {
+  const concerned = rules.filter(({ matcher }) => matcher.concerns(tool));
+  if (concerned.some(({ kind, matcher }) => kind === "denial" && !matcher.isConditional)) return [];
+  const permissions = concerned.filter((rule) => rule.kind === "permission");
+  const always = permissions.filter(({ matcher }) => !matcher.isConditional).map(appliedOf);
+  const isAsked = always.some(asks);
+  const granting = always.filter(grants);
+  if (granting.length > 0) return [minimalGrant(granting, isAsked)];
+  const sometimes = permissions.filter(({ matcher }) => matcher.isConditional).map(appliedOf);
+  return [
+    ...sometimes.filter(grants).map((rule) => minimalGrant([rule], isAsked || asks(rule))),
+    ...(byDefault === undefined ? [] : [defaultGrant(byDefault, isAsked)]),
+  ];
+}
+
+/** Whether a grant within this one may violate an invariant that is about the tool. */
+export function mayViolate(
+  { uses, isAsked, common }: MinimalGrant,
+  tool: PolicySubject,
+  invariant: Invariant,
+): boolean {
+  if ("always" in invariant && isAsked) return false;
+  const { sandboxes = tool.sandboxes, capabilities } = selectionOf(invariant);
+  const isAccepted = sandboxes.some(
+    (mode) => tool.sandboxes.includes(mode) && uses.every((use) => use.sandboxes.includes(mode)),
+  );
+  if (!isAccepted || !uses.every((use) => hasSelected(use.capabilities, capabilities))) return false;
+  return common === undefined || hasSelected(common, capabilities);
+}
+
+function defaultGrant(use: DefaultUse, isAsked: boolean): MinimalGrant {
+  return { rules: [], uses: [use], isAsked: isAsked || use.effect === "ask", common: undefined };
+}
+
+function minimalGrant(rules: readonly AppliedRule[], isAsked: boolean): MinimalGrant {
+  const uses = rules.map(({ use }) => use as AllowedUse);
+  // What a template becomes depends on the call, and so does what it has in common with others.
+  const fixed = uses.filter(({ capabilities }) => !hasTemplates(capabilities));
+  const common =
+    fixed.length > 1
+      ? fixed.map(({ capabilities = {} }) => capabilities as Capabilities).reduce(commonCapabilities)
+      : undefined;
+  return { rules, uses, isAsked, common };
+}
+
+function appliedOf({ whenMatched }: Extract<CompiledRule, { kind: "permission" }>): AppliedRule {
+  return whenMatched;
+}
+
+function asks({ question }: AppliedRule): boolean {
+  return question !== undefined;
+}
+
+function grants({ use }: AppliedRule): boolean {
+  return use !== undefined;
+}

@@ -1,0 +1,91 @@
+import { CanonicalJson } from "../../../json/canonical.ts";
+import { copyJson } from "../../../json/copy.ts";
+import { type CompiledSchema, compileSchema } from "../../../schema/compiled-schema.ts";
+import { SchemaError } from "../../../schema/schema-error.ts";
+import type { PolicySubject } from "../../policy.ts";
+import { concernedTools } from "../../rule/concerned-tools.ts";
+import type { PolicyRule, RulePolicyOptions } from "../../rule/rule.ts";
+import { RulePolicy } from "../../rule/rule-policy.ts";
+import type { Invariant } from "../invariant.ts";
+import type { MinimalGrant } from "../minimal-grants.ts";
+import type { Witness } from "../proof.ts";
+import { violates } from "../violation.ts";
+import { type CallSketch, sketchCalls } from "./sketch-calls.ts";
+
+/** The most calls that are tried for one tool and one grant. */
+const MAX_TRIED = 1_000;
+/** The most times at which each call is tried. */
+const MAX_TIMES = 8;
+const WORKSPACE = "/workspace";
+
+/** Looks for calls that violate invariants: it makes up calls that a rule should match, and asks the policy about each. */
+export class WitnessSearch {
+  readonly #options: RulePolicyOptions;
+  readonly #schemas = new Map<PolicySubject, CompiledSchema | undefined>();
+  #policy: RulePolicy | undefined;
+  /** The time of the policy's clock. */
+  #now = Date.now();
+
+  constructor(options: RulePolicyOptions) {
+    this.#options = options;
+  }
+
+  /** Returns a call that violates an invariant by what the rules grant, or `undefined` if none was found. */
+  find(grant: MinimalGrant, tool: PolicySubject, invariant: Invariant): Witness | undefined {
+    const schema = this.#schemaOf(tool);
+    if (schema === undefined) return undefined;
+    const rules = grant.rules.map(({ place }) => this.#options.rules[place] as PolicyRule);
+    const times = this.#timesFor(tool);
+    let tried = 0;
+    for (const sketch of sketchCalls(rules, grant.uses, tool.inputSchema)) {
+      if (++tried > MAX_TRIED) return undefined;
+      if (schema.validate(sketch.input) !== undefined) continue;
+      for (const at of times) {
+        const witness = this.#try(sketch, tool, invariant, at);
+        if (witness !== undefined) return witness;
+      }
+    }
+    return undefined;
+  }
+
+  #try(sketch: CallSketch, tool: PolicySubject, invariant: Invariant, at: number): Witness | undefined {
+    const { principal, sessionId } = sketch;
+    this.#now = at;
+    this.#policy ??= new RulePolicy(this.#options, () => this.#now);
+    try {
+      const input = copyJson(sketch.input);
+      const call = { callId: "witness", sessionId, principal, input, tool, workspace: WORKSPACE };
+      const decision = this.#policy.check(Object.freeze({ ...call, canonical: new CanonicalJson(input) }));
+      if (decision.decision === "deny" || !violates(decision, invariant)) return undefined;
+      return { tool: tool.name, input, ...(principal && { principal }), sessionId, at, decision };
+    } catch {
+      // The input is not valid JSON, or the grants contradict each other for this call: it would be denied.
+      return undefined;
+    }
+  }
+
+  /** Now, and the times around the ends of rules for the tool. */
+  #timesFor(tool: PolicySubject): readonly number[] {
+    const ends = this.#options.rules
+      .filter((rule) => rule.until !== undefined && concernedTools(rule, [tool]).length > 0)
+      .map(({ until = "" }) => Date.parse(until));
+    return [...new Set([Date.now(), ...ends.flatMap((end) => [end, end - 1])])].slice(0, MAX_TIMES);
+  }
+
+  /** Returns `undefined` if the schema does not compile by itself, such as one that refers to shared schemas. */
+  #schemaOf(tool: PolicySubject): CompiledSchema | undefined {
+    if (this.#schemas.has(tool)) return this.#schemas.get(tool);
+    const schema = compileOrNothing(tool);
+    this.#schemas.set(tool, schema);
+    return schema;
+  }
+}
+
+function compileOrNothing({ inputSchema }: PolicySubject): CompiledSchema | undefined {
+  try {
+    return compileSchema(inputSchema);
+  } catch (error) {
+    if (error instanceof SchemaError) return undefined;
+    throw error;
+  }
+}
