@@ -3,13 +3,28 @@ import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import type { Flaw } from "../../config/shape.ts";
 import type { ConfigPath, ConfigSource } from "../../config/source.ts";
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { UNDECLARED_SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { isFileTemplate } from "../grant/file-template.ts";
 import type { RuleCapabilities } from "../grant/grant-template.ts";
-import type { AllowedUse, AllowRule, AskRule, DefaultUse, DenyRule, PolicyRule, UntrustedResult } from "../rule/rule.ts";
+import type { PolicySubject } from "../policy.ts";
+import type { Invariant } from "../proof/invariant.ts";
+import { invariantFlaws } from "../proof/invariant-flaws.ts";
+import type { Proof } from "../proof/proof.ts";
+import { prove } from "../proof/prove.ts";
+import type {
+  AllowedUse,
+  AllowRule,
+  AskRule,
+  DefaultUse,
+  DenyRule,
+  PolicyRule,
+  UntrustedResult,
+} from "../rule/rule.ts";
 import { ruleFlaws } from "../rule/rule-flaws.ts";
 import { RulePolicy } from "../rule/rule-policy.ts";
-import { policyFileShape } from "../rule/rule-shape.ts";
+import { invariantWarnings, proofProblems } from "./invariant-checks.ts";
 import type { LocatedPolicy } from "./located-policy.ts";
+import { policyFileShape } from "./policy-file-shape.ts";
 import type { PolicyTool } from "./policy-tool.ts";
 import { checkAgainstTools } from "./tool-checks.ts";
 import { readLimits, type WrittenLimits } from "./written-limits.ts";
@@ -19,6 +34,8 @@ export interface LoadedPolicy {
   readonly policy: RulePolicy;
   /** Sorted by their positions in the file. */
   readonly warnings: readonly ConfigProblem[];
+  /** How each of the file's invariants was proved; empty if the policy was read without tools. */
+  readonly proofs: readonly Proof[];
   /** @internal */
   readonly located: LocatedPolicy;
 }
@@ -29,6 +46,22 @@ export interface LoadedPolicy {
  * @throws {ConfigError} with every problem.
  */
 export function readPolicy(
+  source: ConfigSource,
+  path: ConfigPath,
+  tools?: readonly PolicyTool[],
+): LoadedPolicy {
+  const read = readUnproved(source, path, tools);
+  const failures = proofProblems(read.proofs, read.located);
+  if (failures.length > 0) throw new ConfigError([...read.warnings, ...failures].sort(byPosition));
+  return read;
+}
+
+/**
+ * Like {@link readPolicy}, but accepts a policy whose invariants are not proved: it must not decide on calls.
+ *
+ * @throws {ConfigError} with every other problem.
+ */
+export function readUnproved(
   source: ConfigSource,
   path: ConfigPath,
   tools?: readonly PolicyTool[],
@@ -44,21 +77,41 @@ export function readPolicy(
   ]);
   const { default: otherwise = "deny" } = written;
   const byDefault = otherwise === "deny" ? otherwise : readUse(otherwise, source.file, ["default"], flaws);
-  flaws.push(...ruleFlaws(rules, byDefault, written.untrusted));
+  flaws.push(...ruleFlaws(rules, byDefault, written.untrusted), ...invariantFlaws(written.invariants));
   const problems = flaws.map((flaw) =>
     source.problem([...path, ...flaw.path], flaw.message, "error", flaw.at),
   );
   if (tools !== undefined)
     problems.push(...checkAgainstTools(rules, byDefault !== "deny", tools, source, path, written.untrusted));
-  problems.sort((a, b) => a.line - b.line || a.column - b.column);
-  if (problems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
   const inOrder = rules.map(([, rule]) => rule);
-  const policy = new RulePolicy({
-    ...{ rules: inOrder, default: byDefault },
-    ...(written.untrusted && { untrusted: written.untrusted }),
-  });
-  const located = { rules: inOrder, default: byDefault, problem: locator(source, path) };
-  return { policy, warnings: problems, located };
+  const { untrusted } = written;
+  const options = { rules: inOrder, default: byDefault, ...(untrusted && { untrusted }) };
+  const located = { ...options, problem: locator(source, path) };
+  problems.push(...warningsOf(written.invariants, located, tools));
+  problems.sort(byPosition);
+  if (problems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
+  const policy = new RulePolicy(options);
+  const proofs = tools === undefined ? [] : prove(options, written.invariants, tools.map(asSubject));
+  return { policy, warnings: problems, proofs, located };
+}
+
+function byPosition(a: ConfigProblem, b: ConfigProblem): number {
+  return a.line - b.line || a.column - b.column;
+}
+
+function asSubject(tool: PolicyTool): PolicySubject {
+  return { ...tool, sideEffects: tool.sideEffects ?? UNDECLARED_SIDE_EFFECTS };
+}
+
+function warningsOf(
+  invariants: readonly Invariant[],
+  located: LocatedPolicy,
+  tools: readonly PolicyTool[] | undefined,
+): readonly ConfigProblem[] {
+  if (tools !== undefined) return invariantWarnings(invariants, tools, located);
+  if (invariants.length === 0) return [];
+  const message = "the invariants are not proved, since the policy was loaded without its tools";
+  return [located.problem(["invariants"], message, "warning")];
 }
 
 function locator(source: ConfigSource, base: ConfigPath): LocatedPolicy["problem"] {
@@ -74,16 +127,18 @@ interface WrittenPolicy {
   readonly rules: readonly (readonly [index: number, rule: WrittenRule])[];
   readonly default?: "deny" | Written<DefaultUse>;
   readonly untrusted?: readonly UntrustedResult[];
+  readonly invariants: readonly Invariant[];
 }
 
 function soundPart(value: JsonValue, flaws: readonly Flaw[]): WrittenPolicy {
   const isSound = (...path: readonly string[]): boolean =>
     !flaws.some((flaw) => flaw.path.every((step, i) => i >= path.length || step === path[i]));
-  const { rules, default: byDefault, untrusted } = isJsonObject(value) ? value : {};
+  const { rules, default: byDefault, invariants, untrusted } = isJsonObject(value) ? value : {};
   const entries = Array.isArray(rules) ? [...rules.entries()] : [];
   return {
     rules: entries.filter(([index]) => isSound("rules", String(index))) as unknown as WrittenPolicy["rules"],
     ...(byDefault !== undefined && isSound("default") && { default: byDefault as "deny" }),
+    invariants: isSound("invariants") ? ((invariants ?? []) as unknown as readonly Invariant[]) : [],
     ...(untrusted !== undefined &&
       isSound("untrusted") && { untrusted: untrusted as unknown as readonly UntrustedResult[] }),
   };

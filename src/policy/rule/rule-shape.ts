@@ -26,8 +26,8 @@ const LIMITS = {
   processMemoryBytes: LIMIT,
 };
 
-/** Limits in a file. The units are checked when they are parsed. */
-const WRITTEN_LIMITS = {
+/** The schemas of limits in a file. The units are checked when they are parsed. */
+export const WRITTEN_LIMITS: JsonObject = {
   wallTime: AMOUNT,
   memory: AMOUNT,
   output: AMOUNT,
@@ -123,7 +123,13 @@ function whenEffectIs(effects: readonly string[], schema: JsonObject): JsonObjec
   return { if: { required: ["effect"], properties: { effect: { enum: effects } } }, ...thenSchema(schema) };
 }
 
-function policySchema(limits: JsonObject): JsonObject {
+/**
+ * Returns the schema of a policy.
+ *
+ * @param limits The schemas of its limits.
+ * @param more Those of further members. Default: none.
+ */
+export function policySchema(limits: JsonObject, more: JsonObject = {}): JsonObject {
   return {
     type: "object",
     additionalProperties: false,
@@ -153,21 +159,15 @@ function policySchema(limits: JsonObject): JsonObject {
         }),
         else: { enum: ["deny"], message: "must be 'deny', or a map with sandboxes, limits and capabilities" },
       },
+      ...more,
     },
   };
 }
 
 let ofOptions: Shape | undefined;
-let ofFile: Shape | undefined;
 
 /** The shape of `RulePolicyOptions`. */
 export const policyShape: Shape = (value) => {
   ofOptions ??= compileShape(policySchema(LIMITS));
   return ofOptions(value);
-};
-
-/** The shape of a policy in a file, in which limits have units. */
-export const policyFileShape: Shape = (value) => {
-  ofFile ??= compileShape(policySchema(WRITTEN_LIMITS));
-  return ofFile(value);
 };
