@@ -151,6 +151,8 @@ export type {
 } from "../policy/history/value-provenance.ts";
 export { HostPolicy } from "../policy/host-policy.ts";
 export type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy/policy.ts";
+export type { PolicyDifference } from "../policy/shadow/policy-difference.ts";
+export { ShadowPolicy } from "../policy/shadow/shadow-policy.ts";
 export { strictest } from "../policy/strictest.ts";
 
 // Principals
