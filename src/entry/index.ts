@@ -175,6 +175,11 @@ export type { NetGrant } from "../policy/grant/net-grant.ts";
 export { loadPolicyFile } from "../policy/file/load.ts";
 export type { PolicyTool } from "../policy/file/policy-tool.ts";
 export type { LoadedPolicy } from "../policy/file/read.ts";
+export {
+  openPolicyFile,
+  type PolicyFile,
+  type PolicyFileOptions,
+} from "../policy/file/reload/policy-file.ts";
 export type { FileTemplate } from "../policy/grant/file-template.ts";
 export type { OriginTemplate, RuleCapabilities, WorkspaceTemplate } from "../policy/grant/grant-template.ts";
 export type {

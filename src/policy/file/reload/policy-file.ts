@@ -1,0 +1,159 @@
+import type { PolicyDecision } from "../../decision.ts";
+import type { PolicyExplanation } from "../../explanation.ts";
+import type { TrackedFields } from "../../history/value-provenance.ts";
+import type { PolicyRequest, RuntimePolicy } from "../../policy.ts";
+import { loadPolicyFile } from "../load.ts";
+import type { PolicyTool } from "../policy-tool.ts";
+import type { LoadedPolicy } from "../read.ts";
+import { FileWatch, stampOf } from "./file-watch.ts";
+
+/** The options of {@link openPolicyFile}. */
+export interface PolicyFileOptions {
+  /**
+   * The tools that the policy is checked against whenever it is loaded, such as a `ToolRegistry`. Default: none, so that
+   * neither names nor invariants are checked.
+   */
+  readonly tools?: { readonly subjects: readonly PolicyTool[] };
+  /**
+   * Whether to load the file again when it changes. Replace it by renaming another one: a file that is written in place
+   * is loaded when it has not changed for 100 ms, which may be before it is whole. Default: `false`.
+   */
+  readonly watch?: boolean;
+  /**
+   * Is called with each new policy before it decides on calls, for example to keep it in a journal. If it throws or
+   * rejects, the policy is not used. Default: nothing.
+   */
+  readonly onReload?: (loaded: LoadedPolicy) => unknown;
+  /**
+   * Is called when the file cannot be used: with a `ConfigError`, or what `onReload` threw. The last policy stays in use.
+   * Default: a warning of the process.
+   */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** A policy that its file can replace. Each decision is made by one version of it. */
+export interface PolicyFile extends RuntimePolicy, AsyncDisposable {
+  check(request: PolicyRequest): PolicyDecision;
+  explain(request: PolicyRequest): PolicyExplanation;
+  readonly revision: string;
+  readonly sources: readonly string[];
+  /** What was loaded last. */
+  readonly loaded: LoadedPolicy;
+  /**
+   * Loads the file again, for example on SIGHUP. If it cannot be used, nothing changes, and `onError` is called. Never
+   * rejects.
+   *
+   * @returns Whether the file as it is now is in use.
+   */
+  reload(): Promise<boolean>;
+  /** Stops watching the file. The policy still decides. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/**
+ * Opens a policy file, as `loadPolicyFile` does, as a policy that can be reloaded. A new version is checked whole before
+ * it decides, its invariants included. Calls that were decided before keep their grants.
+ *
+ * @throws {ConfigError} with every problem, if the file cannot be used now.
+ */
+export async function openPolicyFile(path: string, options: PolicyFileOptions = {}): Promise<PolicyFile> {
+  const stamp = await stampOf(path);
+  const opened = new OpenedPolicyFile(path, options, await loadPolicyFile(path, options.tools?.subjects));
+  if (options.watch === true) opened.watch(stamp);
+  return opened;
+}
+
+class OpenedPolicyFile implements PolicyFile {
+  readonly #path: string;
+  readonly #options: PolicyFileOptions;
+  #loaded: LoadedPolicy;
+  #watch: FileWatch | undefined;
+  #isClosed = false;
+  /** The last reload; each begins when the one before has ended. */
+  #reloading: Promise<boolean> = Promise.resolve(true);
+  /** What the last reload reported, unless it succeeded: watching must not repeat it. */
+  #reported: string | undefined;
+
+  constructor(path: string, options: PolicyFileOptions, loaded: LoadedPolicy) {
+    this.#path = path;
+    this.#options = options;
+    this.#loaded = loaded;
+  }
+
+  watch(stamp: string): void {
+    this.#watch = new FileWatch(this.#path, stamp, () => {
+      this.#reloading = this.#reloading.then(() => this.#reload(this.#reported));
+    });
+  }
+
+  get loaded(): LoadedPolicy {
+    return this.#loaded;
+  }
+
+  get revision(): string {
+    return this.#loaded.policy.revision;
+  }
+
+  get sources(): readonly string[] {
+    return this.#loaded.policy.sources;
+  }
+
+  get usesHistory(): boolean {
+    return this.#loaded.policy.usesHistory;
+  }
+
+  get trackedFields(): TrackedFields | undefined {
+    return this.#loaded.policy.trackedFields;
+  }
+
+  check(request: PolicyRequest): PolicyDecision {
+    return this.#loaded.policy.check(request);
+  }
+
+  explain(request: PolicyRequest): PolicyExplanation {
+    return this.#loaded.policy.explain(request);
+  }
+
+  reload(): Promise<boolean> {
+    this.#reloading = this.#reloading.then(() => this.#reload(undefined));
+    return this.#reloading;
+  }
+
+  /** @param known A failure that is not reported again. */
+  async #reload(known: string | undefined): Promise<boolean> {
+    if (this.#isClosed) return false;
+    const { tools, onReload } = this.#options;
+    try {
+      const loaded = await loadPolicyFile(this.#path, tools?.subjects);
+      if (loaded.policy.revision !== this.revision) await onReload?.(loaded);
+      if (this.#isClosed) return false;
+      this.#loaded = loaded;
+      this.#reported = undefined;
+      return true;
+    } catch (error) {
+      this.#reported = String(error);
+      if (this.#reported !== known) this.#report(error);
+      return false;
+    }
+  }
+
+  #report(error: unknown): void {
+    const { onError = warn } = this.#options;
+    try {
+      onError(error);
+    } catch (thrown) {
+      warn(thrown);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    this.#watch?.[Symbol.dispose]();
+    await this.#reloading;
+  }
+}
+
+function warn(error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error);
+  process.emitWarning(`The policy file was not reloaded: ${reason}`, { code: "SANDGATE_POLICY_FILE" });
+}
