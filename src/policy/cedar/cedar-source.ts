@@ -1,0 +1,199 @@
+import type { DetailedError, PolicyJson, SchemaJson } from "@cedar-policy/cedar-wasm/nodejs";
+import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
+import { suggest } from "../../config/suggest.ts";
+import type { CedarLibrary } from "./cedar-library.ts";
+import { NAMESPACE } from "./cedar-schema.ts";
+
+/** The annotations that a policy can have. Others are refused: a misspelt `@ask` must not allow calls. */
+const ANNOTATIONS = ["id", "ask", "remember", "grant", "reason", "owner"] as const;
+
+/** Annotations that only a `permit` can have. */
+const OF_PERMITS: readonly string[] = ["ask", "remember", "grant"];
+
+/** A policy of a Cedar text. */
+export interface CedarStatement {
+  /** The value of `@id`. Default: `policy 3` for the third policy. */
+  readonly id: string;
+  readonly effect: PolicyJson["effect"];
+  readonly text: string;
+  readonly annotations: { readonly [Name in (typeof ANNOTATIONS)[number]]?: string };
+}
+
+/** What {@link readCedar} found. */
+export interface CedarSource {
+  readonly statements: readonly CedarStatement[];
+  readonly warnings: readonly ConfigProblem[];
+}
+
+/**
+ * Reads the policies of a Cedar text, and validates them against a schema.
+ *
+ * @param grants The names that `@grant` can have.
+ * @throws {ConfigError} with every problem.
+ */
+export function readCedar(
+  cedar: CedarLibrary,
+  text: string,
+  { file, schema, grants }: { file: string; schema: SchemaJson<string>; grants: readonly string[] },
+): CedarSource {
+  const reader = new CedarReader(cedar, text, file);
+  const statements = reader.statements();
+  reader.validate(statements, schema);
+  reader.checkTools(statements, Object.keys(schema[NAMESPACE]?.actions ?? {}));
+  reader.checkAnnotations(statements, grants);
+  return { statements, warnings: reader.finish() };
+}
+
+/** A policy, with its offset in the text and the names of the tools that it compares with. */
+type Located = CedarStatement & { readonly offset: number; readonly tools: readonly string[] };
+
+class CedarReader {
+  readonly #cedar: CedarLibrary;
+  readonly #text: string;
+  readonly #file: string;
+  readonly #problems: ConfigProblem[] = [];
+
+  constructor(cedar: CedarLibrary, text: string, file: string) {
+    this.#cedar = cedar;
+    this.#text = text;
+    this.#file = file;
+  }
+
+  /** @throws {ConfigError} if the text is not valid Cedar. */
+  statements(): readonly Located[] {
+    const parts = this.#cedar.policySetTextToParts(this.#text);
+    if (parts.type === "failure") {
+      for (const error of parts.errors) this.#add(error, "error");
+      throw new ConfigError(this.#problems);
+    }
+    if (parts.policy_templates.length > 0) {
+      this.#problem(this.#text.indexOf("?"), "templates are unsupported: write a policy for each principal");
+      throw new ConfigError(this.#problems);
+    }
+    let from = 0;
+    return inSourceOrder(parts.policies).map((text, index): Located => {
+      const offset = Math.max(this.#text.indexOf(text, from), from);
+      from = offset + text.length;
+      const json = this.#toJson(text);
+      const { effect, annotations = {} } = json;
+      const given = annotations as Readonly<Record<string, string | null>>;
+      const set = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, value ?? ""]));
+      return {
+        id: set["id"] || `policy ${index + 1}`,
+        effect,
+        text,
+        annotations: set,
+        offset,
+        tools: [...toolsIn(json)],
+      };
+    });
+  }
+
+  #toJson(text: string): PolicyJson {
+    const answer = this.#cedar.policyToJson(text);
+    if (answer.type === "success") return answer.json;
+    for (const error of answer.errors) this.#add(error, "error");
+    throw new ConfigError(this.#problems);
+  }
+
+  /** A `forbid` that can never apply is an error: it would protect nothing. */
+  validate(statements: readonly Located[], schema: SchemaJson<string>): void {
+    const answer = this.#cedar.validate({ schema, policies: { staticPolicies: this.#text } });
+    if (answer.type === "failure") {
+      for (const error of answer.errors) this.#add(error, "error");
+      return;
+    }
+    for (const { error } of answer.validationErrors) this.#add(error, "error");
+    for (const { policyId, error } of answer.validationWarnings) {
+      const statement = statements[Number(policyId.slice("policy".length))];
+      this.#add(error, statement?.effect === "forbid" ? "error" : "warning");
+    }
+  }
+
+  /** Cedar validates the names of actions, but not those of entities: a misspelt tool would just never match. */
+  checkTools(statements: readonly Located[], names: readonly string[]): void {
+    for (const { tools, offset } of statements) {
+      const unknown = tools.filter((tool) => !names.includes(tool));
+      for (const tool of unknown)
+        this.#problem(offset, `there is no tool '${tool}'${didYouMean(tool, names)}`);
+    }
+  }
+
+  checkAnnotations(statements: readonly Located[], grants: readonly string[]): void {
+    const ids = new Set<string>();
+    for (const { id, effect, annotations, offset } of statements) {
+      if (ids.has(id)) this.#problem(offset, `the id '${id}' is already used by another policy`);
+      ids.add(id);
+      for (const name of Object.keys(annotations)) {
+        const isKnown = (ANNOTATIONS as readonly string[]).includes(name);
+        if (!isKnown) this.#problem(offset, `unknown annotation @${name}${didYouMean(name, ANNOTATIONS)}`);
+        else if (effect === "forbid" && OF_PERMITS.includes(name))
+          this.#problem(offset, `only a permit can have the annotation @${name}`);
+      }
+      if (effect === "permit") this.#checkPermit(annotations, grants, offset);
+    }
+  }
+
+  #checkPermit(
+    { ask, remember, grant = "default" }: CedarStatement["annotations"],
+    grants: readonly string[],
+    offset: number,
+  ): void {
+    if (ask === "") this.#problem(offset, "@ask must have the question that a person is asked");
+    if (remember !== undefined && (remember !== "session" || ask === undefined))
+      this.#problem(offset, '@remember must be "session", on a permit with @ask');
+    if (!grants.includes(grant))
+      this.#problem(offset, `there is no grant '${grant}'${didYouMean(grant, grants)}`);
+  }
+
+  /** Returns the warnings. @throws {ConfigError} if there is an error. */
+  finish(): readonly ConfigProblem[] {
+    this.#problems.sort((a, b) => a.line - b.line || a.column - b.column);
+    if (this.#problems.some(({ severity }) => severity === "error")) throw new ConfigError(this.#problems);
+    return this.#problems;
+  }
+
+  #add({ message, help, sourceLocations = [] }: DetailedError, severity: ConfigProblem["severity"]): void {
+    const [where] = sourceLocations;
+    // Cedar's own numbers for policies say nothing to a reader: the position does.
+    const what = message.replace(/^for policy `policy\d+`, /, "");
+    const parts = [what, where?.label, help].filter((part) => typeof part === "string" && part !== "");
+    // Cedar counts in bytes of UTF-8.
+    const offset = Buffer.from(this.#text)
+      .subarray(0, where?.start ?? 0)
+      .toString().length;
+    this.#problem(offset, parts.join("; "), severity);
+  }
+
+  #problem(offset: number, message: string, severity: ConfigProblem["severity"] = "error"): void {
+    const before = this.#text.slice(0, Math.max(offset, 0)).split("\n");
+    this.#problems.push({
+      file: this.#file,
+      line: before.length,
+      column: (before.at(-1)?.length ?? 0) + 1,
+      severity,
+      message,
+    });
+  }
+}
+
+/** Yields the ids of the tools that stand in a policy as entities. */
+function* toolsIn(json: unknown): Generator<string> {
+  if (typeof json !== "object" || json === null) return;
+  const { type, id } = json as { readonly type?: unknown; readonly id?: unknown };
+  if (type === `${NAMESPACE}::Tool` && typeof id === "string") yield id;
+  else for (const part of Object.values(json)) yield* toolsIn(part);
+}
+
+/** Cedar sorts the policies of a text by the ids `policy0`, `policy1`, `policy10`, …, which it gives them in order. */
+function inSourceOrder(sorted: readonly string[]): readonly string[] {
+  const ids = sorted.map((_, index) => index).sort((a, b) => (`${a}` < `${b}` ? -1 : 1));
+  const inOrder: string[] = [];
+  for (const [place, index] of ids.entries()) inOrder[index] = sorted[place] as string;
+  return inOrder;
+}
+
+function didYouMean(name: string, names: readonly string[]): string {
+  const best = suggest(name, names);
+  return best === undefined ? "" : `; did you mean '${best}'?`;
+}
