@@ -1,0 +1,264 @@
+import type {
+  AuthorizationAnswer,
+  ResidualResponse,
+  Response,
+  SchemaJson,
+} from "@cedar-policy/cedar-wasm/nodejs";
+import type { ConfigProblem } from "../../config/problem.ts";
+import { CanonicalJson, canonicalText } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
+import { deny, type PolicyDecision } from "../decision.ts";
+import type { PolicyExplanation } from "../explanation.ts";
+import type { PolicyTool } from "../file/policy-tool.ts";
+import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../policy.ts";
+import { combineRules } from "../rule/combine-rules.ts";
+import type { AppliedRule } from "../rule/compiled-rule.ts";
+import { originsOf } from "../rule/explain/explain-rules.ts";
+import type { AllowedUse } from "../rule/rule.ts";
+import { checkOptions } from "../rule/rule-options.ts";
+import { type CedarLibrary, loadCedar } from "./cedar-library.ts";
+import { cedarSchema, entitiesOf, entityId, inputTypeOf } from "./cedar-schema.ts";
+import { type CedarStatement, readCedar } from "./cedar-source.ts";
+import { type CedarType, CedarValueError, toCedarValue } from "./cedar-type.ts";
+
+/** The options of {@link openCedarPolicy}. */
+export interface CedarPolicyOptions {
+  /** The policies, in Cedar's syntax. They are validated against the schema of the tools: see {@link cedarSchema}. */
+  readonly policies: string;
+  /** The tools on whose calls the policy decides. Calls of other tools are denied. */
+  readonly tools: readonly PolicyTool[];
+  /**
+   * What an allowed call gets, as in the `allow` rules of a `RulePolicy`. A `permit` takes the grant that its annotation
+   * `@grant("name")` names, or `default`. If several permits apply, the call gets what all of them grant.
+   */
+  readonly grants: Readonly<Record<string, AllowedUse>>;
+  /** The name of the file in problems. Default: `policies.cedar`. */
+  readonly file?: string;
+}
+
+/**
+ * Opens a policy that is written in Cedar. It needs the optional peer `@cedar-policy/cedar-wasm`, version 4.13.
+ *
+ * `forbid` denies a call, and `permit` allows it, under a grant. A permit with `@ask("question")` has a person asked, even if
+ * another permit allows the call. Other annotations: `@id`, which names the policy in decisions, `@remember("session")`,
+ * `@grant`, `@reason` of a `forbid`, and `@owner`.
+ *
+ * Cedar skips a policy that fails, such as one whose integers overflow. Here a call is denied if a `forbid` or a permit
+ * with `@ask` fails, and also if its arguments have no exact representation in Cedar.
+ *
+ * @throws {ConfigError} with every problem of the policies, with its position.
+ * @throws {TypeError} if a grant is invalid.
+ * @throws {Error} if `@cedar-policy/cedar-wasm` is not installed.
+ */
+export async function openCedarPolicy(options: CedarPolicyOptions): Promise<CedarPolicy> {
+  return new CedarPolicy(await loadCedar(), options);
+}
+
+/** Decides by Cedar policies. {@link openCedarPolicy} opens it. */
+export class CedarPolicy implements RuntimePolicy {
+  /** The SHA-256 digest of policies, grants and the tools' schema, in hexadecimal. */
+  readonly revision: string;
+  /** Problems that do not prevent the use of the policies, such as one that can never apply. */
+  readonly warnings: readonly ConfigProblem[];
+  readonly #cedar: CedarLibrary;
+  readonly #name: string;
+  readonly #statements: ReadonlyMap<string, CedarStatement>;
+  readonly #applied: ReadonlyMap<string, AppliedRule>;
+  readonly #schema: SchemaJson<string>;
+  readonly #tools: ReadonlyMap<string, KnownTool>;
+  /** The registered tools that are those of the schema. */
+  readonly #checked = new WeakMap<PolicySubject, KnownTool>();
+
+  /** @internal */
+  constructor(cedar: CedarLibrary, { policies, tools, grants, file = "policies.cedar" }: CedarPolicyOptions) {
+    const uses = checkGrants(grants);
+    const schema = cedarSchema(tools);
+    const { statements, warnings } = readCedar(cedar, policies, { file, schema, grants: [...uses.keys()] });
+    this.warnings = warnings;
+    this.#cedar = cedar;
+    this.#schema = schema;
+    this.#statements = new Map(statements.map((statement) => [statement.id, statement]));
+    this.#applied = new Map(
+      statements.map(({ id, annotations: { ask, remember, grant = "default" } }, place) => [
+        id,
+        { name: id, place, use: uses.get(grant), question: ask, isRemembered: remember === "session" },
+      ]),
+    );
+    this.#tools = new Map(tools.map(({ name, inputSchema }) => [name, knownTool(inputSchema)]));
+    this.revision = new CanonicalJson({
+      cedar: policies,
+      grants: grants as unknown as JsonValue,
+      schema: schema as unknown as JsonValue,
+    }).digest;
+    this.#name = preparse(cedar, this, schema, statements);
+  }
+
+  /** Denies a call if Cedar does not allow it or a policy that could deny it fails. */
+  check(request: PolicyRequest): PolicyDecision {
+    const tool = this.#find(request.tool);
+    if (tool === undefined) return deny("the tool is not in the schema of the Cedar policies");
+    let answer: AuthorizationAnswer;
+    try {
+      answer = this.#ask(request, tool);
+    } catch (error) {
+      if (!(error instanceof CedarValueError)) throw error;
+      return deny(`Cedar cannot decide on these arguments: ${error.message}`);
+    }
+    if (answer.type === "failure")
+      return deny("Cedar refused the request: it does not fit the tool's schema");
+    return this.#decide(answer.response, request);
+  }
+
+  /** Lists every policy. Those whose evaluation fails are `unclear`. */
+  explain(request: PolicyRequest): PolicyExplanation {
+    const decision = this.check(request);
+    const { satisfied, errored } = this.#evaluate(request);
+    const rules = Array.from(this.#statements.values(), ({ id, effect, annotations: { ask } }) => {
+      const matched = satisfied.includes(id) ? "yes" : errored.includes(id) ? "unclear" : "no";
+      const kind = effect === "forbid" ? "deny" : ask === undefined ? "allow" : "ask";
+      return Object.freeze({ name: id, effect: kind, matched, why: WHY[matched] } as const);
+    });
+    const granting = satisfied.flatMap((id) => this.#applied.get(id) ?? []);
+    return Object.freeze({
+      decision,
+      rules: Object.freeze(rules),
+      ...originsOf(decision, inOrder(granting)),
+    });
+  }
+
+  /** Finds the policies that match a call, also those that did not decide on it. */
+  #evaluate(request: PolicyRequest): Pick<ResidualResponse, "satisfied" | "errored"> {
+    const tool = this.#find(request.tool);
+    if (tool === undefined) return NOTHING;
+    try {
+      const staticPolicies = Object.fromEntries(
+        Array.from(this.#statements.values(), ({ id, text }) => [id, text]),
+      );
+      const answer = this.#cedar.isAuthorizedPartial({
+        ...callOf(request, tool),
+        schema: this.#schema,
+        policies: { staticPolicies },
+      });
+      return answer.type === "failure" ? NOTHING : answer.response;
+    } catch (error) {
+      if (error instanceof CedarValueError) return NOTHING;
+      throw error;
+    }
+  }
+
+  /** @throws {CedarValueError} if the arguments have no representation in Cedar. */
+  #ask(request: PolicyRequest, tool: KnownTool): AuthorizationAnswer {
+    return this.#cedar.statefulIsAuthorized({
+      ...callOf(request, tool),
+      preparsedSchemaName: this.#name,
+      preparsedPolicySetId: this.#name,
+    });
+  }
+
+  #decide({ decision, diagnostics: { reason, errors } }: Response, request: PolicyRequest): PolicyDecision {
+    const inOrder = [...this.#statements.values()];
+    const failed = inOrder.find(
+      ({ id, effect, annotations: { ask } }) =>
+        errors.some(({ policyId }) => policyId === id) && (effect === "forbid" || ask !== undefined),
+    );
+    if (failed !== undefined) return deny(`'${failed.id}' could not be evaluated`, { rules: [failed.id] });
+    const determining = inOrder.filter(({ id }) => reason.includes(id));
+    const names = determining.map(({ id }) => id);
+    if (determining.length === 0) return deny("no Cedar policy permits this call");
+    if (decision === "deny") return deny(describeForbid(determining), { rules: names });
+    const applied = names.flatMap((id) => this.#applied.get(id) ?? []);
+    return combineRules(applied, request.tool, true, request);
+  }
+
+  /** Finds a tool of the schema. One with another input schema could have arguments that Cedar does not see. */
+  #find(subject: PolicySubject): KnownTool | undefined {
+    const found = this.#checked.get(subject);
+    if (found !== undefined) return found;
+    const known = this.#tools.get(subject.name);
+    if (known === undefined || known.schema !== canonicalText(subject.inputSchema)) return undefined;
+    this.#checked.set(subject, known);
+    return known;
+  }
+}
+
+const NOTHING = Object.freeze({ satisfied: [], errored: [] });
+
+const WHY = Object.freeze({
+  yes: "its scope and its conditions are met",
+  no: "its scope or its conditions are not met",
+  unclear: "its evaluation failed",
+});
+
+function inOrder(rules: readonly AppliedRule[]): readonly AppliedRule[] {
+  return rules.filter(({ use }) => use !== undefined).toSorted((a, b) => a.place - b.place);
+}
+
+/**
+ * Returns a call in Cedar's terms.
+ *
+ * @throws {CedarValueError} if the arguments have no representation in Cedar.
+ */
+function callOf(request: PolicyRequest, { type }: KnownTool) {
+  const { tool, input, sessionId, workspace, principal } = request;
+  return {
+    principal: entityId("Principal", principal?.id ?? ""),
+    action: entityId("Action", tool.name),
+    resource: entityId("Tool", tool.name),
+    context: {
+      sessionId,
+      ...(workspace !== undefined && { workspace }),
+      ...(type && { input: toCedarValue(input, type) }),
+    },
+    entities: entitiesOf(request),
+    validateRequest: true,
+  };
+}
+
+/** A tool of the schema. */
+interface KnownTool {
+  /** The input schema as canonical JSON. */
+  readonly schema: string;
+  readonly type: CedarType | undefined;
+}
+
+function knownTool(inputSchema: PolicyTool["inputSchema"]): KnownTool {
+  return { schema: canonicalText(inputSchema), type: inputTypeOf(inputSchema) };
+}
+
+function describeForbid(determining: readonly CedarStatement[]): string {
+  return determining
+    .map(({ id, annotations: { reason } }) => `'${id}' denies this call${reason ? `: ${reason}` : ""}`)
+    .join("; ");
+}
+
+/** @throws {TypeError} if a grant is invalid. */
+function checkGrants(grants: CedarPolicyOptions["grants"]): ReadonlyMap<string, AllowedUse> {
+  const named = Object.entries(grants);
+  const { rules } = checkOptions({
+    rules: named.map(([name, use]) => ({ ...use, name, tools: ["*"], effect: "allow" as const })),
+  });
+  return new Map(rules.map((rule, index) => [named[index]?.[0] as string, rule as AllowedUse]));
+}
+
+/** Names of parsed policies whose `CedarPolicy` is gone. Cedar keeps what it parsed by name, for ever. */
+const freeNames: string[] = [];
+const names = new FinalizationRegistry<string>((name) => freeNames.push(name));
+let namesGiven = 0;
+
+/** Has Cedar parse schema and policies once, under a name. */
+function preparse(
+  cedar: CedarLibrary,
+  owner: CedarPolicy,
+  schema: SchemaJson<string>,
+  statements: readonly CedarStatement[],
+): string {
+  const name = freeNames.pop() ?? `sandgate ${++namesGiven}`;
+  names.register(owner, name);
+  const staticPolicies = Object.fromEntries(statements.map(({ id, text }) => [id, text]));
+  for (const answer of [
+    cedar.preparseSchema(name, schema),
+    cedar.preparsePolicySet(name, { staticPolicies }),
+  ])
+    if (answer.type === "failure") throw new Error(answer.errors.map(({ message }) => message).join("; "));
+  return name;
+}
