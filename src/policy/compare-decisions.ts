@@ -1,0 +1,95 @@
+import { canonicalText } from "../json/canonical.ts";
+import type { JsonObject } from "../json/value.ts";
+import type { SandboxMode } from "../tool/sandbox-mode.ts";
+import type { PolicyDecision } from "./decision.ts";
+import { commonCapabilities } from "./grant/capabilities.ts";
+import type { ExecutionGrant } from "./grant/execution-grant.ts";
+import { strictestLimits } from "./grant/limits.ts";
+
+/** How one decision on a call differs from an earlier one. */
+export type DecisionChange =
+  | "deny → allow"
+  | "deny → ask"
+  | "ask → allow"
+  | "wider grant"
+  | "remembers approvals"
+  | "allow → deny"
+  | "ask → deny"
+  | "allow → ask"
+  | "narrower grant"
+  | "asks each time"
+  | "another question";
+
+/** Whether each change permits something that was not permitted before, or less. Those that permit more come first. */
+export const DECISION_CHANGES: Readonly<Record<DecisionChange, "wider" | "narrower" | "neither">> =
+  Object.freeze({
+    "deny → allow": "wider",
+    "deny → ask": "wider",
+    "ask → allow": "wider",
+    "wider grant": "wider",
+    "remembers approvals": "wider",
+    "allow → deny": "narrower",
+    "ask → deny": "narrower",
+    "allow → ask": "narrower",
+    "narrower grant": "narrower",
+    "asks each time": "narrower",
+    "another question": "neither",
+  });
+
+/**
+ * Returns how a decision differs from an earlier one; nothing if it permits the same. A grant in another sandbox counts
+ * as wider, unless the call ran on the host before, and so does one more that is accepted in its place. Rules, and the
+ * reasons of denials, are not compared. A question without a grant counts as a denial, which it amounts to.
+ *
+ * @param before A checked decision, as `after`.
+ */
+export function compareDecisions(before: PolicyDecision, after: PolicyDecision): readonly DecisionChange[] {
+  if (before === after) return [];
+  const [old, now] = [grantOf(before), grantOf(after)];
+  if (old === undefined && now === undefined) return [];
+  if (old === undefined) return [after.decision === "ask" ? "deny → ask" : "deny → allow"];
+  if (now === undefined) return [before.decision === "ask" ? "ask → deny" : "allow → deny"];
+  const changes: DecisionChange[] = [];
+  if (before.decision === "ask" && after.decision === "allow") changes.push("ask → allow");
+  if (before.decision === "allow" && after.decision === "ask") changes.push("allow → ask");
+  if (before.decision === "ask" && after.decision === "ask") {
+    if (before.question !== after.question) changes.push("another question");
+    if (before.remember !== after.remember) {
+      changes.push(after.remember === undefined ? "asks each time" : "remembers approvals");
+    }
+  }
+  const isSameSandbox = now.sandbox === old.sandbox;
+  const isMoved = (from: ExecutionGrant): boolean => !isSameSandbox && from.sandbox !== "host";
+  if (isMoved(old) || acceptsMore(after, before) || !isWithinGrant(now, old)) changes.push("wider grant");
+  if (isMoved(now) || acceptsMore(before, after) || !isWithinGrant(old, now)) changes.push("narrower grant");
+  return changes;
+}
+
+/** Whether a decision accepts a sandbox, in the place of the one that it prefers, that another decision does not. */
+function acceptsMore(one: PolicyDecision, other: PolicyDecision): boolean {
+  const accepted = acceptedBy(other);
+  return (
+    !accepted.includes("host") && acceptedBy(one).some((mode, place) => place > 0 && !accepted.includes(mode))
+  );
+}
+
+function acceptedBy(decision: PolicyDecision): readonly SandboxMode[] {
+  const { sandboxes, grant } = decision.decision === "deny" ? {} : decision;
+  return sandboxes ?? (grant === undefined ? [] : [grant.sandbox]);
+}
+
+/** Whether the limits and capabilities of a grant permit nothing that those of another do not. */
+export function isWithinGrant(inner: ExecutionGrant, outer: ExecutionGrant): boolean {
+  return (
+    isSame(strictestLimits(outer.limits, inner.limits), inner.limits) &&
+    isSame(commonCapabilities(inner.capabilities, outer.capabilities), inner.capabilities)
+  );
+}
+
+function grantOf(decision: PolicyDecision): ExecutionGrant | undefined {
+  return decision.decision === "deny" ? undefined : decision.grant;
+}
+
+function isSame(one: object, other: object): boolean {
+  return canonicalText(one as JsonObject) === canonicalText(other as JsonObject);
+}
