@@ -22,12 +22,8 @@ export { type VerifyOptions, verifyJournal } from "../journal/verify/verify-jour
 
 export type { JournalEntry } from "../journal/line/entry.ts";
 export { type JournalBatch, type JournalPosition, readJournal } from "../journal/read/read-journal.ts";
-export {
-  type ReplayDifference,
-  type ReplayReport,
-  replayJournal,
-  type UndecidableCause,
-} from "../journal/read/replay-journal.ts";
+export type { UndecidableCause } from "../journal/read/recorded-calls.ts";
+export { type ReplayDifference, type ReplayReport, replayJournal } from "../journal/read/replay-journal.ts";
 export { forgetSession } from "../journal/sealed/forget-session.ts";
 
 // Errors

@@ -1,4 +1,4 @@
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { loadCrypto } from "../base/load-crypto.ts";
 import { canonicalText } from "../json/canonical.ts";
@@ -38,11 +38,16 @@ export class KeptInputs {
     return text === undefined || loadCrypto().hash("sha256", text) !== digest ? undefined : parse(text);
   }
 
-  /** Returns a tool by its definition's digest; `undefined` if it was not kept. */
-  async tool(definitionDigest: string): Promise<KeptTool | undefined> {
-    const text = await read(this.#tools, definitionDigest);
-    const value = text === undefined ? undefined : parse(text);
-    return isJsonObject(value) ? (value as JsonObject as unknown as KeptTool) : undefined;
+  /** Returns the tools that were kept, by the digests of their definitions. */
+  async tools(): Promise<ReadonlyMap<string, KeptTool>> {
+    const tools = new Map<string, KeptTool>();
+    for (const name of await readdir(this.#tools).catch(() => [])) {
+      const digest = name.replace(/\.json$/, "");
+      const text = await read(this.#tools, digest);
+      const value = text === undefined ? undefined : parse(text);
+      if (isJsonObject(value)) tools.set(digest, value as JsonObject as unknown as KeptTool);
+    }
+    return tools;
   }
 }
 

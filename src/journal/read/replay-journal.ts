@@ -1,28 +1,16 @@
-import { CanonicalJson, canonicalText } from "../../json/canonical.ts";
-import { parseJson } from "../../json/parse.ts";
+import { canonicalText } from "../../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
+import { isWithinGrant } from "../../policy/compare-decisions.ts";
 import { checkDecision, type PolicyDecision } from "../../policy/decision.ts";
-import { commonCapabilities } from "../../policy/grant/capabilities.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
-import { strictestLimits } from "../../policy/grant/limits.ts";
-import type { PolicyRequest, PolicySubject, RuntimePolicy } from "../../policy/policy.ts";
-import type { Principal } from "../../policy/principal.ts";
+import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { RulePolicyOptions } from "../../policy/rule/rule.ts";
 import { RulePolicy } from "../../policy/rule/rule-policy.ts";
 import { strictest } from "../../policy/strictest.ts";
 import { KeptInputs } from "../kept-inputs.ts";
 import type { JournalEntry } from "../line/entry.ts";
-import { ArgumentReader } from "./argument-reader.ts";
 import { readJournal } from "./read-journal.ts";
-
-/** Why a recorded call cannot be decided again. */
-export type UndecidableCause =
-  | "policy in code"
-  | "policy not kept"
-  | "tool not kept"
-  | "arguments redacted"
-  | "arguments forgotten"
-  | "workspace not recorded";
+import { isCallRecord, RecordedCalls, type UndecidableCause } from "./recorded-calls.ts";
 
 /** What deciding every recorded call again gave. */
 export interface ReplayReport {
@@ -49,7 +37,7 @@ export interface ReplayDifference {
  * @throws {JournalError} if the journal cannot be read.
  */
 export async function replayJournal(directory: string): Promise<ReplayReport> {
-  const replay = new Replay(directory, await ArgumentReader.open(directory));
+  const replay = new Replay(directory, await RecordedCalls.open(directory));
   for await (const { entries } of readJournal(directory)) {
     for (const entry of entries) await replay.add(entry);
   }
@@ -62,41 +50,35 @@ class Replay implements ReplayReport {
   readonly different: ReplayDifference[] = [];
   readonly undecidable = new Map<UndecidableCause, number>();
   readonly #kept: KeptInputs;
-  readonly #arguments: ArgumentReader;
+  readonly #calls: RecordedCalls;
   readonly #policies = new Map<string, RuntimePolicy | undefined>();
-  readonly #tools = new Map<string, PolicySubject | undefined>();
   /** The clock of the policies: the time of the record. */
   #now = 0;
 
-  constructor(directory: string, args: ArgumentReader) {
+  constructor(directory: string, calls: RecordedCalls) {
     this.#kept = new KeptInputs(directory);
-    this.#arguments = args;
+    this.#calls = calls;
   }
 
   async add(entry: JournalEntry): Promise<void> {
-    if (entry.type !== "tool.call.dispatched" && entry.type !== "tool.call.denied") return;
+    if (!isCallRecord(entry)) return;
     if (entry["decision"] === undefined) this.undecided++;
     else await this.#decide(entry);
   }
 
   async #decide(entry: JournalEntry): Promise<void> {
-    const { args = null, definitionDigest, policyRevision } = entry;
+    const { policyRevision } = entry;
     if (typeof policyRevision !== "string" || policyRevision === "") return this.#count("policy in code");
     const policy = await this.#policy(policyRevision);
     if (policy === undefined) return this.#count("policy not kept");
-    const tool = await this.#tool(String(definitionDigest));
-    if (tool === undefined) return this.#count("tool not kept");
-    const read = this.#arguments.read(entry, canonicalText(args));
-    if ("missing" in read)
-      return this.#count(read.missing === "forgotten" ? "arguments forgotten" : "arguments redacted");
+    const request = this.#calls.requestOf(entry);
+    if (typeof request === "string") return this.#count(request);
     this.#now = entry.at;
-    const decision = checkDecision(await policy.check(requestOf(entry, tool, read.text)));
+    const decision = checkDecision(await policy.check(request));
     const recorded = canonicalText({ decision: entry["decision"] ?? null, rules: entry["rules"] ?? [] });
     const now = canonicalText({ decision: decision.decision, rules: decision.rules ?? [] });
     if (recorded === now && isWithin(entry["grant"], decision)) this.same++;
-    // Directories of the workspace are part of grants and conditions.
-    else if (policy.sources?.some((source) => source.includes('"workspace"')))
-      this.#count("workspace not recorded");
+    else if (request.missing !== undefined) this.#count(request.missing);
     else this.different.push({ entry, recorded, now });
   }
 
@@ -119,30 +101,6 @@ class Replay implements ReplayReport {
     }
     return strictest(...policies);
   }
-
-  async #tool(digest: string): Promise<PolicySubject | undefined> {
-    if (!this.#tools.has(digest)) {
-      const kept = await this.#kept.tool(digest);
-      this.#tools.set(digest, kept && { ...kept, definition: { digest } });
-    }
-    return this.#tools.get(digest);
-  }
-}
-
-function requestOf(entry: JournalEntry, tool: PolicySubject, args: string): PolicyRequest {
-  const { principal, session, tool_call_id: callId } = entry;
-  const parsed = parseJson(args);
-  const input: JsonValue = "value" in parsed ? parsed.value : null;
-  return {
-    ...{
-      callId: String(callId),
-      sessionId: String(session),
-      input,
-      canonical: new CanonicalJson(input),
-      tool,
-    },
-    ...(principal !== undefined && { principal: principal as JsonObject as unknown as Principal }),
-  };
 }
 
 /** Whether a recorded grant is that of a decision, or a narrower one: an upper bound can have narrowed it. */
@@ -150,12 +108,7 @@ function isWithin(recorded: JsonValue | undefined, decision: PolicyDecision): bo
   if (recorded === undefined || decision.decision === "deny") return true;
   const grant = recorded as JsonObject as unknown as ExecutionGrant;
   const { grant: decided, sandboxes = decided && [decided.sandbox] } = decision;
-  if (decided === undefined || sandboxes?.includes(grant.sandbox) !== true) return false;
-  const limits = strictestLimits(decided.limits, grant.limits);
-  const capabilities = commonCapabilities(grant.capabilities, decided.capabilities);
-  return isSame(limits, grant.limits) && isSame(capabilities, grant.capabilities);
-}
-
-function isSame(one: object, other: object): boolean {
-  return canonicalText(one as JsonObject) === canonicalText(other as JsonObject);
+  return (
+    decided !== undefined && sandboxes?.includes(grant.sandbox) === true && isWithinGrant(grant, decided)
+  );
 }

@@ -1,0 +1,94 @@
+import { CanonicalJson, canonicalText } from "../../json/canonical.ts";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import type { PolicyRequest, PolicySubject } from "../../policy/policy.ts";
+import type { Principal } from "../../policy/principal.ts";
+import { KeptInputs } from "../kept-inputs.ts";
+import type { JournalEntry } from "../line/entry.ts";
+import { ArgumentReader } from "./argument-reader.ts";
+
+/** Why a recorded call cannot be decided again. */
+export type UndecidableCause =
+  | "policy in code"
+  | "policy not kept"
+  | "tool not kept"
+  | "arguments redacted"
+  | "arguments forgotten"
+  | "workspace not recorded"
+  | "history not recorded";
+
+/** Whether a record is that of a call on which a policy decided, or which failed before. */
+export function isCallRecord({ type }: JournalEntry): boolean {
+  return type === "tool.call.dispatched" || type === "tool.call.denied";
+}
+
+/** Makes requests of recorded calls again, as far as the records and what is kept beside the journal allow. */
+export class RecordedCalls {
+  readonly #arguments: ArgumentReader;
+  readonly #tools: ReadonlyMap<string, PolicySubject>;
+
+  private constructor(args: ArgumentReader, tools: ReadonlyMap<string, PolicySubject>) {
+    this.#arguments = args;
+    this.#tools = tools;
+  }
+
+  /**
+   * @param directory Of the journal.
+   * @throws {JournalError} if a file of the journal cannot be read.
+   */
+  static async open(directory: string): Promise<RecordedCalls> {
+    const tools = new Map<string, PolicySubject>();
+    for (const [digest, kept] of await new KeptInputs(directory).tools()) {
+      tools.set(digest, { ...kept, definition: { digest } });
+    }
+    return new RecordedCalls(await ArgumentReader.open(directory), tools);
+  }
+
+  /** Returns the request on which a policy decided, or why it cannot be made again. */
+  requestOf(entry: JournalEntry): RecordedRequest | UndecidableCause {
+    const { args = null, definitionDigest, sealed } = entry;
+    const tool = this.#tools.get(String(definitionDigest));
+    if (tool === undefined) return "tool not kept";
+    const read = this.#arguments.read(entry, canonicalText(args));
+    if ("missing" in read) return read.missing === "forgotten" ? "arguments forgotten" : "arguments redacted";
+    // The text has the digest of the arguments, which were valid JSON.
+    return new RecordedRequest(
+      entry,
+      tool,
+      sealed === undefined ? args : (JSON.parse(read.text) as JsonValue),
+    );
+  }
+}
+
+/** The request of a recorded call. It notices if a policy depends on what is not recorded. */
+export class RecordedRequest implements PolicyRequest {
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly principal?: Principal;
+  readonly input: JsonValue;
+  readonly tool: PolicySubject;
+  /** What a policy has asked for that is not recorded. */
+  missing: Extract<UndecidableCause, `${string} not recorded`> | undefined;
+
+  constructor(entry: JournalEntry, tool: PolicySubject, input: JsonValue) {
+    const { principal, session, tool_call_id: callId } = entry;
+    this.callId = String(callId);
+    this.sessionId = String(session);
+    this.input = input;
+    this.tool = tool;
+    if (principal !== undefined) this.principal = principal as JsonObject as unknown as Principal;
+  }
+
+  get canonical(): CanonicalJson {
+    return new CanonicalJson(this.input);
+  }
+
+  get workspace(): undefined {
+    this.missing ??= "workspace not recorded";
+    return undefined;
+  }
+
+  get history(): undefined {
+    this.missing ??= "history not recorded";
+    return undefined;
+  }
+}
