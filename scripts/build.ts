@@ -25,6 +25,9 @@ const ALONE = globSync(
   { cwd: "src" },
 ).map((file) => file.replace(/\.ts$/, ""));
 
+/** Other entry files, which share code with the library. A thread that checks schemas is one of them, as ajv is a file. */
+const SHARING = ["cli/main", "journal/diff/worker-entry"];
+
 /** ajv, and the packages that it requires. */
 const AJV_PACKAGES = ["ajv", "ajv-formats", "fast-deep-equal", "fast-uri", "json-schema-traverse"];
 
@@ -63,7 +66,7 @@ function licences(packages: readonly string[]): string {
 rmSync("dist", { recursive: true, force: true });
 await build({
   ...input,
-  input: { ...ENTRIES, "cli/main": "src/cli/main.ts" },
+  input: { ...ENTRIES, ...Object.fromEntries(SHARING.map((name) => [name, `src/${name}.ts`])) },
   // The core chunk has everything that "sandgate" imports statically.
   output: { ...output, codeSplitting: { groups: [{ name: "core", test: /\/src\/entry\/index\.ts$/ }] } },
 });

@@ -26,6 +26,12 @@ export type { UndecidableCause } from "../journal/read/recorded-calls.ts";
 export { type ReplayDifference, type ReplayReport, replayJournal } from "../journal/read/replay-journal.ts";
 export { forgetSession } from "../journal/sealed/forget-session.ts";
 
+// Comparing policies by a journal
+
+export { diffPolicies, type PolicyDiffOptions } from "../journal/diff/diff-policies.ts";
+export type { ChangedCalls, PolicyDiff, RecordedCall } from "../journal/diff/policy-diff.ts";
+export type { DecisionChange } from "../policy/compare-decisions.ts";
+
 // Errors
 
 export { JournalError } from "../journal/journal-error.ts";

@@ -1,0 +1,61 @@
+import { DECISION_CHANGES, type DecisionChange } from "../../policy/compare-decisions.ts";
+import type { UndecidableCause } from "../read/recorded-calls.ts";
+import type { ChangedCalls, PolicyDiff, RecordedCall } from "./policy-diff.ts";
+
+/** What was counted in a range of a journal, as it is sent between threads. */
+export interface Counts {
+  same: number;
+  different: number;
+  undecided: number;
+  readonly undecidable: Map<UndecidableCause, number>;
+  /** By change and rules. The witness is the first call of the range. */
+  readonly changes: Map<string, ChangedCalls>;
+}
+
+/** Returns counts of nothing. */
+export function newCounts(): Counts {
+  return { same: 0, different: 0, undecided: 0, undecidable: new Map(), changes: new Map() };
+}
+
+/** Counts a call whose decision changed. */
+export function countChange(
+  { changes }: Counts,
+  change: DecisionChange,
+  rules: Pick<ChangedCalls, "before" | "after">,
+  witness: () => RecordedCall,
+): void {
+  const key = JSON.stringify([change, rules.before, rules.after]);
+  const known = changes.get(key);
+  changes.set(
+    key,
+    known === undefined
+      ? { change, ...rules, count: 1, witness: witness() }
+      : { ...known, count: known.count + 1 },
+  );
+}
+
+/** Counts a call that cannot be decided again. */
+export function countUndecidable({ undecidable }: Counts, cause: UndecidableCause, calls = 1): void {
+  undecidable.set(cause, (undecidable.get(cause) ?? 0) + calls);
+}
+
+/** Adds up the counts of ranges, which are in the order of the records. */
+export function addUp(ranges: readonly Counts[]): PolicyDiff {
+  const sum = newCounts();
+  for (const { same, different, undecided, undecidable, changes } of ranges) {
+    sum.same += same;
+    sum.different += different;
+    sum.undecided += undecided;
+    for (const [cause, calls] of undecidable) countUndecidable(sum, cause, calls);
+    for (const [key, changed] of changes) {
+      const earlier = sum.changes.get(key);
+      const count = changed.count + (earlier?.count ?? 0);
+      sum.changes.set(key, { ...changed, ...(earlier && { witness: earlier.witness }), count });
+    }
+  }
+  const order = Object.keys(DECISION_CHANGES);
+  const changes = [...sum.changes.values()].sort(
+    (a, b) => order.indexOf(a.change) - order.indexOf(b.change) || b.count - a.count,
+  );
+  return { ...sum, changes };
+}

@@ -1,0 +1,19 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { ComparedPolicies, type ComparedSources } from "./compared-policies.ts";
+import { RangeDiff } from "./diff-range.ts";
+import type { FileRange } from "./file-ranges.ts";
+import type { Counts } from "./tally.ts";
+
+/** What the thread answers to a range. */
+export type RangeAnswer = { readonly counts: Counts } | { readonly error: string };
+
+const diff = new RangeDiff(new ComparedPolicies(workerData as ComparedSources));
+parentPort?.on("message", async (range: FileRange) => {
+  let answer: RangeAnswer;
+  try {
+    answer = { counts: await diff.count(range) };
+  } catch (error) {
+    answer = { error: (error as Error).message };
+  }
+  parentPort?.postMessage(answer);
+});

@@ -1,0 +1,210 @@
+import { appendFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { diffPolicies } from "../../../src/journal/diff/diff-policies.ts";
+import { openJournal } from "../../../src/journal/journal.ts";
+import { forgetSession } from "../../../src/journal/sealed/forget-session.ts";
+import { CanonicalJson } from "../../../src/json/canonical.ts";
+import { freezeJson } from "../../../src/json/value.ts";
+import { HostPolicy } from "../../../src/policy/host-policy.ts";
+import type { PolicySubject } from "../../../src/policy/policy.ts";
+import type { PolicyRule } from "../../../src/policy/rule/rule.ts";
+import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
+import { strictest } from "../../../src/policy/strictest.ts";
+import { denied, dispatched, ended, TemporaryDirectory } from "../records.ts";
+
+const DIGEST = "a".repeat(64);
+const TOOL: PolicySubject = {
+  ...{ name: "write_file", sideEffects: "write", sandboxes: ["host", "quickjs"], inputSchema: {} },
+  definition: { digest: DIGEST },
+};
+const USE = { effect: "allow", tools: ["*"], sandboxes: ["host"] } as const;
+
+function policyOf(...rules: readonly PolicyRule[]): RulePolicy {
+  return new RulePolicy({ rules });
+}
+
+const BEFORE = policyOf(
+  { ...USE, name: "sources", when: { "/path": { prefix: "src/" } } },
+  { ...USE, name: "docs", when: { "/path": { prefix: "docs/" } } },
+);
+
+/** Records calls with these paths, as a kept tool's. */
+async function record(
+  directory: string,
+  paths: readonly string[],
+  more: Parameters<typeof dispatched>[2] = {},
+  options: { readonly arguments?: "sealed"; readonly maxBytes?: number } = {},
+): Promise<void> {
+  await using journal = await openJournal({ directory, sync: "none", ...options });
+  await journal.keep(BEFORE, [TOOL]);
+  for (const [index, path] of paths.entries()) {
+    const id = `call-${index}`;
+    await journal.begin(dispatched(id, { path }, { definitionDigest: DIGEST, ...more }));
+    journal.end(ended(id));
+  }
+}
+
+describe("A difference of two policies", () => {
+  test("groups the calls by change and rules, with the first call of each and what permits more first", async () => {
+    using directory = new TemporaryDirectory();
+    const paths = ["lib/a", "src/a", "docs/a", "lib/b", "src/a", "lib/c", "docs/b", "src/b", "tmp/a"];
+    await record(directory.path, paths, {}, { maxBytes: 1_024 });
+    expect(readdirSync(directory.path).filter((name) => name.endsWith(".jsonl")).length).toBeGreaterThan(3);
+    const after = policyOf(
+      { ...USE, name: "sources", when: { "/path": { prefix: "src/" } }, limits: { wallTimeMs: 5 } },
+      { ...USE, name: "libraries", when: { "/path": { prefix: "lib/" } } },
+    );
+    const of = (callId: string, seq: number): object => ({
+      directory: directory.path,
+      ...{ seq, callId, tool: "write_file" },
+    });
+    const options = { before: BEFORE, after, directories: [directory.path] };
+    const diff = await diffPolicies(options);
+    expect(diff.changes).toMatchObject([
+      { change: "deny → allow", before: [], after: ["libraries"], count: 3, witness: { callId: "call-0" } },
+      { change: "allow → deny", before: ["docs"], after: [], count: 2, witness: { callId: "call-2" } },
+      {
+        ...{ change: "narrower grant", before: ["sources"], after: ["sources"], count: 3 },
+        witness: { callId: "call-1" },
+      },
+    ]);
+    expect(diff.changes[0]?.witness).toEqual(of("call-0", diff.changes[0]?.witness.seq ?? 0));
+    expect(diff).toMatchObject({ same: 1, different: 8, undecided: 0, undecidable: new Map() });
+    const twice = await diffPolicies({ ...options, directories: [directory.path, directory.path] });
+    expect(twice).toMatchObject({ same: 2, different: 16 });
+    expect(twice.changes.map(({ count }) => count)).toEqual([6, 4, 6]);
+  });
+
+  test("counts what cannot be decided again by its cause, and calls that failed before the decision", async () => {
+    using directory = new TemporaryDirectory();
+    const { path } = directory;
+    await record(path, ["src/a"]);
+    await record(path, ["AKIAIOSFODNN7EXAMPLE"]);
+    await record(path, ["src/a", "src/b"], { definitionDigest: "b".repeat(64) });
+    await record(path, ["src/a"], {}, { arguments: "sealed" });
+    await record(path, ["src/a"], { sessionId: "forgotten" }, { arguments: "sealed" });
+    await forgetSession(path, "forgotten");
+    {
+      await using journal = await openJournal({ directory: path });
+      journal.deny(denied("invalid", { code: "validation_error" }));
+    }
+    const after = policyOf({ ...USE, name: "other", tools: ["read_file"] });
+    expect(await diffPolicies({ before: BEFORE, after, directories: [path] })).toMatchObject({
+      ...{ same: 0, different: 2, undecided: 1 },
+      undecidable: new Map([
+        ["arguments redacted", 1],
+        ["tool not kept", 2],
+        ["arguments forgotten", 1],
+      ]),
+    });
+  });
+
+  test("decides on denied calls, too", async () => {
+    using directory = new TemporaryDirectory();
+    {
+      await using journal = await openJournal({ directory: directory.path });
+      await journal.keep(BEFORE, [TOOL]);
+      const canonical = new CanonicalJson(freezeJson({ path: "lib/a" }));
+      journal.deny(denied("denied", { decision: "deny", definitionDigest: DIGEST, canonical }));
+    }
+    const diff = await diffPolicies({
+      before: BEFORE,
+      after: policyOf({ ...USE, name: "everything" }),
+      directories: [directory.path],
+    });
+    expect(diff.changes).toMatchObject([{ change: "deny → allow", witness: { callId: "denied" } }]);
+  });
+
+  test("decides at the time of the record, for its principal and its session", async () => {
+    using directory = new TemporaryDirectory();
+    const { path } = directory;
+    await record(path, ["src/a"], { sessionId: "s1", principal: { id: "eve", kind: "user" } });
+    await record(path, ["src/a"], { sessionId: "s2", principal: { id: "adam", kind: "user" } });
+    const same = async (rule: Partial<PolicyRule>): Promise<number> =>
+      (
+        await diffPolicies({
+          before: policyOf({ ...USE, name: "all" }),
+          after: policyOf({ ...USE, name: "some", ...rule } as PolicyRule),
+          directories: [path],
+        })
+      ).same;
+    expect(await same({ principals: ["eve"] })).toBe(1);
+    expect(await same({ when: { "session/id": { equals: "s2" } } })).toBe(1);
+    expect(await same({ until: "2999-01-01" })).toBe(2);
+    expect(await same({ until: "2001-01-01" })).toBe(0);
+  });
+
+  test("does not decide on calls whose grant depends on a workspace, which is not recorded", async () => {
+    using directory = new TemporaryDirectory();
+    await record(directory.path, ["src/a", "lib/a"]);
+    const after = policyOf(
+      {
+        ...{ ...USE, name: "in the workspace", when: { "/path": { prefix: "src/" } } },
+        capabilities: { fs: [{ workspace: true }] },
+      },
+      { ...USE, name: "libraries", when: { "/path": { prefix: "lib/" } } },
+    );
+    expect(await diffPolicies({ before: BEFORE, after, directories: [directory.path] })).toMatchObject({
+      different: 1,
+      undecidable: new Map([["workspace not recorded", 1]]),
+    });
+  });
+
+  test("does not decide on calls by conditions on earlier calls, which it does not count", async () => {
+    using directory = new TemporaryDirectory();
+    await record(directory.path, ["src/a", "lib/a"]);
+    const history = [{ count: ["*"], in: "session", lessThan: 3 }] as const;
+    const after = policyOf({
+      ...USE,
+      name: "few",
+      tools: ["*"],
+      when: { "/path": { prefix: "src/" } },
+      history,
+    });
+    expect(await diffPolicies({ before: BEFORE, after, directories: [directory.path] })).toMatchObject({
+      undecidable: new Map([["history not recorded", expect.any(Number)]]),
+    });
+  });
+
+  test("ignores lines that are no records", async () => {
+    using directory = new TemporaryDirectory();
+    await record(directory.path, ["src/a"]);
+    const [file = ""] = readdirSync(directory.path).filter((name) => name.endsWith(".jsonl"));
+    const hostile = [
+      '{"type":"tool.call.dispatched"',
+      "[]",
+      "null",
+      '{"at":1,"seq":1,"prev":"","type":"x"}',
+      "",
+    ];
+    appendFileSync(join(directory.path, file), `${hostile.join("\n")}\n{"torn`);
+    writeFileSync(join(directory.path, "tools", `${"c".repeat(64)}.json`), "not JSON");
+    expect(
+      await diffPolicies({ before: BEFORE, after: BEFORE, directories: [directory.path] }),
+    ).toMatchObject({ same: 1, different: 0, changes: [], undecidable: new Map() });
+  });
+
+  test("compares joined policies", async () => {
+    using directory = new TemporaryDirectory();
+    await record(directory.path, ["src/a", "docs/a"]);
+    const team = policyOf({ ...USE, name: "team", when: { "/path": { prefix: "src/" } } });
+    const diff = await diffPolicies({
+      before: BEFORE,
+      after: strictest(BEFORE, team),
+      directories: [directory.path],
+    });
+    expect(diff.changes).toMatchObject([{ change: "allow → deny", count: 1 }]);
+  });
+
+  test("requires policies that are data, and journals that can be read", async () => {
+    using directory = new TemporaryDirectory();
+    const directories = [directory.path];
+    await expect(diffPolicies({ before: BEFORE, after: new HostPolicy(), directories })).rejects.toThrow(
+      "a policy in code cannot be compared",
+    );
+    await expect(diffPolicies({ before: BEFORE, after: BEFORE, directories })).rejects.toThrow(
+      "cannot be read",
+    );
+  });
+});
