@@ -35,6 +35,8 @@ export type {
   DeniedRecord,
   DispatchedRecord,
   EndedRecord,
+  RecordedCall,
+  SessionCall,
 } from "../engine/call/journal.ts";
 
 // Traces

@@ -1,5 +1,12 @@
 import { mkdir } from "node:fs/promises";
-import type { CallJournal, DeniedRecord, DispatchedRecord, EndedRecord } from "../engine/call/journal.ts";
+import type {
+  CallJournal,
+  DeniedRecord,
+  DispatchedRecord,
+  EndedRecord,
+  RecordedCall,
+  SessionCall,
+} from "../engine/call/journal.ts";
 import type { CanonicalJson } from "../json/canonical.ts";
 import type { PolicySubject, RuntimePolicy } from "../policy/policy.ts";
 import { Anchors } from "./checkpoints/anchors.ts";
@@ -18,6 +25,7 @@ import { eventParts } from "./line/event-parts.ts";
 import type { RecordParts } from "./line/record-parts.ts";
 import type { JournalNotice } from "./notice.ts";
 import { type CheckedOptions, checkOptions, type JournalOptions } from "./options.ts";
+import { findCalls } from "./read/find-calls.ts";
 import { SealedArguments } from "./sealed/sealed-arguments.ts";
 import { SessionKeys } from "./sealed/session-keys.ts";
 import { AppendFile } from "./storage/append-file.ts";
@@ -132,6 +140,19 @@ export class Journal implements CallJournal, AsyncDisposable {
   deny(record: DeniedRecord): void {
     const { canonical, sessionId } = record;
     this.#addUnawaited(deniedParts(record, canonical && this.#show(canonical, sessionId)));
+  }
+
+  /**
+   * Returns what is recorded of calls of sessions. It reads the records since a day before `since`: clocks are set back.
+   *
+   * @throws {JournalError} as a rejection, if a file cannot be read.
+   */
+  async findCalls(
+    calls: readonly SessionCall[],
+    since: number,
+  ): Promise<readonly (RecordedCall | undefined)[]> {
+    await this.flush();
+    return findCalls(this.#options.directory, calls, since);
   }
 
   /**

@@ -26,8 +26,35 @@ export interface CallJournal {
   end(record: EndedRecord): void;
   /** Records a call that does not run. Errors are ignored: no effect lacks its record. */
   deny(record: DeniedRecord): void;
+  /**
+   * Returns what earlier processes recorded of calls of sessions, in the order of the calls; `undefined` for a call that is
+   * not recorded as begun. What it returns holds, whatever a store of sessions has. Default: nothing is recorded.
+   *
+   * @param since Milliseconds since the epoch: none of the calls was received before.
+   * @throws if the records cannot be read, as a rejection.
+   */
+  findCalls?(calls: readonly SessionCall[], since: number): Promise<readonly (RecordedCall | undefined)[]>;
   /** Why it cannot write now: an executor is not ready meanwhile. Default: it can. */
   readonly problem?: string | undefined;
+}
+
+/** Identifies a call of a session. Its `callId` is unique in its message only. */
+export interface SessionCall {
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly messageId: string;
+  readonly callId: string;
+  /** As the model named it. */
+  readonly toolName: string;
+  /** The id of the principal who called; absent if the session has none. */
+  readonly principal?: string;
+}
+
+/** What is recorded of a call that began. */
+export interface RecordedCall {
+  readonly sideEffects: SideEffects;
+  /** How it ended. Absent if the process ended first: whether the call took effect is not known. */
+  readonly end?: Pick<EndedRecord, "success" | "code" | "effect">;
 }
 
 /** What all records of a call have. */
