@@ -1,6 +1,7 @@
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const TIME_CHARACTERS = 10;
 const RANDOM_BYTES = 16;
+const RANDOM_CHARACTERS = 26;
 const IDS_PER_DRAW = 128;
 const MAX_LENGTH = 128;
 const VALID = /^[\w.:@-]{1,128}$/;
@@ -8,29 +9,38 @@ const VALID = /^[\w.:@-]{1,128}$/;
 /**
  * Returns a new id: ten characters of the time, by which ids sort, and 26 random ones (128 bits) in Crockford's base 32.
  * An id cannot be guessed from others.
+ *
+ * @param now In whole milliseconds since the epoch.
  */
 export function newId(now: number = Date.now()): string {
-  return encodeTime(now) + encodeBytes(randomBytes());
+  if (now !== written) writeTime(now);
+  writeRandom();
+  // Written as bytes: a string that grows by single characters would be a chain of its parts.
+  return text.toString("latin1");
 }
 
-function encodeTime(now: number): string {
-  let text = "";
-  for (let rest = now; text.length < TIME_CHARACTERS; rest = Math.floor(rest / 32)) {
-    text = ALPHABET.charAt(rest % 32) + text;
+const CODES = Buffer.from(ALPHABET, "latin1");
+const text = Buffer.alloc(TIME_CHARACTERS + RANDOM_CHARACTERS);
+/** The time in `text`. */
+let written: number | undefined;
+
+function writeTime(now: number): void {
+  written = now;
+  for (let at = TIME_CHARACTERS - 1, rest = now; at >= 0; at--, rest = Math.floor(rest / 32)) {
+    text[at] = CODES[rest % 32] as number;
   }
-  return text;
 }
 
-function encodeBytes(bytes: Uint8Array): string {
-  let text = "";
+function writeRandom(): void {
+  let at = TIME_CHARACTERS;
   let value = 0;
   /** How many of the lowest bits of `value` are not in the text yet. */
   let bits = 0;
-  for (const byte of bytes) {
+  for (const byte of randomBytes()) {
     value = ((value << 8) | byte) & 0xff_ff;
-    for (bits += 8; bits >= 5; bits -= 5) text += ALPHABET.charAt((value >> (bits - 5)) & 31);
+    for (bits += 8; bits >= 5; bits -= 5) text[at++] = CODES[(value >> (bits - 5)) & 31] as number;
   }
-  return bits === 0 ? text : text + ALPHABET.charAt((value << (5 - bits)) & 31);
+  text[at] = CODES[(value << (5 - bits)) & 31] as number;
 }
 
 let drawn: Uint8Array | undefined;

@@ -19,10 +19,34 @@ export function identityOf(
     arguments: args,
   }: { readonly id: string; readonly name: string; readonly arguments: JsonValue },
 ): CallIdentity {
-  const { id: sessionId, principal } = session;
-  const { digest } = new CanonicalJson({ name, arguments: args });
-  return {
-    ...(principal !== undefined && { principal: principal.id }),
-    ...{ sessionId, turnId, messageId, callId, digest },
-  };
+  return new LazyIdentity(session, turnId, messageId, callId, new CanonicalJson({ name, arguments: args }));
+}
+
+/** Computes the digest when it is first read: a store in memory needs it only for a call that comes again. */
+class LazyIdentity implements CallIdentity {
+  declare readonly principal?: string;
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly messageId: string;
+  readonly callId: string;
+  readonly #canonical: CanonicalJson;
+
+  constructor(
+    { id, principal }: CallPlace["session"],
+    turnId: string,
+    messageId: string,
+    callId: string,
+    canonical: CanonicalJson,
+  ) {
+    if (principal !== undefined) this.principal = principal.id;
+    this.sessionId = id;
+    this.turnId = turnId;
+    this.messageId = messageId;
+    this.callId = callId;
+    this.#canonical = canonical;
+  }
+
+  get digest(): string {
+    return this.#canonical.digest;
+  }
 }

@@ -25,7 +25,8 @@ interface Message {
 }
 
 interface Call {
-  readonly digest: string;
+  /** Of the first who named the call. */
+  readonly identity: CallIdentity;
   isCounted: boolean;
   isClaimed: boolean;
   execution: ToolExecution | undefined;
@@ -114,7 +115,8 @@ export class MemorySessionStore implements SessionStore {
 
   claim(identity: CallIdentity): Claim {
     const call = this.#call(identity);
-    if (call.digest !== identity.digest) return CONFLICT;
+    // Mostly the same one, whose digest then need not be computed.
+    if (call.identity !== identity && call.identity.digest !== identity.digest) return CONFLICT;
     if (call.execution !== undefined) return { state: "ended", execution: call.execution };
     if (call.isClaimed) return BEGUN;
     call.isClaimed = true;
@@ -213,7 +215,7 @@ export class MemorySessionStore implements SessionStore {
     if (message === undefined) throw new SessionStoreError("the message of the call is not in the store");
     let call = message.calls.get(identity.callId);
     if (call === undefined) {
-      call = { digest: identity.digest, isCounted: false, isClaimed: false, execution: undefined };
+      call = { identity, isCounted: false, isClaimed: false, execution: undefined };
       message.calls.set(identity.callId, call);
     }
     return call;
