@@ -9,18 +9,39 @@ export interface MessageCall extends ReceivedCall {
 
 /** Reads a call from an unchecked value. Never throws. */
 export function messageCall(call: ToolCall): MessageCall {
-  return { ...receiveCall(call), isCutOff: isCutOff(call) };
+  const { id, name, arguments: args, problem } = receiveCall(call);
+  return { id, name, arguments: args, problem, isCutOff: isCutOff(call) };
 }
 
-/** Reads the calls of a message. Those that have the id of another one are invalid: an answer could be for either. */
+/**
+ * Reads the calls of a message. Those that have the id of another one are invalid: an answer could be for either. So are a
+ * call with the id of a call that the tool of another one could make, and that other one.
+ */
 export function messageCalls(calls: readonly ToolCall[]): readonly MessageCall[] {
   const received = calls.map(messageCall);
-  const byId = Map.groupBy(received, ({ id }) => id);
-  if (byId.size === received.length) return received;
-  return received.map((call) =>
-    byId.get(call.id)?.length === 1 ? call : { ...call, problem: twiceText(call.id) },
-  );
+  const ids = new Set(received.map(({ id }) => id));
+  const ambiguous = ids.size === received.length ? new Set<string>() : repeatedIds(received);
+  for (const id of ids) {
+    for (let caller = callerOf(id); caller !== undefined; caller = callerOf(caller)) {
+      if (ids.has(caller)) ambiguous.add(id).add(caller);
+    }
+  }
+  if (ambiguous.size === 0) return received;
+  return received.map((call) => (ambiguous.has(call.id) ? { ...call, problem: twiceText(call.id) } : call));
 }
+
+function repeatedIds(calls: readonly MessageCall[]): Set<string> {
+  const seen = new Set<string>();
+  return new Set(calls.flatMap(({ id }) => (seen.size === seen.add(id).size ? id : [])));
+}
+
+/** The id of the call that the tool of another call would have made with this id. */
+function callerOf(id: string): string | undefined {
+  return NESTED.exec(id)?.[1];
+}
+
+/** The ids of nested calls: that of their caller, and their number. */
+const NESTED = /^(.*)\/[1-9][0-9]*$/s;
 
 function twiceText(id: string): string {
   return `Invalid tool call: several calls of the message have the id ${JSON.stringify(id.slice(0, 64))}`;
@@ -28,10 +49,17 @@ function twiceText(id: string): string {
 
 /** The calls as a store keeps them: of several with one id, the first. */
 export function keptCalls(calls: readonly MessageCall[]): readonly ToolCall[] {
+  if (calls.length === 1) return calls.map(keptCall);
   const byId = new Map<string, ToolCall>();
-  for (const { id, name, arguments: args, problem, isCutOff } of calls) {
-    const kept = { id, name, arguments: args, ...(isCutOff && { cutOff: true as const }) };
-    if (!byId.has(id)) byId.set(id, problem === undefined ? kept : { ...kept, problem });
-  }
+  for (const call of calls) if (!byId.has(call.id)) byId.set(call.id, keptCall(call));
   return [...byId.values()];
+}
+
+function keptCall({ id, name, arguments: args, problem, isCutOff }: MessageCall): ToolCall {
+  if (problem === undefined && !isCutOff) return { id, name, arguments: args };
+  return {
+    ...{ id, name, arguments: args },
+    ...(isCutOff && { cutOff: true as const }),
+    ...(problem !== undefined && { problem }),
+  };
 }
