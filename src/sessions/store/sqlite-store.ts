@@ -1,17 +1,15 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
-import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { Approval, StoredApproval } from "../approvals/approval.ts";
 import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
 import type { CallIdentity } from "./call-identity.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
-import { SessionStoreError } from "./session-store-error.ts";
 import { GroupedCommits } from "./sqlite/grouped-commits.ts";
 import { openDatabase } from "./sqlite/open-database.ts";
+import { readRecord, writeRecord } from "./sqlite/record-text.ts";
+import { type Row, Statements } from "./sqlite/statements.ts";
 import type { SessionStore } from "./store.ts";
-
-type Row = Record<string, SQLInputValue>;
 
 const THE_CALL = "session = ? AND turn = ? AND message = ? AND call = ?";
 
@@ -22,7 +20,7 @@ const THE_CALL = "session = ? AND turn = ? AND message = ? AND call = ?";
 export class SqliteSessionStore implements SessionStore {
   readonly #database: DatabaseSync;
   readonly #commits: GroupedCommits;
-  readonly #statements = new Map<string, StatementSync>();
+  readonly #statements: Statements;
 
   /**
    * Opens a file, and creates it if it does not exist.
@@ -32,33 +30,37 @@ export class SqliteSessionStore implements SessionStore {
   constructor(file: string) {
     this.#database = openDatabase(file);
     this.#commits = new GroupedCommits(this.#database);
+    this.#statements = new Statements(this.#database);
   }
 
   addSession(session: SessionRecord): Promise<boolean> {
     return this.#commits.write(() =>
-      this.#change("INSERT INTO sessions (id, mode, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", [
-        session.id,
-        session.mode,
-        write(session),
-      ]),
+      this.#statements.change(
+        "INSERT INTO sessions (id, mode, record) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        [session.id, session.mode, writeRecord(session)],
+      ),
     );
   }
 
   async setMode(sessionId: string, mode: string): Promise<void> {
     await this.#commits.write(() =>
-      this.#change("UPDATE sessions SET mode = ? WHERE id = ?", [mode, sessionId]),
+      this.#statements.change("UPDATE sessions SET mode = ? WHERE id = ?", [mode, sessionId]),
     );
   }
 
   async removeSession(sessionId: string): Promise<void> {
-    await this.#commits.write(() => this.#change("DELETE FROM sessions WHERE id = ?", [sessionId]));
+    await this.#commits.write(() =>
+      this.#statements.change("DELETE FROM sessions WHERE id = ?", [sessionId]),
+    );
   }
 
   sessions(): MaybePromise<readonly SessionRecord[]> {
     return this.#commits.read(() =>
-      this.#rows("SELECT mode, record FROM sessions ORDER BY place").map(({ mode, record }) =>
-        Object.freeze({ ...read<SessionRecord>(record), mode: mode as string }),
-      ),
+      this.#statements
+        .rows("SELECT mode, record FROM sessions ORDER BY place")
+        .map(({ mode, record }) =>
+          Object.freeze({ ...readRecord<SessionRecord>(record), mode: mode as string }),
+        ),
     );
   }
 
@@ -66,55 +68,59 @@ export class SqliteSessionStore implements SessionStore {
     const { sessionId, turnId, messageId, calls } = message;
     const key = [sessionId, turnId, messageId];
     return this.#commits.write(() => {
-      const isNew = this.#change(
+      const isNew = this.#statements.change(
         "INSERT INTO messages (session, turn, message, size, record) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        [...key, calls.length, write(message)],
+        [...key, calls.length, writeRecord(message)],
       );
       if (isNew) return undefined;
-      const known = this.#row(
+      const known = this.#statements.row(
         "SELECT record FROM messages WHERE session = ? AND turn = ? AND message = ?",
         key,
       );
-      return read<MessageRecord>(known?.["record"]);
+      return readRecord<MessageRecord>(known?.["record"]);
     });
   }
 
   messages(sessionId: string, turnId: string): MaybePromise<readonly MessageRecord[]> {
     return this.#commits.read(() =>
-      this.#rows("SELECT record FROM messages WHERE session = ? AND turn = ? ORDER BY place", [
-        sessionId,
-        turnId,
-      ]).map(({ record }) => read<MessageRecord>(record)),
+      this.#statements
+        .rows("SELECT record FROM messages WHERE session = ? AND turn = ? ORDER BY place", [
+          sessionId,
+          turnId,
+        ])
+        .map(({ record }) => readRecord<MessageRecord>(record)),
     );
   }
 
   unfinishedMessages(): MaybePromise<readonly MessageRecord[]> {
     return this.#commits.read(() =>
-      this.#rows(
-        `SELECT record FROM messages m WHERE size > (
+      this.#statements
+        .rows(
+          `SELECT record FROM messages m WHERE size > (
           SELECT count(execution) FROM calls c
           WHERE c.session = m.session AND c.turn = m.turn AND c.message = m.message
         ) ORDER BY place`,
-      ).map(({ record }) => read<MessageRecord>(record)),
+        )
+        .map(({ record }) => readRecord<MessageRecord>(record)),
     );
   }
 
   async removeTurn(sessionId: string, turnId: string): Promise<void> {
     await this.#commits.write(() => {
-      this.#change("DELETE FROM messages WHERE session = ? AND turn = ?", [sessionId, turnId]);
-      this.#change("DELETE FROM inquiries WHERE session = ? AND turn = ?", [sessionId, turnId]);
+      this.#statements.change("DELETE FROM messages WHERE session = ? AND turn = ?", [sessionId, turnId]);
+      this.#statements.change("DELETE FROM inquiries WHERE session = ? AND turn = ?", [sessionId, turnId]);
     });
   }
 
   count(identity: CallIdentity, toolName: string): Promise<boolean> {
     return this.#commits.write(() => {
-      const isNew = this.#change(
+      const isNew = this.#statements.change(
         `INSERT INTO calls (session, turn, message, call, digest, counted) VALUES (?, ?, ?, ?, ?, 1)
           ON CONFLICT DO UPDATE SET counted = 1 WHERE counted = 0`,
         [...keyOf(identity), identity.digest],
       );
       if (!isNew) return false;
-      return this.#change(
+      return this.#statements.change(
         "INSERT INTO counts (session, tool, calls) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET calls = calls + 1",
         [identity.sessionId, toolName],
       );
@@ -125,9 +131,9 @@ export class SqliteSessionStore implements SessionStore {
     return this.#commits.read(
       () =>
         new Map(
-          this.#rows("SELECT tool, calls FROM counts WHERE session = ?", [sessionId]).map(
-            ({ tool, calls }) => [tool as string, calls as number],
-          ),
+          this.#statements
+            .rows("SELECT tool, calls FROM counts WHERE session = ?", [sessionId])
+            .map(({ tool, calls }) => [tool as string, calls as number]),
         ),
     );
   }
@@ -135,28 +141,28 @@ export class SqliteSessionStore implements SessionStore {
   claim(identity: CallIdentity): Promise<Claim> {
     return this.#commits.write((): Claim => {
       const key = keyOf(identity);
-      const isFresh = this.#change(
+      const isFresh = this.#statements.change(
         `INSERT INTO calls (session, turn, message, call, digest, claimed) VALUES (?, ?, ?, ?, ?, 1)
           ON CONFLICT DO UPDATE SET claimed = 1
           WHERE claimed = 0 AND execution IS NULL AND digest = excluded.digest`,
         [...key, identity.digest],
       );
       if (isFresh) return { state: "fresh" };
-      const known = this.#row(`SELECT digest, execution FROM calls WHERE ${THE_CALL}`, key);
+      const known = this.#statements.row(`SELECT digest, execution FROM calls WHERE ${THE_CALL}`, key);
       if (known?.["digest"] !== identity.digest) return { state: "conflict" };
       if (known["execution"] === null) return { state: "begun" };
-      return { state: "ended", execution: read<ToolExecution>(known["execution"]) };
+      return { state: "ended", execution: readRecord<ToolExecution>(known["execution"]) };
     });
   }
 
   async end(identity: CallIdentity, execution: ToolExecution): Promise<void> {
     const key = keyOf(identity);
     await this.#commits.write(() =>
-      this.#change(
+      this.#statements.change(
         `INSERT INTO calls (session, turn, message, call, digest, execution)
           SELECT session, turn, message, ?, ?, ? FROM messages WHERE session = ? AND turn = ? AND message = ?
           ON CONFLICT DO UPDATE SET execution = excluded.execution WHERE execution IS NULL`,
-        [identity.callId, identity.digest, write(execution), ...key.slice(0, 3)],
+        [identity.callId, identity.digest, writeRecord(execution), ...key.slice(0, 3)],
       ),
     );
   }
@@ -164,19 +170,20 @@ export class SqliteSessionStore implements SessionStore {
   calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly CallRecord[]> {
     const key = [sessionId, turnId, messageId];
     return this.#commits.read(() => {
-      const message = this.#row(
+      const message = this.#statements.row(
         "SELECT record FROM messages WHERE session = ? AND turn = ? AND message = ?",
         key,
       );
       if (message === undefined) return [];
-      const rows = this.#rows(
+      const rows = this.#statements.rows(
         "SELECT call, claimed, execution FROM calls WHERE session = ? AND turn = ? AND message = ?",
         key,
       );
       const known = new Map(rows.map((row) => [row["call"], row]));
-      return read<MessageRecord>(message["record"]).calls.map(({ id: callId }): CallRecord => {
+      return readRecord<MessageRecord>(message["record"]).calls.map(({ id: callId }): CallRecord => {
         const { claimed = 0, execution = null } = known.get(callId) ?? {};
-        if (execution !== null) return { callId, state: "ended", execution: read<ToolExecution>(execution) };
+        if (execution !== null)
+          return { callId, state: "ended", execution: readRecord<ToolExecution>(execution) };
         return { callId, state: claimed === 1 ? "begun" : "not-begun" };
       });
     });
@@ -185,101 +192,84 @@ export class SqliteSessionStore implements SessionStore {
   async addInquiry(inquiry: Inquiry): Promise<void> {
     const { id, sessionId, turnId, messageId = null, callId, parent } = inquiry;
     await this.#commits.write(() =>
-      this.#change(
+      this.#statements.change(
         `INSERT INTO inquiries (id, session, turn, message, call, nested, inquiry) VALUES (?, ?, ?, ?, ?, ?, ?)
           ON CONFLICT (id) DO NOTHING`,
-        [id, sessionId, turnId, messageId, callId, parent === undefined ? 0 : 1, write(inquiry)],
+        [id, sessionId, turnId, messageId, callId, parent === undefined ? 0 : 1, writeRecord(inquiry)],
       ),
     );
   }
 
   resolveInquiry(id: string, resolution: Resolution): Promise<Resolution | undefined> {
     return this.#commits.write(() => {
-      const isFirst = this.#change(
+      const isFirst = this.#statements.change(
         "UPDATE inquiries SET resolution = ? WHERE id = ? AND resolution IS NULL",
-        [write(resolution), id],
+        [writeRecord(resolution), id],
       );
       if (isFirst) return resolution;
-      const known = this.#row("SELECT resolution FROM inquiries WHERE id = ?", [id]);
-      return known && read<Resolution>(known["resolution"]);
+      const known = this.#statements.row("SELECT resolution FROM inquiries WHERE id = ?", [id]);
+      return known && readRecord<Resolution>(known["resolution"]);
     });
   }
 
   inquiry(id: string): MaybePromise<InquiryRecord | undefined> {
     return this.#commits.read(() => {
-      const row = this.#row("SELECT inquiry, resolution FROM inquiries WHERE id = ?", [id]);
+      const row = this.#statements.row("SELECT inquiry, resolution FROM inquiries WHERE id = ?", [id]);
       return row && readInquiry(row);
     });
   }
 
   pendingInquiries(): MaybePromise<readonly InquiryRecord[]> {
     return this.#commits.read(() =>
-      this.#rows(
-        `SELECT inquiry, resolution FROM inquiries i WHERE resolution IS NULL OR (nested = 0 AND NOT EXISTS (
+      this.#statements
+        .rows(
+          `SELECT inquiry, resolution FROM inquiries i WHERE resolution IS NULL OR (nested = 0 AND NOT EXISTS (
           SELECT 1 FROM calls c
           WHERE c.session = i.session AND c.turn = i.turn AND c.message = i.message AND c.call = i.call
             AND (c.claimed = 1 OR c.execution IS NOT NULL)
         )) ORDER BY place`,
-      ).map(readInquiry),
+        )
+        .map(readInquiry),
     );
   }
 
   async addApproval(approval: Approval): Promise<void> {
     const { id, sessionId, calls = null } = approval;
     await this.#commits.write(() =>
-      this.#change(
+      this.#statements.change(
         "INSERT INTO approvals (id, session, approval, calls) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        [id, approval.for === "workspace" ? null : sessionId, write(approval), calls],
+        [id, approval.for === "workspace" ? null : sessionId, writeRecord(approval), calls],
       ),
     );
   }
 
   approvals(): MaybePromise<readonly StoredApproval[]> {
     return this.#commits.read(() =>
-      this.#rows("SELECT approval, used FROM approvals ORDER BY place").map(({ approval, used }) => ({
-        approval: read<Approval>(approval),
-        used: used as number,
-      })),
+      this.#statements
+        .rows("SELECT approval, used FROM approvals ORDER BY place")
+        .map(({ approval, used }) => ({
+          approval: readRecord<Approval>(approval),
+          used: used as number,
+        })),
     );
   }
 
   useApproval(id: string): Promise<boolean> {
     return this.#commits.write(() =>
-      this.#change("UPDATE approvals SET used = used + 1 WHERE id = ? AND (calls IS NULL OR used < calls)", [
-        id,
-      ]),
+      this.#statements.change(
+        "UPDATE approvals SET used = used + 1 WHERE id = ? AND (calls IS NULL OR used < calls)",
+        [id],
+      ),
     );
   }
 
   removeApproval(id: string): Promise<boolean> {
-    return this.#commits.write(() => this.#change("DELETE FROM approvals WHERE id = ?", [id]));
+    return this.#commits.write(() => this.#statements.change("DELETE FROM approvals WHERE id = ?", [id]));
   }
 
   close(): void {
     this.#commits.flush();
     if (this.#database.isOpen) this.#database.close();
-  }
-
-  /** Returns whether the statement changed a row. */
-  #change(sql: string, values: readonly SQLInputValue[]): boolean {
-    return this.#prepare(sql).run(...values).changes !== 0;
-  }
-
-  #row(sql: string, values: readonly SQLInputValue[]): Row | undefined {
-    return this.#prepare(sql).get(...values) as Row | undefined;
-  }
-
-  #rows(sql: string, values: readonly SQLInputValue[] = []): Row[] {
-    return this.#prepare(sql).all(...values) as Row[];
-  }
-
-  #prepare(sql: string): StatementSync {
-    let statement = this.#statements.get(sql);
-    if (statement === undefined) {
-      statement = this.#database.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
-    return statement;
   }
 }
 
@@ -287,19 +277,7 @@ function keyOf({ sessionId, turnId, messageId, callId }: CallIdentity): string[]
   return [sessionId, turnId, messageId, callId];
 }
 
-function write(record: object): string {
-  return JSON.stringify(record);
-}
-
-function read<Record extends object>(text: SQLInputValue | undefined): Record {
-  try {
-    return freezeJson(JSON.parse(text as string) as JsonValue) as unknown as Record;
-  } catch (error) {
-    throw new SessionStoreError("the session store has a record that is not JSON", { cause: error });
-  }
-}
-
 function readInquiry({ inquiry, resolution }: Row): InquiryRecord {
-  if (resolution === null) return { inquiry: read<Inquiry>(inquiry) };
-  return { inquiry: read<Inquiry>(inquiry), resolution: read<Resolution>(resolution) };
+  if (resolution === null) return { inquiry: readRecord<Inquiry>(inquiry) };
+  return { inquiry: readRecord<Inquiry>(inquiry), resolution: readRecord<Resolution>(resolution) };
 }
