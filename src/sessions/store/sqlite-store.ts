@@ -33,6 +33,10 @@ export class SqliteSessionStore implements SessionStore {
     this.#statements = new Statements(this.#database);
   }
 
+  get problem(): string | undefined {
+    return this.#commits.problem;
+  }
+
   addSession(session: SessionRecord): Promise<boolean> {
     return this.#commits.write(() =>
       this.#statements.change(
@@ -268,7 +272,7 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   close(): void {
-    this.#commits.flush();
+    this.#commits.close();
     if (this.#database.isOpen) this.#database.close();
   }
 }

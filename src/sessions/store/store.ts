@@ -7,9 +7,11 @@ import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.
 
 /**
  * Keeps what must survive a restart. A method that writes is atomic, and has written durably when it returns, or when its
- * promise resolves. If a method throws or rejects, nothing was written.
+ * promise resolves. If a method throws or rejects, nothing was written; sessions pass it on as a `SessionStoreError`.
  */
 export interface SessionStore extends SessionTable, CallTable, InquiryTable, ApprovalTable {
+  /** Why it cannot write now, for operators: a server is not ready meanwhile. Default: it can. */
+  readonly problem?: string | undefined;
   /** Releases the store. No other method is called later. */
   close(): MaybePromise<void>;
 }

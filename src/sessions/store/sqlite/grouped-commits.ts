@@ -1,7 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { MaybePromise } from "../../../base/promises.ts";
 import { SessionStoreError } from "../session-store-error.ts";
-import { readableError } from "./readable-error.ts";
+import { isOfDisk, readableError } from "./readable-error.ts";
+
+const PROBE_MS = 1_000;
 
 /** What was written in one turn of the event loop, and is committed together. */
 interface Group {
@@ -17,9 +19,16 @@ interface Group {
 export class GroupedCommits {
   readonly #database: DatabaseSync;
   #group: Group | undefined;
+  #problem: string | undefined;
+  #probe: NodeJS.Timeout | undefined;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
+  }
+
+  /** Why the disk does not take what is written; `undefined` if it does. It is tried again each second. */
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   /** Runs statements that write. Either all of them take effect or none, and then the promise rejects. */
@@ -41,6 +50,12 @@ export class GroupedCommits {
     return result;
   }
 
+  /** Commits what was written, and tries nothing later. */
+  close(): void {
+    this.flush();
+    clearTimeout(this.#probe);
+  }
+
   /** Runs statements that read. The result has nothing that could still be lost. */
   read<T>(statements: () => T): MaybePromise<T> {
     const result = this.#attempt(statements);
@@ -57,6 +72,7 @@ export class GroupedCommits {
         this.#checkTransaction();
         this.#database.exec("COMMIT");
       });
+      this.#problem = undefined;
       group.resolve();
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
@@ -84,7 +100,22 @@ export class GroupedCommits {
       return action();
     } catch (error) {
       if (error instanceof SessionStoreError) throw error;
+      if (isOfDisk(error)) this.#fail(readableError(error));
       throw new SessionStoreError(`the session store failed: ${readableError(error)}`, { cause: error });
     }
+  }
+
+  #fail(problem: string): void {
+    this.#problem = problem;
+    this.#probe ??= setTimeout(() => {
+      this.#probe = undefined;
+      if (this.#problem === undefined || !this.#database.isOpen) return;
+      // It writes a page, although it changes nothing. Its failure comes back here.
+      this.write(() => this.#database.exec(`PRAGMA user_version = ${this.#version()}`)).catch(() => {});
+    }, PROBE_MS).unref();
+  }
+
+  #version(): number {
+    return this.#database.prepare("PRAGMA user_version").get()?.["user_version"] as number;
   }
 }

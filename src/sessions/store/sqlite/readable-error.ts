@@ -10,11 +10,24 @@ const REASONS = new Map([
   [26, "the file is not a database"],
 ]);
 
+/** Primary result codes of SQLite for errors of a statement, such as a violated constraint, and not of the file. */
+const OF_STATEMENTS: readonly number[] = [1, 18, 19, 20, 21, 25];
+
+/** Whether an error is one of the disk or of the file, so that other statements would fail as well. */
+export function isOfDisk(error: unknown): boolean {
+  const code = primaryCode(error);
+  return code !== undefined && !OF_STATEMENTS.includes(code);
+}
+
+function primaryCode(error: unknown): number | undefined {
+  const { errcode } = (error ?? {}) as { readonly errcode?: unknown };
+  // The low byte is the primary result code.
+  return typeof errcode === "number" ? errcode & 0xff : undefined;
+}
+
 /** Describes an error of SQLite or of the file system, for operators. */
 export function readableError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof SessionStoreError) return error.message;
-  const { errcode } = error as { readonly errcode?: unknown };
-  // The low byte is the primary result code.
-  return (typeof errcode === "number" && REASONS.get(errcode & 0xff)) || error.message;
+  return REASONS.get(primaryCode(error) ?? 0) ?? error.message;
 }

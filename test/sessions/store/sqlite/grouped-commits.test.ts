@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { GroupedCommits } from "../../../../src/sessions/store/sqlite/grouped-commits.ts";
 
 let folder = "";
@@ -77,4 +77,29 @@ test("On a full disk every write of the commit rejects, and later ones work agai
   database.exec("PRAGMA max_page_count = 1000");
   await insert("c");
   expect(committed()).toEqual(["c"]);
+});
+
+test("A problem of the disk is known until a write succeeds, and is tried again without one", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  database.exec("PRAGMA cache_size = 1; PRAGMA max_page_count = 4");
+  await expect(insert("x".repeat(100_000))).rejects.toThrow("the disk is full");
+  await new Promise(setImmediate);
+  expect(commits.problem).toBe("the disk is full");
+  await insert("a");
+  expect(commits.problem).toBeUndefined();
+  await expect(insert("x".repeat(100_000))).rejects.toThrow("the disk is full");
+  await new Promise(setImmediate);
+  expect(commits.problem).toBe("the disk is full");
+  await vi.advanceTimersByTimeAsync(1_000);
+  await new Promise(setImmediate);
+  expect(commits.problem).toBeUndefined();
+  commits.close();
+});
+
+test("A statement that fails is no problem of the disk", async () => {
+  await insert("a");
+  await expect(insert("a")).rejects.toThrow(/UNIQUE constraint failed/);
+  await new Promise(setImmediate);
+  expect(commits.problem).toBeUndefined();
 });
