@@ -13,6 +13,8 @@ const READS = [
     "messages",
     "unfinishedMessages",
     "counts",
+    "isCounted",
+    "turnIds",
     "calls",
     "inquiry",
     "pendingInquiries",

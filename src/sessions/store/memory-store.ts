@@ -81,6 +81,13 @@ export class MemorySessionStore implements SessionStore {
     return Array.from(messages, ({ record }) => record);
   }
 
+  turnIds(sessionId: string): readonly string[] {
+    const turns = this.#sessions.get(sessionId)?.turns ?? [];
+    return Array.from(turns)
+      .filter(([, { messages }]) => messages.size > 0)
+      .map(([id]) => id);
+  }
+
   unfinishedMessages(): readonly MessageRecord[] {
     const unfinished: Message[] = [];
     for (const { turns } of this.#sessions.values()) {
@@ -107,6 +114,10 @@ export class MemorySessionStore implements SessionStore {
     const { counts } = this.#session(identity.sessionId);
     counts.set(toolName, (counts.get(toolName) ?? 0) + 1);
     return true;
+  }
+
+  isCounted(identity: CallIdentity): boolean {
+    return this.#message(identity)?.calls.get(identity.callId)?.isCounted === true;
   }
 
   counts(sessionId: string): ReadonlyMap<string, number> {

@@ -96,6 +96,14 @@ export class SqliteSessionStore implements SessionStore {
     );
   }
 
+  turnIds(sessionId: string): MaybePromise<readonly string[]> {
+    return this.#commits.read(() =>
+      this.#statements
+        .rows("SELECT turn FROM messages WHERE session = ? GROUP BY turn ORDER BY min(place)", [sessionId])
+        .map(({ turn }) => turn as string),
+    );
+  }
+
   unfinishedMessages(): MaybePromise<readonly MessageRecord[]> {
     return this.#commits.read(() =>
       this.#statements
@@ -129,6 +137,14 @@ export class SqliteSessionStore implements SessionStore {
         [identity.sessionId, toolName],
       );
     });
+  }
+
+  isCounted(identity: CallIdentity): MaybePromise<boolean> {
+    return this.#commits.read(
+      () =>
+        this.#statements.row(`SELECT counted FROM calls WHERE ${THE_CALL}`, keyOf(identity))?.["counted"] ===
+        1,
+    );
   }
 
   counts(sessionId: string): MaybePromise<ReadonlyMap<string, number>> {

@@ -33,6 +33,8 @@ export interface SessionTable {
   addMessage(message: MessageRecord): MaybePromise<MessageRecord | undefined>;
   /** Returns the messages of a turn, in the order in which they were added. */
   messages(sessionId: string, turnId: string): MaybePromise<readonly MessageRecord[]>;
+  /** Returns the ids of the turns of a session that have messages, in the order in which the turns began. */
+  turnIds(sessionId: string): MaybePromise<readonly string[]>;
   /** Returns the messages of all sessions that have calls which are not ended, in the order in which they were added. */
   unfinishedMessages(): MaybePromise<readonly MessageRecord[]>;
   /** Removes the messages of a turn, with their calls and inquiries. */
@@ -46,6 +48,8 @@ export interface CallTable {
    * counted too, although they are never claimed.
    */
   count(identity: CallIdentity, toolName: string): MaybePromise<boolean>;
+  /** Returns whether a call was counted. */
+  isCounted(identity: CallIdentity): MaybePromise<boolean>;
   /** Returns how many calls of each tool a session has counted. */
   counts(sessionId: string): MaybePromise<ReadonlyMap<string, number>>;
   /** Takes a call in order to run it. Only one claim of an identity is `fresh`. */

@@ -71,6 +71,17 @@ describe.each(TARGETS)("A session store $name", ({ open, reopen }) => {
       expect(await store.sessions()).toEqual([{ ...SESSION, mode: "manual" }]);
     });
 
+    test("lists the turns of a session in the order in which they began", async () => {
+      await addMessage();
+      await store.addMessage({ ...MESSAGE, turnId: "t0" });
+      await store.addMessage({ ...MESSAGE, messageId: "m2" });
+      store = await reopen(store);
+      expect(await store.turnIds("s1")).toEqual(["t1", "t0"]);
+      expect(await store.turnIds("s2")).toEqual([]);
+      await store.removeTurn("s1", "t1");
+      expect(await store.turnIds("s1")).toEqual(["t0"]);
+    });
+
     test("keeps messages as they were received", async () => {
       await addMessage();
       store = await reopen(store);
@@ -219,6 +230,8 @@ describe.each(TARGETS)("A session store $name", ({ open, reopen }) => {
       expect((await store.claim(CALL)).state).toBe("fresh");
       expect(await store.count(CALL, "write_file")).toBe(false);
       expect(await store.counts("s2")).toEqual(new Map());
+      expect(await store.isCounted(CALL)).toBe(true);
+      expect(await store.isCounted({ ...CALL, callId: "other" })).toBe(false);
     });
 
     test("counts a call that was claimed before", async () => {
