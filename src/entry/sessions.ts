@@ -34,6 +34,7 @@ export type { Approval, ApprovalScope, StoredApproval } from "../sessions/approv
 
 export type { ApprovalTable } from "../sessions/approvals/approval-table.ts";
 export type { InquiryTable } from "../sessions/confirmations/inquiry-table.ts";
+export type { LedgerRecord, LedgerState, LedgerTable } from "../sessions/ledger/ledger-table.ts";
 export type { CallIdentity } from "../sessions/store/call-identity.ts";
 export { MemorySessionStore } from "../sessions/store/memory-store.ts";
 export type {

@@ -1,7 +1,9 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../approvals/approval.ts";
 import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
+import type { LedgerTable } from "../ledger/ledger-table.ts";
 import type { CallIdentity } from "./call-identity.ts";
+import { MemoryLedgerTable } from "./memory-ledger-table.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
 import { SessionStoreError } from "./session-store-error.ts";
 import type { SessionStore } from "./store.ts";
@@ -38,6 +40,7 @@ const CONFLICT: Claim = Object.freeze({ state: "conflict" });
 
 /** Keeps sessions in the memory of this process: nothing survives a restart. */
 export class MemorySessionStore implements SessionStore {
+  readonly ledger: LedgerTable = new MemoryLedgerTable();
   readonly #sessions = new Map<string, Session>();
   readonly #inquiries = new Map<string, InquiryRecord>();
   readonly #approvals = new Map<string, StoredApproval>();

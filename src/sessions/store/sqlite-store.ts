@@ -3,11 +3,13 @@ import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../approvals/approval.ts";
 import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
+import type { LedgerTable } from "../ledger/ledger-table.ts";
 import type { CallIdentity } from "./call-identity.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
 import { GroupedCommits } from "./sqlite/grouped-commits.ts";
 import { openDatabase } from "./sqlite/open-database.ts";
 import { readRecord, writeRecord } from "./sqlite/record-text.ts";
+import { SqliteLedgerTable } from "./sqlite/sqlite-ledger-table.ts";
 import { type Row, Statements } from "./sqlite/statements.ts";
 import type { SessionStore } from "./store.ts";
 
@@ -18,6 +20,7 @@ const THE_CALL = "session = ? AND turn = ? AND message = ? AND call = ?";
  * is committed together.
  */
 export class SqliteSessionStore implements SessionStore {
+  readonly ledger: LedgerTable;
   readonly #database: DatabaseSync;
   readonly #commits: GroupedCommits;
   readonly #statements: Statements;
@@ -30,6 +33,7 @@ export class SqliteSessionStore implements SessionStore {
   constructor(file: string) {
     this.#database = openDatabase(file);
     this.#commits = new GroupedCommits(this.#database);
+    this.ledger = new SqliteLedgerTable(this.#database, this.#commits);
     this.#statements = new Statements(this.#database);
   }
 

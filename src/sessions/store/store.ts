@@ -2,6 +2,7 @@ import type { MaybePromise } from "../../base/promises.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { ApprovalTable } from "../approvals/approval-table.ts";
 import type { InquiryTable } from "../confirmations/inquiry-table.ts";
+import type { LedgerTable } from "../ledger/ledger-table.ts";
 import type { CallIdentity } from "./call-identity.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
 
@@ -10,6 +11,10 @@ import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.
  * promise resolves. If a method throws or rejects, nothing was written; sessions pass it on as a `SessionStoreError`.
  */
 export interface SessionStore extends SessionTable, CallTable, InquiryTable, ApprovalTable {
+  /**
+   * Keeps calls for conditions on earlier calls. Default: these conditions are unclear if they look back beyond a restart.
+   */
+  readonly ledger?: LedgerTable | undefined;
   /** Why it cannot write now, for operators: a server is not ready meanwhile. Default: it can. */
   readonly problem?: string | undefined;
   /** Releases the store. No other method is called later. */

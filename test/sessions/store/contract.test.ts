@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { LedgerRecord, LedgerTable } from "../../../src/sessions/ledger/ledger-table.ts";
 import { MemorySessionStore } from "../../../src/sessions/store/memory-store.ts";
 import { SqliteSessionStore } from "../../../src/sessions/store/sqlite-store.ts";
 import type { SessionStore } from "../../../src/sessions/store/store.ts";
@@ -344,6 +345,55 @@ describe.each(TARGETS)("A session store $name", ({ open, reopen }) => {
       store = await reopen(store);
       expect(await store.approvals()).toEqual([]);
       expect(await store.useApproval("q1")).toBe(false);
+    });
+  });
+
+  describe("with earlier calls", () => {
+    const ENTRY: LedgerRecord = {
+      ...{ id: "e1", sessionId: "s1", turnId: "t1", principal: "ann", tool: "pay" },
+      ...{ numbers: [["/amount", 12.34]], isApproved: false, isDone: false },
+    };
+    const table = (): LedgerTable => store.ledger as LedgerTable;
+
+    test("has none at first, and lacks none", async () => {
+      expect(await table().ledgerState()).toEqual({ entries: [], missingUntil: 0 });
+    });
+
+    test("keeps them in the order of their ends, beyond the end of their session", async () => {
+      await store.addSession(SESSION);
+      await table().putEntry(ENTRY);
+      await table().putEntry({ ...ENTRY, id: "e2" });
+      await table().putEntry({ ...ENTRY, id: "e3", isDone: true, endedAt: 7 });
+      const ended = { ...ENTRY, id: "e2", isApproved: true, isDone: true, endedAt: 5 };
+      await table().putEntry(ended);
+      await store.removeSession("s1");
+      store = await reopen(store);
+      expect(await table().ledgerState()).toEqual({
+        entries: [ended, { ...ENTRY, id: "e3", isDone: true, endedAt: 7 }, ENTRY],
+        missingUntil: 0,
+      });
+    });
+
+    test("removes those that took no effect, and remembers that it dropped others", async () => {
+      for (const id of ["e1", "e2", "e3"]) await table().putEntry({ ...ENTRY, id, endedAt: 9 });
+      await table().removeEntry("e1");
+      await table().removeEntry("unknown");
+      expect((await table().ledgerState()).missingUntil).toBe(0);
+      await table().dropEntry("e2", 9);
+      await table().dropEntry("unknown", 8);
+      store = await reopen(store);
+      expect(await table().ledgerState()).toMatchObject({ entries: [{ id: "e3" }], missingUntil: 9 });
+    });
+
+    test("forgets them all, and lacks calls until it is told otherwise", async () => {
+      await table().putEntry({ ...ENTRY, endedAt: 9 });
+      await table().resetLedger(undefined);
+      await table().dropEntry("e1", 9);
+      store = await reopen(store);
+      expect(await table().ledgerState()).toEqual({ entries: [], missingUntil: undefined });
+      await table().resetLedger(12);
+      store = await reopen(store);
+      expect(await table().ledgerState()).toEqual({ entries: [], missingUntil: 12 });
     });
   });
 });

@@ -60,6 +60,15 @@ const MIGRATIONS: readonly string[] = [
     used INTEGER NOT NULL DEFAULT 0
   ) STRICT;
   CREATE INDEX approvals_of_session ON approvals (session);`,
+  `CREATE TABLE ledger (
+    place INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    ended INTEGER,
+    record TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE ledger_state (missing INTEGER) STRICT;
+  -- In a file that has sessions already, the calls before are missing.
+  INSERT INTO ledger_state (missing) SELECT CASE WHEN EXISTS (SELECT 1 FROM sessions) THEN NULL ELSE 0 END;`,
 ];
 
 /**

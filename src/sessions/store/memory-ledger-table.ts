@@ -1,0 +1,34 @@
+import type { LedgerRecord, LedgerState, LedgerTable } from "../ledger/ledger-table.ts";
+
+/** Keeps the calls of ledgers in the memory of this process. */
+export class MemoryLedgerTable implements LedgerTable {
+  readonly #entries = new Map<string, LedgerRecord>();
+  #missingUntil: number | undefined = 0;
+
+  putEntry(entry: LedgerRecord): void {
+    this.#entries.set(entry.id, entry);
+  }
+
+  removeEntry(id: string): void {
+    this.#entries.delete(id);
+  }
+
+  dropEntry(id: string, endedAt: number): void {
+    this.#entries.delete(id);
+    if (this.#missingUntil !== undefined) this.#missingUntil = Math.max(this.#missingUntil, endedAt);
+  }
+
+  resetLedger(missingUntil: number | undefined): void {
+    this.#entries.clear();
+    this.#missingUntil = missingUntil;
+  }
+
+  ledgerState(): LedgerState {
+    const entries = [...this.#entries.values()].sort((a, b) => endOf(a) - endOf(b));
+    return { entries, missingUntil: this.#missingUntil };
+  }
+}
+
+function endOf({ endedAt = Number.MAX_SAFE_INTEGER }: LedgerRecord): number {
+  return endedAt;
+}
