@@ -8,7 +8,6 @@ import type { StoredApproval } from "./approvals/approval.ts";
 import type { ApprovalPlace, Approvals } from "./approvals/approvals.ts";
 import type { MessageContext, TurnCore } from "./calls/core.ts";
 import { Lanes } from "./calls/lanes.ts";
-import { quietly } from "./calls/quietly.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import type { Inquiries } from "./confirmations/inquiries.ts";
 import type { Inquiry } from "./confirmations/inquiry.ts";
@@ -17,8 +16,8 @@ import type { Quotas } from "./deciding/quotas.ts";
 import { checkId, newId } from "./ids.ts";
 import type { Settings } from "./options.ts";
 import type { Shared } from "./shared.ts";
+import type { GuardedStore } from "./store/guarded-store.ts";
 import type { MessageRecord, SessionRecord } from "./store/records.ts";
-import type { SessionStore } from "./store/store.ts";
 import { Turn, type TurnSession } from "./turn.ts";
 import { visibleTools } from "./visibility.ts";
 
@@ -141,7 +140,7 @@ export class Session implements TurnSession {
     for (const [id, turn] of turns) {
       if (this.#active.has(turn)) continue;
       turns.delete(id);
-      void quietly(() => this.#shared.table.removeTurn(this.id, id));
+      void this.#shared.table.removeTurn(this.id, id);
       return;
     }
   }
@@ -225,7 +224,7 @@ export class Session implements TurnSession {
   }
 
   /** @internal */
-  get store(): SessionStore | undefined {
+  get store(): GuardedStore | undefined {
     return this.#shared.store;
   }
 

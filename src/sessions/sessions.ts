@@ -6,7 +6,6 @@ import { Redaction } from "../redaction/redaction.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import { interruptedExecution } from "./calls/ended-calls.ts";
 import { identityOf } from "./calls/identity.ts";
-import { quietly } from "./calls/quietly.ts";
 import { emitInto } from "./confirmation-events.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import { Inquiries } from "./confirmations/inquiries.ts";
@@ -19,6 +18,7 @@ import { checkId, newId } from "./ids.ts";
 import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
 import { Session } from "./session.ts";
 import type { Shared } from "./shared.ts";
+import { GuardedStore } from "./store/guarded-store.ts";
 import { MemorySessionStore } from "./store/memory-store.ts";
 import type { MessageRecord, SessionRecord } from "./store/records.ts";
 import type { SessionStore } from "./store/store.ts";
@@ -79,10 +79,10 @@ export class Sessions implements AsyncDisposable {
 
   /** @internal */
   constructor(settings: Settings, store: SessionStore | undefined) {
-    const table = store ?? new MemorySessionStore();
+    const table = new GuardedStore(store ?? new MemorySessionStore());
     const clock = new SteadyClock();
     this.#shared = {
-      ...{ settings, table, store, isSuspended: false },
+      ...{ settings, table, store: store && table, isSuspended: false },
       redaction: settings.context.redaction ?? new Redaction(),
       inquiries: new Inquiries({ store: table, timeoutMs: settings.timeoutMs, clock }),
       approvals: new Approvals(table, () => clock.now()),
@@ -138,6 +138,11 @@ export class Sessions implements AsyncDisposable {
   /** The open sessions, in the order in which they were opened. */
   list(): readonly Session[] {
     return [...this.#sessions.values()];
+  }
+
+  /** Why the store cannot write, for operators: no call runs meanwhile. `undefined` if it can. */
+  get problem(): string | undefined {
+    return this.#shared.table.problem;
   }
 
   /** The open inquiries of all sessions, the oldest first. */
@@ -219,7 +224,7 @@ export class Sessions implements AsyncDisposable {
       }
       if (state !== "not-begun") ended.add(callId);
     }
-    void quietly(() => session.resume(message, ended));
+    void session.resume(message, ended);
   }
 
   async #remove({ id, principal }: Parameters<Shared["remove"]>[0]): Promise<void> {

@@ -2,16 +2,16 @@ import type { Redaction } from "../redaction/redaction.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { Inquiries } from "./confirmations/inquiries.ts";
 import type { Settings } from "./options.ts";
-import type { SessionStore } from "./store/store.ts";
+import type { GuardedStore } from "./store/guarded-store.ts";
 
 /** What all sessions share. */
 export interface Shared {
   readonly settings: Settings;
   readonly redaction: Redaction;
   /** Keeps sessions, inquiries and approvals. */
-  readonly table: SessionStore;
+  readonly table: GuardedStore;
   /** The same, if it keeps calls too. */
-  readonly store: SessionStore | undefined;
+  readonly store: GuardedStore | undefined;
   readonly inquiries: Inquiries;
   readonly approvals: Approvals;
   /** Whether the sessions are being closed, so that calls that wait go on in the next process. */

@@ -101,10 +101,11 @@ class Interleaving<Store> {
       await settle();
       const actions = this.#actions();
       if (actions.length > 0) await this.#random.pick(actions)();
+      else if (this.#subject.isBusy?.()) await sleep(1);
       else if (this.#settled.size === this.#messages.length) {
         hasEnded = true;
         break;
-      } else if (this.#subject.isBusy?.() || !this.#answerRest()) await sleep(1);
+      } else if (!this.#answerRest()) await sleep(1);
     }
     this.#subject.discard();
     const { length } = this.#messages;
@@ -143,7 +144,10 @@ class Interleaving<Store> {
       },
       (error) => {
         this.#log.push(`dispatch failed: ${String(error)}`);
-        if (subject === this.#subject) this.#send(message, subject);
+        // Not at once: a store that refuses at once would never have its turn to recover.
+        void sleep(1).then(() => {
+          if (subject === this.#subject) this.#send(message, subject);
+        });
       },
     );
   }

@@ -53,6 +53,11 @@ export class SessionsSubject implements Subject {
     }
   }
 
+  /** Ends of calls that the store could not write are written soon. */
+  isBusy(): boolean {
+    return this.#sessions?.problem !== undefined;
+  }
+
   cancel(message: VectorMessage): void {
     void this.#turnOf(message).then((turn) => turn?.cancel());
   }

@@ -12,7 +12,7 @@ import type { ClassLevels, SessionMode } from "../deciding/levels.ts";
 import type { Quotas } from "../deciding/quotas.ts";
 import type { Settings } from "../options.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
-import type { SessionStore } from "../store/store.ts";
+import type { GuardedStore } from "../store/guarded-store.ts";
 import type { Lanes } from "./lanes.ts";
 
 /** What the calls of a session need of it. */
@@ -36,7 +36,7 @@ export interface SessionCore {
   readonly quotas: Quotas | undefined;
   readonly inquiries: Inquiries;
   /** Where calls are kept; `undefined` if they are not. */
-  readonly store: SessionStore | undefined;
+  readonly store: GuardedStore | undefined;
   /** Whether this process is ending, so that the calls that wait go on in the next one. */
   readonly isSuspended: boolean;
   /** How many calls of a tool may run at once. */

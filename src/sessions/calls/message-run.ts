@@ -12,7 +12,6 @@ import type { MessageCore, SessionCore, TurnCore } from "./core.ts";
 import { withdrawnExecution } from "./ended-calls.ts";
 import { identityOf } from "./identity.ts";
 import type { MessageCall } from "./message-calls.ts";
-import { quietly } from "./quietly.ts";
 import { RecordedCalls } from "./recorded-calls.ts";
 import { SessionPolicy } from "./session-policy.ts";
 
@@ -87,7 +86,8 @@ export class MessageRun implements MessageCore {
     const { store } = this.session;
     if (store === undefined || (this.session.isSuspended && isUndone(result))) return undefined;
     const identity = this.identityOf(received.id, received.name, received.arguments);
-    return quietly(() => store.end(identity, result ?? withdrawnExecution(received)));
+    const kept = store.end(identity, result ?? withdrawnExecution(received));
+    return kept instanceof Promise ? kept : undefined;
   }
 }
 

@@ -1,0 +1,187 @@
+import type { MaybePromise } from "../../base/promises.ts";
+import { describeThrown } from "../../base/thrown.ts";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { Approval, StoredApproval } from "../approvals/approval.ts";
+import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
+import type { LedgerTable } from "../ledger/ledger-table.ts";
+import type { CallIdentity } from "./call-identity.ts";
+import { LateEnds } from "./late-ends.ts";
+import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
+import { SessionStoreError } from "./session-store-error.ts";
+import type { SessionStore } from "./store.ts";
+import { StoreWarnings } from "./store-warnings.ts";
+
+/**
+ * A store as the sessions see it. Whatever it throws is a `SessionStoreError`. The ends of calls that it fails to write
+ * are written later; until then no call begins, no message is accepted, and no answer allows a call.
+ */
+export class GuardedStore implements SessionStore {
+  readonly #store: SessionStore;
+  readonly #ends: LateEnds;
+  readonly #warnings = new StoreWarnings();
+
+  constructor(store: SessionStore) {
+    this.#store = store;
+    this.#ends = new LateEnds((identity, execution) => store.end(identity, execution), {
+      onFailure: (reason) =>
+        this.#warnings.warn(`The store of sessions cannot be written, so no call runs: ${reason}`),
+      onRecovery: (lost) =>
+        this.#warnings.warn(
+          `The store of sessions can be written again${lost > 0 ? `; the ends of ${lost} calls were lost` : ""}`,
+        ),
+    });
+  }
+
+  /** Why it cannot write now; `undefined` if it can. */
+  get problem(): string | undefined {
+    return this.#ends.problem ?? this.#store.problem;
+  }
+
+  get ledger(): LedgerTable | undefined {
+    return this.#store.ledger;
+  }
+
+  addSession(session: SessionRecord): MaybePromise<boolean> {
+    return typed(() => this.#store.addSession(session));
+  }
+
+  setMode(sessionId: string, mode: string): MaybePromise<void> {
+    return typed(() => this.#store.setMode(sessionId, mode));
+  }
+
+  removeSession(sessionId: string): MaybePromise<void> {
+    return typed(() => this.#store.removeSession(sessionId));
+  }
+
+  sessions(): MaybePromise<readonly SessionRecord[]> {
+    return typed(() => this.#store.sessions());
+  }
+
+  addMessage(message: MessageRecord): MaybePromise<MessageRecord | undefined> {
+    this.#requireEnds();
+    return typed(() => this.#store.addMessage(message));
+  }
+
+  messages(sessionId: string, turnId: string): MaybePromise<readonly MessageRecord[]> {
+    return typed(() => this.#store.messages(sessionId, turnId));
+  }
+
+  turnIds(sessionId: string): MaybePromise<readonly string[]> {
+    return typed(() => this.#store.turnIds(sessionId));
+  }
+
+  unfinishedMessages(): MaybePromise<readonly MessageRecord[]> {
+    return typed(() => this.#store.unfinishedMessages());
+  }
+
+  /** Never rejects: a turn that could not be removed is removed after a restart. */
+  async removeTurn(sessionId: string, turnId: string): Promise<void> {
+    try {
+      await this.#store.removeTurn(sessionId, turnId);
+    } catch (thrown) {
+      this.#warnings.warn(`The store of sessions failed: ${describeThrown(thrown).message}`);
+    }
+  }
+
+  count(identity: CallIdentity, toolName: string): MaybePromise<boolean> {
+    return typed(() => this.#store.count(identity, toolName));
+  }
+
+  isCounted(identity: CallIdentity): MaybePromise<boolean> {
+    return typed(() => this.#store.isCounted(identity));
+  }
+
+  counts(sessionId: string): MaybePromise<ReadonlyMap<string, number>> {
+    return typed(() => this.#store.counts(sessionId));
+  }
+
+  claim(identity: CallIdentity): MaybePromise<Claim> {
+    this.#requireEnds();
+    return typed(() => this.#store.claim(identity));
+  }
+
+  /** Never throws or rejects: what cannot be written now is written later. */
+  end(identity: CallIdentity, execution: ToolExecution): MaybePromise<void> {
+    return this.#ends.end(identity, execution);
+  }
+
+  calls(sessionId: string, turnId: string, messageId: string): MaybePromise<readonly CallRecord[]> {
+    const known = typed(() => this.#store.calls(sessionId, turnId, messageId));
+    if (this.#ends.problem === undefined) return known;
+    const withEnds = (calls: readonly CallRecord[]): readonly CallRecord[] =>
+      calls.map((call): CallRecord => {
+        const execution = this.#ends.find(sessionId, turnId, messageId, call.callId);
+        if (execution === undefined || call.state === "ended") return call;
+        return { callId: call.callId, state: "ended", execution };
+      });
+    return known instanceof Promise ? known.then(withEnds) : withEnds(known);
+  }
+
+  addInquiry(inquiry: Inquiry): MaybePromise<void> {
+    return typed(() => this.#store.addInquiry(inquiry));
+  }
+
+  resolveInquiry(id: string, resolution: Resolution): MaybePromise<Resolution | undefined> {
+    // An answer must not be used up for a call that cannot begin.
+    if (resolution.decision === "allow") this.#requireEnds();
+    return typed(() => this.#store.resolveInquiry(id, resolution));
+  }
+
+  inquiry(id: string): MaybePromise<InquiryRecord | undefined> {
+    return typed(() => this.#store.inquiry(id));
+  }
+
+  pendingInquiries(): MaybePromise<readonly InquiryRecord[]> {
+    return typed(() => this.#store.pendingInquiries());
+  }
+
+  addApproval(approval: Approval): MaybePromise<void> {
+    return typed(() => this.#store.addApproval(approval));
+  }
+
+  approvals(): MaybePromise<readonly StoredApproval[]> {
+    return typed(() => this.#store.approvals());
+  }
+
+  useApproval(id: string): MaybePromise<boolean> {
+    return typed(() => this.#store.useApproval(id));
+  }
+
+  removeApproval(id: string): MaybePromise<boolean> {
+    return typed(() => this.#store.removeApproval(id));
+  }
+
+  /** Tries once more to write the ends that wait, and warns of those that are lost. */
+  async close(): Promise<void> {
+    const lost = await this.#ends.close();
+    if (lost > 0) {
+      this.#warnings.warnLast(
+        `The store of sessions was closed without the ends of ${lost} calls: after a restart, they are unknown`,
+      );
+    }
+    await this.#store.close();
+  }
+
+  /** @throws {SessionStoreError} while ends wait to be written. */
+  #requireEnds(): void {
+    const { problem } = this.#ends;
+    if (problem !== undefined) throw new SessionStoreError(`the session store cannot be written: ${problem}`);
+  }
+}
+
+/** @throws {SessionStoreError} whatever the action throws; also as a rejection. */
+function typed<Result>(action: () => MaybePromise<Result>): MaybePromise<Result> {
+  try {
+    const result = action();
+    return result instanceof Promise ? result.catch(rethrow) : result;
+  } catch (thrown) {
+    return rethrow(thrown);
+  }
+}
+
+function rethrow(thrown: unknown): never {
+  if (thrown instanceof SessionStoreError) throw thrown;
+  throw new SessionStoreError(`the session store failed: ${describeThrown(thrown).message}`, {
+    cause: thrown,
+  });
+}
