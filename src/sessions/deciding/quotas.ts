@@ -13,7 +13,7 @@ export interface QuotaLimits {
 /** Counts the calls of one session that the policy does not deny, with those that tools make. */
 export class Quotas {
   readonly #limits: QuotaLimits;
-  readonly #store: Pick<CallTable, "count"> | undefined;
+  readonly #store: Pick<CallTable, "count" | "isCounted"> | undefined;
   #calls = 0;
   readonly #byTool: Map<string, number>;
 
@@ -23,7 +23,7 @@ export class Quotas {
    */
   constructor(
     limits: QuotaLimits,
-    store: Pick<CallTable, "count"> | undefined,
+    store: Pick<CallTable, "count" | "isCounted"> | undefined,
     counted: ReadonlyMap<string, number> = new Map(),
   ) {
     this.#limits = limits;
@@ -44,24 +44,47 @@ export class Quotas {
    * @throws {Refusal} `permission_denied` if a limit is used up, also as a rejection.
    */
   count(tool: string, identity: () => CallIdentity): MaybePromise<void> {
-    if (this.#store === undefined) return this.#take(tool);
-    const isNew = this.#store.count(identity(), tool);
-    if (isNew instanceof Promise) return isNew.then((counts) => this.#takeIf(counts, tool));
-    return this.#takeIf(isNew, tool);
+    const full = this.#fullLimit(tool);
+    if (full !== undefined) return this.#refuseUnlessCounted(full, identity);
+    this.#take(tool, 1);
+    if (this.#store === undefined) return undefined;
+    const giveBackIf = (isNew: boolean): void => {
+      if (!isNew) this.#take(tool, -1);
+    };
+    try {
+      const isNew = this.#store.count(identity(), tool);
+      if (!(isNew instanceof Promise)) return giveBackIf(isNew);
+      return isNew.then(giveBackIf, (error: unknown) => {
+        giveBackIf(false);
+        throw error;
+      });
+    } catch (error) {
+      giveBackIf(false);
+      throw error;
+    }
   }
 
-  #takeIf(isNew: boolean, tool: string): void {
-    if (isNew) this.#take(tool);
+  /** Only the store knows whether the call was one of those that used the limit up, before a restart. */
+  #refuseUnlessCounted(reason: string, identity: () => CallIdentity): MaybePromise<void> {
+    const refuseUnless = (isCounted: boolean): void => {
+      if (!isCounted) throw refusal(reason);
+    };
+    const isCounted = this.#store?.isCounted(identity()) ?? false;
+    return isCounted instanceof Promise ? isCounted.then(refuseUnless) : refuseUnless(isCounted);
   }
 
-  #take(tool: string): void {
+  /** The limit that a call would exceed. */
+  #fullLimit(tool: string): string | undefined {
     const { calls, callsPerTool } = this.#limits;
-    if (this.#calls >= calls) throw refusal(`this session made ${calls} calls, its limit`);
-    const used = this.#byTool.get(tool) ?? 0;
+    if (this.#calls >= calls) return `this session made ${calls} calls, its limit`;
     const most = callsPerTool.get(tool) ?? Number.POSITIVE_INFINITY;
-    if (used >= most) throw refusal(`tool '${tool}' was called ${most} times, its limit in this session`);
-    this.#calls++;
-    this.#byTool.set(tool, used + 1);
+    if ((this.#byTool.get(tool) ?? 0) < most) return undefined;
+    return `tool '${tool}' was called ${most} times, its limit in this session`;
+  }
+
+  #take(tool: string, count: 1 | -1): void {
+    this.#calls += count;
+    this.#byTool.set(tool, (this.#byTool.get(tool) ?? 0) + count);
   }
 }
 
