@@ -1,12 +1,10 @@
 import { race } from "../base/timers/race.ts";
-import type { DispatchContext } from "../engine/call/context.ts";
 import type { ToolDefinition, ToolRegistry } from "../engine/registry.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
 import type { Redaction } from "../redaction/redaction.ts";
 import type { StoredApproval } from "./approvals/approval.ts";
 import type { ApprovalPlace, Approvals } from "./approvals/approvals.ts";
-import type { MessageContext, TurnCore } from "./calls/core.ts";
 import { Lanes } from "./calls/lanes.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import type { Inquiries } from "./confirmations/inquiries.ts";
@@ -15,14 +13,12 @@ import { type ClassLevels, SESSION_MODES, type SessionMode } from "./deciding/le
 import type { Quotas } from "./deciding/quotas.ts";
 import { checkId, newId } from "./ids.ts";
 import type { Settings } from "./options.ts";
+import { RememberedTurns } from "./remembered-turns.ts";
 import type { Shared } from "./shared.ts";
 import type { GuardedStore } from "./store/guarded-store.ts";
 import type { MessageRecord, SessionRecord } from "./store/records.ts";
 import { Turn, type TurnSession } from "./turn.ts";
 import { visibleTools } from "./visibility.ts";
-
-/** The turns that a session remembers: older ones are forgotten, with their messages. */
-const MAX_TURNS = 1_000;
 
 /** Options of {@link Session.turn}. */
 export interface TurnOptions {
@@ -39,6 +35,8 @@ export interface SessionState {
   readonly realWorkspace: string | undefined;
   /** The levels of classes in a trusted workspace; `undefined` in any other workspace. */
   readonly trusted: Partial<ClassLevels> | undefined;
+  /** The turns of earlier processes, in the order in which they began. */
+  readonly turnIds: readonly string[];
 }
 
 /** A conversation with a model, whose calls run under one mode, in one workspace. `Sessions.open` opens it. */
@@ -55,9 +53,9 @@ export class Session implements TurnSession {
   readonly lanes: Lanes;
   readonly #shared: Shared;
   readonly #state: SessionState;
-  readonly #active = new Set<Turn>();
-  /** In the order in which they began; `undefined` until the first. */
-  #turns: Map<string, Turn> | undefined;
+  /** The turns with calls under way; `undefined` if there is none. */
+  #active: Set<Turn> | undefined;
+  readonly #turns: RememberedTurns;
   #mode: SessionMode;
   #isClosed = false;
   /** Settles when the messages that have come so far have ended; `undefined` if there is none. */
@@ -84,6 +82,7 @@ export class Session implements TurnSession {
       tools,
     ) as ToolRegistry;
     this.lanes = new Lanes(shared.settings.concurrency);
+    this.#turns = new RememberedTurns(state.turnIds);
   }
 
   get mode(): SessionMode {
@@ -115,34 +114,36 @@ export class Session implements TurnSession {
   turn({ id = newId(), userText }: TurnOptions = {}): Turn {
     if (this.#isClosed) throw new TypeError("the session is closed");
     checkId(id, "turn");
-    if (this.#turns?.has(id)) throw new TypeError(`the session has a turn with the id '${id}' already`);
+    if (this.#turns.has(id)) throw new TypeError(`the session has a turn with the id '${id}' already`);
     return this.#addTurn(id, userText);
   }
 
   /** Returns a turn that the session remembers, also one of an earlier process. */
   async findTurn(id: string): Promise<Turn | undefined> {
-    const turn = this.#turns?.get(id);
+    const turn = this.#turns.get(id);
     if (turn !== undefined) return turn;
     const [message] = (await this.store?.messages(this.id, id)) ?? [];
-    return message && (this.#turns?.get(id) ?? this.#addTurn(id, message.userText));
+    return message && (this.#turns.get(id) ?? this.#addTurn(id, message.userText));
   }
 
   #addTurn(id: string, userText: string | undefined): Turn {
-    this.#turns ??= new Map();
-    if (this.#turns.size >= MAX_TURNS) this.#forgetTurn(this.#turns);
     const turn = new Turn(this, id, userText);
-    this.#turns.set(id, turn);
+    const forgotten = this.#turns.add(turn, (each) => this.#active?.has(each) === true);
+    if (forgotten !== undefined) void this.#shared.table.removeTurn(this.id, forgotten);
     return turn;
   }
 
-  /** Forgets the oldest turn of which no call is under way. */
-  #forgetTurn(turns: Map<string, Turn>): void {
-    for (const [id, turn] of turns) {
-      if (this.#active.has(turn)) continue;
-      turns.delete(id);
-      void this.#shared.table.removeTurn(this.id, id);
-      return;
-    }
+  /**
+   * Forgets a turn, with its messages and their results.
+   *
+   * @returns `false` if a call of it is under way.
+   */
+  async forgetTurn(id: string): Promise<boolean> {
+    const turn = this.#turns.get(id);
+    if (turn !== undefined && this.#active?.has(turn)) return false;
+    this.#turns.delete(id);
+    await this.#shared.table.removeTurn(this.id, id);
+    return true;
   }
 
   /** The open inquiries of the session, the oldest first. */
@@ -167,7 +168,7 @@ export class Session implements TurnSession {
 
   /** Cancels all turns with calls under way: see {@link Turn.cancel}. */
   async cancel(): Promise<void> {
-    await Promise.all(Array.from(this.#active, (turn) => turn.cancel()));
+    await Promise.all(Array.from(this.#active ?? [], (turn) => turn.cancel()));
   }
 
   /** Cancels everything that is under way, and removes the session with its inquiries and approvals. */
@@ -187,7 +188,7 @@ export class Session implements TurnSession {
     { turnId, userText, messageId, calls }: MessageRecord,
     ended: ReadonlySet<string>,
   ): Promise<void> {
-    const turn = this.#turns?.get(turnId) ?? this.#addTurn(turnId, userText);
+    const turn = this.#turns.get(turnId) ?? this.#addTurn(turnId, userText);
     await turn.resume(messageId, calls, ended);
   }
 
@@ -256,41 +257,6 @@ export class Session implements TurnSession {
   }
 
   /** @internal */
-  contextOf(
-    turn: TurnCore,
-    messageId: string,
-    { policy, confirm, journal }: MessageContext,
-  ): DispatchContext {
-    const { context } = this.settings;
-    // Written out: a spread would cost more than the rest of the session. Members that are absent have no effect.
-    return {
-      registry: this.registry,
-      policy,
-      sandboxes: context.sandboxes,
-      sessionId: this.id,
-      turnId: turn.id,
-      messageId,
-      workspace: this.workspace,
-      principal: this.principal,
-      toolAlias: context.toolAlias,
-      hooks: context.hooks,
-      events: context.events,
-      tracer: context.tracer,
-      redaction: context.redaction,
-      partialOutput: this.#shared.redaction,
-      confirm,
-      journal,
-      signal: turn.signal,
-      decisionTimeoutMs: context.decisionTimeoutMs,
-      unhandledErrors: context.unhandledErrors,
-      resultBudget: context.resultBudget,
-      timeouts: context.timeouts,
-      upperBound: context.upperBound,
-      embedder: context.embedder,
-    } as DispatchContext;
-  }
-
-  /** @internal */
   async awaitMessages(signal: AbortSignal): Promise<() => void> {
     const before = this.#messages;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -305,12 +271,16 @@ export class Session implements TurnSession {
 
   /** @internal */
   begin(turn: Turn): void {
+    this.#active ??= new Set();
     this.#active.add(turn);
     if (this.#isClosed || this.isSuspended) turn.abort();
   }
 
   /** @internal */
   end(turn: Turn): void {
-    this.#active.delete(turn);
+    this.#active?.delete(turn);
+    // An empty set would be a tenth of an idle session.
+    if (this.#active?.size === 0) this.#active = undefined;
+    this.#shared.resting.add(turn);
   }
 }

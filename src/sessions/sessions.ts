@@ -16,6 +16,7 @@ import { SESSION_MODES, type SessionMode } from "./deciding/levels.ts";
 import { Quotas } from "./deciding/quotas.ts";
 import { checkId, newId } from "./ids.ts";
 import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
+import { RestingTurn } from "./resting-turn.ts";
 import { Session } from "./session.ts";
 import type { Shared } from "./shared.ts";
 import { GuardedStore } from "./store/guarded-store.ts";
@@ -86,6 +87,7 @@ export class Sessions implements AsyncDisposable {
       redaction: settings.context.redaction ?? new Redaction(),
       inquiries: new Inquiries({ store: table, timeoutMs: settings.timeoutMs, clock }),
       approvals: new Approvals(table, () => clock.now()),
+      resting: new RestingTurn(),
       remove: (session) => this.#remove(session),
     };
   }
@@ -127,7 +129,8 @@ export class Sessions implements AsyncDisposable {
     const quotas = Quotas.isUnlimited(settings)
       ? undefined
       : new Quotas(settings, store, store && (await store.counts(record.id)));
-    return new Session(this.#shared, record, { quotas, trusted, realWorkspace });
+    const turnIds = store === undefined ? [] : await store.turnIds(record.id);
+    return new Session(this.#shared, record, { quotas, trusted, realWorkspace, turnIds });
   }
 
   /** Returns an open session; `undefined` if there is none with this id. */

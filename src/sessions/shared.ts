@@ -2,6 +2,7 @@ import type { Redaction } from "../redaction/redaction.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { Inquiries } from "./confirmations/inquiries.ts";
 import type { Settings } from "./options.ts";
+import type { RestingTurn } from "./resting-turn.ts";
 import type { GuardedStore } from "./store/guarded-store.ts";
 
 /** What all sessions share. */
@@ -16,6 +17,7 @@ export interface Shared {
   readonly approvals: Approvals;
   /** Whether the sessions are being closed, so that calls that wait go on in the next process. */
   readonly isSuspended: boolean;
+  readonly resting: RestingTurn;
   /** Removes a session that is closed. */
   remove(session: {
     readonly id: string;

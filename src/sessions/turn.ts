@@ -43,23 +43,34 @@ export class Turn implements TurnCore {
   readonly userText: string | undefined;
   /** @internal */
   readonly session: TurnSession;
-  readonly #cancelling = new AbortController();
-  readonly #underWay = new Set<UnderWay>();
-  readonly #kept: KeptMessages;
+  // A session remembers many turns that are over, so these have only what is of use then.
+  /** `undefined` while nothing could be cancelled. */
+  #cancelling: AbortController | undefined;
+  /** The messages with calls under way; `undefined` if there is none. */
+  #underWay: Set<UnderWay> | undefined;
+  /** How many messages wait for those that came before. */
+  #waiting = 0;
+  #kept: KeptMessages | undefined;
   #messageCount = 0;
-  #onIdle: (() => void)[] = [];
+  /** Resolves when no call is under way; `undefined` unless the turn is being cancelled. */
+  #idle: PromiseWithResolvers<void> | undefined;
 
   /** @internal */
   constructor(session: TurnSession, id: string, userText: string | undefined) {
     this.session = session;
     this.id = id;
     this.userText = userText;
-    this.#kept = new KeptMessages(this, session.store);
   }
 
   /** @internal */
   get signal(): AbortSignal {
+    this.#cancelling ??= new AbortController();
     return this.#cancelling.signal;
+  }
+
+  get #messages(): KeptMessages {
+    this.#kept ??= new KeptMessages(this, this.session.store);
+    return this.#kept;
   }
 
   /**
@@ -77,7 +88,7 @@ export class Turn implements TurnCore {
 
   async #dispatchKept(call: MessageCall): Promise<ToolExecution | null> {
     const id = this.#nextMessageId();
-    const [result = null] = await this.#kept.once(id, [call], async () => [
+    const [result = null] = await this.#messages.once(id, [call], async () => [
       await new MessageRun(this, id, [call]).runFirst(),
     ]);
     return result;
@@ -100,7 +111,7 @@ export class Turn implements TurnCore {
   ): Promise<Results> {
     const received = messageCalls([...calls]);
     const id = messageId === undefined ? this.#nextMessageId() : checkId(messageId, "message");
-    return this.#kept.once(id, received, () => this.#run(id, received));
+    return this.#whileUnderWay(() => this.#messages.once(id, received, () => this.#run(id, received)));
   }
 
   /**
@@ -113,15 +124,30 @@ export class Turn implements TurnCore {
       const received = messageCalls([...calls]);
       const id = messageId === undefined ? this.#nextMessageId() : checkId(messageId, "message");
       const onKept = (): void => resolve({ id, results });
-      const results = Promise.resolve().then(() =>
-        this.#kept.once(id, received, () => this.#run(id, received), onKept),
-      );
+      const results = this.#whileUnderWay(async () => {
+        await undefined;
+        return this.#messages.once(id, received, () => this.#run(id, received), onKept);
+      });
       results.catch(reject);
     });
   }
 
+  /** Takes the turn for active while a message waits, too: it is not forgotten, and cancelling it waits for the message. */
+  async #whileUnderWay<Result>(run: () => Promise<Result>): Promise<Result> {
+    // It ends with its calls, under whose id the message is kept.
+    const message: UnderWay = { id: "", abandon: () => {} };
+    this.begin(message);
+    try {
+      return await run();
+    } finally {
+      this.end(message);
+    }
+  }
+
   async #run(id: string, calls: readonly MessageCall[]): Promise<Results> {
+    this.#waiting++;
     const next = await this.session.awaitMessages(this.signal);
+    this.#waiting--;
     try {
       return await new MessageRun(this, id, calls).runAll();
     } finally {
@@ -136,14 +162,14 @@ export class Turn implements TurnCore {
    */
   async resume(id: string, calls: readonly ToolCall[], ended: ReadonlySet<string>): Promise<void> {
     const waiting = calls.filter((call) => !ended.has(call.id)).map(messageCall);
-    await this.#kept.resume(id, () => this.#run(id, waiting));
+    await this.#messages.resume(id, () => this.#run(id, waiting));
   }
 
   /**
    * Returns the messages of the turn with the results that are there. Empty unless the sessions have a store.
    */
   messages(): Promise<readonly KeptMessage[]> {
-    return this.#kept.list();
+    return this.#messages.list();
   }
 
   /**
@@ -154,30 +180,47 @@ export class Turn implements TurnCore {
    */
   async cancel(): Promise<void> {
     this.abort();
-    if (this.#underWay.size === 0) return;
-    const idle = new Promise<void>((resolve) => this.#onIdle.push(resolve));
+    if (this.#underWay === undefined) return;
+    this.#idle ??= Promise.withResolvers();
+    const { promise: idle } = this.#idle;
     if ((await race(idle, { timeoutMs: ABANDONED_AFTER_MS })) !== "timeout") return;
-    for (const call of this.#underWay) call.abandon();
+    for (const message of this.#underWay ?? []) message.abandon();
     await idle;
   }
 
   /** @internal */
   abort(): void {
+    this.#cancelling ??= new AbortController();
     this.#cancelling.abort();
   }
 
-  /** @internal */
-  begin(call: UnderWay): void {
-    if (this.#underWay.size === 0) this.session.begin(this);
-    this.#underWay.add(call);
+  /**
+   * Gives up the signal, unless a message has it. A turn that was cancelled stays so.
+   *
+   * @internal
+   */
+  rest(): void {
+    if (this.#underWay !== undefined || this.#waiting > 0) return;
+    if (this.#cancelling?.signal.aborted === false) this.#cancelling = undefined;
   }
 
   /** @internal */
-  end(call: UnderWay): void {
-    this.#underWay.delete(call);
-    if (this.#underWay.size > 0) return;
+  begin(message: UnderWay): void {
+    if (this.#underWay === undefined) {
+      this.#underWay = new Set();
+      this.session.begin(this);
+    }
+    this.#underWay.add(message);
+  }
+
+  /** @internal */
+  end(message: UnderWay): void {
+    this.#underWay?.delete(message);
+    if (this.#underWay === undefined || this.#underWay.size > 0) return;
+    this.#underWay = undefined;
     this.session.end(this);
-    for (const resolve of this.#onIdle.splice(0)) resolve();
+    this.#idle?.resolve();
+    this.#idle = undefined;
   }
 
   /** The id of the turn cannot be guessed, so that those of its messages need not be random. */

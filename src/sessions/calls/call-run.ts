@@ -29,8 +29,7 @@ export class CallRun {
   /** Runs the call as soon as there is a place for it. Resolves to its result; never rejects. */
   start(): Promise<Result> {
     const { received } = this;
-    const { session, turn, context } = this.#message;
-    turn.begin(this);
+    const { session, context } = this.#message;
     if (received.isCutOff) return this.#run(() => refuseCall(received, context, cutOffRefusal()));
     if (!session.lanes.take(received.name, this.#most)) return this.#startLater();
     this.#hasPlace = true;
@@ -99,7 +98,7 @@ export class CallRun {
   };
 
   #settle(result: Result): void {
-    this.#message.turn.end(this);
+    this.#message.endCall();
     this.#resolve?.(result);
   }
 }

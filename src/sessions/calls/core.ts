@@ -45,7 +45,6 @@ export interface SessionCore {
   readonly approvalTable: Approvals;
   /** Where the session's approvals hold. */
   readonly place: ApprovalPlace;
-  contextOf(turn: TurnCore, messageId: string, own: MessageContext): DispatchContext;
 }
 
 /** The members of a context that each message has for itself. */
@@ -60,13 +59,14 @@ export interface TurnCore {
   readonly session: SessionCore;
   /** Aborted if the turn is cancelled. */
   readonly signal: AbortSignal;
-  begin(call: UnderWay): void;
-  end(call: UnderWay): void;
+  begin(message: UnderWay): void;
+  end(message: UnderWay): void;
 }
 
-/** A call that has no result yet. */
+/** A message with calls that have no result yet. */
 export interface UnderWay {
-  /** Ends the call, although its tool does not stop. */
+  readonly id: string;
+  /** Ends these calls, although their tools do not stop. */
   abandon(): void;
 }
 
@@ -80,6 +80,8 @@ export interface MessageCore {
   count(request: PolicyRequest, quotas: Quotas): Promise<void> | undefined;
   /** Identifies a call of the message, or one that its tool makes, whose arguments are `input`. */
   identityOf(callId: string, name: string, input: JsonValue): CallIdentity;
+  /** Called when a call of the message has its result. */
+  endCall(): void;
   /** Keeps the result of a call. Returns a promise, which never rejects, only if there is something to wait for. */
   keep(received: ReceivedCall, result: ToolExecution | null): Promise<void> | undefined;
 }

@@ -13,7 +13,8 @@ interface Waiting {
 export class Lanes {
   readonly #places: number;
   #running = 0;
-  readonly #runningByTool = new Map<string, number>();
+  /** Of the tools with a limit of their own; `undefined` until one of them runs. */
+  #runningByTool: Map<string, number> | undefined;
   /** In the order in which they came; `undefined` until the first call has to wait. */
   #waiting: Set<Waiting> | undefined;
 
@@ -30,6 +31,7 @@ export class Lanes {
   #takeFree(tool: string, most: number): boolean {
     if (this.#running >= this.#places) return false;
     if (most !== Number.POSITIVE_INFINITY) {
+      this.#runningByTool ??= new Map();
       const running = this.#runningByTool.get(tool) ?? 0;
       if (running >= most) return false;
       this.#runningByTool.set(tool, running + 1);
@@ -63,7 +65,7 @@ export class Lanes {
   /** Gives a place back, to the first call that may have it. */
   release(tool: string, most: number): void {
     this.#running--;
-    if (most !== Number.POSITIVE_INFINITY) {
+    if (this.#runningByTool !== undefined && most !== Number.POSITIVE_INFINITY) {
       const left = (this.#runningByTool.get(tool) ?? 1) - 1;
       if (left === 0) this.#runningByTool.delete(tool);
       else this.#runningByTool.set(tool, left);

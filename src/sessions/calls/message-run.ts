@@ -8,20 +8,23 @@ import type { Quotas } from "../deciding/quotas.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
 import { askPerson } from "./asking.ts";
 import { CallRun } from "./call-run.ts";
-import type { MessageCore, SessionCore, TurnCore } from "./core.ts";
+import type { MessageCore, SessionCore, TurnCore, UnderWay } from "./core.ts";
 import { withdrawnExecution } from "./ended-calls.ts";
 import { identityOf } from "./identity.ts";
 import type { MessageCall } from "./message-calls.ts";
+import { messageContext } from "./message-context.ts";
 import { RecordedCalls } from "./recorded-calls.ts";
 import { SessionPolicy } from "./session-policy.ts";
 
 /** One assistant message while its calls are dispatched: their common context, and their identities. */
-export class MessageRun implements MessageCore {
+export class MessageRun implements MessageCore, UnderWay {
   readonly session: SessionCore;
   readonly turn: TurnCore;
   readonly id: string;
   readonly calls: readonly CallRun[];
   readonly context: DispatchContext;
+  /** How many of the calls have no result yet. */
+  #left: number;
 
   constructor(turn: TurnCore, id: string, calls: readonly MessageCall[]) {
     const { session } = turn;
@@ -29,7 +32,8 @@ export class MessageRun implements MessageCore {
     this.turn = turn;
     this.id = id;
     this.calls = calls.map((call) => new CallRun(call, this));
-    this.context = session.contextOf(turn, id, {
+    this.#left = calls.length;
+    this.context = messageContext(turn, id, {
       policy: new SessionPolicy(this),
       confirm: (request, signal) => this.#confirm(request, signal),
       journal: session.store && new RecordedCalls(this, session.store, session.settings.context.journal),
@@ -38,12 +42,22 @@ export class MessageRun implements MessageCore {
 
   /** Runs the only call of the message. */
   runFirst(): Promise<ToolExecution | null> {
+    this.turn.begin(this);
     return (this.calls[0] as CallRun).start();
   }
 
   /** Runs all calls. Their results are in the order of the calls. */
   runAll(): Promise<(ToolExecution | null)[]> {
+    if (this.#left > 0) this.turn.begin(this);
     return Promise.all(this.calls.map((call) => call.start()));
+  }
+
+  endCall(): void {
+    if (--this.#left === 0) this.turn.end(this);
+  }
+
+  abandon(): void {
+    for (const call of this.calls) call.abandon();
   }
 
   /** A call waits for its answer without a place. A nested call has none, and its caller keeps its own. */
