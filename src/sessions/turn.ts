@@ -81,17 +81,10 @@ export class Turn implements TurnCore {
    * @throws `SessionStoreError`, as a rejection, if the store cannot keep the call, which then does not run.
    */
   dispatch(call: ToolCall): Promise<ToolExecution | null> {
-    if (this.session.store !== undefined) return this.#dispatchKept(messageCall(call));
-    const message = new MessageRun(this, this.#nextMessageId(), [messageCall(call)]);
-    return message.runFirst();
-  }
-
-  async #dispatchKept(call: MessageCall): Promise<ToolExecution | null> {
     const id = this.#nextMessageId();
-    const [result = null] = await this.#messages.once(id, [call], async () => [
-      await new MessageRun(this, id, [call]).runFirst(),
-    ]);
-    return result;
+    const received = messageCall(call);
+    if (this.session.store === undefined) return new MessageRun(this, id, [received]).runFirst();
+    return this.#messages.first(id, received, () => new MessageRun(this, id, [received]).runFirst());
   }
 
   /**

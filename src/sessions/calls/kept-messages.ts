@@ -1,9 +1,10 @@
+import type { MaybePromise } from "../../base/promises.ts";
 import { SandgateError } from "../../base/sandgate-error.ts";
 import type { ToolCall } from "../../engine/call/call.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
-import type { CallRecord } from "../store/records.ts";
+import type { CallRecord, MessageRecord } from "../store/records.ts";
 import type { SessionStore } from "../store/store.ts";
 import { keptCalls, type MessageCall } from "./message-calls.ts";
 
@@ -28,7 +29,8 @@ interface KeptTurn {
   readonly session: { readonly id: string };
 }
 
-type Results = (ToolExecution | null)[];
+type Result = ToolExecution | null;
+type Results = Result[];
 
 /** The messages of one turn in the store: each is dispatched once. */
 export class KeptMessages {
@@ -36,25 +38,52 @@ export class KeptMessages {
   readonly #store: SessionStore | undefined;
   /** The messages that are under way, by their ids. */
   readonly #running = new Map<string, Promise<Results>>();
+  /** Those of them that are single calls, and functions that return their results. */
+  readonly #alone = new Map<string, () => Promise<Results>>();
 
   constructor(turn: KeptTurn, store: SessionStore | undefined) {
     this.#turn = turn;
     this.#store = store;
   }
 
-  /**
-   * Keeps a message before it runs.
-   *
-   * @returns the calls of the message that the turn has with this id already.
-   */
-  async #add(messageId: string, calls: readonly MessageCall[]): Promise<readonly ToolCall[] | undefined> {
+  /** Keeps a message before it runs. Returns the message that the turn has with this id already. */
+  #add(messageId: string, calls: readonly MessageCall[]): MaybePromise<MessageRecord | undefined> {
     const { id: turnId, userText, session } = this.#turn;
-    const known = await this.#store?.addMessage({
-      ...{ sessionId: session.id, turnId, messageId, receivedAt: Date.now() },
-      ...(userText !== undefined && { userText }),
-      calls: keptCalls(calls),
+    const [sessionId, receivedAt, kept] = [session.id, Date.now(), keptCalls(calls)];
+    const message = { sessionId, turnId, messageId, receivedAt, calls: kept };
+    return this.#store?.addMessage(userText === undefined ? message : { ...message, userText });
+  }
+
+  /**
+   * Runs a call as a message of its own, under an id that no message had before: without a promise before it runs, unless
+   * the store needs time.
+   *
+   * @param run Runs the call. Never rejects.
+   * @throws what the store throws, as a rejection.
+   */
+  first(id: string, call: MessageCall, run: () => Promise<Result>): Promise<Result> {
+    try {
+      const added = this.#add(id, [call]);
+      return added instanceof Promise ? added.then(() => this.#runFirst(id, run)) : this.#runFirst(id, run);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #runFirst(id: string, run: () => Promise<Result>): Promise<Result> {
+    let result: Promise<Result> | undefined;
+    // The same message can come again while its call begins.
+    this.#alone.set(id, async () => {
+      await undefined;
+      return [(await result) ?? null];
     });
-    return known?.calls;
+    result = run();
+    return result;
+  }
+
+  /** Called when a message ends. */
+  end(id: string): void {
+    this.#alone.delete(id);
   }
 
   /**
@@ -69,7 +98,7 @@ export class KeptMessages {
     run: () => Promise<Results>,
     onKept?: () => void,
   ): Promise<Results> {
-    const before = this.#running.get(id);
+    const before = this.#running.get(id) ?? this.#alone.get(id)?.();
     if (before !== undefined && this.#store === undefined) throw conflict(id);
     if (this.#store === undefined) {
       onKept?.();
@@ -81,7 +110,7 @@ export class KeptMessages {
     if (before === undefined) this.#running.set(id, promise);
     try {
       const known = await this.#add(id, calls);
-      if (known !== undefined && textOf(known) !== textOf(keptCalls(calls))) throw conflict(id);
+      if (known !== undefined && textOf(known.calls) !== textOf(keptCalls(calls))) throw conflict(id);
       onKept?.();
       if (before !== undefined) return await before;
       const results = known === undefined ? await run() : await this.#resultsOf(id, calls);
