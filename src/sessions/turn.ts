@@ -166,6 +166,14 @@ export class Turn implements TurnCore {
   }
 
   /**
+   * Returns the messages after the one with an id (default: all), whose results are read from the store one message after
+   * the other; `undefined` if the turn has no such message.
+   */
+  messagesAfter(messageId?: string): Promise<AsyncIterable<KeptMessage> | undefined> {
+    return this.#messages.after(messageId);
+  }
+
+  /**
    * Cancels the calls of the turn: those that run are stopped, and those that wait do not run. Later calls of the turn
    * are cancelled too.
    *

@@ -5,7 +5,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import { deny } from "../../src/policy/decision.ts";
 import { nativeProtocol } from "../../src/protocols/providers/native.ts";
 import type { SessionsOptions } from "../../src/sessions/options.ts";
-import { call, testSessions, tool } from "./harness.ts";
+import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
+import { call, Gate, testSessions, tool } from "./harness.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "sessions-")));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -31,6 +32,44 @@ describe("a session", () => {
     session.turn({ id: "t1" });
     expect(() => session.turn({ id: "t1" })).toThrow(/already/);
     expect((await session.findTurn("t1"))?.id).toBe("t1");
+  });
+
+  test("forgets a turn that is idle, with its messages, and no other", async () => {
+    const gate = new Gate();
+    const { sessions } = await testSessions([tool("look", "none", gate.host)], {
+      store: new MemorySessionStore(),
+    });
+    const session = await sessions.open();
+    const turn = session.turn({ id: "t1" });
+    const results = turn.dispatchAll([call("c1", "look")], { messageId: "m1" });
+    await gate.hasBegun(1);
+    expect(await session.forgetTurn("t1")).toBe(false);
+    gate.release("c1");
+    await results;
+    expect(await turn.messages()).toHaveLength(1);
+    expect(await session.forgetTurn("t1")).toBe(true);
+    expect(await session.findTurn("t1")).toBeUndefined();
+    expect(await turn.messages()).toEqual([]);
+  });
+
+  test("returns the messages of a turn after one of them", async () => {
+    const { sessions } = await testSessions([tool("look", "none", () => "")], {
+      store: new MemorySessionStore(),
+    });
+    const turn = (await sessions.open()).turn();
+    for (const messageId of ["m1", "m2", "m3"]) {
+      await turn.dispatchAll([call("c1", "look")], { messageId });
+    }
+    const idsAfter = async (messageId?: string): Promise<unknown[]> => {
+      const read: unknown[] = [];
+      for await (const { id, executions } of (await turn.messagesAfter(messageId)) ?? [])
+        read.push([id, executions[0]?.success]);
+      return read;
+    };
+    expect(await idsAfter()).toEqual(["m1", "m2", "m3"].map((id) => [id, true]));
+    expect(await idsAfter("m2")).toEqual([["m3", true]]);
+    expect(await idsAfter("m3")).toEqual([]);
+    expect(await turn.messagesAfter("other")).toBeUndefined();
   });
 
   test("is refused beyond 1,000 of one principal", async () => {

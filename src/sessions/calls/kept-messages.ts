@@ -156,12 +156,24 @@ export class KeptMessages {
 
   async list(): Promise<readonly KeptMessage[]> {
     const records = (await this.#store?.messages(this.#turn.session.id, this.#turn.id)) ?? [];
-    return Promise.all(
-      records.map(async ({ messageId: id, calls }) => {
-        const states = await this.#calls(id);
-        return Object.freeze({ id, calls, executions: states.map(({ execution }) => execution) });
-      }),
-    );
+    return Promise.all(records.map((record) => this.#withResults(record)));
+  }
+
+  /** See `Turn.messagesAfter`. */
+  async after(messageId: string | undefined): Promise<AsyncIterable<KeptMessage> | undefined> {
+    const records = (await this.#store?.messages(this.#turn.session.id, this.#turn.id)) ?? [];
+    const before = records.findIndex((record) => record.messageId === messageId);
+    if (before === -1 && messageId !== undefined) return undefined;
+    return this.#eachWithResults(records.slice(before + 1));
+  }
+
+  async *#eachWithResults(records: readonly MessageRecord[]): AsyncGenerator<KeptMessage> {
+    for (const record of records) yield await this.#withResults(record);
+  }
+
+  async #withResults({ messageId: id, calls }: MessageRecord): Promise<KeptMessage> {
+    const states = await this.#calls(id);
+    return Object.freeze({ id, calls, executions: states.map(({ execution }) => execution) });
   }
 }
 
