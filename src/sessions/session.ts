@@ -17,7 +17,7 @@ import { RememberedTurns } from "./remembered-turns.ts";
 import type { Shared } from "./shared.ts";
 import type { GuardedStore } from "./store/guarded-store.ts";
 import type { MessageRecord, SessionRecord } from "./store/records.ts";
-import { Turn, type TurnSession } from "./turn.ts";
+import { type AcceptedMessage, Turn, type TurnSession } from "./turn.ts";
 import { visibleTools } from "./visibility.ts";
 
 /** Options of {@link Session.turn}. */
@@ -26,6 +26,11 @@ export interface TurnOptions {
   readonly id?: string;
   /** What the user said. Default: not known. */
   readonly userText?: string;
+}
+
+/** A message of an earlier process that goes on. */
+export interface ResumedMessage extends AcceptedMessage {
+  readonly turn: Turn;
 }
 
 /** What is found out about a session when it is opened. */
@@ -184,12 +189,12 @@ export class Session implements TurnSession {
    *
    * @internal
    */
-  async resume(
-    { turnId, userText, messageId, calls }: MessageRecord,
+  resume(
+    { turnId, userText, messageId: id, calls }: MessageRecord,
     ended: ReadonlySet<string>,
-  ): Promise<void> {
+  ): ResumedMessage {
     const turn = this.#turns.get(turnId) ?? this.#addTurn(turnId, userText);
-    await turn.resume(messageId, calls, ended);
+    return { turn, id, results: turn.resume(id, calls, ended) };
   }
 
   // What its turns need.

@@ -17,7 +17,7 @@ import { Quotas } from "./deciding/quotas.ts";
 import { checkId, newId } from "./ids.ts";
 import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
 import { RestingTurn } from "./resting-turn.ts";
-import { Session } from "./session.ts";
+import { type ResumedMessage, Session } from "./session.ts";
 import type { Shared } from "./shared.ts";
 import { GuardedStore } from "./store/guarded-store.ts";
 import { MemorySessionStore } from "./store/memory-store.ts";
@@ -77,6 +77,7 @@ export class Sessions implements AsyncDisposable {
   readonly #sessions = new Map<string, Session>();
   readonly #countByPrincipal = new Map<string | undefined, number>();
   readonly #shared: Shared & { isSuspended: boolean };
+  #resumed: ResumedMessage[] = [];
 
   /** @internal */
   constructor(settings: Settings, store: SessionStore | undefined) {
@@ -214,6 +215,15 @@ export class Sessions implements AsyncDisposable {
     for (const message of (await store?.unfinishedMessages()) ?? []) await this.#resume(message);
   }
 
+  /**
+   * Returns the messages of an earlier process that go on, once.
+   *
+   * @internal
+   */
+  takeResumed(): readonly ResumedMessage[] {
+    return this.#resumed.splice(0);
+  }
+
   async #resume(message: MessageRecord): Promise<void> {
     const session = this.#sessions.get(message.sessionId);
     if (session === undefined) return;
@@ -225,9 +235,14 @@ export class Sessions implements AsyncDisposable {
         const identity = identityOf({ session, turnId, messageId }, call);
         await this.#shared.table.end(identity, interruptedExecution(receiveCall(call)));
       }
-      if (state !== "not-begun") ended.add(callId);
+      if (state === "not-begun") continue;
+      ended.add(callId);
+      await this.#shared.inquiries.abandon({ sessionId: session.id, turnId, messageId, callId });
     }
-    void session.resume(message, ended);
+    const resumed = session.resume(message, ended);
+    // They cannot be read: who follows the message learns of it, and the calls have ended all the same.
+    resumed.results.catch(() => {});
+    this.#resumed.push(resumed);
   }
 
   async #remove({ id, principal }: Parameters<Shared["remove"]>[0]): Promise<void> {

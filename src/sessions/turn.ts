@@ -151,11 +151,12 @@ export class Turn implements TurnCore {
   /**
    * Goes on with a message of an earlier process: runs the calls that have no result.
    *
+   * @returns the results of all its calls. Rejects if they cannot be read.
    * @internal
    */
-  async resume(id: string, calls: readonly ToolCall[], ended: ReadonlySet<string>): Promise<void> {
+  resume(id: string, calls: readonly ToolCall[], ended: ReadonlySet<string>): Promise<Results> {
     const waiting = calls.filter((call) => !ended.has(call.id)).map(messageCall);
-    await this.#messages.resume(id, () => this.#run(id, waiting));
+    return this.#whileUnderWay(() => this.#messages.resume(id, () => this.#run(id, waiting)));
   }
 
   /**

@@ -124,9 +124,9 @@ export class KeptMessages {
     }
   }
 
-  /** Goes on with a message of an earlier process. */
-  async resume(id: string, run: () => Promise<Results>): Promise<void> {
-    await this.#track(
+  /** Goes on with a message of an earlier process. Resolves to the results of all its calls. */
+  resume(id: string, run: () => Promise<unknown>): Promise<Results> {
+    return this.#track(
       id,
       run().then(async () => {
         const calls = await this.#calls(id);
