@@ -267,10 +267,11 @@ export class Session implements TurnSession {
     const { promise, resolve } = Promise.withResolvers<void>();
     const all = before === undefined ? promise : before.then(() => promise);
     this.#messages = all;
-    if (before !== undefined) await race(before, { signals: [signal] });
+    // A message that is cancelled while it waits ends before those that it waited for.
+    const isFirst = before === undefined || (await race(before, { signals: [signal] })) !== "aborted";
     return () => {
       resolve();
-      if (this.#messages === all) this.#messages = undefined;
+      if (isFirst && this.#messages === all) this.#messages = undefined;
     };
   }
 

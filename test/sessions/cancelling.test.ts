@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import type { Sandbox, SandboxRouter } from "../../src/sandboxes/contract/sandbox.ts";
 import { call, Gate, testSessions, tool } from "./harness.ts";
@@ -42,6 +43,85 @@ describe("cancelling a turn", () => {
     gate.release("a");
     expect(await first).toMatchObject([{ success: true }]);
     expect(gate.begun).toEqual(["a"]);
+  });
+
+  test("leaves later messages waiting for those that still run", async () => {
+    const gate = new Gate();
+    const { sessions } = await testSessions([tool("wait", "read", gate.host)]);
+    const session = await sessions.open();
+    const first = session.turn().dispatchAll([call("a", "wait")]);
+    await gate.hasBegun(1);
+    const second = session.turn();
+    const cancelled = second.dispatchAll([call("b", "wait")]);
+    await second.cancel();
+    await cancelled;
+    const third = session.turn().dispatchAll([call("c", "wait")]);
+    await nextTurn();
+    expect(gate.begun).toEqual(["a"]);
+    gate.release("a");
+    await gate.hasBegun(2);
+    gate.release("c");
+    expect([await first, await third]).toMatchObject([[{ success: true }], [{ success: true }]]);
+    expect(gate.mostAtOnce).toBe(1);
+  });
+
+  test("stops the calls that a turn makes after the calls of another turn", async () => {
+    const gate = new Gate();
+    const { sessions } = await testSessions([
+      tool("wait", "read", gate.host),
+      tool("echo", "read", async (input: unknown) => input),
+    ]);
+    const session = await sessions.open();
+    const [turn, other] = [session.turn(), session.turn()];
+    for (const each of [turn, other, turn, other]) {
+      expect(await each.dispatch(call("first", "echo"))).toMatchObject({ success: true });
+    }
+    const result = turn.dispatch(call("a", "wait"));
+    const unharmed = other.dispatch(call("b", "wait"));
+    await gate.hasBegun(2);
+    await turn.cancel();
+    expect(await result).toMatchObject({ error: { code: "cancelled" } });
+    expect(gate.ended).toEqual(["a"]);
+    gate.release("b");
+    expect(await unharmed).toMatchObject({ success: true });
+    // A turn that was cancelled stays so, also after calls of others.
+    await other.dispatch(call("last", "echo"));
+    expect(await turn.dispatch(call("c", "wait"))).toMatchObject({ error: { code: "cancelled" } });
+  });
+
+  test("ends a message that waits, although other calls of the turn have ended meanwhile", async () => {
+    const gate = new Gate();
+    const { sessions } = await testSessions([
+      tool("wait", "read", gate.host),
+      tool("echo", "read", async (input: unknown) => input),
+    ]);
+    const session = await sessions.open();
+    const [turn, other] = [session.turn(), session.turn()];
+    const first = other.dispatchAll([call("a", "wait")]);
+    await gate.hasBegun(1);
+    const results = turn.dispatchAll([call("b", "wait")]);
+    // The second turn that rests has the first one give up its signal, unless a message waits.
+    for (const each of [turn, session.turn()]) await each.dispatch(call("echo", "echo"));
+    await turn.cancel();
+    expect(await results).toMatchObject([{ error: { code: "cancelled", effect: "none" } }]);
+    gate.release("a");
+    expect(await first).toMatchObject([{ success: true }]);
+    expect(gate.begun).toEqual(["a"]);
+  });
+
+  test("stops the later calls of a message whose first calls ended at once", async () => {
+    const gate = new Gate();
+    const { sessions } = await testSessions([
+      tool("wait", "read", gate.host),
+      tool("echo", "read", (input: unknown) => input),
+    ]);
+    const session = await sessions.open();
+    const turn = session.turn();
+    const results = turn.dispatchAll([call("a", "echo"), call("b", "wait")]);
+    await gate.hasBegun(1);
+    await session.turn().dispatch(call("c", "echo"));
+    await turn.cancel();
+    expect(await results).toMatchObject([{ success: true }, { error: { code: "cancelled" } }]);
   });
 
   test("calls an instance's cancel once, and fails the call after it has ended", async () => {
