@@ -63,6 +63,7 @@ export class Session implements TurnSession {
   readonly #turns: RememberedTurns;
   #mode: SessionMode;
   #isClosed = false;
+  #closing: Promise<void> | undefined;
   /** Settles when the messages that have come so far have ended; `undefined` if there is none. */
   #messages: Promise<void> | undefined;
 
@@ -176,9 +177,20 @@ export class Session implements TurnSession {
     await Promise.all(Array.from(this.#active ?? [], (turn) => turn.cancel()));
   }
 
-  /** Cancels everything that is under way, and removes the session with its inquiries and approvals. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
+  /**
+   * Cancels everything that is under way, and removes the session with its inquiries and approvals.
+   *
+   * @throws `SessionStoreError`, as a rejection, if the session cannot be removed from the store. It can be closed again.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close().catch((error: unknown) => {
+      this.#closing = undefined;
+      throw error;
+    });
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     this.#isClosed = true;
     await this.cancel();
     await this.#shared.remove(this);

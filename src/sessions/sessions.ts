@@ -246,10 +246,10 @@ export class Sessions implements AsyncDisposable {
   }
 
   async #remove({ id, principal }: Parameters<Shared["remove"]>[0]): Promise<void> {
-    if (!this.#sessions.delete(id)) return;
+    await this.#shared.table.removeSession(id);
+    this.#sessions.delete(id);
     this.#release(principal?.id);
     this.#shared.approvals.forgetSession(id);
-    await this.#shared.table.removeSession(id);
   }
 
   #release(principal: string | undefined): void {
