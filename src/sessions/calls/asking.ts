@@ -1,5 +1,6 @@
 import { checkArguments } from "../../engine/arguments/check-arguments.ts";
 import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
+import { cancelled } from "../../engine/failure/refusal.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { escapeName } from "../../policy/match/name-pattern.ts";
@@ -11,7 +12,11 @@ import { projectedChanges } from "./projected-changes.ts";
 const ONCE: readonly Choice[] = Object.freeze(["allow", "deny"]);
 const REMEMBERED: readonly Choice[] = Object.freeze(["allow", "deny", "always"]);
 
-/** Asks a person about a call, and waits for the answer. */
+/**
+ * Asks a person about a call, and waits for the answer.
+ *
+ * @throws {Refusal} `cancelled` if the inquiry was cancelled, perhaps before a restart.
+ */
 export async function askPerson(
   message: MessageCore,
   request: ConfirmationRequest,
@@ -31,7 +36,8 @@ export async function askPerson(
       choices: accepts === undefined ? ONCE : REMEMBERED,
     },
     {
-      signal: unlessSuspended(message, signal),
+      signal,
+      staysOpen: () => session.isSuspended,
       checkArguments: (edited) => problemOf(message, request, edited),
       onAsked: (asked) => {
         inquiry = asked;
@@ -49,7 +55,7 @@ export async function askPerson(
     case "timeout":
       return { decision, afterMs: inquiries.timeoutMs };
     case "cancelled":
-      return { decision: "nobody" };
+      throw cancelled();
   }
 }
 
@@ -63,17 +69,6 @@ async function remember(
   if (decision !== "allow" || (choice !== "always" && !isOnce)) return;
   const scope = approval ?? { tools: [escapeName(shown.toolName)], for: "session" };
   await session.approvalTable.remember({ id, by, at, scope, ...session.place });
-}
-
-/** A signal that cancels the question, unless it is to be open again after a restart. */
-function unlessSuspended({ session }: MessageCore, signal: AbortSignal): AbortSignal {
-  const cancelling = new AbortController();
-  const cancel = (): void => {
-    if (!session.isSuspended) cancelling.abort();
-  };
-  if (signal.aborted) cancel();
-  else signal.addEventListener("abort", cancel, { once: true });
-  return cancelling.signal;
 }
 
 /** Why a call could not run with the arguments that a person wrote; `undefined` if it could. */

@@ -61,12 +61,14 @@ export class MessageRun implements MessageCore, UnderWay {
   }
 
   /** A call waits for its answer without a place. A nested call has none, and its caller keeps its own. */
-  async #confirm(request: ConfirmationRequest, signal: AbortSignal): Promise<ConfirmationAnswer> {
+  #confirm(request: ConfirmationRequest, signal: AbortSignal): Promise<ConfirmationAnswer> {
     const run = request.parent === undefined ? this.#runOf(request.callId) : undefined;
-    run?.leavePlace();
-    const answer = await askPerson(this, request, signal);
-    if (answer.decision === "allow") await run?.returnToPlace();
-    return answer;
+    if (run === undefined) return askPerson(this, request, signal);
+    run.leavePlace();
+    return askPerson(this, request, signal).then(async (answer) => {
+      if (answer.decision === "allow") await run.returnToPlace();
+      return answer;
+    });
   }
 
   #runOf(callId: string): CallRun | undefined {

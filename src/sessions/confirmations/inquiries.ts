@@ -100,8 +100,8 @@ export class Inquiries {
    */
   async ask(question: NewInquiry, options: AskOptions = {}): Promise<Resolution | "nobody"> {
     const earlier = await this.#takeRestored(question);
-    const { signal } = options;
-    if (signal?.aborted) {
+    const { signal, staysOpen } = options;
+    if (signal?.aborted && staysOpen?.() !== true) {
       if (earlier !== undefined) await this.#end(earlier, "cancelled");
       return { decision: "cancelled", at: this.#clock.now() };
     }

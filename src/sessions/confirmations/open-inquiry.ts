@@ -13,6 +13,11 @@ export type CheckArguments = (edited: JsonValue) => MaybePromise<string | undefi
 export interface AskOptions {
   /** Cancels the inquiry. Default: it is not cancelled. */
   readonly signal?: AbortSignal;
+  /**
+   * Called when the signal is aborted: whether the inquiry stays open nevertheless, so that it is open again after a
+   * restart. Default: it does not.
+   */
+  readonly staysOpen?: () => boolean;
   /** Default: answers with other arguments are not accepted. */
   readonly checkArguments?: CheckArguments;
   /** Called with the inquiry before it is waited for, also with one of an earlier process. Default: not called. */
@@ -38,15 +43,18 @@ export class OpenInquiry {
    *
    * @param cancel Called if the signal is aborted first.
    */
-  wait({ signal, checkArguments }: AskOptions, cancel: () => void): Promise<Resolution> {
+  wait({ signal, staysOpen, checkArguments }: AskOptions, cancel: () => void): Promise<Resolution> {
     if (this.resolution !== undefined) return Promise.resolve(this.resolution);
     this.checkArguments = checkArguments;
     return new Promise((resolve) => {
       this.#resolve = resolve;
       if (signal === undefined) return;
-      signal.addEventListener("abort", cancel, { once: true });
-      this.#stopListening = () => signal.removeEventListener("abort", cancel);
-      if (signal.aborted) cancel();
+      const onAbort = (): void => {
+        if (staysOpen?.() !== true) cancel();
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#stopListening = () => signal.removeEventListener("abort", onAbort);
+      if (signal.aborted) onAbort();
     });
   }
 
