@@ -51,8 +51,7 @@ export async function faultsOf(remains: Remains): Promise<readonly Fault[]> {
           own.includes(run.arguments) &&
           attributed.add(run),
       );
-      // The engine does not wait for the record of a call that changes nothing.
-      if (mine.length > 1 && !isRead) faults.push("double");
+      if (mine.length > 1) faults.push("double");
       const allowed = asked.filter(({ resolution }) => resolution?.decision === "allow");
       if (mine.length > 0 && allowed.length === 0 && !isRead) faults.push("rejected but run");
       else if (!isRead && mine.some((run) => !asked.some((record) => covers(record, run)))) {

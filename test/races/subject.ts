@@ -121,6 +121,7 @@ export class DirectSubject implements Subject {
               : { decision, by, ...(edited !== undefined && { arguments: edited }) };
           },
           journal: {
+            awaitsEvery: true,
             begin: async () => {
               const { state } = await this.#store.claim(identity);
               if (state !== "fresh") throw new Error(`the call is ${state}`);

@@ -12,7 +12,7 @@ import type { ExecutionReceipt } from "./execution.ts";
 export interface CallJournal {
   /**
    * Records a call before its sandbox gets it. Returns a promise that resolves when the record is durable; the engine
-   * waits for it unless the tool's class is `none` or `read`.
+   * waits for it unless the tool's class is `none` or `read`; see also `awaitsEvery`.
    *
    * @throws if the record cannot be written, also as a rejection: the call does not run. As long as the journal is not
    *   able to write, it must throw synchronously, so that no call runs.
@@ -34,6 +34,8 @@ export interface CallJournal {
    * @throws if the records cannot be read, as a rejection.
    */
   findCalls?(calls: readonly SessionCall[], since: number): Promise<readonly (RecordedCall | undefined)[]>;
+  /** Whether the engine waits for the records of every class. Default: not for `none` and `read`. */
+  readonly awaitsEvery?: boolean;
   /** Why it cannot write now: an executor is not ready meanwhile. Default: it can. */
   readonly problem?: string | undefined;
 }

@@ -9,7 +9,7 @@ import { cancelled, Refusal } from "../failure/refusal.ts";
 
 /**
  * Records the call before its sandbox gets it. It waits until the record is durable, unless the tool declares that it
- * changes nothing.
+ * changes nothing, and the journal does not ask for more.
  *
  * @throws {Refusal} `sandbox_unavailable` if the record cannot be written; `cancelled`, also while it is being written.
  */
@@ -22,7 +22,8 @@ export function record(call: PlacedCall): undefined | Promise<undefined> {
     if (written === undefined) return undefined;
     const durable = toPromise(written);
     const { sideEffects } = call.registered.subject;
-    if (sideEffects !== "none" && sideEffects !== "read") return waitFor(durable, call);
+    if (journal.awaitsEvery === true || (sideEffects !== "none" && sideEffects !== "read"))
+      return waitFor(durable, call);
     // The journal itself reports the failure, and refuses the next record.
     durable.catch(() => {});
     return undefined;

@@ -5,6 +5,8 @@ import type { MessageCore } from "./core.ts";
 
 /** Claims each call of a message before it runs, so that it is not run again after a restart; then records it. */
 export class RecordedCalls implements CallJournal {
+  /** No call may run that is claimed already, whatever its class. */
+  readonly awaitsEvery = true;
   readonly #message: MessageCore;
   readonly #store: Pick<CallTable, "claim">;
   readonly #journal: CallJournal | undefined;
