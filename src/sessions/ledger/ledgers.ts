@@ -1,0 +1,175 @@
+import type { JsonValue } from "../../json/value.ts";
+import type { SteadyClock } from "../confirmations/steady-clock.ts";
+import { newId } from "../ids.ts";
+import type { KeptEntry } from "./entry.ts";
+import { EntryQueue } from "./entry-queue.ts";
+import { KeptEntries } from "./kept-entries.ts";
+import { Ledger } from "./ledger.ts";
+import type { LedgerState, LedgerTable } from "./ledger-table.ts";
+import { numbersOf } from "./numbers.ts";
+
+/** How many entries all ledgers have at most, as a multiple of those of one. */
+const SHARE = 10;
+
+/** Where a call is made. */
+export interface CallPlace extends Pick<KeptEntry, "sessionId" | "turnId" | "principal"> {
+  /** The ledgers of the turn, the session and the principal. */
+  readonly ledgers: readonly Ledger[];
+}
+
+/** An entry, and the ledgers that have it. */
+export interface LedgerEntry extends KeptEntry, CallPlace {}
+
+/** A session of an earlier process. */
+export interface RestoredSession {
+  /** In milliseconds since the epoch. */
+  readonly openedAt: number;
+  readonly ledger: Ledger;
+}
+
+/** Options of {@link Ledgers}. */
+export interface LedgersOptions {
+  /** The most entries of a ledger. All ledgers have ten times as many at most. */
+  readonly maxEntries: number;
+  readonly clock: SteadyClock;
+  /** Keeps calls beyond the end of this process. Default: they are not kept. */
+  readonly table?: LedgerTable | undefined;
+}
+
+/** The ledgers of all sessions. Those of principals are here; turns and sessions have their own. */
+export class Ledgers {
+  readonly maxEntries: number;
+  readonly #clock: SteadyClock;
+  readonly #kept: KeptEntries;
+  readonly #principals = new Map<string, Ledger>();
+  /** Whether a call of a principal was not entered. */
+  #isMissing = false;
+  /** What `missingUntil` is for a principal without a ledger. */
+  #missingUntil: number | undefined;
+  /** The calls of all ledgers that have ended, in order. */
+  readonly #ended = new EntryQueue<LedgerEntry>();
+
+  constructor({ maxEntries, clock, table }: LedgersOptions) {
+    this.maxEntries = maxEntries;
+    this.#clock = clock;
+    this.#kept = new KeptEntries(table);
+  }
+
+  /** Returns milliseconds since the epoch, which never go back. */
+  now(): number {
+    return this.#clock.now();
+  }
+
+  /** Says that a call was not entered, because no policy used the history. */
+  miss(): void {
+    if (this.#isMissing) return;
+    this.#isMissing = true;
+    this.#kept.reset(undefined);
+  }
+
+  /** Returns the ledger of a principal. It must be looked up for each call: one that is empty is forgotten. */
+  ofPrincipal(id: string): Ledger {
+    if (this.#isMissing) this.#enterAgain();
+    let ledger = this.#principals.get(id);
+    if (ledger === undefined) {
+      ledger = new Ledger(this.maxEntries, this.#missingUntil);
+      this.#principals.set(id, ledger);
+    }
+    return ledger;
+  }
+
+  #enterAgain(): void {
+    this.#isMissing = false;
+    const time = this.now();
+    this.#missingUntil = time;
+    for (const ledger of this.#principals.values()) ledger.missUntil(time);
+    this.#kept.reset(time);
+  }
+
+  /** Enters a call. Until it ends or is released, it counts in every window. */
+  begin(tool: string, input: JsonValue, { sessionId, turnId, principal, ledgers }: CallPlace): LedgerEntry {
+    if (this.#isMissing) this.#enterAgain();
+    const entry: LedgerEntry = {
+      ...{ id: newId(), sessionId, turnId, principal, ledgers, tool, numbers: numbersOf(input) },
+      ...{ isKept: false, isApproved: false, isDone: false, endedAt: undefined },
+    };
+    for (const ledger of ledgers) ledger.begin(entry);
+    return entry;
+  }
+
+  /** Keeps a call that is about to run. Returns a promise only if there is something to wait for. */
+  keep(entry: LedgerEntry): Promise<void> | undefined {
+    return this.#kept.add(entry);
+  }
+
+  /** Enters the arguments of a call that a person changed. */
+  revise(entry: LedgerEntry, input: JsonValue): void {
+    for (const ledger of entry.ledgers) ledger.remove(entry);
+    entry.numbers = numbersOf(input);
+    for (const ledger of entry.ledgers) ledger.begin(entry);
+  }
+
+  /** Takes away a call that did not take effect. */
+  release(entry: LedgerEntry): void {
+    for (const ledger of entry.ledgers) ledger.remove(entry);
+    this.#kept.remove(entry);
+    this.#forgetEmpty(entry);
+  }
+
+  /** Ends a call, which counts as long as a window reaches back to this moment. */
+  end(entry: LedgerEntry, isDone: boolean): void {
+    for (const ledger of entry.ledgers) ledger.remove(entry);
+    entry.isDone = isDone;
+    entry.endedAt = this.now();
+    this.#kept.end(entry);
+    this.#add(entry);
+  }
+
+  #add(entry: LedgerEntry): void {
+    for (const ledger of entry.ledgers) ledger.add(entry);
+    this.#ended.push(entry);
+    if (this.#ended.size <= this.maxEntries * SHARE) return;
+    const oldest = this.#ended.at(this.#ended.first);
+    this.#ended.dropFirst();
+    for (const ledger of oldest.ledgers) ledger.drop(oldest);
+    this.#kept.drop(oldest);
+    this.#forgetEmpty(oldest);
+  }
+
+  /** Forgets the ledger of a principal that has no entries left, but not what it lacks. */
+  #forgetEmpty({ principal }: LedgerEntry): void {
+    if (principal === undefined) return;
+    const ledger = this.#principals.get(principal);
+    if (ledger?.isEmpty !== true) return;
+    this.#principals.delete(principal);
+    const { missingUntil } = ledger;
+    if (missingUntil === undefined) return;
+    this.#missingUntil = Math.max(missingUntil, this.#missingUntil ?? missingUntil);
+  }
+
+  /**
+   * Enters what a store has of earlier processes. A call that was under way may have taken effect until now.
+   *
+   * @param sessions The sessions that are open, by their ids.
+   */
+  restore({ entries, missingUntil }: LedgerState, sessions: ReadonlyMap<string, RestoredSession>): void {
+    for (const { endedAt = 0 } of entries) this.#clock.atLeast(endedAt);
+    if (missingUntil === undefined) this.#enterAgain();
+    else if (missingUntil > 0) this.#missingUntil = missingUntil;
+    const until = this.#missingUntil;
+    for (const { openedAt, ledger } of sessions.values()) {
+      if (until !== undefined && openedAt <= until) ledger.missUntil(until);
+    }
+    for (const { numbers, principal, endedAt, ...record } of entries) {
+      const { ledger } = sessions.get(record.sessionId) ?? {};
+      const ledgers = ledger === undefined ? [] : [ledger];
+      if (principal !== undefined) ledgers.push(this.ofPrincipal(principal));
+      const entry: LedgerEntry = {
+        ...{ ...record, principal, ledgers, numbers: new Map(numbers), isKept: true },
+        endedAt: endedAt ?? this.now(),
+      };
+      if (endedAt === undefined) this.#kept.end(entry);
+      this.#add(entry);
+    }
+  }
+}
