@@ -1,0 +1,107 @@
+import type { JsonValue } from "../../json/value.ts";
+import type { CallLedger, LedgerQuery, LedgerTally } from "../../policy/history/call-ledger.ts";
+import type { PolicyRequest } from "../../policy/policy.ts";
+import type { Ledger } from "./ledger.ts";
+import type { LedgerScope } from "./ledger-scope.ts";
+import type { LedgerEntry, Ledgers } from "./ledgers.ts";
+
+/** Where the calls of a message are entered. */
+export interface LedgerPlace {
+  readonly sessionId: string;
+  readonly turnId: string;
+  readonly turn: LedgerScope;
+  readonly session: LedgerScope;
+  /** The id of the principal; `undefined` if the session has none. */
+  readonly principal: string | undefined;
+}
+
+const UNKNOWN: LedgerTally = Object.freeze({ count: 0, sum: 0n, isComplete: false });
+
+/** Enters the calls of one message, and those that their tools make, when the policy is consulted about them. */
+export class MessageLedger {
+  readonly #place: LedgerPlace;
+  readonly #ledgers: Ledgers;
+  /** Those that are under way, by their ids, which differ: see `messageCalls`. */
+  readonly #calls = new Map<string, LedgerEntry>();
+
+  constructor(place: LedgerPlace) {
+    this.#place = place;
+    this.#ledgers = place.session.ledgers;
+  }
+
+  /**
+   * Enters a call before the policy decides on it: of several calls that are decided on at once, each one counts for the
+   * others. If the policy is consulted once more, because a person confirmed the call or its tool changed, the call is
+   * entered already.
+   *
+   * @returns the ledger for the decision.
+   */
+  begin({ callId, tool, input }: PolicyRequest): CallLedger {
+    let entry = this.#calls.get(callId);
+    if (entry !== undefined) this.#ledgers.revise(entry, input);
+    else {
+      entry = this.#enter(tool.name, input);
+      this.#calls.set(callId, entry);
+    }
+    return this.#viewFor(entry);
+  }
+
+  /** Returns the ledger for a decision on other arguments of a call that was entered. */
+  without(callId: string): CallLedger {
+    return this.#viewFor(this.#calls.get(callId));
+  }
+
+  /**
+   * Keeps a call that is about to run.
+   *
+   * @param isApproved Whether a person confirmed it.
+   * @returns a promise only if there is something to wait for.
+   */
+  keep(callId: string, isApproved: boolean): Promise<void> | undefined {
+    const entry = this.#calls.get(callId);
+    if (entry === undefined) return undefined;
+    entry.isApproved = isApproved;
+    return this.#ledgers.keep(entry);
+  }
+
+  /** Takes away a call that did not take effect. */
+  release(callId: string): void {
+    const entry = this.#take(callId);
+    if (entry !== undefined) this.#ledgers.release(entry);
+  }
+
+  /** Ends a call that took effect, or may have. */
+  end(callId: string, isDone: boolean): void {
+    const entry = this.#take(callId);
+    if (entry !== undefined) this.#ledgers.end(entry, isDone);
+  }
+
+  #take(callId: string): LedgerEntry | undefined {
+    const entry = this.#calls.get(callId);
+    this.#calls.delete(callId);
+    return entry;
+  }
+
+  #enter(tool: string, input: JsonValue): LedgerEntry {
+    const { sessionId, turnId, turn, session, principal } = this.#place;
+    const ledgers = [turn.ledger, session.ledger];
+    if (principal !== undefined) ledgers.push(this.#ledgers.ofPrincipal(principal));
+    return this.#ledgers.begin(tool, input, { sessionId, turnId, principal, ledgers });
+  }
+
+  #viewFor(own: LedgerEntry | undefined): CallLedger {
+    return {
+      tally: (query) => {
+        const ledger = this.#ledgerFor(query);
+        return ledger?.tally(query, this.#ledgers.now(), own) ?? UNKNOWN;
+      },
+    };
+  }
+
+  #ledgerFor({ scope }: LedgerQuery): Ledger | undefined {
+    const { turn, session, principal } = this.#place;
+    if (scope === "turn") return turn.ledger;
+    if (scope === "session") return session.ledger;
+    return principal === undefined ? undefined : this.#ledgers.ofPrincipal(principal);
+  }
+}
