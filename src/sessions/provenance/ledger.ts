@@ -1,0 +1,221 @@
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { fieldKey } from "../../policy/history/field-key.ts";
+import { fieldValues, valuesAt } from "../../policy/history/field-values.ts";
+import type {
+  FieldSource,
+  ToolField,
+  TrackedFields,
+  ValueProvenance,
+  ValueSource,
+} from "../../policy/history/value-provenance.ts";
+import { MAX_REFERENCE_TEXT, referencesIn } from "../../policy/words/references.ts";
+import { ContentValues } from "./content-values.ts";
+import { HeardWords } from "./heard-words.ts";
+import { type ValueKind, ValueSet } from "./value-set.ts";
+
+/** The most values that a session remembers. From then on, it learns no more, and what it does not know is unclear. */
+export const MAX_VALUES = 50_000;
+/** The most UTF-16 code units of one call's arguments that are looked at. A session learns no more after a longer call. */
+const MAX_NOTED = 1_048_576;
+/** Parts of long arguments overlap by this much, so that what is between them is in one of them. */
+const OVERLAP = 4_096;
+
+/** Other values have no reference, or a disguised one, which is not learnt. */
+const MAY_REFER = /[@.:\d\\]/;
+
+const NOTHING: TrackedFields = { sources: [], contents: [] };
+
+/** A call that succeeded. */
+export interface ObservedCall {
+  readonly toolName: string;
+  readonly arguments: JsonValue;
+  readonly output: JsonValue;
+}
+
+/**
+ * Where the values of one session came from. It remembers the users' words, and the fields of results that the policy
+ * tracks: values to be compared by their digests.
+ *
+ * A value that the model gave to a tool of its own, without a source, is never learnt from a result: the tool may have
+ * kept it, and give it back where others read it from (create a contact, list the contacts).
+ */
+export class ProvenanceLedger implements ValueProvenance {
+  readonly #tracked: () => TrackedFields | undefined;
+  readonly #words: HeardWords;
+  readonly #values = new Map<string, ValueSet>();
+  readonly #contents = new Map<string, ContentValues>();
+  /** Values of arguments that came from nowhere, folded. */
+  readonly #tainted = new ValueSet();
+  readonly #most: number;
+  #isWhole = true;
+  /** Whether the session may have had calls before. */
+  readonly #isLate: boolean;
+  /** The tools that were called. */
+  readonly #called = new Set<string>();
+  /** Fields that were tracked, and whether from the first call of their tool on. */
+  readonly #fields = new Map<string, boolean>();
+
+  /**
+   * @param tracked What the policy tracks now. What it did not track when a call ended is not known.
+   * @param isLate Whether the session may have had calls before: those of an earlier process, or of before a policy used
+   * the history. What they returned is not known. Default: it had none.
+   * @param most For tests. Default: {@link MAX_VALUES}.
+   */
+  constructor(
+    tracked: () => TrackedFields | undefined,
+    { isLate = false, most = MAX_VALUES }: { readonly isLate?: boolean; readonly most?: number } = {},
+  ) {
+    this.#tracked = tracked;
+    this.#words = new HeardWords(isLate);
+    this.#isLate = isLate;
+    this.#most = most;
+  }
+
+  /** Remembers what a user said. */
+  hear(text: string): void {
+    this.#words.hear(text);
+  }
+
+  /** Takes note of the arguments of a call that is about to run. */
+  noteArguments(input: JsonValue): void {
+    const { sources } = this.#tracked() ?? NOTHING;
+    if (sources.length === 0 || !this.#isWhole) return;
+    let length = 0;
+    for (const value of [...leavesOf(input), ...namesOf(input)]) {
+      length += typeof value === "string" ? value.length : 1;
+      if (length > MAX_NOTED) this.#isWhole = false;
+      this.#taint(value);
+    }
+  }
+
+  /** Learns the values of a call that succeeded. */
+  observe({ toolName, arguments: input, output }: ObservedCall): void {
+    const { sources, contents } = this.#tracked() ?? NOTHING;
+    for (const field of [...sources, ...contents]) {
+      const key = fieldKey(field);
+      if (!this.#fields.has(key)) this.#fields.set(key, !this.#called.has(toolOf(field)));
+    }
+    this.#called.add(toolName);
+    for (const source of sources) {
+      if ("tool" in source ? source.tool !== toolName : source.lookup !== toolName) continue;
+      if ("tool" in source || this.#isUsers(input)) this.#learn(source, output);
+    }
+    for (const field of contents) if (field.tool === toolName) this.#keep(field, output);
+  }
+
+  isFrom(source: ValueSource, value: string | number): boolean | undefined {
+    if (source === "user") return this.#words.have(value);
+    return this.#has(source, "value", value);
+  }
+
+  isReferenceFrom(source: ValueSource, reference: string): boolean | undefined {
+    if (source === "user") return this.#words.haveReference(reference);
+    return this.#has(source, "reference", reference);
+  }
+
+  holdsValueOf(field: ToolField, text: string): boolean | undefined {
+    const values = this.#contents.get(fieldKey(field));
+    const holds = values === undefined ? false : values.areIn(text);
+    return holds === false && !this.#isTrackedWhole(field) ? undefined : holds;
+  }
+
+  #has(source: FieldSource, kind: ValueKind, value: string | number): boolean | undefined {
+    if (this.#values.get(fieldKey(source))?.has(kind, value)) return true;
+    return this.#isWhole && this.#isTrackedWhole(source) ? false : undefined;
+  }
+
+  /** Whether a field was tracked in all calls of its tool in the session. */
+  #isTrackedWhole(field: FieldSource): boolean {
+    if (this.#isLate) return false;
+    return this.#fields.get(fieldKey(field)) ?? !this.#called.has(toolOf(field));
+  }
+
+  #learn(source: FieldSource, output: JsonValue): void {
+    const key = fieldKey(source);
+    let count = 0;
+    for (const value of fieldValues(output, source.field)) {
+      if (++count > this.#most) this.#isWhole = false;
+      const references = MAY_REFER.test(String(value)) ? [...referencesIn(String(value))] : [];
+      if (this.#tainted.has("value", fold(value))) continue;
+      if (references.some((reference) => this.#tainted.has("reference", fold(reference)))) continue;
+      if (!this.#hasRoom()) return;
+      const values = this.#values.get(key) ?? new ValueSet();
+      this.#values.set(key, values);
+      values.add("value", value);
+      for (const reference of references) values.add("reference", reference);
+    }
+  }
+
+  #keep(field: ToolField, output: JsonValue): void {
+    const key = fieldKey(field);
+    const values = this.#contents.get(key) ?? new ContentValues();
+    this.#contents.set(key, values);
+    for (const value of valuesAt(output, field.field)) values.add(String(value));
+  }
+
+  #taint(value: string | number): void {
+    for (const each of fieldValues(value, "")) {
+      if (!this.#hasRoom()) return;
+      if (!this.#isKnown("value", each)) this.#tainted.add("value", fold(each));
+    }
+    const text = String(value);
+    for (let start = 0; start < text.length; start += MAX_REFERENCE_TEXT - OVERLAP) {
+      for (const reference of referencesIn(text.slice(start, start + MAX_REFERENCE_TEXT))) {
+        if (!this.#hasRoom()) return;
+        if (!this.#isKnown("reference", reference)) this.#tainted.add("reference", fold(reference));
+      }
+    }
+  }
+
+  #isKnown(kind: ValueKind, value: string | number): boolean {
+    const isSaid = kind === "value" ? this.#words.have(value) : this.#words.haveReference(String(value));
+    if (isSaid === true) return true;
+    for (const values of this.#values.values()) if (values.has(kind, value)) return true;
+    return false;
+  }
+
+  #hasRoom(): boolean {
+    if (this.#isWhole) {
+      let count = this.#tainted.size;
+      for (const { size } of this.#values.values()) count += size;
+      this.#isWhole = count < this.#most;
+    }
+    return this.#isWhole;
+  }
+
+  /** Whether the users said every text and number of an input, and there is at least one. */
+  #isUsers(input: JsonValue): boolean {
+    const leaves = [...leavesOf(input)];
+    return leaves.length > 0 && leaves.every((value) => this.#words.have(value) === true);
+  }
+}
+
+function toolOf(field: FieldSource): string {
+  return "tool" in field ? field.tool : field.lookup;
+}
+
+/** A value in a form that a tool may have brought it into when it kept it: a number is the same as its text. */
+function fold(value: string | number): string {
+  const text = String(value).normalize("NFKC").trim().toLowerCase();
+  return text !== "" && Number.isFinite(Number(text)) ? String(Number(text)) : text;
+}
+
+/** Yields the names of members in a value: a tool may keep those of a map as values. */
+function* namesOf(value: JsonValue): Generator<string> {
+  if (Array.isArray(value)) for (const each of value) yield* namesOf(each);
+  else if (isJsonObject(value)) {
+    for (const [name, member] of Object.entries(value)) {
+      yield name;
+      if (member !== undefined) yield* namesOf(member);
+    }
+  }
+}
+
+/** Yields the texts and numbers of a value. */
+function* leavesOf(value: JsonValue): Generator<string | number> {
+  if (typeof value === "string" || typeof value === "number") yield value;
+  else if (Array.isArray(value)) for (const each of value) yield* leavesOf(each);
+  else if (isJsonObject(value)) {
+    for (const member of Object.values(value)) if (member !== undefined) yield* leavesOf(member);
+  }
+}
