@@ -66,6 +66,11 @@ export interface SessionLimits {
   readonly calls?: number;
   /** How many calls of a tool the session can make, by its name. Default: no limit. */
   readonly callsPerTool?: Readonly<Record<string, number>>;
+  /**
+   * How many calls are kept of each session and of each principal, for rules with conditions on earlier calls. All
+   * together, ten times as many are kept. A condition that looks back further is unclear. Default: 100,000.
+   */
+  readonly ledgerEntries?: number;
 }
 
 /** The options, checked, with their defaults. */
@@ -80,11 +85,14 @@ export interface Settings {
   readonly perTool: ReadonlyMap<string, number>;
   readonly calls: number;
   readonly callsPerTool: ReadonlyMap<string, number>;
+  readonly ledgerEntries: number;
 }
 
 const DEFAULT_TIMEOUT_MS = 5 * 60_000;
 const DEFAULT_CONCURRENCY = 4;
 const MAX_CONCURRENCY = 64;
+const DEFAULT_LEDGER_ENTRIES = 100_000;
+const MAX_LEDGER_ENTRIES = 10_000_000;
 const LEVELS: readonly Level[] = ["auto", "prompt", "deny"];
 
 /** @throws {TypeError} if an option is invalid. */
@@ -95,6 +103,7 @@ export function checkOptions(options: SessionsOptions): Settings {
   const { default: classes = {}, tools = {}, trustedWorkspaces = [], timeoutMs } = confirmations;
   const { trustedWorkspaceOverrides = {} } = confirmations;
   const { concurrency = DEFAULT_CONCURRENCY, perTool = {}, calls, callsPerTool = {} } = limits;
+  const { ledgerEntries = DEFAULT_LEDGER_ENTRIES } = limits;
   checkClasses(classes, "confirmations.default");
   checkClasses(trustedWorkspaceOverrides, "confirmations.trustedWorkspaceOverrides");
   for (const [name, level] of Object.entries(tools)) {
@@ -115,13 +124,14 @@ export function checkOptions(options: SessionsOptions): Settings {
     perTool: checkCounts(perTool, "limits.perTool"),
     calls: calls === undefined ? Number.POSITIVE_INFINITY : checkCount(calls, "limits.calls"),
     callsPerTool: checkCounts(callsPerTool, "limits.callsPerTool"),
+    ledgerEntries: checkInteger(ledgerEntries, MAX_LEDGER_ENTRIES, "limits.ledgerEntries"),
   };
 }
 
 const CONFIRMATION_NAMES = [
   ...["default", "tools", "trustedWorkspaces", "trustedWorkspaceOverrides", "timeoutMs"],
 ];
-const LIMIT_NAMES = ["concurrency", "perTool", "calls", "callsPerTool"];
+const LIMIT_NAMES = ["concurrency", "perTool", "calls", "callsPerTool", "ledgerEntries"];
 
 /** A misspelt option must not leave a call without its question. */
 function refuseUnknown(options: object, known: readonly string[], what: string): void {

@@ -12,7 +12,9 @@ import type { Inquiry } from "./confirmations/inquiry.ts";
 import { type ClassLevels, SESSION_MODES, type SessionMode } from "./deciding/levels.ts";
 import type { Quotas } from "./deciding/quotas.ts";
 import { checkId, newId } from "./ids.ts";
+import { LedgerScope } from "./ledger/ledger-scope.ts";
 import type { Settings } from "./options.ts";
+import { ProvenanceLedger } from "./provenance/ledger.ts";
 import { RememberedTurns } from "./remembered-turns.ts";
 import type { Shared } from "./shared.ts";
 import type { GuardedStore } from "./store/guarded-store.ts";
@@ -56,12 +58,15 @@ export class Session implements TurnSession {
   readonly registry: ToolRegistry;
   /** @internal */
   readonly lanes: Lanes;
+  /** @internal */
+  readonly ledger: LedgerScope;
   readonly #shared: Shared;
   readonly #state: SessionState;
   /** The turns with calls under way; `undefined` if there is none. */
   #active: Set<Turn> | undefined;
   readonly #turns: RememberedTurns;
   #mode: SessionMode;
+  #provenance: ProvenanceLedger | undefined;
   #isClosed = false;
   #closing: Promise<void> | undefined;
   /** Settles when the messages that have come so far have ended; `undefined` if there is none. */
@@ -87,6 +92,7 @@ export class Session implements TurnSession {
       info,
       tools,
     ) as ToolRegistry;
+    this.ledger = new LedgerScope(shared.ledgers);
     this.lanes = new Lanes(shared.settings.concurrency);
     this.#turns = new RememberedTurns(state.turnIds);
   }
@@ -121,7 +127,7 @@ export class Session implements TurnSession {
     if (this.#isClosed) throw new TypeError("the session is closed");
     checkId(id, "turn");
     if (this.#turns.has(id)) throw new TypeError(`the session has a turn with the id '${id}' already`);
-    return this.#addTurn(id, userText);
+    return this.#addTurn(id, userText, true);
   }
 
   /** Returns a turn that the session remembers, also one of an earlier process. */
@@ -129,11 +135,14 @@ export class Session implements TurnSession {
     const turn = this.#turns.get(id);
     if (turn !== undefined) return turn;
     const [message] = (await this.store?.messages(this.id, id)) ?? [];
-    return message && (this.#turns.get(id) ?? this.#addTurn(id, message.userText));
+    return message && (this.#turns.get(id) ?? this.#addTurn(id, message.userText, false));
   }
 
-  #addTurn(id: string, userText: string | undefined): Turn {
-    const turn = new Turn(this, id, userText);
+  #addTurn(id: string, userText: string | undefined, isNew: boolean): Turn {
+    // Made before the first turn is added, from which on calls could be missing.
+    const { provenance } = this;
+    if (typeof userText === "string") provenance?.hear(userText);
+    const turn = new Turn(this, id, userText, isNew);
     const forgotten = this.#turns.add(turn, (each) => this.#active?.has(each) === true);
     if (forgotten !== undefined) void this.#shared.table.removeTurn(this.id, forgotten);
     return turn;
@@ -205,7 +214,7 @@ export class Session implements TurnSession {
     { turnId, userText, messageId: id, calls }: MessageRecord,
     ended: ReadonlySet<string>,
   ): ResumedMessage {
-    const turn = this.#turns.get(turnId) ?? this.#addTurn(turnId, userText);
+    const turn = this.#turns.get(turnId) ?? this.#addTurn(turnId, userText, false);
     return { turn, id, results: turn.resume(id, calls, ended) };
   }
 
@@ -219,6 +228,15 @@ export class Session implements TurnSession {
   /** @internal */
   get policy(): RuntimePolicy {
     return this.settings.context.policy;
+  }
+
+  /** @internal */
+  get provenance(): ProvenanceLedger | undefined {
+    if (this.policy.usesHistory !== true) return undefined;
+    this.#provenance ??= new ProvenanceLedger(() => this.policy.trackedFields, {
+      isLate: !this.#turns.isEmpty,
+    });
+    return this.#provenance;
   }
 
   /** @internal */

@@ -15,6 +15,7 @@ import { SteadyClock } from "./confirmations/steady-clock.ts";
 import { SESSION_MODES, type SessionMode } from "./deciding/levels.ts";
 import { Quotas } from "./deciding/quotas.ts";
 import { checkId, newId } from "./ids.ts";
+import { Ledgers, type RestoredSession } from "./ledger/ledgers.ts";
 import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
 import { RestingTurn } from "./resting-turn.ts";
 import { type ResumedMessage, Session } from "./session.ts";
@@ -59,9 +60,11 @@ export interface OpenSessionOptions {
 /**
  * Opens sessions over a registry, a policy and sandboxes. With a store that has sessions, they are opened again, and what
  * they were doing goes on: questions are open again with the same id, digest and expiry, calls that had not begun run,
- * and calls that were running end as `execution_error` with the effect `unknown`.
+ * and calls that were running end as `execution_error` with the effect `unknown`. If there is a journal too, calls that it
+ * has recorded end as it says, whatever the store has of them.
  *
- * @throws {TypeError} as a rejection, if an option is invalid, and `SessionStoreError` if the store fails.
+ * @throws {TypeError} as a rejection, if an option is invalid, and `SessionStoreError` if the store fails. Also if the journal
+ *   cannot be read, with what it throws.
  */
 export async function openSessions<Embedder = unknown>(
   options: SessionsOptions<Embedder>,
@@ -89,6 +92,7 @@ export class Sessions implements AsyncDisposable {
       inquiries: new Inquiries({ store: table, timeoutMs: settings.timeoutMs, clock }),
       approvals: new Approvals(table, () => clock.now()),
       resting: new RestingTurn(),
+      ledgers: new Ledgers({ maxEntries: settings.ledgerEntries, clock, table: store?.ledger }),
       remove: (session) => this.#remove(session),
     };
   }
@@ -211,8 +215,25 @@ export class Sessions implements AsyncDisposable {
         this.#countByPrincipal.set(principal, (this.#countByPrincipal.get(principal) ?? 0) + 1);
       }
     }
+    if (store !== undefined) await this.#restoreLedgers(store);
     inquiries.on(emitInto(settings.context, (id) => this.#sessions.get(id)?.principal));
     for (const message of (await store?.unfinishedMessages()) ?? []) await this.#resume(message);
+  }
+
+  /** Without what the store has of them, calls may be missing. */
+  async #restoreLedgers(store: SessionStore): Promise<void> {
+    const { ledgers, settings } = this.#shared;
+    if (store.ledger === undefined || settings.context.policy.usesHistory !== true) {
+      ledgers.miss();
+      for (const { ledger } of this.#sessions.values()) ledger.miss();
+      return;
+    }
+    const opened = new Map<string, RestoredSession>();
+    for (const { id, openedAt } of await store.sessions()) {
+      const session = this.#sessions.get(id);
+      if (session !== undefined) opened.set(id, { openedAt, ledger: session.ledger.ledger });
+    }
+    ledgers.restore(await store.ledger.ledgerState(), opened);
   }
 
   /**

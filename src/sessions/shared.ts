@@ -1,6 +1,7 @@
 import type { Redaction } from "../redaction/redaction.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { Inquiries } from "./confirmations/inquiries.ts";
+import type { Ledgers } from "./ledger/ledgers.ts";
 import type { Settings } from "./options.ts";
 import type { RestingTurn } from "./resting-turn.ts";
 import type { GuardedStore } from "./store/guarded-store.ts";
@@ -15,6 +16,7 @@ export interface Shared {
   readonly store: GuardedStore | undefined;
   readonly inquiries: Inquiries;
   readonly approvals: Approvals;
+  readonly ledgers: Ledgers;
   /** Whether the sessions are being closed, so that calls that wait go on in the next process. */
   readonly isSuspended: boolean;
   readonly resting: RestingTurn;

@@ -1,11 +1,14 @@
 import { race } from "../base/timers/race.ts";
 import type { ToolCall } from "../engine/call/call.ts";
 import type { ToolExecution } from "../engine/call/execution.ts";
+import type { CallHistory } from "../policy/history/call-history.ts";
 import type { SessionCore, TurnCore, UnderWay } from "./calls/core.ts";
 import { type KeptMessage, KeptMessages } from "./calls/kept-messages.ts";
 import { type MessageCall, messageCall, messageCalls } from "./calls/message-calls.ts";
 import { MessageRun } from "./calls/message-run.ts";
 import { checkId, newId } from "./ids.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import { LedgerScope } from "./ledger/ledger-scope.ts";
 
 /** Milliseconds for which a cancelled call is waited for. */
 const ABANDONED_AFTER_MS = 30_000;
@@ -51,15 +54,19 @@ export class Turn implements TurnCore {
   /** How many messages wait for those that came before. */
   #waiting = 0;
   #kept: KeptMessages | undefined;
+  #isNew: boolean;
+  #ledger: LedgerScope | undefined;
+  #history: CallHistory | undefined;
   #messageCount = 0;
   /** Resolves when no call is under way; `undefined` unless the turn is being cancelled. */
   #idle: PromiseWithResolvers<void> | undefined;
 
   /** @internal */
-  constructor(session: TurnSession, id: string, userText: string | undefined) {
+  constructor(session: TurnSession, id: string, userText: string | undefined, isNew: boolean) {
     this.session = session;
     this.id = id;
     this.userText = userText;
+    this.#isNew = isNew;
   }
 
   /** @internal */
@@ -71,6 +78,30 @@ export class Turn implements TurnCore {
   get #messages(): KeptMessages {
     this.#kept ??= new KeptMessages(this, this.session.store);
     return this.#kept;
+  }
+
+  /** @internal */
+  get ledger(): LedgerScope {
+    const { ledger } = this.session;
+    // A session forgets old turns, and finds them again.
+    const earlier = (): Ledger => ledger.ledger.select(({ turnId }) => turnId === this.id);
+    this.#ledger ??= new LedgerScope(ledger.ledgers, this.#isNew ? undefined : earlier);
+    return this.#ledger;
+  }
+
+  /** @internal */
+  miss(): void {
+    if (this.#ledger !== undefined) this.#ledger.miss();
+    // The session misses the same call: its ledger says so.
+    else this.#isNew = false;
+  }
+
+  /** @internal */
+  get history(): CallHistory | undefined {
+    const { provenance } = this.session;
+    if (provenance === undefined) return undefined;
+    this.#history ??= Object.freeze({ userText: this.userText, provenance });
+    return this.#history;
   }
 
   /**
@@ -218,6 +249,7 @@ export class Turn implements TurnCore {
   /** @internal */
   end(message: UnderWay): void {
     this.#underWay?.delete(message);
+    this.#kept?.end(message.id);
     if (this.#underWay === undefined || this.#underWay.size > 0) return;
     this.#underWay = undefined;
     this.session.end(this);

@@ -42,6 +42,7 @@ const SESSIONS_SHAPE: Shape = compileShape(
       perTool: { type: "object", additionalProperties: COUNT },
       calls: COUNT,
       callsPerTool: { type: "object", additionalProperties: COUNT },
+      ledgerEntries: COUNT,
     }),
   }),
 );

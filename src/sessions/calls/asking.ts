@@ -73,22 +73,25 @@ async function remember(
 
 /** Why a call could not run with the arguments that a person wrote; `undefined` if it could. */
 async function problemOf(
-  { session }: MessageCore,
+  message: MessageCore,
   { callId, tool, turnId, principal, sessionId }: ConfirmationRequest,
   edited: JsonValue,
 ): Promise<string | undefined> {
+  const { session } = message;
   const registered = session.registry.find(tool.name);
   if (registered === undefined) return `the tool '${tool.name}' is gone`;
   try {
     const checked = checkArguments(edited, registered);
     if (!("value" in checked)) return checked.message;
     const { value: input } = checked;
+    const history = message.historyOfEdit(callId);
     const decision = await session.policy.check(
       Object.freeze({
         ...{ callId, sessionId, input, canonical: new CanonicalJson(input), tool: registered.subject },
         ...(turnId !== undefined && { turnId }),
         ...(principal !== undefined && { principal }),
         ...(session.workspace !== undefined && { workspace: session.workspace }),
+        ...(history !== undefined && { history }),
       }),
     );
     return decision.decision === "deny" ? "the policy denies the call with these arguments" : undefined;

@@ -92,6 +92,7 @@ export class CallRun {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.leavePlace();
+    if (result?.success === true) this.#message.session.provenance?.observe(result);
     const kept = this.#message.keep(this.received, result);
     if (kept === undefined) this.#settle(result);
     else kept.then(() => this.#settle(result));

@@ -3,6 +3,7 @@ import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JsonValue } from "../../json/value.ts";
+import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
@@ -10,7 +11,9 @@ import type { ApprovalPlace, Approvals } from "../approvals/approvals.ts";
 import type { Inquiries } from "../confirmations/inquiries.ts";
 import type { ClassLevels, SessionMode } from "../deciding/levels.ts";
 import type { Quotas } from "../deciding/quotas.ts";
+import type { LedgerScope } from "../ledger/ledger-scope.ts";
 import type { Settings } from "../options.ts";
+import type { ProvenanceLedger } from "../provenance/ledger.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
 import type { GuardedStore } from "../store/guarded-store.ts";
 import type { Lanes } from "./lanes.ts";
@@ -31,7 +34,10 @@ export interface SessionCore {
   readonly redaction: Redaction;
   /** The levels of classes in a trusted workspace; `undefined` in any other workspace. */
   readonly trusted: Partial<ClassLevels> | undefined;
+  /** Where values came from; `undefined` if the policy does not use the history. */
+  readonly provenance: ProvenanceLedger | undefined;
   readonly lanes: Lanes;
+  readonly ledger: LedgerScope;
   /** `undefined` if there is no limit. */
   readonly quotas: Quotas | undefined;
   readonly inquiries: Inquiries;
@@ -59,6 +65,11 @@ export interface TurnCore {
   readonly session: SessionCore;
   /** Aborted if the turn is cancelled. */
   readonly signal: AbortSignal;
+  /** What the policy may depend on; `undefined` if it does not. */
+  readonly history: CallHistory | undefined;
+  readonly ledger: LedgerScope;
+  /** Says that a call was not entered in the ledger. */
+  miss(): void;
   begin(message: UnderWay): void;
   end(message: UnderWay): void;
 }
@@ -76,6 +87,10 @@ export interface MessageCore {
   readonly session: SessionCore;
   readonly turn: TurnCore;
   readonly context: DispatchContext;
+  /** Enters a call that the policy is about to decide on. Returns what the policy may depend on. */
+  historyOf(request: PolicyRequest): CallHistory | undefined;
+  /** The same for other arguments of a call that was entered. */
+  historyOfEdit(callId: string): CallHistory | undefined;
   /** Counts a call that the policy does not deny. Returns a promise only if the store needs time. */
   count(request: PolicyRequest, quotas: Quotas): Promise<void> | undefined;
   /** Identifies a call of the message, or one that its tool makes, whose arguments are `input`. */

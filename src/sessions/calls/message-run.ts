@@ -2,9 +2,14 @@ import type { ReceivedCall } from "../../engine/call/call.ts";
 import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { CallJournal } from "../../engine/call/journal.ts";
 import type { JsonValue } from "../../json/value.ts";
+import type { CallHistory } from "../../policy/history/call-history.ts";
+import type { CallLedger } from "../../policy/history/call-ledger.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
 import type { Quotas } from "../deciding/quotas.ts";
+import { LedgerJournal } from "../ledger/ledger-journal.ts";
+import { MessageLedger } from "../ledger/message-ledger.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
 import { askPerson } from "./asking.ts";
 import { CallRun } from "./call-run.ts";
@@ -25,6 +30,8 @@ export class MessageRun implements MessageCore, UnderWay {
   readonly context: DispatchContext;
   /** How many of the calls have no result yet. */
   #left: number;
+  /** `undefined` if no policy used the history when the message came. */
+  readonly #ledger: MessageLedger | undefined;
 
   constructor(turn: TurnCore, id: string, calls: readonly MessageCall[]) {
     const { session } = turn;
@@ -33,11 +40,25 @@ export class MessageRun implements MessageCore, UnderWay {
     this.id = id;
     this.calls = calls.map((call) => new CallRun(call, this));
     this.#left = calls.length;
+    const { policy, ledger, principal } = session;
+    if (policy.usesHistory === true) {
+      this.#ledger = new MessageLedger({
+        ...{ sessionId: session.id, turnId: turn.id, principal: principal?.id },
+        ...{ turn: turn.ledger, session: ledger },
+      });
+    }
     this.context = messageContext(turn, id, {
       policy: new SessionPolicy(this),
       confirm: (request, signal) => this.#confirm(request, signal),
-      journal: session.store && new RecordedCalls(this, session.store, session.settings.context.journal),
+      journal: this.#journal(),
     });
+  }
+
+  #journal(): CallJournal | undefined {
+    const { store, settings } = this.session;
+    const { journal } = settings.context;
+    const kept = store === undefined ? journal : new RecordedCalls(this, store, journal);
+    return this.#ledger === undefined ? kept : new LedgerJournal(this.#ledger, kept);
   }
 
   /** Runs the only call of the message. */
@@ -75,6 +96,21 @@ export class MessageRun implements MessageCore, UnderWay {
     return this.calls.find(({ received }) => received.id === callId);
   }
 
+  historyOf(request: PolicyRequest): CallHistory | undefined {
+    const { session, turn } = this;
+    if (this.#ledger === undefined) {
+      turn.miss();
+      session.ledger.miss();
+      session.ledger.ledgers.miss();
+      return turn.history;
+    }
+    return withLedger(turn.history, this.#ledger.begin(request));
+  }
+
+  historyOfEdit(callId: string): CallHistory | undefined {
+    return withLedger(this.turn.history, this.#ledger?.without(callId));
+  }
+
   /** Counts a call that the policy does not deny. */
   count({ callId, tool, input }: PolicyRequest, quotas: Quotas): Promise<void> | undefined {
     const counted = quotas.count(tool.name, () => this.identityOf(callId, tool.name, input));
@@ -105,6 +141,13 @@ export class MessageRun implements MessageCore, UnderWay {
     const kept = store.end(identity, result ?? withdrawnExecution(received));
     return kept instanceof Promise ? kept : undefined;
   }
+}
+
+function withLedger(
+  history: CallHistory | undefined,
+  ledger: CallLedger | undefined,
+): CallHistory | undefined {
+  return history === undefined || ledger === undefined ? history : Object.freeze({ ...history, ledger });
 }
 
 /** Whether a call was cancelled before it began. */

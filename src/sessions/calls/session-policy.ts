@@ -33,10 +33,23 @@ export class SessionPolicy implements RuntimePolicy {
   }
 
   check(request: PolicyRequest): MaybePromise<PolicyDecision> {
+    const decision = this.#check(request);
+    const { provenance } = this.#message.session;
+    if (provenance === undefined) return decision;
+    const note = (decided: PolicyDecision): PolicyDecision => {
+      if (runs(decided, request)) provenance.noteArguments(request.input);
+      return decided;
+    };
+    return decision instanceof Promise ? decision.then(note) : note(decision);
+  }
+
+  #check(request: PolicyRequest): MaybePromise<PolicyDecision> {
     const { session } = this.#message;
     // Looked up before the policy, which may take its time, answers.
     const traits = session.registry.find(request.tool.name)?.tool ?? NO_TRAITS;
-    const answer: unknown = session.policy.check(request);
+    const history = this.#message.historyOf(request);
+    const asked = history === undefined ? request : Object.freeze({ ...request, history });
+    const answer: unknown = session.policy.check(asked);
     if (isThenable(answer)) return toPromise(answer).then((late) => this.#count(read(late), request, traits));
     return this.#count(read(answer), request, traits);
   }
@@ -83,6 +96,11 @@ export class SessionPolicy implements RuntimePolicy {
 }
 
 const NO_TRAITS: ToolTraits = Object.freeze({});
+
+/** Whether a call can run now: `ask` stands for `allow` once a person has confirmed it. */
+function runs({ decision }: PolicyDecision, { confirmedBy }: PolicyRequest): boolean {
+  return decision === "allow" || (decision === "ask" && confirmedBy !== undefined);
+}
 
 function read(answer: unknown): PolicyDecision {
   return checkDecision(answer as PolicyDecision);
