@@ -17,6 +17,7 @@ import { Quotas } from "./deciding/quotas.ts";
 import { checkId, newId } from "./ids.ts";
 import { Ledgers, type RestoredSession } from "./ledger/ledgers.ts";
 import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
+import { repair } from "./repair.ts";
 import { RestingTurn } from "./resting-turn.ts";
 import { type ResumedMessage, Session } from "./session.ts";
 import type { Shared } from "./shared.ts";
@@ -215,6 +216,7 @@ export class Sessions implements AsyncDisposable {
         this.#countByPrincipal.set(principal, (this.#countByPrincipal.get(principal) ?? 0) + 1);
       }
     }
+    await repair(this.#shared, (id) => this.#sessions.get(id));
     if (store !== undefined) await this.#restoreLedgers(store);
     inquiries.on(emitInto(settings.context, (id) => this.#sessions.get(id)?.principal));
     for (const message of (await store?.unfinishedMessages()) ?? []) await this.#resume(message);

@@ -34,8 +34,14 @@ export class LossyStore implements Disk {
   #pending: { readonly write: readonly [string, readonly unknown[]]; readonly resolve: () => void }[] = [];
   #generation = 0;
   #failsNext = false;
+  readonly #isHonest: boolean;
   /** The ids of all inquiries that were ever written. */
   readonly inquiryIds: string[] = [];
+
+  /** @param isHonest Whether it reports a write when it is durable; otherwise at once, like a disk that lies. Default: true. */
+  constructor(isHonest = true) {
+    this.#isHonest = isHonest;
+  }
 
   get hasPending(): boolean {
     return this.#pending.length > 0;
@@ -91,7 +97,8 @@ export class LossyStore implements Disk {
     const args: readonly unknown[] = JSON.parse(JSON.stringify(given));
     const result = methodOf(this.#current, name)(...args);
     if (name === "addInquiry") this.inquiryIds.push((args[0] as Inquiry).id);
-    await new Promise<void>((resolve) => this.#pending.push({ write: [name, args], resolve }));
+    const synced = new Promise<void>((resolve) => this.#pending.push({ write: [name, args], resolve }));
+    if (this.#isHonest) await synced;
     return result;
   }
 }

@@ -184,6 +184,13 @@ export function interruptedText(tool: string): string {
   return `Tool ${quote(tool)} was interrupted; whether it took effect is not known`;
 }
 
+/** The text of a call that ended before its process did, of whose result only the record is left. */
+export function lostResultText(tool: string, success: boolean): string {
+  return success
+    ? `Tool ${quote(tool)} completed, but its result was lost in a restart`
+    : `Tool ${quote(tool)} failed, but its message was lost in a restart`;
+}
+
 /** The text of a call whose record could not be written before it ran. */
 export function notRecordedText(tool: string): string {
   return `Tool ${quote(tool)} was not run: its record could not be written`;

@@ -5,8 +5,14 @@ import {
   sealExecution,
   type ToolExecution,
 } from "../../engine/call/execution.ts";
+import type { RecordedCall } from "../../engine/call/journal.ts";
 import { WITHDRAWN_TEXT } from "../../engine/call/messages.ts";
-import { CANCELLED_TEXT, interruptedText, type ToolError } from "../../engine/failure/errors.ts";
+import {
+  CANCELLED_TEXT,
+  interruptedText,
+  lostResultText,
+  type ToolError,
+} from "../../engine/failure/errors.ts";
 
 const STILL_RUNS: ExecutionReceipt = Object.freeze({ ...NOTHING_RAN, mayStillRun: true, ended: "unknown" });
 
@@ -19,6 +25,19 @@ export function abandonedExecution(call: ReceivedCall): ToolExecution {
 export function interruptedExecution(call: ReceivedCall): ToolExecution {
   const message = interruptedText(call.name);
   return failed(call, { code: "execution_error", message, effect: "unknown" }, STILL_RUNS);
+}
+
+/** The execution of a call that an earlier process ran, as far as a journal has recorded it. */
+export function recordedExecution(call: ReceivedCall, { end, sideEffects }: RecordedCall): ToolExecution {
+  if (end === undefined) return interruptedExecution(call);
+  const { success, code = "execution_error", effect } = end;
+  const changesNothing = sideEffects === "none" || sideEffects === "read";
+  const message = code === "cancelled" ? CANCELLED_TEXT : lostResultText(call.name, success);
+  return failed(
+    call,
+    { code, message, effect: effect ?? (changesNothing ? "none" : "committed") },
+    NOTHING_RAN,
+  );
 }
 
 /** What is kept of a call that a hook aborted, which has no execution. */

@@ -1,0 +1,62 @@
+import { receiveCall, type ToolCall } from "../engine/call/call.ts";
+import type { SessionCall } from "../engine/call/journal.ts";
+import { recordedExecution } from "./calls/ended-calls.ts";
+import { identityOf } from "./calls/identity.ts";
+import type { Session } from "./session.ts";
+import type { Shared } from "./shared.ts";
+import type { MessageRecord } from "./store/records.ts";
+
+/** A call that has no end in the store. */
+interface Unfinished {
+  readonly call: ToolCall;
+  readonly message: MessageRecord;
+  readonly session: Session;
+}
+
+/**
+ * Ends the calls in the store that a journal has recorded as begun. A store can lag behind: it could not be written, or an
+ * older copy of it was restored. The record of an effect is durable before the effect, so that the journal decides.
+ *
+ * @throws anything that the journal throws if it cannot be read, as a rejection: what ran is not known then.
+ */
+export async function repair(
+  { settings, store, inquiries }: Pick<Shared, "settings" | "store" | "inquiries">,
+  sessionOf: (id: string) => Session | undefined,
+): Promise<void> {
+  const { journal } = settings.context;
+  if (store === undefined || journal?.findCalls === undefined) return;
+  const unfinished: Unfinished[] = [];
+  for (const message of await store.unfinishedMessages()) {
+    const session = sessionOf(message.sessionId);
+    if (session === undefined) continue;
+    const states = await store.calls(message.sessionId, message.turnId, message.messageId);
+    for (const { callId, state } of states) {
+      const call = message.calls.find(({ id }) => id === callId);
+      if (state !== "ended" && call !== undefined) unfinished.push({ call, message, session });
+    }
+  }
+  if (unfinished.length === 0) return;
+  const since = unfinished.reduce((first, { message }) => Math.min(first, message.receivedAt), Infinity);
+  const recorded = await journal.findCalls(unfinished.map(keyOf), since);
+  for (const [index, each] of unfinished.entries()) {
+    const known = recorded[index];
+    if (known === undefined) continue;
+    const key = keyOf(each);
+    await store.end(
+      identityOf({ ...each.message, session: each.session }, each.call),
+      recordedExecution(receiveCall(each.call), known),
+    );
+    await inquiries.abandon(key);
+  }
+}
+
+function keyOf({
+  call,
+  message: { sessionId, turnId, messageId },
+  session: { principal },
+}: Unfinished): SessionCall {
+  return {
+    ...{ sessionId, turnId, messageId, callId: call.id, toolName: call.name },
+    ...(principal !== undefined && { principal: principal.id }),
+  };
+}
