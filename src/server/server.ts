@@ -92,7 +92,7 @@ export class Server implements AsyncDisposable {
     });
     try {
       const service = new SessionService(sessions, events, bounds, notify);
-      const clients = new Clients(credentials, given.tokens?.length ?? 0);
+      const clients = new Clients(credentials);
       const routes = new SessionRoutes({ service, clients, origins, limits: complete });
       const executor = await Executor.start({ ...given, ...access }, routes);
       return new Server(executor, sessions, tools, routes);
@@ -121,7 +121,7 @@ export class Server implements AsyncDisposable {
   }: Pick<ServerOptions, "registry" | "policy" | "credentials"> & Credentials): void {
     this.#executor.reload({ registry, policy, ...withCredentials(own, credentials) });
     this.#tools.replace({ registry, policy });
-    this.#routes.clients = new Clients(credentials, own.tokens?.length ?? 0);
+    this.#routes.clients = new Clients(credentials);
   }
 
   /**

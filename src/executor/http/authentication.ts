@@ -27,10 +27,12 @@ export interface NamedToken {
 /** The sender of a request. */
 export interface Sender {
   /**
-   * A name of its own for each credential: `key ID`, `token` or `token INDEX`. Calls of different callers are different
-   * calls.
+   * A name of its own for each credential, which no other one gets when credentials are reloaded: `key ID`, `token` or, for
+   * one of several tokens, `token DIGEST`. Calls of different callers are different calls.
    */
   readonly caller: string;
+  /** The digest of the key or token; empty if the executor has no credentials. */
+  readonly credential: string;
   /** Who calls; `undefined` if the executor has no credentials, and other users can reach it. */
   readonly principal: Principal | undefined;
   /** Whether the request is signed, which means that its digest must be checked. */
@@ -39,6 +41,9 @@ export interface Sender {
 
 /** Minimum length of a token, against brute force. */
 export const MIN_TOKEN_LENGTH = 16;
+
+/** The methods of requests whose signatures must cover the digest of the body. */
+const BODY_METHODS: readonly string[] = ["POST", "PUT", "PATCH"];
 
 /** The principal's id for callers with the token, unless the credentials name it. */
 export const DEFAULT_TOKEN_NAME = "token";
@@ -51,8 +56,9 @@ export class Authentication {
   readonly #verifier: SignatureVerifier | undefined;
   /** The digest of each token. */
   readonly #tokens: { readonly digest: Buffer; readonly sender: Sender }[] = [];
-  readonly #services = new Map<string, Principal>();
-  #unknownSender: Sender = { caller: "", principal: undefined, isSigned: false };
+  /** The senders with keys, by the ids of the keys. */
+  readonly #signers = new Map<string, Sender>();
+  #unknownSender: Sender = { caller: "", credential: "", principal: undefined, isSigned: false };
 
   /**
    * @param before The authentication that this one replaces.
@@ -68,14 +74,14 @@ export class Authentication {
       this.#verifier = new SignatureVerifier(keys, Date.now(), verifier);
     }
     if (before !== undefined) this.#unknownSender = before.#unknownSender;
-    for (const id of keys?.keys() ?? []) this.#services.set(id, service(id));
-    if (token !== undefined && this.#services.has(tokenName)) {
+    for (const [id, key] of keys ?? []) this.#signers.set(id, signer(id, key));
+    if (token !== undefined && this.#signers.has(tokenName)) {
       throw new TypeError(
         `the token and a key have the same name '${tokenName}': a policy could not tell them apart`,
       );
     }
     if (token !== undefined) this.#add(token, "token", tokenName);
-    for (const [index, named] of tokens.entries()) this.#add(named.token, `token ${index}`, named.id);
+    for (const named of tokens) this.#add(named.token, callerOf(named), named.id);
   }
 
   #add(token: string, caller: string, id: string): void {
@@ -86,17 +92,33 @@ export class Authentication {
     if (this.#tokens.some((known) => known.digest.equals(digest))) {
       throw new TypeError("two credentials have the same token: they could not be told apart");
     }
-    this.#tokens.push({ digest, sender: { caller, principal: service(id), isSigned: false } });
+    const credential = digest.toString("hex");
+    this.#tokens.push({ digest, sender: { caller, credential, principal: service(id), isSigned: false } });
   }
 
   /** Without credentials, all callers are `local`: only this user can connect to the executor's unix socket. */
   assumeLocal(): void {
-    this.#unknownSender = { caller: "", principal: service(LOCAL_ID), isSigned: false };
+    this.#unknownSender = { ...this.#unknownSender, principal: service(LOCAL_ID) };
   }
 
   /** Whether requests without credentials are refused. */
   get isRequired(): boolean {
     return this.#verifier !== undefined || this.#tokens.length > 0;
+  }
+
+  /** Whether a sender that was authenticated before a reload still has its credential, for the same principal. */
+  isCurrent({ caller, credential, principal }: Sender): boolean {
+    if (!this.isRequired) return credential === "";
+    const senders = [...this.#signers.values(), ...this.#tokens.map(({ sender }) => sender)];
+    return senders.some(
+      (known) =>
+        known.caller === caller && known.credential === credential && known.principal?.id === principal?.id,
+    );
+  }
+
+  /** @throws {RemoteProblem} `unauthenticated` unless the sender {@link isCurrent}. */
+  refuseUnlessCurrent(sender: Sender): void {
+    if (!this.isCurrent(sender)) throw new RemoteProblem("unauthenticated", "the credential was revoked");
   }
 
   /**
@@ -109,8 +131,10 @@ export class Authentication {
     if (!this.isRequired) return this.#unknownSender;
     if (this.#verifier !== undefined && headers["signature-input"] !== undefined) {
       const message = { method, authority, path: url, headers: headers as SignedMessage["headers"] };
-      const key = this.#verifier.verify(message, method === "POST" || method === "PATCH");
-      return { caller: `key ${key}`, principal: this.#services.get(key), isSigned: true };
+      const key = this.#verifier.verify(message, BODY_METHODS.includes(method));
+      const sender = this.#signers.get(key);
+      // The verifier has these keys only.
+      if (sender !== undefined) return sender;
     }
     if (this.#tokens.length > 0 && headers.authorization !== undefined) {
       const [, given = ""] = /^Bearer +([^ ]+)$/i.exec(headers.authorization) ?? [];
@@ -125,6 +149,16 @@ export class Authentication {
     );
     throw new RemoteProblem("unauthenticated", `the request must have ${ways.join(" or ")}`);
   }
+}
+
+/** The name of the sender with one of several tokens: see {@link Sender.caller}. */
+export function callerOf({ token }: Pick<NamedToken, "token">): string {
+  return `token ${digestOf(token).toString("hex")}`;
+}
+
+function signer(id: string, key: KeyObject): Sender {
+  const credential = hash("sha256", key.export({ type: "spki", format: "der" }), "hex");
+  return { caller: `key ${id}`, credential, principal: service(id), isSigned: true };
 }
 
 function service(id: string): Principal {

@@ -1,4 +1,4 @@
-import type { Sender } from "../../executor/http/authentication.ts";
+import { callerOf, type Sender } from "../../executor/http/authentication.ts";
 import { compileNamePattern, type NamePattern } from "../../policy/match/name-pattern.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Credential, Role } from "./credential.ts";
@@ -16,6 +16,8 @@ export class Client {
   readonly #roles: ReadonlySet<Role>;
   /** `undefined` for the client's own id. */
   readonly #approves: readonly NamePattern[] | undefined;
+  /** Differs from that of a client that may do other things. */
+  readonly #rights: string;
 
   /** @param credential Default: the client is a caller. */
   constructor({ principal, caller }: Sender, credential?: Pick<Credential, "roles" | "approves">) {
@@ -23,6 +25,7 @@ export class Client {
     this.name = caller;
     this.#roles = new Set(credential?.roles ?? ["caller"]);
     this.#approves = credential?.approves?.map(compileNamePattern);
+    this.#rights = JSON.stringify([principal?.id, [...this.#roles].sort(), credential?.approves]);
   }
 
   is(role: Role): boolean {
@@ -42,6 +45,11 @@ export class Client {
     return approves.some((pattern) => pattern.matches(principal?.id ?? ""));
   }
 
+  /** Whether another client may do the same. */
+  equals(other: Client): boolean {
+    return this.#rights === other.#rights;
+  }
+
   /** Whether the client may know about the session. */
   sees(session: OwnedSession): boolean {
     return this.owns(session) || this.approves(session) || this.is("reader") || this.is("admin");
@@ -53,15 +61,11 @@ export class Clients {
   /** By the names of their senders. */
   readonly #credentials = new Map<string, Credential>();
 
-  /**
-   * @param credentials In the order in which `withCredentials` added them.
-   * @param tokenCount The number of tokens that were there before.
-   */
-  constructor(credentials: readonly Credential[], tokenCount: number) {
-    let index = tokenCount;
+  /** @param credentials Those that `withCredentials` added to an executor's. */
+  constructor(credentials: readonly Credential[]) {
     for (const credential of credentials) {
-      const name = credential.key === undefined ? `token ${index++}` : `key ${credential.id}`;
-      this.#credentials.set(name, credential);
+      const { id, token } = credential;
+      this.#credentials.set(token === undefined ? `key ${id}` : callerOf({ token }), credential);
     }
   }
 
