@@ -6,8 +6,9 @@ import type { SessionMode } from "../sessions/deciding/levels.ts";
 import type { Session } from "../sessions/session.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { Client } from "./access/client.ts";
+import type { LoggedEvent } from "./events/event-log.ts";
 import { EventLogs } from "./events/event-logs.ts";
-import { publicEvent, publicInquiryEvent } from "./events/public-event.ts";
+import { callerEvent, publicEvent, publicInquiryEvent } from "./events/public-event.ts";
 import type { Exchange } from "./http/exchange.ts";
 import { draining, notFound, overloaded } from "./http/refusals.ts";
 import { MessagesUnderWay } from "./messages-under-way.ts";
@@ -53,11 +54,19 @@ export class SessionService {
     this.#notifier = notifier;
     events.on((event) => {
       const told = publicEvent(event);
-      if (told !== undefined) this.tell(event.sessionId, event.type, JSON.stringify(told));
+      if (told === undefined) return;
+      const { type, parent, sessionId } = event;
+      const callerData = parent === undefined ? undefined : JSON.stringify(callerEvent(event));
+      const data = JSON.stringify(told);
+      this.tell(sessionId, { type, data, ...(callerData && { callerData }) });
     });
     sessions.onInquiry((event) => {
-      const told = publicInquiryEvent(event) as { readonly type: string };
-      this.tell(event.inquiry.sessionId, told.type, JSON.stringify(told));
+      const [told, toCaller] = [false, true].map((isCaller) =>
+        JSON.stringify(publicInquiryEvent(event, isCaller)),
+      ) as [string, string];
+      const { sessionId, parent } = event.inquiry;
+      const type = `tool.confirmation_${event.type}`;
+      this.tell(sessionId, { type, data: told, ...(parent !== undefined && { callerData: toCaller }) });
       notifier?.take(event);
     });
   }
@@ -101,8 +110,8 @@ export class SessionService {
   }
 
   /** Adds an event, and returns its number; 0 if the session is closed, so that its log does not begin again. */
-  tell(sessionId: string, type: string, data: string): number {
-    return this.sessions.get(sessionId) === undefined ? 0 : this.logs.add(sessionId, type, data);
+  tell(sessionId: string, event: Omit<LoggedEvent, "number">): number {
+    return this.sessions.get(sessionId) === undefined ? 0 : this.logs.add(sessionId, event);
   }
 
   /**

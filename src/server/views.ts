@@ -2,17 +2,31 @@ import type { Inquiry, InquiryRecord } from "../sessions/confirmations/inquiry.t
 
 /** An inquiry as it is listed: without what can be long. */
 export function inquiryView(inquiry: Inquiry): object {
+  const { inputSummary, projectedChanges, question, grant } = inquiry.shown;
+  return {
+    ...identityView(inquiry),
+    ...{ inputSummary: inputSummary.text, missing: inputSummary.missing },
+    ...{ projectedChanges, question, digest: inquiry.digest, grant },
+  };
+}
+
+/** An inquiry as it is listed to the caller of its session: of a nested call, it learns no more than that it is asked. */
+export function callerInquiryView(inquiry: Inquiry): object {
+  return inquiry.parent === undefined ? inquiryView(inquiry) : identityView(inquiry);
+}
+
+/** What a nested call is about is between its tool and those who answer. Its digest would confirm a guess. */
+function identityView(inquiry: Inquiry): object {
   const { id: requestId, shown, kind, sessionId, turnId, messageId, callId, principal, parent } = inquiry;
-  const { digest, choices, askedAt, expiresAt } = inquiry;
-  const { toolName, sideEffects, inputSummary, projectedChanges, question, grant } = shown;
+  const { choices, askedAt, expiresAt } = inquiry;
+  const { toolName, sideEffects } = shown;
   return {
     ...{ requestId, kind, sessionId, turnId },
     ...(messageId !== undefined && { messageId }),
     callId,
     ...(principal !== undefined && { principal }),
     ...(parent !== undefined && { parent }),
-    ...{ toolName, sideEffects, inputSummary: inputSummary.text, missing: inputSummary.missing },
-    ...{ projectedChanges, question, digest, grant, choices, askedAt, expiresAt },
+    ...{ toolName, sideEffects, choices, askedAt, expiresAt },
   };
 }
 
@@ -23,5 +37,18 @@ export function wholeInquiryView({ inquiry, resolution }: InquiryRecord): object
     ...inquiryView(inquiry),
     ...{ arguments: args, rules },
     ...(resolution !== undefined && { resolution: { ...resolution } }),
+  };
+}
+
+/** The same for the caller of its session: without the policy's rules, and of a nested call not what it is about. */
+export function callerWholeInquiryView({ inquiry, resolution }: InquiryRecord): object {
+  const { arguments: args } = inquiry.shown;
+  const isNested = inquiry.parent !== undefined;
+  const { arguments: edited, approval, ...outcome } = resolution ?? {};
+  const own = { ...(edited !== undefined && { arguments: edited }), ...(approval && { approval }) };
+  return {
+    ...callerInquiryView(inquiry),
+    ...(!isNested && { arguments: args }),
+    ...(resolution !== undefined && { resolution: isNested ? outcome : { ...outcome, ...own } }),
   };
 }

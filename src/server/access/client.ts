@@ -52,7 +52,12 @@ export class Client {
 
   /** Whether the client may know about the session. */
   sees(session: OwnedSession): boolean {
-    return this.owns(session) || this.approves(session) || this.is("reader") || this.is("admin");
+    return this.owns(session) || this.inspects(session);
+  }
+
+  /** Whether the client may also know what is not for the caller of the session, such as the arguments of nested calls. */
+  inspects(session: OwnedSession): boolean {
+    return this.approves(session) || this.is("reader") || this.is("admin");
   }
 }
 

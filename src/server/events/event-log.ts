@@ -5,6 +5,8 @@ export interface LoggedEvent {
   readonly type: string;
   /** JSON text. */
   readonly data: string;
+  /** What the caller of the session reads in its place. Default: the same. */
+  readonly callerData?: string;
 }
 
 /** Bounds of the events that are kept for clients that read slowly, or come back. */
@@ -41,10 +43,10 @@ export class EventLog {
   }
 
   /** Adds an event, and returns its number. */
-  add(type: string, data: string): number {
+  add(event: Omit<LoggedEvent, "number">): number {
     const number = this.#next++;
-    this.#events.set(number, { number, type, data });
-    this.#count(bytesOf(data));
+    this.#events.set(number, { number, ...event });
+    this.#count(bytesOf(event));
     while (this.#events.size > this.#bounds.events || this.#bytes > this.#bounds.bytes) this.forgetOldest();
     this.#wake();
     return number;
@@ -55,7 +57,7 @@ export class EventLog {
     const oldest = this.#events.get(this.#first);
     if (oldest === undefined) return false;
     this.#events.delete(this.#first++);
-    this.#count(-bytesOf(oldest.data));
+    this.#count(-bytesOf(oldest));
     return true;
   }
 
@@ -65,17 +67,24 @@ export class EventLog {
     return { event: this.#events.get(wanted), lost: wanted - number - 1 };
   }
 
-  /** Resolves when there is another event, the log is closed, or the signal is aborted. */
-  wait(signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const stop = (): void => {
-      this.#waiting.delete(stop);
-      signal.removeEventListener("abort", stop);
-      resolve();
+  /**
+   * Waits until there is another event, the log is closed, or the signal is aborted.
+   *
+   * @returns `true` if that took too long.
+   */
+  wait(signal: AbortSignal, maxMs: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const end = (isLate: boolean): void => {
+      clearTimeout(timer);
+      this.#waiting.delete(wake);
+      signal.removeEventListener("abort", wake);
+      resolve(isLate);
     };
-    this.#waiting.add(stop);
-    signal.addEventListener("abort", stop);
-    if (signal.aborted || this.#isClosed) stop();
+    const wake = (): void => end(false);
+    const timer = setTimeout(() => end(true), maxMs);
+    this.#waiting.add(wake);
+    signal.addEventListener("abort", wake);
+    if (signal.aborted || this.#isClosed) wake();
     return promise;
   }
 
@@ -96,6 +105,6 @@ export class EventLog {
 }
 
 /** Returns the most bytes that an event takes up. */
-function bytesOf(data: string): number {
-  return data.length * 2 + 128;
+function bytesOf({ data, callerData = "" }: Omit<LoggedEvent, "number">): number {
+  return (data.length + callerData.length) * 2 + 128;
 }

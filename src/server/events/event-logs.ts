@@ -1,4 +1,4 @@
-import { EventLog } from "./event-log.ts";
+import { EventLog, type LoggedEvent } from "./event-log.ts";
 
 /** The events that are kept of each session. */
 const SESSION_BOUNDS = { events: 1_000, bytes: 4 * 1_024 * 1_024 } as const;
@@ -24,11 +24,11 @@ export class EventLogs {
   }
 
   /** Adds an event, and returns its number. */
-  add(sessionId: string, type: string, data: string): number {
+  add(sessionId: string, event: Omit<LoggedEvent, "number">): number {
     const log = this.of(sessionId);
     this.#logs.delete(sessionId);
     this.#logs.set(sessionId, log);
-    const number = log.add(type, data);
+    const number = log.add(event);
     if (this.#bytes > MAX_BYTES) this.#forget();
     return number;
   }

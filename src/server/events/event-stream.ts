@@ -8,6 +8,8 @@ export interface EventStreamOptions {
   readonly epoch: string;
   /** The events that the client has not seen: those after this one. */
   readonly after: number;
+  /** Whether the client is the caller of the session, and no more. */
+  readonly isCaller: boolean;
   /** Events to send first, such as inquiries that are open. They have no ids. */
   readonly first: readonly object[];
   /** Ends the stream with this event, after those that came before it. Default: the stream ends with the session. */
@@ -39,6 +41,7 @@ async function* eventsOf({
   log,
   epoch,
   after,
+  isCaller,
   first,
   last,
   signal,
@@ -59,24 +62,17 @@ async function* eventsOf({
     if (event === undefined && settled.signal.aborted) break;
     if (event === undefined) {
       if (log.isClosed) return;
-      if (await isSilent(log, AbortSignal.any([signal, settled.signal]))) yield KEEP_ALIVE;
+      if (await log.wait(AbortSignal.any([signal, settled.signal]), KEEP_ALIVE_MS)) yield KEEP_ALIVE;
       continue;
     }
     if (final !== undefined && event.number >= final.number) break;
     if (lost > 0) yield write(JSON.stringify({ type: "events.lost", count: lost }), "events.lost");
     number = event.number;
-    yield write(event.data, event.type, `${epoch}-${number}`);
+    yield write(isCaller ? (event.callerData ?? event.data) : event.data, event.type, `${epoch}-${number}`);
   }
   // It may have been read before it was known to be the last one.
   if (final !== undefined && final.number > number && !signal.aborted)
     yield write(final.data, final.type, `${epoch}-${final.number}`);
-}
-
-/** Waits for the next event. Returns `true` if there was none for long. */
-async function isSilent(log: EventLog, signal: AbortSignal): Promise<boolean> {
-  const timeout = AbortSignal.timeout(KEEP_ALIVE_MS);
-  await log.wait(AbortSignal.any([signal, timeout]));
-  return timeout.aborted;
 }
 
 /** @param data JSON text, which has no line breaks. */

@@ -1,6 +1,6 @@
 import type { DispatchEvent } from "../../engine/call/events.ts";
 import type { InquiryEvent } from "../../sessions/confirmations/inquiry-listeners.ts";
-import { inquiryView } from "../views.ts";
+import { callerInquiryView, inquiryView } from "../views.ts";
 
 /**
  * Returns what the clients of a session learn of an event: not what is for operators, such as stacks, paths and names of
@@ -31,10 +31,35 @@ export function publicEvent(event: DispatchEvent): object | undefined {
   }
 }
 
-/** Returns what the clients of a session learn of an inquiry. */
-export function publicInquiryEvent(event: InquiryEvent): object {
-  if (event.type === "requested")
-    return { type: "tool.confirmation_requested", ...inquiryView(event.inquiry) };
+/** Returns what the caller of a session learns of a nested call: which tool it calls, and its effect. */
+export function callerEvent(event: DispatchEvent): object {
+  const { type, callId, toolName, parent, at } = event;
+  const base = { type, callId, toolName, parent, at };
+  switch (event.type) {
+    case "tool.decided":
+      return { ...base, decision: event.decision };
+    case "tool.started":
+      return { ...base, sideEffects: event.sideEffects };
+    case "tool.completed":
+    case "tool.failed": {
+      const { success, error } = event.execution;
+      return { ...base, success, ...(error && { error: { code: error.code, effect: error.effect } }) };
+    }
+    default:
+      return base;
+  }
+}
+
+/**
+ * Returns what the clients of a session learn of an inquiry.
+ *
+ * @param isCaller Whether it is for the caller of the session.
+ */
+export function publicInquiryEvent(event: InquiryEvent, isCaller: boolean): object {
+  if (event.type === "requested") {
+    const view = isCaller ? callerInquiryView(event.inquiry) : inquiryView(event.inquiry);
+    return { type: "tool.confirmation_requested", ...view };
+  }
   const { id: requestId, callId, turnId, shown } = event.inquiry;
   const { decision, by, at } = event.resolution;
   return {

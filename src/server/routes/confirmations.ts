@@ -4,7 +4,7 @@ import type { Exchange } from "../http/exchange.ts";
 import { conflict, forbidden, gone, notFound, unprocessable } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import type { Answer } from "../shapes.ts";
-import { inquiryView, wholeInquiryView } from "../views.ts";
+import { callerWholeInquiryView, inquiryView, wholeInquiryView } from "../views.ts";
 import type { App } from "./session-app.ts";
 
 const PATH = "/v1/sessions/:id/turns/:turnId/confirmations/:requestId";
@@ -23,8 +23,8 @@ export function confirmationRoutes(app: App, service: SessionService): void {
   });
 
   app.get(PATH, async ({ env, req, json }) => {
-    const { record } = await find(service, env, req.param());
-    return json(wholeInquiryView(record));
+    const { session, record } = await find(service, env, req.param());
+    return json(env.client.inspects(session) ? wholeInquiryView(record) : callerWholeInquiryView(record));
   });
 
   app.post(PATH, async ({ env, req, json }) => {

@@ -1,8 +1,8 @@
 import { STREAM_MEDIA_TYPE } from "../../remote-protocol/http.ts";
 import { eventStream, lastEventNumber } from "../events/event-stream.ts";
+import { publicInquiryEvent } from "../events/public-event.ts";
 import type { Exchange } from "../http/exchange.ts";
 import type { SessionService } from "../service.ts";
-import { inquiryView } from "../views.ts";
 import type { App } from "./session-app.ts";
 
 /** The headers of a stream of events. Proxies must not keep events back. */
@@ -19,15 +19,16 @@ export function eventRoutes(app: App, service: SessionService): void {
     service.refuseIfEnding();
     const log = service.logs.of(session.id);
     const seen = lastEventNumber(env.request.headers["last-event-id"]?.toString(), service.epoch);
+    const isCaller = !env.client.inspects(session);
     const open = session
       .openInquiries()
-      .map((inquiry) => ({ type: "tool.confirmation_requested", ...inquiryView(inquiry) }));
+      .map((inquiry) => publicInquiryEvent({ type: "requested", inquiry }, isCaller));
     // How many events of another process are lost is not known.
     const lost = seen === -1 ? [{ type: "events.lost" }] : [];
     const signal = service.stream(env);
     service.attach(env, session);
     const stream = eventStream({
-      ...{ log, epoch: service.epoch },
+      ...{ log, epoch: service.epoch, isCaller },
       after: seen === undefined ? log.last : Math.min(Math.max(seen, 0), log.last),
       first: [...lost, ...open],
       signal,

@@ -39,7 +39,7 @@ export function turnRoutes(app: App, service: SessionService): void {
     ended.catch(() => {});
     if (signal === undefined) return json({ turnId: turn.id, messageId: accepted.id }, 202);
     const stream = eventStream({
-      ...{ log, epoch: service.epoch },
+      ...{ log, epoch: service.epoch, isCaller: !env.client.inspects(session) },
       ...{ after, first: [], last: ended },
       signal,
     });
@@ -146,7 +146,7 @@ async function follow(
     const executions = await results;
     const type = "turn.ended";
     const data = JSON.stringify({ type, turnId: turn.id, messageId, executions });
-    const number = service.tell(sessionId, type, data);
+    const number = service.tell(sessionId, { type, data });
     return { number, type, data };
   } finally {
     env.releaseBody();

@@ -6,12 +6,12 @@ test("a stream has its last event once, also if it was read before it was known 
   const log = new EventLog({ events: 10, bytes: 10_000 }, () => {});
   const last = Promise.withResolvers<FinalEvent>();
   const stream = eventStream({
-    ...{ log, epoch: "epoch", after: 0, first: [], last: last.promise },
+    ...{ log, epoch: "epoch", after: 0, isCaller: false, first: [], last: last.promise },
     signal: new AbortController().signal,
   });
   const chunks = stream.getReader();
   const event = { type: "turn.ended", data: "{}" };
-  const number = log.add(event.type, event.data);
+  const number = log.add(event);
   expect(String(Buffer.from((await chunks.read()).value ?? []))).toBe(
     "id: epoch-1\nevent: turn.ended\ndata: {}\n\n",
   );
