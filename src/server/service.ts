@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { FairBudget } from "../base/fair-budget.ts";
 import type { Receiver } from "../base/receiver.ts";
 import type { EventStream } from "../engine/call/events.ts";
 import type { SessionMode } from "../sessions/deciding/levels.ts";
@@ -8,17 +7,14 @@ import type { Sessions } from "../sessions/sessions.ts";
 import type { Client } from "./access/client.ts";
 import type { LoggedEvent } from "./events/event-log.ts";
 import { EventLogs } from "./events/event-logs.ts";
+import type { EventStreamOptions } from "./events/event-stream.ts";
 import { callerEvent, publicEvent, publicInquiryEvent } from "./events/public-event.ts";
+import { StreamRoom, type UnreadBytes } from "./events/stream-room.ts";
 import type { Exchange } from "./http/exchange.ts";
 import { draining, notFound, overloaded } from "./http/refusals.ts";
 import { MessagesUnderWay } from "./messages-under-way.ts";
 import { AttachedApprovers } from "./notifying/attached-approvers.ts";
 import { Notifier } from "./notifying/notifier.ts";
-
-/** The most streams of events: fewer than the connections of a server. */
-const MAX_STREAMS = 8_000;
-/** The streams that each client can have, even if others have them all. */
-const MIN_STREAMS = 16;
 
 /** What a caller may choose when it opens a session. */
 export interface CallerBounds {
@@ -34,8 +30,7 @@ export class SessionService {
   readonly bounds: CallerBounds;
   readonly logs: EventLogs = new EventLogs();
   readonly messages: MessagesUnderWay;
-  /** The streams of events that are open. */
-  readonly #streams = new FairBudget(MAX_STREAMS, MIN_STREAMS);
+  readonly #room = new StreamRoom();
   /** Part of the ids of events: those of another process have another one. */
   readonly epoch: string = randomBytes(6).toString("hex");
   readonly #ending = new AbortController();
@@ -93,15 +88,27 @@ export class SessionService {
   }
 
   /**
-   * Returns a signal for a stream of events, which is aborted when the connection is closed or the server shuts down.
+   * Takes room for a stream of events. Its signal is aborted when the connection is closed or the
+   * server shuts down.
    *
    * @throws {RouteRefusal} 429 if there are too many streams.
    */
-  stream({ client, closed }: Exchange): AbortSignal {
-    if (!this.#streams.take(client.name, 1)) throw overloaded("too many streams of events are open");
-    closed.addEventListener("abort", () => this.#streams.giveBack(client.name, 1), { once: true });
-    if (closed.aborted) this.#streams.giveBack(client.name, 1);
-    return AbortSignal.any([closed, this.ending]);
+  stream({ client, closed }: Exchange): Pick<EventStreamOptions, "signal" | "unread"> {
+    const { streams } = this.#room;
+    const { name } = client;
+    if (!streams.take(name, 1)) throw overloaded("too many streams of events are open");
+    closed.addEventListener("abort", () => streams.giveBack(name, 1), { once: true });
+    if (closed.aborted) streams.giveBack(name, 1);
+    return { signal: AbortSignal.any([closed, this.ending]), unread: this.unreadOf(client) };
+  }
+
+  /** Where the bytes that a client has not read count. */
+  unreadOf({ name }: Client): UnreadBytes {
+    const { unread } = this.#room;
+    return {
+      take: (bytes) => unread.take(name, bytes),
+      giveBack: (bytes) => unread.giveBack(name, bytes),
+    };
   }
 
   /** Counts an approver as attached to a session, until the connection is closed. */

@@ -66,7 +66,9 @@ export class SessionRoutes implements MoreRoutes {
     const routed = new Request(new URL(url, "http://server"), { method });
     const answer = await this.#app.fetch(routed, exchange);
     answer.headers.set("cache-control", "no-store");
-    await sendResponse(answer, response);
+    // Any other request has had its effect, which a refusal would deny.
+    const unread = method === "GET" ? this.#service.unreadOf(exchange.client) : undefined;
+    await sendResponse(answer, response, unread);
   }
 
   admitDispatch(sender: Sender): void {

@@ -1,5 +1,6 @@
 import { ReadableStream as WebStream } from "node:stream/web";
-import type { EventLog } from "./event-log.ts";
+import type { EventLog, LoggedEvent } from "./event-log.ts";
+import type { UnreadBytes } from "./stream-room.ts";
 
 /** A client's view of the events of a session. */
 export interface EventStreamOptions {
@@ -14,6 +15,8 @@ export interface EventStreamOptions {
   readonly first: readonly object[];
   /** Ends the stream with this event, after those that came before it. Default: the stream ends with the session. */
   readonly last?: Promise<FinalEvent>;
+  /** Where the bytes of an event count until the client has read it. */
+  readonly unread: UnreadBytes;
   /** Ends the stream. */
   readonly signal: AbortSignal;
 }
@@ -31,21 +34,14 @@ const KEEP_ALIVE = Buffer.from(": keep-alive\n\n");
 
 /**
  * Returns the events as server-sent events. Each is read when the client has read the one before it, so that a client that
- * does not read costs nothing; what is forgotten meanwhile is told as `events.lost`.
+ * does not read costs one event; what is dropped meanwhile is reported as `events.lost`.
  */
 export function eventStream(options: EventStreamOptions): ReadableStream<Uint8Array> {
   return WebStream.from(eventsOf(options)) as ReadableStream<Uint8Array>;
 }
 
-async function* eventsOf({
-  log,
-  epoch,
-  after,
-  isCaller,
-  first,
-  last,
-  signal,
-}: EventStreamOptions): AsyncGenerator<Uint8Array> {
+async function* eventsOf(options: EventStreamOptions): AsyncGenerator<Uint8Array> {
+  const { log, epoch, after, first, last, signal } = options;
   for (const event of first) yield write(JSON.stringify(event), (event as { readonly type: string }).type);
   let final: FinalEvent | undefined;
   const settled = new AbortController();
@@ -56,23 +52,55 @@ async function* eventsOf({
     },
     () => settled.abort(),
   );
+  const woken = AbortSignal.any([signal, settled.signal]);
   let number = after;
   while (!signal.aborted) {
     const { event, lost } = log.after(number);
     if (event === undefined && settled.signal.aborted) break;
     if (event === undefined) {
       if (log.isClosed) return;
-      if (await log.wait(AbortSignal.any([signal, settled.signal]), KEEP_ALIVE_MS)) yield KEEP_ALIVE;
+      if (await log.wait(woken, KEEP_ALIVE_MS)) yield KEEP_ALIVE;
       continue;
     }
     if (final !== undefined && event.number >= final.number) break;
-    if (lost > 0) yield write(JSON.stringify({ type: "events.lost", count: lost }), "events.lost");
+    if (lost > 0) yield lostEvents(lost);
     number = event.number;
-    yield write(isCaller ? (event.callerData ?? event.data) : event.data, event.type, `${epoch}-${number}`);
+    yield* read(chunkOf(event, options), options);
   }
   // It may have been read before it was known to be the last one.
   if (final !== undefined && final.number > number && !signal.aborted)
-    yield write(final.data, final.type, `${epoch}-${final.number}`);
+    yield* read(write(final.data, final.type, `${epoch}-${final.number}`), options);
+}
+
+/** Sends an event if there is room for it until the client has read it. */
+function* read(chunk: Uint8Array, { unread }: EventStreamOptions): Generator<Uint8Array> {
+  if (!unread.take(chunk.length)) {
+    yield lostEvents(1);
+    return;
+  }
+  try {
+    yield chunk;
+  } finally {
+    unread.giveBack(chunk.length);
+  }
+}
+
+function lostEvents(count: number): Uint8Array {
+  return write(JSON.stringify({ type: "events.lost", count }), "events.lost");
+}
+
+/** The event that was read last of each log: many clients read it at the same time. */
+const latest = new WeakMap<EventLog, { readonly event: LoggedEvent; readonly chunk: Uint8Array }>();
+
+function chunkOf(event: LoggedEvent, { log, isCaller, epoch }: EventStreamOptions): Uint8Array {
+  const { type, data, callerData, number } = event;
+  const id = `${epoch}-${number}`;
+  if (isCaller && callerData !== undefined) return write(callerData, type, id);
+  const known = latest.get(log);
+  if (known?.event === event) return known.chunk;
+  const chunk = write(data, type, id);
+  latest.set(log, { event, chunk });
+  return chunk;
 }
 
 /** @param data JSON text, which has no line breaks. */

@@ -1,11 +1,20 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
+import type { UnreadBytes } from "../events/stream-room.ts";
+import { overloaded } from "./refusals.ts";
 
 /**
  * Sends a response of the Fetch API. A streamed body is read only as fast as the client reads it, and cancelled when the
  * connection is closed.
+ *
+ * @param unread Where the bytes of any other body count until the client has read it. Default: they do not count.
+ * @throws {RouteRefusal} 429 if there is no room for them.
  */
-export async function sendResponse(from: Response, to: ServerResponse): Promise<void> {
+export async function sendResponse(
+  from: Response,
+  to: ServerResponse,
+  unread?: UnreadBytes,
+): Promise<void> {
   if (to.destroyed) {
     await from.body?.cancel();
     return;
@@ -19,6 +28,12 @@ export async function sendResponse(from: Response, to: ServerResponse): Promise<
     return;
   }
   const body = Buffer.from(await from.arrayBuffer());
+  if (to.destroyed) return;
+  if (unread !== undefined) {
+    if (!unread.take(body.length))
+      throw overloaded("the responses that clients have not read take up all the room");
+    to.on("close", () => unread.giveBack(body.length));
+  }
   to.writeHead(from.status, from.status === 204 ? headers : { ...headers, "content-length": body.length });
   to.end(body);
 }

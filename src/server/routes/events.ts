@@ -25,13 +25,13 @@ export function eventRoutes(app: App, service: SessionService): void {
       .map((inquiry) => publicInquiryEvent({ type: "requested", inquiry }, isCaller));
     // How many events of another process are lost is not known.
     const lost = seen === -1 ? [{ type: "events.lost" }] : [];
-    const signal = service.stream(env);
+    const room = service.stream(env);
     service.attach(env, session);
     const stream = eventStream({
       ...{ log, epoch: service.epoch, isCaller },
       after: seen === undefined ? log.last : Math.min(Math.max(seen, 0), log.last),
       first: [...lost, ...open],
-      signal,
+      ...room,
     });
     return new Response(stream, { headers: EVENT_STREAM_HEADERS });
   });

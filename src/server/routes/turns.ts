@@ -25,7 +25,7 @@ export function turnRoutes(app: App, service: SessionService): void {
     // The session can be closed while the body arrives.
     if (service.sessions.get(session.id) === undefined) throw sessionClosed();
     const calls = callsOf(message, session);
-    const signal = wantsEvents(env) ? service.stream(env) : undefined;
+    const room = wantsEvents(env) ? service.stream(env) : undefined;
     const log = service.logs.of(session.id);
     const after = log.last;
     const end = service.messages.begin(session.id);
@@ -37,11 +37,11 @@ export function turnRoutes(app: App, service: SessionService): void {
     const ended = follow(service, env, turn, accepted).finally(end);
     // If a result cannot be stored, the turn tells of it. Here it must not end the process.
     ended.catch(() => {});
-    if (signal === undefined) return json({ turnId: turn.id, messageId: accepted.id }, 202);
+    if (room === undefined) return json({ turnId: turn.id, messageId: accepted.id }, 202);
     const stream = eventStream({
       ...{ log, epoch: service.epoch, isCaller: !env.client.inspects(session) },
       ...{ after, first: [], last: ended },
-      signal,
+      ...room,
     });
     return new Response(stream, { headers: EVENT_STREAM_HEADERS });
   });
