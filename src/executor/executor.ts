@@ -11,7 +11,7 @@ import {
   parseListenAddress,
   writeAuthority,
 } from "./http/listen-address.ts";
-import type { MoreRoutes } from "./http/more-routes.ts";
+import type { Guards, MoreRoutes } from "./http/more-routes.ts";
 import type { RefusedRequest } from "./http/refused-request.ts";
 import { Routes } from "./http/routes.ts";
 import { completeLimits, type ExecutorLimits } from "./load/limits.ts";
@@ -163,6 +163,11 @@ export class Executor implements AsyncDisposable {
   /** The address that the executor listens on: `127.0.0.1:7420`, `unix:/run/sandgate.sock` or `fd:3`. */
   get address(): string {
     return this.#address;
+  }
+
+  /** What every request passes. @internal */
+  get guards(): Guards {
+    return this.#routes;
   }
 
   /**

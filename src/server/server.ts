@@ -109,7 +109,8 @@ export class Server implements AsyncDisposable {
 
   /**
    * Replaces tools, policy and credentials, for calls that the policy has not decided on, and for calls that wait for a
-   * person: if the tool or what the policy grants is not what the person was shown, the person is asked again.
+   * person: if the tool or what the policy grants is not what the person was shown, the person is asked again. Streams of
+   * events, and requests whose bodies have not arrived, end if their credential is gone or its roles have changed.
    *
    * @throws {ListenError | TypeError} as `Executor.reload` does; nothing is replaced then.
    */
@@ -121,7 +122,7 @@ export class Server implements AsyncDisposable {
   }: Pick<ServerOptions, "registry" | "policy" | "credentials"> & Credentials): void {
     this.#executor.reload({ registry, policy, ...withCredentials(own, credentials) });
     this.#tools.replace({ registry, policy });
-    this.#routes.clients = new Clients(credentials);
+    this.#routes.reload(new Clients(credentials), this.#executor.guards);
   }
 
   /**

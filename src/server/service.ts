@@ -93,13 +93,13 @@ export class SessionService {
    *
    * @throws {RouteRefusal} 429 if there are too many streams.
    */
-  stream({ client, closed }: Exchange): Pick<EventStreamOptions, "signal" | "unread"> {
+  stream({ client, closed, revoked }: Exchange): Pick<EventStreamOptions, "signal" | "unread"> {
     const { streams } = this.#room;
     const { name } = client;
     if (!streams.take(name, 1)) throw overloaded("too many streams of events are open");
     closed.addEventListener("abort", () => streams.giveBack(name, 1), { once: true });
     if (closed.aborted) streams.giveBack(name, 1);
-    return { signal: AbortSignal.any([closed, this.ending]), unread: this.unreadOf(client) };
+    return { signal: AbortSignal.any([closed, revoked, this.ending]), unread: this.unreadOf(client) };
   }
 
   /** Where the bytes that a client has not read count. */

@@ -28,8 +28,9 @@ export interface SessionRoutesOptions {
 
 /** The routes of sessions on an executor's server: they pass its guards first. */
 export class SessionRoutes implements MoreRoutes {
-  /** Replaced when credentials are reloaded. */
-  clients: Clients;
+  #clients: Clients;
+  /** The requests whose responses have not been sent completely. */
+  readonly #open = new Set<Exchange>();
   readonly #service: SessionService;
   readonly #origins: Origins;
   readonly #app: App;
@@ -37,7 +38,7 @@ export class SessionRoutes implements MoreRoutes {
   readonly #bodies: { readonly maxBytes: number; readonly held: FairBudget };
 
   constructor({ service, clients, origins, limits }: SessionRoutesOptions) {
-    this.clients = clients;
+    this.#clients = clients;
     this.#service = service;
     this.#origins = origins;
     this.#app = sessionApp(service);
@@ -59,7 +60,10 @@ export class SessionRoutes implements MoreRoutes {
       return;
     }
     const sender = guards.authentication.check(request, authority);
-    const exchange = new Exchange(request, response, sender, this.clients.of(sender), this.#bodies);
+    const client = this.#clients.of(sender);
+    const exchange = new Exchange(request, response, sender, client, this.#bodies);
+    this.#open.add(exchange);
+    exchange.closed.addEventListener("abort", () => this.#open.delete(exchange), { once: true });
     const { method = "GET", url = "/" } = request;
     if (!METHODS.includes(method)) throw notFound();
     // The host and the scheme play no part in routing.
@@ -67,12 +71,21 @@ export class SessionRoutes implements MoreRoutes {
     const answer = await this.#app.fetch(routed, exchange);
     answer.headers.set("cache-control", "no-store");
     // Any other request has had its effect, which a refusal would deny.
-    const unread = method === "GET" ? this.#service.unreadOf(exchange.client) : undefined;
-    await sendResponse(answer, response, unread);
+    const unread = method === "GET" ? this.#service.unreadOf(client) : undefined;
+    await sendResponse(answer, response, exchange.revoked, unread);
+  }
+
+  /** Replaces the clients, and ends the requests of those that may no longer do the same. The guards have been replaced. */
+  reload(clients: Clients, { authentication }: Pick<Guards, "authentication">): void {
+    this.#clients = clients;
+    for (const exchange of this.#open) {
+      const { sender, client } = exchange;
+      if (!authentication.isCurrent(sender) || !clients.of(sender).equals(client)) exchange.revoke();
+    }
   }
 
   admitDispatch(sender: Sender): void {
-    if (!this.clients.of(sender).is("caller")) throw forbidden("only a caller can dispatch calls");
+    if (!this.#clients.of(sender).is("caller")) throw forbidden("only a caller can dispatch calls");
   }
 
   drain(): Promise<void> {

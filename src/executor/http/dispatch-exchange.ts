@@ -15,6 +15,12 @@ import { respondExecution } from "./respond.ts";
 /** How a request is refused. */
 export interface Refusals {
   /**
+   * Checks once more, when the body has arrived, whether the sender may dispatch calls: credentials may have been reloaded.
+   *
+   * @throws {RemoteProblem | RouteRefusal} otherwise.
+   */
+  admit(): void;
+  /**
    * Responds with a problem, and tells the operator.
    *
    * @param body The request's body, if it was read.
@@ -60,6 +66,7 @@ export class DispatchExchange implements CallWaiter {
   /** Submits the call in the body. */
   take(body: Buffer): void {
     try {
+      this.#refusals.admit();
       this.#body = this.#read(body);
       const trace = readTraceHeaders(this.#request.headers);
       const origin = trace === undefined ? this.#sender : { ...this.#sender, trace };

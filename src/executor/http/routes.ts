@@ -111,8 +111,13 @@ export class Routes {
       case DISPATCH_PATH: {
         const sender = this.#senderOf(request, "POST");
         const { principal } = sender;
+        const { authentication } = this;
         this.#more?.admitDispatch(sender);
         this.#dispatchRoute.handle(request, response, sender, {
+          admit: () => {
+            if (this.authentication !== authentication) this.authentication.refuseUnlessCurrent(sender);
+            this.#more?.admitDispatch(sender);
+          },
           fail: (thrown, body) => this.#fail(request, response, thrown, { principal, body }),
           tell: (problem, body) => this.#tell(request, problem, { principal, body }),
         });

@@ -8,7 +8,7 @@ import { RemoteProblem } from "../../remote-protocol/problems.ts";
 import { matchesContentDigest } from "../../remote-protocol/signatures/content-digest.ts";
 import type { Client } from "../access/client.ts";
 import { type BodyName, bodyProblem } from "../shapes.ts";
-import { badRequest, overloaded } from "./refusals.ts";
+import { badRequest, overloaded, revoked } from "./refusals.ts";
 
 /** The bytes of bodies that the server holds. */
 export interface BodyBudget {
@@ -20,9 +20,10 @@ export interface BodyBudget {
 export class Exchange {
   readonly client: Client;
   readonly request: IncomingMessage;
-  readonly #sender: Sender;
+  readonly sender: Sender;
   readonly #bodies: BodyBudget;
   readonly #closing = new AbortController();
+  readonly #revoking = new AbortController();
   #held = 0;
   #keepsBody = false;
 
@@ -35,7 +36,7 @@ export class Exchange {
   ) {
     this.request = request;
     this.client = client;
-    this.#sender = sender;
+    this.sender = sender;
     this.#bodies = bodies;
     response.on("close", () => {
       this.#closing.abort();
@@ -46,6 +47,16 @@ export class Exchange {
   /** Aborted when the response has been sent, or the connection is closed. */
   get closed(): AbortSignal {
     return this.#closing.signal;
+  }
+
+  /** Aborted when the client may no longer do what it could when the request came. */
+  get revoked(): AbortSignal {
+    return this.#revoking.signal;
+  }
+
+  /** Refuses the request if its body has not arrived, and ends its stream of events. */
+  revoke(): void {
+    this.#revoking.abort();
   }
 
   /**
@@ -64,7 +75,7 @@ export class Exchange {
     }
     const body = await this.#readBytes(bytes);
     const digest = this.request.headers["content-digest"];
-    if ((this.#sender.isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body)) {
+    if ((this.sender.isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body)) {
       throw new RemoteProblem("altered", "the body does not match the content-digest header");
     }
     const parsed = parseJson(decodeBody(body));
@@ -94,9 +105,9 @@ export class Exchange {
       this.#held += more;
       return true;
     };
-    this.closed.addEventListener("abort", () => reject(badRequest("the connection was closed")), {
-      once: true,
-    });
+    const once = { once: true } as const;
+    this.closed.addEventListener("abort", () => reject(badRequest("the connection was closed")), once);
+    this.revoked.addEventListener("abort", () => reject(revoked()), once);
     readBody(this.request, bytes, reserve, resolve);
     return promise;
   }

@@ -1,4 +1,5 @@
 import { RouteRefusal } from "../../executor/http/more-routes.ts";
+import { RemoteProblem } from "../../remote-protocol/problems.ts";
 
 /** The same for what does not exist and for what the client must not know about. */
 export function notFound(): RouteRefusal {
@@ -35,4 +36,8 @@ export function unprocessable(code: "other_digest" | "invalid_answer", message: 
 
 export function draining(): RouteRefusal {
   return new RouteRefusal(503, "draining", "the server is shutting down");
+}
+
+export function revoked(): RemoteProblem {
+  return new RemoteProblem("unauthenticated", "the credential was revoked, or its roles have changed");
 }

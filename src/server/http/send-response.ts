@@ -7,12 +7,14 @@ import { overloaded } from "./refusals.ts";
  * Sends a response of the Fetch API. A streamed body is read only as fast as the client reads it, and cancelled when the
  * connection is closed.
  *
+ * @param ended Aborted when the streamed body ends, although the client may not have read what came before.
  * @param unread Where the bytes of any other body count until the client has read it. Default: they do not count.
  * @throws {RouteRefusal} 429 if there is no room for them.
  */
 export async function sendResponse(
   from: Response,
   to: ServerResponse,
+  ended: AbortSignal,
   unread?: UnreadBytes,
 ): Promise<void> {
   if (to.destroyed) {
@@ -24,7 +26,7 @@ export async function sendResponse(
   if (from.body !== null && from.headers.get("content-type")?.startsWith("text/event-stream")) {
     to.writeHead(from.status, headers);
     to.flushHeaders();
-    await pump(from.body, to);
+    await pump(from.body, to, ended);
     return;
   }
   const body = Buffer.from(await from.arrayBuffer());
@@ -38,9 +40,10 @@ export async function sendResponse(
   to.end(body);
 }
 
-async function pump(body: ReadableStream<Uint8Array>, to: ServerResponse): Promise<void> {
+async function pump(body: ReadableStream<Uint8Array>, to: ServerResponse, ended: AbortSignal): Promise<void> {
   const reader = body.getReader();
   const closed = new AbortController();
+  const stopped = AbortSignal.any([closed.signal, ended]);
   to.on("close", () => {
     closed.abort();
     void reader.cancel();
@@ -50,7 +53,7 @@ async function pump(body: ReadableStream<Uint8Array>, to: ServerResponse): Promi
     if (done || to.destroyed) break;
     if (to.write(value)) continue;
     // Rejects if the connection is closed.
-    await once(to, "drain", { signal: closed.signal }).catch(() => {});
+    await once(to, "drain", { signal: stopped }).catch(() => {});
   }
   to.end();
 }

@@ -1,0 +1,162 @@
+import { once } from "node:events";
+import { type ClientRequest, type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { HostPolicy } from "../../src/policy/host-policy.ts";
+import type { Credential } from "../../src/server/access/credential.ts";
+import type { Server } from "../../src/server/server.ts";
+import { type Answer, dispatchBody, executionOf } from "../executor/harness.ts";
+import {
+  type ClientName,
+  CREDENTIALS,
+  pathOf,
+  refusalOf,
+  startServer,
+  TestClient,
+  TOKENS,
+  WritingTool,
+} from "./harness.ts";
+
+const CALL = { id: "c1", name: "write_note", arguments: { text: "hi" } };
+
+/** A server whose credentials can be replaced. */
+async function reloadable() {
+  const writing = new WritingTool();
+  const registry = new ToolRegistry().register(writing.tool);
+  const server = await startServer([writing.tool]);
+  const reload = (credentials: readonly Credential[]): void =>
+    server.reload({ registry, policy: new HostPolicy(), credentials });
+  return { server, writing, reload };
+}
+
+function without(...names: readonly ClientName[]): readonly Credential[] {
+  return CREDENTIALS.filter(({ token }) => !names.some((name) => TOKENS[name] === token));
+}
+
+/** Sends a request without the end of its body. Resolves when the server has it. */
+async function begin(
+  server: Server,
+  name: ClientName,
+  path: string,
+  body: string,
+): Promise<{ finish(): Promise<Answer> }> {
+  const { hostname, port } = new URL(`http://${server.address}`);
+  const sent: ClientRequest = request({
+    ...{ host: hostname, port, path, method: "POST", agent: false },
+    headers: {
+      authorization: `Bearer ${TOKENS[name]}`,
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      expect: "100-continue",
+    },
+  });
+  onTestFinished(() => void sent.destroy());
+  const answered = once(sent, "response") as Promise<[IncomingMessage]>;
+  answered.catch(() => {});
+  sent.on("error", () => {});
+  sent.flushHeaders();
+  await once(sent, "continue");
+  sent.write(body.slice(0, 10));
+  return {
+    finish: async () => {
+      sent.end(body.slice(10));
+      const [response] = await answered;
+      const { statusCode = 0, headers } = response;
+      return { status: statusCode, headers, text: await text(response) };
+    },
+  };
+}
+
+describe("a reload of the credentials", () => {
+  test("ends the streams of events of those that are gone or may do other things, and no others", async () => {
+    const { server, reload } = await reloadable();
+    const alice = new TestClient(server, "alice");
+    const session = await alice.open();
+    const names = ["alice", "carol", "dave", "erin", "frank"] as const;
+    const [mine, gone, kept, changed, same] = names.map((name) =>
+      new TestClient(server, name).events(`/v1/sessions/${session}/events`),
+    );
+    if (!mine || !gone || !kept || !changed || !same) throw new Error("no streams");
+    expect(await Promise.all([mine, gone, kept, changed, same].map(({ opened }) => opened))).toEqual(
+      names.map(() => 200),
+    );
+    reload([
+      ...without("carol", "erin").toReversed(),
+      { id: "erin", token: TOKENS.erin, roles: ["approver"], approves: ["*"] },
+    ]);
+    await Promise.all([gone.ended, changed.ended]);
+    await alice.dispatch(session, [CALL]);
+    for (const stream of [mine, kept, same]) await stream.next("tool.confirmation_requested");
+    expect([gone.received, changed.received]).toEqual([[], []]);
+    const again = (name: ClientName): Promise<number> =>
+      new TestClient(server, name).events(`/v1/sessions/${session}/events`).opened;
+    expect([await again("carol"), await again("erin")]).toEqual([401, 200]);
+  });
+
+  test("ends the stream of a message whose caller is gone, and its calls go on", async () => {
+    const { server, writing, reload } = await reloadable();
+    const alice = new TestClient(server, "alice");
+    const session = await alice.open();
+    const stream = alice.events(`/v1/sessions/${session}/turns`, { body: { calls: [CALL] } });
+    const dave = new TestClient(server, "dave");
+    const [inquiry] = await dave.inquiries();
+    reload(without("alice"));
+    await stream.ended;
+    if (inquiry === undefined) throw new Error("no inquiry");
+    expect((await dave.answer(inquiry, { decision: "allow" })).status).toBe(200);
+    await dave.executions(session, inquiry.turnId);
+    expect(writing.inputs).toEqual([{ text: "hi" }]);
+    expect(stream.received.map(({ type }) => type)).not.toContain("turn.ended");
+  });
+
+  test.each([
+    ["is gone", without("carol")],
+    [
+      "is no approver now",
+      [...without("carol"), { id: "carol", token: TOKENS.carol, roles: ["reader" as const] }],
+    ],
+    [
+      "is of another id now",
+      [
+        ...without("carol"),
+        { id: "other", token: TOKENS.carol, roles: ["approver" as const], approves: ["alice", "team-*"] },
+      ],
+    ],
+  ])("refuses an answer whose end arrives when its credential %s", async (_, credentials) => {
+    const { server, writing, reload } = await reloadable();
+    const alice = new TestClient(server, "alice");
+    await alice.dispatch(await alice.open(), [CALL]);
+    const [inquiry] = await new TestClient(server, "carol").inquiries();
+    if (inquiry === undefined) throw new Error("no inquiry");
+    const body = JSON.stringify({ decision: "allow", digest: inquiry.digest });
+    const begun = await begin(server, "carol", pathOf(inquiry), body);
+    reload(credentials);
+    expect(refusalOf(await begun.finish())).toBe("401 unauthenticated");
+    expect(await new TestClient(server, "dave").inquiries()).toHaveLength(1);
+    expect(writing.inputs).toEqual([]);
+  });
+
+  test("refuses a call of the executor whose end arrives when its credential is gone", async () => {
+    const { server, reload, writing } = await reloadable();
+    const body = dispatchBody({ name: "write_note", arguments: {} });
+    const begun = await begin(server, "alice", "/v1/dispatch", body);
+    const kept = await begin(server, "bob", "/v1/dispatch", body);
+    reload(without("alice"));
+    expect(refusalOf(await begun.finish())).toBe("401 unauthenticated");
+    expect((await kept.finish()).status).toBe(200);
+    expect(writing.inputs).toHaveLength(1);
+  });
+
+  test("in another order gives no client the calls of another one", async () => {
+    const { server, reload, writing } = await reloadable();
+    const body: unknown = JSON.parse(dispatchBody({ name: "write_note", arguments: {} }));
+    const send = (name: ClientName) => new TestClient(server, name).send("POST", "/v1/dispatch", body);
+    expect(executionOf(await send("alice")).success).toBe(true);
+    reload(CREDENTIALS.toReversed());
+    expect((await send("alice")).headers["idempotency-replayed"]).toBe("true");
+    reload([...CREDENTIALS.slice(1), ...CREDENTIALS.slice(0, 1)]);
+    expect((await send("bob")).headers["idempotency-replayed"]).toBeUndefined();
+    expect(writing.inputs).toHaveLength(2);
+  });
+});
