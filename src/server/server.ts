@@ -77,10 +77,12 @@ export class Server implements AsyncDisposable {
     const { listen, hosts, keys, token, tokenName, tokens, limits, ...context } = given;
     if (!SESSION_MODES.includes(mode))
       throw new TypeError(`the mode must be one of ${SESSION_MODES.join(", ")}`);
-    const bounds = { mode, workspaces: workspaces.map((path) => absolutePath(path, "a workspace")) };
+    const complete = completeLimits(limits);
+    const { bodyBytes } = complete;
+    const paths = workspaces.map((path) => absolutePath(path, "a workspace"));
+    const bounds = { mode, workspaces: paths, bodyBytes };
     const notify = served.notify && checkReceiver(served.notify, "notify");
     const origins = new Origins(pages);
-    const complete = completeLimits(limits);
     const access = withCredentials(given, credentials);
     const tools = new ReloadableTools(context);
     const events = eventsBefore(context.events);

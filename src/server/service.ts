@@ -2,16 +2,18 @@ import { randomBytes } from "node:crypto";
 import type { Receiver } from "../base/receiver.ts";
 import type { EventStream } from "../engine/call/events.ts";
 import type { SessionMode } from "../sessions/deciding/levels.ts";
-import type { Session } from "../sessions/session.ts";
+import type { ResumedMessage, Session } from "../sessions/session.ts";
 import type { Sessions } from "../sessions/sessions.ts";
+import type { AcceptedMessage, Turn } from "../sessions/turn.ts";
 import type { Client } from "./access/client.ts";
 import type { LoggedEvent } from "./events/event-log.ts";
 import { EventLogs } from "./events/event-logs.ts";
-import type { EventStreamOptions } from "./events/event-stream.ts";
+import type { EventStreamOptions, FinalEvent } from "./events/event-stream.ts";
 import { callerEvent, publicEvent, publicInquiryEvent } from "./events/public-event.ts";
 import { StreamRoom, type UnreadBytes } from "./events/stream-room.ts";
 import type { Exchange } from "./http/exchange.ts";
 import { draining, notFound, overloaded } from "./http/refusals.ts";
+import { KeptTurns, type TurnPlace } from "./keeping/kept-turns.ts";
 import { MessagesUnderWay } from "./messages-under-way.ts";
 import { AttachedApprovers } from "./notifying/attached-approvers.ts";
 import { Notifier } from "./notifying/notifier.ts";
@@ -22,6 +24,8 @@ export interface CallerBounds {
   readonly mode: SessionMode;
   /** Absolute paths: the workspaces are these, or below them. */
   readonly workspaces: readonly string[];
+  /** The longest body. */
+  readonly bodyBytes: number;
 }
 
 /** What the routes share: the sessions, and the events that are kept for their clients. */
@@ -30,12 +34,15 @@ export class SessionService {
   readonly bounds: CallerBounds;
   readonly logs: EventLogs = new EventLogs();
   readonly messages: MessagesUnderWay;
+  readonly kept: KeptTurns;
   readonly #room = new StreamRoom();
   /** Part of the ids of events: those of another process have another one. */
   readonly epoch: string = randomBytes(6).toString("hex");
   readonly #ending = new AbortController();
   readonly #approvers = new AttachedApprovers();
   readonly #notifier: Notifier | undefined;
+  /** The ends of the messages under way. */
+  readonly #ends = new Map<string, Promise<FinalEvent>>();
 
   /**
    * @param events The events of the calls of all sessions, and of nothing else.
@@ -43,6 +50,10 @@ export class SessionService {
    */
   constructor(sessions: Sessions, events: EventStream, bounds: CallerBounds, notify?: Receiver) {
     this.sessions = sessions;
+    this.kept = new KeptTurns(bounds.bodyBytes, ({ sessionId, id }) => {
+      const session = sessions.get(sessionId);
+      if (session !== undefined) void session.forgetTurn(id);
+    });
     this.bounds = bounds;
     this.messages = new MessagesUnderWay(sessions);
     const notifier = notify && new Notifier(notify, (sessionId) => this.#approvers.has(sessionId));
@@ -54,6 +65,7 @@ export class SessionService {
       const callerData = parent === undefined ? undefined : JSON.stringify(callerEvent(event));
       const data = JSON.stringify(told);
       this.tell(sessionId, { type, data, ...(callerData && { callerData }) });
+      if ("execution" in event && parent === undefined) this.kept.grow(sessionId, data.length);
     });
     sessions.onInquiry((event) => {
       const [told, toCaller] = [false, true].map((isCaller) =>
@@ -64,6 +76,7 @@ export class SessionService {
       this.tell(sessionId, { type, data: told, ...(parent !== undefined && { callerData: toCaller }) });
       notifier?.take(event);
     });
+    for (const message of sessions.takeResumed()) void this.#followResumed(message);
   }
 
   /** Aborted when the server begins to shut down. */
@@ -88,8 +101,8 @@ export class SessionService {
   }
 
   /**
-   * Takes room for a stream of events. Its signal is aborted when the connection is closed or the
-   * server shuts down.
+   * Takes room for a stream of events. Its signal is aborted when the connection is closed, the client's credential is
+   * revoked, or the server shuts down.
    *
    * @throws {RouteRefusal} 429 if there are too many streams.
    */
@@ -122,6 +135,45 @@ export class SessionService {
   }
 
   /**
+   * Adds the event that a message has ended when it ends, once if the message comes again meanwhile, and returns it.
+   * Rejects if the results cannot be read.
+   */
+  endOf({ id: turnId, session }: Turn, { id: messageId, results }: AcceptedMessage): Promise<FinalEvent> {
+    const key = JSON.stringify([session.id, turnId, messageId]);
+    const known = this.#ends.get(key);
+    if (known !== undefined) return known;
+    const end = results
+      .then((executions) => {
+        const type = "turn.ended";
+        const data = JSON.stringify({ type, turnId, messageId, executions });
+        return { number: this.tell(session.id, { type, data }), type, data };
+      })
+      .finally(() => this.#ends.delete(key));
+    this.#ends.set(key, end);
+    return end;
+  }
+
+  /** Follows the messages of an earlier process that go on, like those that are accepted here. */
+  async #followResumed(message: ResumedMessage): Promise<void> {
+    const { turn, id } = message;
+    const { session } = turn;
+    const end = this.messages.begin(session.id);
+    // It has been accepted already, whether or not there is room. Its own bytes are those of an earlier process.
+    const held = this.kept.begin(placeOf(session, turn.id), id, 0);
+    const counted = typeof held === "string" ? undefined : held;
+    counted?.cancelWith(() => void turn.cancel());
+    let bytes = 0;
+    try {
+      bytes = (await this.endOf(turn, message)).data.length;
+    } catch {
+      // The store could not be read: clients have to read the turn.
+    } finally {
+      counted?.end(bytes);
+      end?.();
+    }
+  }
+
+  /**
    * Waits for the calls that run, but not for people: those calls wait on in the store.
    *
    * @param maxMs After which calls are cancelled.
@@ -133,4 +185,12 @@ export class SessionService {
     await this.sessions.close();
     this.logs.closeAll();
   }
+}
+
+/** Where the messages of a turn are counted. */
+export function placeOf(
+  { id: sessionId, principal }: Pick<Session, "id" | "principal">,
+  turnId: string,
+): TurnPlace {
+  return { sessionId, principal: principal?.id ?? "", turnId };
 }

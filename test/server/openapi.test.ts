@@ -43,7 +43,7 @@ describe("docs/openapi.yaml", () => {
       policy: new HostPolicy(),
       sandboxes,
     });
-    const service = new SessionService(sessions, new EventStream(), { mode: "cautious", workspaces: [] });
+    const service = new SessionService(sessions, new EventStream(), { mode: "cautious", workspaces: [], bodyBytes: 1_000 });
     const routes = sessionApp(service).routes.map(
       ({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`,
     );

@@ -31,13 +31,16 @@ export interface Guards {
 
 const HEADERS = Object.freeze({ "content-type": JSON_MEDIA_TYPE, "cache-control": "no-store" });
 
+/** Seconds after which a client may try again what the server had no room or no time for. */
+const RETRY_AFTER_S = "1";
+
 /** Refuses a request on one of {@link MoreRoutes}. The message is for the client. */
 export class RouteRefusal extends Error {
   override readonly name = "RouteRefusal";
   readonly code: string;
   /** The status of the response. */
   readonly kind: { readonly status: number };
-  readonly headers: Readonly<Record<string, string>> = HEADERS;
+  readonly headers: Readonly<Record<string, string>>;
   /** Further members of the response's body. */
   readonly #members: Readonly<Record<string, unknown>>;
 
@@ -49,6 +52,7 @@ export class RouteRefusal extends Error {
   ) {
     super(message);
     this.kind = { status };
+    this.headers = status === 429 || status === 503 ? { ...HEADERS, "retry-after": RETRY_AFTER_S } : HEADERS;
     this.code = code;
     this.#members = members;
   }

@@ -25,7 +25,7 @@ export class Exchange {
   readonly #closing = new AbortController();
   readonly #revoking = new AbortController();
   #held = 0;
-  #keepsBody = false;
+  #bodyBytes = 0;
 
   constructor(
     request: IncomingMessage,
@@ -40,7 +40,8 @@ export class Exchange {
     this.#bodies = bodies;
     response.on("close", () => {
       this.#closing.abort();
-      if (!this.#keepsBody) this.releaseBody();
+      this.#bodies.held.giveBack(this.client.name, this.#held);
+      this.#held = 0;
     });
   }
 
@@ -65,34 +66,41 @@ export class Exchange {
    * @throws {RemoteProblem | RouteRefusal} as a rejection, if it is too long, or not valid.
    */
   async read<Body>(name: BodyName): Promise<Body> {
-    const { "content-type": type = "", "content-encoding": encoding } = this.request.headers;
-    const bytes = bodyLength(this.request, this.#bodies.maxBytes);
-    if (type.split(";", 1)[0]?.trim().toLowerCase() !== JSON_MEDIA_TYPE || encoding !== undefined) {
-      throw new RemoteProblem(
-        "unsupported_media_type",
-        `the content-type header must be ${JSON_MEDIA_TYPE}, without a content-encoding`,
-      );
-    }
-    const body = await this.#readBytes(bytes);
-    const digest = this.request.headers["content-digest"];
-    if ((this.sender.isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body)) {
-      throw new RemoteProblem("altered", "the body does not match the content-digest header");
-    }
-    const parsed = parseJson(decodeBody(body));
+    const parsed = parseJson(await this.readText([JSON_MEDIA_TYPE]));
     if (!("value" in parsed)) throw badRequest(`${parsed.reason} at position ${parsed.position}`);
     const problem = bodyProblem(name, parsed.value);
     if (problem !== undefined) throw badRequest(problem);
     return parsed.value as Body;
   }
 
-  /** Keeps counting the bytes of the body, as what was read is used after the response, until {@link releaseBody}. */
-  keepBody(): void {
-    this.#keepsBody = true;
+  /**
+   * Reads the body as a text.
+   *
+   * @param mediaTypes Those that it may have.
+   * @throws {RemoteProblem | RouteRefusal} as a rejection, if it is too long, or has another media type.
+   */
+  async readText(mediaTypes: readonly string[]): Promise<string> {
+    const { "content-type": type = "", "content-encoding": encoding } = this.request.headers;
+    const bytes = bodyLength(this.request, this.#bodies.maxBytes);
+    const given = type.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+    if (!mediaTypes.includes(given) || encoding !== undefined) {
+      throw new RemoteProblem(
+        "unsupported_media_type",
+        `the content-type header must be ${mediaTypes.join(" or ")}, without a content-encoding`,
+      );
+    }
+    const body = await this.#readBytes(bytes);
+    this.#bodyBytes = bytes;
+    const digest = this.request.headers["content-digest"];
+    if ((this.sender.isSigned || digest !== undefined) && !matchesContentDigest(String(digest), body)) {
+      throw new RemoteProblem("altered", "the body does not match the content-digest header");
+    }
+    return decodeBody(body);
   }
 
-  releaseBody(): void {
-    this.#bodies.held.giveBack(this.client.name, this.#held);
-    this.#held = 0;
+  /** The length of the body that was read. */
+  get bodyBytes(): number {
+    return this.#bodyBytes;
   }
 
   #readBytes(bytes: number): Promise<Buffer> {

@@ -19,7 +19,7 @@ export function overloaded(message: string): RouteRefusal {
 }
 
 export function conflict(
-  code: "already_answered" | "message_conflict" | "closed",
+  code: "already_answered" | "message_conflict" | "closed" | "turn_full",
   message: string,
   members?: object,
 ): RouteRefusal {
@@ -28,6 +28,14 @@ export function conflict(
 
 export function gone(): RouteRefusal {
   return new RouteRefusal(410, "gone", "the inquiry timed out or was cancelled");
+}
+
+export function forgotten(): RouteRefusal {
+  return new RouteRefusal(
+    410,
+    "forgotten",
+    "the turn ended, and its messages and results are no longer kept",
+  );
 }
 
 export function unprocessable(code: "other_digest" | "invalid_answer", message: string): RouteRefusal {

@@ -4,6 +4,7 @@ import type { SessionService } from "../service.ts";
 import { approvalRoutes } from "./approvals.ts";
 import { confirmationRoutes } from "./confirmations.ts";
 import { eventRoutes } from "./events.ts";
+import { messageRoutes } from "./messages.ts";
 import type { App } from "./session-app.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { turnRoutes } from "./turns.ts";
@@ -11,7 +12,7 @@ import { turnRoutes } from "./turns.ts";
 /** Returns the routes of the sessions. They throw refusals. */
 export function sessionApp(service: SessionService): App {
   const app: App = new Hono();
-  for (const add of [sessionRoutes, turnRoutes, eventRoutes, confirmationRoutes, approvalRoutes])
+  for (const add of [sessionRoutes, messageRoutes, turnRoutes, eventRoutes, confirmationRoutes, approvalRoutes])
     add(app, service);
   app.notFound(() => {
     throw notFound();

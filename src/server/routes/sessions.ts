@@ -54,6 +54,7 @@ export function sessionRoutes(app: App, service: SessionService): void {
     if (!env.client.owns(session)) throw forbidden("only the caller of a session can close it");
     await session.close();
     service.logs.close(session.id);
+    service.kept.close(session.id);
     return json({ id: session.id });
   });
 }

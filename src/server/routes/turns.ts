@@ -1,156 +1,65 @@
-import type { ToolCall } from "../../engine/call/call.ts";
-import type { RouteRefusal } from "../../executor/http/more-routes.ts";
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import type { Format } from "../../protocols/formats.ts";
-import { ProtocolError } from "../../protocols/parsing/protocol-error.ts";
-import { type KeptMessage, MessageConflictError } from "../../sessions/calls/kept-messages.ts";
+import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
+import type { KeptMessage } from "../../sessions/calls/kept-messages.ts";
 import type { Session } from "../../sessions/session.ts";
-import type { AcceptedMessage, Turn } from "../../sessions/turn.ts";
-import { eventStream, type FinalEvent } from "../events/event-stream.ts";
+import type { Turn } from "../../sessions/turn.ts";
 import type { Exchange } from "../http/exchange.ts";
-import { badRequest, conflict, forbidden, notFound, overloaded } from "../http/refusals.ts";
-import type { SessionService } from "../service.ts";
-import type { NewMessage } from "../shapes.ts";
-import { EVENT_STREAM_HEADERS, wantsEvents } from "./events.ts";
+import { forbidden, forgotten, notFound } from "../http/refusals.ts";
+import { placeOf, type SessionService } from "../service.ts";
 import type { App } from "./session-app.ts";
 import { formatOf } from "./sessions.ts";
 
-/** Adds messages to turns, returns their results, and cancels them. */
-export function turnRoutes(app: App, service: SessionService): void {
-  app.post("/v1/sessions/:id/turns", async ({ env, req, json }) => {
-    const session = service.session(env.client, req.param("id"));
-    if (!env.client.owns(session)) throw forbidden("only the caller of a session can dispatch calls in it");
-    service.refuseIfEnding();
-    const message = await env.read<NewMessage>("NewMessage");
-    // The session can be closed while the body arrives.
-    if (service.sessions.get(session.id) === undefined) throw sessionClosed();
-    const calls = callsOf(message, session);
-    const room = wantsEvents(env) ? service.stream(env) : undefined;
-    const log = service.logs.of(session.id);
-    const after = log.last;
-    const end = service.messages.begin(session.id);
-    if (end === undefined) throw overloaded("too many messages of the session are under way");
-    const { turn, accepted } = await accept(session, calls, message).catch((error: unknown) => {
-      end();
-      throw service.sessions.get(session.id) === undefined ? sessionClosed() : error;
-    });
-    const ended = follow(service, env, turn, accepted).finally(end);
-    // If a result cannot be stored, the turn tells of it. Here it must not end the process.
-    ended.catch(() => {});
-    if (room === undefined) return json({ turnId: turn.id, messageId: accepted.id }, 202);
-    const stream = eventStream({
-      ...{ log, epoch: service.epoch, isCaller: !env.client.inspects(session) },
-      ...{ after, first: [], last: ended },
-      ...room,
-    });
-    return new Response(stream, { headers: EVENT_STREAM_HEADERS });
-  });
+/** The most characters of the results in a response, unless one message alone has more. */
+const PAGE_CHARS = 4 * 1_024 * 1_024;
 
-  app.get("/v1/sessions/:id/turns/:turnId", async ({ env, req, json }) => {
-    const session = service.session(env.client, req.param("id"));
-    const turn = await session.findTurn(req.param("turnId"));
-    if (turn === undefined) throw notFound();
+/** Returns the results of turns, and cancels them. */
+export function turnRoutes(app: App, service: SessionService): void {
+  app.get("/v1/sessions/:id/turns/:turnId", async ({ env, req }) => {
+    const { session, turn } = await find(service, env, req.param());
     const format = formatOf(req.query("format"));
-    const messages = await turn.messages();
-    const isDone = messages.every(({ executions }) =>
-      executions.every((execution) => execution !== undefined),
-    );
-    const body = { turnId: turn.id, messages: messages.map((message) => viewOf(message, session, format)) };
-    return json(body, isDone ? 200 : 202);
+    const messages = await turn.messagesAfter(req.query("after"));
+    if (messages === undefined) throw notFound();
+    const views: string[] = [];
+    let chars = 0;
+    let last: string | undefined;
+    let next: string | undefined;
+    let isDone = true;
+    for await (const message of messages) {
+      const view = JSON.stringify(viewOf(message, session, format));
+      if (views.length > 0 && chars + view.length > PAGE_CHARS) {
+        next = last;
+        break;
+      }
+      chars += view.length;
+      views.push(view);
+      last = message.id;
+      isDone &&= message.executions.every((execution) => execution !== undefined);
+    }
+    const more = next === undefined ? "" : `,"next":${JSON.stringify(next)}`;
+    const text = `{"turnId":${JSON.stringify(turn.id)},"messages":[${views.join()}]${more}}`;
+    return new Response(text, { status: isDone ? 200 : 202, headers: { "content-type": JSON_MEDIA_TYPE } });
   });
 
   app.post("/v1/sessions/:id/turns/:turnId/cancel", async ({ env, req, json }) => {
-    const session = service.session(env.client, req.param("id"));
-    const turn = await session.findTurn(req.param("turnId"));
-    if (turn === undefined) throw notFound();
+    const { session, turn } = await find(service, env, req.param());
     if (!env.client.owns(session)) throw forbidden("only the caller of a session can cancel its turns");
     await turn.cancel();
     return json({ turnId: turn.id });
   });
 }
 
-function sessionClosed(): RouteRefusal {
-  return conflict("closed", "the session is closed");
-}
-
-/** @throws {RouteRefusal} 400 if the calls cannot be read, or two of them have the same id. */
-function callsOf({ calls, format, message }: NewMessage, session: Session): readonly ToolCall[] {
-  if ((calls === undefined) === (message === undefined)) {
-    throw badRequest("the body must have either calls, or a message with its format");
-  }
-  if (calls !== undefined && format !== undefined) throw badRequest("calls have no format");
-  const read = calls ?? readMessage(message, format, session);
-  if (new Set(read.map(({ id }) => id)).size < read.length) {
-    throw badRequest("two calls of the message have the same id: an answer could be for either");
-  }
-  return read;
-}
-
-function readMessage(message: unknown, format: Format | undefined, session: Session): readonly ToolCall[] {
-  if (format === undefined) throw badRequest("a message must have a format");
-  try {
-    return PROTOCOLS[format](session.registry).read(message).calls;
-  } catch (error) {
-    if (error instanceof ProtocolError) throw badRequest(`/message${error.pointer}: ${error.message}`);
-    throw error;
-  }
-}
-
-/** @throws {RouteRefusal} 409 if the session is being closed. */
-async function turnOf(
-  session: Session,
-  { messageId, turnId = messageId, userText }: NewMessage,
-): Promise<Turn> {
-  const known = turnId === undefined ? undefined : await session.findTurn(turnId);
-  if (known !== undefined) return known;
-  try {
-    return session.turn({
-      ...(turnId !== undefined && { id: turnId }),
-      ...(userText !== undefined && { userText }),
-    });
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    // Another message has begun the turn while the store was asked.
-    const begun = turnId === undefined ? undefined : await session.findTurn(turnId);
-    if (begun === undefined) throw conflict("closed", error.message);
-    return begun;
-  }
-}
-
-/** @throws {RouteRefusal} 409 if the turn has another message with this id, or the session is being closed. */
-async function accept(
-  session: Session,
-  calls: readonly ToolCall[],
-  message: NewMessage,
-): Promise<{ readonly turn: Turn; readonly accepted: AcceptedMessage }> {
-  const turn = await turnOf(session, message);
-  const { messageId } = message;
-  try {
-    return { turn, accepted: await turn.accept(calls, messageId === undefined ? {} : { messageId }) };
-  } catch (error) {
-    if (error instanceof MessageConflictError) throw conflict("message_conflict", error.message);
-    throw error;
-  }
-}
-
-/** Tells the end of a message to the clients of the session, whether or not the connection is still open. */
-async function follow(
+/** @throws {RouteRefusal} 404 unless the client may know about the turn, and 410 if it was forgotten. */
+async function find(
   service: SessionService,
-  env: Exchange,
-  turn: Turn,
-  { id: messageId, results }: AcceptedMessage,
-): Promise<FinalEvent> {
-  const { id: sessionId } = turn.session;
-  env.keepBody();
-  try {
-    const executions = await results;
-    const type = "turn.ended";
-    const data = JSON.stringify({ type, turnId: turn.id, messageId, executions });
-    const number = service.tell(sessionId, { type, data });
-    return { number, type, data };
-  } finally {
-    env.releaseBody();
-  }
+  { client }: Exchange,
+  { id, turnId }: { readonly id: string; readonly turnId: string },
+): Promise<{ readonly session: Session; readonly turn: Turn }> {
+  const session = service.session(client, id);
+  if (service.kept.isForgotten(placeOf(session, turnId))) throw forgotten();
+  const turn = await session.findTurn(turnId);
+  if (turn === undefined) throw notFound();
+  return { session, turn };
 }
 
 /** A message with the results that are there. */

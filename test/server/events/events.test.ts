@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { defineTool } from "../../../src/engine/tool.ts";
+import { HeldTool, until } from "../../executor/harness.ts";
 import { startServer, TestClient, WritingTool } from "../harness.ts";
 
 const READ = { id: "c1", name: "read_note", arguments: { text: "hi" } };
@@ -21,6 +22,30 @@ describe("the events of a session", () => {
     await second.next("turn.ended");
     expect(second.ids).toEqual(first.ids.slice(2));
     expect(second.received).toEqual(first.received.slice(2));
+  });
+
+  test("tell the end of a message once, also if it came again while it ran", async () => {
+    const held = new HeldTool();
+    const server = await startServer([held.tool], {
+      sessions: { confirmations: { tools: { hold: "auto" } } },
+    });
+    const alice = new TestClient(server, "alice");
+    const session = await alice.open();
+    const events = alice.events(`/v1/sessions/${session}/events`);
+    await events.opened;
+    const body = { calls: [{ id: "h", name: "hold", arguments: {} }], turnId: "t", messageId: "m" };
+    await alice.json("POST", `/v1/sessions/${session}/turns`, body);
+    await until(() => held.started.length === 1);
+    await alice.json("POST", `/v1/sessions/${session}/turns`, body);
+    const again = alice.events(`/v1/sessions/${session}/turns`, { body });
+    await again.opened;
+    held.release();
+    await again.ended;
+    expect(again.received.at(-1)).toMatchObject({ type: "turn.ended", executions: [{ success: true }] });
+    await alice.dispatch(session, [], { turnId: "last" });
+    const ends = () => events.received.filter(({ type }) => type === "turn.ended");
+    await until(() => ends().some(({ turnId }) => turnId === "last"));
+    expect(ends()).toMatchObject([{ messageId: "m" }, { turnId: "last" }]);
   });
 
   test("of another process are told as lost", async () => {

@@ -1,0 +1,168 @@
+import type { ToolCall } from "../../engine/call/call.ts";
+import type { RouteRefusal } from "../../executor/http/more-routes.ts";
+import { PROTOCOLS } from "../../protocols/by-format.ts";
+import type { Format } from "../../protocols/formats.ts";
+import { ProtocolError } from "../../protocols/parsing/protocol-error.ts";
+import { MessageConflictError } from "../../sessions/calls/kept-messages.ts";
+import { newId } from "../../sessions/ids.ts";
+import type { Session } from "../../sessions/session.ts";
+import type { AcceptedMessage, Turn } from "../../sessions/turn.ts";
+import { eventStream, type FinalEvent } from "../events/event-stream.ts";
+import { badRequest, conflict, forbidden, forgotten, overloaded } from "../http/refusals.ts";
+import type { HeldMessage } from "../keeping/kept-turns.ts";
+import { placeOf, type SessionService } from "../service.ts";
+import type { NewMessage } from "../shapes.ts";
+import { EVENT_STREAM_HEADERS, wantsEvents } from "./events.ts";
+import type { App } from "./session-app.ts";
+
+/** The most characters of a turn's id in the id of its message, which has at most 128. */
+const MAX_PREFIX = 80;
+
+/** Adds messages to turns. */
+export function messageRoutes(app: App, service: SessionService): void {
+  app.post("/v1/sessions/:id/turns", async ({ env, req, json }) => {
+    const session = service.session(env.client, req.param("id"));
+    if (!env.client.owns(session)) throw forbidden("only the caller of a session can dispatch calls in it");
+    service.refuseIfEnding();
+    const message = await env.read<NewMessage>("NewMessage");
+    // The session can be closed while the body arrives.
+    if (service.sessions.get(session.id) === undefined) throw sessionClosed();
+    const calls = callsOf(message, session);
+    const room = wantsEvents(env) ? service.stream(env) : undefined;
+    const log = service.logs.of(session.id);
+    const after = log.last;
+    const ids = idsOf(message);
+    const end = service.messages.begin(session.id);
+    if (end === undefined) throw overloaded("too many messages of the session are under way");
+    let held: HeldMessage | undefined;
+    try {
+      held = hold(service, session, ids, env.bodyBytes);
+      const { turn, accepted } = await accept(session, calls, ids, message.userText, held);
+      const ended = follow(service, turn, accepted, held).finally(end);
+      // If a result cannot be stored, the turn reports it. Here it must not end the process.
+      ended.catch(() => {});
+      if (room === undefined) return json(ids, 202);
+      const stream = eventStream({
+        ...{ log, epoch: service.epoch, isCaller: !env.client.inspects(session) },
+        ...{ after, first: [], last: ended },
+        ...room,
+      });
+      return new Response(stream, { headers: EVENT_STREAM_HEADERS });
+    } catch (error) {
+      held?.drop();
+      end();
+      throw service.sessions.get(session.id) === undefined ? sessionClosed() : error;
+    }
+  });
+}
+
+function sessionClosed(): RouteRefusal {
+  return conflict("closed", "the session is closed");
+}
+
+/** @throws {RouteRefusal} 400 if the calls cannot be read, or two of them have the same id. */
+function callsOf({ calls, format, message }: NewMessage, session: Session): readonly ToolCall[] {
+  if ((calls === undefined) === (message === undefined)) {
+    throw badRequest("the body must have either calls, or a message with its format");
+  }
+  if (calls !== undefined && format !== undefined) throw badRequest("calls have no format");
+  const read = calls ?? readMessage(message, format, session);
+  if (new Set(read.map(({ id }) => id)).size < read.length) {
+    throw badRequest("two calls of the message have the same id: an answer could be for either");
+  }
+  return read;
+}
+
+function readMessage(message: unknown, format: Format | undefined, session: Session): readonly ToolCall[] {
+  if (format === undefined) throw badRequest("a message must have a format");
+  try {
+    return PROTOCOLS[format](session.registry).read(message).calls;
+  } catch (error) {
+    if (error instanceof ProtocolError) throw badRequest(`/message${error.pointer}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** @throws {RouteRefusal} 409 if the session is being closed. */
+async function turnOf(session: Session, id: string, userText: string | undefined): Promise<Turn> {
+  const known = await session.findTurn(id);
+  if (known !== undefined) return known;
+  try {
+    return session.turn({ id, ...(userText !== undefined && { userText }) });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    // Another message has begun the turn while the store was asked.
+    const begun = await session.findTurn(id);
+    if (begun === undefined) throw conflict("closed", error.message);
+    return begun;
+  }
+}
+
+/** The ids of a message: those that the client chose, or new ones. */
+interface MessageIds {
+  readonly turnId: string;
+  readonly messageId: string;
+}
+
+/** Without a `turnId`, a message that comes again finds its turn by its own id. */
+function idsOf({ messageId, turnId = messageId ?? newId() }: NewMessage): MessageIds {
+  return { turnId, messageId: messageId ?? `${turnId.slice(0, MAX_PREFIX)}.${newId()}` };
+}
+
+/** @throws {RouteRefusal} 409 if the turn has another message with this id, or the session is being closed. */
+async function accept(
+  session: Session,
+  calls: readonly ToolCall[],
+  { turnId, messageId }: MessageIds,
+  userText: string | undefined,
+  held: HeldMessage,
+): Promise<{ readonly turn: Turn; readonly accepted: AcceptedMessage }> {
+  const turn = await turnOf(session, turnId, userText);
+  held.cancelWith(() => void turn.cancel());
+  try {
+    return { turn, accepted: await turn.accept(calls, { messageId }) };
+  } catch (error) {
+    if (error instanceof MessageConflictError) throw conflict("message_conflict", error.message);
+    throw error;
+  }
+}
+
+/** Takes in the bytes of a message. @throws {RouteRefusal} 409, 410 or 429 if that is not possible. */
+function hold(
+  service: SessionService,
+  session: Session,
+  { turnId, messageId }: MessageIds,
+  bytes: number,
+): HeldMessage {
+  const held = service.kept.begin(placeOf(session, turnId), messageId, bytes);
+  switch (held) {
+    case "full":
+      throw conflict(
+        "turn_full",
+        "the turn has too many messages, or too many bytes of them: begin another turn",
+      );
+    case "forgotten":
+      throw forgotten();
+    case "no-room":
+      throw overloaded("the messages that have not ended take up all the room: retry later");
+    default:
+      return held;
+  }
+}
+
+/** Tells the end of a message to the clients of the session, whether or not the connection is still open. */
+async function follow(
+  service: SessionService,
+  turn: Turn,
+  accepted: AcceptedMessage,
+  held: HeldMessage,
+): Promise<FinalEvent> {
+  let bytes = 0;
+  try {
+    const ended = await service.endOf(turn, accepted);
+    bytes = ended.data.length;
+    return ended;
+  } finally {
+    held.end(bytes);
+  }
+}
