@@ -1,34 +1,67 @@
 import type { ToolRegistry } from "../engine/registry.ts";
-import type { PolicyDecision } from "../policy/decision.ts";
+import { deny, type PolicyDecision } from "../policy/decision.ts";
+import type { TrackedFields } from "../policy/history/value-provenance.ts";
 import type { PolicyRequest, RuntimePolicy } from "../policy/policy.ts";
 
-/** The tools and the policy of sessions, which outlive a reload. */
+/** The tools and the policy of a server, which outlive a reload. */
 export interface ToolsAndPolicy {
   readonly registry: ToolRegistry;
   readonly policy: RuntimePolicy;
 }
 
-/** A registry and a policy whose content can be replaced. */
+/** A registry and a policy whose content can be replaced. While it is paused, the policy denies every call. */
 export class ReloadableTools implements ToolsAndPolicy {
   readonly registry: ToolRegistry;
   readonly policy: RuntimePolicy;
+  isPaused = false;
   #policy: RuntimePolicy;
 
   constructor({ registry, policy }: ToolsAndPolicy) {
     this.registry = registry;
     this.#policy = policy;
-    const current = (): RuntimePolicy => this.#policy;
-    this.policy = {
-      check: (request: PolicyRequest): PolicyDecision | Promise<PolicyDecision> => current().check(request),
-      get revision(): string | undefined {
-        return current().revision;
-      },
-    };
+    this.policy = new CurrentPolicy(
+      () => this.#policy,
+      () => this.isPaused,
+    );
   }
 
   replace({ registry, policy }: ToolsAndPolicy): void {
     for (const name of this.registry.names) if (!registry.has(name)) this.registry.unregister(name);
     for (const tool of registry.tools) this.registry.register(tool, { replace: true });
     this.#policy = policy;
+  }
+
+  replacePolicy(policy: RuntimePolicy): void {
+    this.#policy = policy;
+  }
+}
+
+class CurrentPolicy implements RuntimePolicy {
+  readonly #current: () => RuntimePolicy;
+  readonly #isPaused: () => boolean;
+
+  constructor(current: () => RuntimePolicy, isPaused: () => boolean) {
+    this.#current = current;
+    this.#isPaused = isPaused;
+  }
+
+  check(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision> {
+    return this.#isPaused() ? deny("the server is paused") : this.#current().check(request);
+  }
+
+  get revision(): string | undefined {
+    return this.#current().revision;
+  }
+
+  get sources(): readonly string[] | undefined {
+    return this.#current().sources;
+  }
+
+  get usesHistory(): boolean | undefined {
+    return this.#current().usesHistory;
+  }
+
+  get trackedFields(): TrackedFields | undefined {
+    return this.#current().trackedFields;
   }
 }

@@ -1,4 +1,5 @@
 import { checkReceiver, type Receiver } from "../base/receiver.ts";
+import { checkResultBudget, type ResultBudget } from "../engine/bounds/result-budget.ts";
 import { EventStream } from "../engine/call/events.ts";
 import { Executor, type ExecutorOptions } from "../executor/executor.ts";
 import type { Credentials } from "../executor/http/authentication.ts";
@@ -11,6 +12,7 @@ import type { SessionStore } from "../sessions/store/store.ts";
 import { absolutePath } from "../sessions/trusted-workspaces.ts";
 import { Clients } from "./access/client.ts";
 import { type Credential, withCredentials } from "./access/credential.ts";
+import { Admin, type AdminOptions } from "./admin.ts";
 import { Origins } from "./http/origins.ts";
 import { ReloadableTools } from "./reloadable-tools.ts";
 import { SessionService } from "./service.ts";
@@ -22,15 +24,16 @@ import { SessionRoutes } from "./session-routes.ts";
  *
  * @typeParam Embedder As of `DispatchContext`.
  */
-export type ServerOptions<Embedder = unknown> = ExecutorOptions<Embedder> & {
-  readonly sessions: ServedSessions;
-  /** Further credentials, with their roles. Default: none. */
-  readonly credentials?: readonly Credential[];
-  /**
-   * Origins of the pages that may use the sessions from a browser, such as `https://console.example.com`. Default: none.
-   */
-  readonly origins?: readonly string[];
-};
+export type ServerOptions<Embedder = unknown> = ExecutorOptions<Embedder> &
+  AdminOptions & {
+    readonly sessions: ServedSessions;
+    /** Further credentials, with their roles. Default: none. */
+    readonly credentials?: readonly Credential[];
+    /**
+     * Origins of the pages that may use the sessions from a browser, such as `https://console.example.com`. Default: none.
+     */
+    readonly origins?: readonly string[];
+  };
 
 /** The sessions of a server. */
 export interface ServedSessions {
@@ -38,6 +41,8 @@ export interface ServedSessions {
   readonly confirmations?: ConfirmationOptions;
   /** Limits of each session. */
   readonly limits?: SessionLimits;
+  /** How much of a result the model reads, in the messages of providers. Default: as of `DispatchContext`. */
+  readonly resultBudget?: ResultBudget;
   /** What survives a restart. The server closes it. Default: a store in memory. */
   readonly store?: SessionStore;
   /**
@@ -72,11 +77,13 @@ export class Server implements AsyncDisposable {
 
   /** See {@link startServer}. @internal */
   static async start(options: ServerOptions): Promise<Server> {
-    const { sessions: served, credentials = [], origins: pages = [], ...given } = options;
+    const { sessions: served, credentials = [], origins: pages = [], ...others } = options;
+    const { policyFile, beforePolicy, onAdmin, ...given } = others;
     const { mode = "cautious", workspaces = [], store = new MemorySessionStore() } = served;
     const { listen, hosts, keys, token, tokenName, tokens, limits, ...context } = given;
     if (!SESSION_MODES.includes(mode))
       throw new TypeError(`the mode must be one of ${SESSION_MODES.join(", ")}`);
+    if (served.resultBudget !== undefined) checkResultBudget(served.resultBudget);
     const complete = completeLimits(limits);
     const { bodyBytes } = complete;
     const paths = workspaces.map((path) => absolutePath(path, "a workspace"));
@@ -85,18 +92,24 @@ export class Server implements AsyncDisposable {
     const origins = new Origins(pages);
     const access = withCredentials(given, credentials);
     const tools = new ReloadableTools(context);
+    const admin = new Admin(tools, {
+      ...(policyFile !== undefined && { policyFile }),
+      ...(beforePolicy && { beforePolicy }),
+      ...(onAdmin && { onAdmin }),
+    });
     const events = eventsBefore(context.events);
     const sessions = await openSessions({
       ...(context as unknown as SessionsOptions),
       ...{ registry: tools.registry, policy: tools.policy, events, store },
       ...(served.confirmations && { confirmations: served.confirmations }),
       ...(served.limits && { limits: served.limits }),
+      ...(served.resultBudget && { resultBudget: served.resultBudget }),
     });
     try {
-      const service = new SessionService(sessions, events, bounds, notify);
+      const service = new SessionService({ sessions, admin, events, bounds, notify });
       const clients = new Clients(credentials);
       const routes = new SessionRoutes({ service, clients, origins, limits: complete });
-      const executor = await Executor.start({ ...given, ...access }, routes);
+      const executor = await Executor.start({ ...given, ...access, policy: tools.policy }, routes);
       return new Server(executor, sessions, tools, routes);
     } catch (error) {
       await sessions.close();
@@ -122,7 +135,7 @@ export class Server implements AsyncDisposable {
     credentials = [],
     ...own
   }: Pick<ServerOptions, "registry" | "policy" | "credentials"> & Credentials): void {
-    this.#executor.reload({ registry, policy, ...withCredentials(own, credentials) });
+    this.#executor.reload({ registry, policy: this.#tools.policy, ...withCredentials(own, credentials) });
     this.#tools.replace({ registry, policy });
     this.#routes.reload(new Clients(credentials), this.#executor.guards);
   }

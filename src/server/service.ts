@@ -6,13 +6,14 @@ import type { ResumedMessage, Session } from "../sessions/session.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { AcceptedMessage, Turn } from "../sessions/turn.ts";
 import type { Client } from "./access/client.ts";
+import type { Admin } from "./admin.ts";
 import type { LoggedEvent } from "./events/event-log.ts";
 import { EventLogs } from "./events/event-logs.ts";
 import type { EventStreamOptions, FinalEvent } from "./events/event-stream.ts";
 import { callerEvent, publicEvent, publicInquiryEvent } from "./events/public-event.ts";
 import { StreamRoom, type UnreadBytes } from "./events/stream-room.ts";
 import type { Exchange } from "./http/exchange.ts";
-import { draining, notFound, overloaded } from "./http/refusals.ts";
+import { draining, notFound, overloaded, paused } from "./http/refusals.ts";
 import { KeptTurns, type TurnPlace } from "./keeping/kept-turns.ts";
 import { MessagesUnderWay } from "./messages-under-way.ts";
 import { AttachedApprovers } from "./notifying/attached-approvers.ts";
@@ -28,9 +29,21 @@ export interface CallerBounds {
   readonly bodyBytes: number;
 }
 
+/** Options of {@link SessionService}. */
+export interface ServiceOptions {
+  readonly sessions: Sessions;
+  readonly admin: Admin;
+  /** The events of the calls of all sessions, and of nothing else. */
+  readonly events: EventStream;
+  readonly bounds: CallerBounds;
+  /** Receives the inquiries that no attached approver sees. Default: none. */
+  readonly notify?: Receiver | undefined;
+}
+
 /** What the routes share: the sessions, and the events that are kept for their clients. */
 export class SessionService {
   readonly sessions: Sessions;
+  readonly admin: Admin;
   readonly bounds: CallerBounds;
   readonly logs: EventLogs = new EventLogs();
   readonly messages: MessagesUnderWay;
@@ -44,11 +57,8 @@ export class SessionService {
   /** The ends of the messages under way. */
   readonly #ends = new Map<string, Promise<FinalEvent>>();
 
-  /**
-   * @param events The events of the calls of all sessions, and of nothing else.
-   * @param notify Is told of inquiries that no attached approver sees. Default: nothing is told.
-   */
-  constructor(sessions: Sessions, events: EventStream, bounds: CallerBounds, notify?: Receiver) {
+  constructor({ sessions, admin, events, bounds, notify }: ServiceOptions) {
+    this.admin = admin;
     this.sessions = sessions;
     this.kept = new KeptTurns(bounds.bodyBytes, ({ sessionId, id }) => {
       const session = sessions.get(sessionId);
@@ -98,6 +108,11 @@ export class SessionService {
   /** @throws {RouteRefusal} 503 if the server is shutting down. */
   refuseIfEnding(): void {
     if (this.ending.aborted) throw draining();
+  }
+
+  /** @throws {RouteRefusal} 503 if the server is paused. */
+  refuseIfPaused(): void {
+    if (this.admin.isPaused) throw paused();
   }
 
   /**

@@ -13,10 +13,10 @@ import type { App } from "./routes/session-app.ts";
 import type { SessionService } from "./service.ts";
 
 /** The paths of the routes, and what is below them. */
-const PATH = /^\/v1\/(?:sessions|confirmations)(?:[/?]|$)/;
+const PATH = /^\/v1\/(?:sessions|confirmations|policy|pause|resume)(?:[/?]|$)/;
 
 /** The methods of the routes. `Request` would throw for some of the others, such as TRACE. */
-const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PATCH", "DELETE"];
+const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /** Options of {@link SessionRoutes}. */
 export interface SessionRoutesOptions {
@@ -47,6 +47,10 @@ export class SessionRoutes implements MoreRoutes {
     this.#bodies = { maxBytes: bodyBytes, held: new FairBudget(bodyBytes * HELD_BODIES, bodyBytes) };
   }
 
+  get unreadiness(): string | undefined {
+    return this.#service.admin.isPaused ? "paused" : undefined;
+  }
+
   has({ url = "" }: IncomingMessage): boolean {
     return PATH.test(url);
   }
@@ -67,8 +71,10 @@ export class SessionRoutes implements MoreRoutes {
     const { method = "GET", url = "/" } = request;
     if (!METHODS.includes(method)) throw notFound();
     // The host and the scheme play no part in routing.
-    const routed = new Request(new URL(url, "http://server"), { method });
-    const answer = await this.#app.fetch(routed, exchange);
+    const routed = new URL(url, "http://server");
+    // Proxies, logs and signatures have the path as it was sent: one with `..` would be another one for them.
+    if (routed.pathname !== url.split("?", 1)[0]) throw notFound();
+    const answer = await this.#app.fetch(new Request(routed, { method }), exchange);
     answer.headers.set("cache-control", "no-store");
     // Any other request has had its effect, which a refusal would deny.
     const unread = method === "GET" ? this.#service.unreadOf(client) : undefined;
@@ -86,6 +92,7 @@ export class SessionRoutes implements MoreRoutes {
 
   admitDispatch(sender: Sender): void {
     if (!this.#clients.of(sender).is("caller")) throw forbidden("only a caller can dispatch calls");
+    this.#service.refuseIfPaused();
   }
 
   drain(): Promise<void> {

@@ -4,6 +4,16 @@ import { exportedNames } from "./names.ts";
 test("sandgate/server exports exactly these names", async () => {
   expect(await exportedNames("server")).toEqual({
     values: ["startServer"],
-    types: ["Credential", "Receiver", "Role", "ServedSessions", "Server", "ServerOptions"],
+    types: [
+      "AdminAction",
+      "AdminEvent",
+      "AdminOptions",
+      "Credential",
+      "Receiver",
+      "Role",
+      "ServedSessions",
+      "Server",
+      "ServerOptions",
+    ],
   });
 });

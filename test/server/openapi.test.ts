@@ -7,6 +7,8 @@ import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
+import { Admin } from "../../src/server/admin.ts";
+import { ReloadableTools } from "../../src/server/reloadable-tools.ts";
 import { sessionApp } from "../../src/server/routes/app.ts";
 import { SessionService } from "../../src/server/service.ts";
 import { BODY_SCHEMAS } from "../../src/server/shapes.ts";
@@ -43,7 +45,11 @@ describe("docs/openapi.yaml", () => {
       policy: new HostPolicy(),
       sandboxes,
     });
-    const service = new SessionService(sessions, new EventStream(), { mode: "cautious", workspaces: [], bodyBytes: 1_000 });
+    const service = new SessionService({
+      ...{ sessions, events: new EventStream() },
+      admin: new Admin(new ReloadableTools({ registry: new ToolRegistry(), policy: new HostPolicy() }), {}),
+      bounds: { mode: "cautious", workspaces: [], bodyBytes: 1_000 },
+    });
     const routes = sessionApp(service).routes.map(
       ({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`,
     );

@@ -19,6 +19,8 @@ export interface MoreRoutes {
    * @throws {RouteRefusal} otherwise.
    */
   admitDispatch(sender: Sender): void;
+  /** Why no call that is accepted now would run; `undefined` if calls run. */
+  readonly unreadiness: string | undefined;
   /** Ends everything that is under way. Later requests are refused. */
   drain(): Promise<void>;
 }

@@ -106,7 +106,7 @@ export class Routes {
         answerStatus(request, response, undefined);
         break;
       case READY_PATH:
-        answerStatus(request, response, this.isReady ? this.#dispatcher.unreadiness : "draining");
+        answerStatus(request, response, this.#unreadiness);
         break;
       case DISPATCH_PATH: {
         const sender = this.#senderOf(request, "POST");
@@ -140,6 +140,10 @@ export class Routes {
         this.hostCheck.check(request.headers);
         throw new RemoteProblem("not_found", "the path does not exist");
     }
+  }
+
+  get #unreadiness(): string | undefined {
+    return this.isReady ? (this.#dispatcher.unreadiness ?? this.#more?.unreadiness) : "draining";
   }
 
   /** Checks the host and the method of a request, and authenticates its sender. */

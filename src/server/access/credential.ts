@@ -4,7 +4,7 @@ import type { Credentials } from "../../executor/http/authentication.ts";
 /**
  * What a client may do. `caller`: open sessions, dispatch calls in them, and read, cancel and close its own. `approver`:
  * read sessions of the principals for which it approves, answer their inquiries, list and revoke their approvals, and set
- * their modes. `reader`: read all sessions. `admin`: read all sessions.
+ * their modes. `reader`: read all sessions. `admin`: read all sessions, pause the server, and replace its policy.
  */
 export type Role = "caller" | "approver" | "reader" | "admin";
 
@@ -19,7 +19,7 @@ export interface Credential {
   readonly key?: KeyObject;
   /** A bearer token of at least 16 characters. */
   readonly token?: string;
-  /** At least one; `caller` and `approver` exclude each other. */
+  /** At least one; `caller` excludes `approver` and `admin`. */
   readonly roles: readonly Role[];
   /**
    * Patterns of the ids of principals for whose sessions an approver answers; `*` matches any number of characters.
@@ -37,6 +37,9 @@ export function credentialProblem({ id, key, token, roles, approves }: Credentia
   if (unknown !== undefined) return `a role must be one of ${ROLES.join(", ")}, not '${String(unknown)}'`;
   if (roles.includes("caller") && roles.includes("approver")) {
     return "a caller must not be an approver: it could answer the questions about its own calls";
+  }
+  if (roles.includes("caller") && roles.includes("admin")) {
+    return "a caller must not be an admin: it could replace the policy of its own calls";
   }
   if (approves !== undefined && !roles.includes("approver")) return "only an approver can have 'approves'";
   return undefined;

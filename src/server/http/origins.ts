@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
 
-const METHODS = "GET, POST, PATCH, DELETE";
+const METHODS = "GET, POST, PUT, PATCH, DELETE";
 const REQUEST_HEADERS =
   "authorization, content-type, content-digest, last-event-id, signature, signature-input";
 const PREFLIGHT_S = "600";

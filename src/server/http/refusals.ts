@@ -49,3 +49,11 @@ export function draining(): RouteRefusal {
 export function revoked(): RemoteProblem {
   return new RemoteProblem("unauthenticated", "the credential was revoked, or its roles have changed");
 }
+
+export function paused(): RouteRefusal {
+  return new RouteRefusal(503, "paused", "the server is paused: retry when an admin has resumed it");
+}
+
+export function invalidPolicy(problems: readonly object[]): RouteRefusal {
+  return new RouteRefusal(422, "invalid_policy", "the policy has errors, and was not replaced", { problems });
+}

@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { notFound } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
+import { adminRoutes } from "./admin.ts";
 import { approvalRoutes } from "./approvals.ts";
 import { confirmationRoutes } from "./confirmations.ts";
 import { eventRoutes } from "./events.ts";
@@ -9,11 +10,15 @@ import type { App } from "./session-app.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { turnRoutes } from "./turns.ts";
 
+const ROUTES = [
+  ...[sessionRoutes, messageRoutes, turnRoutes, eventRoutes],
+  ...[confirmationRoutes, approvalRoutes, adminRoutes],
+];
+
 /** Returns the routes of the sessions. They throw refusals. */
 export function sessionApp(service: SessionService): App {
   const app: App = new Hono();
-  for (const add of [sessionRoutes, messageRoutes, turnRoutes, eventRoutes, confirmationRoutes, approvalRoutes])
-    add(app, service);
+  for (const add of ROUTES) add(app, service);
   app.notFound(() => {
     throw notFound();
   });

@@ -25,6 +25,7 @@ export function messageRoutes(app: App, service: SessionService): void {
     if (!env.client.owns(session)) throw forbidden("only the caller of a session can dispatch calls in it");
     service.refuseIfEnding();
     const message = await env.read<NewMessage>("NewMessage");
+    service.refuseIfPaused();
     // The session can be closed while the body arrives.
     if (service.sessions.get(session.id) === undefined) throw sessionClosed();
     const calls = callsOf(message, session);

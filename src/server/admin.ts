@@ -1,0 +1,99 @@
+import { ConfigError, type ConfigProblem } from "../config/problem.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
+import { loadPolicyText } from "../policy/file/load-text.ts";
+import type { RuntimePolicy } from "../policy/policy.ts";
+import type { Principal } from "../policy/principal.ts";
+import type { ReloadableTools } from "./reloadable-tools.ts";
+
+/** What an admin did. */
+export type AdminAction = "paused" | "resumed" | "policy-replaced";
+
+/** Something that an admin did, for the operator's log. */
+export interface AdminEvent {
+  readonly action: AdminAction;
+  /** Absent on a server without credentials. */
+  readonly principal?: Principal;
+  /** With `policy-replaced`. */
+  readonly policyRevision?: string;
+}
+
+/** Options of a server for what admins do. */
+export interface AdminOptions {
+  /**
+   * The path that directories in a policy of `PUT /v1/policy` are relative to, as if it were in that file. Default:
+   * `policy.yaml` in the working directory.
+   */
+  readonly policyFile?: string;
+  /**
+   * Called with a policy of `PUT /v1/policy` before it is used, for example to keep it beside a journal. If it rejects, the
+   * policy is not used. Default: not called.
+   */
+  readonly beforePolicy?: (policy: RuntimePolicy, registry: ToolRegistry) => Promise<void>;
+  /** Called with what admins did. What it throws is ignored. Default: not called. */
+  readonly onAdmin?: (event: AdminEvent) => void;
+}
+
+/** The outcome of replacing the policy: `revision` is absent if it has errors, and nothing changed. */
+export interface PolicyReplacement {
+  readonly revision?: string;
+  /** The errors, or else the warnings: the first 100. */
+  readonly problems: readonly Omit<ConfigProblem, "file">[];
+}
+
+/** The most problems of a policy that a response has. */
+const MAX_PROBLEMS = 100;
+
+/** Pauses the server and replaces its policy, for admins. */
+export class Admin {
+  readonly #tools: ReloadableTools;
+  readonly #options: AdminOptions;
+
+  constructor(tools: ReloadableTools, options: AdminOptions) {
+    this.#tools = tools;
+    this.#options = options;
+  }
+
+  /** Whether no call begins. */
+  get isPaused(): boolean {
+    return this.#tools.isPaused;
+  }
+
+  setPaused(isPaused: boolean, by: { readonly principal: Principal | undefined }): void {
+    if (this.#tools.isPaused === isPaused) return;
+    this.#tools.isPaused = isPaused;
+    this.#tell({ action: isPaused ? "paused" : "resumed" }, by);
+  }
+
+  /** Replaces the policy by one in YAML, which is checked whole first, against the tools that there are. */
+  async replacePolicy(
+    text: string,
+    by: { readonly principal: Principal | undefined },
+  ): Promise<PolicyReplacement> {
+    const { policyFile = "policy.yaml", beforePolicy } = this.#options;
+    const { registry } = this.#tools;
+    try {
+      const { policy, warnings } = await loadPolicyText(text, policyFile, registry.subjects);
+      await beforePolicy?.(policy, registry);
+      this.#tools.replacePolicy(policy);
+      const { revision } = policy;
+      this.#tell({ action: "policy-replaced", policyRevision: revision }, by);
+      return { revision, problems: shown(warnings) };
+    } catch (error) {
+      if (error instanceof ConfigError) return { problems: shown(error.problems) };
+      throw error;
+    }
+  }
+
+  #tell(event: AdminEvent, { principal }: { readonly principal: Principal | undefined }): void {
+    try {
+      this.#options.onAdmin?.({ ...event, ...(principal && { principal }) });
+    } catch {
+      // The client must get its answer.
+    }
+  }
+}
+
+/** The first problems. The client does not learn where the server has its files. */
+function shown(problems: readonly ConfigProblem[]): readonly Omit<ConfigProblem, "file">[] {
+  return problems.slice(0, MAX_PROBLEMS).map(({ file: _, ...problem }) => problem);
+}

@@ -1,0 +1,36 @@
+import type { Exchange } from "../http/exchange.ts";
+import { forbidden, invalidPolicy } from "../http/refusals.ts";
+import type { SessionService } from "../service.ts";
+import type { App } from "./session-app.ts";
+
+/** The media types of a policy: JSON is YAML too. */
+const POLICY_MEDIA_TYPES = ["application/yaml", "application/json"];
+
+/** What admins do: replacing the policy, pausing, and resuming. */
+export function adminRoutes(app: App, { admin }: SessionService): void {
+  app.put("/v1/policy", async ({ env, json }) => {
+    requireAdmin(env);
+    const { problems, revision } = await admin.replacePolicy(
+      await env.readText(POLICY_MEDIA_TYPES),
+      env.client,
+    );
+    if (revision === undefined) throw invalidPolicy(problems);
+    return json({ revision, warnings: problems });
+  });
+
+  for (const [path, paused] of [
+    ["/v1/pause", true],
+    ["/v1/resume", false],
+  ] as const) {
+    app.post(path, ({ env, json }) => {
+      requireAdmin(env);
+      admin.setPaused(paused, env.client);
+      return json({ paused });
+    });
+  }
+}
+
+/** @throws {RouteRefusal} 403. */
+function requireAdmin({ client }: Exchange): void {
+  if (!client.is("admin")) throw forbidden("only an admin can do this");
+}

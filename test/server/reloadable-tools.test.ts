@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { allow } from "../../src/policy/decision.ts";
+import type { RuntimePolicy } from "../../src/policy/policy.ts";
+import { ReloadableTools } from "../../src/server/reloadable-tools.ts";
+
+test("The policy of reloadable tools says of itself what the current one says", () => {
+  const registry = new ToolRegistry();
+  const check: RuntimePolicy["check"] = () => allow({ sandbox: "host" });
+  const tools = new ReloadableTools({ registry, policy: { check, revision: "old" } });
+  expect(tools.policy).toMatchObject({ revision: "old", sources: undefined, usesHistory: undefined });
+  tools.replace({ registry, policy: { check, revision: "new", sources: ["{}"], usesHistory: true } });
+  expect(tools.policy).toMatchObject({ revision: "new", sources: ["{}"], usesHistory: true });
+});
