@@ -48,6 +48,7 @@ export class SessionRoutes implements MoreRoutes {
   }
 
   get unreadiness(): string | undefined {
+    if (this.#service.sessions.problem !== undefined) return "the store cannot be written";
     return this.#service.admin.isPaused ? "paused" : undefined;
   }
 

@@ -22,7 +22,7 @@ export interface RefusedRequest {
   readonly principal?: Principal;
   /** The call that the client asks for; absent if its body was not read. */
   readonly call?: RefusedCall;
-  /** With `internal_error`: the stack of what was thrown. */
+  /** With `internal_error` and `store_failed`: the stack of what was thrown. */
   readonly detail?: string;
 }
 

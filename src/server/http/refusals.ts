@@ -1,5 +1,6 @@
 import { RouteRefusal } from "../../executor/http/more-routes.ts";
 import { RemoteProblem } from "../../remote-protocol/problems.ts";
+import type { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 
 /** The same for what does not exist and for what the client must not know about. */
 export function notFound(): RouteRefusal {
@@ -56,4 +57,15 @@ export function paused(): RouteRefusal {
 
 export function invalidPolicy(problems: readonly object[]): RouteRefusal {
   return new RouteRefusal(422, "invalid_policy", "the policy has errors, and was not replaced", { problems });
+}
+
+/** @param cause What the store threw, for the operator. */
+export function storeFailed(cause: SessionStoreError): RouteRefusal {
+  const refusal = new RouteRefusal(
+    503,
+    "store_failed",
+    "the server's store failed, so nothing ran: retry later",
+  );
+  refusal.cause = cause;
+  return refusal;
 }

@@ -1,5 +1,6 @@
 import { Hono } from "hono";
-import { notFound } from "../http/refusals.ts";
+import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
+import { notFound, storeFailed } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { adminRoutes } from "./admin.ts";
 import { approvalRoutes } from "./approvals.ts";
@@ -23,7 +24,7 @@ export function sessionApp(service: SessionService): App {
     throw notFound();
   });
   app.onError((error) => {
-    throw error;
+    throw error instanceof SessionStoreError ? storeFailed(error) : error;
   });
   return app;
 }
