@@ -32,7 +32,9 @@ const DOCUMENT = parse(readFileSync(new URL("../../docs/openapi.yaml", import.me
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, JsonObject>> };
 };
-const PATHS = Object.entries(DOCUMENT.paths).filter(([path]) => /^\/v1\/(sessions|confirmations)/.test(path));
+const PATHS = Object.entries(DOCUMENT.paths).filter(([path]) =>
+  /^\/v1\/(sessions|confirmations|policy|pause|resume)/.test(path),
+);
 
 const ajv = new Ajv2020({ strictTypes: false, strictRequired: false, keywords: ["components"] });
 ajv.addSchema({ $id: "openapi", components: DOCUMENT.components });
@@ -139,12 +141,25 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   );
   await check(confirmation, "post", carol.answer(late, { decision: "allow" }));
   await check(at, "delete", alice.send("DELETE", session));
+  const frank = new TestClient(server, "frank");
+  const yaml = (body: string) => ({
+    body,
+    headers: { "content-type": "application/yaml", "content-length": String(Buffer.byteLength(body)) },
+  });
+  await check("/v1/policy", "put", frank.send("PUT", "/v1/policy", undefined, yaml("rules: []")));
+  await check("/v1/policy", "put", frank.send("PUT", "/v1/policy", undefined, yaml("rules: {}")));
+  await check("/v1/pause", "post", frank.send("POST", "/v1/pause"));
+  const { id: paused } = (await open()) as { id: string };
+  const refused = alice.send("POST", `/v1/sessions/${paused}/turns`, { calls });
+  await check(`${at}/turns`, "post", refused);
+  await check("/v1/resume", "post", alice.send("POST", "/v1/resume"));
+  await check("/v1/resume", "post", frank.send("POST", "/v1/resume"));
   const methods = new Set([...exchanged].map((each) => each.replace(/ \d+$/, "")));
   const all = PATHS.flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method} ${path}`),
   );
   expect(all.filter((each) => !methods.has(each))).toEqual([`get ${at}/events`]);
   expect([...exchanged].map((each) => each.split(" ").at(-1))).toEqual(
-    expect.arrayContaining(["403", "404", "409", "410", "422"]),
+    expect.arrayContaining(["403", "404", "409", "410", "422", "503"]),
   );
 });
