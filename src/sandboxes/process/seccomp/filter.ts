@@ -1,0 +1,99 @@
+import { constants } from "node:os";
+import { ALLOW, ARCHITECTURE, argument, BpfProgram, fail, KILL_PROCESS, NUMBER } from "./bpf-program.ts";
+import { ARCHITECTURES, REFUSED } from "./system-calls.ts";
+
+const { EPERM } = constants.errno;
+const ENOSYS = 38;
+
+/** CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID and NET of linux/sched.h. */
+const NEW_NAMESPACES = 0x7e020000;
+const AF_UNIX = 1;
+/** S_ISUID and S_ISGID, which give the user who runs a file the privileges of its owner. */
+const SET_ID = 0o6000;
+/** O_CREAT and the own bit of O_TMPFILE: only with these has an opened file a mode. */
+const CREATES = 0o20000100;
+/** Calls that give a file a mode, and the arguments with it. */
+const MODES: Readonly<Record<string, number>> = {
+  chmod: 1,
+  creat: 1,
+  fchmod: 1,
+  fchmodat: 2,
+  fchmodat2: 2,
+  mknod: 1,
+  mknodat: 2,
+};
+/** Calls that give a file a mode if they create it, and the arguments with the flags, before that with the mode. */
+const OPENS: Readonly<Record<string, number>> = { open: 1, openat: 2 };
+/** Requests that put input into a terminal: TIOCSTI and TIOCLINUX. */
+const TERMINAL_INPUT = [0x5412, 0x541c];
+
+/**
+ * Returns a seccomp filter for a confined program, as `struct sock_filter`s; `undefined` if the architecture is not
+ * supported. It refuses the calls of `system-calls.ts` with EPERM, sockets other than unix sockets, new namespaces, the
+ * set-user-ID and set-group-ID modes and terminal input, and kills a process that makes a system call of another ABI, such as `int 0x80` on x86-64.
+ *
+ * @param arch As in `process.arch`.
+ */
+export function seccompFilter(arch: string = process.arch): Buffer | undefined {
+  const architecture = ARCHITECTURES[arch];
+  if (architecture === undefined) return undefined;
+  const { audit, otherAbiFrom, numbers } = architecture;
+  const program = new BpfProgram().load(ARCHITECTURE).ifEqual(audit, 1).return(KILL_PROCESS).load(NUMBER);
+  if (otherAbiFrom !== undefined) program.unlessAtLeast(otherAbiFrom, 1).return(KILL_PROCESS);
+  for (const name of REFUSED) {
+    const number = numbers[name];
+    if (number !== undefined) program.unlessEqual(number, 1).return(fail(EPERM));
+  }
+  const number = (name: string): number => numbers[name] as number;
+  // Their flags are in memory, which a filter cannot read. Programs fall back to clone and openat.
+  for (const name of ["clone3", "openat2"]) program.unlessEqual(number(name), 1).return(fail(ENOSYS));
+  // Each block ends in a return, as it loads another value over the number.
+  program
+    .unlessEqual(number("clone"), 4)
+    .load(argument(0))
+    .unlessAnyBit(NEW_NAMESPACES, 1)
+    .return(fail(EPERM))
+    .return(ALLOW);
+  for (const name of ["socket", "socketpair"])
+    program
+      .unlessEqual(number(name), 4)
+      .load(argument(0))
+      .unlessEqual(AF_UNIX, 1)
+      .return(ALLOW)
+      .return(fail(EPERM));
+  for (const [name, mode] of Object.entries(MODES))
+    if (numbers[name] !== undefined)
+      program
+        .unlessEqual(number(name), 4)
+        .load(argument(mode))
+        .unlessAnyBit(SET_ID, 1)
+        .return(fail(EPERM))
+        .return(ALLOW);
+  for (const [name, flags] of Object.entries(OPENS))
+    if (numbers[name] !== undefined)
+      program
+        .unlessEqual(number(name), 6)
+        .load(argument(flags))
+        .unlessAnyBit(CREATES, 3)
+        .load(argument(flags + 1))
+        .unlessAnyBit(SET_ID, 1)
+        .return(fail(EPERM))
+        .return(ALLOW);
+  const [sti, linux] = TERMINAL_INPUT as [number, number];
+  program
+    .unlessEqual(number("ioctl"), 5)
+    .load(argument(1))
+    .ifEqual(sti, 2)
+    .ifEqual(linux, 1)
+    .return(ALLOW)
+    .return(fail(EPERM));
+  // Only reading the personality (0xffffffff) and the default one: others turn protections off.
+  program
+    .unlessEqual(number("personality"), 5)
+    .load(argument(0))
+    .ifEqual(0xffffffff, 1)
+    .unlessEqual(0, 1)
+    .return(ALLOW)
+    .return(fail(EPERM));
+  return program.return(ALLOW).toBuffer();
+}
