@@ -1,0 +1,108 @@
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import type { ResourceLimits } from "../../../policy/grant/limits.ts";
+import { type Controller, findHierarchy, type Hierarchy, LIMIT_FILES } from "./hierarchy.ts";
+
+/** The processes of bubblewrap that are in the cgroup besides the program's. */
+const OWN_PROCESSES = 2;
+
+/** How often the removal of a cgroup is tried whose last process has just ended, and ms between two tries. */
+const REMOVALS = 40;
+const REMOVAL_MS = 5;
+
+/** Where the cgroups of calls are created, for each controller, or why they cannot be. */
+export class Cgroups {
+  readonly memory: Hierarchy | string = findHierarchy("memory");
+  readonly pids: Hierarchy | string = findHierarchy("pids");
+  #created = 0;
+
+  /**
+   * Creates a cgroup that holds `memoryBytes` and `processes`, as far as there are controllers.
+   *
+   * @returns `undefined` if there is nothing to hold.
+   * @throws {Error} if it cannot be created.
+   */
+  create({ memoryBytes, processes }: ResourceLimits): Cgroup | undefined {
+    const limits: (readonly [Controller, Hierarchy, number])[] = [];
+    if (memoryBytes !== undefined && typeof this.memory !== "string")
+      limits.push(["memory", this.memory, memoryBytes]);
+    if (processes !== undefined && typeof this.pids !== "string")
+      limits.push(["pids", this.pids, processes + OWN_PROCESSES]);
+    return limits.length === 0 ? undefined : new Cgroup(`sandgate-${process.pid}-${this.#created++}`, limits);
+  }
+}
+
+/** The cgroup of one call: with version 1, one for each controller. */
+export class Cgroup implements AsyncDisposable {
+  readonly #directories = new Set<string>();
+  #memory: { readonly events: string; readonly peak: string } | undefined;
+
+  constructor(name: string, limits: readonly (readonly [Controller, Hierarchy, number])[]) {
+    try {
+      for (const [controller, hierarchy, limit] of limits) this.#limit(name, controller, hierarchy, limit);
+    } catch (error) {
+      void this[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  #limit(
+    name: string,
+    controller: Controller,
+    { version, directory: parent }: Hierarchy,
+    limit: number,
+  ): void {
+    const directory = join(parent, name);
+    if (!this.#directories.has(directory)) mkdirSync(directory);
+    this.#directories.add(directory);
+    writeFileSync(join(directory, LIMIT_FILES[controller][version]), `${limit}`);
+    if (controller !== "memory") return;
+    const [events, peak] =
+      version === 1 ? ["memory.oom_control", "memory.max_usage_in_bytes"] : ["memory.events", "memory.peak"];
+    this.#memory = { events: join(directory, events), peak: join(directory, peak) };
+    forbidSwap(directory, version, limit);
+  }
+
+  /** Puts a process into the cgroup, with all that it starts from then on. */
+  add(pid: number): void {
+    for (const directory of this.#directories) writeFileSync(join(directory, "cgroup.procs"), `${pid}`);
+  }
+
+  /** Whether the kernel has killed a process since there was no more memory. */
+  get ranOutOfMemory(): boolean {
+    if (this.#memory === undefined) return false;
+    return Number(/^oom_kill (\d+)$/m.exec(readFileSync(this.#memory.events, "utf8"))?.[1] ?? 0) > 0;
+  }
+
+  /** The most bytes of memory that the processes had; `undefined` if they are not counted. */
+  get peakBytes(): number | undefined {
+    try {
+      return this.#memory && Number(readFileSync(this.#memory.peak, "utf8"));
+    } catch {
+      // Linux before 5.19 does not tell it with version 2.
+      return undefined;
+    }
+  }
+
+  /** Removes the cgroup, whose processes have ended. If they have not, it is left behind. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (let tries = 0; this.#directories.size > 0 && tries < REMOVALS; tries++) {
+      if (tries > 0) await wait(REMOVAL_MS);
+      for (const directory of this.#directories)
+        try {
+          rmdirSync(directory);
+          this.#directories.delete(directory);
+        } catch {
+          // The kernel has not let go of the last process yet.
+        }
+    }
+  }
+}
+
+/** Pages that are swapped out would not count as memory. */
+function forbidSwap(directory: string, version: 1 | 2, limit: number): void {
+  const [name, value] = version === 1 ? ["memory.memsw.limit_in_bytes", limit] : ["memory.swap.max", 0];
+  // The file is there only if the kernel counts swapped pages.
+  if (existsSync(join(directory, name))) writeFileSync(join(directory, name), `${value}`);
+}
