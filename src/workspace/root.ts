@@ -78,7 +78,12 @@ export class WorkspaceRoot {
   }
 }
 
-function openGranted(directory: string): number {
+/**
+ * Opens a directory that a grant names, without following links.
+ *
+ * @throws {DirectoryGrantError} if it does not exist or cannot be granted.
+ */
+export function openGranted(directory: string): number {
   let fd: number;
   try {
     fd = openSync(directory, DIRECTORY_FLAGS);

@@ -1,0 +1,169 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { closeSync, openSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { promisify } from "node:util";
+import type { ResourceLimits } from "../../../policy/grant/limits.ts";
+import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
+import type { Cgroup } from "../cgroups/cgroups.ts";
+import { seccompFilter } from "../seccomp/filter.ts";
+import type { GrantedMounts } from "./granted-mounts.ts";
+import { leakingDescriptors } from "./leaking-descriptors.ts";
+import { RUN_SCRIPT, SCRIPT_VARIABLE, startScript } from "./start-script.ts";
+import { SystemFiles, USER_ID } from "./system-files.ts";
+
+/** The descriptors of a launched process besides the standard ones. */
+const ARGS_FD = 3;
+const STATUS_FD = 4;
+const STARTED_FD = 5;
+const FILTER_FD = 6;
+const FIRST_MOUNT_FD = 7;
+
+/** What is launched. */
+export interface Launch {
+  readonly program: Pick<ProcessImplementation, "command" | "args">;
+  readonly mounts: GrantedMounts;
+  readonly env: Readonly<Record<string, string>>;
+  readonly limits: ResourceLimits;
+  /** Holds the limits on all processes together. Default: none. */
+  readonly cgroup?: Cgroup | undefined;
+}
+
+/** A program that was launched, with the process of bubblewrap that waits for it. */
+export interface Launched {
+  /** Exits with the program's code, and only when all processes of the sandbox have ended. */
+  readonly child: ChildProcess;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Lines of JSON. One has `child-pid`, the process whose end ends all others of the sandbox. */
+  readonly status: Readable;
+  /** Gets a byte immediately before the program begins. */
+  readonly started: Readable;
+}
+
+/**
+ * Launches programs with bubblewrap: in namespaces of their own, with the system's directories read-only, the granted
+ * ones, and a seccomp filter. See bwrap(1).
+ */
+export class Bubblewrap implements Disposable {
+  readonly #path: string;
+  readonly #system: SystemFiles;
+  readonly #filter: string;
+
+  /**
+   * Opens bubblewrap.
+   *
+   * @throws {Error} if it is not installed, or the kernel does not let it create namespaces. The message says which.
+   */
+  static async open(path = "/usr/bin/bwrap"): Promise<Bubblewrap> {
+    const filter = seccompFilter();
+    if (process.platform !== "linux") throw new Error("programs can be confined on Linux only");
+    if (filter === undefined) throw new Error(`there is no seccomp filter for ${process.arch}`);
+    const system = new SystemFiles();
+    try {
+      await promisify(execFile)(path, [...isolation(), ...system.args, "--", "/bin/sh", "-c", ":"], {
+        env: {},
+      });
+    } catch (error) {
+      system[Symbol.dispose]();
+      const { code, stderr = "" } = error as NodeJS.ErrnoException & { readonly stderr?: string };
+      if (code === "ENOENT") throw new Error(`bubblewrap is not installed: there is no ${path}`);
+      throw new Error(`bubblewrap cannot confine programs here: ${stderr.trim()}`);
+    }
+    return new Bubblewrap(path, system, filter);
+  }
+
+  private constructor(path: string, system: SystemFiles, filter: Buffer) {
+    this.#path = path;
+    this.#system = system;
+    this.#filter = join(system.directory, "seccomp");
+    writeFileSync(this.#filter, filter);
+  }
+
+  launch({ program, mounts, env, limits, cgroup }: Launch): Launched {
+    const filter = openSync(this.#filter, "r");
+    const nothing = openSync("/dev/null", "r");
+    try {
+      const pipes = ["pipe", "pipe", "pipe", "pipe", "pipe", "pipe"] as const;
+      const child = spawn(this.#path, ["--args", `${ARGS_FD}`, "--", ...RUN_SCRIPT], {
+        // Its environment can be read in the sandbox, as that of process 1.
+        env: {},
+        stdio: [...withoutLeaks([...pipes, filter, ...mounts.fds], nothing)],
+      });
+      const [stdin, stdout, stderr, args, status, started] = child.stdio as unknown as [
+        Writable,
+        Readable,
+        Readable,
+        Writable,
+        Readable,
+        Readable,
+      ];
+      const script = startScript(program, limits, STARTED_FD);
+      const options = [
+        ...isolation(),
+        ...this.#system.args,
+        ...mounts.args(FIRST_MOUNT_FD),
+        ...["--seccomp", `${FILTER_FD}`, "--json-status-fd", `${STATUS_FD}`],
+        ...Object.entries({
+          PATH: "/usr/bin:/bin",
+          HOME: "/tmp",
+          LANG: "C.UTF-8",
+          ...env,
+          [SCRIPT_VARIABLE]: script,
+        }).flatMap(([name, value]) => ["--setenv", name, value]),
+        ...["--chdir", mounts.workingDirectory, "--remount-ro", "/dev", "--remount-ro", "/"],
+      ];
+      for (const stream of [stdin, args]) stream.on("error", () => {});
+      try {
+        // It has not started anything yet: it waits for its options.
+        if (child.pid !== undefined) cgroup?.add(child.pid);
+      } catch (error) {
+        child.on("error", () => {}).kill("SIGKILL");
+        throw error;
+      }
+      args.end(`${options.join("\0")}\0`);
+      return { child, stdin, stdout, stderr, status, started };
+    } finally {
+      closeSync(filter);
+      closeSync(nothing);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#system[Symbol.dispose]();
+  }
+}
+
+/** Puts `/dev/null` in the place of descriptors that the program would inherit besides its own. */
+function withoutLeaks(
+  stdio: readonly ("pipe" | number)[],
+  nothing: number,
+): readonly ("pipe" | "ignore" | number)[] {
+  const all: ("pipe" | "ignore" | number)[] = [...stdio];
+  for (const fd of leakingDescriptors()) {
+    if (fd < stdio.length) continue;
+    // Descriptors from 3 on that are ignored are not changed.
+    while (all.length < fd) all.push("ignore");
+    all[fd] = nothing;
+  }
+  return all;
+}
+
+/** The options that separate a program from the machine. */
+function isolation(): readonly string[] {
+  return [
+    ...["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"],
+    ...[
+      "--uid",
+      `${USER_ID}`,
+      "--gid",
+      `${USER_ID}`,
+      "--cap-drop",
+      "ALL",
+      "--hostname",
+      "sandbox",
+      "--clearenv",
+    ],
+  ];
+}

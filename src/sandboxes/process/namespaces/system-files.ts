@@ -1,0 +1,85 @@
+import { existsSync, lstatSync, mkdtempSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** Directories of programs and their libraries. On most systems, all but the first are links into it. */
+const SYSTEM_DIRECTORIES = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+
+/** Files of `/etc` that programs need, and that tell nothing about this machine's users or services. */
+const CONFIGURATION = [
+  "alternatives",
+  "ld.so.cache",
+  "ld.so.conf",
+  "ld.so.conf.d",
+  "localtime",
+  "mime.types",
+];
+
+/** Files of `/proc` that tell about this machine or its kernel, or that root could change. */
+const HIDDEN = [
+  ...["cmdline", "config.gz", "iomem", "ioports", "kallsyms", "kcore", "key-users", "keys", "kmsg"],
+  ...["kpagecgroup", "kpagecount", "kpageflags", "mtrr", "pagetypeinfo", "sched_debug", "slabinfo"],
+  ...["sysrq-trigger", "timer_list", "vmallocinfo"],
+];
+const READ_ONLY = [
+  "acpi",
+  "asound",
+  "bus",
+  "driver",
+  "dynamic_debug",
+  "fs",
+  "irq",
+  "pressure",
+  "scsi",
+  "sys",
+  "tty",
+];
+
+/** The size of `/tmp` and of `/dev/shm`, which are in memory. */
+const TEMPORARY_BYTES = 64 * 1_024 * 1_024;
+
+/** The only user in the sandbox. Files of the user that this process runs as appear as its own. */
+export const USER_ID = 1_000;
+
+const PASSWD = `agent:x:${USER_ID}:${USER_ID}::/tmp:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n`;
+const GROUP = `agent:x:${USER_ID}:\nnogroup:x:65534:\n`;
+
+/** Files that every sandbox gets, in a directory that {@link SystemFiles.close} removes. */
+export class SystemFiles implements Disposable {
+  /** The options with which bubblewrap shows the system's files, and covers what must not be seen. */
+  readonly args: readonly string[];
+  readonly directory: string = mkdtempSync(join(tmpdir(), "sandgate-process-"));
+
+  constructor() {
+    const passwd = join(this.directory, "passwd");
+    const group = join(this.directory, "group");
+    writeFileSync(passwd, PASSWD);
+    writeFileSync(group, GROUP);
+    this.args = [
+      ...SYSTEM_DIRECTORIES.flatMap(showDirectory),
+      ...CONFIGURATION.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`]),
+      ...["--ro-bind", passwd, "/etc/passwd", "--ro-bind", group, "/etc/group"],
+      ...["--proc", "/proc", "--dev", "/dev"],
+      ...["/tmp", "/dev/shm"].flatMap((path) => [
+        ...["--size", `${TEMPORARY_BYTES}`, "--perms", "1777", "--tmpfs", path],
+      ]),
+      ...READ_ONLY.flatMap((name) => existing(`/proc/${name}`, (path) => ["--ro-bind", path, path])),
+      ...HIDDEN.flatMap((name) => existing(`/proc/${name}`, (path) => ["--ro-bind", "/dev/null", path])),
+    ];
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+function showDirectory(path: string): readonly string[] {
+  if (!existsSync(path)) return [];
+  return lstatSync(path).isSymbolicLink()
+    ? ["--symlink", readlinkSync(path), path]
+    : ["--ro-bind", path, path];
+}
+
+function existing(path: string, args: (path: string) => readonly string[]): readonly string[] {
+  return existsSync(path) ? args(path) : [];
+}
