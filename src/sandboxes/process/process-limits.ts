@@ -1,0 +1,26 @@
+import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
+import type { Cgroups } from "./cgroups/cgroups.ts";
+
+/** The limits of a program for which the grant sets none. */
+export const PROCESS_DEFAULTS: Required<Pick<ResourceLimits, "wallTimeMs" | "outputBytes" | "logLines">> =
+  Object.freeze({ wallTimeMs: 60_000, outputBytes: 1_024 * 1_024, logLines: 1_000 });
+
+/** The limits that hold on every machine. `cpuMs` and `processMemoryBytes` hold for each process of the program. */
+const EVERYWHERE: readonly LimitName[] = [
+  "wallTimeMs",
+  "outputBytes",
+  "logLines",
+  "cpuMs",
+  "processMemoryBytes",
+];
+
+/** The limits that can be enforced: `memoryBytes` and `processes`, of all processes together, only with cgroups. */
+export function enforceableLimits({ memory, pids }: Cgroups): readonly LimitName[] {
+  // Root is exempt from the limit on processes of setrlimit(2), which holds elsewhere without a cgroup.
+  const countsProcesses = typeof pids !== "string" || process.getuid?.() !== 0;
+  return [
+    ...EVERYWHERE,
+    ...(typeof memory === "string" ? [] : (["memoryBytes"] as const)),
+    ...(countsProcesses ? (["processes"] as const) : []),
+  ];
+}
