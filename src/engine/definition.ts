@@ -50,6 +50,7 @@ function describeImplementations({
   host,
   wasm,
   quickjs,
+  process: program,
   remote,
 }: ToolImplementations<never, never>): Described {
   return {
@@ -65,6 +66,7 @@ function describeImplementations({
       file: "file" in quickjs && quickjs.file !== undefined ? digestOfFile(quickjs.file) : undefined,
       export: quickjs.export,
     },
+    process: program,
     // URLs and templates, which are short.
     remote,
   };

@@ -100,8 +100,9 @@ export type {
   HostModuleFunction,
 } from "../tool/implementations/host-implementation.ts";
 
-// Implementations: QuickJS, Wasm and remote
+// Implementations: QuickJS, Wasm, programs and remote
 
+export type { ProcessImplementation } from "../tool/implementations/process-implementation.ts";
 export type {
   QuickJsFile,
   QuickJsImplementation,

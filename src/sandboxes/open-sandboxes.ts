@@ -105,6 +105,7 @@ class LazySandboxes implements Sandboxes {
         }),
       quickjs: async () =>
         new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers, openEgress }),
+      process: async () => new (await import("./process/process-sandbox.ts")).ProcessSandbox(),
       remote: async () =>
         new (await import("./remote/remote-sandbox.ts")).RemoteSandbox({
           egress: await openEgress(),

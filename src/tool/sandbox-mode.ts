@@ -2,10 +2,16 @@
  * Where a call can run. The modes have no order of strength: a policy lists those that it accepts for a call, best
  * first, and there is no other fallback.
  */
-export type SandboxMode = "host" | "wasm" | "quickjs" | "remote";
+export type SandboxMode = "host" | "wasm" | "quickjs" | "process" | "remote";
 
 /** Every {@link SandboxMode}. */
-export const SANDBOX_MODES: readonly SandboxMode[] = Object.freeze(["host", "wasm", "quickjs", "remote"]);
+export const SANDBOX_MODES: readonly SandboxMode[] = Object.freeze([
+  "host",
+  "wasm",
+  "quickjs",
+  "process",
+  "remote",
+]);
 
 /** Whether any value is a {@link SandboxMode}. */
 export function isSandboxMode(value: unknown): value is SandboxMode {

@@ -11,6 +11,7 @@ import type { Sandbox } from "../../src/sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../src/sandboxes/contract/task.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
+import { unavailable } from "../sandboxes/process/availability.ts";
 import { type Behaviour, TARGETS, type Target } from "./targets.ts";
 
 const engine = new ToolDispatchEngine();
@@ -22,7 +23,9 @@ interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-describe.each(Object.entries(TARGETS))("%s", (_name, open) => {
+const targets = Object.entries(TARGETS).filter(([name]) => name !== "a program" || unavailable === undefined);
+
+describe.each(targets)("%s", (_name, open) => {
   let target: Target;
   let sandboxes: Sandboxes;
 

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
+import { Cgroups } from "../../src/sandboxes/process/cgroups/cgroups.ts";
 import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
 import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { executorTarget } from "./executor-target.ts";
@@ -99,6 +100,24 @@ export const TARGETS: Record<string, () => Promise<Target>> = {
         loop: wasm("loop"),
         large: wasm("large"),
         unserialisable: wasm("garbage"),
+      },
+    };
+  },
+  "a program": async () => {
+    const shell = (script: string): ToolImplementations => ({
+      process: { command: "sh", args: ["-c", script], killGraceMs: 50 },
+    });
+    return {
+      name: "process",
+      sandbox: "process",
+      ...(typeof new Cgroups().memory !== "string" && { bomb: shell("tail /dev/zero") }),
+      tools: {
+        echo: { process: { command: "cat" } },
+        fail: shell("echo no such record >&2; exit 1"),
+        breaks: shell("kill -KILL $$"),
+        loop: shell("trap '' TERM HUP INT; while :; do :; done"),
+        large: shell("tr -cd 0-9 | xargs -I N printf '\"%*s\"' N ''"),
+        unserialisable: shell("echo \"{ 'not': json }\""),
       },
     };
   },

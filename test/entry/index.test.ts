@@ -247,6 +247,7 @@ test("sandgate exports exactly these names", async () => {
       "PolicySubject",
       "PolicyTool",
       "Principal",
+      "ProcessImplementation",
       "Proof",
       "ProofFailure",
       "QuickJsFile",

@@ -9,9 +9,15 @@ import { formatBytes, formatDuration } from "../../base/units.ts";
 export interface ResourceLimits {
   /** Milliseconds from the start of the work to its end. Waiting for a free worker does not count. */
   readonly wallTimeMs?: number;
-  /** Milliseconds of CPU time, of all threads and processes of the tool together. No sandbox enforces it yet. */
+  /**
+   * Milliseconds of CPU time, rounded up to seconds. The sandbox `process` enforces it for each process of the tool, all
+   * its threads together; others refuse it.
+   */
   readonly cpuMs?: number;
-  /** Bytes of memory that the tool can allocate. */
+  /**
+   * Bytes of memory that the tool can allocate. In the sandbox `process`, of all processes together with the files in its
+   * `/tmp`; it needs a cgroup there.
+   */
   readonly memoryBytes?: number;
   /** Bytes of the output, as UTF-8 JSON text. */
   readonly outputBytes?: number;
@@ -25,9 +31,9 @@ export interface ResourceLimits {
   readonly fileBytes?: number;
   /** Bytes that the tool can send and receive over the network. Traffic beyond it is refused. */
   readonly netBytes?: number;
-  /** Processes that the tool can have at once. No sandbox enforces it yet. */
+  /** Processes and threads that the tool can have at once: in the sandbox `process`, with a cgroup or if not run by root. */
   readonly processes?: number;
-  /** Bytes of memory of all processes of the tool together. No sandbox enforces it yet. */
+  /** Bytes of address space of each process of the tool: only in the sandbox `process`. */
   readonly processMemoryBytes?: number;
 }
 

@@ -8,7 +8,10 @@ export interface ResourceUse {
   readonly wallTimeMs: number;
   /** Bytes of the output as UTF-8 JSON text. */
   readonly outputBytes?: number;
-  /** Bytes of memory at the end: for QuickJS and Wasm, of the linear memories. */
+  /**
+   * Bytes of memory at the end: for QuickJS and Wasm, of the linear memories. For programs with a limit, the most that all
+   * their processes had together.
+   */
   readonly memoryBytes?: number;
   /** Lines that it logged. */
   readonly logLines?: number;

@@ -49,8 +49,26 @@ const CHECKS: Record<SandboxMode, (given: unknown) => string | undefined> = {
     if (file !== undefined && !isLocation(file)) return "quickjs.file must be a path or a file: URL";
     return isOptionalString(given["export"]) ? undefined : "quickjs.export must be a string";
   },
+  process: (given) => {
+    if (!isJsonObject(given)) return "process must be an object";
+    const { command, args = [], input = "json", output = "json", killGraceMs = 0 } = given;
+    if (!isArgument(command) || command === "")
+      return "process.command must be the name or the path of a program";
+    if (!Array.isArray(args) || !args.every(isArgument))
+      return "process.args must be a list of strings without NUL";
+    if (input !== "json" && input !== "none") return 'process.input must be "json" or "none"';
+    if (output !== "json" && output !== "text") return 'process.output must be "json" or "text"';
+    return Number.isInteger(killGraceMs) && Number(killGraceMs) >= 0 && Number(killGraceMs) <= 60_000
+      ? undefined
+      : "process.killGraceMs must be an integer from 0 to 60000";
+  },
   remote: remoteProblem,
 };
+
+/** Whether a value can be an argument of a program. */
+function isArgument(value: unknown): boolean {
+  return typeof value === "string" && !value.includes("\0") && value.isWellFormed();
+}
 
 function isLocation(value: unknown): boolean {
   return typeof value === "string" ? value !== "" : value instanceof URL && value.protocol === "file:";

@@ -1,6 +1,7 @@
 import { SANDBOX_MODES, type SandboxMode } from "../sandbox-mode.ts";
 import type { ToolTraits } from "../tool-traits.ts";
 import type { HostImplementation } from "./host-implementation.ts";
+import type { ProcessImplementation } from "./process-implementation.ts";
 import type { QuickJsImplementation } from "./quickjs-implementation.ts";
 import type { RemoteImplementation } from "./remote-implementation.ts";
 import type { WasmImplementation } from "./wasm-implementation.ts";
@@ -15,6 +16,7 @@ export interface ToolImplementations<Input = never, Embedder = unknown> {
   readonly host?: HostImplementation<Input, Embedder>;
   readonly wasm?: WasmImplementation;
   readonly quickjs?: QuickJsImplementation;
+  readonly process?: ProcessImplementation;
   readonly remote?: RemoteImplementation;
 }
 
