@@ -1,6 +1,7 @@
 import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { DIALECTS, type SchemaDialect } from "../../schema/dialects/type-names.ts";
+import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
 import type { RemoteImplementation } from "../../tool/implementations/remote-implementation.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
@@ -75,6 +76,15 @@ export const TOOL_SHAPE: Shape = compileShape({
         oneOf: [{ required: ["file"] }, { required: ["source"] }],
         message: "must have either file or source",
       },
+      process: mapOf(
+        {
+          command: TEXT,
+          args: { type: "array", items: { type: "string" } },
+          input: { enum: ["json", "none"] },
+          output: { enum: ["json", "text"] },
+        },
+        ["command"],
+      ),
       remote: {
         ...mapOf({ url: TEXT, http: HTTP, executor: EXECUTOR }),
         oneOf: [{ required: ["url"] }, { required: ["http"] }, { required: ["executor"] }],
@@ -101,6 +111,7 @@ export interface ToolEntry extends Pick<ToolTraits, ConfigTrait> {
   readonly host?: HostEntry;
   readonly wasm?: { readonly component: string; readonly tool?: string; readonly export?: string };
   readonly quickjs?: { readonly file?: string; readonly source?: string; readonly export?: string };
+  readonly process?: ProcessImplementation;
   readonly remote?: RemoteImplementation;
 }
 
