@@ -1,0 +1,92 @@
+import { ToolDispatchEngine } from "../../src/engine/engine.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import { allow } from "../../src/policy/decision.ts";
+import type { FsGrant } from "../../src/policy/grant/fs-grant.ts";
+import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
+import type { Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
+import type { Attempt } from "./attempt.ts";
+import { Scene } from "./scene.ts";
+
+/** Where an attempt finds the compiled programs. */
+const TOOLS_AT = "/attempts";
+
+/** What became of an attempt. */
+export interface Result {
+  readonly attempt: Attempt;
+  /** How it came out of the sandbox; `undefined` if it did not. */
+  readonly out: string | undefined;
+  /** What it printed in the sandbox. */
+  readonly printed: string;
+  /** What its control printed, if the control did not succeed: then the attempt proves nothing on this machine. */
+  readonly noControl: string | undefined;
+}
+
+/** Runs an attempt in the sandbox, and its control, each in a scene of its own. */
+export async function runAttempt(attempt: Attempt, sandboxes: Sandboxes, tools: string): Promise<Result> {
+  const confined = await inScene(attempt, (scene) =>
+    runConfined(attempt, sandboxes, tools, scene, [workspaceOf(scene, attempt)], attempt.limits),
+  );
+  const { control } = attempt;
+  const allowed = await inScene(attempt, async (scene) => {
+    if (control === undefined || "script" in control)
+      return scene.unconfined(control?.script ?? attempt.script, tools);
+    const fs = "fs" in control ? control.fs(scene.workspace, scene.outside) : [workspaceOf(scene, attempt)];
+    const limits = "limits" in control ? control.limits : attempt.limits;
+    return await runConfined(attempt, sandboxes, tools, scene, fs, limits);
+  });
+  return {
+    attempt,
+    out: confined.escape,
+    printed: confined.printed,
+    noControl: allowed.escape === undefined ? allowed.printed : undefined,
+  };
+}
+
+function workspaceOf(scene: Scene, { write = false }: Attempt): FsGrant {
+  return { directory: scene.workspace, at: "/workspace", write };
+}
+
+async function inScene(
+  { before }: Attempt,
+  run: (scene: Scene) => string | Promise<string>,
+): Promise<{ readonly printed: string; readonly escape: string | undefined }> {
+  await using scene = await Scene.open(before);
+  const printed = await run(scene);
+  return { printed: printed.trim(), escape: await scene.escape(printed) };
+}
+
+async function runConfined(
+  { script }: Pick<Attempt, "script">,
+  sandboxes: Sandboxes,
+  tools: string,
+  scene: Scene,
+  fs: readonly FsGrant[],
+  limits: ResourceLimits = {},
+): Promise<string> {
+  const command = `exec 2>&1; ${scene.variables(TOOLS_AT)}${script}`;
+  const tool = {
+    name: "attempt",
+    description: "",
+    inputSchema: { type: "object" },
+    process: { command: "/bin/sh", args: ["-c", command], input: "none", output: "text" },
+  } as const;
+  const granted = [...fs, { directory: tools, at: TOOLS_AT }];
+  const { output, error } = (await new ToolDispatchEngine().dispatch(
+    { id: "c1", name: "attempt", arguments: {} },
+    {
+      registry: new ToolRegistry().register(tool),
+      policy: {
+        check: () =>
+          allow({
+            sandbox: "process",
+            limits: { wallTimeMs: 10_000, ...limits },
+            capabilities: { fs: granted },
+          }),
+      },
+      sandboxes,
+      sessionId: "escapes",
+    },
+  )) as { output?: unknown; error?: { message: string; code: string } };
+  if (error?.code === "sandbox_unavailable") throw new Error(`no attempt was made: ${error.message}`);
+  return error === undefined ? String(output) : error.message;
+}
