@@ -12,7 +12,7 @@ import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { type ContextOptions, loadContext } from "./load-context.ts";
 import { loadJournalOptions } from "./load-journal.ts";
 import { type LogSettings, loadLog } from "./load-log.ts";
-import { loadPolicy } from "./load-policy.ts";
+import { type LocatedProof, loadPolicy, loadShadow } from "./load-policy.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
 import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
 import { loadTool } from "./load-tool.ts";
@@ -23,6 +23,7 @@ const CONFIG_SHAPE: Shape = compileShape(
     {
       tools: { type: "array" },
       policy: { type: ["object", "string", "array"], minItems: 1, items: { type: ["object", "string"] } },
+      shadow: { type: "string" },
       requireSideEffects: { type: "boolean" },
       redaction: {},
       timeouts: {},
@@ -51,8 +52,12 @@ export interface Config {
   readonly registry: ToolRegistry;
   /** `undefined` if it has errors. */
   readonly policy: RuntimePolicy | undefined;
+  /** The candidate for the policy; `undefined` if there is none, or if it has errors. */
+  readonly shadow: RuntimePolicy | undefined;
   /** The rules of each policy without errors. */
   readonly locatedPolicies: readonly LocatedPolicy[];
+  /** What became of the invariants of the policies. */
+  readonly proofs: readonly LocatedProof[];
   readonly sandboxOptions: SandboxesOptions;
   readonly sessions: SessionsConfig;
   readonly context: ContextOptions;
@@ -90,12 +95,13 @@ export async function loadConfig(file: string): Promise<Config> {
       problems.push(...problemsOf(error, source, path));
     }
   }
-  const { policy, located: locatedPolicies, problems: policyProblems } = await loadPolicy(source, registry);
-  problems.push(...policyProblems);
+  const { policy, located: locatedPolicies, proofs, ...loaded } = await loadPolicy(source, registry.subjects);
+  problems.push(...loaded.problems);
+  const shadow = await loadShadow(source, registry.subjects, problems);
   const sandboxOptions = await loadSandboxOptions(source, problems);
   const context = loadContext(source, problems);
   const log = loadLog(source, problems);
-  const tooling = { toolCount, tools, registry, policy, locatedPolicies };
+  const tooling = { toolCount, tools, registry, policy, locatedPolicies, proofs, shadow };
   const sessions = loadSessions(source, problems);
   const journalOptions = await loadJournalOptions(source, problems);
   return { source, problems, ...tooling, sandboxOptions, context, log, sessions, journalOptions };
