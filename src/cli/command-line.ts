@@ -3,6 +3,7 @@ import { shown } from "../rendering/shown.ts";
 import { UsageError } from "./errors.ts";
 import { type JournalCommand, parseJournal, parseWhy } from "./journal-command.ts";
 import { CONFIG, HELP, oneOf, parse, required } from "./parse-options.ts";
+import { type PolicyCommand, parsePolicy } from "./policy-command.ts";
 import { LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool-command.ts";
 
 /** The values of `--format`. */
@@ -14,6 +15,7 @@ const OUTPUTS = ["table", "json", "messages"] as const;
 export type Command =
   | ToolCommand
   | JournalCommand
+  | PolicyCommand
   | { readonly name: "help" | "version" }
   | { readonly name: "check"; readonly config: string }
   | {
@@ -72,6 +74,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
   if (name === "confirm") return parseConfirm(rest);
   if (name === "tool") return parseTool(rest);
   if (name === "journal") return parseJournal(rest) ?? { name: "help" };
+  if (name === "policy") return parsePolicy(rest) ?? { name: "help" };
   if (name === "why") return parseWhy(rest) ?? { name: "help" };
   if (!name.startsWith("-")) throw new UsageError(shown`unknown command '${name}'`);
   const { values } = parse(argv, { ...HELP, ...VERSION }, 0);

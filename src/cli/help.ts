@@ -11,6 +11,8 @@ export const HELP_TEXT = `Usage:
   sandgate dispatch [FILE|-] --config sandgate.yaml [--format FORMAT] [--output OUTPUT]
                     [--events] [--confirm | --dry-run]
   sandgate check --config sandgate.yaml
+  sandgate policy explain --config sandgate.yaml --call JSON [--principal JSON] [--session ID]
+                          [--user-text TEXT] [--workspace DIR] [--json]
   sandgate serve --config sandgate.yaml [--listen HOST:PORT|unix:PATH]
   sandgate journal verify DIR|FILE... [--key FILE]... [--checkpoint FILE]...
   sandgate journal show PLACE [CALL_ID] [--session ID] [--tool NAME] [--since TIME] [--json]

@@ -1,0 +1,65 @@
+import { parseJson } from "../../../json/parse.ts";
+import type { JsonValue } from "../../../json/value.ts";
+import { NO_ORIGINS } from "../../../policy/explanation.ts";
+import { toPrintableJson } from "../../../rendering/printable-json.ts";
+import { joinShown, shown } from "../../../rendering/shown.ts";
+import { UsageError } from "../../errors.ts";
+import { CALL_SHAPE, type WrittenCall } from "../../policy-cases/case-shape.ts";
+import { requestOf } from "../../policy-cases/request.ts";
+import type { PolicyCommand } from "../../policy-command.ts";
+import { EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { describeExplanation } from "./describe-explanation.ts";
+import { loadConfiguredPolicy } from "./load.ts";
+
+type ExplainCommand = Extract<PolicyCommand, { name: "policy explain" }>;
+
+/**
+ * Prints what the policy of a config decides on a call, and why.
+ *
+ * @throws {ConfigError} if the config is invalid.
+ * @throws {UsageError} if the call is invalid.
+ */
+export async function explain(command: ExplainCommand, terminal: Terminal): Promise<ExitCode> {
+  const call = readCall(command);
+  const { policy, registry } = await loadConfiguredPolicy(command.config, terminal);
+  const read = requestOf(call, registry, process.cwd());
+  if ("flaws" in read) throw usageError(read.flaws);
+  const explanation = (await policy.explain?.(read.request)) ?? {
+    decision: await policy.check(read.request),
+    rules: [],
+    ...NO_ORIGINS,
+  };
+  await print(
+    terminal.stdout,
+    command.isJson
+      ? toPrintableJson(explanation)
+      : joinShown(describeExplanation(call.call.tool, explanation), "\n"),
+  );
+  return EXIT_OK;
+}
+
+function readCall({ call, principal, session, userText, workspace }: ExplainCommand): WrittenCall {
+  const value: JsonValue = {
+    call: readJson("--call", call),
+    ...(principal !== undefined && { principal: readJson("--principal", principal) }),
+    ...(session !== undefined && { session }),
+    ...(userText !== undefined && { userText }),
+    ...(workspace !== undefined && { workspace }),
+  };
+  const flaws = CALL_SHAPE(value);
+  if (flaws.length > 0) throw usageError(flaws);
+  return value as unknown as WrittenCall;
+}
+
+function readJson(option: string, text: string): JsonValue {
+  const parsed = parseJson(text);
+  if ("value" in parsed) return parsed.value;
+  throw new UsageError(shown`${option} is not valid JSON: ${parsed.reason}`);
+}
+
+function usageError(
+  flaws: readonly { readonly path: readonly string[]; readonly message: string }[],
+): UsageError {
+  const texts = flaws.map(({ path, message }) => shown`--${path.join(".")}: ${message}`);
+  return new UsageError(joinShown(texts, "; "));
+}

@@ -1,0 +1,56 @@
+import { shown } from "../rendering/shown.ts";
+import { UsageError } from "./errors.ts";
+import { CONFIG, HELP, parse, required } from "./parse-options.ts";
+
+/** A command on a policy. */
+export type PolicyCommand =
+  | {
+      readonly name: "policy explain";
+      readonly config: string;
+      /** JSON text: the tool and the arguments. */
+      readonly call: string;
+      /** JSON text. Default: the caller is not known. */
+      readonly principal: string | undefined;
+      readonly session: string | undefined;
+      readonly userText: string | undefined;
+      readonly workspace: string | undefined;
+      readonly isJson: boolean;
+    };
+
+const SUBCOMMANDS = { explain: parseExplain };
+
+/**
+ * Parses the arguments after `policy`. Returns `undefined` if they ask for help.
+ *
+ * @throws {UsageError} if they are invalid.
+ */
+export function parsePolicy([name = "", ...args]: readonly string[]): PolicyCommand | undefined {
+  if (name === "--help" || name === "-h") return undefined;
+  if (Object.hasOwn(SUBCOMMANDS, name)) return SUBCOMMANDS[name as keyof typeof SUBCOMMANDS](args);
+  const names = Object.keys(SUBCOMMANDS).join(", ");
+  throw new UsageError(shown`'policy' must be followed by one of ${names}, not '${name}'`);
+}
+
+function parseExplain(args: readonly string[]): PolicyCommand | undefined {
+  const options = {
+    call: { type: "string" },
+    principal: { type: "string" },
+    session: { type: "string" },
+    "user-text": { type: "string" },
+    workspace: { type: "string" },
+    json: { type: "boolean" },
+  } as const;
+  const { values } = parse(args, { ...HELP, ...CONFIG, ...options }, 0);
+  if (values.help) return undefined;
+  const { call, principal, session, "user-text": userText, workspace } = values;
+  if (call === undefined) {
+    throw new UsageError(
+      shown`--call is missing: such as '{"tool":"read_file","arguments":{"path":"a.txt"}}'`,
+    );
+  }
+  return {
+    ...{ name: "policy explain", config: required(values.config), call, principal, session, userText },
+    ...{ workspace, isJson: values.json === true },
+  };
+}
+
