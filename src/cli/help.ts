@@ -13,9 +13,11 @@ export const HELP_TEXT = `Usage:
   sandgate check --config sandgate.yaml
   sandgate policy explain --config sandgate.yaml --call JSON [--principal JSON] [--session ID]
                           [--user-text TEXT] [--workspace DIR] [--json]
+  sandgate policy test [CASES.yaml] [--config sandgate.yaml]
   sandgate serve --config sandgate.yaml [--listen HOST:PORT|unix:PATH]
   sandgate journal verify DIR|FILE... [--key FILE]... [--checkpoint FILE]...
-  sandgate journal show PLACE [CALL_ID] [--session ID] [--tool NAME] [--since TIME] [--json]
+  sandgate journal show PLACE [CALL_ID] [--session ID] [--tool NAME] [--since TIME]
+                        [--json | --as policy-test]
   sandgate journal tail PLACE [-f] [--session ID] [--tool NAME] [--since TIME] [--json]
   sandgate journal replay PLACE
   sandgate journal forget PLACE --session ID
@@ -49,7 +51,8 @@ journal works on the record of calls (docs/journal.md). PLACE is --directory DIR
 itself, or --config FILE, a config that has one.
   verify         finds what was changed, left out or cut off; without --key, checkpoints are
                  not checked
-  show, tail     print records; tail -f waits for more
+  show, tail     print records; tail -f waits for more; --as policy-test prints calls as cases
+                 of a policy test
   replay         decides each recorded call again
   forget         deletes the key of a session's sealed arguments
   keygen         creates the keys that sign and verify checkpoints: FILE and FILE.pub

@@ -1,6 +1,6 @@
 import { shown } from "../rendering/shown.ts";
 import { UsageError } from "./errors.ts";
-import { CONFIG, HELP, parse } from "./parse-options.ts";
+import { CONFIG, HELP, oneOf, parse } from "./parse-options.ts";
 
 /** Where a journal is: its directory, or a config that has one. */
 export type JournalPlace = { readonly directory: string } | { readonly config: string };
@@ -30,6 +30,8 @@ export type JournalCommand =
       readonly place: JournalPlace;
       readonly selection: JournalSelection;
       readonly isJson: boolean;
+      /** Whether the calls are printed as cases of a policy test. */
+      readonly isTest: boolean;
     }
   | {
       readonly name: "journal tail";
@@ -113,10 +115,15 @@ function parseVerify(args: readonly string[]): JournalCommand | undefined {
 }
 
 function parseShow(args: readonly string[]): JournalCommand | undefined {
-  const { values, positionals } = parse(args, { ...HELP, ...PLACE, ...SELECTION }, 1);
+  const as = { as: { type: "string" } } as const;
+  const { values, positionals } = parse(args, { ...HELP, ...PLACE, ...SELECTION, ...as }, 1);
   if (values.help) return undefined;
   const selection = selectionOf(values, positionals[0]);
-  return { name: "journal show", place: placeOf(values), selection, isJson: values.json === true };
+  const isJson = values.json === true;
+  const isTest = oneOf(["policy-test"], "--as", values.as) !== undefined;
+  if (isJson && isTest)
+    throw new UsageError(shown`--as policy-test prints YAML: it cannot be used with --json`);
+  return { name: "journal show", place: placeOf(values), selection, isJson, isTest };
 }
 
 function parseTail(args: readonly string[]): JournalCommand | undefined {

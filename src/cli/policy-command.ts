@@ -15,9 +15,16 @@ export type PolicyCommand =
       readonly userText: string | undefined;
       readonly workspace: string | undefined;
       readonly isJson: boolean;
+    }
+  | {
+      readonly name: "policy test";
+      /** Default: `sandgate.policy-test.yaml` beside the config. */
+      readonly cases: string | undefined;
+      /** Default: `sandgate.yaml` beside the cases, or in the working directory. */
+      readonly config: string | undefined;
     };
 
-const SUBCOMMANDS = { explain: parseExplain };
+const SUBCOMMANDS = { explain: parseExplain, test: parseTest };
 
 /**
  * Parses the arguments after `policy`. Returns `undefined` if they ask for help.
@@ -52,5 +59,10 @@ function parseExplain(args: readonly string[]): PolicyCommand | undefined {
     ...{ name: "policy explain", config: required(values.config), call, principal, session, userText },
     ...{ workspace, isJson: values.json === true },
   };
+}
+
+function parseTest(args: readonly string[]): PolicyCommand | undefined {
+  const { values, positionals } = parse(args, { ...HELP, ...CONFIG }, 1);
+  return values.help ? undefined : { name: "policy test", cases: positionals[0], config: values.config };
 }
 

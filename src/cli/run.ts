@@ -76,6 +76,8 @@ async function runCommand(command: Command, terminal: Terminal): Promise<ExitCod
       return (await import("./commands/journal/why.ts")).why(command, terminal);
     case "policy explain":
       return (await import("./commands/policy/explain.ts")).explain(command, terminal);
+    case "policy test":
+      return (await import("./commands/policy/test.ts")).testPolicy(command, terminal);
     case "confirm":
       return (await import("./commands/confirm.ts")).confirm(command, terminal);
     case "tool run":

@@ -5,13 +5,17 @@ import type { JournalCommand } from "../../journal-command.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
 import { isSelected, showEntry } from "./entry-line.ts";
 import { directoryOf } from "./place.ts";
+import { showAsTest } from "./show-as-test.ts";
 
-/** Prints the selected records of a journal, one per line. */
+/** Prints the selected records of a journal, one per line, or the selected calls as cases of a policy test. */
 export async function show(
-  { place, selection, isJson }: Extract<JournalCommand, { name: "journal show" }>,
-  { stdout, signal }: Terminal,
+  { place, selection, isJson, isTest }: Extract<JournalCommand, { name: "journal show" }>,
+  terminal: Terminal,
 ): Promise<ExitCode> {
-  for await (const { entries } of readJournal(await directoryOf(place))) {
+  const { stdout, signal } = terminal;
+  const directory = await directoryOf(place);
+  if (isTest) return showAsTest(directory, (entry) => isSelected(entry, selection), terminal);
+  for await (const { entries } of readJournal(directory)) {
     if (signal?.aborted) return EXIT_INTERRUPTED;
     const lines = entries
       .filter((entry) => isSelected(entry, selection))

@@ -1,0 +1,76 @@
+import { dirname, join } from "node:path";
+import type { ConfigProblem } from "../../../config/problem.ts";
+import { checkDecision, type PolicyDecision } from "../../../policy/decision.ts";
+import { WRITTEN_NAMES } from "../../../policy/file/written-limits.ts";
+import { formatLimit, type LimitName } from "../../../policy/grant/limits.ts";
+import { joinShown, shown } from "../../../rendering/shown.ts";
+import { loadCases, type PolicyCase } from "../../policy-cases/load-cases.ts";
+import type { PolicyCommand } from "../../policy-command.ts";
+import { showProblem } from "../../terminal/problems.ts";
+import { EXIT_OK, EXIT_TOOL_FAILED, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { loadConfiguredPolicy } from "./load.ts";
+
+/** The names that files have by default. */
+const CONFIG_NAME = "sandgate.yaml";
+const CASES_NAME = "sandgate.policy-test.yaml";
+
+/**
+ * Decides on the calls of a file, and prints each difference from what the file expects. The exit code is 1 if there is
+ * one.
+ *
+ * @throws {ConfigError} if the config or the file is invalid.
+ */
+export async function testPolicy(
+  { cases: given, config: givenConfig }: Extract<PolicyCommand, { name: "policy test" }>,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const config = givenConfig ?? (given === undefined ? CONFIG_NAME : join(dirname(given), CONFIG_NAME));
+  const file = given ?? join(dirname(config), CASES_NAME);
+  const { policy, registry } = await loadConfiguredPolicy(config, terminal);
+  const cases = await loadCases(file, registry);
+  const differences: ConfigProblem[] = [];
+  let different = 0;
+  for (const each of cases) {
+    const found = differencesOf(each, checkDecision(await policy.check(each.request)));
+    if (found.length > 0) different++;
+    differences.push(...found);
+  }
+  const summary =
+    different === 0
+      ? shown`${cases.length} cases are decided as expected`
+      : shown`${different} of ${cases.length} cases are decided otherwise`;
+  await print(terminal.stdout, joinShown([...differences.map(showProblem), summary], "\n"));
+  return different === 0 ? EXIT_OK : EXIT_TOOL_FAILED;
+}
+
+/** Compares a decision with what a case expects. */
+function differencesOf(expected: PolicyCase, decision: PolicyDecision): readonly ConfigProblem[] {
+  const { name, expect, sandbox, limits } = expected;
+  if (decision.decision !== expect) {
+    const message = `'${name}': expected ${expect}, but the policy decides ${describe(decision)}`;
+    return [expected.problem("expect", message)];
+  }
+  const grant = decision.decision === "deny" ? undefined : decision.grant;
+  const differences: ConfigProblem[] = [];
+  if (sandbox !== undefined && grant?.sandbox !== sandbox) {
+    const message = `'${name}': expected the sandbox ${sandbox}, but the policy grants ${grant?.sandbox ?? "nothing"}`;
+    differences.push(expected.problem("sandbox", message));
+  }
+  for (const limit of Object.keys(limits) as LimitName[]) {
+    const [wanted, granted] = [limits[limit], grant?.limits[limit]];
+    if (wanted === undefined || wanted === granted) continue;
+    const found = granted === undefined ? "no such limit" : formatLimit(limit, granted);
+    const message = `'${name}': expected ${WRITTEN_NAMES[limit]} ${formatLimit(limit, wanted)}, but the policy grants ${found}`;
+    differences.push(expected.problem("limits", message));
+  }
+  return differences;
+}
+
+function describe(decision: PolicyDecision): string {
+  if (decision.decision === "deny") {
+    const near = (decision.near ?? []).map(({ rule, missed }) => `'${rule}' missed ${missed}`).join(", ");
+    return `deny: ${decision.reason}${near === "" ? "" : ` (${near})`}`;
+  }
+  const rules = (decision.rules ?? []).map((rule) => `'${rule}'`).join(", ");
+  return `${decision.decision} by ${rules === "" ? "a policy in code" : rules}`;
+}
