@@ -14,6 +14,7 @@ export const HELP_TEXT = `Usage:
   sandgate policy explain --config sandgate.yaml --call JSON [--principal JSON] [--session ID]
                           [--user-text TEXT] [--workspace DIR] [--json]
   sandgate policy test [CASES.yaml] [--config sandgate.yaml]
+  sandgate policy diff OLD NEW --journal DIR... [--accept-wider]
   sandgate serve --config sandgate.yaml [--listen HOST:PORT|unix:PATH]
   sandgate journal verify DIR|FILE... [--key FILE]... [--checkpoint FILE]...
   sandgate journal show PLACE [CALL_ID] [--session ID] [--tool NAME] [--since TIME]

@@ -22,9 +22,18 @@ export type PolicyCommand =
       readonly cases: string | undefined;
       /** Default: `sandgate.yaml` beside the cases, or in the working directory. */
       readonly config: string | undefined;
+    }
+  | {
+      readonly name: "policy diff";
+      /** Policy files, or configs. */
+      readonly before: string;
+      readonly after: string;
+      /** Directories of journals. At least one. */
+      readonly journals: readonly string[];
+      readonly acceptsWider: boolean;
     };
 
-const SUBCOMMANDS = { explain: parseExplain, test: parseTest };
+const SUBCOMMANDS = { explain: parseExplain, test: parseTest, diff: parseDiff };
 
 /**
  * Parses the arguments after `policy`. Returns `undefined` if they ask for help.
@@ -64,5 +73,23 @@ function parseExplain(args: readonly string[]): PolicyCommand | undefined {
 function parseTest(args: readonly string[]): PolicyCommand | undefined {
   const { values, positionals } = parse(args, { ...HELP, ...CONFIG }, 1);
   return values.help ? undefined : { name: "policy test", cases: positionals[0], config: values.config };
+}
+
+function parseDiff(args: readonly string[]): PolicyCommand | undefined {
+  const options = {
+    journal: { type: "string", short: "j", multiple: true },
+    "accept-wider": { type: "boolean" },
+  } as const;
+  const { values, positionals } = parse(args, { ...HELP, ...options }, args.length);
+  if (values.help) return undefined;
+  const [before, after, ...more] = positionals;
+  if (before === undefined || after === undefined) {
+    throw new UsageError(shown`OLD or NEW is missing: the policy files to compare`);
+  }
+  // A shell expands `--journal records/*` to several arguments.
+  const journals = [...(values.journal ?? []), ...more];
+  if (values.journal === undefined)
+    throw new UsageError(shown`--journal is missing: the directory of a journal`);
+  return { name: "policy diff", before, after, journals, acceptsWider: values["accept-wider"] === true };
 }
 

@@ -78,6 +78,8 @@ async function runCommand(command: Command, terminal: Terminal): Promise<ExitCod
       return (await import("./commands/policy/explain.ts")).explain(command, terminal);
     case "policy test":
       return (await import("./commands/policy/test.ts")).testPolicy(command, terminal);
+    case "policy diff":
+      return (await import("./commands/policy/diff.ts")).diff(command, terminal);
     case "confirm":
       return (await import("./commands/confirm.ts")).confirm(command, terminal);
     case "tool run":

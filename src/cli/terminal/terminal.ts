@@ -40,6 +40,8 @@ export const EXIT_OK = 0;
 export const EXIT_TOOL_FAILED = 1;
 /** The command line, the config, the message or a tool's file is invalid. */
 export const EXIT_BAD_INPUT = 2;
+/** `sandgate policy diff`: the new policy permits something that the old one does not. */
+export const EXIT_WIDER = 3;
 /** The user interrupted the command: 128 + SIGINT, the convention of shells. */
 export const EXIT_INTERRUPTED = 130;
 
@@ -48,4 +50,5 @@ export type ExitCode =
   | typeof EXIT_OK
   | typeof EXIT_TOOL_FAILED
   | typeof EXIT_BAD_INPUT
+  | typeof EXIT_WIDER
   | typeof EXIT_INTERRUPTED;

@@ -1,0 +1,67 @@
+import { diffPolicies } from "../../../journal/diff/diff-policies.ts";
+import type { ChangedCalls, PolicyDiff } from "../../../journal/diff/policy-diff.ts";
+import { DECISION_CHANGES, type DecisionChange } from "../../../policy/compare-decisions.ts";
+import { joinShown, shown } from "../../../rendering/shown.ts";
+import type { ShownText } from "../../../rendering/shown-text.ts";
+import type { PolicyCommand } from "../../policy-command.ts";
+import { EXIT_OK, EXIT_WIDER, type ExitCode, print, type Terminal } from "../../terminal/terminal.ts";
+import { loadAnyPolicy } from "./load.ts";
+
+/** The number of combinations of rules that are printed for each change. */
+const MAX_SHOWN = 50;
+
+/**
+ * Has two policies decide on the recorded calls of journals, and prints how their decisions differ. The exit code is 3
+ * if the new policy permits more.
+ *
+ * @throws {ConfigError} if a policy is invalid.
+ * @throws {JournalError} if a journal cannot be read.
+ */
+export async function diff(
+  { before, after, journals, acceptsWider }: Extract<PolicyCommand, { name: "policy diff" }>,
+  { stdout }: Terminal,
+): Promise<ExitCode> {
+  const found = await diffPolicies({
+    before: await loadAnyPolicy(before),
+    after: await loadAnyPolicy(after),
+    directories: journals,
+  });
+  await print(stdout, joinShown(describe(found), "\n"));
+  const isWider = found.changes.some(({ change }) => DECISION_CHANGES[change] === "wider");
+  return isWider && !acceptsWider ? EXIT_WIDER : EXIT_OK;
+}
+
+function describe({ same, different, changes, undecided, undecidable }: PolicyDiff): readonly ShownText[] {
+  const kinds = [...new Set(changes.map(({ change }) => change))];
+  return [
+    shown`${same} calls are decided as before, ${different} otherwise`,
+    ...kinds.flatMap((kind) =>
+      describeKind(
+        kind,
+        changes.filter(({ change }) => change === kind),
+      ),
+    ),
+    ...(undecided > 0 ? [shown`${undecided} calls failed before the policy decided`] : []),
+    ...Array.from(undecidable, ([cause, count]) => shown`${count} calls cannot be decided again: ${cause}`),
+  ];
+}
+
+function describeKind(kind: DecisionChange, groups: readonly ChangedCalls[]): readonly ShownText[] {
+  const calls = groups.reduce((sum, { count }) => sum + count, 0);
+  const more = groups.length - MAX_SHOWN;
+  const warning = DECISION_CHANGES[kind] === "wider" ? ", which permits more" : "";
+  return [
+    shown`${kind}${warning}: ${calls} calls`,
+    ...groups.slice(0, MAX_SHOWN).map(describeGroup),
+    ...(more > 0 ? [shown`  and ${more} more combinations of rules`] : []),
+  ];
+}
+
+function describeGroup({ before, after, count, witness }: ChangedCalls): ShownText {
+  const { directory, seq, callId, tool } = witness;
+  return shown`  ${count} by ${namesOf(after)}, before by ${namesOf(before)}; such as call ${callId} of ${tool}, record ${seq} of ${directory}`;
+}
+
+function namesOf(rules: readonly string[]): string {
+  return rules.length === 0 ? "no rule" : rules.map((rule) => `'${rule}'`).join(" and ");
+}

@@ -1,0 +1,68 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { sandgate } from "../../sandgate.ts";
+import { createProject } from "./project.ts";
+
+const MESSAGE = JSON.stringify({
+  role: "assistant",
+  toolCalls: ["src/a.ts", "lib/a.ts", "lib/b.ts", "src/a.key"].map((path, index) => ({
+    ...{ id: `call-${index}`, name: "read_file", arguments: { path } },
+  })),
+});
+
+/** Records calls under the project's policy. Returns the folder. */
+async function record(): Promise<string> {
+  const folder = await createProject({ "message.json": MESSAGE });
+  const config = join(folder, "sandgate.yaml");
+  await writeFile(config, `${await readFile(config, "utf8")}journal: { directory: records }\n`);
+  const dispatched = await sandgate(["dispatch", join(folder, "message.json"), "--config", config]);
+  expect(dispatched.code).toBe(0);
+  return folder;
+}
+
+describe("sandgate policy diff", () => {
+  test("prints what changed, what permits more first, and exits with 3 unless that is accepted", async () => {
+    const folder = await record();
+    const file = join(folder, "new.yaml");
+    await writeFile(
+      file,
+      `
+rules:
+  - { name: libraries, tools: [read_file], effect: allow, when: { /path: { glob: "lib/**" } }, sandboxes: [host] }
+`,
+    );
+    const records = join(folder, "records");
+    const argv = ["policy", "diff", join(folder, "sandgate.yaml"), file, "--journal", records];
+    const { code, stdout } = await sandgate(argv);
+    expect(stdout.replace(/record \d+/g, "record N").split("\n")).toEqual([
+      "1 calls are decided as before, 3 otherwise",
+      "deny → allow, which permits more: 2 calls",
+      `  2 by 'libraries', before by no rule; such as call call-1 of read_file, record N of ${records}`,
+      "allow → deny: 1 calls",
+      `  1 by no rule, before by 'sources' and 'everyone'; such as call call-0 of read_file, record N of ${records}`,
+      "",
+    ]);
+    expect(code).toBe(3);
+    expect((await sandgate([...argv, "--accept-wider"])).code).toBe(0);
+    expect(await sandgate(["policy", "diff", file, file, "--journal", records])).toMatchObject({
+      code: 0,
+      stdout: "4 calls are decided as before, 0 otherwise\n",
+    });
+  });
+
+  test("exits with 2 if a policy, a journal or the command line is not valid", async () => {
+    const folder = await createProject({ "bad.yaml": "rules: 1", "policy.yaml": "policy: { rules: 2 }" });
+    const config = join(folder, "sandgate.yaml");
+    const diff = (...args: readonly string[]): ReturnType<typeof sandgate> =>
+      sandgate(["policy", "diff", ...args]);
+    const bad = await diff(join(folder, "bad.yaml"), config, "--journal", folder);
+    expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining("bad.yaml:1:8: must be a list") });
+    const inConfig = await diff(config, join(folder, "policy.yaml"), "--journal", folder);
+    expect(inConfig).toMatchObject({ code: 2, stderr: expect.stringContaining("policy.yaml:1:18: must be") });
+    const noJournal = await diff(config, config, "--journal", folder);
+    expect(noJournal).toMatchObject({ code: 2, stderr: expect.stringContaining("cannot be read") });
+    expect((await diff(config)).stderr).toContain("OLD or NEW is missing");
+    expect((await diff(config, config)).stderr).toContain("--journal is missing");
+  });
+});
