@@ -15,6 +15,7 @@ export const HELP_TEXT = `Usage:
                           [--user-text TEXT] [--workspace DIR] [--json]
   sandgate policy test [CASES.yaml] [--config sandgate.yaml]
   sandgate policy diff OLD NEW --journal DIR... [--accept-wider]
+  sandgate policy prove --config sandgate.yaml
   sandgate serve --config sandgate.yaml [--listen HOST:PORT|unix:PATH]
   sandgate journal verify DIR|FILE... [--key FILE]... [--checkpoint FILE]...
   sandgate journal show PLACE [CALL_ID] [--session ID] [--tool NAME] [--since TIME]
@@ -42,6 +43,14 @@ whole or as a recorded stream, dispatches each call, and prints the results.
   --dry-run      prints the decision and the grant of each call, and runs nothing
 
 check loads everything that the config names, and reports every problem.
+
+policy works on the rules of a config (docs/policies.md).
+  explain        prints what is decided on a call, and why: --call '{"tool":…,"arguments":…}'
+  test           decides on the calls of a file and compares; CASES.yaml is by default
+                 sandgate.policy-test.yaml beside the config, and that is sandgate.yaml
+  diff           decides on the recorded calls of journals under two policy files or configs,
+                 and prints what changed
+  prove          prints which invariants hold for every call, and calls that violate others
 
 serve dispatches calls over HTTP until SIGTERM, and reloads tools, policy and keys on
 SIGHUP: see docs/remote-protocol.md. It writes the operator's log to standard error: see
@@ -76,8 +85,8 @@ tool new creates a project that builds a component. It overwrites no files.
   -l, --language javascript (default) or c
 
 Exit codes: 0 if all calls were dispatched, even if tools failed; 1 if the tool of a tool
-run failed, a journal contradicts itself, a replayed decision is another one, or there is no
-such call or key; 2 if the command line, the config, the message or a tool's file is invalid;
+run failed, a journal contradicts itself, a decision differs from the recorded or expected
+one, an invariant is not proved, or there is no such call or key; 3 if a policy diff found that NEW permits more; 2 if the command line, the config, the message or a tool's file is invalid;
 130 if interrupted.`;
 
 /** Reads the version of this package. */

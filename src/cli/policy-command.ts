@@ -31,9 +31,10 @@ export type PolicyCommand =
       /** Directories of journals. At least one. */
       readonly journals: readonly string[];
       readonly acceptsWider: boolean;
-    };
+    }
+  | { readonly name: "policy prove"; readonly config: string };
 
-const SUBCOMMANDS = { explain: parseExplain, test: parseTest, diff: parseDiff };
+const SUBCOMMANDS = { explain: parseExplain, test: parseTest, diff: parseDiff, prove: parseProve };
 
 /**
  * Parses the arguments after `policy`. Returns `undefined` if they ask for help.
@@ -93,3 +94,7 @@ function parseDiff(args: readonly string[]): PolicyCommand | undefined {
   return { name: "policy diff", before, after, journals, acceptsWider: values["accept-wider"] === true };
 }
 
+function parseProve(args: readonly string[]): PolicyCommand | undefined {
+  const { values } = parse(args, { ...HELP, ...CONFIG }, 0);
+  return values.help ? undefined : { name: "policy prove", config: required(values.config) };
+}

@@ -80,6 +80,8 @@ async function runCommand(command: Command, terminal: Terminal): Promise<ExitCod
       return (await import("./commands/policy/test.ts")).testPolicy(command, terminal);
     case "policy diff":
       return (await import("./commands/policy/diff.ts")).diff(command, terminal);
+    case "policy prove":
+      return (await import("./commands/policy/prove.ts")).prove(command, terminal);
     case "confirm":
       return (await import("./commands/confirm.ts")).confirm(command, terminal);
     case "tool run":

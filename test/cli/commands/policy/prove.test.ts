@@ -1,0 +1,90 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createFolder, type Outcome, sandgate } from "../../sandgate.ts";
+
+const TOOLS = `tools:
+  - name: run_command
+    description: Runs a command
+    inputSchema: { type: object, properties: { command: { type: string } }, required: [command] }
+    sideEffects: execute
+    host: { module: tools.mjs, export: run, thread: false }
+`;
+const POLICY = `rules:
+  - name: shell
+    tools: [run_command]
+    when: { /command: { prefix: "git " } }
+    effect: allow
+    sandboxes: [host]
+  - name: contradiction
+    tools: [run_command]
+    when: { /command: { all: [{ equals: a }, { equals: b }] } }
+    effect: ask
+    sandboxes: [host]
+    capabilities: { clock: true }
+`;
+
+async function run(invariants: string, ...command: readonly string[]): Promise<Outcome> {
+  const folder = await createFolder({
+    "sandgate.yaml": `${TOOLS}policy: policy.yaml\n`,
+    "policy.yaml": `${POLICY}invariants:\n${invariants}`,
+    "tools.mjs": "export const run = () => 'done';",
+  });
+  const outcome = await sandgate([...command, "--config", join(folder, "sandgate.yaml")]);
+  const without = (text: string): string => text.replaceAll(`${folder}/`, "");
+  return { ...outcome, stdout: without(outcome.stdout), stderr: without(outcome.stderr) };
+}
+
+const prove = (invariants: string): Promise<Outcome> => run(invariants, "policy", "prove");
+
+describe("sandgate policy prove", () => {
+  test("prints which invariants are proved", async () => {
+    const { code, stdout, stderr } = await prove(`
+  - { name: no network, never: { capabilities: { net: any } } }
+  - never: { sideEffects: [destructive], sandboxes: [host] }
+`);
+    expect(stdout).toBe(
+      [
+        "proved: 'no network', of run_command",
+        "proved: 'invariant 2', of no registered tool: it says nothing",
+        "2 of 2 invariants are proved\n",
+      ].join("\n"),
+    );
+    expect([code, stderr]).toEqual([0, ""]);
+  });
+
+  test("prints the rules and calls that violate others, and exits with 1", async () => {
+    const { code, stdout } = await prove(`
+  - { name: no shell on the host, never: { tools: [run_command], sandboxes: [host] } }
+  - never: { capabilities: { clock: any } }
+  - never: { capabilities: { net: any } }
+`);
+    const undecided =
+      "no call of 'run_command' was found that does. Conditions are not compared with each other: change what the rule grants, or deny without conditions";
+    expect(stdout.split("\n")).toEqual([
+      "does not hold: 'no shell on the host'",
+      `  policy.yaml:2:5: this rule breaks 'no shell on the host': run_command {"command":"git a"} is allowed in host`,
+      `  policy.yaml:7:5: whether this rule breaks 'no shell on the host' could not be decided: ${undecided}`,
+      "could not be decided: 'invariant 2'",
+      `  policy.yaml:7:5: whether this rule breaks 'invariant 2' could not be decided: ${undecided}`,
+      "proved: 'invariant 3', of run_command",
+      "1 of 3 invariants are proved",
+      "",
+    ]);
+    expect(code).toBe(1);
+  });
+
+  test("refuses a config with other errors", async () => {
+    const { code, stderr } = await prove("  - never: { sandboxes: [moon] }\n");
+    expect(stderr).toContain("policy.yaml:14:26: must be one of host, wasm");
+    expect(code).toBe(2);
+  });
+});
+
+test.each([
+  ["check"],
+  ["policy", "explain", "--call", '{"tool":"run_command","arguments":{"command":"git a"}}'],
+])("sandgate %s refuses a policy whose invariants are not proved", async (...command) => {
+  const { code, stderr } = await run("  - never: { sandboxes: [host] }\n", ...command);
+  expect(stderr).toContain("policy.yaml:2:5: this rule breaks 'invariant 1': run_command");
+  expect(code).toBe(2);
+});
