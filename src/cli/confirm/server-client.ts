@@ -14,6 +14,8 @@ export interface ServerInquiry extends AskedCall {
 }
 
 const MAX_BYTES = 64 * 1_024 * 1_024;
+/** Milliseconds for a request and its whole response. */
+const TIMEOUT_MS = 30_000;
 
 /** Lists and answers the inquiries of a server, as the approver whose token it has. */
 export class ServerClient {
@@ -35,14 +37,20 @@ export class ServerClient {
   /** Returns the open inquiries, with whole arguments, the oldest first. */
   async inquiries(): Promise<readonly ServerInquiry[]> {
     const { body } = await this.#send("GET", "/v1/confirmations");
-    const listed = Array.isArray(body["confirmations"]) ? body["confirmations"] : [];
+    const listed = body["confirmations"];
+    if (!Array.isArray(listed)) throw this.#unexpected();
     const whole: ServerInquiry[] = [];
     for (const each of listed) {
-      const { sessionId, turnId, requestId } = each as Record<string, string>;
-      const path = `/v1/sessions/${segment(sessionId)}/turns/${segment(turnId)}/confirmations/${segment(requestId)}`;
+      if (!isJsonObject(each)) throw this.#unexpected();
+      const [session, turn, request] = ["sessionId", "turnId", "requestId"].map((name) =>
+        segment(each[name]),
+      );
+      const path = `/v1/sessions/${session}/turns/${turn}/confirmations/${request}`;
       const { status, body: inquiry } = await this.#send("GET", path, undefined, [404]);
       if (status === 404 || inquiry["resolution"] !== undefined) continue;
-      whole.push(readInquiry(path, inquiry));
+      const read = readInquiry(path, inquiry);
+      if (read === undefined) throw this.#unexpected();
+      whole.push(read);
     }
     return whole;
   }
@@ -62,58 +70,86 @@ export class ServerClient {
     body?: JsonObject,
     accepted: readonly number[] = [],
   ): Promise<{ readonly status: number; readonly body: JsonObject }> {
-    let response: Response;
+    const { status, value } = await this.#exchange(method, path, body);
+    if (status === 200 || accepted.includes(status)) {
+      if (!isJsonObject(value)) throw this.#unexpected();
+      return { status, body: value };
+    }
+    const error = isJsonObject(value) ? value["error"] : undefined;
+    const message = isJsonObject(error) ? text(error["message"]) : "the response is not of a Sandgate server";
+    throw new UsageError(shown`${this.#url.origin} refused the request (${status}): ${message}`);
+  }
+
+  /** @returns the status and the body of the response; `undefined` in place of a body that is not JSON. */
+  async #exchange(
+    method: string,
+    path: string,
+    body: JsonObject | undefined,
+  ): Promise<{ readonly status: number; readonly value: JsonValue | undefined }> {
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
     try {
-      response = await fetch(new URL(path, this.#url), {
+      const response = await fetch(new URL(path, this.#url), {
         method,
         headers: {
           authorization: `Bearer ${this.#token}`,
           ...(body !== undefined && { "content-type": "application/json" }),
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        ...(this.#signal && { signal: this.#signal }),
+        signal: this.#signal === undefined ? timeout : AbortSignal.any([this.#signal, timeout]),
         // The token must not go elsewhere.
         redirect: "error",
       });
+      return { status: response.status, value: await readJson(response) };
     } catch (error) {
-      if (this.#signal?.aborted) throw error;
+      if (this.#signal?.aborted || error instanceof UsageError) throw error;
       const { cause = error } = error as Error;
       throw new UsageError(
         shown`cannot reach ${this.#url.origin}: ${cause instanceof Error ? cause.message : String(cause)}`,
       );
     }
-    const value = await readJson(response);
-    if (response.status === 200 || accepted.includes(response.status))
-      return { status: response.status, body: value };
-    const { message } = (value["error"] ?? {}) as { readonly message?: JsonValue };
-    throw new UsageError(
-      shown`${this.#url.origin} refused the request (${response.status}): ${text(message)}`,
+  }
+
+  #unexpected(): UsageError {
+    return new UsageError(
+      shown`the response of ${this.#url.origin} is not one of a Sandgate server that serves sessions`,
     );
   }
 }
 
-async function readJson(response: Response): Promise<JsonObject> {
+/** Returns `undefined` if the body is not JSON. */
+async function readJson(response: Response): Promise<JsonValue | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += (chunk as Uint8Array).length;
-    if (bytes > MAX_BYTES) throw new UsageError(shown`the server's response is too long`);
+    if (bytes > MAX_BYTES) throw new UsageError(shown`the server's response is longer than 64 MiB`);
     chunks.push(chunk as Uint8Array);
   }
-  try {
-    const value = parseAnswer(Buffer.concat(chunks).toString());
-    if (isJsonObject(value)) return value;
-  } catch {
-    // Reported below.
-  }
-  throw new UsageError(shown`the server's response is not JSON: is it a Sandgate server?`);
+  return parsed(Buffer.concat(chunks).toString());
 }
 
-/** Reads an inquiry from the server's JSON, of which the shape is not checked: what is missing is empty. */
-function readInquiry(path: string, inquiry: JsonObject): ServerInquiry {
-  const grant = (inquiry["grant"] ?? {}) as JsonObject;
+function parsed(json: string): JsonValue | undefined {
+  try {
+    return parseAnswer(json);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Reads an inquiry from the server's JSON: texts that are missing are empty. Returns `undefined` if a person could not
+ * decide on it: its arguments are not JSON, or it has no grant or no time at which it expires.
+ */
+function readInquiry(path: string, inquiry: JsonObject): ServerInquiry | undefined {
+  const { grant, arguments: args, expiresAt } = inquiry;
+  if (parsed(text(args)) === undefined || !isJsonObject(grant) || !Number.isSafeInteger(expiresAt))
+    return undefined;
   const list = (value: JsonValue | undefined): readonly string[] =>
     Array.isArray(value) ? value.map(text) : [];
+  const part = (name: string): JsonObject => {
+    const value = grant[name];
+    return isJsonObject(value) ? value : {};
+  };
   return {
     path,
     requestId: text(inquiry["requestId"]),
@@ -123,16 +159,12 @@ function readInquiry(path: string, inquiry: JsonObject): ServerInquiry {
     callId: text(inquiry["callId"]),
     toolName: text(inquiry["toolName"]),
     sideEffects: text(inquiry["sideEffects"]),
-    arguments: text(inquiry["arguments"]),
+    arguments: text(args),
     projectedChanges: list(inquiry["projectedChanges"]),
     question: text(inquiry["question"]),
-    grant: {
-      sandbox: text(grant["sandbox"]),
-      limits: (grant["limits"] ?? {}) as JsonObject,
-      capabilities: (grant["capabilities"] ?? {}) as JsonObject,
-    },
+    grant: { sandbox: text(grant["sandbox"]), limits: part("limits"), capabilities: part("capabilities") },
     choices: list(inquiry["choices"]),
-    expiresAt: Number(inquiry["expiresAt"]),
+    expiresAt: Number(expiresAt),
   };
 }
 
@@ -140,6 +172,6 @@ function text(value: JsonValue | undefined): string {
   return typeof value === "string" ? value : "";
 }
 
-function segment(value: string | undefined): string {
-  return encodeURIComponent(value ?? "");
+function segment(value: JsonValue | undefined): string {
+  return encodeURIComponent(text(value));
 }
