@@ -91,7 +91,8 @@ describe("docs/operations.md", () => {
       [
         ...Object.keys(calls),
         ...["server.started", "server.stopping", "server.stopped", "config.warning"],
-        ...["config.reloaded", "config.refused"],
+        ...["config.reloaded", "config.refused", "policy.difference"],
+        ...["server.paused", "server.resumed", "policy.replaced"],
         ...["request.refused", "process.warning", "log.lost"],
       ].sort(),
     );

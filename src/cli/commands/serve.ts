@@ -12,8 +12,10 @@ import type { Log } from "../../log/log.ts";
 import type { LogEntry, LogFields } from "../../log/log-entry.ts";
 import { LoggedWarnings } from "../../log/logged-warnings.ts";
 import { refusalEntry } from "../../log/refusal-entry.ts";
+import type { RuntimePolicy } from "../../policy/policy.ts";
 import { shown } from "../../rendering/shown.ts";
 import { openSandboxes, type SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
+import type { AdminEvent, AdminOptions } from "../../server/admin.ts";
 import type { Server } from "../../server/server.ts";
 import { SessionStoreError } from "../../sessions/store/session-store-error.ts";
 import type { Command } from "../command-line.ts";
@@ -26,6 +28,7 @@ import { UsageError } from "../errors.ts";
 import { openLog } from "../terminal/open-log.ts";
 import { EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 import { checkDropNetwork, DropNetworkError, dropNetwork } from "./drop-network.ts";
+import { withShadow } from "./log-differences.ts";
 import { openConfiguredJournal } from "./open-journal.ts";
 import { Reloads } from "./reloads.ts";
 
@@ -47,8 +50,9 @@ export async function serve(
     throw new UsageError(shown`--listen must be ${LISTEN_FORM}`);
   }
   if (loaded.dropsNetwork) orUsageError(checkDropNetwork);
-  const { options, tools, context } = loaded;
+  const { options, context } = loaded;
   await using log = openLog(terminal, loaded.log, context.redaction);
+  const tools = toolsOf(loaded, log);
   logWarnings(loaded.warnings, log);
   using _warnings = new LoggedWarnings(log);
   const recorded = { ...tools, redaction: context.redaction };
@@ -62,9 +66,15 @@ export async function serve(
   const onRefusal = (refused: RefusedRequest): void => log.write(refusalEntry(refused));
   const where = listen ?? options.listen;
   const dispatching = { ...context, ...tools, ...(journal && { journal }), sandboxes, events };
-  await using server = await start({ ...options, ...dispatching, listen: where, onRefusal }, loaded);
+  const admin: AdminOptions = {
+    policyFile: config,
+    onAdmin: (event) => log.write(adminEntry(event)),
+    ...(journal && { beforePolicy: (policy, registry) => journal.keep(policy, registry.subjects) }),
+  };
+  const serving = { ...options, ...dispatching, listen: where, onRefusal };
+  await using server = await start(serving, admin, loaded);
   if (loaded.dropsNetwork) orUsageError(dropNetwork);
-  reloads.begin(() => reload(server, config, log, journal));
+  reloads.begin(() => reload(server, config, loaded, log, journal));
   const { address } = server;
   log.write({ level: "info", event: "server.started", fields: { address, ...fieldsOf(tools) } });
   await print(terminal.stdout, shown`listening on ${address}`);
@@ -80,32 +90,45 @@ type Tools = Pick<ExecutorOptions, "registry" | "policy">;
 /** What the command needs of a config. */
 interface LoadedConfig {
   readonly tools: Tools;
+  readonly shadow: RuntimePolicy | undefined;
   readonly context: Omit<ContextOptions, "resultBudget">;
   readonly log: LogSettings;
   readonly options: ServerConfig["options"];
   readonly dropsNetwork: boolean;
   /** `undefined` unless the config has sessions served. */
   readonly served: ServedConfig | undefined;
-  readonly sessions: SessionsConfig;
+  readonly sessions: SessionsConfig & Pick<ContextOptions, "resultBudget">;
   readonly sandboxOptions: SandboxesOptions;
   readonly journalOptions: JournalOptions | undefined;
   readonly warnings: readonly ConfigProblem[];
 }
 
-/** @throws {ConfigError} if the config has errors. */
-async function load(file: string): Promise<LoadedConfig> {
+/**
+ * @param before What the server runs with; `undefined` if it does not run yet.
+ * @throws {ConfigError} if the config has errors, or the server would have to be another one.
+ */
+async function load(file: string, before?: Pick<LoadedConfig, "served">): Promise<LoadedConfig> {
   const { source, problems, registry, policy, context, log, ...loaded } = await loadConfig(file);
-  const { sandboxOptions, journalOptions, sessions } = loaded;
+  const { sandboxOptions, journalOptions, sessions, shadow } = loaded;
   const warnings = [...problems];
   const { options, dropsNetwork, served } = await loadServer(source, warnings);
+  if (before !== undefined && (before.served === undefined) !== (served === undefined)) {
+    const message = "a reload cannot switch the sessions on or off: restart the server";
+    warnings.push(source.problem(["server", "sessions"], message));
+  }
   if (policy === undefined || warnings.some(({ severity }) => severity === "error")) {
     throw new ConfigError(warnings);
   }
-  // An executor returns whole outputs: what the model reads of them is up to its clients.
-  const { resultBudget: _, ...ownContext } = context;
+  // An executor returns whole outputs: what the model reads of them is up to its clients. Sessions write a provider's messages.
+  const { resultBudget, ...ownContext } = context;
   const tools = { registry, policy };
-  const own = { options, dropsNetwork, served, sessions };
+  const budgeted = { ...sessions, ...(resultBudget && { resultBudget }) };
+  const own = { options, dropsNetwork, served, sessions: budgeted, shadow };
   return { tools, context: ownContext, log, ...own, sandboxOptions, journalOptions, warnings };
+}
+
+function toolsOf({ tools: { registry, policy }, shadow }: LoadedConfig, log: Log): Tools {
+  return { registry, policy: withShadow(policy, shadow, log) };
 }
 
 /**
@@ -115,11 +138,14 @@ async function load(file: string): Promise<LoadedConfig> {
 async function reload(
   server: Executor | Server,
   file: string,
+  before: LoadedConfig,
   log: Log,
   journal: Journal | undefined,
 ): Promise<void> {
   try {
-    const { tools, options, served, warnings } = await load(file);
+    const loaded = await load(file, before);
+    const { options, served, warnings } = loaded;
+    const tools = toolsOf(loaded, log);
     await journal?.keep(tools.policy, tools.registry.subjects);
     server.reload({
       ...tools,
@@ -141,6 +167,13 @@ async function reload(
 function noticeEntry({ kind, message }: JournalNotice): LogEntry {
   const level = kind === "healthy" ? "info" : kind === "unhealthy" ? "error" : "warn";
   return { level, event: `journal.${kind}`, fields: { message } };
+}
+
+function adminEntry({ action, principal, policyRevision }: AdminEvent): LogEntry {
+  const by = principal === undefined ? {} : { principal: principal.id };
+  const fields = { ...by, ...(policyRevision !== undefined && { policyRevision }) };
+  const event = action === "policy-replaced" ? "policy.replaced" : `server.${action}`;
+  return { level: action === "paused" ? "warn" : "info", event, fields };
 }
 
 function logWarnings(warnings: readonly ConfigProblem[], log: Log): void {
@@ -174,6 +207,7 @@ function orUsageError(step: () => void): void {
 /** Starts a server of sessions if the config says so, and otherwise an executor. */
 async function start(
   options: ExecutorOptions,
+  admin: AdminOptions,
   { served, sessions }: Pick<LoadedConfig, "served" | "sessions">,
 ): Promise<Executor | Server> {
   try {
@@ -184,7 +218,7 @@ async function start(
     const { startServer } = await import("../../server/server.ts");
     const { SqliteSessionStore } = await import("../../sessions/store/sqlite-store.ts");
     const store = new SqliteSessionStore(storeFile);
-    return await startServer({ ...options, ...access, sessions: { ...rest, store, workspaces } });
+    return await startServer({ ...options, ...admin, ...access, sessions: { ...rest, store, workspaces } });
   } catch (error) {
     if (error instanceof SessionStoreError)
       throw new UsageError(shown`cannot open the sessions: ${error.message}`);

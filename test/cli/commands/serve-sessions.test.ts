@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { PassThrough, Readable } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { run } from "../../../src/cli/run.ts";
@@ -39,8 +40,17 @@ const FILES = {
   "code/.keep": "",
 };
 
-/** Serves a folder in this process. Returns the server's address, and a function that ends it. */
-async function serve(folder: string): Promise<{ readonly address: string; end(): Promise<number> }> {
+interface ServedFolder {
+  readonly address: string;
+  end(): Promise<number>;
+  /** Replaces a file, has the server reload its config, and returns what the log says of it. */
+  reload(file: string, text: string): Promise<string>;
+  /** The entries of the log that {@link reload} has read. */
+  log(): readonly Record<string, unknown>[];
+}
+
+/** Serves a folder in this process. */
+async function serve(folder: string): Promise<ServedFolder> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const interruption = new AbortController();
   const code = run(["serve", "--config", join(folder, "sandgate.yaml")], {
@@ -57,7 +67,18 @@ async function serve(folder: string): Promise<{ readonly address: string; end():
   ]);
   const [, address] = /^listening on (.+)\n$/.exec(String(line)) ?? [];
   if (address === undefined) throw new Error(String(line));
-  return { address, end };
+  const read: Record<string, unknown>[] = [];
+  const lines = createInterface(stderr)[Symbol.asyncIterator]();
+  const reload = async (file: string, text: string): Promise<string> => {
+    await writeFile(join(folder, file), text);
+    process.emit("SIGHUP");
+    for (;;) {
+      const { value = "" } = await lines.next();
+      read.push(JSON.parse(value) as Record<string, unknown>);
+      if (value.includes("config.re")) return value;
+    }
+  };
+  return { address, end, reload, log: () => read };
 }
 
 describe("sandgate serve with sessions", () => {
@@ -102,6 +123,85 @@ describe("sandgate serve with sessions", () => {
     expect(told).toEqual({ requestId: expect.any(String), sessionId, toolName: "write_note" });
   });
 
+  test("writes results for a provider within the budget of the config", async () => {
+    const budget = "\nresultBudget: { chars: 200 }\n";
+    const config = FILES["sandgate.yaml"].replace("write\n", "none\n").replace("mode: manual, ", "");
+    const folder = await createFolder({ ...FILES, "sandgate.yaml": config + budget });
+    const agent = new TestClient(await serve(folder), { token: "the-token-of-the-agent" });
+    const session = await agent.open();
+    const text = "a".repeat(10_000);
+    const { turnId } = await agent.dispatch(session, [{ id: "c1", name: "write_note", arguments: { text } }]);
+    expect(await agent.executions(session, turnId)).toMatchObject([{ output: { text } }]);
+    const path = `/v1/sessions/${session}/turns/${turnId}?format=openai`;
+    const { messages } = await agent.json<{ messages: { results: { content: string }[] }[] }>("GET", path);
+    expect(messages[0]?.results[0]?.content).toMatch(/^.{50,190}\n\[… [\d,]+ characters left out …\]\n.+$/s);
+    expect(messages[0]?.results[0]?.content.length).toBeLessThanOrEqual(200);
+  });
+
+  test("closes the events of a person whose credential a reload removes", async () => {
+    const folder = await createFolder(FILES);
+    const served = await serve(folder);
+    const agent = new TestClient(served, { token: "the-token-of-the-agent" });
+    const session = await agent.open();
+    const ann = new TestClient(served, { token: "the-token-of-ann-the-person" });
+    const [mine, anns] = [agent, ann].map((client) => client.events(`/v1/sessions/${session}/events`));
+    expect([await mine?.opened, await anns?.opened]).toEqual([200, 200]);
+    const [before = ""] = FILES["sandgate.yaml"].split("    - { id: ann");
+    expect(await served.reload("sandgate.yaml", before)).toContain("config.reloaded");
+    await anns?.ended;
+    await agent.dispatch(session, [{ id: "c1", name: "write_note", arguments: {} }]);
+    await mine?.next("tool.confirmation_requested");
+    expect(anns?.received).toEqual([]);
+  });
+
+  test("takes the policy of an admin until the next reload, and logs who pauses and replaces it", async () => {
+    const admin = "    - { id: olga, token: { file: olga.token }, roles: [admin] }\n";
+    const config = FILES["sandgate.yaml"].replace("mode: manual, ", "tools: { write_note: auto }, ") + admin;
+    const folder = await createFolder({
+      ...FILES,
+      "sandgate.yaml": config,
+      "olga.token": "the-token-of-olga-the-admin",
+    });
+    const served = await serve(folder);
+    const olga = new TestClient(served, { token: "the-token-of-olga-the-admin" });
+    const agent = new TestClient(served, { token: "the-token-of-the-agent" });
+    const session = await agent.open();
+    const run = async (): Promise<unknown> => {
+      const { turnId } = await agent.dispatch(session, [{ id: "c1", name: "write_note", arguments: {} }]);
+      return (await agent.executions(session, turnId))[0]?.error?.code;
+    };
+    const body = "rules: []";
+    const headers = { "content-type": "application/yaml", "content-length": String(body.length) };
+    const answer = await olga.send("PUT", "/v1/policy", undefined, { body, headers });
+    const { revision } = JSON.parse(answer.text) as { revision: string };
+    expect(await run()).toBe("permission_denied");
+    await olga.json("POST", "/v1/pause");
+    await olga.json("POST", "/v1/resume");
+    expect(await served.reload("sandgate.yaml", config)).toContain("config.reloaded");
+    expect(await run()).toBeUndefined();
+    expect(await served.end()).toBe(0);
+    const told = served
+      .log()
+      .filter(({ event }) => /^(policy|server)\.(replaced|paused|resumed)/.test(String(event)));
+    expect(told).toMatchObject([
+      { level: "info", event: "policy.replaced", principal: "olga", policyRevision: revision },
+      { level: "warn", event: "server.paused", principal: "olga" },
+      { level: "info", event: "server.resumed", principal: "olga" },
+    ]);
+  });
+
+  test("refuses a reload that switches the sessions off, and goes on with them", async () => {
+    const folder = await createFolder(FILES);
+    const served = await serve(folder);
+    const [before = ""] = FILES["sandgate.yaml"].split("server:");
+    expect(await served.reload("sandgate.yaml", `${before}server: { listen: "127.0.0.1:0" }\n`)).toMatch(
+      /config\.refused.*sandgate\.yaml:\d+:\d+: a reload cannot switch the sessions on or off: restart the server/,
+    );
+    const agent = new TestClient(served, { token: "the-token-of-the-agent" });
+    expect(await agent.open()).not.toBe("");
+    expect(await served.reload("sandgate.yaml", FILES["sandgate.yaml"])).toContain("config.reloaded");
+  });
+
   test("reports every problem of the sessions, the confirmations and the credentials with its position", async () => {
     const folder = await createFolder({
       ...FILES,
@@ -117,6 +217,7 @@ server:
     - { id: b, token: { file: agent.token }, roles: [reader] }
     - { id: c, token: { file: short.token }, roles: [reader], approves: ["*"] }
     - { id: d, roles: [reader] }
+    - { id: e, token: { file: ann.token }, roles: [caller, admin] }
 `,
     });
     const { code, stderr } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
@@ -131,6 +232,7 @@ server:
       expect.stringContaining("sandgate.yaml:20:7: only an approver can have 'approves'"),
       expect.stringContaining("sandgate.yaml:20:31: the token must have at least 16 characters"),
       expect.stringContaining("sandgate.yaml:21:7: there must be either a key or a token"),
+      expect.stringContaining("sandgate.yaml:22:7: a caller must not be an admin"),
     ]);
   });
 

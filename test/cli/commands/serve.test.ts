@@ -52,6 +52,49 @@ resultBudget: { chars: 10 }
     expect(executionOf(failed).error?.message).toMatch(/^Tool failed \(reference [0-9a-f]{6}\)$/);
   });
 
+  test("logs what a shadow policy decides otherwise, and decides without it", async () => {
+    const server = await serve({
+      ...PROJECT,
+      "sandgate.yaml": `${PROJECT["sandgate.yaml"]}\nshadow: candidate.yaml\n`,
+      "candidate.yaml": `rules:
+  - { name: kept, tools: [wait, broken, hash, upper, forbidden], effect: allow, sandboxes: [host, quickjs] }
+  - { name: no sums, tools: [add], effect: deny }
+`,
+    });
+    const answer = await dispatch(server, dispatchBody({ id: "7", name: "add", arguments: { a: 1, b: 2 } }));
+    expect(executionOf(answer).output).toBe(3);
+    const text = dispatchBody({ id: "8", name: "hash", arguments: { text: "" } });
+    expect(executionOf(await dispatch(server, text)).success).toBe(true);
+    expect(await server.end()).toBe(0);
+    const entries = (await server.log())
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    const differences = entries.filter(({ event }) => event === "policy.difference");
+    expect(differences[0]).toMatchObject({
+      ...{ level: "info", callId: "7", toolName: "add", change: "narrower" },
+      ...{
+        decision: "allow",
+        rules: ["on the host"],
+        candidateDecision: "deny",
+        candidateRules: ["no sums"],
+      },
+      ...{ candidateRevision: expect.stringMatching(/^[0-9a-f]{64}$/), argumentDigest: expect.any(String) },
+    });
+    expect(differences.map(({ callId }) => callId)).toEqual(["7"]);
+  });
+
+  test("refuses a shadow policy that has errors", async () => {
+    const folder = await createFolder({
+      ...PROJECT,
+      "sandgate.yaml": `${PROJECT["sandgate.yaml"]}\nshadow: candidate.yaml\n`,
+      "candidate.yaml": "rules: [{ tools: [add], effect: dny }]",
+    });
+    const { code, stderr } = await sandgate(["check", "--config", join(folder, "sandgate.yaml")]);
+    expect(stderr).toContain("candidate.yaml:1:33: must be one of allow, deny, ask");
+    expect(code).toBe(2);
+  });
+
   test("records its calls, and keeps the policies that decide on them", async () => {
     const server = await serve({
       ...PROJECT,
