@@ -12,6 +12,7 @@ const SUITES: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
   remote: async () => (await import("./remote/questions.ts")).questions,
   journal: async () => (await import("./journal/questions.ts")).questions,
   sessions: async () => (await import("./sessions/questions.ts")).questions,
+  policy: async () => (await import("./policy/questions.ts")).questions,
   telemetry: async () => (await import("./telemetry/questions.ts")).questions,
   cold: async () => (await import("./cold/questions.ts")).questions,
 };
