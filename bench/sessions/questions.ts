@@ -1,7 +1,8 @@
 import type { Question } from "../harness/case.ts";
 import { calls } from "./calls.ts";
+import { clients } from "./clients.ts";
 import { idle } from "./idle.ts";
 import { inquiries } from "./inquiries.ts";
 
 /** The questions about sessions, and the people whom they ask. */
-export const questions: readonly Question[] = [calls, inquiries, idle];
+export const questions: readonly Question[] = [calls, inquiries, idle, clients];
