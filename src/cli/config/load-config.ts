@@ -6,6 +6,7 @@ import { ToolRegistry } from "../../engine/registry.ts";
 import { ToolRegistrationError } from "../../engine/registry-errors.ts";
 import type { Tool } from "../../engine/tool.ts";
 import type { JournalOptions } from "../../journal/options.ts";
+import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
@@ -16,12 +17,14 @@ import { type LocatedProof, loadPolicy, loadShadow } from "./load-policy.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
 import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
 import { loadTool } from "./load-tool.ts";
+import { loadToolset } from "./toolsets/load-toolset.ts";
 
 /** The shape of `sandgate.yaml`. Each part is checked by its own loader. */
 const CONFIG_SHAPE: Shape = compileShape(
   mapOf(
     {
       tools: { type: "array" },
+      toolsets: { type: "array" },
       policy: { type: ["object", "string", "array"], minItems: 1, items: { type: ["object", "string"] } },
       shadow: { type: "string" },
       requireSideEffects: { type: "boolean" },
@@ -36,7 +39,7 @@ const CONFIG_SHAPE: Shape = compileShape(
       sessions: {},
       confirmations: {},
     },
-    ["tools", "policy"],
+    ["policy"],
   ),
 );
 
@@ -45,7 +48,7 @@ export interface Config {
   readonly source: ConfigSource;
   /** A config with errors cannot be used. Warnings are only reported. */
   readonly problems: readonly ConfigProblem[];
-  /** The number of tools in the file. */
+  /** The number of tools in the file, and in its toolsets that could be loaded. */
   readonly toolCount: number;
   /** The tools that are registered. */
   readonly tools: readonly ConfiguredTool[];
@@ -81,16 +84,32 @@ export interface ConfiguredTool {
 export async function loadConfig(file: string): Promise<Config> {
   const source = await readConfigFile(file);
   const problems = source.check(CONFIG_SHAPE);
-  const entries = source.at(["tools"]);
-  const toolCount = Array.isArray(entries) ? entries.length : 0;
+  const { length: entryCount } = listAt(source, "tools");
+  const { length: toolsetCount } = listAt(source, "toolsets");
+  if (isJsonObject(source.value) && !["tools", "toolsets"].some((key) => source.at([key]) !== undefined)) {
+    problems.push(source.problem([], "tools or toolsets is missing"));
+  }
   const registry = new ToolRegistry({ requireSideEffects: source.at(["requireSideEffects"]) === true });
   const tools: ConfiguredTool[] = [];
-  for (let index = 0; index < toolCount; index++) {
+  let toolCount = entryCount;
+  const add = (tool: Tool, path: ConfigPath): void => {
+    registry.register(tool);
+    tools.push({ tool, path });
+  };
+  for (let index = 0; index < entryCount; index++) {
     const path = ["tools", index];
     try {
-      const tool = await loadTool(source, path);
-      registry.register(tool);
-      tools.push({ tool, path });
+      add(await loadTool(source, path), path);
+    } catch (error) {
+      problems.push(...problemsOf(error, source, path));
+    }
+  }
+  for (let index = 0; index < toolsetCount; index++) {
+    const path = ["toolsets", index];
+    try {
+      const loaded = loadToolset(source, path);
+      toolCount += loaded.length;
+      for (const tool of loaded) add(tool, path);
     } catch (error) {
       problems.push(...problemsOf(error, source, path));
     }
@@ -105,6 +124,12 @@ export async function loadConfig(file: string): Promise<Config> {
   const sessions = loadSessions(source, problems);
   const journalOptions = await loadJournalOptions(source, problems);
   return { source, problems, ...tooling, sandboxOptions, context, log, sessions, journalOptions };
+}
+
+/** The list under a key of the config; an empty one if there is none, or if it is no list, which its shape reports. */
+function listAt(source: ConfigSource, key: string): readonly JsonValue[] {
+  const value = source.at([key]);
+  return Array.isArray(value) ? value : [];
 }
 
 function problemsOf(error: unknown, source: ConfigSource, path: ConfigPath): readonly ConfigProblem[] {

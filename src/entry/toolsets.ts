@@ -1,0 +1,2 @@
+export { registerToolset } from "../toolsets/register-toolset.ts";
+export type { ToolsetName, ToolsetNaming, ToolsetOptions } from "../toolsets/toolsets.ts";

@@ -1,0 +1,21 @@
+import type { ToolRegistry } from "../engine/registry.ts";
+import { DuplicateToolError } from "../engine/registry-errors.ts";
+import { type ToolsetName, type ToolsetOptions, toolsOf } from "./toolsets.ts";
+
+/**
+ * Registers the tools of a toolset: all of them, or none. Registering a tool grants nothing: a policy decides on each of
+ * its calls.
+ *
+ * @throws {TypeError} if there is no such toolset, or an option is invalid.
+ * @throws {DuplicateToolError} if the name of one of the tools is taken.
+ */
+export function registerToolset<Name extends ToolsetName>(
+  registry: ToolRegistry,
+  name: Name,
+  options: ToolsetOptions[Name] = {},
+): void {
+  const tools = toolsOf(name, options);
+  const taken = tools.find((tool) => registry.has(tool.name));
+  if (taken !== undefined) throw new DuplicateToolError(taken.name, ["the name is taken"]);
+  for (const tool of tools) registry.register(tool);
+}

@@ -1,0 +1,9 @@
+import { expect, test } from "vitest";
+import { exportedNames } from "./names.ts";
+
+test("sandgate/toolsets exports exactly these names", async () => {
+  expect(await exportedNames("toolsets")).toEqual({
+    values: ["registerToolset"],
+    types: ["ToolsetName", "ToolsetNaming", "ToolsetOptions"],
+  });
+});

@@ -1,0 +1,39 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { ToolsetScene } from "../toolset-scene.ts";
+
+test("Echo returns its text", async () => {
+  await using scene = await ToolsetScene.open("basic");
+  expect(await scene.call("Echo", { text: "hello" })).toMatchObject({ output: { text: "hello" } });
+});
+
+test("Write writes a file, and Read reads it", async () => {
+  await using scene = await ToolsetScene.open("basic");
+  expect(await scene.call("Write", { path: "a.txt", content: "héllo" })).toMatchObject({
+    output: { size: 6 },
+  });
+  expect(readFileSync(join(scene.workspace, "a.txt"), "utf8")).toBe("héllo");
+  expect(await scene.call("Read", { path: "a.txt" })).toMatchObject({
+    output: { content: "héllo", size: 6 },
+  });
+});
+
+test("Read is denied if no files are granted", async () => {
+  await using scene = await ToolsetScene.open("basic", { fs: [] });
+  expect(await scene.call("Read", { path: "a.txt" })).toMatchObject({
+    success: false,
+    error: {
+      code: "permission_denied",
+      message: "Permission denied: no files are granted to this tool",
+      effect: "none",
+    },
+  });
+});
+
+test("Read is denied a path that leads out of the workspace", async () => {
+  await using scene = await ToolsetScene.open("basic");
+  expect(await scene.call("Read", { path: "../../etc/passwd" })).toMatchObject({
+    error: { code: "permission_denied", message: "Path escapes workspace boundary" },
+  });
+});

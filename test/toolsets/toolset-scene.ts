@@ -1,0 +1,72 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { DispatchContext } from "../../src/engine/call/context.ts";
+import type { ToolExecution } from "../../src/engine/call/execution.ts";
+import { ToolDispatchEngine } from "../../src/engine/engine.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
+import type { JsonObject } from "../../src/json/value.ts";
+import { allow } from "../../src/policy/decision.ts";
+import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
+import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
+import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
+import { registerToolset } from "../../src/toolsets/register-toolset.ts";
+import type { ToolsetName, ToolsetOptions } from "../../src/toolsets/toolsets.ts";
+
+/** What a call of a {@link ToolsetScene} is granted. Default for `fs`: the workspace, with `write`. */
+interface SceneGrant extends Capabilities {
+  readonly limits?: ResourceLimits;
+}
+
+/** A toolset whose calls all run, each in the first sandbox of its tool, with a workspace of its own. */
+export class ToolsetScene<Name extends ToolsetName> implements AsyncDisposable {
+  readonly workspace: string = realpathSync(mkdtempSync(join(tmpdir(), "toolset-")));
+  readonly registry: ToolRegistry = new ToolRegistry();
+  readonly #sandboxes: Sandboxes;
+  readonly #grant: SceneGrant;
+  #calls = 0;
+
+  private constructor(sandboxes: Sandboxes, name: Name, grant: SceneGrant, options: ToolsetOptions[Name]) {
+    this.#sandboxes = sandboxes;
+    this.#grant = grant;
+    registerToolset(this.registry, name, options);
+  }
+
+  static async open<Name extends ToolsetName>(
+    name: Name,
+    grant: SceneGrant = {},
+    options: ToolsetOptions[Name] = {},
+  ): Promise<ToolsetScene<Name>> {
+    return new ToolsetScene(await openSandboxes(), name, grant, options);
+  }
+
+  /** Dispatches a call. */
+  async call(name: string, args: JsonObject, more: Partial<DispatchContext> = {}): Promise<ToolExecution> {
+    const { limits = {}, ...capabilities } = this.#grant;
+    const fs = [{ directory: this.workspace, write: true }];
+    const execution = await new ToolDispatchEngine().dispatch(
+      { id: `${++this.#calls}`, name, arguments: args },
+      {
+        registry: this.registry,
+        policy: {
+          check: ({ tool }) => {
+            const [sandbox = "host"] = tool.sandboxes;
+            const usesFiles = sandbox !== "host" || this.registry.get(name).usesFiles;
+            return allow({ sandbox, capabilities: { ...(usesFiles && { fs }), ...capabilities }, limits });
+          },
+        },
+        sandboxes: this.#sandboxes,
+        sessionId: "session",
+        workspace: this.workspace,
+        ...more,
+      },
+    );
+    if (execution === null) throw new Error("the call was aborted");
+    return execution;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sandboxes.close();
+    rmSync(this.workspace, { recursive: true, force: true });
+  }
+}
