@@ -263,7 +263,12 @@ export type { SandboxMode } from "../tool/sandbox-mode.ts";
 
 // Key-value stores
 
-export { KeyValueFullError, type KeyValueStore, type KeyValueStores } from "../key-value/key-value-store.ts";
+export {
+  type KeyValueChange,
+  KeyValueFullError,
+  type KeyValueStore,
+  type KeyValueStores,
+} from "../key-value/key-value-store.ts";
 export { MemoryKeyValue, type MemoryKeyValueOptions } from "../key-value/memory-key-value.ts";
 
 // Schemas

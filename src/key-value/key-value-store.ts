@@ -29,12 +29,24 @@ export interface KeyValueStore {
   /** Deletes a key. Does nothing if it does not exist. */
   delete(key: string, signal: AbortSignal): MaybePromise<void>;
   /**
+   * Sets and deletes several keys: all of them, or none if that fails.
+   *
+   * @throws {KeyValueFullError} if the store would be full.
+   */
+  update(changes: readonly KeyValueChange[], signal: AbortSignal): MaybePromise<void>;
+  /**
    * Lists keys in ascending order of their UTF-16 code units.
    *
    * @param after Lists only keys after this one.
    * @param count Maximum number of keys to list.
    */
   listKeys(after: string | undefined, count: number, signal: AbortSignal): MaybePromise<readonly string[]>;
+}
+
+/** A change of one key: its new value, or `undefined`, which deletes it. */
+export interface KeyValueChange {
+  readonly key: string;
+  readonly value: Uint8Array | undefined;
 }
 
 /** Thrown by a store that is full. The tool sees that the store is full, but not the message. */

@@ -1,4 +1,9 @@
-import { KeyValueFullError, type KeyValueStore, type KeyValueStores } from "./key-value-store.ts";
+import {
+  type KeyValueChange,
+  KeyValueFullError,
+  type KeyValueStore,
+  type KeyValueStores,
+} from "./key-value-store.ts";
 
 /** The options of {@link MemoryKeyValue}. */
 export interface MemoryKeyValueOptions {
@@ -55,20 +60,32 @@ class MemoryStore implements KeyValueStore {
   }
 
   set(key: string, value: Uint8Array): void {
-    const known = this.#values.get(key);
-    const bytes = this.#bytes + sizeOf(key, value) - (known === undefined ? 0 : sizeOf(key, known));
-    if (bytes > this.#maxBytes || (known === undefined && this.#values.size >= this.#maxKeys)) {
-      throw new KeyValueFullError(`a store has at most ${this.#maxKeys} keys and ${this.#maxBytes} bytes`);
-    }
-    this.#values.set(key, Uint8Array.from(value));
-    this.#bytes = bytes;
+    this.update([{ key, value }]);
   }
 
   delete(key: string): void {
-    const known = this.#values.get(key);
-    if (known === undefined) return;
-    this.#values.delete(key);
-    this.#bytes -= sizeOf(key, known);
+    this.update([{ key, value: undefined }]);
+  }
+
+  update(changes: readonly KeyValueChange[]): void {
+    const last = new Map(changes.map(({ key, value }) => [key, value]));
+    let [keys, bytes] = [this.#values.size, this.#bytes];
+    for (const [key, value] of last) {
+      const known = this.#values.get(key);
+      keys += Number(value !== undefined) - Number(known !== undefined);
+      bytes += sizeOf(key, value) - sizeOf(key, known);
+    }
+    if (
+      (bytes > this.#maxBytes && bytes > this.#bytes) ||
+      (keys > this.#maxKeys && keys > this.#values.size)
+    ) {
+      throw new KeyValueFullError(`a store has at most ${this.#maxKeys} keys and ${this.#maxBytes} bytes`);
+    }
+    for (const [key, value] of last) {
+      if (value === undefined) this.#values.delete(key);
+      else this.#values.set(key, Uint8Array.from(value));
+    }
+    this.#bytes = bytes;
   }
 
   listKeys(after: string | undefined, count: number): readonly string[] {
@@ -77,6 +94,7 @@ class MemoryStore implements KeyValueStore {
   }
 }
 
-function sizeOf(key: string, value: Uint8Array): number {
-  return Buffer.byteLength(key) + value.length;
+/** The bytes of an entry; 0 if there is none. */
+function sizeOf(key: string, value: Uint8Array | undefined): number {
+  return value === undefined ? 0 : Buffer.byteLength(key) + value.length;
 }

@@ -214,6 +214,7 @@ test("sandgate exports exactly these names", async () => {
       "Invariant",
       "JsonObject",
       "JsonValue",
+      "KeyValueChange",
       "KeyValueStore",
       "KeyValueStores",
       "LedgerQuery",

@@ -33,6 +33,26 @@ describe("MemoryKeyValue", () => {
     );
   });
 
+  test("several changes of a store are made together, or not at all", async () => {
+    const store = new MemoryKeyValue({ maxKeys: 2 }).open("store", "session");
+    await store.update(
+      [
+        { key: "a", value: bytes(1) },
+        { key: "b", value: bytes(1) },
+      ],
+      signal,
+    );
+    const tooMany = [
+      { key: "a", value: undefined },
+      { key: "c", value: bytes(1) },
+      { key: "d", value: bytes(1) },
+    ];
+    await expect(async () => store.update(tooMany, signal)).rejects.toThrow(KeyValueFullError);
+    expect(await store.listKeys(undefined, 10, signal)).toEqual(["a", "b"]);
+    await store.update(tooMany.slice(0, 2), signal);
+    expect(await store.listKeys(undefined, 10, signal)).toEqual(["b", "c"]);
+  });
+
   test("a store in memory copies the values that it gets and returns", async () => {
     const store = new MemoryKeyValue().open("store", "session");
     const value = bytes(1);

@@ -119,6 +119,7 @@ describe("a component with a key-value store", () => {
       },
       set: () => {},
       delete: () => {},
+      update: () => {},
       listKeys: () => [],
     };
     const silent = open({ open: () => store });
@@ -134,6 +135,7 @@ describe("a component with a key-value store", () => {
       get: () => undefined,
       set: (key: string) => void written.push(key),
       delete: (key: string) => void written.push(key),
+      update: () => {},
       listKeys: () => [],
     };
     const slow = open({ open: () => opened.then(() => store) });
