@@ -2,6 +2,12 @@ import type { ToolRegistry } from "../engine/registry.ts";
 import { DuplicateToolError } from "../engine/registry-errors.ts";
 import { type ToolsetName, type ToolsetOptions, toolsOf } from "./toolsets.ts";
 
+/** The options of a toolset, which can be left out if none is required. */
+type ToolsetArguments<Name extends ToolsetName> =
+  Record<never, never> extends ToolsetOptions[Name]
+    ? readonly [options?: ToolsetOptions[Name]]
+    : readonly [options: ToolsetOptions[Name]];
+
 /**
  * Registers the tools of a toolset: all of them, or none. Registering a tool grants nothing: a policy decides on each of
  * its calls.
@@ -12,7 +18,7 @@ import { type ToolsetName, type ToolsetOptions, toolsOf } from "./toolsets.ts";
 export function registerToolset<Name extends ToolsetName>(
   registry: ToolRegistry,
   name: Name,
-  options: ToolsetOptions[Name] = {},
+  ...[options = {} as ToolsetOptions[Name]]: ToolsetArguments<Name>
 ): void {
   const tools = toolsOf(name, options);
   const taken = tools.find((tool) => registry.has(tool.name));

@@ -1,16 +1,17 @@
 import type { Tool } from "../engine/tool.ts";
 import { basicTools } from "./basic/basic-tools.ts";
-
-/** What every toolset can be registered with. */
-export interface ToolsetNaming {
-  /** What the name of each tool begins with, such as `project_`. Default: nothing. */
-  readonly prefix?: string;
-}
+import { type MemoryOptions, memoryTools } from "./memory/memory-tools.ts";
+import { type SettingsOptions, settingsTools } from "./settings/settings-tools.ts";
+import type { ToolsetNaming } from "./toolset-naming.ts";
 
 /** The toolsets, and the options of each. */
 export interface ToolsetOptions {
   /** `Echo`, `Read` and `Write`: for first experiments and tests. */
   readonly basic: ToolsetNaming;
+  /** `memory_add`, `memory_replace` and `memory_consolidate`, over a key-value store. */
+  readonly memory: MemoryOptions;
+  /** `get_setting`, `update_setting` and `switch_backend`, over functions of the embedder. */
+  readonly settings: SettingsOptions;
 }
 
 /** The name of a toolset. */
@@ -18,6 +19,8 @@ export type ToolsetName = keyof ToolsetOptions;
 
 const TOOLSETS: { readonly [Name in ToolsetName]: (options: ToolsetOptions[Name]) => readonly Tool[] } = {
   basic: basicTools,
+  memory: memoryTools,
+  settings: settingsTools,
 };
 
 /** The names of all toolsets. */

@@ -4,6 +4,6 @@ import { exportedNames } from "./names.ts";
 test("sandgate/toolsets exports exactly these names", async () => {
   expect(await exportedNames("toolsets")).toEqual({
     values: ["registerToolset"],
-    types: ["ToolsetName", "ToolsetNaming", "ToolsetOptions"],
+    types: ["MemoryOptions", "SettingsOptions", "ToolsetName", "ToolsetNaming", "ToolsetOptions"],
   });
 });

@@ -10,8 +10,8 @@ import { allow } from "../../src/policy/decision.ts";
 import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import { registerToolset } from "../../src/toolsets/register-toolset.ts";
-import type { ToolsetName, ToolsetOptions } from "../../src/toolsets/toolsets.ts";
+import { type ToolsetName, type ToolsetOptions, toolsOf } from "../../src/toolsets/toolsets.ts";
+import { TOOLSET_OPTIONS } from "./toolset-table.ts";
 
 /** What a call of a {@link ToolsetScene} is granted. Default for `fs`: the workspace, with `write`. */
 interface SceneGrant extends Capabilities {
@@ -29,13 +29,13 @@ export class ToolsetScene<Name extends ToolsetName> implements AsyncDisposable {
   private constructor(sandboxes: Sandboxes, name: Name, grant: SceneGrant, options: ToolsetOptions[Name]) {
     this.#sandboxes = sandboxes;
     this.#grant = grant;
-    registerToolset(this.registry, name, options);
+    for (const tool of toolsOf(name, options)) this.registry.register(tool);
   }
 
   static async open<Name extends ToolsetName>(
     name: Name,
     grant: SceneGrant = {},
-    options: ToolsetOptions[Name] = {},
+    options: ToolsetOptions[Name] = TOOLSET_OPTIONS[name],
   ): Promise<ToolsetScene<Name>> {
     return new ToolsetScene(await openSandboxes(), name, grant, options);
   }

@@ -1,6 +1,13 @@
 import type { JsonObject } from "../../src/json/value.ts";
 import type { SideEffects } from "../../src/tool/side-effects.ts";
-import type { ToolsetName } from "../../src/toolsets/toolsets.ts";
+import type { ToolsetName, ToolsetOptions } from "../../src/toolsets/toolsets.ts";
+
+/** Options of the sets that need some. */
+export const TOOLSET_OPTIONS: { readonly [Name in ToolsetName]: ToolsetOptions[Name] } = {
+  basic: {},
+  memory: {},
+  settings: { get: () => 1, update: () => true, switchBackend: () => true },
+};
 
 /** What a tool of a toolset declares. */
 interface ToolsetRow {
@@ -19,5 +26,15 @@ export const TOOLSET_TABLE: { readonly [Name in ToolsetName]: readonly ToolsetRo
     { tool: "Echo", sideEffects: "none", arguments: { text: "a" } },
     { tool: "Read", sideEffects: "read", arguments: { path: "a.txt" } },
     { tool: "Write", sideEffects: "write", confirm: "prompt", arguments: { path: "a.txt", content: "a" } },
+  ],
+  memory: [
+    { tool: "memory_add", sideEffects: "write", arguments: { text: "a" } },
+    { tool: "memory_replace", sideEffects: "write", arguments: { key: "a", text: "a" } },
+    { tool: "memory_consolidate", sideEffects: "write", arguments: { keys: ["a"], text: "a" } },
+  ],
+  settings: [
+    { tool: "get_setting", sideEffects: "read", arguments: { name: "a" } },
+    { tool: "update_setting", sideEffects: "write", alwaysConfirm: true, arguments: { name: "a", value: 1 } },
+    { tool: "switch_backend", sideEffects: "write", alwaysConfirm: true, arguments: { name: "a" } },
   ],
 };

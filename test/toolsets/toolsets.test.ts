@@ -2,14 +2,14 @@ import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { DuplicateToolError } from "../../src/engine/registry-errors.ts";
 import { registerToolset } from "../../src/toolsets/register-toolset.ts";
-import type { ToolsetName } from "../../src/toolsets/toolsets.ts";
+import { type ToolsetName, toolsOf } from "../../src/toolsets/toolsets.ts";
 import { recordEvents } from "../engine/helpers.ts";
 import { ToolsetScene } from "./toolset-scene.ts";
-import { TOOLSET_TABLE } from "./toolset-table.ts";
+import { TOOLSET_OPTIONS, TOOLSET_TABLE } from "./toolset-table.ts";
 
 function registryOf(name: ToolsetName): ToolRegistry {
   const registry = new ToolRegistry({ requireSideEffects: true });
-  registerToolset(registry, name, {});
+  for (const tool of toolsOf(name, TOOLSET_OPTIONS[name])) registry.register(tool);
   return registry;
 }
 

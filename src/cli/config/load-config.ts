@@ -107,7 +107,7 @@ export async function loadConfig(file: string): Promise<Config> {
   for (let index = 0; index < toolsetCount; index++) {
     const path = ["toolsets", index];
     try {
-      const loaded = loadToolset(source, path);
+      const loaded = await loadToolset(source, path);
       toolCount += loaded.length;
       for (const tool of loaded) add(tool, path);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { ConfigError, type ConfigProblem } from "../../../config/problem.ts";
 import { compileShape, mapOf } from "../../../config/shape.ts";
-import type { ConfigPath, ConfigSource } from "../../../config/source.ts";
+import { ConfigEntry, type ConfigPath, type ConfigSource } from "../../../config/source.ts";
 import type { Tool } from "../../../engine/tool.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import { TOOLSET_NAMES, type ToolsetName, toolsOf } from "../../../toolsets/toolsets.ts";
@@ -12,19 +12,27 @@ import { OPTIONS_READERS } from "./toolset-options.ts";
  *
  * @throws {ConfigError} with every problem of the item.
  */
-export function loadToolset(source: ConfigSource, path: ConfigPath): readonly Tool[] {
+export async function loadToolset(source: ConfigSource, path: ConfigPath): Promise<readonly Tool[]> {
   const item = source.at(path);
   const [name, ...others] = isJsonObject(item) ? Object.keys(item) : [item];
   if (!isToolsetName(name) || others.length > 0) {
     throw new ConfigError([source.problem(path, `must be one of ${TOOLSET_NAMES.join(", ")}`)]);
   }
-  if (typeof item === "string") return toolsOf(name, {});
   const { members, read } = OPTIONS_READERS[name];
   const problems: ConfigProblem[] = [];
-  const entry = source.read<JsonObject>(compileShape(mapOf(members)), problems, [...path, name]);
-  const options = entry && read(entry, problems);
+  const shape = compileShape(mapOf(members));
+  const entry =
+    typeof item === "string"
+      ? new ConfigEntry<JsonObject>({}, source, path)
+      : source.read<JsonObject>(shape, problems, [...path, name]);
+  const options = entry && (await read(entry, problems));
   if (options === undefined || problems.length > 0) throw new ConfigError(problems);
-  return toolsOf(name, options);
+  try {
+    return toolsOf(name, options);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new ConfigError([source.problem(path, error.message)]);
+  }
 }
 
 function isToolsetName(name: unknown): name is ToolsetName {

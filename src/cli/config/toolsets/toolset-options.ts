@@ -1,8 +1,12 @@
+import type { MaybePromise } from "../../../base/promises.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
 import type { JsonObject } from "../../../json/value.ts";
+import type { SettingsOptions } from "../../../toolsets/settings/settings-tools.ts";
 import type { ToolsetName, ToolsetOptions } from "../../../toolsets/toolsets.ts";
+import { absolutePathBeside } from "../config-path.ts";
+import { loadExport } from "../load-export.ts";
 
 /** How a config has the options of a toolset. */
 interface OptionsReader<Options> {
@@ -13,7 +17,7 @@ interface OptionsReader<Options> {
    *
    * @param problems Receives what is wrong with it. What is returned is not used then.
    */
-  readonly read: (entry: ConfigEntry<JsonObject>, problems: ConfigProblem[]) => Options;
+  readonly read: (entry: ConfigEntry<JsonObject>, problems: ConfigProblem[]) => MaybePromise<Options>;
 }
 
 /** Options that a config has as the code does. */
@@ -27,4 +31,27 @@ const NAMING: JsonObject = { prefix: TEXT };
 /** The readers of the options of every toolset. */
 export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<ToolsetOptions[Name]> } = {
   basic: asWritten(NAMING),
+  memory: asWritten(NAMING),
+  settings: { members: { ...NAMING, module: TEXT, export: TEXT }, read: readSettings },
 };
+
+/** The functions are the members of an object that a module exports. */
+async function readSettings(
+  entry: ConfigEntry<JsonObject>,
+  problems: ConfigProblem[],
+): Promise<SettingsOptions> {
+  const { module, export: name, ...others } = entry.value as { module?: string; export?: string };
+  if (module === undefined) {
+    problems.push(
+      entry.problem([], "module is missing: the module whose export has get, update and switchBackend"),
+    );
+    return others as SettingsOptions;
+  }
+  try {
+    const functions = await loadExport(absolutePathBeside(entry.file, module), name);
+    return { ...others, ...(functions as SettingsOptions) };
+  } catch (error) {
+    problems.push(entry.problem(["module"], (error as Error).message));
+    return others as SettingsOptions;
+  }
+}
