@@ -9,6 +9,7 @@ import type { Refusal } from "./failure/refusal.ts";
 import { readArguments } from "./steps/arguments.ts";
 import { authorise } from "./steps/authorise.ts";
 import { confirm } from "./steps/confirm.ts";
+import { checkDeclared } from "./steps/declared.ts";
 import { passGate } from "./steps/gate.ts";
 import { identify } from "./steps/identify.ts";
 import { passLastHook } from "./steps/last-hook.ts";
@@ -39,6 +40,7 @@ const STEPS: readonly Step[] = [
   passGate, // asks the hook `onToolCall`
   lookUp, // finds the tool
   readArguments, // parses and validates
+  checkDeclared, // keeps declared paths in the workspace, and checks declared URLs
   authorise, // asks the policy for a grant
   narrow, // narrows the grant to the caller's, or to the upper bound
   place, // finds the sandbox, and the limits to enforce

@@ -16,6 +16,7 @@ import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts
 import { sandboxesOf } from "../tool/implementations/implementations.ts";
 import { SIDE_EFFECTS, UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
 import { type CheckedArguments, checkArguments, onlyProblem } from "./arguments/check-arguments.ts";
+import { type DeclaredArguments, declaredArguments } from "./arguments/declared-arguments.ts";
 import { receiveArguments, unreadableText } from "./arguments/receive-arguments.ts";
 import type { ClassTimeouts } from "./bounds/timeouts.ts";
 import { ToolDefinitionDigest } from "./definition.ts";
@@ -47,6 +48,8 @@ export interface RegisteredTool<Embedder = never> {
   readonly duplicateKeys: DuplicateKeys | undefined;
   /** Of the output; `undefined` if the tool declares none. */
   readonly outputSchema: CompiledSchema | undefined;
+  /** `undefined` if the tool declares neither paths nor URLs. */
+  readonly declared: DeclaredArguments | undefined;
   readonly subject: PolicySubject;
   readonly definition: ToolDefinitionDigest;
   /** The placement of the tool's last call, which the next one reuses if it fits. */
@@ -142,6 +145,7 @@ export class ToolRegistry<in Embedder = unknown> {
       rules: this.#rulesOf(tool),
       duplicateKeys: this.#options.duplicateKeys,
       outputSchema: output?.compiled,
+      declared: declaredArguments(tool),
       subject,
       definition,
       last: {},

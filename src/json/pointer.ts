@@ -41,3 +41,34 @@ export function lookUp(
   }
   return found;
 }
+
+/** A value to which a pointer leads, with its own pointer. */
+export interface FoundValue {
+  readonly pointer: string;
+  readonly value: JsonValue;
+}
+
+/**
+ * Finds every value to which the steps of a pointer lead. The step `*` leads to every item of a list and every member of an
+ * object. What does not exist is left out. Inherited properties are ignored.
+ */
+export function lookUpAll(value: JsonValue, steps: readonly string[]): readonly FoundValue[] {
+  let found: readonly FoundValue[] = [{ pointer: "", value }];
+  for (const step of steps) {
+    found = found.flatMap((each) => (step === "*" ? membersOf(each) : memberOf(each, step)));
+  }
+  return found;
+}
+
+function membersOf({ pointer, value }: FoundValue): readonly FoundValue[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, member]) =>
+    member === undefined ? [] : [{ pointer: `${pointer}/${escapePointer(key)}`, value: member }],
+  );
+}
+
+function memberOf({ pointer, value }: FoundValue, step: string): readonly FoundValue[] {
+  const member = lookUp(value, [step]);
+  if (member === MISSING || member === UNREACHABLE) return [];
+  return [{ pointer: `${pointer}/${escapePointer(step)}`, value: member }];
+}

@@ -18,16 +18,25 @@ export class FileFailure extends ToolFailure {
   }
 }
 
+/** What the model reads if a path leads out of what it may lead to. */
+export const ESCAPE_TEXT = "Path escapes workspace boundary";
+
+/** What operators read in place of {@link ESCAPE_TEXT}. */
+export function escapeDetail(path: string): string {
+  return `Path '${shownPath(path)}' escapes workspace boundary`;
+}
+
 /** A path of a host tool leads out of what the call was granted. The stack, for operators, names it. */
 export class WorkspaceEscapeError extends ToolFailure {
   override readonly name = "WorkspaceEscapeError";
   readonly path: string;
 
   constructor(path: string) {
-    super("permission_denied", "Path escapes workspace boundary");
+    super("permission_denied", ESCAPE_TEXT);
     this.path = path;
-    const said = `Path '${shownPath(path)}' escapes workspace boundary`;
-    this.stack = [`${this.name}: ${said}`, ...(this.stack ?? "").split("\n").slice(1)].join("\n");
+    this.stack = [`${this.name}: ${escapeDetail(path)}`, ...(this.stack ?? "").split("\n").slice(1)].join(
+      "\n",
+    );
   }
 }
 

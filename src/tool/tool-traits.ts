@@ -28,9 +28,15 @@ export interface ToolTraits {
   readonly confirm?: "auto" | "prompt";
   /** Whether a session asks a person before every call, whatever was remembered. Default: `false`. */
   readonly alwaysConfirm?: boolean;
-  /** The arguments that are paths, and what the tool does there. Default: none. */
+  /**
+   * The arguments that are paths, and what the tool does there. Before the policy decides, a call is refused if one of them
+   * leads out of the session's workspace (`permission_denied`), or cannot be a path (`validation_error`). Default: none.
+   */
   readonly paths?: readonly PathArgument[];
-  /** The arguments that are URLs. Default: none. */
+  /**
+   * The arguments that are URLs. Before the policy decides, a call is refused (`validation_error`) if one of them is no
+   * `http:` or `https:` URL, or has credentials. Default: none.
+   */
   readonly urls?: readonly UrlArgument[];
   /**
    * Whether the host implementation reads and writes files only through `context.files`. Only such a tool can be granted
@@ -39,7 +45,7 @@ export interface ToolTraits {
   readonly usesFiles?: boolean;
   /** Whether a session offers the tool to its model. Default: in every session. */
   readonly visibleTo?: (session: SessionInfo) => boolean;
-  /** The paths that a call would change, as they are shown to a person who is asked. Default: those in `paths`. */
+  /** The paths that a call would change, as they are shown to a person who is asked. Default: those in `paths` with `write`. */
   readonly projectChanges?: (input: never) => readonly string[];
   /**
    * What the model reads if a host implementation throws anything but a `ToolFailure`: the message of the error, or only
@@ -50,14 +56,14 @@ export interface ToolTraits {
 
 /** An argument that is a path. */
 export interface PathArgument {
-  /** A JSON pointer (RFC 6901) into the arguments, such as `/path`. */
+  /** A JSON pointer (RFC 6901) into the arguments, such as `/path`. `*` stands for every item: `/files/*`. */
   readonly argument: string;
   readonly access: "read" | "write";
 }
 
 /** An argument that is a URL. */
 export interface UrlArgument {
-  /** A JSON pointer (RFC 6901) into the arguments, such as `/url`. */
+  /** A JSON pointer (RFC 6901) into the arguments, such as `/url`. `*` stands for every item: `/urls/*`. */
   readonly argument: string;
 }
 

@@ -135,6 +135,29 @@ const TABLE: readonly [how: string, row: Row, error: Omit<ToolError, "limit">][]
     ),
   ],
   [
+    "a path that leads out of the workspace",
+    {
+      tool: hostTool(() => 1, { paths: [{ argument: "/path", access: "read" }] }),
+      more: { workspace: process.cwd() },
+      input: { path: "../../etc/passwd" },
+    },
+    error("permission_denied", "Path escapes workspace boundary", "none", true),
+  ],
+  [
+    "a path where the workspace is gone",
+    {
+      tool: hostTool(() => 1, { paths: [{ argument: "/path", access: "read" }] }),
+      more: { workspace: "/nowhere/at/all" },
+      input: { path: "a.txt" },
+    },
+    error(
+      "permission_denied",
+      "Permission denied: the workspace for tool 'tool' cannot be opened",
+      "none",
+      true,
+    ),
+  ],
+  [
     "a host function that is too slow",
     {
       tool: hostTool(() => new Promise(() => {})),
@@ -268,7 +291,7 @@ describe("A failed call has its code, text and effect, and says who may see the 
     // A record, so that the compiler reports a cause that is missing.
     const texts: Record<DenialCause, true> = {
       ...{ policy: true, "policy-failed": true, hook: true, "hook-failed": true },
-      ...{ "no-approver": true, principal: true, secret: true, caller: true },
+      ...{ "no-approver": true, principal: true, secret: true, caller: true, workspace: true },
     };
     // Only a tool that calls others meets this one: test/engine/rules-of-callers.test.ts.
     const elsewhere = deniedText("tool", "caller");

@@ -9,12 +9,16 @@ export function confirmationRequest(
   question: string,
   remember?: "session",
 ): ConfirmationRequest {
-  const { received, ctx, principal, caller, registered, input, canonical, grant, decision } = call;
+  const { received, ctx, principal, caller, registered, input, canonical, declaredPaths, grant, decision } =
+    call;
   const { id: callId } = received;
   const { sessionId, turnId, messageId } = ctx;
   return Object.freeze({
     ...{ callId, sessionId, tool: registered.subject, input, canonical, grant, question },
     rules: decision.rules ?? [],
+    ...(declaredPaths !== undefined && {
+      paths: Object.freeze(declaredPaths.map(({ path, access }) => Object.freeze({ path, access }))),
+    }),
     ...(turnId !== undefined && { turnId }),
     ...(messageId !== undefined && { messageId }),
     ...(principal !== undefined && { principal }),

@@ -25,6 +25,11 @@ export interface ConfirmationRequest {
   readonly input: JsonValue;
   /** The arguments as canonical text, with its digest. */
   readonly canonical: CanonicalJson;
+  /**
+   * The paths that the tool declares among the arguments, where they lead now: relative to the session's workspace, without
+   * `..` and links; as the model wrote them if there is no workspace. Absent if the tool declares none.
+   */
+  readonly paths?: readonly { readonly path: string; readonly access: "read" | "write" }[];
   /** The grant under which the call would run. */
   readonly grant: ExecutionGrant;
   /** What the policy asks. */

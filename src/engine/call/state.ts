@@ -7,6 +7,7 @@ import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import { checkPrincipal, type Principal } from "../../policy/principal.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
+import type { DeclaredPath } from "../arguments/declared-paths.ts";
 import type { NestedBudget } from "../bounds/nested-budget.ts";
 import type { RegisteredTool } from "../registry.ts";
 import type { ReceivedCall } from "./call.ts";
@@ -44,6 +45,8 @@ export class CallState {
   input: JsonValue;
   registered: RegisteredTool | undefined = undefined;
   canonical: CanonicalJson | undefined = undefined;
+  /** The paths that the tool declares among the arguments; `undefined` if it declares none, and until they are checked. */
+  declaredPaths: readonly DeclaredPath[] | undefined = undefined;
   /** The policy's decision; `undefined` until then. */
   decision: PolicyDecision | undefined = undefined;
   /** The version of the policy that made the decision, if it says so. */

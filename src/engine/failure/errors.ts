@@ -120,10 +120,12 @@ export type DenialCause =
   | "hook-failed"
   | "no-approver"
   | "principal"
-  | "secret";
+  | "secret"
+  | "workspace";
 
 const DENIALS: Record<DenialCause, (tool: string) => string> = {
   secret: (tool) => `the arguments of tool ${tool} hold a secret`,
+  workspace: (tool) => `the workspace for tool ${tool} cannot be opened`,
   principal: (tool) => `the caller of tool ${tool} could not be identified`,
   caller: (tool) => `the calling tool is not allowed to call tool ${tool}`,
   policy: (tool) => `tool ${tool} is disabled by policy`,
@@ -136,6 +138,11 @@ const DENIALS: Record<DenialCause, (tool: string) => string> = {
 /** `Permission denied: tool 'X' is disabled by policy`. */
 export function deniedText(tool: string, cause: DenialCause): string {
   return `Permission denied: ${DENIALS[cause](quote(tool))}`;
+}
+
+/** The text for a path that a tool declares as written, in a place where other programs run or read what is there. */
+export function protectedPlaceText(path: string): string {
+  return `Cannot write '${path}': other programs run what is in this place, and the grant does not name it`;
 }
 
 /** The text for a tool if a hook aborts a call that it makes. */

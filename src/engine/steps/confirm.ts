@@ -13,6 +13,7 @@ import { confirmationTimeoutText, USER_DENIED_TEXT } from "../failure/errors.ts"
 import { cancelled, denial, invalid, Refusal } from "../failure/refusal.ts";
 import { readArguments, readEditedArguments } from "./arguments.ts";
 import { authorise } from "./authorise.ts";
+import { checkDeclared } from "./declared.ts";
 import { lookUp } from "./lookup.ts";
 import { narrow } from "./narrow.ts";
 import { place } from "./place.ts";
@@ -56,6 +57,8 @@ async function isConfirmed(
   if (call.registered.definition.digest !== definition.digest) {
     call.input = call.received.arguments;
     readArguments(call);
+    call.declaredPaths = undefined;
+    await checkDeclared(call);
     await decideAgain(call);
     return false;
   }
@@ -77,6 +80,7 @@ async function runEdited(
 ): Promise<void> {
   call.input = edited;
   readEditedArguments(call);
+  await checkDeclared(call);
   call.confirmation = { by, digest };
   await decideAgain(call);
   const { digest: editedDigest } = confirmationRequest(call, "");

@@ -1,14 +1,16 @@
 import { boundGrant, boundSandbox } from "../bounds/upper-bound.ts";
 import { narrowGrant } from "../call/nested.ts";
 import { shownName } from "../call/shown-name.ts";
-import type { AuthorisedCall } from "../call/state.ts";
+import type { AuthorisedCall, GrantedCall } from "../call/state.ts";
 import { denial } from "../failure/refusal.ts";
+import { refuseProtected } from "./declared.ts";
 
 /**
  * Sets `grant` to the policy's grant, narrowed to the caller's, or else to the upper bound of the context. The sandboxes
  * of the upper bound hold for every call.
  *
- * @throws {Refusal} `permission_denied` if the upper bound allows none of the sandboxes that the policy accepts.
+ * @throws {Refusal} `permission_denied` if the upper bound allows none of the sandboxes that the policy accepts, or a
+ *   declared path is in a protected place that the grant does not name.
  */
 export function narrow(call: AuthorisedCall): undefined {
   const { caller, granted, decision } = call;
@@ -21,4 +23,5 @@ export function narrow(call: AuthorisedCall): undefined {
   // The limits and capabilities of a caller's grant are already within the upper bound.
   if (caller !== undefined) call.grant = narrowGrant(bound, caller);
   else call.grant = upperBound === undefined ? bound : boundGrant(bound, upperBound);
+  if (call.declaredPaths !== undefined) refuseProtected(call as GrantedCall);
 }

@@ -1,6 +1,7 @@
 import { checkArguments } from "../../engine/arguments/check-arguments.ts";
+import { checkDeclaredArguments } from "../../engine/arguments/declared-paths.ts";
 import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
-import { cancelled } from "../../engine/failure/refusal.ts";
+import { cancelled, Refusal } from "../../engine/failure/refusal.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { escapeName } from "../../policy/match/name-pattern.ts";
@@ -24,7 +25,7 @@ export async function askPerson(
 ): Promise<ConfirmationAnswer> {
   const { session, turn } = message;
   const { inquiries, redaction } = session;
-  const { callId, digest, principal, parent, remember: accepts, tool, input } = request;
+  const { callId, digest, principal, parent, remember: accepts, tool } = request;
   const traits = session.registry.find(tool.name)?.tool ?? {};
   let inquiry: Inquiry | undefined;
   const resolution = await inquiries.ask(
@@ -32,7 +33,10 @@ export async function askPerson(
       ...{ kind: "call", sessionId: session.id, turnId: turn.id, messageId: message.id, callId, digest },
       ...(principal !== undefined && { principal: principal.id }),
       ...(parent !== undefined && { parent }),
-      shown: shownCall(request, { redaction, projectedChanges: projectedChanges(traits, input, redaction) }),
+      shown: shownCall(request, {
+        redaction,
+        projectedChanges: projectedChanges(traits, request, redaction),
+      }),
       choices: accepts === undefined ? ONCE : REMEMBERED,
     },
     {
@@ -84,6 +88,8 @@ async function problemOf(
     const checked = checkArguments(edited, registered);
     if (!("value" in checked)) return checked.message;
     const { value: input } = checked;
+    const { declared } = registered;
+    if (declared !== undefined) await checkDeclaredArguments(declared, input, session.workspace, tool.name);
     const history = message.historyOfEdit(callId);
     const decision = await session.policy.check(
       Object.freeze({
@@ -95,7 +101,8 @@ async function problemOf(
       }),
     );
     return decision.decision === "deny" ? "the policy denies the call with these arguments" : undefined;
-  } catch {
+  } catch (error) {
+    if (Refusal.is(error)) return error.failure.message;
     return "the policy could not decide on these arguments";
   }
 }

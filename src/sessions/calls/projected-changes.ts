@@ -1,4 +1,4 @@
-import { lookUp, parsePointer } from "../../json/pointer.ts";
+import type { ConfirmationRequest } from "../../engine/call/confirmation.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import { toLine } from "../../rendering/shown.ts";
@@ -8,15 +8,17 @@ const MAX_CHANGES = 100;
 
 /**
  * Returns the paths that a call would change, each as one line that can be shown: those that the tool projects, or else
- * those that it declares as written. A tool can say anything.
+ * those that it declares as written, as they lead in the workspace. A tool can say anything.
  */
 export function projectedChanges(
   traits: ToolTraits,
-  input: JsonValue,
+  { input, paths = [] }: Pick<ConfirmationRequest, "input" | "paths">,
   redaction: Redaction,
 ): readonly string[] {
   const found: readonly unknown[] =
-    traits.projectChanges === undefined ? declared(traits, input) : projected(traits, input);
+    traits.projectChanges === undefined
+      ? paths.filter(({ access }) => access === "write").map(({ path }) => path)
+      : projected(traits, input);
   return found
     .filter((path) => typeof path === "string")
     .slice(0, MAX_CHANGES)
@@ -31,10 +33,4 @@ function projected({ projectChanges }: ToolTraits, input: JsonValue): readonly u
   } catch {
     return [];
   }
-}
-
-function declared({ paths = [] }: ToolTraits, input: JsonValue): readonly unknown[] {
-  return paths
-    .filter(({ access }) => access === "write")
-    .map(({ argument }) => lookUp(input, parsePointer(argument)));
 }

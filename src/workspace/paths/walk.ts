@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, openSync, readlinkSync } from "node:fs";
-import { EscapeError, syscall, syscallUnless, WorkspaceError } from "../error.ts";
+import { EscapeError, syscall, syscallUnless, WorkspaceError, type WorkspaceErrorCode } from "../error.ts";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath, O_PATH } from "./fd-path.ts";
 import { namesIn, realPath } from "./real-path.ts";
 import { pathSegments } from "./segments.ts";
@@ -38,6 +38,8 @@ export class PathWalk implements Disposable {
   readonly #maxLinks: number;
   #links = 0;
   #lastName: string | undefined;
+  /** The name of the directory that was last entered, or could not be. */
+  #entered = "";
   #aliases: Aliases;
 
   /**
@@ -79,6 +81,7 @@ export class PathWalk implements Disposable {
       if (segment === "..") this.#goUp();
       else if (segment !== ".") {
         if (this.#left.length === 0) return segment;
+        this.#entered = segment;
         this.#goDown(segment);
       }
     }
@@ -104,6 +107,42 @@ export class PathWalk implements Disposable {
       // The link was replaced in the meantime, by an entry that has not been checked.
       if (!this.#follow(name)) throw new WorkspaceError("busy");
     }
+  }
+
+  /**
+   * Resolves the path without opening what it leads to: as far as it exists, and from there on as if its names were new
+   * directories. Follows a link at its end.
+   *
+   * @returns The names from the root of the file system.
+   */
+  resolve(): readonly string[] {
+    for (;;) {
+      try {
+        const found = this.open(true);
+        if (typeof found === "number") closeSync(found);
+        return this.#namesTo(this.#lastName === undefined ? [] : [this.#lastName]);
+      } catch (error) {
+        if (!(error instanceof WorkspaceError) || !UNREACHED.includes(error.code)) throw error;
+        const missing = this.#passMissing(this.#entered);
+        if (missing.length > 0) return this.#namesTo(missing);
+      }
+    }
+  }
+
+  /** Passes a directory that does not exist, up to the end of the path or to the `..` that leaves it. */
+  #passMissing(name: string): readonly string[] {
+    const missing = [name];
+    while (missing.length > 0) {
+      const segment = this.#left.pop();
+      if (segment === undefined) break;
+      if (segment === "..") missing.pop();
+      else if (segment !== ".") missing.push(segment);
+    }
+    return missing;
+  }
+
+  #namesTo(names: readonly string[]): readonly string[] {
+    return [...namesIn(realPath(this.directory)), ...names];
   }
 
   #goUp(): void {
@@ -136,6 +175,9 @@ export class PathWalk implements Disposable {
     for (const fd of this.#held.splice(0)) closeSync(fd);
   }
 }
+
+/** Why a directory on the way cannot be entered. */
+const UNREACHED: readonly WorkspaceErrorCode[] = ["no-entry", "not-directory", "access"];
 
 /** Resolves segments as if there were no links. */
 function resolveNames(start: readonly string[], segments: readonly string[]): readonly string[] {

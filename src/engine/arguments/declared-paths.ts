@@ -1,0 +1,112 @@
+import type { MaybePromise } from "../../base/promises.ts";
+import { describeThrown } from "../../base/thrown.ts";
+import type { JsonValue } from "../../json/value.ts";
+import { type ArgumentProblem, problemText } from "../../schema/argument-problem.ts";
+import { ESCAPE_TEXT, escapeDetail } from "../../tool/file-failure.ts";
+import type { PathArgument } from "../../tool/tool-traits.ts";
+import type { PathResolver, ResolvedPath } from "../../workspace/resolve-path.ts";
+import { invalidArgumentsText } from "../failure/errors.ts";
+import { denial, invalid, Refusal } from "../failure/refusal.ts";
+import { type DeclaredArguments, urlProblems, valuesOf } from "./declared-arguments.ts";
+
+/** A path in the arguments of a call, as its tool declares it. */
+export interface DeclaredPath {
+  readonly access: PathArgument["access"];
+  /** Where it leads in the session's workspace; as the model wrote it if there is no workspace. */
+  readonly path: string;
+  /** `undefined` if there is no workspace. */
+  readonly resolved: ResolvedPath | undefined;
+}
+
+/** Each path takes a few system calls, in which the process does nothing else. */
+const MAX_PATHS = 1_000;
+
+/**
+ * Checks the paths and URLs that a tool declares among the arguments of a call. Whether a path exists is left to the tool,
+ * which may run on another machine.
+ *
+ * @param workspace The session's, if it has one. Without it, a path can lead anywhere.
+ * @returns The paths. A promise only if the code that resolves them has to be loaded.
+ * @throws {Refusal} `permission_denied` for a path that leads out of the workspace, or if the workspace cannot be opened;
+ *   `validation_error` for what is no path or URL. A promise rejects with it.
+ */
+export function checkDeclaredArguments(
+  declared: DeclaredArguments,
+  input: JsonValue,
+  workspace: string | undefined,
+  tool: string,
+): MaybePromise<readonly DeclaredPath[]> {
+  if (declared.paths.length === 0 || workspace === undefined) return check(declared, input, undefined);
+  if (Resolver !== undefined) return checkIn(declared, input, workspace, tool, Resolver);
+  return import("../../workspace/resolve-path.ts").then(({ PathResolver }) => {
+    Resolver = PathResolver;
+    return checkIn(declared, input, workspace, tool, PathResolver);
+  });
+}
+
+/** Loaded on first use: most programs have no tools that declare paths. */
+let Resolver: typeof PathResolver | undefined;
+
+function checkIn(
+  declared: DeclaredArguments,
+  input: JsonValue,
+  workspace: string,
+  tool: string,
+  Opened: typeof PathResolver,
+): readonly DeclaredPath[] {
+  let resolver: PathResolver;
+  try {
+    resolver = new Opened(workspace);
+  } catch (error) {
+    throw denial(tool, "workspace", describeThrown(error).detail);
+  }
+  try {
+    return check(declared, input, resolver);
+  } finally {
+    resolver[Symbol.dispose]();
+  }
+}
+
+function check(
+  declared: DeclaredArguments,
+  input: JsonValue,
+  resolver: PathResolver | undefined,
+): readonly DeclaredPath[] {
+  const problems: ArgumentProblem[] = [];
+  const found: DeclaredPath[] = [];
+  for (const argument of declared.paths) {
+    for (const { pointer, value } of valuesOf(input, argument)) {
+      if (found.length === MAX_PATHS) {
+        const message = `holds more than ${MAX_PATHS} paths: make several calls`;
+        throw refusalOf([{ path: argument.argument, message }]);
+      }
+      const path = read(value, argument, resolver);
+      if (typeof path === "string") problems.push({ path: pointer, message: path });
+      else found.push(path);
+    }
+  }
+  problems.push(...urlProblems(input, declared));
+  if (problems.length > 0) throw refusalOf(problems);
+  return found;
+}
+
+/** Returns what is wrong with a path as a text. */
+function read(
+  value: JsonValue,
+  { access }: PathArgument,
+  resolver: PathResolver | undefined,
+): DeclaredPath | string {
+  if (typeof value !== "string") return "must be a string: the path of one file or directory";
+  if (value.includes("\0")) return "must be a path without NUL characters";
+  if (resolver === undefined) return { access, path: value, resolved: undefined };
+  const resolved = resolver.resolve(value);
+  if (resolved === "escapes") {
+    throw new Refusal("permission_denied", ESCAPE_TEXT, { detail: escapeDetail(value) });
+  }
+  if ("problem" in resolved) return `cannot be the path of a file: ${resolved.problem}`;
+  return { access, path: resolved.path, resolved };
+}
+
+function refusalOf(problems: readonly ArgumentProblem[]): Refusal {
+  return invalid(invalidArgumentsText(problems.map(problemText)), problems);
+}

@@ -1,0 +1,114 @@
+import { closeSync } from "node:fs";
+import { posix } from "node:path";
+import { EscapeError, WorkspaceError } from "./error.ts";
+import { workspaceIsSupported } from "./paths/fd-path.ts";
+import { namesIn, realPath } from "./paths/real-path.ts";
+import { pathSegments } from "./paths/segments.ts";
+import { type Aliases, PathWalk } from "./paths/walk.ts";
+import { isProtected } from "./protected-places.ts";
+import { openGranted } from "./root.ts";
+
+/** Where a path leads. */
+export class ResolvedPath {
+  /** Relative to the directory, without `..` and links; `.` for the directory itself. */
+  readonly path: string;
+  readonly #names: readonly string[];
+  readonly #aliases: Aliases;
+
+  /**
+   * @param names From the root of the file system.
+   * @param depth How many of these names the directory has.
+   */
+  constructor(names: readonly string[], depth: number, aliases: Aliases = []) {
+    this.path = names.slice(depth).join("/") || ".";
+    this.#names = names;
+    this.#aliases = aliases;
+  }
+
+  /** How many names a directory or file has, if the path leads to it or below it; otherwise `undefined`. */
+  depthIn(place: string): number | undefined {
+    const names = namesIn(place);
+    return names.every((name, index) => name === this.#names[index]) ? names.length : undefined;
+  }
+
+  /** Whether what is there may be written only if a grant names it: see `isProtected`. */
+  isProtected(named: number): boolean {
+    return [this.#names, ...this.#aliases].some((names) => isProtected(names, named, true));
+  }
+}
+
+/** Why a path leads nowhere: it leads out of the directory, or no file can have it. */
+export type UnresolvedPath = "escapes" | { readonly problem: string };
+
+/**
+ * Finds out where paths lead that are relative to a directory, and that must stay in it. Nothing is opened but
+ * directories, and the entry at the end without its contents. What is there can change afterwards: whoever uses the path
+ * has to check it again.
+ */
+export class PathResolver implements Disposable {
+  readonly #directory: string;
+  /** `undefined` where directories cannot be held open: then links are not resolved. */
+  readonly #fd: number | undefined;
+
+  /**
+   * @param directory An absolute path.
+   * @throws {DirectoryGrantError} if it could not be granted.
+   */
+  constructor(directory: string) {
+    this.#directory = directory;
+    this.#fd = workspaceIsSupported() ? openGranted(directory) : undefined;
+  }
+
+  /**
+   * Resolves a path as the system does. The names at its end may be missing. A path that leads out if `..` is resolved
+   * before links are followed leads out as well. Does not throw for any path.
+   *
+   * @param path Relative, or absolute and in the directory. Empty for the directory itself.
+   */
+  resolve(path: string): ResolvedPath | UnresolvedPath {
+    try {
+      return this.#resolve(this.#relative(path));
+    } catch (error) {
+      if (error instanceof EscapeError) return "escapes";
+      if (error instanceof WorkspaceError) return { problem: error.message };
+      throw error;
+    }
+  }
+
+  #resolve(path: string): ResolvedPath {
+    const own = namesIn(this.#directory);
+    if (this.#fd === undefined) return new ResolvedPath([...own, ...resolveNames(path)], own.length);
+    // Programs that leave out `a/..` before they open a path get elsewhere than the system, if `a` is a link.
+    if (path.includes("..")) this.#checkEnd(posix.normalize(path));
+    using walk = new PathWalk(this.#fd, path);
+    const names = walk.resolve();
+    return new ResolvedPath(names, namesIn(realPath(this.#fd)).length, walk.aliases);
+  }
+
+  /** @throws {WorkspaceError} */
+  #checkEnd(path: string): void {
+    using walk = new PathWalk(this.#fd as number, path);
+    walk.resolve();
+  }
+
+  #relative(path: string): string {
+    if (!path.startsWith("/")) return path === "" ? "." : path;
+    const names = path.split("/").filter((name) => name !== "");
+    const own = namesIn(this.#directory);
+    if (own.some((name, index) => name !== names[index])) throw new EscapeError();
+    return names.slice(own.length).join("/") || ".";
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#fd !== undefined) closeSync(this.#fd);
+  }
+}
+
+function resolveNames(path: string): readonly string[] {
+  const names: string[] = [];
+  for (const segment of pathSegments(path)) {
+    if (segment !== ".." && segment !== ".") names.push(segment);
+    else if (segment === ".." && names.pop() === undefined) throw new EscapeError();
+  }
+  return names;
+}
