@@ -9,6 +9,7 @@ import type {
 } from "../engine/call/journal.ts";
 import type { CanonicalJson } from "../json/canonical.ts";
 import type { PolicySubject, RuntimePolicy } from "../policy/policy.ts";
+import { withPaths } from "../tool/changes.ts";
 import { Anchors } from "./checkpoints/anchors.ts";
 import { CheckpointWriter } from "./checkpoints/checkpoint-writer.ts";
 import { JournalError } from "./journal-error.ts";
@@ -134,7 +135,10 @@ export class Journal implements CallJournal, AsyncDisposable {
 
   end(record: EndedRecord): void {
     const names = namesOf(record);
-    this.#addUnawaited(endedParts(record, names), { kind: "end", names });
+    const { redaction } = this.#options;
+    const changes = record.changes && withPaths(record.changes, (path) => redaction.text(path));
+    const shown = changes === undefined ? record : { ...record, changes };
+    this.#addUnawaited(endedParts(shown, names), { kind: "end", names });
   }
 
   deny(record: DeniedRecord): void {

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import type { Capabilities } from "../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../policy/grant/limits.ts";
+import type { Changes } from "../tool/changes.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 
 /** The body of `POST /v1/dispatch`: a call, with an upper bound for its grant. */
@@ -43,6 +44,8 @@ export interface RemoteExecution {
   readonly sandbox: SandboxMode | null;
   readonly error?: RemoteError;
   readonly metadata?: JsonObject;
+  /** What the call changed in files of the executor's machine: see `ToolExecution.changes`. */
+  readonly changes?: Changes;
   readonly receipt: {
     readonly enforced: ResourceLimits;
     /** Figures by name. Later versions may have more of them. */

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { CAPABILITY_NAMES } from "../policy/grant/capabilities.ts";
 import { LIMIT_NAMES, MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
+import { MAX_FILE_CHANGES } from "../tool/changes.ts";
 import { SANDBOX_MODES } from "../tool/sandbox-mode.ts";
 import { BodyCheck, closed } from "./body-check.ts";
 import { PROBLEMS } from "./problems.ts";
@@ -30,6 +31,22 @@ const RESULT: JsonObject = {
     ["userVisible", "limit"],
   ),
   metadata: { type: "object" },
+  changes: closed(
+    {
+      files: {
+        type: "array",
+        maxItems: MAX_FILE_CHANGES,
+        items: closed({
+          path: TEXT,
+          change: { enum: ["created", "modified", "deleted"] },
+          bytes: { type: "integer", minimum: 0 },
+        }),
+      },
+      more: { const: true },
+      command: TEXT,
+    },
+    ["more", "command"],
+  ),
   receipt: closed(
     {
       enforced: LIMITS,
@@ -41,7 +58,7 @@ const RESULT: JsonObject = {
     ["mayStillRun", "ended", "grant"],
   ),
 };
-const OPTIONAL_RESULTS = ["error", "metadata"];
+const OPTIONAL_RESULTS = ["error", "metadata", "changes"];
 
 /**
  * JSON schemas (draft 2020-12) of the bodies. A test checks that they are the same as in `docs/openapi.yaml`.

@@ -1,12 +1,14 @@
 import { WorkspaceError } from "./error.ts";
+import { TouchedEntries } from "./touched-entries.ts";
 
 /**
  * Maximum number of files and directories that a call can create, since even empty ones take up disk space.
  */
 export const MAX_CREATED = 10_000;
 
-/** Counts the changes of a call against its limits. */
+/** Counts the changes of a call against its limits, and keeps which entries they were made to. */
 export class ChangeBudget {
+  readonly touched: TouchedEntries = new TouchedEntries();
   readonly #fileBytes: number;
   #writtenBytes = 0;
   #created = 0;
@@ -46,10 +48,11 @@ export class ChangeBudget {
     this.#hasChanged = true;
   }
 
-  /** Resets all counts. */
+  /** Resets all counts, and forgets the entries. */
   refill(): void {
     this.#writtenBytes = 0;
     this.#created = 0;
     this.#hasChanged = false;
+    this.touched.clear();
   }
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
+import { lstatSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
 import { DirectoryListing } from "./directory-listing.ts";
 import { type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, WorkspaceError } from "./error.ts";
@@ -62,19 +62,25 @@ export class WorkspaceDirectory implements ToolDirectory {
   createDirectory(path: string): void {
     this.#root.checkWritable();
     this.#root.budget.create();
-    this.#onEntry(withoutEndSlash(path), "exist", false, (entry) => mkdirSync(entry, 0o777));
+    this.#onEntry(withoutEndSlash(path), "exist", false, (entry, path) => {
+      mkdirSync(entry, 0o777);
+      this.#root.touch(path, false);
+    });
   }
 
   removeDirectory(path: string): void {
     this.#root.checkWritable();
     this.#root.budget.change();
-    this.#onEntry(withoutEndSlash(path), "invalid", false, rmdirSync);
+    this.#onEntry(withoutEndSlash(path), "invalid", false, (entry) => rmdirSync(entry));
   }
 
   removeFile(path: string): void {
     this.#root.checkWritable();
     this.#root.budget.change();
-    this.#onEntry(path, "is-directory", false, unlinkSync);
+    this.#onEntry(path, "is-directory", false, (entry, path) => {
+      unlinkSync(entry);
+      this.#root.touch(path, true);
+    });
   }
 
   rename(path: string, to: ToolDirectory, toPath: string): void {
@@ -83,13 +89,20 @@ export class WorkspaceDirectory implements ToolDirectory {
     if (!(to instanceof WorkspaceDirectory)) throw new WorkspaceError("not-permitted");
     to.#root.checkWritable();
     this.#root.budget.change();
-    this.#onEntry(path, "invalid", true, (entry) => {
-      to.#onEntry(toPath, "invalid", true, (toEntry) => renameSync(entry, toEntry));
+    this.#onEntry(path, "invalid", true, (entry, oldPath) => {
+      to.#onEntry(toPath, "invalid", true, (toEntry, newPath) => {
+        const isDirectory = lstatSync(entry).isDirectory();
+        const existed = lstatSync(toEntry, { throwIfNoEntry: false }) !== undefined;
+        renameSync(entry, toEntry);
+        this.#root.touch(oldPath, true, isDirectory);
+        to.#root.touch(newPath, existed, isDirectory);
+      });
     });
   }
 
   /**
-   * Calls `act` with the entry at a path. If that is a link, `act` must not follow it.
+   * Calls `act` with the entry at a path, and with its path relative to the root. If that is a link, `act` must not follow
+   * it.
    *
    * @param otherwise The error code for paths that do not end in a name, such as `a/..`.
    * @param isReplaced As in `isProtected`.
@@ -98,13 +111,14 @@ export class WorkspaceDirectory implements ToolDirectory {
     path: string,
     otherwise: "exist" | "invalid" | "is-directory",
     isReplaced: boolean,
-    act: (entry: string) => void,
+    act: (entry: string, path: string) => void,
   ): void {
     using walk = this.#walk(path);
     const name = walk.toLastName();
     if (name === undefined) throw new WorkspaceError(otherwise);
     this.#root.checkUnprotected(walk, name, isReplaced);
-    syscall(() => act(entryPath(walk.directory, name)));
+    const touched = this.#root.pathOf(walk.directory, name);
+    syscall(() => act(entryPath(walk.directory, name), touched));
   }
 
   #walk(path: string): PathWalk {

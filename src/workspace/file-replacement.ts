@@ -40,6 +40,7 @@ export class FileReplacement implements Disposable {
   readonly #name: string;
   readonly #temporaryName: string;
   readonly #file: WorkspaceFile;
+  readonly #existed: boolean;
   #isPending = true;
 
   /**
@@ -60,6 +61,7 @@ export class FileReplacement implements Disposable {
       const old = typeof found === "number" ? checkReplaceable(found) : undefined;
       if (old === undefined) root.budget.create();
       this.#root = root;
+      this.#existed = old !== undefined;
       this.#name = walk.lastName;
       this.#temporaryName = `${OWN_PREFIX}-${loadCrypto().randomBytes(8).toString("hex")}.tmp`;
       const here = fdPath(walk.directory);
@@ -102,7 +104,9 @@ export class FileReplacement implements Disposable {
     const directory = this.#directory.number;
     this.#root.checkHolds(directory);
     const path = entryPath(directory, this.#temporaryName);
+    const replaced = this.#root.pathOf(directory, this.#name);
     syscall(() => renameSync(path, entryPath(directory, this.#name)));
+    this.#root.touch(replaced, this.#existed);
     this.#isPending = false;
   }
 

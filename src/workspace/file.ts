@@ -36,10 +36,14 @@ export class WorkspaceFile {
   readonly access: FileAccess;
   readonly #root: WorkspaceRoot;
   readonly #fd: HeldFd;
+  /** `undefined` once a change has been kept, or if none has to be. */
+  #path: string | undefined;
   /** A lower bound of the file's size in bytes. */
   #end = 0;
 
-  constructor(root: WorkspaceRoot, fd: HeldFd, access: FileAccess) {
+  /** @param path Under which its changes are kept. Default: they are not. */
+  constructor(root: WorkspaceRoot, fd: HeldFd, access: FileAccess, path?: string) {
+    this.#path = path;
     this.#root = root;
     this.#fd = fd;
     this.access = access;
@@ -87,8 +91,15 @@ export class WorkspaceFile {
     const fd = this.#writable();
     checkOffset(checkOffset(offset) + length);
     if (offset > this.#end) this.#end = syscall(() => fstatSync(fd)).size;
-    this.#root.budget.change(length + Math.max(0, offset - this.#end));
+    this.#change(length + Math.max(0, offset - this.#end));
     return fd;
+  }
+
+  #change(bytes: number): void {
+    this.#root.budget.change(bytes);
+    if (this.#path === undefined) return;
+    this.#root.touch(this.#path, true);
+    this.#path = undefined;
   }
 
   /** Opens the same file for appending, which is safe even if others append at the same time. */
@@ -96,7 +107,7 @@ export class WorkspaceFile {
     const flags = constants.O_WRONLY | constants.O_APPEND;
     const path = fdPath(this.#writable());
     const open = (): number => syscall(() => openSync(path, flags));
-    return new WorkspaceAppender(this.#root, new HeldFd(this.#root.handles, open));
+    return new WorkspaceAppender(new HeldFd(this.#root.handles, open), (bytes) => this.#change(bytes));
   }
 
   stat(): EntryStat {
@@ -107,7 +118,7 @@ export class WorkspaceFile {
   resize(size: number): void {
     const fd = this.#writable();
     const grows = checkOffset(size) - syscall(() => fstatSync(fd)).size;
-    this.#root.budget.change(Math.max(0, grows));
+    this.#change(Math.max(0, grows));
     syscall(() => ftruncateSync(fd, size));
     this.#end = size;
   }
@@ -151,25 +162,26 @@ export class WorkspaceFile {
 
 /** A file that can only be appended to. */
 export class WorkspaceAppender {
-  readonly #root: WorkspaceRoot;
   readonly #fd: HeldFd;
+  readonly #change: (bytes: number) => void;
 
-  constructor(root: WorkspaceRoot, fd: HeldFd) {
-    this.#root = root;
+  /** @param change Called before bytes are written. May throw. */
+  constructor(fd: HeldFd, change: (bytes: number) => void) {
     this.#fd = fd;
+    this.#change = change;
   }
 
   /** Appends all bytes to the file. */
   write(bytes: Uint8Array): void {
     const fd = this.#fd.number;
-    this.#root.budget.change(bytes.length);
+    this.#change(bytes.length);
     writeAll(fd, bytes, null);
   }
 
   /** Like {@link write}, without blocking this thread. The file must not be closed before the promise settles. */
   async writeLater(bytes: Uint8Array): Promise<void> {
     const fd = this.#fd.number;
-    this.#root.budget.change(bytes.length);
+    this.#change(bytes.length);
     await writeAllLater(fd, bytes, null);
   }
 

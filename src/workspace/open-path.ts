@@ -76,30 +76,46 @@ function tryOpen(
   if (typeof found !== "number") {
     if (!create) throw new WorkspaceError("no-entry");
     root.checkUnprotected(walk, found.missing, true);
-    return createFile(root, entryPath(walk.directory, found.missing), options);
+    return createFile(root, walk.directory, found.missing, options);
   }
   try {
     if (create && exclusive) throw new WorkspaceError("exist");
-    if (write && walk.lastName !== undefined) root.checkUnprotected(walk, walk.lastName, true);
-    return openPlace(root, found, { ...options, aliases: walk.aliases });
+    const { lastName, directory, aliases: reached } = walk;
+    if (!write || lastName === undefined) return openPlace(root, found, { ...options, aliases: reached });
+    root.checkUnprotected(walk, lastName, true);
+    return openPlace(root, found, { ...options, aliases: reached }, root.pathOf(directory, lastName));
   } finally {
     closeSync(found);
   }
 }
 
-function createFile(root: WorkspaceRoot, path: string, options: OpenOptions): WorkspaceFile | undefined {
+function createFile(
+  root: WorkspaceRoot,
+  directory: number,
+  name: string,
+  options: OpenOptions,
+): WorkspaceFile | undefined {
   root.handles.checkRoom();
   root.budget.create();
   const flags = constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW | accessFlags(options);
-  const fd = syscallUnless(options.exclusive ? [] : ["exist"], () => openSync(path, flags, 0o666));
-  return fd === undefined ? undefined : fileOf(root, () => fd, options);
+  const fd = syscallUnless(options.exclusive ? [] : ["exist"], () =>
+    openSync(entryPath(directory, name), flags, 0o666),
+  );
+  if (fd === undefined) return undefined;
+  root.touch(root.pathOf(directory, name), false);
+  return fileOf(root, () => fd, options);
 }
 
-/** Checks and opens an entry that was opened with `O_PATH`, regardless of what has its name now. */
+/**
+ * Checks and opens an entry that was opened with `O_PATH`, regardless of what has its name now.
+ *
+ * @param path As in `WorkspaceFile`.
+ */
 function openPlace(
   root: WorkspaceRoot,
   place: number,
   options: OpenOptions,
+  path?: string,
 ): WorkspaceFile | OpenedDirectory {
   const { kind } = syscall(() => statFd(place));
   if (kind === "directory") {
@@ -110,7 +126,7 @@ function openPlace(
   }
   if (options.directory) throw new WorkspaceError("not-directory");
   checkRegularFile(place);
-  const file = fileOf(root, () => openSync(fdPath(place), accessFlags(options)), options);
+  const file = fileOf(root, () => openSync(fdPath(place), accessFlags(options)), options, path);
   if (options.truncate) file.resize(0);
   return file;
 }
@@ -119,8 +135,9 @@ function fileOf(
   root: WorkspaceRoot,
   open: () => number,
   { read = false, write = false }: OpenOptions,
+  path?: string,
 ): WorkspaceFile {
-  return new WorkspaceFile(root, new HeldFd(root.handles, () => syscall(open)), { read, write });
+  return new WorkspaceFile(root, new HeldFd(root.handles, () => syscall(open)), { read, write }, path);
 }
 
 /**

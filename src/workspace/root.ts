@@ -21,10 +21,12 @@ export class WorkspaceRoot {
   readonly fd: HeldFd;
   readonly handles: OpenHandles;
   readonly budget: ChangeBudget;
+  readonly #index: number;
   /** How many names the path has that the grant names. */
   readonly #named: number;
 
   /**
+   * @param index Identifies the root among those of the call.
    * @param named The path that the grant names: the directory, or a file in it. Default: the directory.
    * @throws {DirectoryGrantError} if the directory does not exist or cannot be granted.
    */
@@ -32,10 +34,12 @@ export class WorkspaceRoot {
     { directory, write = false }: Pick<DirectoryGrant, "directory" | "write">,
     handles: OpenHandles,
     budget: ChangeBudget,
+    index: number,
     named: string = directory,
   ) {
     this.isWritable = write;
     this.#named = namesIn(named).length;
+    this.#index = index;
     this.handles = handles;
     this.budget = budget;
     this.fd = new HeldFd(handles, () => openGranted(directory));
@@ -44,6 +48,27 @@ export class WorkspaceRoot {
   /** @throws {WorkspaceError} `read-only` if the grant does not allow writing. */
   checkWritable(): void {
     if (!this.isWritable) throw new WorkspaceError("read-only");
+  }
+
+  /** Returns the path of an entry, relative to this directory. */
+  pathOf(directory: number, name: string): string {
+    const own = realPath(this.fd.number);
+    const names = namesIn(realPath(directory)).slice(namesIn(own).length);
+    return [...names, name].join("/");
+  }
+
+  /**
+   * Keeps that an entry has been changed.
+   *
+   * @param path As {@link pathOf} returned it before the change.
+   * @param existed Whether the entry was there before.
+   * @param isMovedDirectory Whether it is a directory that was moved there or away.
+   */
+  touch(path: string, existed: boolean, isMovedDirectory = false): void {
+    this.budget.touched.add(this.#index, path, {
+      existed,
+      ...(isMovedDirectory && { isMovedDirectory: true }),
+    });
   }
 
   /**

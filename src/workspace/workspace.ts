@@ -1,12 +1,15 @@
-import { basename, dirname, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import type { FileGrant } from "../policy/grant/file-grant.ts";
 import { type FsGrant, isFileGrant } from "../policy/grant/fs-grant.ts";
+import { type Changes, toChanges } from "../tool/changes.ts";
 import { ChangeBudget } from "./change-budget.ts";
 import { WorkspaceDirectory } from "./directory.ts";
+import { changeOf } from "./entry-change.ts";
 import { GrantedFiles } from "./granted-files.ts";
 import { OpenHandles } from "./handles/open-handles.ts";
 import { WorkspaceRoot } from "./root.ts";
 import type { ToolDirectory } from "./tool-directory.ts";
+import type { TouchedList } from "./touched-entries.ts";
 
 /** A granted directory, or one with granted files, as a tool sees it. */
 export interface MountedDirectory {
@@ -14,6 +17,12 @@ export interface MountedDirectory {
   readonly at: string;
   /** Open until the workspace is disposed. */
   readonly directory: ToolDirectory;
+}
+
+/** The directory of a grant, and how paths in it are shown among changes. */
+interface GrantedRoot {
+  readonly root: WorkspaceRoot;
+  readonly shownAs: (path: string) => string;
 }
 
 /**
@@ -24,6 +33,7 @@ export class Workspace implements Disposable {
   readonly directories: readonly MountedDirectory[];
   readonly #handles = new OpenHandles();
   readonly #budget: ChangeBudget;
+  readonly #roots: GrantedRoot[] = [];
 
   /**
    * @param fileBytes The limit `fileBytes` of the call.
@@ -34,8 +44,10 @@ export class Workspace implements Disposable {
     try {
       const directories = grants.flatMap((grant) => {
         if (isFileGrant(grant)) return [];
-        const root = new WorkspaceRoot(grant, this.#handles, this.#budget);
-        return [{ at: grant.at ?? "/", directory: new WorkspaceDirectory(root, root.fd) }];
+        const { at = "/" } = grant;
+        const root = new WorkspaceRoot(grant, this.#handles, this.#budget, this.#roots.length);
+        this.#roots.push({ root, shownAs: (path) => (grants.length === 1 ? path : join(at, path).slice(1)) });
+        return [{ at, directory: new WorkspaceDirectory(root, root.fd) }];
       });
       this.directories = [...directories, ...this.#openFiles(grants.filter(isFileGrant))];
     } catch (error) {
@@ -50,7 +62,9 @@ export class Workspace implements Disposable {
     for (const grant of grants) {
       const { file, at = `/${basename(file)}`, within = dirname(file), write = false } = grant;
       const named = grant.within ?? file;
-      const root = new WorkspaceRoot({ directory: within, write }, this.#handles, this.#budget, named);
+      const opened = { directory: within, write };
+      const root = new WorkspaceRoot(opened, this.#handles, this.#budget, this.#roots.length, named);
+      this.#roots.push({ root, shownAs: () => at.slice(1) });
       const place = dirname(at);
       const files = mounted.get(place) ?? new GrantedFiles();
       files.add(basename(at), root, relative(within, file));
@@ -67,6 +81,28 @@ export class Workspace implements Disposable {
   /** Whether the call may have changed anything. */
   get hasChanged(): boolean {
     return this.#budget.hasChanged;
+  }
+
+  /** The entries that the call has changed, for a workspace in which it goes on. */
+  get touched(): TouchedList {
+    return this.#budget.touched.list;
+  }
+
+  /** Adds entries that the call has changed in an earlier workspace with the same grants. */
+  restore(touched: TouchedList): void {
+    this.#budget.touched.restore(touched);
+  }
+
+  /** What the call has changed until now: `undefined` if it cannot change anything. */
+  get changes(): Changes | undefined {
+    if (!this.#roots.some(({ root }) => root.isWritable)) return undefined;
+    const { entries, hasMore } = this.touched;
+    const files = entries.flatMap((entry) => {
+      const { root, shownAs } = this.#roots[entry.root] as GrantedRoot;
+      const change = changeOf(entry, root.fd.number);
+      return change === undefined ? [] : [{ ...change, path: shownAs(change.path) }];
+    });
+    return toChanges(files, { more: hasMore });
   }
 
   /** Resets the counts of changes for the next call. Open handles stay open. */

@@ -3,6 +3,7 @@ import { wellFormed } from "../../base/text.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ResourceUse, TaskEnd } from "../../sandboxes/contract/outcome.ts";
+import type { Changes } from "../../tool/changes.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ResultBudget } from "../bounds/result-budget.ts";
 import type { ToolError } from "../failure/errors.ts";
@@ -30,6 +31,11 @@ export interface ToolExecution {
   readonly partialOutput?: string;
   /** What the tool returned for the embedder only; the model never sees it. */
   readonly metadata?: JsonObject;
+  /**
+   * What the call changed in the files that it was granted, as Sandgate saw it. Absent if it could change none, and if what it
+   * changed is not known.
+   */
+  readonly changes?: Changes;
   readonly receipt: ExecutionReceipt;
   /** Who confirmed the call, and what they saw; absent if no person allowed the call. */
   readonly confirmation?: Confirmation;
@@ -73,18 +79,23 @@ export const NOTHING_RAN: ExecutionReceipt = Object.freeze({
  * @param execution Taken over and frozen itself if there is nothing to add: a copy would cost more than the check.
  */
 export function sealExecution(
-  execution: Omit<ToolExecution, "error" | "metadata" | "confirmation" | "resultBudget" | "partialOutput">,
+  execution: Omit<
+    ToolExecution,
+    "error" | "metadata" | "confirmation" | "resultBudget" | "partialOutput" | "changes"
+  >,
   error?: ToolError,
   metadata?: JsonObject,
   confirmation?: Confirmation,
   resultBudget?: ResultBudget,
   partialOutput?: string,
+  changes?: Changes,
 ): ToolExecution {
   if (
     error === undefined &&
     metadata === undefined &&
     confirmation === undefined &&
-    resultBudget === undefined
+    resultBudget === undefined &&
+    changes === undefined
   ) {
     return Object.freeze(execution);
   }
@@ -101,6 +112,7 @@ export function sealExecution(
     }),
     ...(partialOutput !== undefined && { partialOutput }),
     ...(metadata !== undefined && { metadata }),
+    ...(changes !== undefined && { changes }),
     ...(confirmation !== undefined && { confirmation: Object.freeze(confirmation) }),
     ...(resultBudget !== undefined && { resultBudget: Object.freeze({ ...resultBudget }) }),
   });

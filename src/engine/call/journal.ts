@@ -3,6 +3,7 @@ import type { NearMiss } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
+import type { Changes } from "../../tool/changes.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ErrorCode } from "../failure/errors.ts";
 import type { Confirmation } from "./confirmation.ts";
@@ -106,6 +107,8 @@ export interface EndedRecord extends CallRecord {
   readonly receipt: ExecutionReceipt;
   /** The whole output, whose digest is computed when it is first read. */
   readonly output: CanonicalJson;
+  /** What the call changed in files: see `ToolExecution.changes`. */
+  readonly changes?: Changes;
 }
 
 /** A call that does not run. */

@@ -1,4 +1,5 @@
 import type { Redaction } from "../../redaction/redaction.ts";
+import { withPaths } from "../../tool/changes.ts";
 import type { DispatchEvent } from "./events.ts";
 import type { ToolExecution } from "./execution.ts";
 
@@ -41,7 +42,7 @@ export function redactEvent(event: DispatchEvent, redaction: Redaction): Dispatc
 
 /** Returns an execution without secrets, frozen. */
 export function redactExecution(execution: ToolExecution, redaction: Redaction): ToolExecution {
-  const { error, metadata } = execution;
+  const { error, metadata, changes } = execution;
   return Object.freeze({
     ...execution,
     arguments: redaction.json(execution.arguments),
@@ -50,5 +51,6 @@ export function redactExecution(execution: ToolExecution, redaction: Redaction):
       error: Object.freeze({ ...error, message: redaction.text(error.message) }),
     }),
     ...(metadata !== undefined && { metadata: redaction.json(metadata) }),
+    ...(changes !== undefined && { changes: withPaths(changes, (path) => redaction.text(path)) }),
   });
 }

@@ -1,5 +1,6 @@
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
+import type { Changes } from "../../tool/changes.ts";
 import type { ExecutionReceipt } from "../call/execution.ts";
 import type { DeniedRecord } from "../call/journal.ts";
 import type { CallState } from "../call/state.ts";
@@ -16,6 +17,7 @@ export function recordEnd(
   receipt: ExecutionReceipt,
   output: JsonValue,
   failure: DispatchFailure | undefined,
+  changes?: Changes,
 ): ExecutionReceipt {
   const { journal } = call.ctx;
   if (journal === undefined) return receipt;
@@ -30,6 +32,7 @@ export function recordEnd(
       ...{ success: failure === undefined, receipt },
       ...(failure !== undefined && { code: failure.code, effect: failure.effect }),
       output: new CanonicalJson(output),
+      ...(changes !== undefined && { changes }),
     });
     return receipt;
   } catch {

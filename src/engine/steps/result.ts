@@ -1,5 +1,6 @@
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { ResourceUse, SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
+import { type Changes, withPaths } from "../../tool/changes.ts";
 import {
   type ExecutionReceipt,
   elapsedMs,
@@ -42,7 +43,8 @@ function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
   );
   const { outputSchema } = call.registered;
   const read = readOutcome(outcome, shownName(call), call.grant.sandbox, held, outputSchema);
-  return seal(call, receipt, isUnhandled(outcome) ? redact(call, read) : read, outcome.endedAt);
+  const { changes, endedAt } = outcome;
+  return seal(call, receipt, isUnhandled(outcome) ? redact(call, read) : read, endedAt, changes);
 }
 
 /** Whether a task was ended before it returned, or may not have ended at all. */
@@ -92,11 +94,13 @@ function seal(
   receipt: ExecutionReceipt,
   read: ReadOutcome,
   endedAt?: number,
+  seen?: Changes,
 ): ToolExecution {
   const { id: callId, name: toolName } = call.received;
   const { redaction, resultBudget } = call.ctx;
   const { output, failure, metadata } = redaction === undefined ? read : withoutSecrets(read, redaction);
   const { confirmation } = call;
+  const changes = seen && frozenChanges(seen, redaction);
   const execution = sealExecution(
     {
       callId,
@@ -106,16 +110,22 @@ function seal(
       output,
       durationMs: elapsedMs(call.startedAt, endedAt),
       sandbox: call.grant?.sandbox ?? null,
-      receipt: recordEnd(call, receipt, output, failure),
+      receipt: recordEnd(call, receipt, output, failure, changes),
     },
     failure,
     metadata,
     confirmation,
     resultBudget,
     failure?.code === "cancelled" ? streamed(call) : undefined,
+    changes,
   );
   call.reporter.ended(execution, failure, call.decision?.rules);
   return execution;
+}
+
+/** Changes arrive as a copy of a thread or an executor, or from a sandbox of the embedder. */
+function frozenChanges(changes: Changes, redaction: Redaction | undefined): Changes {
+  return withPaths(changes, (path) => (redaction?.results ? redaction.text(path) : path));
 }
 
 function streamed({ partialOutput, ctx }: CallState): string | undefined {

@@ -2,6 +2,7 @@ import { beginning, wellFormed } from "../../base/text.ts";
 import type { DeniedRecord, DispatchedRecord, EndedRecord } from "../../engine/call/journal.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
+import { type Changes, toChanges } from "../../tool/changes.ts";
 import type { JournalEntry } from "./entry.ts";
 import type { RecordParts } from "./record-parts.ts";
 
@@ -48,11 +49,12 @@ export function dispatchedParts(
  * @param names The names of the call.
  */
 export function endedParts(record: EndedRecord, names: CallNames): RecordParts {
-  const { code, effect, output, receipt, success } = record;
+  const { changes, code, effect, output, receipt, success } = record;
   const { ended, enforced, grant, mayStillRun, used } = receipt;
   return {
     beforeAt: "",
     beforePrev:
+      changesMember(changes) +
       (code === undefined ? "" : `"code":"${code}",`) +
       (effect === undefined ? "" : `"effect":"${effect}",`) +
       messageMember(names) +
@@ -68,6 +70,21 @@ export function endedParts(record: EndedRecord, names: CallNames): RecordParts {
       `"used":${canonicalText(used as unknown as JsonValue)}},`,
     afterSeq: `"session":${quoted(names.session)},${call(names, "tool.call.ended")}`,
   };
+}
+
+/** The most characters of the paths of changed files in a record. */
+const MAX_CHANGES_LENGTH = 65_536;
+
+/** Cuts a list of changes that would be longer than most journals. */
+function changesMember(changes: Changes | undefined): string {
+  if (changes === undefined) return "";
+  let length = 0;
+  const files = changes.files.filter(({ path }) => {
+    length += path.length;
+    return length <= MAX_CHANGES_LENGTH;
+  });
+  const more = changes.more === true || files.length < changes.files.length;
+  return `"changes":${canonicalText(plain(toChanges(files, { ...changes, more })))},`;
 }
 
 /** The record of a call that did not run. */

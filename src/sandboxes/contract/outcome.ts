@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
+import type { Changes } from "../../tool/changes.ts";
 import type { ToolFailureCode } from "../../tool/tool-failure.ts";
 
 /** The resources that a task used. A figure that the sandbox cannot measure is absent. */
@@ -63,6 +64,8 @@ export type SandboxOutcome = {
   readonly mayStillRun?: true;
   /** What is known about its end, if the work was stopped. Default: `unknown` if it may still run, else `confirmed`. */
   readonly ended?: TaskEnd;
+  /** What it changed in the files that it was granted. Absent if that is not known, and if it could change none. */
+  readonly changes?: Changes | undefined;
   /** When the outcome was known, in ms of `performance.now`; saves another read of the clock. Default: now. */
   readonly endedAt?: number | undefined;
 } & (

@@ -99,7 +99,8 @@ export class HostSandbox implements Sandbox {
       // A module opens them again in its thread.
       if (isHostModule(host)) return await (await this.#moduleRunner()).run(host, task);
       const outcome = await this.#functions.run(host, task, performance.now(), files);
-      return { ...outcome, used: { ...outcome.used, fileBytes: files.writtenBytes } };
+      const used = { ...outcome.used, fileBytes: files.writtenBytes };
+      return { ...outcome, used, changes: files.changes };
     } finally {
       files.end();
     }

@@ -73,8 +73,11 @@ function readPoolOutcome(
   const fileBytes = outcome.status === "returned" ? outcome.result.fileBytes : undefined;
   const used = fileBytes === undefined ? { wallTimeMs } : { wallTimeMs, fileBytes };
   switch (outcome.status) {
-    case "returned":
-      return readAnswer(outcome.result, used, maxOutputBytes);
+    case "returned": {
+      const { changes } = outcome.result;
+      const read = readAnswer(outcome.result, used, maxOutputBytes);
+      return changes === undefined ? read : { ...read, changes };
+    }
     case "unavailable":
       return { status: "unavailable", effect: "none", used, detail: outcome.reason };
     case "crashed": {

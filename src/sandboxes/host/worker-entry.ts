@@ -1,6 +1,7 @@
 import { describeThrown } from "../../base/thrown.ts";
 import { freezeJson, type JsonValue } from "../../json/value.ts";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
+import type { Changes } from "../../tool/changes.ts";
 import type {
   HostModuleContext,
   HostModuleFunction,
@@ -34,6 +35,8 @@ export interface WorkerTask {
 export type WorkerAnswer = WorkerResult & {
   /** Bytes that were written to files; absent if the call was granted none. */
   readonly fileBytes?: number;
+  /** What was changed in files; absent if the call may change none. */
+  readonly changes?: Changes | undefined;
 };
 
 type WorkerResult =
@@ -56,8 +59,9 @@ export default async function runWorkerTask(task: WorkerTask, thread: TaskThread
   thread.markStarted();
   const result = await runLoaded(run, task, new ThreadContext(task, files, thread));
   if (files === undefined) return result;
+  const { writtenBytes: fileBytes, changes } = files;
   files.end();
-  return { ...result, fileBytes: files.writtenBytes };
+  return { ...result, fileBytes, changes };
 }
 
 /** The code is loaded by the first call that is granted files. */

@@ -109,7 +109,7 @@ export class QuickJsCall {
         if (this.#requests !== undefined) await this.#requests.end();
         const turn = outcome.status === "returned" ? awaitTurn(textLength(outcome.result)) : undefined;
         if (turn !== undefined) await turn;
-        return this.#read(outcome);
+        return this.#withChanges(this.#read(outcome));
       }
       const { guest, requests } = outcome.result;
       this.#hasBegun = true;
@@ -117,13 +117,13 @@ export class QuickJsCall {
       if (!waiting.reserve(this.#task, bytes)) {
         releaseGuest(guest);
         if (this.#requests !== undefined) await this.#requests.end();
-        return {
+        return this.#withChanges({
           status: "failed",
           effect: this.#effect,
           used: this.#used,
           message: NO_ROOM_TO_WAIT,
           userVisible: true,
-        };
+        });
       }
       this.#requests ??= new PendingRequests(this.#task, this.#host, this.#limits);
       if (!closing.aborted) this.#requests.start(requests, this.#leftMs);
@@ -137,7 +137,7 @@ export class QuickJsCall {
       if ("end" in wait) {
         this.#release(guest, bytes);
         await this.#requests.end();
-        return { status: wait.end, effect: this.#effect, used: this.#used };
+        return this.#withChanges({ status: wait.end, effect: this.#effect, used: this.#used });
       }
       const { replies } = wait;
       const { outstanding } = this.#requests;
@@ -212,8 +212,14 @@ export class QuickJsCall {
       this.#files = files;
     } else if (outcome.status !== "unavailable" && outcome.started && this.#mayWrite) {
       // A thread that was ended cannot report what it did.
-      this.#files = { ...this.#files, hasChanged: true };
+      const { changes: _, ...files } = this.#files;
+      this.#files = { ...files, hasChanged: true };
     }
+  }
+
+  #withChanges(outcome: SandboxOutcome): SandboxOutcome {
+    const { changes } = this.#files;
+    return changes === undefined ? outcome : { ...outcome, changes };
   }
 
   get #mayWrite(): boolean {

@@ -28,7 +28,7 @@ export function readWasmOutcome(
       if (limits.wallTimeMs !== undefined && outcome.wallTimeMs > limits.wallTimeMs) {
         return { status: "timeout", effect, used };
       }
-      const { memoryBytes, logLines, writtenBytes, isReused } = outcome.result;
+      const { memoryBytes, logLines, writtenBytes, isReused, changes } = outcome.result;
       const use: ResourceUse = {
         ...used,
         memoryBytes,
@@ -36,7 +36,8 @@ export function readWasmOutcome(
         ...(writtenBytes > 0 && { fileBytes: writtenBytes }),
         ...(mayReuse && { instance: isReused ? "reused" : "fresh" }),
       };
-      return readAnswer(outcome.result, use, effect, limits);
+      const read = readAnswer(outcome.result, use, effect, limits);
+      return changes === undefined ? read : { ...read, changes };
     }
     case "unavailable":
       return unavailable(outcome.reason);

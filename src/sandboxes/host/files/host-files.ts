@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
+import type { Changes } from "../../../tool/changes.ts";
 import { FileFailure, shownPath, WorkspaceEscapeError } from "../../../tool/file-failure.ts";
 import type { FileEntry, FileStat, WorkspaceFiles } from "../../../tool/workspace-files.ts";
 import {
@@ -45,6 +46,11 @@ export class HostFiles implements WorkspaceFiles {
   /** Bytes that the call has written. */
   get writtenBytes(): number {
     return this.#workspace.writtenBytes;
+  }
+
+  /** What the call has changed so far; `undefined` if it may change nothing. */
+  get changes(): Changes | undefined {
+    return this.#workspace.changes;
   }
 
   read(path: string): Promise<string> {

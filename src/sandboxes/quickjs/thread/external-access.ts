@@ -1,4 +1,6 @@
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
+import type { Changes } from "../../../tool/changes.ts";
+import type { TouchedList } from "../../../workspace/touched-entries.ts";
 
 /** The most HTTP requests of one call. */
 export const MAX_REQUESTS = 64;
@@ -38,6 +40,10 @@ export interface FileUse {
   readonly created: number;
   /** Whether it may have changed anything. */
   readonly hasChanged: boolean;
+  /** The entries that it has changed; absent if there are none. */
+  readonly touched?: TouchedList;
+  /** What became of them until now; absent if nothing was used or may be changed, or a step could not tell. */
+  readonly changes?: Changes;
 }
 
 /** The use of a call that has not done anything yet. */

@@ -75,8 +75,7 @@ export class GuestBorder implements GuestHost {
 
   /** Closes open files, and returns what the guest did with files; `undefined` if it was granted none. */
   closeFiles(): FileUse | undefined {
-    this.#files?.[Symbol.dispose]();
-    return this.#files?.use;
+    return this.#files?.close();
   }
 
   resolveModule(importer: string, specifier: string): string {

@@ -11,7 +11,7 @@ import { isWithinBounds, parseMessage } from "./guest-message.ts";
 const MAX_CREATED = 10_000;
 
 /** The files of one call, for one step. Its directories are opened at the first request. */
-export class GuestFiles implements Disposable {
+export class GuestFiles {
   readonly #allowance: FileAllowance;
   #workspace: Workspace | undefined;
   #created: number;
@@ -46,7 +46,7 @@ export class GuestFiles implements Disposable {
   }
 
   #do(operation: FileOperation, path: string, argument: string): JsonValue | undefined {
-    this.#workspace ??= new Workspace(this.#allowance.grants, this.#leftBytes);
+    this.#workspace ??= this.#open();
     const { directories } = this.#workspace;
     const find = (named: string): Location =>
       locate(directories, named.startsWith("/") ? named : `/${named}`);
@@ -62,11 +62,28 @@ export class GuestFiles implements Disposable {
     });
   }
 
+  #open(): Workspace {
+    const { grants, used } = this.#allowance;
+    const workspace = new Workspace(grants, this.#leftBytes);
+    if (used.touched !== undefined) workspace.restore(used.touched);
+    return workspace;
+  }
+
   get #leftBytes(): number {
     return this.#allowance.fileBytes - this.use.writtenBytes;
   }
 
-  /** What the call did with files, including earlier steps. */
+  /** Closes the directories. Returns what the call did with files, including earlier steps. */
+  close(): FileUse {
+    const { used } = this.#allowance;
+    const { touched = used.touched, changes = used.changes } = this.#workspace ?? {};
+    const hasTouched = touched !== undefined && touched.entries.length > 0;
+    const use = { ...this.use, ...(hasTouched && { touched }), ...(changes !== undefined && { changes }) };
+    this.#workspace?.[Symbol.dispose]();
+    return use;
+  }
+
+  /** What the call did with files, including earlier steps, but not with which. */
   get use(): FileUse {
     const { used } = this.#allowance;
     return {
@@ -74,11 +91,6 @@ export class GuestFiles implements Disposable {
       created: this.#created,
       hasChanged: used.hasChanged || this.#workspace?.hasChanged === true,
     };
-  }
-
-  /** Closes the directories. */
-  [Symbol.dispose](): void {
-    this.#workspace?.[Symbol.dispose]();
   }
 }
 

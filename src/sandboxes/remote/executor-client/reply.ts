@@ -81,8 +81,13 @@ function readAnswer(result: RemoteResult, asked: AskedCall, streamedBytes: numbe
   }
   const used = { ...figuresOf(receipt.used), ...outcome.used };
   const { mayStillRun, ended } = receipt;
+  const { changes } = result;
   return {
-    outcome: { ...outcome, enforced, used, ...(mayStillRun && { mayStillRun }), ...(ended && { ended }) },
+    outcome: {
+      ...{ ...outcome, enforced, used, changes },
+      ...(mayStillRun && { mayStillRun }),
+      ...(ended && { ended }),
+    },
     isFault: false,
   };
 }

@@ -1,3 +1,4 @@
+import type { Changes } from "../../../../tool/changes.ts";
 import type { LogLevel } from "../../../../tool/log-level.ts";
 import { Workspace } from "../../../../workspace/workspace.ts";
 import type { TaggedValue } from "../../abi/value.ts";
@@ -28,6 +29,8 @@ export interface FileChanges {
   readonly writtenBytes: number;
   /** Whether the call may have changed, created or removed files. */
   readonly hasChangedFiles: boolean;
+  /** What it changed; absent if it may change none, or has not used any. */
+  readonly changes?: Changes | undefined;
 }
 
 /** Provides WASI to one instance, according to the grant that all its calls have. */
@@ -117,9 +120,9 @@ export class WasiHost implements Disposable {
   end(): FileChanges {
     this.#stdout.end();
     this.#stderr.end();
-    const { writtenBytes = 0, hasChanged = false } = this.#workspace ?? {};
+    const { writtenBytes = 0, hasChanged = false, changes } = this.#workspace ?? {};
     this.#workspace?.refill();
-    return { writtenBytes, hasChangedFiles: hasChanged };
+    return { writtenBytes, hasChangedFiles: hasChanged, changes };
   }
 
   [Symbol.dispose](): void {
