@@ -82,6 +82,7 @@ export const TOOL_SHAPE: Shape = compileShape({
           args: { type: "array", items: { type: "string" } },
           input: { enum: ["json", "none"] },
           output: { enum: ["json", "text"] },
+          reportsChanges: { type: "boolean" },
         },
         ["command"],
       ),

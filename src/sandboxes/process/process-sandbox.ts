@@ -11,6 +11,7 @@ import { Bubblewrap } from "./namespaces/bubblewrap.ts";
 import { GrantedMounts } from "./namespaces/granted-mounts.ts";
 import { ProcessCall } from "./process-call.ts";
 import { enforceableLimits, PROCESS_DEFAULTS } from "./process-limits.ts";
+import { ProgramChanges } from "./program-changes.ts";
 
 /** Every program can read clocks and draw random bytes, whether they are granted or not. */
 const CAPABILITIES: ReadonlySet<CapabilityName> = new Set(["fs", "env", "clock", "random"]);
@@ -53,11 +54,13 @@ export class ProcessSandbox implements Sandbox {
     try {
       const bubblewrap = await this.#open();
       mounts = new GrantedMounts(task.capabilities.fs ?? []);
+      const changes = new ProgramChanges(program, mounts.places, task.observer);
+      await changes.begin();
       if (this.#closed) return unavailable("the sandbox is closed");
       cgroup = this.#cgroups.create(task.limits);
       const call = new ProcessCall(task, program, bubblewrap, mounts, cgroup);
       this.#running.add(call);
-      return await call.ended.finally(() => this.#running.delete(call));
+      return await changes.addTo(await call.ended.finally(() => this.#running.delete(call)));
     } catch (error) {
       return unavailable(describeThrown(error).detail);
     } finally {

@@ -51,13 +51,15 @@ const CHECKS: Record<SandboxMode, (given: unknown) => string | undefined> = {
   },
   process: (given) => {
     if (!isJsonObject(given)) return "process must be an object";
-    const { command, args = [], input = "json", output = "json", killGraceMs = 0 } = given;
+    const { command, args = [], input = "json", output = "json", killGraceMs = 0, reportsChanges } = given;
     if (!isArgument(command) || command === "")
       return "process.command must be the name or the path of a program";
     if (!Array.isArray(args) || !args.every(isArgument))
       return "process.args must be a list of strings without NUL";
     if (input !== "json" && input !== "none") return 'process.input must be "json" or "none"';
     if (output !== "json" && output !== "text") return 'process.output must be "json" or "text"';
+    if (reportsChanges !== undefined && typeof reportsChanges !== "boolean")
+      return "process.reportsChanges must be true or false";
     return Number.isInteger(killGraceMs) && Number(killGraceMs) >= 0 && Number(killGraceMs) <= 60_000
       ? undefined
       : "process.killGraceMs must be an integer from 0 to 60000";

@@ -16,4 +16,9 @@ export interface ProcessImplementation {
    * SIGKILL, which ends all its processes. At most 60,000. Default: 5,000.
    */
   readonly killGraceMs?: number;
+  /**
+   * Whether the execution has `changes`: the granted directories with `write` are looked at before and after the call, at
+   * most 50,000 files for at most 2 seconds each time. What other programs change meanwhile counts, too. Default: `false`.
+   */
+  readonly reportsChanges?: boolean;
 }

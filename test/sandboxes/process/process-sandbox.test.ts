@@ -43,19 +43,23 @@ interface RunOptions {
   readonly capabilities?: Capabilities;
   readonly limits?: ResourceLimits;
   readonly killGraceMs?: number;
+  readonly reportsChanges?: boolean;
   readonly signal?: AbortSignal;
   readonly onLog?: (line: string) => void;
 }
 
 async function run(
   script: string,
-  { capabilities = {}, limits = {}, killGraceMs = 5_000, signal, onLog }: RunOptions = {},
+  { capabilities = {}, limits = {}, killGraceMs = 5_000, reportsChanges, signal, onLog }: RunOptions = {},
 ) {
   const tool = {
     name: "shell",
     description: "",
     inputSchema: { type: "object" },
-    process: { command: "sh", args: ["-c", script], input: "none", output: "text", killGraceMs },
+    process: {
+      ...({ command: "sh", args: ["-c", script], input: "none", output: "text", killGraceMs } as const),
+      ...(reportsChanges && { reportsChanges }),
+    },
   } as const;
   const events = new EventStream();
   events.on((event) => {
@@ -98,6 +102,25 @@ describe.skipIf(unavailable)("a program in the process sandbox", () => {
   test("can change neither the system nor its own root", async () => {
     for (const path of ["/usr/x", "/x", "/etc/x", "/dev/x", "/proc/sys/kernel/hostname"])
       expect(await outputOf(`(echo 1 > ${path}) 2>/dev/null || echo refused`)).toBe("refused\n");
+  });
+
+  test("has what it changed in its execution, if the tool asks for that", async () => {
+    writeFileSync(join(folder, "old.txt"), "old");
+    writeFileSync(join(folder, "gone.txt"), "gone");
+    const capabilities: Capabilities = { fs: [{ directory: folder, write: true }] };
+    const script = "echo 1 > new.txt; echo more >> old.txt; rm gone.txt; touch /tmp/x; exit 3";
+    const failed = await run(script, { capabilities, reportsChanges: true });
+    expect(failed.error?.code).toBe("execution_error");
+    expect(failed.changes).toEqual({
+      command: `sh -c ${script}`,
+      files: [
+        { path: "gone.txt", change: "deleted", bytes: 0 },
+        { path: "new.txt", change: "created", bytes: 2 },
+        { path: "old.txt", change: "modified", bytes: 8 },
+      ],
+    });
+    expect((await run("true", { capabilities, reportsChanges: true })).changes?.files).toEqual([]);
+    expect(await run("echo 2 > new.txt", { capabilities })).not.toHaveProperty("changes");
   });
 
   test("sees granted directories and files, and changes only those with write", async () => {

@@ -1,8 +1,9 @@
 import { closeSync, fstatSync, openSync, readlinkSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, posix } from "node:path";
 import type { DirectoryGrant } from "../../../policy/grant/directory-grant.ts";
 import type { FileGrant } from "../../../policy/grant/file-grant.ts";
 import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
+import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
 import { ENTRY_FLAGS, fdPath } from "../../../workspace/paths/fd-path.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
@@ -36,16 +37,23 @@ interface Mount {
 /** The granted directories and files of a call, opened. */
 export class GrantedMounts implements Disposable {
   readonly #mounts: Mount[] = [];
+  /** The granted directories and files that can be changed. */
+  readonly places: readonly SnapshotPlace[];
   readonly #writable: { readonly fd: number; readonly directory: string; readonly before: Places }[] = [];
 
   /** @throws {DirectoryGrantError} if one of them cannot be shown. */
   constructor(grants: readonly FsGrant[]) {
+    const places: SnapshotPlace[] = [];
+    this.places = places;
     try {
       for (const grant of grants) {
         const isDirectory = !isFileGrant(grant);
         const at = checkPlace(isDirectory ? placeOf(grant) : (grant.at ?? `/${basename(grant.file)}`));
         const fd = isDirectory ? openGranted(grant.directory) : openFile(grant);
         this.#mounts.push({ fd, at, isWritable: grant.write === true, isDirectory });
+        const isOnly = grants.length === 1 && isDirectory;
+        const shownAs = (path: string): string => (isOnly ? path : posix.join(at, path).slice(1));
+        if (grant.write) places.push({ fd, isDirectory, shownAs });
         if (isDirectory && grant.write) this.#protect(fd, grant.directory, at);
       }
     } catch (error) {

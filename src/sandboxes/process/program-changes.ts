@@ -1,0 +1,48 @@
+import { type Changes, toChanges } from "../../tool/changes.ts";
+import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
+import { DirectorySnapshot, type SnapshotPlace } from "../../workspace/directory-snapshot.ts";
+import type { SandboxOutcome } from "../contract/outcome.ts";
+import type { TaskObserver } from "../contract/task.ts";
+
+/** Finds out what a program changes in the places that it can write to. */
+export class ProgramChanges {
+  readonly #program: ProcessImplementation;
+  readonly #places: readonly SnapshotPlace[];
+  readonly #observer: TaskObserver;
+  #before: DirectorySnapshot | undefined;
+
+  constructor(program: ProcessImplementation, places: readonly SnapshotPlace[], observer: TaskObserver) {
+    this.#program = program;
+    this.#places = places;
+    this.#observer = observer;
+  }
+
+  /** Looks at the places before the program starts, if the tool asks for that. Never rejects. */
+  async begin(): Promise<void> {
+    if (!this.#program.reportsChanges || this.#places.length === 0) return;
+    this.#before = await this.#look();
+  }
+
+  /** Adds what was changed to the outcome of a program that has ended. Never rejects. */
+  async addTo(outcome: SandboxOutcome): Promise<SandboxOutcome> {
+    if (this.#before === undefined || outcome.mayStillRun || outcome.status === "unavailable") return outcome;
+    const after = await this.#look();
+    if (after === undefined) return outcome;
+    return { ...outcome, changes: this.#changes(this.#before, after) };
+  }
+
+  #changes(before: DirectorySnapshot, after: DirectorySnapshot): Changes {
+    const { command, args = [] } = this.#program;
+    return toChanges(before.changesTo(after), { command: [command, ...args].join(" ") });
+  }
+
+  /** Without a whole snapshot, what was changed is not known, which operators should know. */
+  async #look(): Promise<DirectorySnapshot | undefined> {
+    try {
+      return await DirectorySnapshot.take(this.#places);
+    } catch (error) {
+      this.#observer.log("warn", `What the program changes is not reported: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,161 @@
+import {
+  closeSync,
+  type Dir,
+  type Dirent,
+  fstatSync,
+  lstatSync,
+  opendirSync,
+  openSync,
+  type Stats,
+} from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import type { FileChange } from "../tool/changes.ts";
+import { DIRECTORY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
+
+/** How much is looked at. Beyond it, a snapshot is not complete, and useless. */
+export interface SnapshotBounds {
+  /** Default: 50,000 files and directories. */
+  readonly entries?: number;
+  /** Default: 2,000 milliseconds. */
+  readonly timeMs?: number;
+}
+
+const MAX_ENTRIES = 50_000;
+const MAX_TIME_MS = 2_000;
+const MAX_DEPTH = 128;
+
+/** How many entries are read in a turn of the event loop. */
+const ENTRIES_PER_TURN = 256;
+
+/** What git writes in most of its commands. Its other files are not looked at. */
+const GIT_FILES = ["HEAD", "index", "packed-refs", "logs/HEAD", "config"];
+
+/** A directory or a file to look at. */
+export interface SnapshotPlace {
+  /** Open, at least without its contents. */
+  readonly fd: number;
+  readonly isDirectory: boolean;
+  /** Returns the path under which a change is reported. */
+  readonly shownAs: (path: string) => string;
+}
+
+/** A snapshot could not be completed. `message` says why. */
+export class SnapshotError extends Error {
+  override readonly name = "SnapshotError";
+}
+
+/**
+ * The files below directories, each by its size, its times and its inode: what a program changes shows in the difference of
+ * two snapshots. Contents are not read, and no link is followed. A directory `.git` counts as one file.
+ */
+export class DirectorySnapshot {
+  readonly #files = new Map<string, { readonly state: string; readonly bytes: number }>();
+  readonly #maxEntries: number;
+  readonly #until: number;
+  #entries = 0;
+
+  /**
+   * Looks at everything, in turns of the event loop.
+   *
+   * @throws {SnapshotError} as a rejection, if there is too much, or a directory cannot be read.
+   */
+  static async take(
+    places: readonly SnapshotPlace[],
+    bounds: SnapshotBounds = {},
+  ): Promise<DirectorySnapshot> {
+    const snapshot = new DirectorySnapshot(bounds);
+    for (const { fd, isDirectory, shownAs } of places) {
+      if (isDirectory) await snapshot.#scan(fd, [], shownAs);
+      else snapshot.#add(shownAs(""), fstatSync(fd));
+    }
+    return snapshot;
+  }
+
+  private constructor({ entries = MAX_ENTRIES, timeMs = MAX_TIME_MS }: SnapshotBounds) {
+    this.#maxEntries = entries;
+    this.#until = performance.now() + timeMs;
+  }
+
+  /** What was changed between this snapshot and a later one of the same places. */
+  changesTo(later: DirectorySnapshot): readonly FileChange[] {
+    const changes: FileChange[] = [];
+    for (const [path, { state, bytes }] of later.#files) {
+      const before = this.#files.get(path);
+      if (before?.state === state) continue;
+      changes.push({ path, change: before === undefined ? "created" : "modified", bytes });
+    }
+    for (const path of this.#files.keys()) {
+      if (!later.#files.has(path)) changes.push({ path, change: "deleted", bytes: 0 });
+    }
+    return changes;
+  }
+
+  async #scan(directory: number, names: readonly string[], shownAs: SnapshotPlace["shownAs"]): Promise<void> {
+    if (names.length > MAX_DEPTH) throw new SnapshotError(`directories are more than ${MAX_DEPTH} deep`);
+    for (const entry of entriesOf(directory)) {
+      await this.#count();
+      const path = [...names, entry.name];
+      if (!entry.isDirectory()) {
+        const stats = lstatSync(entryPath(directory, entry.name), { throwIfNoEntry: false });
+        if (stats !== undefined) this.#add(shownAs(path.join("/")), stats);
+        continue;
+      }
+      const fd = open(directory, entry.name);
+      if (fd === undefined) continue;
+      try {
+        if (entry.name === ".git") this.#addGit(shownAs(`${path.join("/")}/`), fd);
+        else await this.#scan(fd, path, shownAs);
+      } finally {
+        closeSync(fd);
+      }
+    }
+  }
+
+  async #count(): Promise<void> {
+    if (++this.#entries > this.#maxEntries) {
+      throw new SnapshotError(`there are more than ${this.#maxEntries} files and directories`);
+    }
+    if (this.#entries % ENTRIES_PER_TURN !== 0) return;
+    await setImmediate();
+    if (performance.now() > this.#until) throw new SnapshotError("it took too long to look at all files");
+  }
+
+  #add(path: string, stats: Stats): void {
+    this.#files.set(path, { state: stateOf(stats), bytes: stats.size });
+  }
+
+  #addGit(path: string, fd: number): void {
+    const states = GIT_FILES.map((name) => {
+      const stats = lstatSync(entryPath(fd, name), { throwIfNoEntry: false });
+      return stats === undefined ? "" : stateOf(stats);
+    });
+    this.#files.set(path, { state: states.join(), bytes: 0 });
+  }
+}
+
+function stateOf({ size, mtimeMs, ctimeMs, ino, mode }: Stats): string {
+  return `${size} ${mtimeMs} ${ctimeMs} ${ino} ${mode}`;
+}
+
+/** Reads a directory on demand: it can have more entries than fit into memory. */
+function* entriesOf(directory: number): Generator<Dirent> {
+  let listing: Dir | undefined;
+  try {
+    listing = opendirSync(fdPath(directory));
+    for (let entry = listing.readSync(); entry !== null; entry = listing.readSync()) yield entry;
+  } catch (error) {
+    if (error instanceof SnapshotError) throw error;
+    throw new SnapshotError(`a directory cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  } finally {
+    listing?.closeSync();
+  }
+}
+
+/** Returns `undefined` if the directory was removed or replaced meanwhile. */
+function open(parent: number, name: string): number | undefined {
+  try {
+    return openSync(entryPath(parent, name), DIRECTORY_FLAGS);
+  } catch {
+    return undefined;
+  }
+}
