@@ -43,6 +43,12 @@ export interface ToolTraits {
    * `fs` in the host sandbox. Default: `false`.
    */
   readonly usesFiles?: boolean;
+  /**
+   * Whether the files that the host implementation opens by itself, without `context.files`, are logged at level `warn` with
+   * the name of the tool (`tool.log`). Best effort, and nothing is kept from the tool: see docs/host-tools.md. Default:
+   * `false`.
+   */
+  readonly logFileAccess?: boolean;
   /** Whether a session offers the tool to its model. Default: in every session. */
   readonly visibleTo?: (session: SessionInfo) => boolean;
   /** The paths that a call would change, as they are shown to a person who is asked. Default: those in `paths` with `write`. */

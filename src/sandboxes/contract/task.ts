@@ -4,7 +4,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Principal } from "../../policy/principal.ts";
-import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
+import type { SandboxedTool } from "../../tool/implementations/implementations.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { GrantedTask } from "./bound-grant.ts";
 import type { CallEffect } from "./outcome.ts";
@@ -20,7 +20,7 @@ export interface SandboxTask extends GrantedTask {
   /** Who calls, frozen; absent if it is not known. */
   readonly principal?: Principal | undefined;
   readonly toolName: string;
-  readonly implementations: ToolImplementations<never, never>;
+  readonly implementations: SandboxedTool;
   /** The validated arguments, deeply frozen. */
   readonly input: JsonValue;
   /** The arguments as canonical text, for threads and other processes. */

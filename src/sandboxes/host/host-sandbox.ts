@@ -13,6 +13,7 @@ import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { PoolOptions } from "../threads/worker-pool.ts";
 import { AbandonedFunctions } from "./abandoned-functions.ts";
+import type { FileAccessLog } from "./files/file-access-log.ts";
 import type { HostFiles } from "./files/host-files.ts";
 import { FunctionRunner } from "./function-runner.ts";
 import type { ModuleRunner } from "./module-runner.ts";
@@ -67,7 +68,7 @@ export class HostSandbox implements Sandbox {
   }
 
   run(task: SandboxTask): SandboxOutcome | OneShotThenable<SandboxOutcome> {
-    const { host } = task.implementations;
+    const { host, logFileAccess } = task.implementations;
     if (this.#closed || host === undefined) {
       const detail = this.#closed ? "the sandbox is closed" : "the tool has no implementation for the host";
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
@@ -75,9 +76,33 @@ export class HostSandbox implements Sandbox {
     const now = performance.now();
     const refused = refuseUnbound(task, "host", now);
     if (refused !== undefined) return refused;
-    if (task.capabilities.fs !== undefined) return this.#runWithFiles(host, task, task.capabilities.fs);
+    // A module logs what it opens in its thread.
+    if (logFileAccess && !isHostModule(host)) return this.#runLogged(host, task);
+    return this.#run(host, task, now);
+  }
+
+  #run(
+    host: HostImplementation<never, never>,
+    task: SandboxTask,
+    now: number,
+    accesses?: FileAccessLog,
+  ): SandboxOutcome | OneShotThenable<SandboxOutcome> {
+    const { fs } = task.capabilities;
+    if (fs !== undefined) return this.#runWithFiles(host, task, fs, accesses);
     if (isHostModule(host)) return this.#moduleRunner().then((runner) => runner.run(host, task));
-    return this.#functions.run(host, task, now);
+    if (accesses === undefined) return this.#functions.run(host, task, now);
+    return accesses.run(() => this.#functions.run(host, task, now));
+  }
+
+  async #runLogged(host: HostImplementation<never, never>, task: SandboxTask): Promise<SandboxOutcome> {
+    const { FileAccessLog, observerOutside } = await import("./files/file-access-log.ts");
+    const observer = observerOutside(task.observer);
+    const accesses = new FileAccessLog(task.toolName, (message) => observer.log("warn", message));
+    try {
+      return await this.#run(host, { ...task, observer }, performance.now(), accesses);
+    } finally {
+      accesses.end();
+    }
   }
 
   /** Opens the granted files before anything runs, and closes them when the call has ended. */
@@ -85,6 +110,7 @@ export class HostSandbox implements Sandbox {
     host: HostImplementation<never, never>,
     task: SandboxTask,
     fs: readonly FsGrant[],
+    accesses: FileAccessLog | undefined,
   ): Promise<SandboxOutcome> {
     const { HostFiles } = await import("./files/host-files.ts");
     let files: HostFiles;
@@ -98,7 +124,9 @@ export class HostSandbox implements Sandbox {
     try {
       // A module opens them again in its thread.
       if (isHostModule(host)) return await (await this.#moduleRunner()).run(host, task);
-      const outcome = await this.#functions.run(host, task, performance.now(), files);
+      const run = (): ReturnType<FunctionRunner["run"]> =>
+        this.#functions.run(host, task, performance.now(), files);
+      const outcome = await (accesses === undefined ? run() : accesses.run(run));
       const used = { ...outcome.used, fileBytes: files.writtenBytes };
       return { ...outcome, used, changes: files.changes };
     } finally {

@@ -45,6 +45,7 @@ export class ModuleRunner {
       maxOutputBytes,
       fs: task.capabilities.fs,
       fileBytes: task.limits.fileBytes,
+      logFileAccess: task.implementations.logFileAccess === true,
     };
     const { signal, observer, principal } = task;
     const tool = `${fields.export}\0${fields.module}`;

@@ -29,6 +29,7 @@ export interface WorkerTask {
   readonly maxOutputBytes: number | undefined;
   readonly fs: readonly FsGrant[] | undefined;
   readonly fileBytes: number | undefined;
+  readonly logFileAccess: boolean;
 }
 
 /** The thread's answer: the output as JSON text, or why there is none. */
@@ -57,7 +58,10 @@ export default async function runWorkerTask(task: WorkerTask, thread: TaskThread
     return { status: "not-loaded", detail: describeThrown(thrown).detail };
   }
   thread.markStarted();
-  const result = await runLoaded(run, task, new ThreadContext(task, files, thread));
+  const context = new ThreadContext(task, files, thread);
+  const result = task.logFileAccess
+    ? await runLogged(run, task, context)
+    : await runLoaded(run, task, context);
   if (files === undefined) return result;
   const { writtenBytes: fileBytes, changes } = files;
   files.end();
@@ -68,6 +72,20 @@ export default async function runWorkerTask(task: WorkerTask, thread: TaskThread
 async function openFiles(fs: readonly FsGrant[], fileBytes: number | undefined): Promise<HostFiles> {
   const { HostFiles } = await import("./files/host-files.ts");
   return new HostFiles(fs, fileBytes);
+}
+
+async function runLogged(
+  run: HostModuleFunction,
+  task: WorkerTask,
+  context: ThreadContext,
+): Promise<WorkerResult> {
+  const { FileAccessLog } = await import("./files/file-access-log.ts");
+  const accesses = new FileAccessLog(task.toolName, context.logger.warn);
+  try {
+    return await accesses.run(() => runLoaded(run, task, context));
+  } finally {
+    accesses.end();
+  }
 }
 
 async function runLoaded(

@@ -15,6 +15,7 @@ import { EscapeError, WorkspaceError } from "../../../workspace/error.ts";
 import { MAX_READ_BYTES, type WorkspaceFile } from "../../../workspace/file.ts";
 import type { Location } from "../../../workspace/locate.ts";
 import { Workspace } from "../../../workspace/workspace.ts";
+import { outsideOfTool } from "./file-access-log.ts";
 import { findPath } from "./find-path.ts";
 
 /** The largest file that is read. */
@@ -159,7 +160,8 @@ export class HostFiles implements WorkspaceFiles {
     this.#running++;
     try {
       if (this.#hasEnded) throw new WorkspaceError("bad-descriptor", "the call has ended");
-      return await act(findPath(this.#workspace.directories, this.#grants, textOf(path)));
+      const at = findPath(this.#workspace.directories, this.#grants, textOf(path));
+      return await outsideOfTool(() => act(at));
     } catch (error) {
       throw readError(operation, path, error);
     } finally {
