@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ResourceUse, TaskEnd } from "../../sandboxes/contract/outcome.ts";
 import type { Changes } from "../../tool/changes.ts";
+import type { Isolation } from "../../tool/isolation.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ResultBudget } from "../bounds/result-budget.ts";
 import type { ToolError } from "../failure/errors.ts";
@@ -63,6 +64,8 @@ export interface ExecutionReceipt {
    * and of an expiry. It is computed when it is first read. Absent if the call was not given to a sandbox.
    */
   readonly grant?: { readonly digest: string };
+  /** What confined the program of a call in the sandbox `process`. Absent in other sandboxes, and if nothing ran. */
+  readonly isolation?: Isolation;
   /** Set if the call ran, but its end could not be recorded. */
   readonly recorded?: false;
 }

@@ -38,8 +38,9 @@ function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
   const enforced = hasRun ? held : NOTHING_RAN.enforced;
   const used = Object.freeze(useOf(call, outcome));
   const { grant } = call.task;
+  const ran = hasRun && outcome.isolation !== undefined ? { grant, isolation: outcome.isolation } : { grant };
   const receipt = Object.freeze(
-    wasStopped(outcome) ? { enforced, used, ...endOf(outcome), grant } : { enforced, used, grant },
+    wasStopped(outcome) ? { enforced, used, ...endOf(outcome), ...ran } : { enforced, used, ...ran },
   );
   const { outputSchema } = call.registered;
   const read = readOutcome(outcome, shownName(call), call.grant.sandbox, held, outputSchema);

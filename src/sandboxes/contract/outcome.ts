@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "../../json/value.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Changes } from "../../tool/changes.ts";
+import type { Isolation } from "../../tool/isolation.ts";
 import type { ToolFailureCode } from "../../tool/tool-failure.ts";
 
 /** The resources that a task used. A figure that the sandbox cannot measure is absent. */
@@ -66,6 +67,8 @@ export type SandboxOutcome = {
   readonly ended?: TaskEnd;
   /** What it changed in the files that it was granted. Absent if that is not known, and if it could change none. */
   readonly changes?: Changes | undefined;
+  /** What confined the work, if the sandbox has more than one way. */
+  readonly isolation?: Isolation;
   /** When the outcome was known, in ms of `performance.now`; saves another read of the clock. Default: now. */
   readonly endedAt?: number | undefined;
 } & (

@@ -3,6 +3,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { race } from "../../base/timers/race.ts";
 import type { LimitName } from "../../policy/grant/limits.ts";
 import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
+import type { Isolation } from "../../tool/isolation.ts";
 import { shorten } from "../contract/failure-text.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { type CheckedOutput, checkOutput, checkReturned } from "../contract/output.ts";
@@ -11,9 +12,7 @@ import { outcomeOf } from "../contract/output-outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { Cgroup } from "./cgroups/cgroups.ts";
 import { CollectedOutput, LineReader } from "./collected-output.ts";
-import type { Bubblewrap, Launched } from "./namespaces/bubblewrap.ts";
-import { FirstProcess } from "./namespaces/first-process.ts";
-import type { GrantedMounts } from "./namespaces/granted-mounts.ts";
+import type { GrantedFiles, Launched, Launcher } from "./launcher.ts";
 import { PROCESS_DEFAULTS } from "./process-limits.ts";
 
 /** Milliseconds after which a call ends although its processes, which were killed, have not. */
@@ -44,14 +43,13 @@ export class ProcessCall {
   readonly #program: ProcessImplementation;
   readonly #launched: Launched;
   readonly #output: CollectedOutput;
-  readonly #mounts: GrantedMounts;
+  readonly #isolation: Isolation;
+  readonly #files: GrantedFiles;
   readonly #cgroup: Cgroup | undefined;
   readonly #startedAt = performance.now();
   #hasBegun = false;
   #logLines = 0;
   #lastLines = "";
-  /** `undefined` until it is known. */
-  #first: FirstProcess | undefined;
   #grace: NodeJS.Timeout | undefined;
   #cause: StopCause | undefined;
   readonly #killed = Promise.withResolvers<void>();
@@ -59,18 +57,19 @@ export class ProcessCall {
   constructor(
     task: SandboxTask,
     program: ProcessImplementation,
-    bubblewrap: Bubblewrap,
-    mounts: GrantedMounts,
+    launcher: Launcher,
+    files: GrantedFiles,
     cgroup: Cgroup | undefined,
   ) {
     this.#task = task;
     this.#program = program;
-    this.#mounts = mounts;
+    this.#isolation = launcher.isolation;
+    this.#files = files;
     this.#cgroup = cgroup;
     this.#output = new CollectedOutput(task.limits.outputBytes ?? PROCESS_DEFAULTS.outputBytes);
     const { limits, capabilities } = task;
     const env = environment(capabilities.env);
-    this.#launched = bubblewrap.launch({ program, mounts, env, limits, cgroup });
+    this.#launched = launcher.launch({ program, files, env, limits, cgroup });
     this.#listen();
     this.ended = this.#run();
   }
@@ -86,7 +85,7 @@ export class ProcessCall {
       this.#cause = cause;
       if (cause === "outputBytes" || !this.#hasBegun || graceMs === 0) this.#kill();
       else {
-        this.#first?.terminate();
+        this.#launched.terminate();
         this.#grace = setTimeout(() => this.#kill(), graceMs);
       }
     } else if (graceMs === 0) this.#kill();
@@ -94,7 +93,7 @@ export class ProcessCall {
   }
 
   #listen(): void {
-    const { stdin, stdout, stderr, status, started } = this.#launched;
+    const { stdin, stdout, stderr, started } = this.#launched;
     stdin.end(this.#program.input === "none" ? "" : this.#task.canonical.text);
     started.once("data", () => {
       this.#hasBegun = true;
@@ -105,9 +104,7 @@ export class ProcessCall {
     const lines = new LineReader((line) => this.#log(line));
     stderr.on("data", (chunk: Buffer) => lines.add(chunk));
     stderr.on("end", () => lines.end());
-    const statusLines = new LineReader((line) => this.#readStatus(line));
-    status.on("data", (chunk: Buffer) => statusLines.add(chunk));
-    for (const stream of [stdout, stderr, status, started]) stream.on("error", () => {});
+    for (const stream of [stdout, stderr, started]) stream.on("error", () => {});
   }
 
   async #run(): Promise<SandboxOutcome> {
@@ -143,7 +140,7 @@ export class ProcessCall {
 
   /** What was not there could not be covered. Other programs will read it: operators should know. */
   #reportProtectedPlaces(): void {
-    for (const path of this.#mounts.newProtectedPlaces().slice(0, MAX_REPORTED_PLACES))
+    for (const path of this.#files.changedProtectedPlaces().slice(0, MAX_REPORTED_PLACES))
       this.#task.observer.log(
         "warn",
         `The program made '${path}', which other programs run or are configured by`,
@@ -151,29 +148,21 @@ export class ProcessCall {
   }
 
   /**
-   * Kills what the program left behind. Bubblewrap exits with the program, and its own death kills the others only after
-   * that, if at all.
+   * Kills what the program left behind: the process that waits for it can exit before that.
    *
    * @returns Whether all have ended.
    */
   async #endAll(): Promise<boolean> {
     for (const until = performance.now() + END_GRACE_MS; performance.now() < until; await wait(POLL_MS)) {
-      if (this.#first?.hasEnded !== false) return true;
-      this.#first.kill();
+      if (this.#launched.hasEnded) return true;
+      this.#launched.kill();
     }
     return false;
   }
 
-  /** Kills all processes of the sandbox, or bubblewrap if there is none yet: what it begins dies with it. */
   #kill(): void {
-    if (this.#first === undefined) this.#launched.child.kill("SIGKILL");
-    else this.#first.kill();
+    this.#launched.kill();
     this.#killed.resolve();
-  }
-
-  #readStatus(line: string): void {
-    const pid = /"child-pid": ?(\d+)/.exec(line)?.[1];
-    if (pid !== undefined) this.#first ??= new FirstProcess(Number(pid));
   }
 
   #log(line: string): void {
@@ -192,8 +181,10 @@ export class ProcessCall {
       logLines: this.#logLines,
       ...(memoryBytes !== undefined && { memoryBytes }),
     };
-    const effect = this.#hasBegun && this.#mounts.isWritable ? "unknown" : "none";
-    const base = { effect, used, ...(code === undefined && { mayStillRun: true as const }) } as const;
+    const effect = this.#hasBegun && this.#files.isWritable ? "unknown" : "none";
+    const isolation = this.#isolation;
+    const alive = code === undefined ? ({ mayStillRun: true, ended: "told" } as const) : {};
+    const base = { effect, used, isolation, ...alive } as const;
     if (this.#cause === "outputBytes") return { status: "limit_exceeded", limit: "outputBytes", ...base };
     if (this.#cause !== undefined) return { status: this.#cause, ...base };
     if (this.#cgroup?.ranOutOfMemory) return { status: "limit_exceeded", limit: "memoryBytes", ...base };
@@ -201,7 +192,7 @@ export class ProcessCall {
     if (code === CPU_TIME_EXCEEDED && this.#task.limits.cpuMs !== undefined)
       return { status: "limit_exceeded", limit: "cpuMs" satisfies LimitName, ...base };
     if (code !== 0) return { status: "failed", message: this.#failure(code), ...base };
-    return outcomeOf(this.#checkOutput(), effect, used);
+    return { ...outcomeOf(this.#checkOutput(), effect, used), isolation };
   }
 
   #failure(code: number | undefined): string {

@@ -7,8 +7,8 @@ import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { type Cgroup, Cgroups } from "./cgroups/cgroups.ts";
+import type { GrantedFiles, Launcher } from "./launcher.ts";
 import { Bubblewrap } from "./namespaces/bubblewrap.ts";
-import { GrantedMounts } from "./namespaces/granted-mounts.ts";
 import { ProcessCall } from "./process-call.ts";
 import { enforceableLimits, PROCESS_DEFAULTS } from "./process-limits.ts";
 import { ProgramChanges } from "./program-changes.ts";
@@ -26,7 +26,7 @@ export class ProcessSandbox implements Sandbox {
   readonly defaults: ResourceLimits = PROCESS_DEFAULTS;
   readonly #running = new Set<ProcessCall>();
   #found: Cgroups | undefined;
-  #bubblewrap: Promise<Bubblewrap> | undefined;
+  #bubblewrap: Promise<Launcher> | undefined;
   #closed = false;
 
   unenforceable(limits: ResourceLimits): LimitName | undefined {
@@ -49,22 +49,22 @@ export class ProcessSandbox implements Sandbox {
       return unavailable(this.#closed ? "the sandbox is closed" : "the tool is not a program");
     const refused = refuseUnbound(task, "process");
     if (refused !== undefined) return refused;
-    let mounts: GrantedMounts | undefined;
+    let files: GrantedFiles | undefined;
     let cgroup: Cgroup | undefined;
     try {
-      const bubblewrap = await this.#open();
-      mounts = new GrantedMounts(task.capabilities.fs ?? []);
-      const changes = new ProgramChanges(program, mounts.places, task.observer);
+      const launcher = await this.#open();
+      files = launcher.openFiles(task.capabilities.fs ?? []);
+      const changes = new ProgramChanges(program, files.places, task.observer);
       await changes.begin();
       if (this.#closed) return unavailable("the sandbox is closed");
-      cgroup = this.#cgroups.create(task.limits);
-      const call = new ProcessCall(task, program, bubblewrap, mounts, cgroup);
+      cgroup = this.#cgroups.create(task.limits, launcher.ownProcesses);
+      const call = new ProcessCall(task, program, launcher, files, cgroup);
       this.#running.add(call);
       return await changes.addTo(await call.ended.finally(() => this.#running.delete(call)));
     } catch (error) {
       return unavailable(describeThrown(error).detail);
     } finally {
-      mounts?.[Symbol.dispose]();
+      files?.[Symbol.dispose]();
       await cgroup?.[Symbol.asyncDispose]();
     }
   }
@@ -84,7 +84,7 @@ export class ProcessSandbox implements Sandbox {
   }
 
   /** Finds out once whether programs can be confined; if not, the next call tries again. */
-  #open(): Promise<Bubblewrap> {
+  #open(): Promise<Launcher> {
     this.#bubblewrap ??= Bubblewrap.open().catch((error) => {
       this.#bubblewrap = undefined;
       throw error;

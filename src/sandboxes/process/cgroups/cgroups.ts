@@ -4,9 +4,6 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
 import { type Controller, findHierarchy, type Hierarchy, LIMIT_FILES } from "./hierarchy.ts";
 
-/** The processes of bubblewrap that are in the cgroup besides the program's. */
-const OWN_PROCESSES = 2;
-
 /** How often the removal of a cgroup is tried whose last process has just ended, and ms between two tries. */
 const REMOVALS = 40;
 const REMOVAL_MS = 5;
@@ -20,15 +17,16 @@ export class Cgroups {
   /**
    * Creates a cgroup that holds `memoryBytes` and `processes`, as far as there are controllers.
    *
+   * @param ownProcesses How many processes are in it besides the program's.
    * @returns `undefined` if there is nothing to hold.
    * @throws {Error} if it cannot be created.
    */
-  create({ memoryBytes, processes }: ResourceLimits): Cgroup | undefined {
+  create({ memoryBytes, processes }: ResourceLimits, ownProcesses: number): Cgroup | undefined {
     const limits: (readonly [Controller, Hierarchy, number])[] = [];
     if (memoryBytes !== undefined && typeof this.memory !== "string")
       limits.push(["memory", this.memory, memoryBytes]);
     if (processes !== undefined && typeof this.pids !== "string")
-      limits.push(["pids", this.pids, processes + OWN_PROCESSES]);
+      limits.push(["pids", this.pids, processes + ownProcesses]);
     return limits.length === 0 ? undefined : new Cgroup(`sandgate-${process.pid}-${this.#created++}`, limits);
   }
 }

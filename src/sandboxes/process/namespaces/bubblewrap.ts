@@ -1,13 +1,13 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { promisify } from "node:util";
-import type { ResourceLimits } from "../../../policy/grant/limits.ts";
-import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
-import type { Cgroup } from "../cgroups/cgroups.ts";
+import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
+import type { Launch, Launched, Launcher } from "../launcher.ts";
 import { seccompFilter } from "../seccomp/filter.ts";
-import type { GrantedMounts } from "./granted-mounts.ts";
+import { GrantedMounts } from "./granted-mounts.ts";
+import { LaunchedInNamespaces } from "./launched-in-namespaces.ts";
 import { leakingDescriptors } from "./leaking-descriptors.ts";
 import { RUN_SCRIPT, SCRIPT_VARIABLE, startScript } from "./start-script.ts";
 import { SystemFiles, USER_ID } from "./system-files.ts";
@@ -19,34 +19,13 @@ const STARTED_FD = 5;
 const FILTER_FD = 6;
 const FIRST_MOUNT_FD = 7;
 
-/** What is launched. */
-export interface Launch {
-  readonly program: Pick<ProcessImplementation, "command" | "args">;
-  readonly mounts: GrantedMounts;
-  readonly env: Readonly<Record<string, string>>;
-  readonly limits: ResourceLimits;
-  /** Holds the limits on all processes together. Default: none. */
-  readonly cgroup?: Cgroup | undefined;
-}
-
-/** A program that was launched, with the process of bubblewrap that waits for it. */
-export interface Launched {
-  /** Exits with the program's code, and only when all processes of the sandbox have ended. */
-  readonly child: ChildProcess;
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  /** Lines of JSON. One has `child-pid`, the process whose end ends all others of the sandbox. */
-  readonly status: Readable;
-  /** Gets a byte immediately before the program begins. */
-  readonly started: Readable;
-}
-
 /**
  * Launches programs with bubblewrap: in namespaces of their own, with the system's directories read-only, the granted
  * ones, and a seccomp filter. See bwrap(1).
  */
-export class Bubblewrap implements Disposable {
+export class Bubblewrap implements Launcher<GrantedMounts> {
+  readonly isolation = "namespaces";
+  readonly ownProcesses = 2;
   readonly #path: string;
   readonly #system: SystemFiles;
   readonly #filter: string;
@@ -81,7 +60,11 @@ export class Bubblewrap implements Disposable {
     writeFileSync(this.#filter, filter);
   }
 
-  launch({ program, mounts, env, limits, cgroup }: Launch): Launched {
+  openFiles(grants: readonly FsGrant[]): GrantedMounts {
+    return new GrantedMounts(grants);
+  }
+
+  launch({ program, files: mounts, env, limits, cgroup }: Launch<GrantedMounts>): Launched {
     const filter = openSync(this.#filter, "r");
     const nothing = openSync("/dev/null", "r");
     try {
@@ -123,7 +106,7 @@ export class Bubblewrap implements Disposable {
         throw error;
       }
       args.end(`${options.join("\0")}\0`);
-      return { child, stdin, stdout, stderr, status, started };
+      return new LaunchedInNamespaces(child, [stdin, stdout, stderr, status, started]);
     } finally {
       closeSync(filter);
       closeSync(nothing);

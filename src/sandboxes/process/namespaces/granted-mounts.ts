@@ -7,6 +7,7 @@ import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
 import { ENTRY_FLAGS, fdPath } from "../../../workspace/paths/fd-path.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
+import type { GrantedFiles } from "../launcher.ts";
 
 /** Where a directory is seen whose grant does not say where: a program needs the root for its system directories. */
 export const DEFAULT_DIRECTORY = "/workspace";
@@ -35,7 +36,7 @@ interface Mount {
 }
 
 /** The granted directories and files of a call, opened. */
-export class GrantedMounts implements Disposable {
+export class GrantedMounts implements GrantedFiles {
   readonly #mounts: Mount[] = [];
   /** The granted directories and files that can be changed. */
   readonly places: readonly SnapshotPlace[];
@@ -92,7 +93,7 @@ export class GrantedMounts implements Disposable {
    * The protected places that have appeared, or that have been replaced, since the directories were opened, as paths
    * relative to the granted directory.
    */
-  newProtectedPlaces(): readonly string[] {
+  changedProtectedPlaces(): readonly string[] {
     return this.#writable.flatMap(({ fd, directory, before }) => {
       const found = findProtected(fd, directory);
       for (const place of found) closeSync(place.fd);

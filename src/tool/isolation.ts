@@ -1,0 +1,5 @@
+/**
+ * What confines a program: `namespaces`, in which it sees nothing but what it is granted, or `landlock`, which holds less:
+ * see `docs/programs.md`.
+ */
+export type Isolation = "namespaces" | "landlock";
