@@ -82,7 +82,8 @@ function fieldsOf(event: DispatchEvent, redaction: Redaction): LogFields {
       const { grant, rules, sideEffects, canonical, policyRevision } = event;
       const [limits, capabilities] = [JSON.stringify(grant.limits), JSON.stringify(grant.capabilities)];
       const { text, digest: argumentDigest } = canonical.shownAs((value) => redaction.json(value));
-      const granted = { sandbox: grant.sandbox, limits, capabilities };
+      const { sandbox, isolation } = grant;
+      const granted = { sandbox, isolation, limits, capabilities };
       return { sideEffects, rules, policyRevision, ...granted, arguments: text, argumentDigest };
     }
     case "tool.output":
@@ -101,6 +102,6 @@ function fieldsOf(event: DispatchEvent, redaction: Redaction): LogFields {
 }
 
 function endOf({ sandbox, durationMs, receipt }: ToolExecution): LogFields {
-  const { mayStillRun, ended, recorded } = receipt;
-  return { sandbox: sandbox ?? undefined, durationMs, ended, mayStillRun, recorded };
+  const { mayStillRun, ended, recorded, isolation } = receipt;
+  return { sandbox: sandbox ?? undefined, isolation, durationMs, ended, mayStillRun, recorded };
 }

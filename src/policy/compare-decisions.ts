@@ -81,6 +81,7 @@ function acceptedBy(decision: PolicyDecision): readonly SandboxMode[] {
 /** Whether the limits and capabilities of a grant permit nothing that those of another do not. */
 export function isWithinGrant(inner: ExecutionGrant, outer: ExecutionGrant): boolean {
   return (
+    (outer.isolation === undefined || inner.isolation === outer.isolation) &&
     isSame(strictestLimits(outer.limits, inner.limits), inner.limits) &&
     isSame(commonCapabilities(inner.capabilities, outer.capabilities), inner.capabilities)
   );

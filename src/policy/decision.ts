@@ -143,6 +143,8 @@ function optional(
 ): AllowOptions {
   if (sandboxes !== undefined && sandboxes.length > 0) {
     if (!sandboxes.every(isSandboxMode)) throw new TypeError("a decision must have valid sandbox modes");
+    if (grant?.isolation !== undefined && sandboxes.length > 1)
+      throw new TypeError("a grant that requires an isolation cannot accept another sandbox");
     if (sandboxes[0] !== grant?.sandbox) throw new TypeError("the first sandbox must be that of the grant");
   }
   return {

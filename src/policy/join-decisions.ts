@@ -40,8 +40,10 @@ function join(a: PolicyDecision, b: PolicyDecision): PolicyDecision {
   const sandboxes = sandboxesOf(a).filter((mode) => sandboxesOf(b).includes(mode));
   const [sandbox] = sandboxes;
   if (sandbox === undefined) return deny("the policies accept no sandbox in common for this call", options);
+  const isolation = a.grant.isolation ?? b.grant.isolation;
   const grant: GrantOptions = {
     sandbox,
+    ...(isolation && { isolation }),
     limits: strictestLimits(a.grant.limits, b.grant.limits),
     capabilities: commonCapabilities(a.grant.capabilities, b.grant.capabilities),
   };

@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "../json/value.ts";
 import { CAPABILITY_NAMES } from "../policy/grant/capabilities.ts";
 import { LIMIT_NAMES, MAX_WALL_TIME_MS } from "../policy/grant/limits.ts";
 import { MAX_FILE_CHANGES } from "../tool/changes.ts";
+import { ISOLATIONS } from "../tool/isolation.ts";
 import { SANDBOX_MODES } from "../tool/sandbox-mode.ts";
 import { BodyCheck, closed } from "./body-check.ts";
 import { PROBLEMS } from "./problems.ts";
@@ -54,8 +55,9 @@ const RESULT: JsonObject = {
       mayStillRun: { const: true },
       ended: { enum: ["confirmed", "told", "unknown"] },
       grant: closed({ digest: TEXT }),
+      isolation: { enum: [...ISOLATIONS] },
     },
-    ["mayStillRun", "ended", "grant"],
+    ["mayStillRun", "ended", "grant", "isolation"],
   ),
 };
 const OPTIONAL_RESULTS = ["error", "metadata", "changes"];

@@ -59,11 +59,12 @@ export function setResult(span: Span, { sandbox, error, confirmation, receipt }:
     span.setAttribute("sandgate.confirmation.by", confirmation.by);
     span.setAttribute("sandgate.confirmation.edited", confirmation.editedDigest !== undefined);
   }
-  const { enforced, used, mayStillRun, ended, recorded } = receipt;
+  const { enforced, used, mayStillRun, ended, recorded, isolation } = receipt;
   setFigures(span, enforced, ENFORCED);
   setFigures(span, used, USED);
   if (mayStillRun !== undefined) span.setAttribute("sandgate.receipt.may_still_run", mayStillRun);
   if (ended !== undefined) span.setAttribute("sandgate.receipt.ended", ended);
+  if (isolation !== undefined) span.setAttribute("sandgate.receipt.isolation", isolation);
   if (recorded !== undefined) span.setAttribute("sandgate.receipt.recorded", recorded);
 }
 

@@ -86,6 +86,7 @@ function outcomeOf({ decision, error }: ForeseenCall): ShownText {
   if (decision === undefined || decision.decision === "deny") return shown`deny${suffix}`;
   const question = decision.decision === "ask" ? shown` '${decision.question}'` : new ShownText("");
   if (decision.grant === undefined) return shown`ask${question}${suffix}`;
-  const { sandbox, limits, capabilities } = decision.grant;
-  return shown`${decision.decision}${question}: ${sandbox}, limits ${JSON.stringify(limits)}, capabilities ${JSON.stringify(capabilities)}${suffix}`;
+  const { sandbox, isolation, limits, capabilities } = decision.grant;
+  const place = isolation === undefined ? sandbox : `${sandbox}/${isolation}`;
+  return shown`${decision.decision}${question}: ${place}, limits ${JSON.stringify(limits)}, capabilities ${JSON.stringify(capabilities)}${suffix}`;
 }

@@ -30,10 +30,17 @@ export function grantFlaws(
   }
   if (sandbox === undefined) return [];
   return [
+    ...isolationFlaws(located, sandbox),
     ...limitFlaws(located, tool, sandbox),
     ...capabilityFlaws(located, tool, sandbox),
     ...(sandbox.mode === "remote" ? needFlaws(located, tool) : []),
   ];
+}
+
+function isolationFlaws({ use }: LocatedGrant, { isolation }: Sandbox): readonly GrantFlaw[] {
+  if (use.isolation === undefined || use.isolation === isolation) return [];
+  const message = `the isolation '${use.isolation}' is not available on this machine`;
+  return [{ path: ["isolation"], message }];
 }
 
 function limitFlaws({ use, limits }: LocatedGrant, tool: Tool, sandbox: Sandbox): readonly GrantFlaw[] {

@@ -33,8 +33,10 @@ export function boundSandbox(
 
 /** Narrows a checked grant to an upper bound: the lower limits, and the capabilities that both give. Frozen. */
 export function boundGrant(granted: ExecutionGrant, { limits, capabilities }: UpperBound): ExecutionGrant {
+  const { sandbox, isolation } = granted;
   return Object.freeze({
-    sandbox: granted.sandbox,
+    sandbox,
+    ...(isolation && { isolation }),
     limits: Object.freeze(strictestLimits(granted.limits, limits)),
     capabilities: Object.freeze(commonCapabilities(capabilities, granted.capabilities)),
   });

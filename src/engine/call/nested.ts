@@ -102,13 +102,14 @@ function readResult(execution: ToolExecution | null): NestedResult {
 
 /** Narrows a grant to the authority of the caller. */
 export function narrowGrant(
-  { sandbox, limits, capabilities }: ExecutionGrant,
+  { sandbox, isolation, limits, capabilities }: ExecutionGrant,
   { grant, limits: left }: Caller,
 ): ExecutionGrant {
   const { tools, ...common } = commonCapabilities(grant.capabilities, capabilities);
   const isSpent = left.nestedCalls !== undefined && left.nestedCalls < 1;
   return checkGrant({
     sandbox,
+    ...(isolation && { isolation }),
     limits: strictestLimits(limits, left.wallTimeMs === undefined ? {} : { wallTimeMs: left.wallTimeMs }),
     capabilities: { ...common, ...(tools !== undefined && !isSpent && { tools }) },
   });

@@ -16,7 +16,7 @@ import type { Placement, RegisteredTool } from "../registry.ts";
  * Sets `sandbox` to the sandbox that the grant names, and `limits` to those that it will enforce.
  *
  * @throws {Refusal} `sandbox_unavailable` if the tool has no implementation for the sandbox, the sandbox is not open,
- *   or it lacks a capability of the grant, since nothing is granted in part; `limit_unenforceable` if it cannot
+ *   it lacks the isolation that the grant requires, or a capability of the grant, since nothing is granted in part; `limit_unenforceable` if it cannot
  *   enforce a limit of the grant.
  */
 export function place(call: GrantedCall): undefined | Promise<undefined> {
@@ -65,9 +65,15 @@ function findPlacement(opened: Sandbox | undefined, call: GrantedCall): Placemen
 }
 
 function checkSandbox(sandbox: Sandbox | undefined, call: GrantedCall): Sandbox {
-  const { sandbox: mode, capabilities } = call.grant;
+  const { sandbox: mode, isolation, capabilities } = call.grant;
   const { tool } = call.registered;
   if (sandbox === undefined) throw unavailable(shownName(call), mode, "the granted sandbox is not open");
+  if (isolation !== undefined && sandbox.isolation !== isolation)
+    throw unavailable(
+      shownName(call),
+      mode,
+      `the grant requires the isolation '${isolation}', and the sandbox has '${sandbox.isolation}'`,
+    );
   const given = sandbox.capabilitiesFor?.(tool) ?? sandbox.capabilities;
   // A checked grant has no members but the capabilities that it grants.
   for (const name in capabilities) {

@@ -50,7 +50,7 @@ export function dispatchedParts(
  */
 export function endedParts(record: EndedRecord, names: CallNames): RecordParts {
   const { changes, code, effect, output, receipt, success } = record;
-  const { ended, enforced, grant, mayStillRun, used } = receipt;
+  const { ended, enforced, grant, isolation, mayStillRun, used } = receipt;
   return {
     beforeAt: "",
     beforePrev:
@@ -66,6 +66,7 @@ export function endedParts(record: EndedRecord, names: CallNames): RecordParts {
       (ended === undefined ? "" : `"ended":"${ended}",`) +
       `"enforced":${textOf(enforced)},` +
       (grant === undefined ? "" : `"grant":{"digest":"${grant.digest}"},`) +
+      (isolation === undefined ? "" : `"isolation":"${isolation}",`) +
       (mayStillRun === undefined ? "" : `"mayStillRun":true,`) +
       `"used":${canonicalText(used as unknown as JsonValue)}},`,
     afterSeq: `"session":${quoted(names.session)},${call(names, "tool.call.ended")}`,

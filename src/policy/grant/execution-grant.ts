@@ -5,14 +5,24 @@ import { checkLimits, type ResourceLimits } from "./limits.ts";
 /** The sandbox, limits and capabilities for a call. Frozen. */
 export interface ExecutionGrant {
   readonly sandbox: SandboxMode;
+  /** What must confine the program, in the sandbox `process`. Absent if any of its ways will do. */
+  readonly isolation?: RequiredIsolation;
   readonly limits: ResourceLimits;
   readonly capabilities: Capabilities;
 }
+
+/** What a policy can require to confine a program: nothing holds more. */
+export type RequiredIsolation = "namespaces";
 
 /** The options of {@link allow}. */
 export interface GrantOptions {
   /** The sandbox to run the call in. The tool must have an implementation for it. */
   readonly sandbox: SandboxMode;
+  /**
+   * What must confine the program, in the sandbox `process`. A call fails with `sandbox_unavailable`, before anybody is
+   * asked, if it cannot. Default: what the sandbox has.
+   */
+  readonly isolation?: RequiredIsolation;
   /** Limits to enforce. Default: those of the sandbox. */
   readonly limits?: ResourceLimits;
   /** Default: none. */
@@ -26,15 +36,20 @@ const checkedGrants = new WeakSet<object>();
  * Checks a grant, and returns a frozen copy. A grant that this function returned earlier is returned
  * unchanged.
  *
- * @throws {TypeError} if the sandbox, a limit or a capability is unknown or invalid.
+ * @throws {TypeError} if the sandbox, a limit or a capability is unknown or invalid, or the isolation.
  */
 export function checkGrant(grant: GrantOptions): ExecutionGrant {
   if (checkedGrants.has(grant)) return grant as ExecutionGrant;
-  const { sandbox, limits = {}, capabilities = {}, ...unknown } = grant;
+  const { sandbox, isolation, limits = {}, capabilities = {}, ...unknown } = grant;
   if (!isSandboxMode(sandbox)) throw new TypeError("a grant must have a valid sandbox mode as 'sandbox'");
+  if (isolation !== undefined && (isolation !== "namespaces" || sandbox !== "process"))
+    throw new TypeError(
+      "a grant can require the isolation 'namespaces' only, and only in the sandbox 'process'",
+    );
   for (const key of Object.keys(unknown)) throw new TypeError(`unknown member '${key}' in a grant`);
   const checked = Object.freeze({
     sandbox,
+    ...(isolation && { isolation }),
     limits: checkLimits(limits),
     capabilities: checkCapabilities(capabilities),
   });

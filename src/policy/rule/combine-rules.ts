@@ -41,7 +41,8 @@ export function combineRules(
   if (refusal !== undefined) return refusal;
   const limits = granting.map(({ use }) => use?.limits ?? {}).reduce(strictestLimits);
   const capabilities = (filledIn as readonly Capabilities[]).reduce(commonCapabilities);
-  const grant = { sandbox, limits, capabilities };
+  const isolation = granting.find(({ use }) => use?.isolation !== undefined)?.use?.isolation;
+  const grant = { sandbox, ...(isolation && { isolation }), limits, capabilities };
   if (questions.length > 0) return askAbout(questions, { grant, sandboxes, rules: names });
   return allow(grant, { sandboxes, rules: names });
 }

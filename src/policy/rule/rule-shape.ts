@@ -51,10 +51,25 @@ const TIME = {
 function allowedUse(limits: JsonObject): JsonObject {
   return {
     sandboxes: { type: "array", minItems: 1, uniqueItems: true, items: { enum: SANDBOX_MODES } },
+    isolation: { const: "namespaces", message: "must be 'namespaces'" },
     limits: { type: "object", additionalProperties: false, properties: limits },
     capabilities: CAPABILITIES,
   };
 }
+
+/** Other sandboxes have one way to confine tools. */
+const ISOLATES_PROGRAMS: JsonObject = {
+  if: { required: ["isolation"] },
+  ...thenSchema({
+    required: ["sandboxes"],
+    properties: {
+      sandboxes: {
+        type: "array",
+        items: { const: "process", message: "must be 'process' only, as the rule requires an isolation" },
+      },
+    },
+  }),
+};
 
 /** Only rules with certain effects can have some members. */
 function onlyFor(effects: string, members: readonly string[]): JsonObject {
@@ -108,6 +123,7 @@ function ruleSchema(limits: JsonObject): JsonObject {
     allOf: [
       // Without tags, tools are required, as the text of a missing key says.
       { if: { not: { required: ["tags"] } }, ...thenSchema({ required: ["tools"] }) },
+      ISOLATES_PROGRAMS,
       whenEffectIs(["allow"], { required: ["sandboxes"] }),
       whenEffectIs(["ask"], {
         if: { anyOf: [{ required: ["limits"] }, { required: ["capabilities"] }] },
@@ -156,6 +172,7 @@ export function policySchema(limits: JsonObject, more: JsonObject = {}): JsonObj
           additionalProperties: false,
           required: ["sandboxes"],
           properties: { effect: { enum: ["allow", "ask"] }, ...allowedUse(limits) },
+          ...ISOLATES_PROGRAMS,
         }),
         else: { enum: ["deny"], message: "must be 'deny', or a map with sandboxes, limits and capabilities" },
       },

@@ -2,6 +2,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { Principal } from "../../tool/principal.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
+import type { RequiredIsolation } from "../grant/execution-grant.ts";
 import type { RuleCapabilities } from "../grant/grant-template.ts";
 import type { ResourceLimits } from "../grant/limits.ts";
 import type { HistoryCondition } from "../history/history-condition.ts";
@@ -97,6 +98,8 @@ export interface AskRule extends RuleMatch, Partial<AllowedUse> {
 export interface AllowedUse {
   /** Accepted sandboxes, in order of preference. The first in which the tool can run is used. */
   readonly sandboxes: readonly SandboxMode[];
+  /** What must confine a program; only with the sandbox `process`, and no other. Default: any of its ways. */
+  readonly isolation?: RequiredIsolation;
   /** Default: those of the sandbox. */
   readonly limits?: ResourceLimits;
   /** Default: none. */

@@ -3,6 +3,7 @@ import { SandgateError } from "../../base/sandgate-error.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { SandboxedTool, ToolImplementations } from "../../tool/implementations/implementations.ts";
+import type { Isolation } from "../../tool/isolation.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { SandboxOutcome } from "./outcome.ts";
 import type { SandboxTask } from "./task.ts";
@@ -15,6 +16,9 @@ export interface Sandbox {
   readonly mode: SandboxMode;
   /** The capabilities that it can give a task. */
   readonly capabilities: ReadonlySet<CapabilityName>;
+
+  /** What confines programs, in the sandbox for them. */
+  readonly isolation?: Isolation;
 
   /**
    * The capabilities for a tool, if they depend on it. Pure; callers cache the result. Default: {@link capabilities}.

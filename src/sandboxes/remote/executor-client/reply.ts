@@ -80,14 +80,10 @@ function readAnswer(result: RemoteResult, asked: AskedCall, streamedBytes: numbe
     return failed("The tool's executor did not enforce the call's limits", true, `not enforced: ${loose}`);
   }
   const used = { ...figuresOf(receipt.used), ...outcome.used };
-  const { mayStillRun, ended } = receipt;
-  const { changes } = result;
+  const { mayStillRun, ended, isolation } = receipt;
+  const end = { ...(mayStillRun && { mayStillRun }), ...(ended && { ended }) };
   return {
-    outcome: {
-      ...{ ...outcome, enforced, used, changes },
-      ...(mayStillRun && { mayStillRun }),
-      ...(ended && { ended }),
-    },
+    outcome: { ...outcome, enforced, used, changes: result.changes, ...end, ...(isolation && { isolation }) },
     isFault: false,
   };
 }
