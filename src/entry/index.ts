@@ -167,7 +167,7 @@ export type { Principal } from "../tool/principal.ts";
 
 export type { Capabilities, CapabilityName } from "../policy/grant/capabilities.ts";
 export type { DirectoryGrant } from "../policy/grant/directory-grant.ts";
-export type { ExecutionGrant, GrantOptions } from "../policy/grant/execution-grant.ts";
+export type { ExecutionGrant, GrantOptions, RequiredIsolation } from "../policy/grant/execution-grant.ts";
 export type { FileGrant } from "../policy/grant/file-grant.ts";
 export type { FsGrant } from "../policy/grant/fs-grant.ts";
 export type { LimitName, ResourceLimits } from "../policy/grant/limits.ts";
@@ -226,6 +226,7 @@ export {
   type SandboxesOptions,
   type SandboxStats,
 } from "../sandboxes/open-sandboxes.ts";
+export type { ProcessSandboxOptions } from "../sandboxes/process/process-sandbox.ts";
 export type { SecretSource } from "../sandboxes/remote/endpoint/secrets.ts";
 export type { ExecutorCredentials } from "../sandboxes/remote/executor-client/credentials.ts";
 export type { WorkerPoolOptions } from "../sandboxes/threads/worker-pool.ts";
@@ -259,6 +260,7 @@ export type {
   TaskObserver,
   TaskTrace,
 } from "../sandboxes/contract/task.ts";
+export type { Isolation } from "../tool/isolation.ts";
 export type { SandboxMode } from "../tool/sandbox-mode.ts";
 
 // Key-value stores

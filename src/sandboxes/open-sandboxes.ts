@@ -5,6 +5,7 @@ import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./contract/sandbox.ts";
 import { AbandonedFunctions } from "./host/abandoned-functions.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
+import type { ProcessSandboxOptions } from "./process/process-sandbox.ts";
 import type { SecretSource } from "./remote/endpoint/secrets.ts";
 import { checkCredentials, type ExecutorCredentials } from "./remote/executor-client/credentials.ts";
 import { AbandonedThreads } from "./threads/abandoned/abandoned-threads.ts";
@@ -18,6 +19,8 @@ export interface SandboxesOptions {
     /** Keeps the digests of components that were validated. Default: `sandgate/wasm` in the user's cache directory. */
     readonly cacheDirectory?: string;
   };
+  /** What confines programs. */
+  readonly process?: ProcessSandboxOptions;
   /** How tools' requests are sent, such as which certificate authorities are trusted. */
   readonly egress?: EgressOptions;
   /** Opens the key-value stores that a grant names. Default: none. Calls with such a grant are refused. */
@@ -105,7 +108,8 @@ class LazySandboxes implements Sandboxes {
         }),
       quickjs: async () =>
         new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers, openEgress }),
-      process: async () => new (await import("./process/process-sandbox.ts")).ProcessSandbox(),
+      process: async () =>
+        (await import("./process/process-sandbox.ts")).ProcessSandbox.open(options.process),
       remote: async () =>
         new (await import("./remote/remote-sandbox.ts")).RemoteSandbox({
           egress: await openEgress(),

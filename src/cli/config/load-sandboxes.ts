@@ -9,6 +9,7 @@ import {
   checkCredentials,
   type ExecutorCredentials,
 } from "../../sandboxes/remote/executor-client/credentials.ts";
+import { ISOLATIONS } from "../../tool/isolation.ts";
 import { absolutePathBeside } from "./config-path.ts";
 import { readTextBeside, readToken, TOKEN, type TokenEntry } from "./server/token.ts";
 
@@ -27,6 +28,7 @@ const SANDBOXES_SHAPE: Shape = compileShape(
       },
     }),
     wasm: mapOf({ cacheDirectory: TEXT }),
+    process: mapOf({ isolation: { enum: [...ISOLATIONS] }, bubblewrap: TEXT }),
     keyValue: mapOf({ maxKeys: COUNT, maxBytes: COUNT, maxStores: COUNT }),
     remote: {
       ...mapOf({ signingKey: TEXT, keyId: TEXT, token: TOKEN }),
@@ -36,7 +38,7 @@ const SANDBOXES_SHAPE: Shape = compileShape(
 );
 
 /** A value of the {@link SANDBOXES_SHAPE}. Paths are relative to the file. */
-interface SandboxesEntry extends Pick<SandboxesOptions, "workers" | "wasm"> {
+interface SandboxesEntry extends Pick<SandboxesOptions, "workers" | "wasm" | "process"> {
   /** Bounds of the stores in this process's memory. */
   readonly keyValue?: MemoryKeyValueOptions;
   readonly remote?: RemoteEntry;
@@ -61,10 +63,11 @@ export async function loadSandboxOptions(
   if (source.at(["sandboxes"]) === undefined) return {};
   const entry = source.read<SandboxesEntry>(SANDBOXES_SHAPE, problems, ["sandboxes"]);
   if (entry === undefined) return {};
-  const { workers, wasm, keyValue, remote } = entry.value;
+  const { workers, wasm, process, keyValue, remote } = entry.value;
   const directory = wasm?.cacheDirectory;
   return {
     ...(workers && { workers }),
+    ...(process && { process }),
     ...(directory && { wasm: { cacheDirectory: absolutePathBeside(entry.file, directory) } }),
     ...(keyValue && { keyValue: new MemoryKeyValue(keyValue) }),
     ...(remote && { remote: await loadCredentials(remote, entry, problems) }),

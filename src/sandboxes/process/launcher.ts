@@ -23,7 +23,7 @@ export interface Launcher<Files extends GrantedFiles = GrantedFiles> extends Dis
 }
 
 /** The granted directories and files of a call, opened. */
-export interface GrantedFiles extends Disposable {
+export interface GrantedFiles extends AsyncDisposable {
   readonly isWritable: boolean;
   /** The granted directories and files that can be changed. */
   readonly places: readonly SnapshotPlace[];

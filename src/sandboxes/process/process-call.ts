@@ -143,7 +143,7 @@ export class ProcessCall {
     for (const path of this.#files.changedProtectedPlaces().slice(0, MAX_REPORTED_PLACES))
       this.#task.observer.log(
         "warn",
-        `The program made '${path}', which other programs run or are configured by`,
+        `The program ${this.#isolation === "namespaces" ? "made" : "made or changed"} '${path}', which other programs run or are configured by`,
       );
   }
 

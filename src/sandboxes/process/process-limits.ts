@@ -1,4 +1,5 @@
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
+import type { Isolation } from "../../tool/isolation.ts";
 import type { Cgroups } from "./cgroups/cgroups.ts";
 
 /** The limits of a program for which the grant sets none. */
@@ -15,9 +16,11 @@ const EVERYWHERE: readonly LimitName[] = [
 ];
 
 /** The limits that can be enforced: `memoryBytes` and `processes`, of all processes together, only with cgroups. */
-export function enforceableLimits({ memory, pids }: Cgroups): readonly LimitName[] {
-  // Root is exempt from the limit on processes of setrlimit(2), which holds elsewhere without a cgroup.
-  const countsProcesses = typeof pids !== "string" || process.getuid?.() !== 0;
+export function enforceableLimits({ memory, pids }: Cgroups, isolation: Isolation): readonly LimitName[] {
+  // Elsewhere setrlimit(2) holds it in the namespace of users. Root is exempt from that, and without a namespace all the
+  // user's processes count.
+  const countsProcesses =
+    typeof pids !== "string" || (isolation === "namespaces" && process.getuid?.() !== 0);
   return [
     ...EVERYWHERE,
     ...(typeof memory === "string" ? [] : (["memoryBytes"] as const)),

@@ -2,13 +2,14 @@ import { describeThrown } from "../../base/thrown.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
+import type { Isolation } from "../../tool/isolation.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { type Cgroup, Cgroups } from "./cgroups/cgroups.ts";
 import type { GrantedFiles, Launcher } from "./launcher.ts";
-import { Bubblewrap } from "./namespaces/bubblewrap.ts";
+import { openLauncher } from "./open-launcher.ts";
 import { ProcessCall } from "./process-call.ts";
 import { enforceableLimits, PROCESS_DEFAULTS } from "./process-limits.ts";
 import { ProgramChanges } from "./program-changes.ts";
@@ -16,31 +17,55 @@ import { ProgramChanges } from "./program-changes.ts";
 /** Every program can read clocks and draw random bytes, whether they are granted or not. */
 const CAPABILITIES: ReadonlySet<CapabilityName> = new Set(["fs", "env", "clock", "random"]);
 
+/** Options of {@link ProcessSandbox.open}. */
+export interface ProcessSandboxOptions {
+  /**
+   * What must confine programs. Default: `namespaces`, or `landlock` where there are none; then an operator reads it in the
+   * log of the first call (`tool.log`, `warn`).
+   */
+  readonly isolation?: Isolation;
+  /** The absolute path of bubblewrap. Default: `/usr/bin/bwrap`. */
+  readonly bubblewrap?: string;
+}
+
 /**
- * Runs programs that are confined by the kernel: each call in namespaces of its own, with a seccomp filter. A program
- * sees the system's directories read-only, what its grant names, and no network. Linux only.
+ * Runs programs that are confined by the kernel: each call in namespaces of its own, or else on Landlock, with a seccomp
+ * filter. A program sees the system's directories read-only, what its grant names, and no network. Linux only.
  */
 export class ProcessSandbox implements Sandbox {
   readonly mode = "process";
   readonly capabilities: ReadonlySet<CapabilityName> = CAPABILITIES;
   readonly defaults: ResourceLimits = PROCESS_DEFAULTS;
+  readonly isolation: Isolation;
+  readonly #launcher: Launcher;
   readonly #running = new Set<ProcessCall>();
+  /** Why there are no namespaces, until it is logged. */
+  #fellBack: string | undefined;
   #found: Cgroups | undefined;
-  #bubblewrap: Promise<Launcher> | undefined;
   #closed = false;
 
+  /**
+   * Finds out whether programs can be confined here.
+   *
+   * @throws {ToolPreparationError} if they cannot. The message says why.
+   */
+  static async open({ isolation, bubblewrap }: ProcessSandboxOptions = {}): Promise<ProcessSandbox> {
+    const { launcher, fellBack } = await openLauncher(isolation, bubblewrap);
+    return new ProcessSandbox(launcher, fellBack);
+  }
+
+  private constructor(launcher: Launcher, fellBack: string | undefined) {
+    this.#launcher = launcher;
+    this.isolation = launcher.isolation;
+    this.#fellBack = fellBack;
+  }
+
   unenforceable(limits: ResourceLimits): LimitName | undefined {
-    return firstLimitBesides(limits, enforceableLimits(this.#cgroups));
+    return firstLimitBesides(limits, enforceableLimits(this.#cgroups, this.isolation));
   }
 
   async prepare({ process: program }: ToolImplementations<never, never>): Promise<void> {
-    if (program === undefined) return;
-    if (this.#closed) throw new ToolPreparationError("the sandbox is closed");
-    try {
-      await this.#open();
-    } catch (error) {
-      throw new ToolPreparationError((error as Error).message);
-    }
+    if (program !== undefined && this.#closed) throw new ToolPreparationError("the sandbox is closed");
   }
 
   async run(task: SandboxTask): Promise<SandboxOutcome> {
@@ -49,10 +74,11 @@ export class ProcessSandbox implements Sandbox {
       return unavailable(this.#closed ? "the sandbox is closed" : "the tool is not a program");
     const refused = refuseUnbound(task, "process");
     if (refused !== undefined) return refused;
+    this.#warn(task);
     let files: GrantedFiles | undefined;
     let cgroup: Cgroup | undefined;
     try {
-      const launcher = await this.#open();
+      const launcher = this.#launcher;
       files = launcher.openFiles(task.capabilities.fs ?? []);
       const changes = new ProgramChanges(program, files.places, task.observer);
       await changes.begin();
@@ -64,7 +90,7 @@ export class ProcessSandbox implements Sandbox {
     } catch (error) {
       return unavailable(describeThrown(error).detail);
     } finally {
-      files?.[Symbol.dispose]();
+      await files?.[Symbol.asyncDispose]();
       await cgroup?.[Symbol.asyncDispose]();
     }
   }
@@ -73,8 +99,7 @@ export class ProcessSandbox implements Sandbox {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all(Array.from(this.#running, (call) => call.stop("cancelled", 0)));
-    const bubblewrap = await this.#bubblewrap?.catch(() => undefined);
-    bubblewrap?.[Symbol.dispose]();
+    this.#launcher[Symbol.dispose]();
   }
 
   /** Looked for once, when the first limit is checked: most processes run no programs. */
@@ -83,13 +108,11 @@ export class ProcessSandbox implements Sandbox {
     return this.#found;
   }
 
-  /** Finds out once whether programs can be confined; if not, the next call tries again. */
-  #open(): Promise<Launcher> {
-    this.#bubblewrap ??= Bubblewrap.open().catch((error) => {
-      this.#bubblewrap = undefined;
-      throw error;
-    });
-    return this.#bubblewrap;
+  #warn({ observer }: SandboxTask): void {
+    if (this.#fellBack === undefined) return;
+    const message = "Programs are confined with Landlock, which holds less than namespaces would";
+    observer.log("warn", `${message}: ${this.#fellBack}`);
+    this.#fellBack = undefined;
   }
 }
 

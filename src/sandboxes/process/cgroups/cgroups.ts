@@ -64,7 +64,12 @@ export class Cgroup implements AsyncDisposable {
 
   /** Puts a process into the cgroup, with all that it starts from then on. */
   add(pid: number): void {
-    for (const directory of this.#directories) writeFileSync(join(directory, "cgroup.procs"), `${pid}`);
+    for (const file of this.processFiles) writeFileSync(file, `${pid}`);
+  }
+
+  /** The files that put into the cgroup whose number is written to them; with 0, the process that writes. */
+  get processFiles(): readonly string[] {
+    return Array.from(this.#directories, (directory) => join(directory, "cgroup.procs"));
   }
 
   /** Whether the kernel has killed a process since there was no more memory. */

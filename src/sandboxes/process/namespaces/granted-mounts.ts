@@ -117,6 +117,10 @@ export class GrantedMounts implements GrantedFiles {
     }
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    this[Symbol.dispose]();
+  }
+
   [Symbol.dispose](): void {
     for (const { fd } of this.#mounts.splice(0)) closeSync(fd);
   }
@@ -133,14 +137,15 @@ function placeOf({ at = "/" }: DirectoryGrant): string {
   return at === "/" ? DEFAULT_DIRECTORY : at;
 }
 
-function checkPlace(at: string): string {
+/** @throws {DirectoryGrantError} if the system has files there. */
+export function checkPlace(at: string): string {
   const taken = TAKEN.find((place) => at === place || at.startsWith(`${place}/`));
   if (taken === undefined) return at;
   throw new DirectoryGrantError(`nothing can be shown at '${at}': ${taken} has files of the system`);
 }
 
 /** Opens a file that a grant names, without following links. */
-function openFile({ file }: FileGrant): number {
+export function openFile({ file }: FileGrant): number {
   let fd: number;
   try {
     fd = openSync(file, ENTRY_FLAGS);

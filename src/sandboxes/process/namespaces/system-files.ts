@@ -3,10 +3,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** Directories of programs and their libraries. On most systems, all but the first are links into it. */
-const SYSTEM_DIRECTORIES = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+export const SYSTEM_DIRECTORIES: readonly string[] = [
+  "/usr",
+  "/bin",
+  "/sbin",
+  "/lib",
+  "/lib32",
+  "/lib64",
+  "/libx32",
+];
 
 /** Files of `/etc` that programs need, and that tell nothing about this machine's users or services. */
-const CONFIGURATION = [
+export const CONFIGURATION: readonly string[] = [
   "alternatives",
   "ld.so.cache",
   "ld.so.conf",

@@ -1,6 +1,7 @@
 import { constants } from "node:os";
+import type { Isolation } from "../../../tool/isolation.ts";
 import { ALLOW, ARCHITECTURE, argument, BpfProgram, fail, KILL_PROCESS, NUMBER } from "./bpf-program.ts";
-import { ARCHITECTURES, REFUSED } from "./system-calls.ts";
+import { ARCHITECTURES, REFUSED, REFUSED_WITHOUT_NAMESPACES } from "./system-calls.ts";
 
 const { EPERM } = constants.errno;
 const ENOSYS = 38;
@@ -8,6 +9,8 @@ const ENOSYS = 38;
 /** CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID and NET of linux/sched.h. */
 const NEW_NAMESPACES = 0x7e020000;
 const AF_UNIX = 1;
+/** The bit that SOCK_DGRAM and SOCK_RAW have, and SOCK_STREAM and SOCK_SEQPACKET have not. */
+const DATAGRAM = 2;
 /** S_ISUID and S_ISGID, which give the user who runs a file the privileges of its owner. */
 const SET_ID = 0o6000;
 /** O_CREAT and the own bit of O_TMPFILE: only with these has an opened file a mode. */
@@ -32,21 +35,28 @@ const TERMINAL_INPUT = [0x5412, 0x541c];
  * supported. It refuses the calls of `system-calls.ts` with EPERM, sockets other than unix sockets, new namespaces, the
  * set-user-ID and set-group-ID modes and terminal input, and kills a process that makes a system call of another ABI, such as `int 0x80` on x86-64.
  *
+ * @param isolation What confines the program besides. Without namespaces, it refuses also what reaches other processes.
  * @param arch As in `process.arch`.
  */
-export function seccompFilter(arch: string = process.arch): Buffer | undefined {
+export function seccompFilter(
+  isolation: Isolation = "namespaces",
+  arch: string = process.arch,
+): Buffer | undefined {
   const architecture = ARCHITECTURES[arch];
   if (architecture === undefined) return undefined;
   const { audit, otherAbiFrom, numbers } = architecture;
   const program = new BpfProgram().load(ARCHITECTURE).ifEqual(audit, 1).return(KILL_PROCESS).load(NUMBER);
   if (otherAbiFrom !== undefined) program.unlessAtLeast(otherAbiFrom, 1).return(KILL_PROCESS);
-  for (const name of REFUSED) {
+  const refused = isolation === "landlock" ? [...REFUSED, ...REFUSED_WITHOUT_NAMESPACES] : REFUSED;
+  for (const name of refused) {
     const number = numbers[name];
     if (number !== undefined) program.unlessEqual(number, 1).return(fail(EPERM));
   }
   const number = (name: string): number => numbers[name] as number;
   // Their flags are in memory, which a filter cannot read. Programs fall back to clone and openat.
-  for (const name of ["clone3", "openat2"]) program.unlessEqual(number(name), 1).return(fail(ENOSYS));
+  const missing = isolation === "landlock" ? ["pidfd_open"] : [];
+  for (const name of ["clone3", "openat2", ...missing])
+    program.unlessEqual(number(name), 1).return(fail(ENOSYS));
   // Each block ends in a return, as it loads another value over the number.
   program
     .unlessEqual(number("clone"), 4)
@@ -54,13 +64,15 @@ export function seccompFilter(arch: string = process.arch): Buffer | undefined {
     .unlessAnyBit(NEW_NAMESPACES, 1)
     .return(fail(EPERM))
     .return(ALLOW);
-  for (const name of ["socket", "socketpair"])
-    program
-      .unlessEqual(number(name), 4)
-      .load(argument(0))
-      .unlessEqual(AF_UNIX, 1)
-      .return(ALLOW)
-      .return(fail(EPERM));
+  if (isolation === "landlock") refuseOtherProcesses(program, number);
+  else
+    for (const name of ["socket", "socketpair"])
+      program
+        .unlessEqual(number(name), 4)
+        .load(argument(0))
+        .unlessEqual(AF_UNIX, 1)
+        .return(ALLOW)
+        .return(fail(EPERM));
   for (const [name, mode] of Object.entries(MODES))
     if (numbers[name] !== undefined)
       program
@@ -96,4 +108,28 @@ export function seccompFilter(arch: string = process.arch): Buffer | undefined {
     .return(ALLOW)
     .return(fail(EPERM));
   return program.return(ALLOW).toBuffer();
+}
+
+/** Refuses what reaches processes that namespaces would hide. */
+function refuseOtherProcesses(program: BpfProgram, number: (name: string) => number): void {
+  // A pair of datagram sockets can send to any path.
+  program
+    .unlessEqual(number("socketpair"), 6)
+    .load(argument(0))
+    .unlessEqual(AF_UNIX, 2)
+    .load(argument(1))
+    .unlessAnyBit(DATAGRAM, 1)
+    .return(fail(EPERM))
+    .return(ALLOW);
+  // 0 is the calling process.
+  for (const [name, process] of [
+    ["prlimit", 0],
+    ["setpriority", 1],
+  ] as const)
+    program
+      .unlessEqual(number(name), 4)
+      .load(argument(process))
+      .unlessEqual(0, 1)
+      .return(ALLOW)
+      .return(fail(EPERM));
 }

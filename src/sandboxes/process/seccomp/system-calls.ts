@@ -75,6 +75,30 @@ const NUMBERS: Readonly<Record<string, readonly [x64: number, arm64: number | un
 /** The names of all refused system calls. */
 export const REFUSED: readonly string[] = Object.keys(NUMBERS);
 
+/**
+ * System calls that reach other processes where there are no namespaces: unix sockets with a path, queues, semaphores and
+ * shared memory.
+ */
+const SHARED: typeof NUMBERS = {
+  mq_open: [240, 180],
+  mq_unlink: [241, 181],
+  msgctl: [71, 187],
+  msgget: [68, 186],
+  msgrcv: [70, 188],
+  msgsnd: [69, 189],
+  semctl: [66, 191],
+  semget: [64, 190],
+  semop: [65, 193],
+  semtimedop: [220, 192],
+  shmat: [30, 196],
+  shmctl: [31, 195],
+  shmget: [29, 194],
+  socket: [41, 198],
+};
+
+/** The names of the system calls that are refused besides {@link REFUSED} where there are no namespaces. */
+export const REFUSED_WITHOUT_NAMESPACES: readonly string[] = Object.keys(SHARED);
+
 /** Calls whose arguments decide. */
 const CHECKED: typeof NUMBERS = {
   chmod: [90, undefined],
@@ -91,7 +115,9 @@ const CHECKED: typeof NUMBERS = {
   openat: [257, 56],
   openat2: [437, 437],
   personality: [135, 92],
-  socket: [41, 198],
+  pidfd_open: [434, 434],
+  prlimit: [302, 261],
+  setpriority: [141, 140],
   socketpair: [53, 199],
 };
 
@@ -102,6 +128,6 @@ export const ARCHITECTURES: Readonly<Record<string, Architecture | undefined>> =
 };
 
 function numbersOf(column: 0 | 1): Architecture["numbers"] {
-  const all = Object.entries({ ...NUMBERS, ...CHECKED });
+  const all = Object.entries({ ...NUMBERS, ...SHARED, ...CHECKED });
   return Object.fromEntries(all.map(([name, numbers]) => [name, numbers[column]]));
 }

@@ -1,0 +1,59 @@
+/**
+ * The process that becomes the program: it reads a {@link LaunchPlan} from descriptor 3, gives up what the program must not
+ * have, writes a byte to descriptor 4, and executes the program. It never uses asynchronous functions: threads that
+ * started before would not be confined.
+ */
+import { openSync, readFileSync, writeSync } from "node:fs";
+import { DIRECTORY_FLAGS } from "../../../../workspace/paths/fd-path.ts";
+import type { LaunchPlan } from "../launch-plan.ts";
+import { addressOf, prctl, preparedExecution, resetSignals, succeed, systemCall } from "./c-library.ts";
+import { dropPrivileges } from "./privileges.ts";
+import { confine } from "./ruleset.ts";
+
+const PLAN_FD = 3;
+const STARTED_FD = 4;
+
+const PR_SET_PDEATHSIG = 1;
+const PR_SET_SECCOMP = 22;
+const SIGKILL = 9;
+const CLOSE_ON_EXEC = 4;
+const F_SETFD = 2;
+
+const supervisor = process.ppid;
+try {
+  const plan = JSON.parse(readFileSync(`/proc/self/fd/${PLAN_FD}`, "utf8")) as LaunchPlan;
+  succeed("PR_SET_PDEATHSIG", prctl(PR_SET_PDEATHSIG, SIGKILL));
+  if (process.ppid !== supervisor) throw new Error("the supervisor has ended");
+  succeed("close_range", systemCall("close_range", 3, 0xffff_ffff, CLOSE_ON_EXEC));
+  // Node.js has it close these.
+  for (const fd of [0, 1, 2]) succeed("fcntl", systemCall("fcntl", fd, F_SETFD, 0));
+  const directory = openSync(plan.directory, DIRECTORY_FLAGS);
+  succeed("fchdir", systemCall("fchdir", directory));
+  const cgroups = plan.cgroups.map((file) => openSync(file, "w"));
+  const becomeProgram = preparedExecution(plan.command, plan.args, plan.env);
+  dropPrivileges();
+  confine(plan.paths);
+  filterCalls(Buffer.from(plan.filter, "base64"));
+  resetSignals();
+  for (const [resource, soft, hard] of plan.limits) setLimit(resource, soft, hard);
+  for (const cgroup of cgroups) writeSync(cgroup, "0");
+  writeSync(STARTED_FD, "\n");
+  becomeProgram();
+} catch (error) {
+  writeSync(2, `${(error as Error).message}\n`);
+  process.exit(127);
+}
+
+function filterCalls(filter: Buffer): void {
+  const program = Buffer.alloc(16);
+  program.writeUInt16LE(filter.length / 8, 0);
+  program.writeBigUInt64LE(addressOf(filter), 8);
+  succeed("seccomp", prctl(PR_SET_SECCOMP, 2, addressOf(program)));
+}
+
+function setLimit(resource: number, soft: number, hard: number): void {
+  const limit = Buffer.alloc(16);
+  limit.writeBigUInt64LE(BigInt(soft), 0);
+  limit.writeBigUInt64LE(BigInt(hard), 8);
+  succeed(`setrlimit ${resource}`, systemCall("prlimit", 0, resource, addressOf(limit), 0));
+}

@@ -1,0 +1,103 @@
+/**
+ * The process that waits for a program. It reads a {@link LaunchPlan} as a line from descriptor 3, starts the program, and
+ * then gets letters: `t` asks the program's process group to end, `k` kills all its processes. If the descriptor is closed,
+ * it kills them too. All descendants of the program stay descendants of this process (`PR_SET_CHILD_SUBREAPER`), wherever
+ * they move: it exits, with the program's exit code, when it has no child any more.
+ *
+ * After the start it never returns to the event loop: it waits in `poll(2)`.
+ */
+import { spawn } from "node:child_process";
+import { closeSync, openSync, readSync, writeSync } from "node:fs";
+import { extname, join } from "node:path";
+import { addressOf, poll, prctl, reapChild, succeed, systemCall } from "./c-library.ts";
+import { killDescendants } from "./descendants.ts";
+
+const CONTROL_FD = 3;
+const STARTED_FD = 4;
+const PR_SET_CHILD_SUBREAPER = 36;
+
+/** Milliseconds between two looks for children that have ended, unless a signal comes, and for processes to kill. */
+const REAP_MS = 1_000;
+const KILL_MS = 2;
+
+/** Exits if nothing is read: the other side is gone. */
+function readLine(): string {
+  const chunks: Buffer[] = [];
+  for (;;) {
+    const chunk = Buffer.alloc(65_536);
+    const bytes = readSync(CONTROL_FD, chunk);
+    if (bytes === 0) process.exit(1);
+    chunks.push(chunk.subarray(0, bytes));
+    if (chunk[bytes - 1] === 10) return Buffer.concat(chunks).toString("utf8");
+  }
+}
+
+/** A file in memory, as a pipe could not take a plan of any length. */
+function fileWith(text: string): number {
+  const name = Buffer.from("plan\0");
+  const fd = succeed("memfd_create", systemCall("memfd_create", addressOf(name), 0));
+  writeSync(fd, text);
+  return fd;
+}
+
+succeed("PR_SET_CHILD_SUBREAPER", prctl(PR_SET_CHILD_SUBREAPER, 1));
+const plan = fileWith(readLine());
+const start = join(import.meta.dirname, `confined-start${extname(import.meta.filename)}`);
+const child = spawn(process.execPath, [...process.execArgv, start], {
+  stdio: [0, 1, 2, plan, STARTED_FD],
+  env: { PATH: "/usr/bin:/bin" },
+  // In a session and a process group of its own.
+  detached: true,
+});
+const pid = child.pid;
+if (pid === undefined) throw new Error("Node.js cannot be started again");
+const program = succeed("pidfd_open", systemCall("pidfd_open", pid, 0));
+for (const fd of [0, 1, 2, plan, STARTED_FD]) closeSync(fd);
+// What is opened next gets these numbers.
+for (const _ of [0, 1, 2]) openSync("/dev/null", "r+");
+
+let code: number | undefined;
+let isEnding = false;
+let isHeard = true;
+
+for (let hasChildren = true; hasChildren; ) {
+  const fds = [...(isHeard ? [CONTROL_FD] : []), ...(code === undefined ? [program] : [])];
+  const ready = poll(fds, isEnding ? KILL_MS : REAP_MS);
+  if (isHeard && ready[0]) hear();
+  // Its number cannot be given to another process before it is reaped, nor can that of its group.
+  if (code === undefined && ready[fds.length - 1]) isEnding = true;
+  if (isEnding) {
+    if (code === undefined) signalGroup("SIGKILL");
+    killDescendants();
+  }
+  hasChildren = reapAll();
+}
+process.exit(code ?? 1);
+
+function hear(): void {
+  const letters = Buffer.alloc(16);
+  const bytes = readSync(CONTROL_FD, letters);
+  if (bytes === 0) isHeard = false;
+  if (bytes === 0 || letters.includes("k")) isEnding = true;
+  else if (letters.includes("t") && code === undefined) signalGroup("SIGTERM");
+}
+
+function signalGroup(signal: NodeJS.Signals): void {
+  try {
+    process.kill(-(pid as number), signal);
+  } catch {
+    // All its processes have ended.
+  }
+}
+
+/** Returns whether there are children. */
+function reapAll(): boolean {
+  for (let reaped = reapChild(); ; reaped = reapChild()) {
+    if (reaped === undefined) return false;
+    if (reaped.pid === 0) return true;
+    if (reaped.pid !== pid) continue;
+    const { status } = reaped;
+    code = (status & 0x7f) === 0 ? (status >> 8) & 0xff : 128 + (status & 0x7f);
+    isEnding = true;
+  }
+}

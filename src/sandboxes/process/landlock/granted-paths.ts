@@ -1,0 +1,107 @@
+import { type BigIntStats, closeSync, fstatSync, lstatSync, mkdtempSync, readdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
+import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
+import { fdPath } from "../../../workspace/paths/fd-path.ts";
+import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
+import type { GrantedFiles } from "../launcher.ts";
+import { checkPlace, openFile } from "../namespaces/granted-mounts.ts";
+import type { GrantedPath } from "./launch-plan.ts";
+
+/** Entries of a protected directory, such as `.git/hooks`, that are compared. */
+const MAX_ENTRIES = 1_000;
+
+/** The granted directories and files of a call, which its program uses at their own paths, and its temporary directory. */
+export class GrantedPaths implements GrantedFiles {
+  /** Only the program uses it. Removed after the call. */
+  readonly temporary: string = mkdtempSync(join(tmpdir(), "sandgate-tmp-"));
+  readonly #paths: GrantedPath[] = [];
+  readonly #fds: number[] = [];
+  readonly #writable: { readonly fd: number; readonly directory: string; readonly before: States }[] = [];
+  #workingDirectory: string | undefined;
+
+  /** @throws {DirectoryGrantError} if one of them cannot be used at its own path. */
+  constructor(grants: readonly FsGrant[]) {
+    try {
+      for (const grant of grants) this.#add(grant);
+    } catch (error) {
+      void this[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  get paths(): readonly GrantedPath[] {
+    return [...this.#paths, { path: this.temporary, access: "write" }];
+  }
+
+  /** The first directory; the temporary one if there is none. */
+  get workingDirectory(): string {
+    return this.#workingDirectory ?? this.temporary;
+  }
+
+  get isWritable(): boolean {
+    return this.#paths.some(({ access }) => access === "write");
+  }
+
+  changedProtectedPlaces(): readonly string[] {
+    return this.#writable.flatMap(({ fd, directory, before }) => {
+      const after = statesOf(fd, directory);
+      const changed = [...after].filter(([path, state]) => before.get(path) !== state);
+      const removed = [...before].filter(([path]) => !after.has(path));
+      return [...changed, ...removed].map(([path]) => path);
+    });
+  }
+
+  #add(grant: FsGrant): void {
+    const path = isFileGrant(grant) ? grant.file : grant.directory;
+    const { at = "/" } = grant;
+    if (at !== path && at !== "/")
+      throw new DirectoryGrantError(
+        `'${path}' cannot be shown at '${at}' without namespaces: it can be used at its own path only`,
+      );
+    checkPlace(path);
+    const fd = isFileGrant(grant) ? openFile(grant) : openGranted(path);
+    this.#fds.push(fd);
+    const { dev, ino } = fstatSync(fd, { bigint: true });
+    this.#paths.push({ path, access: grant.write ? "write" : "read", identity: `${dev}:${ino}` });
+    if (isFileGrant(grant)) return;
+    this.#workingDirectory ??= path;
+    if (grant.write) this.#writable.push({ fd, directory: path, before: statesOf(fd, path) });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const fd of this.#fds.splice(0)) closeSync(fd);
+    // A program can leave directories that its user may not read. They remain.
+    await rm(this.temporary, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+/** What identifies the contents of protected places, by their paths. */
+type States = ReadonlyMap<string, string>;
+
+function statesOf(fd: number, directory: string): States {
+  const states = new Map<string, string>();
+  for (const place of findProtected(fd, directory)) {
+    if (!place.isBeginning) states.set(place.path, stateOf(place));
+    closeSync(place.fd);
+  }
+  return states;
+}
+
+function stateOf({ fd, kind }: FoundPlace): string {
+  const state = describe(fstatSync(fd, { bigint: true }));
+  if (kind !== "directory") return state;
+  const directory = fdPath(fd);
+  const entries = readdirSync(directory).sort().slice(0, MAX_ENTRIES);
+  return [
+    state,
+    ...entries.map((name) => describe(lstatSync(join(directory, name), { bigint: true }))),
+  ].join();
+}
+
+/** A program can set the time of modification, but not that of the last change. */
+function describe({ dev, ino, size, ctimeNs }: BigIntStats): string {
+  return `${dev}:${ino}:${size}:${ctimeNs}`;
+}

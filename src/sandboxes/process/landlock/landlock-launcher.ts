@@ -1,0 +1,81 @@
+import { spawn } from "node:child_process";
+import { entryFile } from "../../../base/entry-file.ts";
+import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
+import type { ResourceLimits } from "../../../policy/grant/limits.ts";
+import type { Launch, Launched, Launcher } from "../launcher.ts";
+import { seccompFilter } from "../seccomp/filter.ts";
+import { landlockProblem } from "./availability.ts";
+import { GrantedPaths } from "./granted-paths.ts";
+import type { GrantedPath, LaunchPlan } from "./launch-plan.ts";
+import { LaunchedOnLandlock } from "./launched-on-landlock.ts";
+import { NODE_OPTIONS } from "./node-options.ts";
+import { systemPaths } from "./system-paths.ts";
+
+/** RLIMIT_CPU, RLIMIT_CORE and RLIMIT_AS of Linux. */
+const CPU_SECONDS = 0;
+const CORE_BYTES = 4;
+const ADDRESS_SPACE_BYTES = 9;
+
+/**
+ * Launches programs that confine themselves with Landlock and a seccomp filter before they begin, where there are no
+ * namespaces: see `not-held.ts`.
+ */
+export class LandlockLauncher implements Launcher<GrantedPaths> {
+  readonly isolation = "landlock";
+  readonly ownProcesses = 0;
+  readonly #system: readonly GrantedPath[] = systemPaths();
+  readonly #filter: string;
+
+  /** @throws {Error} if programs cannot be confined in this way here. The message says why. */
+  static async open(): Promise<LandlockLauncher> {
+    const problem = await landlockProblem();
+    if (problem !== undefined) throw new Error(problem);
+    return new LandlockLauncher();
+  }
+
+  private constructor() {
+    this.#filter = (seccompFilter("landlock") as Buffer).toString("base64");
+  }
+
+  openFiles(grants: readonly FsGrant[]): GrantedPaths {
+    return new GrantedPaths(grants);
+  }
+
+  launch({ program, files, env, limits, cgroup }: Launch<GrantedPaths>): Launched {
+    const { command, args = [] } = program;
+    const { temporary } = files;
+    const variables = {
+      ...{ PATH: "/usr/bin:/bin", HOME: temporary, TMPDIR: temporary, LANG: "C.UTF-8" },
+      // A configuration that is there and cannot be read would end it.
+      GIT_CONFIG_NOSYSTEM: "1",
+      ...env,
+    };
+    const plan: LaunchPlan = {
+      ...{ command, args, directory: files.workingDirectory, filter: this.#filter },
+      env: Object.entries(variables).map(([name, value]) => `${name}=${value}`),
+      paths: [...this.#system, ...files.paths],
+      limits: limitsOf(limits),
+      cgroups: cgroup?.processFiles ?? [],
+    };
+    const child = spawn(
+      process.execPath,
+      [...NODE_OPTIONS, entryFile("sandboxes/process/landlock/child/supervisor")],
+      { env: {}, cwd: "/", stdio: ["pipe", "pipe", "pipe", "pipe", "pipe"] },
+    );
+    return new LaunchedOnLandlock(child, plan);
+  }
+
+  [Symbol.dispose](): void {}
+}
+
+function limitsOf({ cpuMs, processMemoryBytes }: ResourceLimits): LaunchPlan["limits"] {
+  const seconds = Math.ceil((cpuMs ?? 0) / 1_000);
+  return [
+    [CORE_BYTES, 0, 0],
+    // At the soft limit, a process gets SIGXCPU, from which the cause is known; at the hard limit SIGKILL.
+    ...(cpuMs === undefined ? [] : [[CPU_SECONDS, seconds, seconds + 1] as const]),
+    ...(processMemoryBytes === undefined
+      ? []
+      : [[ADDRESS_SPACE_BYTES, processMemoryBytes, processMemoryBytes] as const]),
+  ];
+}

@@ -1,0 +1,27 @@
+/** What a program may do with a path and everything below it. */
+export type PathAccess = "read" | "write" | "device";
+
+/** A path that a program may use. */
+export interface GrantedPath {
+  readonly path: string;
+  readonly access: PathAccess;
+  /** `device:inode` of what has been granted: nothing else may have taken its path. Default: anything, by links too. */
+  readonly identity?: string;
+}
+
+/** What the launcher process does, as JSON. */
+export interface LaunchPlan {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** As `NAME=value`. */
+  readonly env: readonly string[];
+  /** Where the program begins. One of the paths. */
+  readonly directory: string;
+  readonly paths: readonly GrantedPath[];
+  /** Numbers of `setrlimit(2)`, soft and hard limits. */
+  readonly limits: readonly (readonly [resource: number, soft: number, hard: number])[];
+  /** `cgroup.procs` of the cgroups that the program is in. The launcher's own memory must not count. */
+  readonly cgroups: readonly string[];
+  /** The seccomp filter, in base64. */
+  readonly filter: string;
+}

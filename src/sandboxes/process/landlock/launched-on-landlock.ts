@@ -1,0 +1,46 @@
+import type { ChildProcess } from "node:child_process";
+import type { Duplex, Readable, Writable } from "node:stream";
+import type { Launched } from "../launcher.ts";
+import type { LaunchPlan } from "./launch-plan.ts";
+
+/** A program on Landlock, with the supervisor that waits for it: see `child/supervisor.ts`. */
+export class LaunchedOnLandlock implements Launched {
+  readonly child: ChildProcess;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly started: Readable;
+  readonly #control: Duplex;
+
+  /** @param child The supervisor, which waits for its plan. */
+  constructor(child: ChildProcess, plan: LaunchPlan) {
+    const [stdin, stdout, stderr, control, started] = child.stdio as unknown as [
+      Writable,
+      Readable,
+      Readable,
+      Duplex,
+      Readable,
+    ];
+    this.child = child;
+    this.stdin = stdin;
+    this.stdout = stdout;
+    this.stderr = stderr;
+    this.started = started;
+    this.#control = control;
+    for (const stream of [stdin, control]) stream.on("error", () => {});
+    control.write(`${JSON.stringify(plan)}\n`);
+  }
+
+  /** The supervisor exits by itself only when all descendants of the program have ended. */
+  get hasEnded(): boolean {
+    return this.child.pid === undefined || this.child.exitCode !== null;
+  }
+
+  terminate(): void {
+    this.#control.write("t");
+  }
+
+  kill(): void {
+    this.#control.write("k");
+  }
+}
