@@ -11,7 +11,7 @@ import type { Sandbox } from "../../src/sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../src/sandboxes/contract/task.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
-import { unavailable } from "../sandboxes/process/availability.ts";
+import { landlockUnavailable, unavailable } from "../sandboxes/process/availability.ts";
 import { type Behaviour, TARGETS, type Target } from "./targets.ts";
 
 const engine = new ToolDispatchEngine();
@@ -23,7 +23,11 @@ interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-const targets = Object.entries(TARGETS).filter(([name]) => name !== "a program" || unavailable === undefined);
+const SKIPPED: Readonly<Record<string, string | undefined>> = {
+  "a program": unavailable,
+  "a program, on Landlock": landlockUnavailable,
+};
+const targets = Object.entries(TARGETS).filter(([name]) => SKIPPED[name] === undefined);
 
 describe.each(targets)("%s", (_name, open) => {
   let target: Target;
@@ -31,7 +35,7 @@ describe.each(targets)("%s", (_name, open) => {
 
   beforeAll(async () => {
     target = await open();
-    sandboxes = await openSandboxes({ workers: { threads: 1 } });
+    sandboxes = await openSandboxes({ workers: { threads: 1 }, ...target.options });
   }, 120_000);
 
   afterAll(async () => {
@@ -188,7 +192,7 @@ describe.each(targets)("%s", (_name, open) => {
   });
 
   test("ends running calls when it is closed, and refuses later ones", async () => {
-    const closing = await openSandboxes({ workers: { threads: 1 } });
+    const closing = await openSandboxes({ workers: { threads: 1 }, ...target.options });
     expect((await dispatch(target.tools.echo, {}, closing)).success).toBe(true);
     const running = dispatch(target.tools.loop, {}, closing);
     setTimeout(() => closing.close(), 50);

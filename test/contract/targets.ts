@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
+import type { SandboxesOptions } from "../../src/sandboxes/open-sandboxes.ts";
 import { Cgroups } from "../../src/sandboxes/process/cgroups/cgroups.ts";
 import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
+import type { Isolation } from "../../src/tool/isolation.ts";
 import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { executorTarget } from "./executor-target.ts";
 
@@ -30,6 +32,8 @@ export interface Target {
   /** Whether it can limit a tool's memory; `bomb` exceeds the limit. */
   readonly bomb?: ToolImplementations;
   readonly tools: Record<Behaviour, ToolImplementations>;
+  /** Default: none. */
+  readonly options?: SandboxesOptions;
   close?(): Promise<void>;
 }
 
@@ -103,24 +107,8 @@ export const TARGETS: Record<string, () => Promise<Target>> = {
       },
     };
   },
-  "a program": async () => {
-    const shell = (script: string): ToolImplementations => ({
-      process: { command: "sh", args: ["-c", script], killGraceMs: 50 },
-    });
-    return {
-      name: "process",
-      sandbox: "process",
-      ...(typeof new Cgroups().memory !== "string" && { bomb: shell("tail /dev/zero") }),
-      tools: {
-        echo: { process: { command: "cat" } },
-        fail: shell("echo no such record >&2; exit 1"),
-        breaks: shell("kill -KILL $$"),
-        loop: shell("trap '' TERM HUP INT; while :; do :; done"),
-        large: shell("tr -cd 0-9 | xargs -I N printf '\"%*s\"' N ''"),
-        unserialisable: shell("echo \"{ 'not': json }\""),
-      },
-    };
-  },
+  "a program": () => programTarget("namespaces"),
+  "a program, on Landlock": () => programTarget("landlock"),
   "a remote endpoint": () => remoteTarget((origin, path) => ({ remote: { url: `${origin}/${path}` } })),
   "a remote HTTP tool": () =>
     remoteTarget((origin, path) => ({ remote: { http: { method: "POST", url: `${origin}/http/${path}` } } })),
@@ -141,6 +129,26 @@ async function quickJsTarget(): Promise<Target> {
       loop: quickjs("export default () => [].reverse.call({ length: 2 ** 32 - 1 })"),
       large: quickjs("export default ({ bytes }) => 'x'.repeat(bytes)"),
       unserialisable: quickjs("export default () => ({ big: 1n })"),
+    },
+  };
+}
+
+async function programTarget(isolation: Isolation): Promise<Target> {
+  const shell = (script: string): ToolImplementations => ({
+    process: { command: "sh", args: ["-c", script], killGraceMs: 50 },
+  });
+  return {
+    name: "process",
+    sandbox: "process",
+    options: { process: { isolation } },
+    ...(typeof new Cgroups().memory !== "string" && { bomb: shell("tail /dev/zero") }),
+    tools: {
+      echo: { process: { command: "cat" } },
+      fail: shell("echo no such record >&2; exit 1"),
+      breaks: shell("kill -KILL $$"),
+      loop: shell("trap '' TERM HUP INT; while :; do :; done"),
+      large: shell("tr -cd 0-9 | xargs -I N printf '\"%*s\"' N ''"),
+      unserialisable: shell("echo \"{ 'not': json }\""),
     },
   };
 }

@@ -1,9 +1,22 @@
+import { landlockProblem } from "../../../src/sandboxes/process/landlock/availability.ts";
 import { Bubblewrap } from "../../../src/sandboxes/process/namespaces/bubblewrap.ts";
+import type { Isolation } from "../../../src/tool/isolation.ts";
 
-/** Why programs cannot be confined on this machine; `undefined` if they can. */
+/** Why programs cannot be confined with namespaces on this machine; `undefined` if they can. */
 export const unavailable: string | undefined = await Bubblewrap.open().then(
   (bubblewrap) => void bubblewrap[Symbol.dispose](),
   (error: Error) => error.message,
 );
 
-if (unavailable !== undefined) console.warn(`Tests of the process sandbox are skipped: ${unavailable}`);
+/** Why they cannot be confined with Landlock; `undefined` if they can. */
+export const landlockUnavailable: string | undefined = await landlockProblem();
+
+/** What can confine programs on this machine. */
+export const ISOLATIONS: readonly Isolation[] = [
+  ...(unavailable === undefined ? (["namespaces"] as const) : []),
+  ...(landlockUnavailable === undefined ? (["landlock"] as const) : []),
+];
+
+if (unavailable !== undefined) console.warn(`Tests of programs in namespaces are skipped: ${unavailable}`);
+if (landlockUnavailable !== undefined)
+  console.warn(`Tests of programs on Landlock are skipped: ${landlockUnavailable}`);
