@@ -24,6 +24,11 @@ export type Control =
   | { readonly limits: ResourceLimits }
   | { readonly script: string };
 
+/** The names of attempts, with their groups. */
+export function attemptNames(list: readonly Attempt[]): readonly string[] {
+  return list.map(({ group, name }) => `${group}: ${name}`);
+}
+
 /** Everything of an attempt but its group, by its name; a string is its script. */
 export type Attempts = Readonly<Record<string, string | Omit<Attempt, "group" | "name">>>;
 

@@ -4,11 +4,18 @@ import { allow } from "../../src/policy/decision.ts";
 import type { FsGrant } from "../../src/policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
 import type { Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
+import type { Isolation } from "../../src/tool/isolation.ts";
 import type { Attempt } from "./attempt.ts";
 import { Scene } from "./scene.ts";
 
-/** Where an attempt finds the compiled programs. */
+/** Where an attempt finds the compiled programs in namespaces. Otherwise, files are at their own paths. */
 const TOOLS_AT = "/attempts";
+
+/** Sandboxes for programs, and what confines them. */
+export interface Confined {
+  readonly isolation: Isolation;
+  readonly sandboxes: Sandboxes;
+}
 
 /** What became of an attempt. */
 export interface Result {
@@ -22,9 +29,9 @@ export interface Result {
 }
 
 /** Runs an attempt in the sandbox, and its control, each in a scene of its own. */
-export async function runAttempt(attempt: Attempt, sandboxes: Sandboxes, tools: string): Promise<Result> {
-  const confined = await inScene(attempt, (scene) =>
-    runConfined(attempt, sandboxes, tools, scene, [workspaceOf(scene, attempt)], attempt.limits),
+export async function runAttempt(attempt: Attempt, confined: Confined, tools: string): Promise<Result> {
+  const tried = await inScene(attempt, (scene) =>
+    runConfined(attempt, confined, tools, scene, [workspaceOf(scene, attempt)], attempt.limits),
   );
   const { control } = attempt;
   const allowed = await inScene(attempt, async (scene) => {
@@ -32,14 +39,18 @@ export async function runAttempt(attempt: Attempt, sandboxes: Sandboxes, tools: 
       return scene.unconfined(control?.script ?? attempt.script, tools);
     const fs = "fs" in control ? control.fs(scene.workspace, scene.outside) : [workspaceOf(scene, attempt)];
     const limits = "limits" in control ? control.limits : attempt.limits;
-    return await runConfined(attempt, sandboxes, tools, scene, fs, limits);
+    return await runConfined(attempt, confined, tools, scene, fs, limits);
   });
   return {
     attempt,
-    out: confined.escape,
-    printed: confined.printed,
+    out: tried.escape,
+    printed: tried.printed,
     noControl: allowed.escape === undefined ? allowed.printed : undefined,
   };
+}
+
+function atOwnPath(grant: FsGrant): FsGrant {
+  return "directory" in grant ? { ...grant, at: grant.directory } : grant;
 }
 
 function workspaceOf(scene: Scene, { write = false }: Attempt): FsGrant {
@@ -57,20 +68,22 @@ async function inScene(
 
 async function runConfined(
   { script }: Pick<Attempt, "script">,
-  sandboxes: Sandboxes,
+  { isolation, sandboxes }: Confined,
   tools: string,
   scene: Scene,
   fs: readonly FsGrant[],
   limits: ResourceLimits = {},
 ): Promise<string> {
-  const command = `exec 2>&1; ${scene.variables(TOOLS_AT)}${script}`;
+  const hasNamespaces = isolation === "namespaces";
+  const command = `exec 2>&1; ${scene.variables(hasNamespaces ? TOOLS_AT : tools)}${script}`;
   const tool = {
     name: "attempt",
     description: "",
     inputSchema: { type: "object" },
     process: { command: "/bin/sh", args: ["-c", command], input: "none", output: "text" },
   } as const;
-  const granted = [...fs, { directory: tools, at: TOOLS_AT }];
+  const all = [...fs, { directory: tools, at: TOOLS_AT }];
+  const granted = hasNamespaces ? all : all.map(atOwnPath);
   const { output, error } = (await new ToolDispatchEngine().dispatch(
     { id: "c1", name: "attempt", arguments: {} },
     {
@@ -87,6 +100,7 @@ async function runConfined(
       sessionId: "escapes",
     },
   )) as { output?: unknown; error?: { message: string; code: string } };
-  if (error?.code === "sandbox_unavailable") throw new Error(`no attempt was made: ${error.message}`);
+  if (error?.code === "sandbox_unavailable" || error?.code === "permission_denied")
+    throw new Error(`no attempt was made: ${error.message}`);
   return error === undefined ? String(output) : error.message;
 }

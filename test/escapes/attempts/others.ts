@@ -45,11 +45,12 @@ const PROCESSES = attempts("other processes", {
       "pidfd_open",
       "prlimit",
       "affinity",
+      "set_affinity",
       "setpriority",
       "sigqueue",
       "getsid",
       "kill",
-    ].map((name) => [name, `$TOOLS/reach ${name} $VICTIM`]),
+    ].map((name) => [name.replace("_", " "), `$TOOLS/reach ${name} $VICTIM`]),
   ),
   "kill every process": {
     script: "perl -e '$SIG{TERM} = q(IGNORE); kill 15, -1'; sleep 0.1",
@@ -182,6 +183,10 @@ const LIMITS = attempts("use more than is granted", {
       script: "for n in 1 2 3 4 5 6 7; do head -c 10000000 /dev/zero > $n || exit; done; echo OUT",
     },
   },
+  "fill the temporary directory": {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell's.
+    script: "f=${TMPDIR:-/tmp}/sandgate-$NUMBER; head -c 70000000 /dev/zero > $f && echo OUT; rm $f",
+  },
   "write more than is read": {
     script: "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo OUT",
     control: { limits: { outputBytes: 10 * MIB } },
@@ -213,10 +218,17 @@ const LIMITS = attempts("use more than is granted", {
   },
 });
 
+const MACHINE = attempts("learn about the machine", {
+  "the size of a file outside": "stat -c %s $OUTSIDE/secret && echo OUT",
+  "changes in a directory outside": "$TOOLS/reach watch $OUTSIDE",
+  "its name": 'test "$(uname -n)" != sandbox && echo OUT',
+});
+
 export const OTHERS: readonly Attempt[] = [
   ...SOCKETS,
   ...PROCESSES,
   ...MEMORY,
+  ...MACHINE,
   ...ENVIRONMENT,
   ...LEFT,
   ...LIMITS,

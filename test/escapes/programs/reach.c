@@ -2,6 +2,7 @@
 #include "attempt.h"
 #include <arpa/inet.h>
 #include <mqueue.h>
+#include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
@@ -60,6 +61,13 @@ static long pin_pid(char **args) {
   cpu_set_t set;
   return sched_getaffinity(pid(args), sizeof set, &set);
 }
+/* The CPUs that it has already. */
+static long repin_pid(char **args) {
+  cpu_set_t set;
+  if (sched_getaffinity(pid(args), sizeof set, &set) < 0) return -1;
+  return sched_setaffinity(pid(args), sizeof set, &set);
+}
+static long watch(char **args) { return inotify_add_watch(inotify_init1(0), args[0], IN_ALL_EVENTS); }
 static long renice_pid(char **args) { return setpriority(PRIO_PROCESS, pid(args), 1); }
 static long queue_pid(char **args) {
   union sigval value = {0};
@@ -127,6 +135,7 @@ static const struct attempt ATTEMPTS[] = {
     {"find_msg", find_msg}, {"drop_msg", drop_msg}, {"make_mq", make_mq}, {"find_mq", find_mq},
     {"drop_mq", drop_mq}, {"signal", signal_pid}, {"kill", kill_pid}, {"kill_group", kill_group},
     {"tgkill", signal_thread}, {"pidfd_open", open_pid}, {"prlimit", limit_pid}, {"affinity", pin_pid},
+    {"set_affinity", repin_pid}, {"watch", watch},
     {"setpriority", renice_pid}, {"sigqueue", queue_pid}, {"getsid", session_of},
     {"memfd", run_in_memory}, {"setuid_chmod", setuid_mode}, {"setuid_fchmod", setuid_mode_fd},
     {"setuid_fchmodat", setuid_mode_at}, {"setuid_fchmodat2", setuid_mode_at2}, {"setuid_open", setuid_new},
