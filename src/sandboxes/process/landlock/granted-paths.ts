@@ -6,7 +6,7 @@ import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
 import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
 import { fdPath } from "../../../workspace/paths/fd-path.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
-import type { GrantedFiles } from "../launcher.ts";
+import type { GrantedFiles, Launched } from "../launcher.ts";
 import { checkPlace, openFile } from "../namespaces/granted-mounts.ts";
 import type { GrantedPath } from "./launch-plan.ts";
 
@@ -17,6 +17,8 @@ const MAX_ENTRIES = 1_000;
 export class GrantedPaths implements GrantedFiles {
   /** Only the program uses it. Removed after the call. */
   readonly temporary: string = mkdtempSync(join(tmpdir(), "sandgate-tmp-"));
+  /** The program that uses them. */
+  launched: Launched | undefined;
   readonly #paths: GrantedPath[] = [];
   readonly #fds: number[] = [];
   readonly #writable: { readonly fd: number; readonly directory: string; readonly before: States }[] = [];
@@ -73,6 +75,8 @@ export class GrantedPaths implements GrantedFiles {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const fd of this.#fds.splice(0)) closeSync(fd);
+    // A program that still runs could put links in the way, and something else would be removed.
+    if (this.launched?.hasEnded === false) return;
     // A program can leave directories that its user may not read. They remain.
     await rm(this.temporary, { recursive: true, force: true }).catch(() => {});
   }
@@ -94,11 +98,14 @@ function stateOf({ fd, kind }: FoundPlace): string {
   const state = describe(fstatSync(fd, { bigint: true }));
   if (kind !== "directory") return state;
   const directory = fdPath(fd);
-  const entries = readdirSync(directory).sort().slice(0, MAX_ENTRIES);
-  return [
-    state,
-    ...entries.map((name) => describe(lstatSync(join(directory, name), { bigint: true }))),
-  ].join();
+  try {
+    const entries = readdirSync(directory).sort().slice(0, MAX_ENTRIES);
+    const states = entries.map((name) => describe(lstatSync(join(directory, name), { bigint: true })));
+    return [state, ...states].join();
+  } catch {
+    // The program can have made it unreadable.
+    return state;
+  }
 }
 
 /** A program can set the time of modification, but not that of the last change. */

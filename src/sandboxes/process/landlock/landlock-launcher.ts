@@ -62,7 +62,9 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
       [...NODE_OPTIONS, entryFile("sandboxes/process/landlock/child/supervisor")],
       { env: {}, cwd: "/", stdio: ["pipe", "pipe", "pipe", "pipe", "pipe"] },
     );
-    return new LaunchedOnLandlock(child, plan);
+    const launched = new LaunchedOnLandlock(child, plan);
+    files.launched = launched;
+    return launched;
   }
 
   [Symbol.dispose](): void {}

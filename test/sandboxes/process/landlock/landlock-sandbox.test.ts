@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -80,7 +81,7 @@ async function outputOf(script: string, options?: RunOptions): Promise<string> {
 
 const writable = (): Capabilities => ({ fs: [{ directory: folder, write: true }] });
 
-describe.skipIf(landlockUnavailable)("a program on Landlock", () => {
+describe.skipIf(landlockUnavailable)("a program on Landlock", { timeout: 90_000 }, () => {
   test("uses granted directories and files at their own paths, and the receipt says what confined it", async () => {
     const [open, closed] = [join(folder, "open"), join(folder, "closed")];
     for (const path of [open, closed]) mkdirSync(path);
@@ -181,7 +182,7 @@ describe.skipIf(landlockUnavailable)("a program on Landlock", () => {
     const tidy = "trap 'echo tidied > tidied; exit 0' TERM; touch begun; while :; do sleep 0.1; done";
     const cancel = new AbortController();
     const running = run(tidy, { capabilities: writable(), signal: cancel.signal });
-    await vi.waitUntil(() => existsSync(join(folder, "begun")), { timeout: 15_000 });
+    await vi.waitUntil(() => existsSync(join(folder, "begun")), { timeout: 60_000 });
     cancel.abort();
     const { error, receipt } = await running;
     expect(error?.code).toBe("cancelled");
@@ -189,11 +190,31 @@ describe.skipIf(landlockUnavailable)("a program on Landlock", () => {
     expect(readFileSync(join(folder, "tidied"), "utf8")).toBe("tidied\n");
   });
 
+  test("does not begin if it is cancelled before", async () => {
+    for (let turns = 0; turns < 5; turns++) {
+      const cancel = new AbortController();
+      const running = run("touch begun", { capabilities: writable(), signal: cancel.signal });
+      for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+      cancel.abort();
+      const { error, receipt } = await running;
+      expect(error?.code).toBe("cancelled");
+      expect(receipt.mayStillRun).toBeUndefined();
+    }
+    expect(existsSync(join(folder, "begun"))).toBe(false);
+  });
+
+  test("can make its protected places unreadable, and the call still ends as it did", async () => {
+    mkdirSync(join(folder, ".git/hooks"), { recursive: true });
+    const output = await outputOf("chmod 0 .git/hooks; echo done", { capabilities: writable() });
+    chmodSync(join(folder, ".git/hooks"), 0o755);
+    expect(output).toBe("done\n");
+  });
+
   test("is not confirmed to have ended if its supervisor is killed", async () => {
     const running = run("echo $PPID > supervisor; sleep 1000", { capabilities: writable() });
-    await vi.waitUntil(() => existsSync(join(folder, "supervisor")), { timeout: 15_000 });
+    await vi.waitUntil(() => existsSync(join(folder, "supervisor")), { timeout: 60_000 });
     await vi.waitUntil(() => readFileSync(join(folder, "supervisor"), "utf8").endsWith("\n"), {
-      timeout: 15_000,
+      timeout: 60_000,
     });
     process.kill(Number(readFileSync(join(folder, "supervisor"), "utf8")), "SIGKILL");
     const { error, receipt } = await running;

@@ -20,15 +20,18 @@ const PR_SET_CHILD_SUBREAPER = 36;
 const REAP_MS = 1_000;
 const KILL_MS = 2;
 
-/** Exits if nothing is read: the other side is gone. */
-function readLine(): string {
+/** Reads the plan. Exits if the other side is gone, or has already said that the program must end. */
+function readPlan(): string {
   const chunks: Buffer[] = [];
   for (;;) {
     const chunk = Buffer.alloc(65_536);
     const bytes = readSync(CONTROL_FD, chunk);
     if (bytes === 0) process.exit(1);
-    chunks.push(chunk.subarray(0, bytes));
-    if (chunk[bytes - 1] === 10) return Buffer.concat(chunks).toString("utf8");
+    const end = chunk.subarray(0, bytes).indexOf("\n");
+    chunks.push(chunk.subarray(0, end === -1 ? bytes : end));
+    if (end === -1) continue;
+    if (end < bytes - 1) process.exit(1);
+    return Buffer.concat(chunks).toString("utf8");
   }
 }
 
@@ -41,7 +44,7 @@ function fileWith(text: string): number {
 }
 
 succeed("PR_SET_CHILD_SUBREAPER", prctl(PR_SET_CHILD_SUBREAPER, 1));
-const plan = fileWith(readLine());
+const plan = fileWith(readPlan());
 const start = join(import.meta.dirname, `confined-start${extname(import.meta.filename)}`);
 const child = spawn(process.execPath, [...process.execArgv, start], {
   stdio: [0, 1, 2, plan, STARTED_FD],
