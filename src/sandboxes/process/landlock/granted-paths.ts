@@ -1,8 +1,9 @@
 import { type BigIntStats, closeSync, fstatSync, lstatSync, mkdtempSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { type FsGrant, isFileGrant } from "../../../policy/grant/fs-grant.ts";
+import type { SnapshotPlace } from "../../../workspace/directory-snapshot.ts";
 import { type FoundPlace, findProtected } from "../../../workspace/find-protected.ts";
 import { fdPath } from "../../../workspace/paths/fd-path.ts";
 import { DirectoryGrantError, openGranted } from "../../../workspace/root.ts";
@@ -19,6 +20,7 @@ export class GrantedPaths implements GrantedFiles {
   readonly temporary: string = mkdtempSync(join(tmpdir(), "sandgate-tmp-"));
   /** The program that uses them. */
   launched: Launched | undefined;
+  readonly #places: SnapshotPlace[] = [];
   readonly #paths: GrantedPath[] = [];
   readonly #fds: number[] = [];
   readonly #writable: { readonly fd: number; readonly directory: string; readonly before: States }[] = [];
@@ -27,11 +29,15 @@ export class GrantedPaths implements GrantedFiles {
   /** @throws {DirectoryGrantError} if one of them cannot be used at its own path. */
   constructor(grants: readonly FsGrant[]) {
     try {
-      for (const grant of grants) this.#add(grant);
+      for (const grant of grants) this.#add(grant, grants.length === 1);
     } catch (error) {
       void this[Symbol.asyncDispose]();
       throw error;
     }
+  }
+
+  get places(): readonly SnapshotPlace[] {
+    return this.#places;
   }
 
   get paths(): readonly GrantedPath[] {
@@ -56,7 +62,7 @@ export class GrantedPaths implements GrantedFiles {
     });
   }
 
-  #add(grant: FsGrant): void {
+  #add(grant: FsGrant, isOnly: boolean): void {
     const path = isFileGrant(grant) ? grant.file : grant.directory;
     const { at = "/" } = grant;
     if (at !== path && at !== "/")
@@ -68,7 +74,11 @@ export class GrantedPaths implements GrantedFiles {
     this.#fds.push(fd);
     const { dev, ino } = fstatSync(fd, { bigint: true });
     this.#paths.push({ path, access: grant.write ? "write" : "read", identity: `${dev}:${ino}` });
-    if (isFileGrant(grant)) return;
+    const isDirectory = !isFileGrant(grant);
+    const shownAs = (below: string): string =>
+      isOnly && isDirectory ? below : posix.join(path, below).slice(1);
+    if (grant.write) this.#places.push({ fd, isDirectory, shownAs });
+    if (!isDirectory) return;
     this.#workingDirectory ??= path;
     if (grant.write) this.#writable.push({ fd, directory: path, before: statesOf(fd, path) });
   }
