@@ -14,9 +14,16 @@ export interface ComparedSources {
 
 /** How the decisions of two policies on a call differ. */
 export interface Comparison {
-  readonly changes: readonly DecisionChange[];
+  /** Nothing if they permit the same. */
+  readonly changes: readonly ComparedChange[];
   readonly before: readonly string[];
   readonly after: readonly string[];
+}
+
+/** A change, and a text that is the same for equal changes because of the same rules only. */
+export interface ComparedChange {
+  readonly change: DecisionChange;
+  readonly key: string;
 }
 
 const SAME: Comparison = Object.freeze({ changes: [], before: [], after: [] });
@@ -35,7 +42,7 @@ export class ComparedPolicies {
 
   constructor({ before, after }: ComparedSources) {
     const all = [...before, ...after].map((source) => JSON.parse(source) as RulePolicyOptions);
-    const policies = all.map((options) => new RulePolicy(options, () => this.#now));
+    const policies = all.map((options) => new RulePolicy(options, () => this.#now, false));
     this.#before = strictest(...policies.slice(0, before.length));
     this.#after = strictest(...policies.slice(before.length));
     // Every condition on the session has such a key.
@@ -69,11 +76,19 @@ export class ComparedPolicies {
     }
     let comparison = others.get(after);
     if (comparison === undefined) {
-      const changes = compareDecisions(before, after);
-      comparison =
-        changes.length === 0 ? SAME : { changes, before: before.rules ?? [], after: after.rules ?? [] };
+      comparison = comparisonOf(before, after);
       others.set(after, comparison);
     }
     return comparison;
   }
+}
+
+function comparisonOf(one: PolicyDecision, other: PolicyDecision): Comparison {
+  const changes = compareDecisions(one, other);
+  if (changes.length === 0) return SAME;
+  const [before, after] = [one.rules ?? [], other.rules ?? []];
+  return {
+    changes: changes.map((change) => ({ change, key: JSON.stringify([change, before, after]) })),
+    ...{ before, after },
+  };
 }

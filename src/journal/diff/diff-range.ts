@@ -1,23 +1,31 @@
+import { loadCrypto } from "../../base/load-crypto.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { type JournalEntry, parseEntry } from "../line/entry.ts";
-import { isCallRecord, RecordedCalls, type UndecidableCause } from "../read/recorded-calls.ts";
+import {
+  isCallRecord,
+  RecordedCalls,
+  type RecordedRequest,
+  type UndecidableCause,
+} from "../read/recorded-calls.ts";
+import { type CallLine, CallLineReader, parseText } from "./call-line.ts";
 import type { ComparedPolicies, Comparison } from "./compared-policies.ts";
 import { type FileRange, linesOf } from "./file-ranges.ts";
+import { KeptOutcomes } from "./kept-outcomes.ts";
 import type { RecordedCall } from "./policy-diff.ts";
-import { type Counts, countChange, countUndecidable, newCounts } from "./tally.ts";
+import { type Counts, countChanges, countUndecidable, newCounts } from "./tally.ts";
+
+const { hash } = loadCrypto();
 
 /** How canonical records of the ends of calls end. Half of a journal need not be parsed. */
 const END = Buffer.from('"type":"tool.call.ended"}');
-/** The number of comparisons that are kept, since most journals have equal calls. */
-const MAX_KEPT = 20_000;
 
 /** Has two policies decide on the recorded calls of ranges. */
 export class RangeDiff {
   readonly #policies: ComparedPolicies;
   /** By the directory. */
   readonly #journals = new Map<string, OpenedJournal>();
-  /** The outcomes of earlier calls, by everything on which they depend. */
-  readonly #kept = new Map<string, Comparison | UndecidableCause>();
+  readonly #kept = new KeptOutcomes<Outcome>();
+  readonly #lines = new CallLineReader();
 
   constructor(policies: ComparedPolicies) {
     this.#policies = policies;
@@ -33,43 +41,60 @@ export class RangeDiff {
     const journal = await this.#journalIn(range.directory);
     for await (const lines of linesOf(range)) {
       for (const { bytes } of lines) {
-        if (endsWith(bytes, END)) continue;
-        const entry = parseEntry(bytes.toString());
-        if (entry === undefined || !isCallRecord(entry)) continue;
-        if (entry["decision"] === undefined) counts.undecided++;
-        else this.#add(entry, journal, counts);
+        if (!endsWith(bytes, END)) this.#countLine(bytes.toString(), journal, counts);
       }
     }
     return counts;
   }
 
-  #add(entry: JournalEntry, journal: OpenedJournal, counts: Counts): void {
-    const outcome = this.#outcomeOf(entry, journal);
-    if (typeof outcome === "string") {
-      countUndecidable(counts, outcome);
+  #countLine(line: string, journal: OpenedJournal, counts: Counts): void {
+    const call = this.#policies.dependOnSession ? undefined : this.#lines.read(line);
+    const outcome = call && this.#outcomeOfLine(call, journal);
+    if (outcome !== undefined) {
+      add(outcome, counts, () => nameOf(parseEntry(line), journal));
       return;
     }
-    counts[outcome.changes.length === 0 ? "same" : "different"]++;
-    for (const change of outcome.changes) {
-      const { before, after } = outcome;
-      countChange(counts, change, { before, after }, () => nameOf(entry, journal));
-    }
+    const entry = parseEntry(line);
+    if (entry === undefined || !isCallRecord(entry)) return;
+    if (entry["decision"] === undefined) counts.undecided++;
+    else add(this.#outcomeOf(entry, journal), counts, () => nameOf(entry, journal));
   }
 
-  #outcomeOf(entry: JournalEntry, journal: OpenedJournal): Comparison | UndecidableCause {
+  /** Returns `undefined` if the record has to be parsed. */
+  #outcomeOfLine(call: CallLine, journal: OpenedJournal): Outcome | undefined {
+    if (!this.#kept.isUseful) return this.#decideLine(call, journal);
+    const { args, argumentDigest, at, definitionDigest, principalText } = call;
+    const era = this.#policies.eraOf(at);
+    const key = `${journal.place} ${era} ${definitionDigest}${argumentDigest}${principalText}${args}`;
+    const kept = this.#kept.get(key);
+    if (kept !== undefined) return kept;
+    const outcome = this.#decideLine(call, journal);
+    if (outcome !== undefined) this.#kept.set(key, outcome);
+    return outcome;
+  }
+
+  #decideLine(
+    { args, argumentDigest, at, ...call }: CallLine,
+    { calls }: OpenedJournal,
+  ): Outcome | undefined {
+    if (hash("sha256", args) !== argumentDigest) return undefined;
+    const input = parseText(args);
+    // The name of the next member also stands in the arguments.
+    return input === undefined ? undefined : this.#decide(calls.requestFor({ ...call, input }), at);
+  }
+
+  #outcomeOf(entry: JournalEntry, journal: OpenedJournal): Outcome {
     const key = this.#keyOf(entry, journal);
     const kept = this.#kept.get(key);
     if (kept !== undefined) return kept;
-    const outcome = this.#decide(entry, journal);
-    if (this.#kept.size >= MAX_KEPT) this.#kept.clear();
+    const outcome = this.#decide(journal.calls.requestOf(entry), entry.at);
     this.#kept.set(key, outcome);
     return outcome;
   }
 
-  #decide(entry: JournalEntry, { calls }: OpenedJournal): Comparison | UndecidableCause {
-    const request = calls.requestOf(entry);
+  #decide(request: RecordedRequest | UndecidableCause, at: number): Outcome {
     if (typeof request === "string") return request;
-    const comparison = this.#policies.compare(request, entry.at);
+    const comparison = this.#policies.compare(request, at);
     return request.missing ?? comparison;
   }
 
@@ -94,6 +119,17 @@ export class RangeDiff {
   }
 }
 
+type Outcome = Comparison | UndecidableCause;
+
+function add(outcome: Outcome, counts: Counts, witness: () => RecordedCall): void {
+  if (typeof outcome === "string") {
+    countUndecidable(counts, outcome);
+    return;
+  }
+  counts[outcome.changes.length === 0 ? "same" : "different"]++;
+  countChanges(counts, outcome, witness);
+}
+
 /** A journal whose calls are decided again. */
 interface OpenedJournal {
   readonly directory: string;
@@ -107,9 +143,7 @@ function endsWith(bytes: Buffer, end: Buffer): boolean {
   return from >= 0 && bytes.compare(end, 0, end.length, from) === 0;
 }
 
-function nameOf(
-  { seq, tool, tool_call_id: callId }: JournalEntry,
-  { directory }: OpenedJournal,
-): RecordedCall {
+function nameOf(entry: JournalEntry | undefined, { directory }: OpenedJournal): RecordedCall {
+  const { seq, tool, tool_call_id: callId } = entry as JournalEntry;
   return { directory, seq, callId: String(callId), tool: String(tool) };
 }

@@ -1,5 +1,6 @@
-import { DECISION_CHANGES, type DecisionChange } from "../../policy/compare-decisions.ts";
+import { DECISION_CHANGES } from "../../policy/compare-decisions.ts";
 import type { UndecidableCause } from "../read/recorded-calls.ts";
+import type { Comparison } from "./compared-policies.ts";
 import type { ChangedCalls, PolicyDiff, RecordedCall } from "./policy-diff.ts";
 
 /** What was counted in a range of a journal, as it is sent between threads. */
@@ -9,7 +10,7 @@ export interface Counts {
   undecided: number;
   readonly undecidable: Map<UndecidableCause, number>;
   /** By change and rules. The witness is the first call of the range. */
-  readonly changes: Map<string, ChangedCalls>;
+  readonly changes: Map<string, ChangedCalls & { count: number }>;
 }
 
 /** Returns counts of nothing. */
@@ -18,20 +19,16 @@ export function newCounts(): Counts {
 }
 
 /** Counts a call whose decision changed. */
-export function countChange(
-  { changes }: Counts,
-  change: DecisionChange,
-  rules: Pick<ChangedCalls, "before" | "after">,
+export function countChanges(
+  { changes: counted }: Counts,
+  { changes, before, after }: Comparison,
   witness: () => RecordedCall,
 ): void {
-  const key = JSON.stringify([change, rules.before, rules.after]);
-  const known = changes.get(key);
-  changes.set(
-    key,
-    known === undefined
-      ? { change, ...rules, count: 1, witness: witness() }
-      : { ...known, count: known.count + 1 },
-  );
+  for (const { change, key } of changes) {
+    const known = counted.get(key);
+    if (known !== undefined) known.count++;
+    else counted.set(key, { change, before, after, count: 1, witness: witness() });
+  }
 }
 
 /** Counts a call that cannot be decided again. */

@@ -45,18 +45,33 @@ export class RecordedCalls {
 
   /** Returns the request on which a policy decided, or why it cannot be made again. */
   requestOf(entry: JournalEntry): RecordedRequest | UndecidableCause {
-    const { args = null, definitionDigest, sealed } = entry;
-    const tool = this.#tools.get(String(definitionDigest));
-    if (tool === undefined) return "tool not kept";
+    const { args = null, definitionDigest, principal, sealed, session, tool_call_id: callId } = entry;
     const read = this.#arguments.read(entry, canonicalText(args));
-    if ("missing" in read) return read.missing === "forgotten" ? "arguments forgotten" : "arguments redacted";
     // The text has the digest of the arguments, which were valid JSON.
-    return new RecordedRequest(
-      entry,
-      tool,
-      sealed === undefined ? args : (JSON.parse(read.text) as JsonValue),
-    );
+    const input = "missing" in read || sealed === undefined ? args : (JSON.parse(read.text) as JsonValue);
+    const request = this.requestFor({
+      ...{ definitionDigest: String(definitionDigest), input, sessionId: String(session) },
+      ...{ callId: String(callId), principal: principal as JsonObject | undefined },
+    });
+    if (typeof request === "string" || !("missing" in read)) return request;
+    return read.missing === "forgotten" ? "arguments forgotten" : "arguments redacted";
   }
+
+  /** Returns the request of a call whose arguments are known. */
+  requestFor({ definitionDigest, ...call }: RecordedParts): RecordedRequest | "tool not kept" {
+    const tool = this.#tools.get(definitionDigest);
+    return tool === undefined ? "tool not kept" : new RecordedRequest(call, tool);
+  }
+}
+
+/** What is recorded of a call. */
+interface RecordedParts {
+  readonly definitionDigest: string;
+  readonly input: JsonValue;
+  readonly principal: JsonObject | undefined;
+  /** Default: the empty string, if no decision depends on them. */
+  readonly sessionId?: string;
+  readonly callId?: string;
 }
 
 /** The request of a recorded call. It notices if a policy depends on what is not recorded. */
@@ -69,13 +84,15 @@ export class RecordedRequest implements PolicyRequest {
   /** What a policy has asked for that is not recorded. */
   missing: Extract<UndecidableCause, `${string} not recorded`> | undefined;
 
-  constructor(entry: JournalEntry, tool: PolicySubject, input: JsonValue) {
-    const { principal, session, tool_call_id: callId } = entry;
-    this.callId = String(callId);
-    this.sessionId = String(session);
+  constructor(
+    { input, principal, sessionId = "", callId = "" }: Omit<RecordedParts, "definitionDigest">,
+    tool: PolicySubject,
+  ) {
+    this.callId = callId;
+    this.sessionId = sessionId;
     this.input = input;
     this.tool = tool;
-    if (principal !== undefined) this.principal = principal as JsonObject as unknown as Principal;
+    if (principal !== undefined) this.principal = principal as unknown as Principal;
   }
 
   get canonical(): CanonicalJson {

@@ -31,11 +31,19 @@ export function compileGlob(pattern: string): (text: string) => boolean {
   if (pattern.startsWith("!")) throw new SyntaxError("a glob cannot be negated: write a 'deny' rule instead");
   const alternatives = expandBraces(pattern).map(compileAlternative);
   return (text) => {
-    const segments = splitPath(text);
+    const segments = segmentsOf(text);
     return alternatives.some((alternative) =>
       matchesSequence(alternative, segments, isGlobstar, matchesSegment),
     );
   };
+}
+
+/** Several rules are about the same argument. */
+let lastSplit: { readonly text: string; readonly segments: readonly string[] } = { text: "", segments: [""] };
+
+function segmentsOf(text: string): readonly string[] {
+  if (text !== lastSplit.text) lastSplit = { text, segments: splitPath(text) };
+  return lastSplit.segments;
 }
 
 function splitPath(path: string): string[] {

@@ -12,6 +12,8 @@ export interface CharacterClass {
   matches(character: string): boolean;
 }
 
+const SURROGATE = /[\ud800-\udfff]/;
+
 /**
  * Whether a wildcard matches a text. It backtracks to the last star only, so its time is at most proportional
  * to the product of both lengths. The time of a regular expression is exponential in the number of stars, and
@@ -19,7 +21,8 @@ export interface CharacterClass {
  */
 export function matchesWildcard(wildcard: Wildcard, text: string): boolean {
   if (typeof wildcard === "string") return wildcard === text;
-  const characters = [...text];
+  // A text without surrogates has its characters at its indices.
+  const characters = SURROGATE.test(text) ? [...text] : text;
   return matchesSequence(
     wildcard,
     characters,
@@ -32,7 +35,7 @@ export function matchesWildcard(wildcard: Wildcard, text: string): boolean {
 /** Whether patterns match items, one to one, where a star matches any number of items. */
 export function matchesSequence<P, T>(
   patterns: readonly P[],
-  items: readonly T[],
+  items: ArrayLike<T>,
   isStar: (pattern: P) => boolean,
   matches: (pattern: P, item: T) => boolean,
 ): boolean {

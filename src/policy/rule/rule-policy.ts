@@ -34,6 +34,7 @@ export class RulePolicy implements RuntimePolicy {
   #canonical: CanonicalJson | undefined;
   readonly #rules: RuleBook;
   readonly #default: DefaultUse | undefined;
+  readonly #findsNearMisses: boolean;
   readonly trackedFields: TrackedFields | undefined;
   /** Whether a rule depends on the user's words, on where values came from, or on earlier calls. */
   readonly usesHistory: boolean;
@@ -42,10 +43,12 @@ export class RulePolicy implements RuntimePolicy {
 
   /**
    * @param now The clock for rules that end. Default: `Date.now`.
+   * @param findsNearMisses Whether denials by no rule say which rules came near. Default: `true`.
    * @throws {TypeError} if the options are invalid. The message lists every problem, with the rule's name.
    */
-  constructor(options: RulePolicyOptions, now: Clock = Date.now) {
+  constructor(options: RulePolicyOptions, now: Clock = Date.now, findsNearMisses = true) {
     this.#options = checkOptions(options);
+    this.#findsNearMisses = findsNearMisses;
     const { rules, default: otherwise = "deny" } = this.#options;
     this.#rules = new RuleBook(
       rules.map((rule, index) => compileRule(rule, ruleName(rule, index), index, now)),
@@ -83,7 +86,7 @@ export class RulePolicy implements RuntimePolicy {
   #rulesOf(tool: PolicySubject): ToolRules {
     let rules = this.#toolRules.get(tool);
     if (rules === undefined) {
-      rules = new ToolRules(this.#rules.find(tool), tool, this.#default);
+      rules = new ToolRules(this.#rules.find(tool), tool, this.#default, this.#findsNearMisses);
       this.#toolRules.set(tool, rules);
     }
     return rules;

@@ -28,6 +28,7 @@ const NO_GRANT: AppliedRule = Object.freeze({
 /** The rules that can match calls of one tool, and the decisions that were made for it. */
 export class ToolRules {
   readonly #tool: PolicySubject;
+  readonly #findsNearMisses: boolean;
   /** The rules that name the tool, in the order of the policy. */
   readonly #rules: readonly CompiledRule[];
   readonly #denials: ConditionIndex<CompiledDenial>;
@@ -49,9 +50,18 @@ export class ToolRules {
   /** Earlier decisions, by the set of conditional rules that applied. */
   readonly #decisions = new DecisionCache();
 
-  /** @param rules The rules that name the tool, in the order of the policy. */
-  constructor(rules: readonly CompiledRule[], tool: PolicySubject, byDefault: DefaultUse | undefined) {
+  /**
+   * @param rules The rules that name the tool, in the order of the policy.
+   * @param findsNearMisses Whether denials by no rule say which rules came near.
+   */
+  constructor(
+    rules: readonly CompiledRule[],
+    tool: PolicySubject,
+    byDefault: DefaultUse | undefined,
+    findsNearMisses: boolean,
+  ) {
     this.#tool = tool;
+    this.#findsNearMisses = findsNearMisses;
     this.#rules = rules;
     const concerned = rules.filter(({ matcher }) => matcher.concerns(tool));
     this.#denials = new ConditionIndex(concerned.filter((rule) => rule.kind === "denial"));
@@ -137,6 +147,7 @@ export class ToolRules {
   }
 
   #denyByDefault(call: MatchedCall): PolicyDecision {
+    if (!this.#findsNearMisses) return NO_RULE;
     const near = findNearMisses(this.#missable, this.#tool, call);
     return near.length === 0 ? NO_RULE : deny(NO_RULE.reason, { near });
   }

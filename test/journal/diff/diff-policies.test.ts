@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { appendFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -74,6 +75,53 @@ describe("A difference of two policies", () => {
     const twice = await diffPolicies({ ...options, directories: [directory.path, directory.path] });
     expect(twice).toMatchObject({ same: 2, different: 16 });
     expect(twice.changes.map(({ count }) => count)).toEqual([6, 4, 6]);
+  });
+
+  test("reads the whole arguments, also if they have members of records", async () => {
+    using directory = new TemporaryDirectory();
+    const forged = createHash("sha256").update('{"a":1').digest("hex");
+    {
+      await using journal = await openJournal({ directory: directory.path, sync: "none" });
+      await journal.keep(BEFORE, [TOOL]);
+      for (const input of [
+        { a: 1, argumentDigest: forged, path: "lib/a" },
+        { a: 1, argumentDigest: "b".repeat(64), at: 1, path: "lib/b" },
+        { a: { prev: DIGEST, seq: 1 }, path: "lib/é" },
+      ]) {
+        await journal.begin(dispatched(input.path, input, { definitionDigest: DIGEST }));
+      }
+    }
+    const after = policyOf({ ...USE, name: "libraries", when: { "/path": { prefix: "lib/" } } });
+    expect(await diffPolicies({ before: BEFORE, after, directories: [directory.path] })).toMatchObject({
+      ...{ same: 0, different: 3, undecidable: new Map() },
+      changes: [{ change: "deny → allow", count: 3 }],
+    });
+  });
+
+  test("counts the same with and without equal calls", async () => {
+    using directory = new TemporaryDirectory();
+    const { path } = directory;
+    {
+      await using journal = await openJournal({ directory: path, sync: "none" });
+      await journal.keep(BEFORE, [TOOL]);
+      for (let index = 0; index < 12_000; index++) {
+        const folder = ["src", "docs", "lib"][index % 3];
+        const name = index < 11_000 ? index : index % 10;
+        const written = journal.begin(
+          dispatched(`call-${index}`, { path: `${folder}/${name}` }, { definitionDigest: DIGEST }),
+        );
+        if (index % 500 === 0) await written;
+      }
+    }
+    const after = policyOf({ ...USE, name: "libraries", when: { "/path": { prefix: "lib/" } } });
+    expect(await diffPolicies({ before: BEFORE, after, directories: [path] })).toMatchObject({
+      ...{ same: 0, different: 12_000 },
+      changes: [
+        { change: "deny → allow", count: 4_000, witness: { callId: "call-2" } },
+        { change: "allow → deny", before: ["sources"], count: 4_000, witness: { callId: "call-0" } },
+        { change: "allow → deny", before: ["docs"], count: 4_000, witness: { callId: "call-1" } },
+      ],
+    });
   });
 
   test("counts what cannot be decided again by its cause, and calls that failed before the decision", async () => {
