@@ -119,6 +119,7 @@ export type { WasmImplementation } from "../tool/implementations/wasm-implementa
 
 // Policies
 
+export type { DecisionChange } from "../policy/compare-decisions.ts";
 export {
   type AllowDecision,
   type AllowOptions,

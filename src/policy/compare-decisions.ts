@@ -1,10 +1,7 @@
-import { canonicalText } from "../json/canonical.ts";
-import type { JsonObject } from "../json/value.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import type { PolicyDecision } from "./decision.ts";
-import { commonCapabilities } from "./grant/capabilities.ts";
 import type { ExecutionGrant } from "./grant/execution-grant.ts";
-import { strictestLimits } from "./grant/limits.ts";
+import { permitsNoMore } from "./grant/within.ts";
 
 /** How one decision on a call differs from an earlier one. */
 export type DecisionChange =
@@ -18,7 +15,8 @@ export type DecisionChange =
   | "allow → ask"
   | "narrower grant"
   | "asks each time"
-  | "another question";
+  | "another question"
+  | "other alternatives";
 
 /** Whether each change permits something that was not permitted before, or less. Those that permit more come first. */
 export const DECISION_CHANGES: Readonly<Record<DecisionChange, "wider" | "narrower" | "neither">> =
@@ -34,7 +32,16 @@ export const DECISION_CHANGES: Readonly<Record<DecisionChange, "wider" | "narrow
     "narrower grant": "narrower",
     "asks each time": "narrower",
     "another question": "neither",
+    "other alternatives": "neither",
   });
+
+/** Returns whether changes permit more, or less; `"other"` for changes that do both, or neither. */
+export function directionOf(changes: readonly DecisionChange[]): "wider" | "narrower" | "other" {
+  const directions = changes.map((change) => DECISION_CHANGES[change]);
+  const isWider = directions.includes("wider");
+  if (isWider === directions.includes("narrower")) return "other";
+  return isWider ? "wider" : "narrower";
+}
 
 /**
  * Returns how a decision differs from an earlier one; nothing if it permits the same. A grant in another sandbox counts
@@ -60,9 +67,16 @@ export function compareDecisions(before: PolicyDecision, after: PolicyDecision):
   }
   const isSameSandbox = now.sandbox === old.sandbox;
   const isMoved = (from: ExecutionGrant): boolean => !isSameSandbox && from.sandbox !== "host";
-  if (isMoved(old) || acceptsMore(after, before) || !isWithinGrant(now, old)) changes.push("wider grant");
-  if (isMoved(now) || acceptsMore(before, after) || !isWithinGrant(old, now)) changes.push("narrower grant");
+  if (isMoved(old) || acceptsMore(after, before) || !permitsNoMore(now, old)) changes.push("wider grant");
+  if (isMoved(now) || acceptsMore(before, after) || !permitsNoMore(old, now)) changes.push("narrower grant");
+  if (isSameSandbox && changes.length === 0 && !isSameList(acceptedBy(before), acceptedBy(after))) {
+    changes.push("other alternatives");
+  }
   return changes;
+}
+
+function isSameList(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && one.every((item, index) => item === other[index]);
 }
 
 /** Whether a decision accepts a sandbox, in the place of the one that it prefers, that another decision does not. */
@@ -78,19 +92,6 @@ function acceptedBy(decision: PolicyDecision): readonly SandboxMode[] {
   return sandboxes ?? (grant === undefined ? [] : [grant.sandbox]);
 }
 
-/** Whether the limits and capabilities of a grant permit nothing that those of another do not. */
-export function isWithinGrant(inner: ExecutionGrant, outer: ExecutionGrant): boolean {
-  return (
-    (outer.isolation === undefined || inner.isolation === outer.isolation) &&
-    isSame(strictestLimits(outer.limits, inner.limits), inner.limits) &&
-    isSame(commonCapabilities(inner.capabilities, outer.capabilities), inner.capabilities)
-  );
-}
-
 function grantOf(decision: PolicyDecision): ExecutionGrant | undefined {
   return decision.decision === "deny" ? undefined : decision.grant;
-}
-
-function isSame(one: object, other: object): boolean {
-  return canonicalText(one as JsonObject) === canonicalText(other as JsonObject);
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compareDecisions, DECISION_CHANGES } from "../../src/policy/compare-decisions.ts";
+import { compareDecisions, DECISION_CHANGES, directionOf } from "../../src/policy/compare-decisions.ts";
 import { allow, ask, deny, type PolicyDecision } from "../../src/policy/decision.ts";
 
 const limited = allow({ sandbox: "host", limits: { wallTimeMs: 5 }, capabilities: { env: ["A"] } });
@@ -56,6 +56,18 @@ describe("Two decisions on a call", () => {
       ["narrower grant"],
     ],
     [
+      "another sandbox is accepted in the place of the host",
+      allow({ sandbox: "host" }),
+      allow({ sandbox: "host" }, { sandboxes: ["host", "quickjs"] }),
+      ["other alternatives"],
+    ],
+    [
+      "another question is asked",
+      ask("?", { grant: limited.grant }),
+      ask("!", { grant: limited.grant }),
+      ["another question"],
+    ],
+    [
       "an approval is remembered now",
       ask("?", { grant: limited.grant }),
       ask("!", { grant: limited.grant, remember: "session" }),
@@ -81,6 +93,20 @@ describe("Two decisions on a call", () => {
     grant.map((each) => ask("?", { grant: each })),
     fc.constant(deny("no")),
   );
+
+  test.each<[string, PolicyDecision, PolicyDecision, string]>([
+    ["wider", deny("no"), limited, "wider"],
+    ["narrower", limited, ask("?", { grant: limited.grant }), "narrower"],
+    [
+      "both",
+      ask("?", { grant: limited.grant }),
+      allow({ sandbox: "host", limits: { wallTimeMs: 1 } }),
+      "other",
+    ],
+    ["neither", ask("?", { grant: limited.grant }), ask("!", { grant: limited.grant }), "other"],
+  ])("are %s as a whole", (_, before, after, direction) => {
+    expect(directionOf(compareDecisions(before, after))).toBe(direction);
+  });
 
   test("are wider in one direction if they are narrower in the other, and never differ from themselves", () => {
     const kinds = (before: PolicyDecision, after: PolicyDecision): unknown[] =>

@@ -10,10 +10,11 @@ export function withShadow(
 ): RuntimePolicy {
   if (candidate === undefined) return policy;
   const { revision: candidateRevision } = candidate;
-  return new ShadowPolicy(policy, candidate, ({ request, active, candidate: other, change, failure }) => {
+  return new ShadowPolicy(policy, candidate, (difference) => {
+    const { request, active, candidate: other, change, changes, failure } = difference;
     const { callId, sessionId, tool, canonical } = request;
     const fields = {
-      ...{ callId, sessionId, toolName: tool.name, argumentDigest: canonical.digest, change },
+      ...{ callId, sessionId, toolName: tool.name, argumentDigest: canonical.digest, change, changes },
       ...{ decision: active.decision, rules: active.rules },
       ...{ candidateDecision: other?.decision, candidateRules: other?.rules, candidateRevision, failure },
     };

@@ -1,8 +1,9 @@
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
-import { isWithinGrant } from "../../policy/compare-decisions.ts";
+import { type CedarData, isCedarData, openCedarData } from "../../policy/cedar/cedar-data.ts";
 import { checkDecision, type PolicyDecision } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import { permitsNoMore } from "../../policy/grant/within.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { RulePolicyOptions } from "../../policy/rule/rule.ts";
 import { RulePolicy } from "../../policy/rule/rule-policy.ts";
@@ -35,6 +36,7 @@ export interface ReplayDifference {
  * Decides each recorded call again, by the policy and the tools that are kept beside the journal.
  *
  * @throws {JournalError} if the journal cannot be read.
+ * @throws {Error} if it has a policy in Cedar, and `@cedar-policy/cedar-wasm` is not installed.
  */
 export async function replayJournal(directory: string): Promise<ReplayReport> {
   const replay = new Replay(directory, await RecordedCalls.open(directory));
@@ -97,7 +99,11 @@ class Replay implements ReplayReport {
     for (const digest of revision.split(" + ")) {
       const options = await this.#kept.policy(digest);
       if (options === undefined) return undefined;
-      policies.push(new RulePolicy(options as unknown as RulePolicyOptions, () => this.#now));
+      policies.push(
+        isCedarData(options)
+          ? await openCedarData(options as unknown as CedarData)
+          : new RulePolicy(options as unknown as RulePolicyOptions, () => this.#now),
+      );
     }
     return strictest(...policies);
   }
@@ -109,6 +115,6 @@ function isWithin(recorded: JsonValue | undefined, decision: PolicyDecision): bo
   const grant = recorded as JsonObject as unknown as ExecutionGrant;
   const { grant: decided, sandboxes = decided && [decided.sandbox] } = decision;
   return (
-    decided !== undefined && sandboxes?.includes(grant.sandbox) === true && isWithinGrant(grant, decided)
+    decided !== undefined && sandboxes?.includes(grant.sandbox) === true && permitsNoMore(grant, decided)
   );
 }

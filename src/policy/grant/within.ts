@@ -4,14 +4,19 @@ import { commonCapabilities } from "./capabilities.ts";
 import type { ExecutionGrant } from "./execution-grant.ts";
 import { LIMIT_NAMES } from "./limits.ts";
 
-/**
- * Whether a checked grant gives at most what another one gives: the same sandbox, with the isolation that it
- * requires, no limit that is higher or missing,
- * and no further capability. Grants that cannot be compared count as wider.
- */
+/** Whether a checked grant gives at most what another one gives, in the same sandbox: see {@link permitsNoMore}. */
 export function isWithinGrant(grant: ExecutionGrant, bound: ExecutionGrant): boolean {
-  if (grant === bound) return true;
-  if (grant.sandbox !== bound.sandbox) return false;
+  return grant === bound || (grant.sandbox === bound.sandbox && permitsNoMore(grant, bound));
+}
+
+/**
+ * Whether the limits and capabilities of a checked grant give at most what those of another one give: the isolation that it
+ * requires, no limit that is higher or missing, and no further capability. Capabilities that cannot be compared count as wider.
+ */
+export function permitsNoMore(
+  grant: Omit<ExecutionGrant, "sandbox">,
+  bound: Omit<ExecutionGrant, "sandbox">,
+): boolean {
   if (bound.isolation !== undefined && grant.isolation !== bound.isolation) return false;
   for (const name of LIMIT_NAMES) {
     const most = bound.limits[name];

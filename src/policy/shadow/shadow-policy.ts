@@ -1,9 +1,10 @@
 import { adopt, isThenable } from "../../base/promises.ts";
 import { describeThrown } from "../../base/thrown.ts";
+import { compareDecisions, directionOf } from "../compare-decisions.ts";
 import { checkDecision, type PolicyDecision } from "../decision.ts";
 import type { TrackedFields } from "../history/value-provenance.ts";
 import type { PolicyRequest, RuntimePolicy } from "../policy.ts";
-import { changeOf, type PolicyDifference } from "./policy-difference.ts";
+import type { PolicyDifference } from "./policy-difference.ts";
 
 /** The most calls whose comparison waits for an answer. */
 const MAX_UNDER_WAY = 1_000;
@@ -141,11 +142,13 @@ export class ShadowPolicy implements RuntimePolicy {
     const active = checkDecision(decision as PolicyDecision);
     const { candidate, failure } = readAnswer(answer);
     if (candidate === undefined) {
-      this.#report({ request, active, change: "failed", failure });
+      this.#report({ request, active, change: "failed", changes: [], failure });
       return;
     }
-    const change = changeOf(active, candidate);
-    if (change !== undefined) this.#report({ request, active, candidate, change });
+    const changes = compareDecisions(active, candidate);
+    if (changes.length > 0) {
+      this.#report({ request, active, candidate, change: directionOf(changes), changes });
+    }
   }
 
   #report(difference: PolicyDifference): void {
