@@ -28,8 +28,8 @@ export interface RuntimePolicy {
    */
   readonly revision?: string | undefined;
   /**
-   * The policy as data: the canonical JSON of the options of each `RulePolicy` that it joins. A journal keeps them by
-   * their digests, of which `revision` consists. Default: the policy is in code.
+   * The policy as data: the canonical JSON of the options of each `RulePolicy` or `CedarPolicy` that it joins. A journal
+   * keeps them by their digests, of which `revision` consists. Default: the policy is in code.
    */
   readonly sources?: readonly string[] | undefined;
   /**

@@ -2,7 +2,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openJournal } from "../../src/journal/journal.ts";
 import { replayJournal } from "../../src/journal/read/replay-journal.ts";
+import { openCedarPolicy } from "../../src/policy/cedar/cedar-policy.ts";
 import { RulePolicy } from "../../src/policy/rule/rule-policy.ts";
+import { strictest } from "../../src/policy/strictest.ts";
 import { SqliteSessionStore } from "../../src/sessions/store/sqlite-store.ts";
 import { call, testSessions, tool } from "../sessions/harness.ts";
 import { TemporaryDirectory } from "./records.ts";
@@ -25,4 +27,34 @@ test("a decision that depended on the user's words is counted as one that cannot
   const { same, different, undecidable } = await replayJournal(directory.path);
   expect({ same, different }).toEqual({ same: 1, different: [] });
   expect([...undecidable]).toEqual([["history not recorded", 1]]);
+});
+
+test("the decisions of a policy in Cedar, also beside rules, are made again from what is kept", async () => {
+  using directory = new TemporaryDirectory();
+  const send = tool("send", "read");
+  const registered = { name: "send", inputSchema: { type: "object" }, sandboxes: ["host"] } as const;
+  const rules = new RulePolicy({ rules: [{ tools: ["*"], effect: "allow", sandboxes: ["host"] }] });
+  const store = new SqliteSessionStore(join(directory.path, "sessions.sqlite"));
+  const { sessions: probe } = await testSessions([send], { policy: rules });
+  const subject = [...(await probe.open()).registry.subjects][0] ?? registered;
+  await probe.close();
+  const cedar = await openCedarPolicy({
+    policies: `@id("one session") permit (principal, action, resource) when { context.sessionId != "other" };
+      @id("no agents") forbid (principal, action, resource) when { principal has kind && principal.kind == "agent" };`,
+    tools: [subject],
+    grants: { default: { sandboxes: ["host"] } },
+  });
+  {
+    const policy = strictest(cedar, rules);
+    await using journal = await openJournal({ directory: directory.path });
+    const { sessions } = await testSessions([send], { policy, journal, store });
+    for (const kind of ["user", "agent"] as const) {
+      const session = await sessions.open({ principal: { id: kind, kind } });
+      await journal.keep(policy, session.registry.subjects);
+      await session.turn({}).dispatch(call(kind, "send", { to: "ann" }));
+    }
+    await sessions.close();
+  }
+  const { same, different, undecidable } = await replayJournal(directory.path);
+  expect({ same, different, undecidable: [...undecidable] }).toEqual({ same: 2, different: [], undecidable: [] });
 });

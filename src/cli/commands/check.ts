@@ -4,7 +4,8 @@ import { openSandboxes, type Sandboxes } from "../../sandboxes/open-sandboxes.ts
 import { type HostModule, isHostModule } from "../../tool/implementations/host-implementation.ts";
 import { sandboxesOf } from "../../tool/implementations/implementations.ts";
 import type { Command } from "../command-line.ts";
-import { type Config, type ConfiguredTool, loadConfig } from "../config/load-config.ts";
+import { type Config, loadConfig } from "../config/load-config.ts";
+import type { ConfiguredTool } from "../config/load-tools.ts";
 import { loadExport } from "../config/load-export.ts";
 import { loadServer, type ServerConfig } from "../config/server/load-server.ts";
 import { showProblems } from "../terminal/problems.ts";

@@ -1,12 +1,10 @@
-import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
+import type { ConfigProblem } from "../../config/problem.ts";
 import { readConfigFile } from "../../config/read-file.ts";
 import { compileShape, mapOf, type Shape } from "../../config/shape.ts";
-import type { ConfigPath, ConfigSource } from "../../config/source.ts";
-import { ToolRegistry } from "../../engine/registry.ts";
-import { ToolRegistrationError } from "../../engine/registry-errors.ts";
-import type { Tool } from "../../engine/tool.ts";
+import type { ConfigSource } from "../../config/source.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JournalOptions } from "../../journal/options.ts";
-import { isJsonObject, type JsonValue } from "../../json/value.ts";
+import { isJsonObject } from "../../json/value.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
@@ -16,8 +14,7 @@ import { type LogSettings, loadLog } from "./load-log.ts";
 import { type LocatedProof, loadPolicy, loadShadow } from "./load-policy.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
 import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
-import { loadTool } from "./load-tool.ts";
-import { loadToolset } from "./toolsets/load-toolset.ts";
+import { type ConfiguredTool, loadTools } from "./load-tools.ts";
 
 /** The shape of `sandgate.yaml`. Each part is checked by its own loader. */
 const CONFIG_SHAPE: Shape = compileShape(
@@ -69,12 +66,6 @@ export interface Config {
   readonly journalOptions: JournalOptions | undefined;
 }
 
-/** A tool and its place in the config. */
-export interface ConfiguredTool {
-  readonly tool: Tool;
-  readonly path: ConfigPath;
-}
-
 /**
  * Loads `sandgate.yaml` and the files that it names: schemas, host modules, the policy. It continues after a problem,
  * so that all problems are reported at once.
@@ -84,36 +75,10 @@ export interface ConfiguredTool {
 export async function loadConfig(file: string): Promise<Config> {
   const source = await readConfigFile(file);
   const problems = source.check(CONFIG_SHAPE);
-  const { length: entryCount } = listAt(source, "tools");
-  const { length: toolsetCount } = listAt(source, "toolsets");
   if (isJsonObject(source.value) && !["tools", "toolsets"].some((key) => source.at([key]) !== undefined)) {
     problems.push(source.problem([], "tools or toolsets is missing"));
   }
-  const registry = new ToolRegistry({ requireSideEffects: source.at(["requireSideEffects"]) === true });
-  const tools: ConfiguredTool[] = [];
-  let toolCount = entryCount;
-  const add = (tool: Tool, path: ConfigPath): void => {
-    registry.register(tool);
-    tools.push({ tool, path });
-  };
-  for (let index = 0; index < entryCount; index++) {
-    const path = ["tools", index];
-    try {
-      add(await loadTool(source, path), path);
-    } catch (error) {
-      problems.push(...problemsOf(error, source, path));
-    }
-  }
-  for (let index = 0; index < toolsetCount; index++) {
-    const path = ["toolsets", index];
-    try {
-      const loaded = await loadToolset(source, path);
-      toolCount += loaded.length;
-      for (const tool of loaded) add(tool, path);
-    } catch (error) {
-      problems.push(...problemsOf(error, source, path));
-    }
-  }
+  const { toolCount, tools, registry } = await loadTools(source, problems);
   const { policy, located: locatedPolicies, proofs, ...loaded } = await loadPolicy(source, registry.subjects);
   problems.push(...loaded.problems);
   const shadow = await loadShadow(source, registry.subjects, problems);
@@ -124,16 +89,4 @@ export async function loadConfig(file: string): Promise<Config> {
   const sessions = loadSessions(source, problems);
   const journalOptions = await loadJournalOptions(source, problems);
   return { source, problems, ...tooling, sandboxOptions, context, log, sessions, journalOptions };
-}
-
-/** The list under a key of the config; an empty one if there is none, or if it is no list, which its shape reports. */
-function listAt(source: ConfigSource, key: string): readonly JsonValue[] {
-  const value = source.at([key]);
-  return Array.isArray(value) ? value : [];
-}
-
-function problemsOf(error: unknown, source: ConfigSource, path: ConfigPath): readonly ConfigProblem[] {
-  if (error instanceof ConfigError) return error.problems;
-  if (!(error instanceof ToolRegistrationError)) throw error;
-  return error.reasons.map((reason) => source.problem(path, reason));
 }

@@ -29,15 +29,20 @@ export interface LocatedProof {
   readonly problems: readonly ConfigProblem[];
 }
 
+/** Returns the tools of which the schema of policies in Cedar is made. Is called only if there are any. */
+export type CedarTools = () => Promise<readonly PolicyTool[]>;
+
 /**
  * Loads the `policy` of a config, and checks it against the tools. It is inline or in a separate file, or a list of
  * such policies, which are joined by the strictest.
  *
  * @param tools The registered tools. Without them, rules are not checked against tools.
+ * @param cedarTools Default: the registered tools.
  */
 export async function loadPolicy(
   source: ConfigSource,
   tools: readonly PolicyTool[] | undefined,
+  cedarTools: CedarTools = async () => tools ?? [],
 ): Promise<PolicyResult> {
   const written = source.at(["policy"]);
   const paths: readonly ConfigPath[] = Array.isArray(written)
@@ -48,7 +53,7 @@ export async function loadPolicy(
   const proofs: LocatedProof[] = [];
   for (const path of paths) {
     try {
-      const policy = await loadOne(source, path, tools);
+      const policy = await loadOne(source, path, tools, cedarTools);
       if (policy === undefined) continue;
       loaded.push(policy);
       problems.push(...policy.warnings);
@@ -79,12 +84,13 @@ async function loadOne(
   source: ConfigSource,
   path: ConfigPath,
   tools: readonly PolicyTool[] | undefined,
+  cedarTools: CedarTools,
 ): Promise<Loaded | undefined> {
   const written = source.at(path);
   if (typeof written === "string") {
-    return readOne(await readConfigFile(pathBeside(source.file, written)), [], tools);
+    return readOne(await readConfigFile(pathBeside(source.file, written)), [], tools, cedarTools);
   }
-  return isJsonObject(written) ? readOne(source, path, tools) : undefined;
+  return isJsonObject(written) ? readOne(source, path, tools, cedarTools) : undefined;
 }
 
 /** A policy of rules, or one in Cedar, which has no rules to locate. */
@@ -93,15 +99,14 @@ type Loaded = Pick<LoadedPolicy, "warnings" | "proofs"> & {
   readonly located?: LocatedPolicy;
 };
 
-/** A policy in Cedar needs the tools: if they have errors, `undefined` is returned. */
 async function readOne(
   source: ConfigSource,
   path: ConfigPath,
   tools: readonly PolicyTool[] | undefined,
-): Promise<Loaded | undefined> {
+  cedarTools: CedarTools,
+): Promise<Loaded> {
   if (!isCedarEntry(source.at(path))) return readUnproved(source, path, tools);
-  if (tools === undefined) return undefined;
-  const policy = await loadCedar(source, path, tools);
+  const policy = await loadCedar(source, path, await cedarTools());
   return { policy, warnings: policy.warnings, proofs: [] };
 }
 
@@ -117,10 +122,10 @@ export async function loadShadow(
     const path = pathBeside(source.file, file);
     const shadow = await readConfigFile(path);
     const loaded = isCedarEntry(shadow.at([]))
-      ? await readOne(shadow, [], tools)
+      ? await readOne(shadow, [], tools, async () => tools)
       : await loadPolicyFile(path, tools);
-    problems.push(...(loaded?.warnings ?? []));
-    return loaded?.policy;
+    problems.push(...loaded.warnings);
+    return loaded.policy;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     problems.push(...error.problems);

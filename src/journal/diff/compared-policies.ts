@@ -1,3 +1,5 @@
+import type { JsonValue } from "../../json/value.ts";
+import { type CedarData, isCedarData } from "../../policy/cedar/cedar-data.ts";
 import { compareDecisions, type DecisionChange } from "../../policy/compare-decisions.ts";
 import { checkDecision, type PolicyDecision } from "../../policy/decision.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
@@ -5,6 +7,7 @@ import type { RulePolicyOptions } from "../../policy/rule/rule.ts";
 import { RulePolicy } from "../../policy/rule/rule-policy.ts";
 import { strictest } from "../../policy/strictest.ts";
 import type { RecordedRequest } from "../read/recorded-calls.ts";
+import { RecordedCedarPolicy } from "./recorded-cedar.ts";
 
 /** The sources of two policies: see `RuntimePolicy.sources`. */
 export interface ComparedSources {
@@ -28,6 +31,33 @@ export interface ComparedChange {
 
 const SAME: Comparison = Object.freeze({ changes: [], before: [], after: [] });
 
+/** The time at which policies decide, in milliseconds since the epoch. */
+interface Clock {
+  now: number;
+}
+
+interface OpenedPolicy {
+  readonly policy: RuntimePolicy;
+  readonly dependsOnSession: boolean;
+  /** The times at which rules end. */
+  readonly ends: readonly number[];
+}
+
+async function openSource(source: string, clock: Clock): Promise<OpenedPolicy> {
+  const options = JSON.parse(source) as JsonValue;
+  if (isCedarData(options)) {
+    const policy = await RecordedCedarPolicy.open(options as unknown as CedarData);
+    return { policy: policy as RuntimePolicy, dependsOnSession: policy.readsSession, ends: [] };
+  }
+  const rules = options as unknown as RulePolicyOptions;
+  return {
+    policy: new RulePolicy(rules, () => clock.now, false),
+    // Every condition on the session has such a key.
+    dependsOnSession: source.includes('"session/'),
+    ends: rules.rules.flatMap(({ until }) => until ?? []).map((until) => Date.parse(until)),
+  };
+}
+
 /** Two policies that decide on the same calls, at the times of their records. */
 export class ComparedPolicies {
   /** Whether decisions can depend on the session. */
@@ -38,17 +68,23 @@ export class ComparedPolicies {
   readonly #ends: readonly number[];
   /** Policies return the same decisions again. */
   readonly #compared = new WeakMap<PolicyDecision, WeakMap<PolicyDecision, Comparison>>();
-  #now = 0;
+  readonly #clock: Clock;
 
-  constructor({ before, after }: ComparedSources) {
-    const all = [...before, ...after].map((source) => JSON.parse(source) as RulePolicyOptions);
-    const policies = all.map((options) => new RulePolicy(options, () => this.#now, false));
-    this.#before = strictest(...policies.slice(0, before.length));
-    this.#after = strictest(...policies.slice(before.length));
-    // Every condition on the session has such a key.
-    this.dependOnSession = [...before, ...after].some((source) => source.includes('"session/'));
-    const ends = all.flatMap(({ rules }) => rules.flatMap(({ until }) => until ?? []));
-    this.#ends = [...new Set(ends.map((until) => Date.parse(until)))].sort((a, b) => a - b);
+  private constructor(before: readonly OpenedPolicy[], after: readonly OpenedPolicy[], clock: Clock) {
+    this.#clock = clock;
+    this.#before = strictest(...before.map(({ policy }) => policy));
+    this.#after = strictest(...after.map(({ policy }) => policy));
+    const all = [...before, ...after];
+    this.dependOnSession = all.some(({ dependsOnSession }) => dependsOnSession);
+    this.#ends = [...new Set(all.flatMap(({ ends }) => ends))].sort((a, b) => a - b);
+  }
+
+  /** @throws {Error} if a policy is in Cedar, and `@cedar-policy/cedar-wasm` is not installed. */
+  static async open({ before, after }: ComparedSources): Promise<ComparedPolicies> {
+    const clock: Clock = { now: 0 };
+    const open = (sources: readonly string[]): Promise<readonly OpenedPolicy[]> =>
+      Promise.all(sources.map((source) => openSource(source, clock)));
+    return new ComparedPolicies(await open(before), await open(after), clock);
   }
 
   /** Returns a number that is the same for all times at which the same rules have ended. */
@@ -64,8 +100,8 @@ export class ComparedPolicies {
 
   /** Has both policies decide on a call that was recorded at a time. */
   compare(request: RecordedRequest, at: number): Comparison {
-    this.#now = at;
-    // Policies of rules decide synchronously, and return checked decisions.
+    this.#clock.now = at;
+    // Policies of rules and in Cedar decide synchronously, and return checked decisions.
     const before = checkDecision(this.#before.check(request) as PolicyDecision);
     const after = checkDecision(this.#after.check(request) as PolicyDecision);
     if (before.decision === "deny" && after.decision === "deny") return SAME;

@@ -15,7 +15,7 @@ const MAX_THREADS = 8;
 
 /** The options of {@link diffPolicies}. */
 export interface PolicyDiffOptions {
-  /** A policy that is data: it has `sources`, as a `RulePolicy` has. */
+  /** A policy that is data: it has `sources`, as a `RulePolicy` and a `CedarPolicy` have. */
   readonly before: RuntimePolicy;
   /** Another such policy. */
   readonly after: RuntimePolicy;

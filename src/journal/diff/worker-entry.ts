@@ -7,11 +7,15 @@ import type { Counts } from "./tally.ts";
 /** What the thread answers to a range. */
 export type RangeAnswer = { readonly counts: Counts } | { readonly error: string };
 
-const diff = new RangeDiff(new ComparedPolicies(workerData as ComparedSources));
+const opening = ComparedPolicies.open(workerData as ComparedSources).then(
+  (policies) => new RangeDiff(policies),
+);
+// Each answer reports the error.
+opening.catch(() => {});
 parentPort?.on("message", async (range: FileRange) => {
   let answer: RangeAnswer;
   try {
-    answer = { counts: await diff.count(range) };
+    answer = { counts: await (await opening).count(range) };
   } catch (error) {
     answer = { error: (error as Error).message };
   }

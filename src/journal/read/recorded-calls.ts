@@ -11,6 +11,7 @@ export type UndecidableCause =
   | "policy in code"
   | "policy not kept"
   | "tool not kept"
+  | "tool changed"
   | "arguments redacted"
   | "arguments forgotten"
   | "workspace not recorded"
@@ -81,8 +82,8 @@ export class RecordedRequest implements PolicyRequest {
   readonly principal?: Principal;
   readonly input: JsonValue;
   readonly tool: PolicySubject;
-  /** What a policy has asked for that is not recorded. */
-  missing: Extract<UndecidableCause, `${string} not recorded`> | undefined;
+  /** What a policy needs to decide on the call, and does not have. */
+  missing: Extract<UndecidableCause, `${string} not recorded` | "tool changed"> | undefined;
 
   constructor(
     { input, principal, sessionId = "", callId = "" }: Omit<RecordedParts, "definitionDigest">,

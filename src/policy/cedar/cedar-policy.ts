@@ -16,10 +16,13 @@ import type { AppliedRule } from "../rule/compiled-rule.ts";
 import { originsOf } from "../rule/explain/explain-rules.ts";
 import type { AllowedUse } from "../rule/rule.ts";
 import { checkOptions } from "../rule/rule-options.ts";
+import { callOf, type KnownTool, knownTool } from "./cedar-call.ts";
+import type { CedarData } from "./cedar-data.ts";
 import { type CedarLibrary, loadCedar } from "./cedar-library.ts";
-import { cedarSchema, entitiesOf, entityId, inputTypeOf } from "./cedar-schema.ts";
+import { canHold, readsContext } from "./cedar-reads.ts";
+import { cedarSchema } from "./cedar-schema.ts";
 import { type CedarStatement, readCedar } from "./cedar-source.ts";
-import { type CedarType, CedarValueError, toCedarValue } from "./cedar-type.ts";
+import { CedarValueError } from "./cedar-type.ts";
 
 /** The options of {@link openCedarPolicy}. */
 export interface CedarPolicyOptions {
@@ -56,8 +59,12 @@ export async function openCedarPolicy(options: CedarPolicyOptions): Promise<Ceda
 
 /** Decides by Cedar policies. {@link openCedarPolicy} opens it. */
 export class CedarPolicy implements RuntimePolicy {
-  /** The SHA-256 digest of policies, grants and the tools' schema, in hexadecimal. */
-  readonly revision: string;
+  /**
+   * Whether a decision can depend on the session's id.
+   *
+   * @internal
+   */
+  readonly readsSession: boolean;
   /** Problems that do not prevent the use of the policies, such as one that can never apply. */
   readonly warnings: readonly ConfigProblem[];
   readonly #cedar: CedarLibrary;
@@ -65,7 +72,11 @@ export class CedarPolicy implements RuntimePolicy {
   readonly #statements: ReadonlyMap<string, CedarStatement>;
   readonly #applied: ReadonlyMap<string, AppliedRule>;
   readonly #schema: SchemaJson<string>;
+  readonly #readsWorkspace: boolean;
+  /** The ids of the policies that can deny, or ask about, a call because of its principal. */
+  readonly #onPrincipals: readonly string[];
   readonly #tools: ReadonlyMap<string, KnownTool>;
+  readonly #form: CanonicalJson;
   /** The registered tools that are those of the schema. */
   readonly #checked = new WeakMap<PolicySubject, KnownTool>();
 
@@ -85,12 +96,24 @@ export class CedarPolicy implements RuntimePolicy {
       ]),
     );
     this.#tools = new Map(tools.map(({ name, inputSchema }) => [name, knownTool(inputSchema)]));
-    this.revision = new CanonicalJson({
-      cedar: policies,
-      grants: grants as unknown as JsonValue,
-      schema: schema as unknown as JsonValue,
-    }).digest;
+    const reads = (member: string): boolean => statements.some((each) => readsContext(each.reads, member));
+    this.readsSession = reads("sessionId");
+    this.#readsWorkspace = reads("workspace");
+    this.#onPrincipals = statements
+      .filter((statement) => canRestrict(statement) && statement.reads.principal)
+      .map(({ id }) => id);
+    this.#form = new CanonicalJson(dataOf(policies, grants, tools) as unknown as JsonValue);
     this.#name = preparse(cedar, this, schema, statements);
+  }
+
+  /** The SHA-256 digest of the policies, the grants, and the names and input schemas of the tools, in hexadecimal. */
+  get revision(): string {
+    return this.#form.digest;
+  }
+
+  /** The policies, the grants and the tools as canonical JSON. */
+  get sources(): readonly string[] {
+    return [this.#form.text];
   }
 
   /** Denies a call if Cedar does not allow it or a policy that could deny it fails. */
@@ -106,17 +129,36 @@ export class CedarPolicy implements RuntimePolicy {
     }
     if (answer.type === "failure")
       return deny("Cedar refused the request: it does not fit the tool's schema");
-    return this.#decide(answer.response, request);
+    const decision = this.#decide(answer.response, request);
+    return decision.decision === "deny" ? decision : (this.#denyWithoutPrincipal(request) ?? decision);
   }
 
-  /** Lists every policy. Those whose evaluation fails are `unclear`. */
+  #denyWithoutPrincipal(request: PolicyRequest): PolicyDecision | undefined {
+    const [id] = this.#unclearWithoutPrincipal(request);
+    return id === undefined ? undefined : deny(`'${id}': ${NO_PRINCIPAL}`, { rules: [id] });
+  }
+
+  /** A policy that can deny, or ask about, calls of some principals may apply to a call whose principal is not known. */
+  #unclearWithoutPrincipal(request: PolicyRequest): readonly string[] {
+    if (request.principal !== undefined || this.#onPrincipals.length === 0) return [];
+    const { residuals, errored } = this.#evaluate(request, true);
+    return this.#onPrincipals.filter((id) => {
+      const residual = residuals[id];
+      return errored.includes(id) || (residual !== undefined && canHold(residual));
+    });
+  }
+
+  /** Lists every policy. Those whose evaluation fails are `unclear`, and those that depend on an unknown principal. */
   explain(request: PolicyRequest): PolicyExplanation {
     const decision = this.check(request);
     const { satisfied, errored } = this.#evaluate(request);
+    const onPrincipal = this.#unclearWithoutPrincipal(request);
     const rules = Array.from(this.#statements.values(), ({ id, effect, annotations: { ask } }) => {
-      const matched = satisfied.includes(id) ? "yes" : errored.includes(id) ? "unclear" : "no";
+      const isUnclear = errored.includes(id) || onPrincipal.includes(id);
+      const matched = satisfied.includes(id) ? "yes" : isUnclear ? "unclear" : "no";
       const kind = effect === "forbid" ? "deny" : ask === undefined ? "allow" : "ask";
-      return Object.freeze({ name: id, effect: kind, matched, why: WHY[matched] } as const);
+      const why = matched === "unclear" && onPrincipal.includes(id) ? NO_PRINCIPAL : WHY[matched];
+      return Object.freeze({ name: id, effect: kind, matched, why } as const);
     });
     const granting = satisfied.flatMap((id) => this.#applied.get(id) ?? []);
     return Object.freeze({
@@ -126,8 +168,12 @@ export class CedarPolicy implements RuntimePolicy {
     });
   }
 
-  /** Finds the policies that match a call, also those that did not decide on it. */
-  #evaluate(request: PolicyRequest): Pick<ResidualResponse, "satisfied" | "errored"> {
+  /**
+   * Finds the policies that match a call, also those that did not decide on it.
+   *
+   * @param isAnyPrincipal Whether to find those, too, that match calls of some principals: as residuals.
+   */
+  #evaluate(request: PolicyRequest, isAnyPrincipal = false): Evaluated {
     const tool = this.#find(request.tool);
     if (tool === undefined) return NOTHING;
     try {
@@ -135,11 +181,14 @@ export class CedarPolicy implements RuntimePolicy {
         Array.from(this.#statements.values(), ({ id, text }) => [id, text]),
       );
       const answer = this.#cedar.isAuthorizedPartial({
-        ...callOf(request, tool),
+        ...callOf(request, tool, this.#readsWorkspace),
+        ...(isAnyPrincipal && { principal: null }),
         schema: this.#schema,
         policies: { staticPolicies },
       });
-      return answer.type === "failure" ? NOTHING : answer.response;
+      return answer.type === "failure"
+        ? { ...NOTHING, errored: [...this.#statements.keys()] }
+        : answer.response;
     } catch (error) {
       if (error instanceof CedarValueError) return NOTHING;
       throw error;
@@ -149,7 +198,7 @@ export class CedarPolicy implements RuntimePolicy {
   /** @throws {CedarValueError} if the arguments have no representation in Cedar. */
   #ask(request: PolicyRequest, tool: KnownTool): AuthorizationAnswer {
     return this.#cedar.statefulIsAuthorized({
-      ...callOf(request, tool),
+      ...callOf(request, tool, this.#readsWorkspace),
       preparsedSchemaName: this.#name,
       preparsedPolicySetId: this.#name,
     });
@@ -158,8 +207,7 @@ export class CedarPolicy implements RuntimePolicy {
   #decide({ decision, diagnostics: { reason, errors } }: Response, request: PolicyRequest): PolicyDecision {
     const inOrder = [...this.#statements.values()];
     const failed = inOrder.find(
-      ({ id, effect, annotations: { ask } }) =>
-        errors.some(({ policyId }) => policyId === id) && (effect === "forbid" || ask !== undefined),
+      (statement) => canRestrict(statement) && errors.some(({ policyId }) => policyId === statement.id),
     );
     if (failed !== undefined) return deny(`'${failed.id}' could not be evaluated`, { rules: [failed.id] });
     const determining = inOrder.filter(({ id }) => reason.includes(id));
@@ -181,7 +229,21 @@ export class CedarPolicy implements RuntimePolicy {
   }
 }
 
-const NOTHING = Object.freeze({ satisfied: [], errored: [] });
+type Evaluated = Pick<ResidualResponse, "satisfied" | "errored" | "residuals">;
+
+const NOTHING: Evaluated = Object.freeze({ satisfied: [], errored: [], residuals: {} });
+
+/** Whether a policy can forbid a call that others permit, or have a person asked. */
+function canRestrict({ effect, annotations: { ask } }: CedarStatement): boolean {
+  return effect === "forbid" || ask !== undefined;
+}
+
+function dataOf(cedar: string, grants: CedarData["grants"], tools: readonly PolicyTool[]): CedarData {
+  const inOrder = tools.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return { cedar, grants, tools: inOrder.map(({ name, inputSchema }) => ({ name, inputSchema })) };
+}
+
+const NO_PRINCIPAL = "it depends on the principal, and the call has none";
 
 const WHY = Object.freeze({
   yes: "its scope and its conditions are met",
@@ -191,38 +253,6 @@ const WHY = Object.freeze({
 
 function inOrder(rules: readonly AppliedRule[]): readonly AppliedRule[] {
   return rules.filter(({ use }) => use !== undefined).toSorted((a, b) => a.place - b.place);
-}
-
-/**
- * Returns a call in Cedar's terms.
- *
- * @throws {CedarValueError} if the arguments have no representation in Cedar.
- */
-function callOf(request: PolicyRequest, { type }: KnownTool) {
-  const { tool, input, sessionId, workspace, principal } = request;
-  return {
-    principal: entityId("Principal", principal?.id ?? ""),
-    action: entityId("Action", tool.name),
-    resource: entityId("Tool", tool.name),
-    context: {
-      sessionId,
-      ...(workspace !== undefined && { workspace }),
-      ...(type && { input: toCedarValue(input, type) }),
-    },
-    entities: entitiesOf(request),
-    validateRequest: true,
-  };
-}
-
-/** A tool of the schema. */
-interface KnownTool {
-  /** The input schema as canonical JSON. */
-  readonly schema: string;
-  readonly type: CedarType | undefined;
-}
-
-function knownTool(inputSchema: PolicyTool["inputSchema"]): KnownTool {
-  return { schema: canonicalText(inputSchema), type: inputTypeOf(inputSchema) };
 }
 
 function describeForbid(determining: readonly CedarStatement[]): string {

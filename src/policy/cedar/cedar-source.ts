@@ -2,6 +2,7 @@ import type { DetailedError, PolicyJson, SchemaJson } from "@cedar-policy/cedar-
 import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import { suggest } from "../../config/suggest.ts";
 import type { CedarLibrary } from "./cedar-library.ts";
+import { type CedarReads, readsOf } from "./cedar-reads.ts";
 import { NAMESPACE } from "./cedar-schema.ts";
 
 /** The annotations that a policy can have. Others are refused: a misspelt `@ask` must not allow calls. */
@@ -17,6 +18,7 @@ export interface CedarStatement {
   readonly effect: PolicyJson["effect"];
   readonly text: string;
   readonly annotations: { readonly [Name in (typeof ANNOTATIONS)[number]]?: string };
+  readonly reads: CedarReads;
 }
 
 /** What {@link readCedar} found. */
@@ -84,6 +86,7 @@ class CedarReader {
         text,
         annotations: set,
         offset,
+        reads: readsOf(json),
         tools: [...toolsIn(json)],
       };
     });

@@ -7,6 +7,7 @@ import { openJournal } from "../../../src/journal/journal.ts";
 import { forgetSession } from "../../../src/journal/sealed/forget-session.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import { freezeJson } from "../../../src/json/value.ts";
+import { type CedarPolicy, openCedarPolicy } from "../../../src/policy/cedar/cedar-policy.ts";
 import { HostPolicy } from "../../../src/policy/host-policy.ts";
 import type { PolicySubject } from "../../../src/policy/policy.ts";
 import type { PolicyRule } from "../../../src/policy/rule/rule.ts";
@@ -243,6 +244,65 @@ describe("A difference of two policies", () => {
       directories: [directory.path],
     });
     expect(diff.changes).toMatchObject([{ change: "allow → deny", count: 1 }]);
+  });
+
+  test("decides by policies in Cedar on tools as they were recorded", async () => {
+    using directory = new TemporaryDirectory();
+    const { path } = directory;
+    const schema = (name: string): PolicySubject["inputSchema"] => ({
+      type: "object",
+      properties: { [name]: { type: "string" } },
+      required: [name],
+    });
+    const recorded = { ...TOOL, inputSchema: schema("path") };
+    const older = { ...TOOL, definition: { digest: "b".repeat(64) }, inputSchema: schema("file") };
+    {
+      await using journal = await openJournal({ directory: path, sync: "none" });
+      await journal.keep(BEFORE, [recorded, older]);
+      for (const input of ["src/a", "docs/a", "lib/a"]) {
+        await journal.begin(dispatched(input, { path: input }, { definitionDigest: DIGEST }));
+      }
+      await journal.begin(dispatched("old", { file: "src/a" }, { definitionDigest: "b".repeat(64) }));
+    }
+    // The tool has another argument in the meantime.
+    const today = {
+      ...TOOL,
+      inputSchema: { ...schema("path"), properties: { path: { type: "string" }, mode: { type: "string" } } },
+    };
+    const cedar = await openCedarPolicy({
+      policies: `@id("sources") permit (principal, action, resource)
+        when { context.input.path like "src/*" };`,
+      tools: [today],
+      grants: { default: { sandboxes: ["host"] } },
+    });
+    const rules = policyOf({ ...USE, name: "sources", when: { "/path": { prefix: "src/" } } });
+    expect(await diffPolicies({ before: rules, after: cedar, directories: [path] })).toMatchObject({
+      ...{ same: 3, different: 0 },
+      undecidable: new Map([["tool changed", 1]]),
+    });
+    const joined = strictest(cedar, policyOf({ ...USE, name: "all" }));
+    const { changes } = await diffPolicies({ before: BEFORE, after: joined, directories: [path] });
+    expect(changes).toMatchObject([{ change: "allow → deny", before: ["docs"], after: [], count: 1 }]);
+  });
+
+  test("decides by policies in Cedar for each session, if they depend on it", async () => {
+    using directory = new TemporaryDirectory();
+    await record(directory.path, ["src/a"], { sessionId: "s1" });
+    await record(directory.path, ["src/a"], { sessionId: "s2" });
+    const open = (condition: string): Promise<CedarPolicy> =>
+      openCedarPolicy({
+        policies: `permit (principal, action, resource) when { ${condition} };`,
+        tools: [TOOL],
+        grants: { default: { sandboxes: ["host"] } },
+      });
+    const before = await open('resource.sideEffects == "write"');
+    const same = async (condition: string): Promise<object> => {
+      const options = { before, after: await open(condition), directories: [directory.path] };
+      const { same: count, undecidable } = await diffPolicies(options);
+      return [count, Object.fromEntries(undecidable)];
+    };
+    expect(await same('context.sessionId == "s2"')).toEqual([1, {}]);
+    expect(await same("context has workspace")).toEqual([0, { "workspace not recorded": 2 }]);
   });
 
   test("requires policies that are data, and journals that can be read", async () => {

@@ -1,10 +1,14 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../../src/json/value.ts";
+import { type CedarData, openCedarData } from "../../../src/policy/cedar/cedar-data.ts";
 import { type CedarPolicyOptions, openCedarPolicy } from "../../../src/policy/cedar/cedar-policy.ts";
 import { cedarSchemaText } from "../../../src/policy/cedar/cedar-schema-text.ts";
 import type { PolicyDecision } from "../../../src/policy/decision.ts";
 import type { PolicyRequest, PolicySubject } from "../../../src/policy/policy.ts";
+import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
+import { ShadowPolicy } from "../../../src/policy/shadow/shadow-policy.ts";
 import { strictest } from "../../../src/policy/strictest.ts";
 
 const transfer: PolicySubject = {
@@ -218,6 +222,75 @@ describe("a Cedar policy", () => {
     expect(decisions).toEqual(["allow", "deny", "allow"]);
     expect(policies[0]?.revision).toBe(policies[2]?.revision);
     expect(policies[0]?.revision).not.toBe(policies[1]?.revision);
+  });
+
+  const ANN = { id: "ann", kind: "user" } as const;
+
+  test.each([
+    ["a forbid for a role", '@id("p") forbid (principal in Sandgate::Role::"intern", action, resource);'],
+    ["a forbid for a kind", '@id("p") forbid (principal, action, resource) when { principal has kind };'],
+    [
+      "a permit with @ask for a role",
+      '@id("p") @ask("?") permit (principal in Sandgate::Role::"intern", action, resource);',
+    ],
+  ])("denies a call without a principal if %s could apply", async (_, policy) => {
+    const without = await open(PERMIT + policy);
+    expect(without.check(request(small))).toEqual({
+      decision: "deny",
+      rules: ["p"],
+      reason: "'p': it depends on the principal, and the call has none",
+    });
+    expect(without.explain(request(small)).rules[1]).toMatchObject({
+      name: "p",
+      matched: "unclear",
+      why: "it depends on the principal, and the call has none",
+    });
+    const elsewhere = await open(PERMIT + policy.replace(/;$/, ' when { context.sessionId == "s2" };'));
+    expect(elsewhere.check(request(small))).toMatchObject({ decision: "allow" });
+  });
+
+  test("lets a forbid for a role not apply to a principal without it", async () => {
+    const policies = `${PERMIT} forbid (principal in Sandgate::Role::"intern", action, resource);`;
+    const check = async (roles: readonly string[]) =>
+      (await decide(policies, small, { principal: { ...ANN, roles } })).decision;
+    expect(await check(["clerk"])).toBe("allow");
+    expect(await check(["clerk", "intern"])).toBe("deny");
+  });
+
+  test("does not ask for the workspace unless a policy reads it", async () => {
+    const noWorkspace = Object.defineProperty({ ...request(small) }, "workspace", {
+      get: () => {
+        throw new Error("not recorded");
+      },
+    });
+    expect((await open(PERMIT)).check(noWorkspace)).toMatchObject({ decision: "allow" });
+    for (const condition of [
+      "context has workspace",
+      'context has workspace && context["work\\u{73}pace"] == "/a"',
+      "context == context",
+    ]) {
+      const policy = await open(`${PERMIT} permit (principal, action, resource) when { ${condition} };`);
+      expect(() => policy.check(noWorkspace)).toThrow("not recorded");
+    }
+  });
+
+  test("is data from which it can be opened again", async () => {
+    const policy = await open(PERMIT);
+    const [source = ""] = policy.sources;
+    expect(policy.sources).toHaveLength(1);
+    expect(createHash("sha256").update(source).digest("hex")).toBe(policy.revision);
+    const again = await openCedarData(JSON.parse(source) as CedarData);
+    expect(again.revision).toBe(policy.revision);
+    expect(again.check(request(small))).toEqual(policy.check(request(small)));
+  });
+
+  test("is tried out beside policies of rules", async () => {
+    const seen: unknown[] = [];
+    const rules = new RulePolicy({ rules: [{ tools: ["*"], effect: "allow", sandboxes: ["quickjs"] }] });
+    const shadow = new ShadowPolicy(rules, await open(""), ({ changes }) => seen.push(changes));
+    expect(shadow.check(request(small))).toMatchObject({ decision: "allow" });
+    expect(new ShadowPolicy(await open(""), rules, ({ changes }) => seen.push(changes)).explain).toBeDefined();
+    expect(seen).toEqual([["allow → deny"]]);
   });
 
   test("explains which policies matched, and from which each part of the grant comes", async () => {

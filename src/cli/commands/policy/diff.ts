@@ -22,8 +22,8 @@ export async function diff(
   { stdout }: Terminal,
 ): Promise<ExitCode> {
   const found = await diffPolicies({
-    before: await loadAnyPolicy(before),
-    after: await loadAnyPolicy(after),
+    before: await loadAnyPolicy(before, journals),
+    after: await loadAnyPolicy(after, journals),
     directories: journals,
   });
   await print(stdout, joinShown(describe(found), "\n"));

@@ -1,10 +1,14 @@
 import { ConfigError } from "../../../config/problem.ts";
 import { readConfigFile } from "../../../config/read-file.ts";
 import type { ToolRegistry } from "../../../engine/registry.ts";
+import { KeptInputs } from "../../../journal/kept-inputs.ts";
+import type { PolicyTool } from "../../../policy/file/policy-tool.ts";
 import { readPolicy } from "../../../policy/file/read.ts";
 import type { RuntimePolicy } from "../../../policy/policy.ts";
+import { isCedarEntry, loadCedar } from "../../config/load-cedar.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { loadPolicy } from "../../config/load-policy.ts";
+import { loadTools } from "../../config/load-tools.ts";
 import { showProblems } from "../../terminal/problems.ts";
 import { print, type Terminal } from "../../terminal/terminal.ts";
 
@@ -26,14 +30,32 @@ export async function loadConfiguredPolicy(
 }
 
 /**
- * Loads a policy without its tools, from a policy file or from a config that has one.
+ * Loads a policy from a policy file, from a file with a policy in Cedar, or from a config that has any. Rules are not
+ * checked against tools. The schema of policies in Cedar is made of the tools of the config, and of those that were kept
+ * for calls that were recorded.
  *
+ * @param journals The directories of the journals that kept tools.
  * @throws {ConfigError} if it is invalid.
  */
-export async function loadAnyPolicy(file: string): Promise<RuntimePolicy> {
+export async function loadAnyPolicy(file: string, journals: readonly string[]): Promise<RuntimePolicy> {
   const source = await readConfigFile(file);
+  if (isCedarEntry(source.at([]))) return loadCedar(source, [], await keptTools(journals));
   if (source.at(["policy"]) === undefined) return readPolicy(source, []).policy;
-  const { policy, problems } = await loadPolicy(source, undefined);
+  const { policy, problems } = await loadPolicy(source, undefined, async () => {
+    // A tool that cannot be loaded may have been kept. If it was not, the policies that name it are invalid.
+    const { registry } = await loadTools(source, []);
+    return byName([...(await keptTools(journals)), ...registry.subjects]);
+  });
   if (policy === undefined) throw new ConfigError(problems);
   return policy;
+}
+
+async function keptTools(journals: readonly string[]): Promise<readonly PolicyTool[]> {
+  const kept = await Promise.all(journals.map((directory) => new KeptInputs(directory).tools()));
+  return byName(kept.flatMap((tools) => [...tools.values()]));
+}
+
+/** Returns the last of the tools of each name. */
+function byName(tools: readonly PolicyTool[]): readonly PolicyTool[] {
+  return [...new Map(tools.map((tool) => [tool.name, tool])).values()];
 }

@@ -51,6 +51,63 @@ rules:
     });
   });
 
+  test("compares policies in Cedar with each other and with rules, in files and in configs", async () => {
+    const folder = await record();
+    const write = (name: string, text: string): Promise<void> => writeFile(join(folder, name), text);
+    const permit = (id: string, path: string): string =>
+      `@id("${id}") permit (principal, action == Sandgate::Action::"read_file", resource) when { context.input.path like "${path}" };`;
+    await write("sources.cedar", permit("cedar sources", "src/*.ts"));
+    await write("libraries.cedar", permit("cedar libraries", "lib/*"));
+    const entry = (file: string): string =>
+      `cedar: ${file}\ngrants: { default: { sandboxes: [host], limits: { wallTime: 1s } } }\n`;
+    await write("sources.yaml", entry("sources.cedar"));
+    await write("libraries.yaml", entry("libraries.cedar"));
+    await write("everything.yaml", "rules: [{ tools: ['*'], effect: allow, sandboxes: [host] }]");
+    const config = await readFile(join(folder, "sandgate.yaml"), "utf8");
+    const tools = config.slice(0, config.indexOf("policy:"));
+    await write("config.yaml", `${tools}policy: [libraries.yaml, everything.yaml]\n`);
+    const diff = async (before: string, after: string): Promise<{ code: number; lines: string[] }> => {
+      const argv = ["policy", "diff", join(folder, before), join(folder, after), "--journal"];
+      const { code, stdout, stderr } = await sandgate([...argv, join(folder, "records")]);
+      expect(stderr).toBe("");
+      return { code, lines: stdout.split("\n").map((line) => line.replace(/;.*/, "")) };
+    };
+    expect(await diff("sandgate.yaml", "sources.yaml")).toEqual({
+      code: 0,
+      lines: [
+        "3 calls are decided as before, 1 otherwise",
+        "narrower grant: 1 calls",
+        "  1 by 'cedar sources', before by 'sources' and 'everyone'",
+        "",
+      ],
+    });
+    expect(await diff("sources.yaml", "config.yaml")).toEqual({
+      code: 3,
+      lines: [
+        "1 calls are decided as before, 3 otherwise",
+        "deny → allow, which permits more: 2 calls",
+        "  2 by 'cedar libraries' and 'rule 1', before by no rule",
+        "allow → deny: 1 calls",
+        "  1 by no rule, before by 'cedar sources'",
+        "",
+      ],
+    });
+    expect((await diff("config.yaml", "config.yaml")).code).toBe(0);
+  });
+
+  test("reports what is wrong with a policy in Cedar", async () => {
+    const folder = await record();
+    await writeFile(join(folder, "bad.cedar"), "permit (principal);");
+    await writeFile(join(folder, "bad.yaml"), "cedar: bad.cedar\ngrants: {}\n");
+    await writeFile(join(folder, "config.yaml"), "tools: []\npolicy: bad.yaml\n");
+    for (const file of ["bad.yaml", "config.yaml"]) {
+      const argv = ["policy", "diff", join(folder, file), join(folder, "sandgate.yaml")];
+      const { code, stderr } = await sandgate([...argv, "--journal", join(folder, "records")]);
+      expect(stderr).toMatch(/bad\.cedar:1:\d+: /);
+      expect(code).toBe(2);
+    }
+  });
+
   test("exits with 2 if a policy, a journal or the command line is not valid", async () => {
     const folder = await createProject({ "bad.yaml": "rules: 1", "policy.yaml": "policy: { rules: 2 }" });
     const config = join(folder, "sandgate.yaml");
