@@ -12,7 +12,8 @@ export const HELP_TEXT = `Usage:
                     [--events] [--confirm | --dry-run]
   sandgate check --config sandgate.yaml
   sandgate policy explain --config sandgate.yaml --call JSON [--principal JSON] [--session ID]
-                          [--user-text TEXT] [--workspace DIR] [--json]
+                          [--user-text TEXT] [--earlier JSON]
+                          [--workspace DIR] [--json]
   sandgate policy test [CASES.yaml] [--config sandgate.yaml]
   sandgate policy diff OLD NEW --journal DIR... [--accept-wider]
   sandgate policy prove --config sandgate.yaml

@@ -13,6 +13,8 @@ export type PolicyCommand =
       readonly principal: string | undefined;
       readonly session: string | undefined;
       readonly userText: string | undefined;
+      /** JSON text: a list of what came before, as in the cases of a policy test. */
+      readonly earlier: string | undefined;
       readonly workspace: string | undefined;
       readonly isJson: boolean;
     }
@@ -54,12 +56,13 @@ function parseExplain(args: readonly string[]): PolicyCommand | undefined {
     principal: { type: "string" },
     session: { type: "string" },
     "user-text": { type: "string" },
+    earlier: { type: "string" },
     workspace: { type: "string" },
     json: { type: "boolean" },
   } as const;
   const { values } = parse(args, { ...HELP, ...CONFIG, ...options }, 0);
   if (values.help) return undefined;
-  const { call, principal, session, "user-text": userText, workspace } = values;
+  const { call, principal, session, "user-text": userText, earlier, workspace } = values;
   if (call === undefined) {
     throw new UsageError(
       shown`--call is missing: such as '{"tool":"read_file","arguments":{"path":"a.txt"}}'`,
@@ -67,7 +70,7 @@ function parseExplain(args: readonly string[]): PolicyCommand | undefined {
   }
   return {
     ...{ name: "policy explain", config: required(values.config), call, principal, session, userText },
-    ...{ workspace, isJson: values.json === true },
+    ...{ earlier, workspace, isJson: values.json === true },
   };
 }
 

@@ -5,8 +5,8 @@ import { type HostModule, isHostModule } from "../../tool/implementations/host-i
 import { sandboxesOf } from "../../tool/implementations/implementations.ts";
 import type { Command } from "../command-line.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
-import type { ConfiguredTool } from "../config/load-tools.ts";
 import { loadExport } from "../config/load-export.ts";
+import type { ConfiguredTool } from "../config/load-tools.ts";
 import { loadServer, type ServerConfig } from "../config/server/load-server.ts";
 import { showProblems } from "../terminal/problems.ts";
 import {

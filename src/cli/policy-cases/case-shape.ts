@@ -1,23 +1,23 @@
 import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
-import type { JsonObject, JsonValue } from "../../json/value.ts";
+import type { JsonObject } from "../../json/value.ts";
 import type { WrittenLimits } from "../../policy/file/written-limits.ts";
 import type { Principal } from "../../policy/principal.ts";
 import { WRITTEN_LIMITS } from "../../policy/rule/rule-shape.ts";
 import { SANDBOX_MODES, type SandboxMode } from "../../tool/sandbox-mode.ts";
+import { EARLIER, type WrittenEarlier } from "./earlier.ts";
+import type { WrittenToolCall } from "./tool-call.ts";
 
 /** A call, and what is known about it, as cases and `policy explain` describe it. */
 export interface WrittenCall {
-  readonly call: {
-    readonly tool: string;
-    /** Default: `{}`. */
-    readonly arguments?: JsonValue;
-  };
+  readonly call: WrittenToolCall;
   /** Default: the caller is not known. */
   readonly principal?: Principal;
   /** The session's id. Default: `policy-test`. */
   readonly session?: string;
   /** The user's words in the turn. Default: the client did not pass them on. */
   readonly userText?: string;
+  /** What came before in the session, in order. Default: it is not known, unless the user's words are. */
+  readonly earlier?: readonly WrittenEarlier[];
   /** The session's workspace. Relative to the file. Default: none. */
   readonly workspace?: string;
 }
@@ -37,6 +37,7 @@ const CALL: JsonObject = {
   principal: { type: "object" },
   session: TEXT,
   userText: { type: "string" },
+  earlier: EARLIER,
   workspace: TEXT,
 };
 

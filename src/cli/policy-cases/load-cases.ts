@@ -6,6 +6,7 @@ import type { ConfigPath } from "../../config/source.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import { readLimits } from "../../policy/file/written-limits.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
+import type { TrackedFields } from "../../policy/history/value-provenance.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
 import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import { CASES_SHAPE, type WrittenCase } from "./case-shape.ts";
@@ -27,9 +28,14 @@ export interface PolicyCase {
  * Loads the cases of a policy test.
  *
  * @param registry The tools that the calls name.
+ * @param tracked What the policy tracks: see `RuntimePolicy.trackedFields`.
  * @throws {ConfigError} with every problem: the file cannot be read or is not valid, or a call could not be made.
  */
-export async function loadCases(file: string, registry: ToolRegistry): Promise<readonly PolicyCase[]> {
+export async function loadCases(
+  file: string,
+  registry: ToolRegistry,
+  tracked: TrackedFields | undefined,
+): Promise<readonly PolicyCase[]> {
   const source = await readConfigFile(file);
   const problems: ConfigProblem[] = [];
   const entry = source.read<readonly WrittenCase[]>(CASES_SHAPE, problems);
@@ -45,7 +51,7 @@ export async function loadCases(file: string, registry: ToolRegistry): Promise<r
       const message = "a denied call is granted no sandbox and no limits";
       flaws.push({ path: [sandbox === undefined ? "limits" : "sandbox"], at: "key", message });
     }
-    const read = requestOf(written, registry, dirname(file));
+    const read = requestOf(written, { registry, tracked, directory: dirname(file) });
     problems.push(
       ...flaws.map(({ path, message, at }) => entry.problem([index, ...path], message, "error", at)),
     );

@@ -4,8 +4,16 @@ import { plainText } from "./plain-text.ts";
 /** The longest text in which references are looked for, in UTF-16 code units. */
 export const MAX_REFERENCE_TEXT = 65_536;
 
-/** Characters that no link or address contains, and the middle of a Markdown link. */
-const BREAK = /\]\(|[\s<>"`{}|^“”„«»]/u;
+/** What ends every link and address. */
+const END = /[\s<]/u;
+/** Characters that no link or address needs, and the middle of a Markdown link. */
+const BREAK = /\]\(|[>"`{}|^“”„«»]/u;
+/** What may stand before a link that one of the {@link BREAK}s ends. */
+const OPENING: Readonly<Record<string, string>> = {
+  ...{ '"': '"', "`": "`", "|": "|", ">": "<", "}": "{", "”": "“„", "“": "„", "»": "«", "«": "»" },
+};
+/** What can follow such an end, besides the end of the text. */
+const AFTER_END = /[>"`{}|^“”„«»()[\]*_'’~,;:!?.…/]/u;
 const LEADING = new Set("([*_'‘’~,;:!?¡¿");
 const TRAILING = new Set(")]*_'’~,;:!?.…");
 
@@ -32,12 +40,48 @@ const CLOCK = /^\d{1,2}:\d{2}(?::\d{2})?$/;
 export function referencesIn(text: string): ReadonlySet<string> {
   const plain = plainText(text);
   const found = new Set<string>();
-  for (const token of plain.split(BREAK)) {
-    const stripped = strip(token);
-    if (stripped !== "" && isReference(stripped)) found.add(stripped);
+  let start = 0;
+  for (const part of plain.split(END)) {
+    addReferences(part, plain[start - 1] ?? "", found);
+    start += part.length + 1;
   }
   for (const number of accountNumbersIn(plain)) found.add(number);
   return found;
+}
+
+/**
+ * Adds the references of a part without white space. Browsers and mail programs take some of the {@link BREAK}s for a part
+ * of the link if more follows them, `https://x.com/"secret`: then all that follows the link is added with it.
+ *
+ * @param before The character before the part.
+ */
+function addReferences(part: string, before: string, found: Set<string>): void {
+  let start = 0;
+  let isContinued = false;
+  for (const token of part.split(BREAK)) {
+    const end = start + token.length;
+    const stripped = strip(token);
+    if (stripped !== "" && isReference(stripped)) {
+      found.add(stripped);
+      if (!isContinued && continues(part, end, part[start - 1] ?? before)) {
+        isContinued = true;
+        found.add(strip(part.slice(start)));
+      }
+    }
+    start = end + (part.startsWith("](", end) ? 2 : 1);
+  }
+}
+
+/** Whether a link that ends before a {@link BREAK} may go on behind it. */
+function continues(part: string, end: number, before: string): boolean {
+  const at = part[end];
+  if (at === undefined || at === "]") return false;
+  if (before !== "" && OPENING[at]?.includes(before)) {
+    const next = part[end + 1];
+    return next !== undefined && !AFTER_END.test(next);
+  }
+  for (let next = end; next < part.length; next++) if (!AFTER_END.test(part[next] as string)) return true;
+  return false;
 }
 
 function isReference(token: string): boolean {

@@ -49,6 +49,39 @@ describe("Links and addresses are found", () => {
   });
 });
 
+describe("What follows a link without a blank belongs to it", () => {
+  const link = "https://x.example/a";
+  test.each(['"', "`", "|", "{", "}", "^", ">", "“", "”", "»", '"|', '""', "?q={"])("after %s", (glue) => {
+    expect(found(`see ${link}${glue}secret data`)).toContain(`${link}${glue}secret`);
+    expect(found(`write to ann@x.example${glue}secret`)).toContain(`ann@x.example${glue}secret`);
+  });
+
+  test.each([
+    `"${link}"`,
+    `"${link}".`,
+    `\`${link}\`, and`,
+    `<${link}>`,
+    `<a href="${link}">Ann</a>`,
+    `{"url":"${link}","name":"Ann"}`,
+    `{${link}}`,
+    `“${link}”!`,
+    `„${link}“`,
+    `| ${link} | Ann |`,
+    `${link}" said Ann`,
+    `[${link}](${link})`,
+  ])("but not in %s", (text) => expect(found(text)).toEqual([link]));
+
+  test("also if it is quoted", () => {
+    expect(found(`"${link}"secret`)).toContain(`${link}"secret`);
+    expect(found(`|${link}|secret|`)).toContain(`${link}|secret|`);
+  });
+
+  test("in time that is linear in the text", () => {
+    const text = "x.example|".repeat(6_000);
+    expect(found(text).length).toBeLessThan(5);
+  });
+});
+
 describe("Account numbers are found", () => {
   test.each([
     ["to DE02120300000000202051", "DE02120300000000202051"],

@@ -22,7 +22,7 @@ type ExplainCommand = Extract<PolicyCommand, { name: "policy explain" }>;
 export async function explain(command: ExplainCommand, terminal: Terminal): Promise<ExitCode> {
   const call = readCall(command);
   const { policy, registry } = await loadConfiguredPolicy(command.config, terminal);
-  const read = requestOf(call, registry, process.cwd());
+  const read = requestOf(call, { registry, tracked: policy.trackedFields, directory: process.cwd() });
   if ("flaws" in read) throw usageError(read.flaws);
   const explanation = (await policy.explain?.(read.request)) ?? {
     decision: await policy.check(read.request),
@@ -38,12 +38,13 @@ export async function explain(command: ExplainCommand, terminal: Terminal): Prom
   return EXIT_OK;
 }
 
-function readCall({ call, principal, session, userText, workspace }: ExplainCommand): WrittenCall {
+function readCall({ call, principal, session, userText, earlier, workspace }: ExplainCommand): WrittenCall {
   const value: JsonValue = {
     call: readJson("--call", call),
     ...(principal !== undefined && { principal: readJson("--principal", principal) }),
     ...(session !== undefined && { session }),
     ...(userText !== undefined && { userText }),
+    ...(earlier !== undefined && { earlier: readJson("--earlier", earlier) }),
     ...(workspace !== undefined && { workspace }),
   };
   const flaws = CALL_SHAPE(value);

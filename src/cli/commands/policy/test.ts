@@ -27,7 +27,7 @@ export async function testPolicy(
   const config = givenConfig ?? (given === undefined ? CONFIG_NAME : join(dirname(given), CONFIG_NAME));
   const file = given ?? join(dirname(config), CASES_NAME);
   const { policy, registry } = await loadConfiguredPolicy(config, terminal);
-  const cases = await loadCases(file, registry);
+  const cases = await loadCases(file, registry, policy.trackedFields);
   const differences: ConfigProblem[] = [];
   let different = 0;
   for (const each of cases) {

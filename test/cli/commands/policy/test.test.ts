@@ -92,6 +92,95 @@ describe("sandgate policy test", () => {
     expect(code).toBe(2);
   });
 
+  const HISTORY_CONFIG = `
+tools:
+  - name: send
+    description: Sends
+    inputSchema: { type: object, properties: { to: { type: string }, amount: { type: number } } }
+    sideEffects: write
+    host: { module: tools.mjs, export: run, thread: false }
+  - name: contacts
+    description: Lists contacts
+    inputSchema: { type: object, properties: { name: { type: string } } }
+    sideEffects: read
+    host: { module: tools.mjs, export: run, thread: false }
+policy:
+  rules:
+    - name: few and small
+      tools: [send]
+      effect: allow
+      sandboxes: [host]
+      when: { /to: { from: [user, { lookup: contacts, field: /mail }] } }
+      history:
+        - { count: [send], within: 1h, lessThan: 3 }
+        - { count: [send], in: turn, lessThan: 2 }
+        - { sum: /amount, of: [send], within: 24h, atMost: 100, by: principal }
+    - { name: approved, tools: [contacts], effect: allow, sandboxes: [host], history: [{ after: [send], approved: true, in: session }] }
+`;
+
+  test("decides on cases by the calls and words before them", async () => {
+    const sends = (to: string, rest: string): string =>
+      `call: { tool: send, arguments: { to: ${to}, amount: 10 } }\n  principal: { id: eve, kind: user }\n  userText: Pay ann\n  ${rest}`;
+    const call = "call: { tool: send, arguments: { to: ann, amount: 10 } }";
+    const lookup = (name: string): string =>
+      `{ call: { tool: contacts, arguments: { name: ${name} } }, output: { mail: bob@x.example } }`;
+    const cases = [
+      ["allow", sends("ann", "earlier: []")],
+      ["deny", sends("bob", "earlier: []")],
+      ["allow", sends("bob", "earlier: [{ userText: 'Bob is bob, of course' }]")],
+      ["allow", sends("bob@x.example", `earlier: [${lookup("ann")}]`)],
+      ["deny", sends("bob@x.example", `earlier: [${lookup("zoe")}]`)],
+      ["deny", sends("bob@x.example", `earlier: [{ session: s2, ${lookup("ann").slice(1)}]`)],
+      ["deny", sends("bob@x.example", `earlier: [{ failed: true, ${lookup("ann").slice(1)}]`)],
+      ["allow", sends("ann", `earlier: [{ ${call}, turn: earlier, times: 2 }]`)],
+      ["deny", sends("ann", `earlier: [{ ${call}, turn: earlier, times: 3 }]`)],
+      ["allow", sends("ann", `earlier: [{ ${call}, turn: earlier, times: 3, ago: 1h }]`)],
+      ["deny", sends("ann", `earlier: [{ ${call}, times: 2 }]`)],
+      ["allow", sends("ann", `earlier: [{ ${call}, times: 9, session: s2 }]`)],
+      ["deny", sends("ann", `earlier: [{ ${call}, times: 10, session: s2 }]`)],
+      ["allow", sends("ann", `earlier: [{ ${call}, times: 10, session: s2, ago: 48h }]`)],
+      ["allow", `call: { tool: contacts }\n  earlier: [{ ${call}, approved: true }]`],
+      ["deny", `call: { tool: contacts }\n  earlier: [{ ${call}, approved: true, failed: true }]`],
+      ["deny", `call: { tool: contacts }\n  earlier: [{ ${call} }]`],
+      ["deny", "call: { tool: contacts }"],
+    ];
+    const yaml = cases.map(([expect, rest]) => `- ${rest}\n  expect: ${expect}\n`).join("");
+    const folder = await createProject({
+      "sandgate.yaml": HISTORY_CONFIG,
+      "sandgate.policy-test.yaml": yaml,
+    });
+    const config = join(folder, "sandgate.yaml");
+    const { stdout, stderr } = await sandgate(["policy", "test", "--config", config]);
+    expect({ stdout, stderr }).toEqual({ stdout: "18 cases are decided as expected\n", stderr: "" });
+    const explained = await sandgate([
+      ...["policy", "explain", "--config", config, "--call", '{"tool":"contacts"}', "--earlier"],
+      '[{"call":{"tool":"send"},"approved":true}]',
+    ]);
+    expect(explained.stdout).toContain("allow: contacts runs in host");
+  });
+
+  test("reports what is wrong with what came before a case", async () => {
+    const { code, stderr, file } = await runCases(`
+- call: { tool: deploy }
+  earlier:
+    - {}
+    - { userText: hello, approved: true }
+    - { call: { tool: read_flie } }
+    - { call: { tool: read_file, arguments: { path: 1 } } }
+    - { call: { tool: deploy }, ago: soon }
+  expect: ask
+`);
+    expect(stderr.replaceAll(file, "").split("\n")).toEqual([
+      ":4:7: must have either 'call' or 'userText'",
+      expect.stringMatching(/^:5:\d+: words of the user cannot have this/),
+      ":6:23: there is no tool 'read_flie'",
+      expect.stringMatching(/^:7:\d+: \/path must be string/),
+      expect.stringMatching(/^:8:\d+: must be a duration/),
+      "",
+    ]);
+    expect(code).toBe(2);
+  });
+
   test("refuses a file that is not a list of cases", async () => {
     const { code, stderr } = await runCases("call: { tool: deploy }");
     expect(stderr).toContain("must be a list, not a map");

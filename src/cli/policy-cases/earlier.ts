@@ -1,0 +1,147 @@
+import { DURATION_FORM, parseDuration } from "../../base/units.ts";
+import { mapOf, TEXT } from "../../config/shape.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import type { CallHistory } from "../../policy/history/call-history.ts";
+import type { LedgerTally } from "../../policy/history/call-ledger.ts";
+import type { TrackedFields } from "../../policy/history/value-provenance.ts";
+import type { Entry } from "../../sessions/ledger/entry.ts";
+import { Ledger } from "../../sessions/ledger/ledger.ts";
+import { numbersOf } from "../../sessions/ledger/numbers.ts";
+import { ProvenanceLedger } from "../../sessions/provenance/ledger.ts";
+import { type CallFlaw, validCall, type WrittenToolCall } from "./tool-call.ts";
+
+/** What came before a call: words of the user in an earlier turn, or a call that has ended. */
+export interface WrittenEarlier {
+  readonly userText?: string;
+  readonly call?: WrittenToolCall;
+  /** The output of the call. Default: it says nothing. */
+  readonly output?: JsonValue;
+  /** Whether the call failed, although it may have taken effect. Default: it succeeded. */
+  readonly failed?: boolean;
+  /** Whether a person confirmed the call. Default: no. */
+  readonly approved?: boolean;
+  /** How long ago the call ended: a duration. Default: `1s`. */
+  readonly ago?: string | number;
+  /** How many such calls there were. Default: 1. */
+  readonly times?: number;
+  /** Default: the turn of the call that is decided on. */
+  readonly turn?: "earlier";
+  /** The id of another session of the principal. Default: the session of the call that is decided on. */
+  readonly session?: string;
+}
+
+const MAX_TIMES = 100_000;
+
+/** The shape of a list of {@link WrittenEarlier}. Which members go together is not part of it. */
+export const EARLIER: JsonObject = {
+  type: "array",
+  items: mapOf({
+    userText: { type: "string" },
+    call: mapOf({ tool: TEXT, arguments: {} }, ["tool"]),
+    output: {},
+    failed: { type: "boolean" },
+    approved: { type: "boolean" },
+    ago: { type: ["string", "integer"] },
+    times: { type: "integer", minimum: 1, maximum: MAX_TIMES },
+    turn: { enum: ["earlier"] },
+    session: TEXT,
+  }),
+};
+
+/** What a history is made of, besides the earlier calls. */
+interface Present {
+  readonly userText: string | undefined;
+  /** Whether the call that is decided on has a principal. */
+  readonly hasPrincipal: boolean;
+  /** What the policy tracks. */
+  readonly tracked: TrackedFields | undefined;
+  readonly registry: ToolRegistry;
+}
+
+const UNKNOWN: LedgerTally = Object.freeze({ count: 0, sum: 0n, isComplete: false });
+const DEFAULT_AGO_MS = 1_000;
+
+/** Returns what a session would know about the time before a call, or what is wrong with how it is described. */
+export function historyOf(
+  earlier: readonly WrittenEarlier[],
+  { userText, hasPrincipal, tracked, registry }: Present,
+): CallHistory | { readonly flaws: readonly CallFlaw[] } {
+  const read = earlier.map((written, index) => readEarlier(written, ["earlier", String(index)], registry));
+  const flaws = read.flatMap((each) => ("flaws" in each ? each.flaws : []));
+  if (flaws.length > 0) return { flaws };
+  const all = read as readonly Earlier[];
+  const provenance = new ProvenanceLedger(() => tracked);
+  for (const each of all) if ("said" in each || each.turn === "earlier") learn(provenance, each);
+  if (userText !== undefined) provenance.hear(userText);
+  for (const each of all) if ("call" in each && each.turn !== "earlier") learn(provenance, each);
+  return { ...(userText !== undefined && { userText }), ledger: ledgerOf(all, hasPrincipal), provenance };
+}
+
+type Earlier = { readonly said: string } | EarlierCall;
+
+interface EarlierCall extends Omit<WrittenEarlier, "call" | "ago"> {
+  readonly call: { readonly tool: string; readonly input: JsonValue };
+  readonly agoMs: number;
+}
+
+function readEarlier(
+  { userText, call, ago = DEFAULT_AGO_MS, ...others }: WrittenEarlier,
+  path: readonly string[],
+  registry: ToolRegistry,
+): Earlier | { readonly flaws: readonly CallFlaw[] } {
+  const flaw = (member: readonly string[], message: string): { readonly flaws: readonly CallFlaw[] } => ({
+    flaws: [{ path: [...path, ...member], message }],
+  });
+  if ((userText === undefined) === (call === undefined))
+    return flaw([], "must have either 'call' or 'userText'");
+  if (userText !== undefined || call === undefined) {
+    const [more] = Object.keys(others);
+    return more === undefined ? { said: userText ?? "" } : flaw([more], "words of the user cannot have this");
+  }
+  const agoMs = parseDuration(ago);
+  if (agoMs === undefined) return flaw(["ago"], `must be ${DURATION_FORM}`);
+  const read = validCall(call, registry, [...path, "call"]);
+  return "flaws" in read ? read : { ...others, agoMs, call: { tool: call.tool, input: read.input } };
+}
+
+/** A session knows the values of its own calls only. */
+function learn(provenance: ProvenanceLedger, earlier: Earlier): void {
+  if ("said" in earlier) {
+    provenance.hear(earlier.said);
+    return;
+  }
+  const { call, output, failed, session } = earlier;
+  if (session !== undefined) return;
+  provenance.noteArguments(call.input);
+  if (failed === true) return;
+  provenance.observe({ toolName: call.tool, arguments: call.input, output: output ?? null });
+}
+
+function ledgerOf(all: readonly Earlier[], hasPrincipal: boolean): NonNullable<CallHistory["ledger"]> {
+  const now = Date.now();
+  const ledgers = {
+    turn: new Ledger(Number.POSITIVE_INFINITY),
+    session: new Ledger(Number.POSITIVE_INFINITY),
+    principal: new Ledger(Number.POSITIVE_INFINITY),
+  };
+  // Calls are entered in the order in which they ended.
+  const calls = all.filter((each) => "call" in each).sort((a, b) => b.agoMs - a.agoMs);
+  for (const { call, agoMs, approved = false, failed = false, times = 1, turn, session } of calls) {
+    const entry: Entry = {
+      ...{ turnId: turn ?? "this", tool: call.tool, numbers: numbersOf(call.input) },
+      ...{ isApproved: approved, isDone: !failed, endedAt: now - agoMs },
+    };
+    for (let count = 0; count < times; count++) {
+      ledgers.principal.add(entry);
+      if (session === undefined) ledgers.session.add(entry);
+      if (session === undefined && turn === undefined) ledgers.turn.add(entry);
+    }
+  }
+  return {
+    tally: (query) =>
+      query.scope === "principal" && !hasPrincipal
+        ? UNKNOWN
+        : ledgers[query.scope].tally(query, now, undefined),
+  };
+}
