@@ -84,7 +84,10 @@ export class CedarPolicy implements RuntimePolicy {
   constructor(cedar: CedarLibrary, { policies, tools, grants, file = "policies.cedar" }: CedarPolicyOptions) {
     const uses = checkGrants(grants);
     const schema = cedarSchema(tools);
-    const { statements, warnings } = readCedar(cedar, policies, { file, schema, grants: [...uses.keys()] });
+    const { statements, warnings } = readCedar(cedar, policies, {
+      ...{ file, schema, grants: [...uses.keys()] },
+      tags: tools.flatMap(({ tags }) => tags ?? []),
+    });
     this.warnings = warnings;
     this.#cedar = cedar;
     this.#schema = schema;

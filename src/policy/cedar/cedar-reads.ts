@@ -50,7 +50,11 @@ function memberOf(operands: unknown): string | undefined {
  * Whether a residual, which is what partial evaluation leaves of a policy, can hold for some principal. Cedar does not
  * simplify `unknown && false`. If in doubt, it can.
  */
-export function canHold({ conditions }: { readonly conditions: readonly { readonly body: unknown }[] }): boolean {
+export function canHold({
+  conditions,
+}: {
+  readonly conditions: readonly { readonly body: unknown }[];
+}): boolean {
   return conditions.every(({ body }) => canBeTrue(body));
 }
 

@@ -2,6 +2,7 @@ import type { DetailedError, PolicyJson, SchemaJson } from "@cedar-policy/cedar-
 import { ConfigError, type ConfigProblem } from "../../config/problem.ts";
 import { suggest } from "../../config/suggest.ts";
 import type { CedarLibrary } from "./cedar-library.ts";
+import { type CedarNames, namesIn } from "./cedar-names.ts";
 import { type CedarReads, readsOf } from "./cedar-reads.ts";
 import { NAMESPACE } from "./cedar-schema.ts";
 
@@ -27,27 +28,36 @@ export interface CedarSource {
   readonly warnings: readonly ConfigProblem[];
 }
 
+/** What the policies of a text are checked against. */
+interface CedarSetting {
+  readonly file: string;
+  readonly schema: SchemaJson<string>;
+  /** The names that `@grant` can have. */
+  readonly grants: readonly string[];
+  /** The tags of the tools. */
+  readonly tags: readonly string[];
+}
+
 /**
  * Reads the policies of a Cedar text, and validates them against a schema.
  *
- * @param grants The names that `@grant` can have.
  * @throws {ConfigError} with every problem.
  */
 export function readCedar(
   cedar: CedarLibrary,
   text: string,
-  { file, schema, grants }: { file: string; schema: SchemaJson<string>; grants: readonly string[] },
+  { file, schema, grants, tags }: CedarSetting,
 ): CedarSource {
   const reader = new CedarReader(cedar, text, file);
   const statements = reader.statements();
   reader.validate(statements, schema);
-  reader.checkTools(statements, Object.keys(schema[NAMESPACE]?.actions ?? {}));
+  reader.checkNames(statements, Object.keys(schema[NAMESPACE]?.actions ?? {}), tags);
   reader.checkAnnotations(statements, grants);
   return { statements, warnings: reader.finish() };
 }
 
-/** A policy, with its offset in the text and the names of the tools that it compares with. */
-type Located = CedarStatement & { readonly offset: number; readonly tools: readonly string[] };
+/** A policy, with its offset in the text and the names that it compares with. */
+type Located = CedarStatement & { readonly offset: number; readonly names: CedarNames };
 
 class CedarReader {
   readonly #cedar: CedarLibrary;
@@ -87,7 +97,7 @@ class CedarReader {
         annotations: set,
         offset,
         reads: readsOf(json),
-        tools: [...toolsIn(json)],
+        names: namesIn(json),
       };
     });
   }
@@ -113,12 +123,17 @@ class CedarReader {
     }
   }
 
-  /** Cedar validates the names of actions, but not those of entities: a misspelt tool would just never match. */
-  checkTools(statements: readonly Located[], names: readonly string[]): void {
-    for (const { tools, offset } of statements) {
-      const unknown = tools.filter((tool) => !names.includes(tool));
-      for (const tool of unknown)
-        this.#problem(offset, `there is no tool '${tool}'${didYouMean(tool, names)}`);
+  /** Cedar validates the names of actions, but neither those of entities nor texts. */
+  checkNames(statements: readonly Located[], tools: readonly string[], tags: readonly string[]): void {
+    for (const { names, offset } of statements) {
+      for (const tool of names.tools) {
+        if (tools.includes(tool)) continue;
+        this.#problem(offset, `there is no tool '${tool}'${didYouMean(tool, tools)}`);
+      }
+      for (const tag of names.tags) {
+        if (tags.includes(tag)) continue;
+        this.#problem(offset, `no tool has the tag '${tag}'${didYouMean(tag, tags)}`, "warning");
+      }
     }
   }
 
@@ -178,14 +193,6 @@ class CedarReader {
       message,
     });
   }
-}
-
-/** Yields the ids of the tools that stand in a policy as entities. */
-function* toolsIn(json: unknown): Generator<string> {
-  if (typeof json !== "object" || json === null) return;
-  const { type, id } = json as { readonly type?: unknown; readonly id?: unknown };
-  if (type === `${NAMESPACE}::Tool` && typeof id === "string") yield id;
-  else for (const part of Object.values(json)) yield* toolsIn(part);
 }
 
 /** Cedar sorts the policies of a text by the ids `policy0`, `policy1`, `policy10`, …, which it gives them in order. */

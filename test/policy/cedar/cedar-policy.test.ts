@@ -289,8 +289,26 @@ describe("a Cedar policy", () => {
     const rules = new RulePolicy({ rules: [{ tools: ["*"], effect: "allow", sandboxes: ["quickjs"] }] });
     const shadow = new ShadowPolicy(rules, await open(""), ({ changes }) => seen.push(changes));
     expect(shadow.check(request(small))).toMatchObject({ decision: "allow" });
-    expect(new ShadowPolicy(await open(""), rules, ({ changes }) => seen.push(changes)).explain).toBeDefined();
+    expect(
+      new ShadowPolicy(await open(""), rules, ({ changes }) => seen.push(changes)).explain,
+    ).toBeDefined();
     expect(seen).toEqual([["allow → deny"]]);
+  });
+
+  test("warns of a tag that no tool has", async () => {
+    const tagged = (test: string): string =>
+      `${PERMIT}\nforbid (principal, action, resource) when { ${test} };`;
+    const warnings = async (test: string) => (await open(tagged(test))).warnings;
+    expect(await warnings('resource.tags.contains("mony")')).toMatchObject([
+      {
+        line: 2,
+        column: 1,
+        severity: "warning",
+        message: "no tool has the tag 'mony'; did you mean 'money'?",
+      },
+    ]);
+    expect(await warnings('resource.tags.containsAny(["money", "gold"])')).toHaveLength(1);
+    expect(await warnings('resource.tags.contains("money") || ["a"].contains("b")')).toEqual([]);
   });
 
   test("explains which policies matched, and from which each part of the grant comes", async () => {
