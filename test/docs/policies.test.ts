@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { ConfigSource } from "../../src/config/source.ts";
@@ -11,7 +11,10 @@ import { CONDITION_DEFINITIONS } from "../../src/policy/rule/conditions/conditio
 import { createFolder, sandgate } from "../cli/sandgate.ts";
 
 const text = readFileSync(new URL("../../docs/policies.md", import.meta.url), "utf8");
-const all = Array.from(text.matchAll(/```yaml\n([\s\S]*?)```/g), ([, yaml = ""]) => yaml);
+const [, guide = ""] = /^## From ten lines to roll-out\n([\s\S]*?)^## /m.exec(text) ?? [];
+const yamlsIn = (part: string): readonly string[] =>
+  Array.from(part.matchAll(/```yaml\n([\s\S]*?)```/g), ([, yaml = ""]) => yaml);
+const all = yamlsIn(text.replace(guide, ""));
 /** A file of a policy test is a list. */
 const cases = all.filter((yaml) => yaml.startsWith("- "));
 const examples = all.filter((yaml) => !cases.includes(yaml));
@@ -106,10 +109,10 @@ policy: policy.yaml
 `,
       "tools.mjs": "export const run = () => {};",
       "policy.yaml": policy,
-      "sandgate.policy-test.yaml": cases.join("\n"),
+      "sandgate.policy-test.yaml": cases[0] ?? "",
     });
     const config = join(folder, "sandgate.yaml");
-    expect(cases).toHaveLength(1);
+    expect(cases).toHaveLength(2);
     expect(await sandgate(["policy", "test", "--config", config])).toMatchObject({
       ...{ code: 0, stdout: "2 cases are decided as expected\n", stderr: "" },
     });
@@ -117,6 +120,89 @@ policy: policy.yaml
       /policy explain --config sandgate.yaml --call '(.+)'\n```\n\n```text\n([\s\S]*?)```/.exec(text) ?? [];
     const explained = await sandgate(["policy", "explain", "--config", config, "--call", call]);
     expect(explained.stdout).toBe(output);
+  });
+
+  test("decides on the cases with earlier calls as it says", async () => {
+    const tool = (name: string): string => `
+  - name: ${name}
+    description: Does it
+    inputSchema: { type: object, properties: { to: { type: string } } }
+    host: { module: tools.mjs, export: run, thread: false }`;
+    const folder = await createFolder({
+      "sandgate.yaml": `
+tools:${tool("send_email")}${tool("list_contacts")}
+policy:
+  rules:
+    - name: a few mails
+      tools: [send_email]
+      effect: allow
+      sandboxes: [host]
+      when: { /to: { from: [user, { tool: list_contacts, field: /email }] } }
+      history: [{ count: [send_email], within: 1h, lessThan: 9 }, { count: [send_email], in: turn, lessThan: 2 }]
+`,
+      "tools.mjs": "export const run = () => {};",
+      "sandgate.policy-test.yaml": cases[1] ?? "",
+    });
+    expect(await sandgate(["policy", "test", "--config", join(folder, "sandgate.yaml")])).toMatchObject({
+      ...{ code: 0, stdout: "2 cases are decided as expected\n", stderr: "" },
+    });
+  });
+
+  test("leads from ten lines to a roll-out, with files and commands that work", async () => {
+    const [first = "", expected = "", candidate = ""] = yamlsIn(guide);
+    expect(first.trimEnd().split("\n")).toHaveLength(10);
+    const tool = (name: string, sideEffects: string): string => `
+  - name: ${name}
+    description: Works on a file
+    inputSchema: { type: object, properties: { path: { type: string } }, required: [path] }
+    sideEffects: ${sideEffects}
+    host: { module: tools.mjs, export: run, thread: false }`;
+    const config = `
+tools:${tool("read_file", "read")}${tool("write_file", "write")}
+policy: policy.yaml
+journal: { directory: records }
+`;
+    const toolCalls = ["src/index.ts", ".env"].map((path, index) => ({
+      ...{ id: `call_${index + 1}`, name: "read_file", arguments: { path } },
+    }));
+    const folder = await createFolder({
+      "sandgate.yaml": config,
+      "tools.mjs": "export const run = () => 'done';",
+      "policy.yaml": first,
+      "sandgate.policy-test.yaml": expected,
+      "candidate.yaml": candidate,
+      "message.json": JSON.stringify({ role: "assistant", toolCalls }),
+    });
+    const at = (argument: string): string =>
+      /^(?:records|[\w.-]+\.yaml)$/.test(argument) ? join(folder, argument) : argument;
+    const commands = Array.from(guide.matchAll(/^sandgate (.+)$/gm), ([, line = ""]) =>
+      (line.match(/'[^']*'|\S+/g) ?? []).map((argument) => at(argument.replaceAll("'", ""))),
+    );
+    const dispatch = ["dispatch", join(folder, "message.json"), "--config", join(folder, "sandgate.yaml")];
+    const outcomes = [];
+    for (const command of commands) {
+      if (command[0] === "why") expect((await sandgate(dispatch)).code).toBe(0);
+      const { code, stdout, stderr } = await sandgate(command);
+      outcomes.push([command.slice(0, 2).join(" ").replace(folder, ""), code, stdout]);
+      expect(stderr).not.toContain("error");
+    }
+    expect(outcomes).toEqual([
+      ["check --config", 0, expect.any(String)],
+      ["policy test", 0, "2 cases are decided as expected\n"],
+      ["policy explain", 0, expect.stringContaining("allow: read_file runs in host")],
+      ["why call_1", 0, expect.stringContaining("reading")],
+      ["journal show", 0, expect.stringContaining("expect: ")],
+      ["policy diff", 0, expect.stringContaining("allow → deny: 1 calls")],
+    ]);
+    const shadowed = config.replace("journal:", "shadow: candidate.yaml\njournal:");
+    writeFileSync(join(folder, "sandgate.yaml"), shadowed);
+    expect((await sandgate(["check", "--config", join(folder, "sandgate.yaml")])).code).toBe(0);
+    renameSync(join(folder, "candidate.yaml"), join(folder, "policy.yaml"));
+    writeFileSync(join(folder, "sandgate.yaml"), config);
+    const proved = await sandgate(["policy", "prove", "--config", join(folder, "sandgate.yaml")]);
+    expect(proved.stdout).toContain("proved: 'no writing without a person', of write_file");
+    const replayed = await sandgate(["journal", "replay", "--directory", join(folder, "records")]);
+    expect(replayed).toMatchObject({ code: 0, stdout: "2 calls are decided as recorded, 0 otherwise\n" });
   });
 
   test("names every change between two decisions", () => {

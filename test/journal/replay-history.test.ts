@@ -56,5 +56,9 @@ test("the decisions of a policy in Cedar, also beside rules, are made again from
     await sessions.close();
   }
   const { same, different, undecidable } = await replayJournal(directory.path);
-  expect({ same, different, undecidable: [...undecidable] }).toEqual({ same: 2, different: [], undecidable: [] });
+  expect({ same, different, undecidable: [...undecidable] }).toEqual({
+    same: 2,
+    different: [],
+    undecidable: [],
+  });
 });
