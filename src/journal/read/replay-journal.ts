@@ -1,6 +1,7 @@
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../../json/value.ts";
-import { type CedarData, isCedarData, openCedarData } from "../../policy/cedar/cedar-data.ts";
+import { type CedarData, isCedarData } from "../../policy/cedar/cedar-data.ts";
+import { openCedarData } from "../../policy/cedar/open-cedar-data.ts";
 import { checkDecision, type PolicyDecision } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import { permitsNoMore } from "../../policy/grant/within.ts";

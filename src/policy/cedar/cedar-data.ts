@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonValue } from "../../json/value.ts";
 import type { PolicyTool } from "../file/policy-tool.ts";
 import type { AllowedUse } from "../rule/rule.ts";
-import type { CedarPolicy } from "./cedar-policy.ts";
 
 /** A policy in Cedar as data, of which its `sources` consist. */
 export interface CedarData {
@@ -15,20 +14,4 @@ export interface CedarData {
 /** Whether one of the `sources` of a policy is that of a policy in Cedar. */
 export function isCedarData(source: JsonValue): boolean {
   return isJsonObject(source) && typeof source["cedar"] === "string";
-}
-
-/**
- * Opens the policy that has this source.
- *
- * @throws {ConfigError} if the policies are invalid.
- * @throws {Error} if `@cedar-policy/cedar-wasm` is not installed.
- */
-export async function openCedarData({ cedar, grants, tools }: CedarData): Promise<CedarPolicy> {
-  const { openCedarPolicy } = await import("./cedar-policy.ts");
-  // The schema depends on nothing else of a tool.
-  return openCedarPolicy({
-    policies: cedar,
-    grants,
-    tools: tools.map((tool) => ({ ...tool, sandboxes: [] })),
-  });
 }
