@@ -155,6 +155,7 @@ test("sandgate exports exactly these names", async () => {
       "CountCondition",
       "DecidedRecord",
       "DecisionBasis",
+      "DecisionChange",
       "DefaultPolicyOptions",
       "DefaultRule",
       "DefaultUse",

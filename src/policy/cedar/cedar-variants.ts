@@ -33,5 +33,9 @@ export class Variants {
 
 /** The schema depends on nothing else of a tool than its name and its input. */
 function open(cedar: CedarLibrary, { cedar: policies, grants, tools }: CedarData): CedarPolicy {
-  return new CedarPolicy(cedar, { policies, grants, tools: tools.map((tool) => ({ ...tool, sandboxes: [] })) });
+  return new CedarPolicy(cedar, {
+    policies,
+    grants,
+    tools: tools.map((tool) => ({ ...tool, sandboxes: [] })),
+  });
 }
