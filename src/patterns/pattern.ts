@@ -12,6 +12,8 @@ export interface Pattern {
   /** What it costs to compile, in units of about 10 µs. */
   readonly compilation: number;
   test(text: string): boolean;
+  /** Returns the index at which the first match begins, or -1. */
+  search(text: string): number;
 }
 
 /** Options of {@link compilePattern}. */
@@ -62,12 +64,17 @@ function compile(source: string, ignoreCase: boolean): Pattern {
   if (retried !== undefined && native.unicode && !ignoreCase) {
     const work = (1 + retried) / NATIVE_STEPS;
     const compilation = 2 + source.length / 32;
-    return { size, work, compilation, test: (text) => native.test(text) };
+    const search = (text: string): number => text.search(native);
+    return { size, work, compilation, test: (text) => native.test(text), search };
   }
   const program = compileLinear(re2, { ignoreCase });
   const work = Math.max(1, size / RE2_STEPS);
   const compilation = 25 + Math.max(size, source.length) / 4;
-  return { size, work, compilation, test: (text) => program.test(text) };
+  const search = (text: string): number => {
+    const matcher = program.matcher(text);
+    return matcher.find() ? matcher.start() : -1;
+  };
+  return { size, work, compilation, test: (text) => program.test(text), search };
 }
 
 /**

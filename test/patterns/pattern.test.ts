@@ -72,6 +72,12 @@ describe("a pattern", () => {
     );
   });
 
+  test.each(["b+", "^a?b", "(?:b|c)d", "x"])("finds where %s matches first, as ECMAScript does", (source) => {
+    for (const text of ["abbcd", "bcd", "é😀abd", ""]) {
+      expect(compilePattern(source).search(text)).toBe(text.search(new RegExp(source, "u")));
+    }
+  });
+
   test("runs in V8's own engine only if that takes linear time", () => {
     const isSimple = (source: string): boolean => translatePattern(source).retried !== undefined;
     expect(["^[a-z]+$", "^\\d{4}-\\d{2}$", "^a*b", "^$"].filter(isSimple)).toHaveLength(4);
