@@ -21,6 +21,9 @@ import { findPath } from "./find-path.ts";
 /** The largest file that is read. */
 const MAX_FILE_BYTES: number = 16 * 1_024 * 1_024;
 
+/** The least that is asked for at once: a file can be longer than its status says. */
+const MIN_READ_BYTES = 4_096;
+
 /** The longest listing, and how much of it is read in a turn of the event loop. */
 const MAX_ENTRIES = 100_000;
 const ENTRIES_PER_TURN = 1_000;
@@ -196,13 +199,18 @@ async function readChunks(file: WorkspaceFile): Promise<Buffer> {
   let length = 0;
   for (;;) {
     // It may grow while it is read.
-    if (Math.max(length, Number(file.stat().size)) > MAX_FILE_BYTES) {
+    const size = Number(file.stat().size);
+    if (Math.max(length, size) > MAX_FILE_BYTES) {
       throw new WorkspaceError(
         "file-too-large",
         "it is larger than 16 MiB, the most that can be read at once",
       );
     }
-    const chunk = await file.readLater(length, MAX_READ_BYTES);
+    if (length > 0 && length >= size) return Buffer.concat(chunks);
+    const chunk = await file.readLater(
+      length,
+      Math.min(MAX_READ_BYTES, Math.max(size - length, MIN_READ_BYTES)),
+    );
     if (chunk.length === 0) return Buffer.concat(chunks);
     length += chunk.length;
     chunks.push(chunk);
