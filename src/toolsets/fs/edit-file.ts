@@ -1,0 +1,103 @@
+import { defineTool, type Tool } from "../../engine/tool.ts";
+import { shownPath } from "../../tool/file-failure.ts";
+import { ToolFailure } from "../../tool/tool-failure.ts";
+import type { Writing } from "../files/writing.ts";
+import { grantedFiles } from "../granted-files.ts";
+import { inputSchema } from "../input-schema.ts";
+import { FILE_PATH } from "./file-path.ts";
+
+/** One replacement in a file. */
+interface Edit {
+  readonly old: string;
+  readonly new: string;
+  readonly replaceAll?: boolean;
+}
+
+/** The most edits in a call. */
+const MAX_EDITS = 100;
+
+/** The longest text that a call makes, in UTF-16 code units: no file that can be read is longer. */
+const MAX_LENGTH: number = 16 * 1_024 * 1_024;
+
+/** Returns the tool `edit_file`. */
+export function editFile(writing: Writing): Tool {
+  return defineTool({
+    name: "edit_file",
+    description:
+      "Replaces texts in a file, one after another: all of them, or none if one cannot be replaced. Each old text must occur " +
+      "exactly once, unless replaceAll is set. Returns { replacements }.",
+    sideEffects: "write",
+    confirm: "prompt",
+    usesFiles: true,
+    paths: [{ argument: "/path", access: "write" }],
+    inputSchema: inputSchema({
+      path: FILE_PATH,
+      edits: {
+        type: "array",
+        minItems: 1,
+        maxItems: MAX_EDITS,
+        items: inputSchema(
+          {
+            old: {
+              type: "string",
+              minLength: 1,
+              description: "The exact text in the file, with its white space",
+            },
+            new: { type: "string", description: "The text to put in its place" },
+          },
+          { replaceAll: { type: "boolean", description: "Replace every occurrence. Default: false" } },
+        ),
+      },
+    }),
+    host: ({ path, edits }, context) =>
+      writing.run(context.workspace, async () => {
+        const files = grantedFiles(context);
+        const { text, replacements } = applyEdits(await files.read(path), edits, path);
+        await files.write(path, text);
+        return { replacements };
+      }),
+  });
+}
+
+function applyEdits(
+  whole: string,
+  edits: readonly Edit[],
+  path: string,
+): { readonly text: string; readonly replacements: number } {
+  let text = whole;
+  let replacements = 0;
+  for (const [index, { old, new: replacement, replaceAll = false }] of edits.entries()) {
+    const refuse = (reason: string): never => {
+      const which =
+        edits.length === 1 ? "" : ` edit ${index + 1} of ${edits.length} fails, and nothing was changed:`;
+      const message = `Cannot edit '${shownPath(path)}':${which} ${reason}`;
+      throw new ToolFailure("execution_error", message, { effect: "none" });
+    };
+    const times = countOf(text, old);
+    if (times === 0) refuse(missing(text, old));
+    if (times > 1 && !replaceAll) refuse(`the text occurs ${times} times. ${MORE_OR_ALL}`);
+    if (text.length + times * (replacement.length - old.length) > MAX_LENGTH) {
+      refuse("the file would be larger than 16 MiB. Replace less.");
+    }
+    // A function, since `$&` is special in a text.
+    text = text.replaceAll(old, () => replacement);
+    replacements += times;
+  }
+  return { text, replacements };
+}
+
+function countOf(text: string, part: string): number {
+  let count = 0;
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) count++;
+  return count;
+}
+
+const MORE_OR_ALL = "Give more of the text around it, or set replaceAll.";
+
+/** Says what to do about a text that does not occur. */
+function missing(text: string, old: string): string {
+  if (old.includes("\n") && text.includes(old.replaceAll(/\r?\n/g, "\r\n"))) {
+    return "the text does not occur, as the lines of the file end with \\r\\n. Give the text with these line ends.";
+  }
+  return "the text does not occur. Read the file again, and copy the text exactly, with its white space.";
+}
