@@ -1,0 +1,49 @@
+import { performance } from "node:perf_hooks";
+import { setImmediate } from "node:timers/promises";
+
+/** Milliseconds of work in a turn of the event loop. */
+const TURN_MS = 5;
+
+/** The time of a long piece of work: it leaves room for other events, has a deadline, and can be cancelled. */
+export class Pace {
+  readonly #signal: AbortSignal;
+  readonly #deadline: number;
+  #turnEnd: number;
+  #hasEnded = false;
+
+  /** @param timeMs After how many milliseconds the time is up. */
+  constructor(signal: AbortSignal, timeMs: number) {
+    const now = performance.now();
+    this.#signal = signal;
+    this.#deadline = now + timeMs;
+    this.#turnEnd = now + TURN_MS;
+  }
+
+  /** Whether the time is up. The work must end then. */
+  get isOver(): boolean {
+    this.#hasEnded ||= performance.now() >= this.#deadline;
+    return this.#hasEnded;
+  }
+
+  /** Whether the work was ended because the time was up. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /**
+   * Call it between steps of at most a few milliseconds.
+   *
+   * @returns `undefined` if the work can go on in this turn of the event loop, otherwise a promise of the next one.
+   * @throws the reason of the signal if that is aborted. The promise rejects with it, too.
+   */
+  turn(): Promise<void> | undefined {
+    this.#signal.throwIfAborted();
+    return performance.now() < this.#turnEnd ? undefined : this.#next();
+  }
+
+  async #next(): Promise<void> {
+    await setImmediate();
+    this.#signal.throwIfAborted();
+    this.#turnEnd = performance.now() + TURN_MS;
+  }
+}
