@@ -1,0 +1,65 @@
+import { beginning } from "../../base/text.ts";
+import { compilePattern, type Pattern } from "../../patterns/pattern.ts";
+import { PatternError } from "../../patterns/pattern-syntax.ts";
+import { ToolFailure } from "../../tool/tool-failure.ts";
+
+/** How much of a line is searched, in UTF-16 code units: less of it for large patterns, so that a line takes little time. */
+const MAX_LINE = 65_536;
+const MIN_LINE = 2_000;
+const MAX_LINE_WORK = 1_000_000;
+
+/** The longest line in which a match is looked for again to show it, times the size of the pattern. */
+const MAX_SEARCH_WORK = 500_000;
+
+/** Matches a literal, which needs no regular expression. */
+const LITERAL = /^[^\\^$.*+?()[\]{}|\ufffd]+$/;
+
+/** A pattern for lines. */
+export class LinePattern {
+  /** A text without which nothing matches. */
+  readonly literal: string | undefined;
+  /** The cost of a character, in characters of a simple pattern. */
+  readonly work: number;
+  readonly #pattern: Pattern;
+  readonly #maxLine: number;
+
+  /** @throws {ToolFailure} `validation_error` if it is not a regular expression that matches in linear time. */
+  constructor(source: string, ignoreCase: boolean) {
+    try {
+      this.#pattern = compilePattern(source, { ignoreCase });
+    } catch (error) {
+      if (!(error instanceof PatternError)) throw error;
+      const next = "Write it without these, or escape special characters such as ( and [ with a backslash.";
+      throw new ToolFailure("validation_error", `Invalid pattern: ${error.message}. ${next}`, {
+        effect: "none",
+      });
+    }
+    const { size, work } = this.#pattern;
+    this.literal = !ignoreCase && LITERAL.test(source) ? source : undefined;
+    this.work = Math.max(1, work);
+    this.#maxLine = Math.min(MAX_LINE, Math.max(MIN_LINE, Math.floor(MAX_LINE_WORK / Math.max(1, size))));
+  }
+
+  /** Whether only the beginning of a line is searched. */
+  isTooLong(line: string): boolean {
+    return this.literal === undefined && line.length > this.#maxLine;
+  }
+
+  matches(line: string): boolean {
+    return this.literal === undefined
+      ? this.#pattern.test(this.#searched(line))
+      : line.includes(this.literal);
+  }
+
+  /** Returns where the first match in a line begins; 0 if it is not known. */
+  indexIn(line: string): number {
+    if (this.literal !== undefined) return line.indexOf(this.literal);
+    const searched = this.#searched(line);
+    if (searched.length * this.#pattern.size > MAX_SEARCH_WORK) return 0;
+    return Math.max(0, this.#pattern.search(searched));
+  }
+
+  #searched(line: string): string {
+    return beginning(line, this.#maxLine);
+  }
+}
