@@ -1,13 +1,26 @@
 import type { Tool } from "../engine/tool.ts";
 import { basicTools } from "./basic/basic-tools.ts";
+import { fsTools } from "./fs/fs-tools.ts";
+import { indexTools } from "./index/index-tools.ts";
 import { type MemoryOptions, memoryTools } from "./memory/memory-tools.ts";
+import type { SearchTime } from "./search/search.ts";
+import { searchTools } from "./search/search-tools.ts";
 import { type SettingsOptions, settingsTools } from "./settings/settings-tools.ts";
 import type { ToolsetNaming } from "./toolset-naming.ts";
+
+/** Options of the toolsets `search` and `index`. */
+export interface SearchToolsetOptions extends ToolsetNaming, SearchTime {}
 
 /** The toolsets, and the options of each. */
 export interface ToolsetOptions {
   /** `Echo`, `Read` and `Write`: for first experiments and tests. */
   readonly basic: ToolsetNaming;
+  /** `read_file`, `write_file`, `edit_file`, `patch_file`, `list_directory` and `delete_file`. */
+  readonly fs: ToolsetNaming;
+  /** `search_files`, `grep` and `find_references`. */
+  readonly search: SearchToolsetOptions;
+  /** `project_knowledge_search`. */
+  readonly index: SearchToolsetOptions;
   /** `memory_add`, `memory_replace` and `memory_consolidate`, over a key-value store. */
   readonly memory: MemoryOptions;
   /** `get_setting`, `update_setting` and `switch_backend`, over functions of the embedder. */
@@ -19,6 +32,9 @@ export type ToolsetName = keyof ToolsetOptions;
 
 const TOOLSETS: { readonly [Name in ToolsetName]: (options: ToolsetOptions[Name]) => readonly Tool[] } = {
   basic: basicTools,
+  fs: fsTools,
+  search: searchTools,
+  index: indexTools,
   memory: memoryTools,
   settings: settingsTools,
 };

@@ -4,6 +4,13 @@ import { exportedNames } from "./names.ts";
 test("sandgate/toolsets exports exactly these names", async () => {
   expect(await exportedNames("toolsets")).toEqual({
     values: ["registerToolset"],
-    types: ["MemoryOptions", "SettingsOptions", "ToolsetName", "ToolsetNaming", "ToolsetOptions"],
+    types: [
+      "MemoryOptions",
+      "SearchToolsetOptions",
+      "SettingsOptions",
+      "ToolsetName",
+      "ToolsetNaming",
+      "ToolsetOptions",
+    ],
   });
 });

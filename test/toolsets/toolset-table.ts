@@ -5,6 +5,9 @@ import type { ToolsetName, ToolsetOptions } from "../../src/toolsets/toolsets.ts
 /** Options of the sets that need some. */
 export const TOOLSET_OPTIONS: { readonly [Name in ToolsetName]: ToolsetOptions[Name] } = {
   basic: {},
+  fs: {},
+  search: {},
+  index: {},
   memory: {},
   settings: { get: () => 1, update: () => true, switchBackend: () => true },
 };
@@ -26,6 +29,32 @@ export const TOOLSET_TABLE: { readonly [Name in ToolsetName]: readonly ToolsetRo
     { tool: "Echo", sideEffects: "none", arguments: { text: "a" } },
     { tool: "Read", sideEffects: "read", arguments: { path: "a.txt" } },
     { tool: "Write", sideEffects: "write", confirm: "prompt", arguments: { path: "a.txt", content: "a" } },
+  ],
+  fs: [
+    { tool: "read_file", sideEffects: "read", arguments: { path: "a.txt" } },
+    { tool: "write_file", sideEffects: "write", confirm: "prompt", arguments: { path: "a", content: "a" } },
+    {
+      tool: "edit_file",
+      sideEffects: "write",
+      confirm: "prompt",
+      arguments: { path: "a", edits: [{ old: "a", new: "b" }] },
+    },
+    {
+      tool: "patch_file",
+      sideEffects: "write",
+      confirm: "prompt",
+      arguments: { path: "a", old: "a", new: "b" },
+    },
+    { tool: "list_directory", sideEffects: "read", arguments: {} },
+    { tool: "delete_file", sideEffects: "destructive", confirm: "prompt", arguments: { path: "a" } },
+  ],
+  search: [
+    { tool: "search_files", sideEffects: "read", confirm: "auto", arguments: { pattern: "*.ts" } },
+    { tool: "grep", sideEffects: "read", confirm: "auto", arguments: { pattern: "a" } },
+    { tool: "find_references", sideEffects: "read", confirm: "auto", arguments: { symbol: "a" } },
+  ],
+  index: [
+    { tool: "project_knowledge_search", sideEffects: "read", confirm: "auto", arguments: { query: "a" } },
   ],
   memory: [
     { tool: "memory_add", sideEffects: "write", arguments: { text: "a" } },

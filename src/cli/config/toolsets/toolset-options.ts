@@ -1,10 +1,11 @@
 import type { MaybePromise } from "../../../base/promises.ts";
+import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
 import { TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import type { SettingsOptions } from "../../../toolsets/settings/settings-tools.ts";
-import type { ToolsetName, ToolsetOptions } from "../../../toolsets/toolsets.ts";
+import type { SearchToolsetOptions, ToolsetName, ToolsetOptions } from "../../../toolsets/toolsets.ts";
 import { absolutePathBeside } from "../config-path.ts";
 import { loadExport } from "../load-export.ts";
 
@@ -28,9 +29,25 @@ const asWritten = <Options>(members: JsonObject): OptionsReader<Options> => ({
 
 const NAMING: JsonObject = { prefix: TEXT };
 
+/** `time` is a duration. */
+const SEARCH: OptionsReader<SearchToolsetOptions> = {
+  members: { ...NAMING, time: { type: ["string", "number"] } },
+  read: (entry, problems) => {
+    const { prefix, time } = entry.value as { readonly prefix?: string; readonly time?: string | number };
+    const timeMs = time === undefined ? undefined : parseDuration(time);
+    if (time !== undefined && timeMs === undefined) {
+      problems.push(entry.problem(["time"], `must be ${DURATION_FORM}`));
+    }
+    return { ...(prefix !== undefined && { prefix }), ...(timeMs !== undefined && { timeMs }) };
+  },
+};
+
 /** The readers of the options of every toolset. */
 export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<ToolsetOptions[Name]> } = {
   basic: asWritten(NAMING),
+  fs: asWritten(NAMING),
+  search: SEARCH,
+  index: SEARCH,
   memory: asWritten(NAMING),
   settings: { members: { ...NAMING, module: TEXT, export: TEXT }, read: readSettings },
 };

@@ -58,3 +58,10 @@ test("the functions of settings are those of a module's export", async () => {
     "2:5 module is missing: the module whose export has get, update and switchBackend",
   ]);
 });
+
+test("the time of a search is a duration", async () => {
+  expect(await load("search: { time: 5s }")).toEqual(["search_files", "grep", "find_references"]);
+  expect(await load("search: { time: soon }")).toEqual([
+    "2:21 must be a duration such as 250ms, 5s or 2m, or a number of milliseconds",
+  ]);
+});
