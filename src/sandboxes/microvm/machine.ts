@@ -1,0 +1,49 @@
+import type { Duplex } from "node:stream";
+
+/** How a machine ended. */
+export interface MachineEnd {
+  /** Whether the machine switched itself off, or its kernel gave up. Otherwise it was killed, or could not be run. */
+  readonly byItself: boolean;
+  /** What the program that runs the machine wrote to its standard error, for operators. */
+  readonly said: string;
+}
+
+/** A running machine: its ports, and its end. Everything that comes from a port is untrusted. */
+export interface Machine {
+  /** Gets the message with which a call begins, and sends lines about the command. */
+  readonly control: Duplex;
+  /** The command's standard input, when it is ended, is at its end. */
+  readonly input: Duplex;
+  /** The command's standard output. */
+  readonly output: Duplex;
+  /** The command's standard error. */
+  readonly errors: Duplex;
+  /** Settles when the machine is gone, and everything that it wrote has been read. Never rejects. */
+  readonly ended: Promise<MachineEnd>;
+  /** Ends the machine at once. */
+  kill(): void;
+  /** Whether the machine keeps this process running. */
+  keepAlive(isKept: boolean): void;
+}
+
+/** A booted machine that was saved. */
+export interface SavedMachine {
+  /** Bytes of memory that a machine restored from it takes of this machine, at most. */
+  readonly bytes: number;
+  /** Starts a machine from the saved state. */
+  restore(): Machine;
+}
+
+/** Runs machines. QEMU is the only backend so far. */
+export interface MachineBackend {
+  /**
+   * Boots and saves a machine, unless that has been done.
+   *
+   * @param image The directory of its files.
+   * @param memoryBytes Its memory.
+   * @throws {Error} if it cannot be booted. The message is for operators.
+   */
+  save(image: string, memoryBytes: number): Promise<SavedMachine>;
+  /** Ends machines that are booting. Idempotent. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,53 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Socket } from "node:net";
+import type { Machine, MachineEnd } from "../machine.ts";
+import { FIRST_PORT_FD, PORTS } from "./command-line.ts";
+import type { CommandLine } from "./confinement.ts";
+
+/** The most of QEMU's standard error that is kept, in UTF-16 code units. */
+const MAX_SAID = 2_000;
+
+/** A machine that a QEMU process runs. */
+export class QemuMachine implements Machine {
+  readonly control: Socket;
+  readonly input: Socket;
+  readonly output: Socket;
+  readonly errors: Socket;
+  /** The streams of the descriptors behind the ports; absent where a descriptor was passed on. */
+  readonly others: readonly (Socket | undefined)[];
+  readonly ended: Promise<MachineEnd>;
+  readonly #child: ChildProcess;
+  #said = "";
+
+  /** @param others The descriptors behind the ports. */
+  constructor({ command, args }: CommandLine, others: readonly ("pipe" | number)[]) {
+    const ports = Array.from({ length: PORTS }, () => "pipe" as const);
+    this.#child = spawn(command, args, {
+      env: {},
+      // Standard output would be a place to write to that nobody reads.
+      stdio: ["ignore", "ignore", "pipe", ...ports, ...others],
+    });
+    const streams = this.#child.stdio.slice(FIRST_PORT_FD) as Socket[];
+    for (const stream of streams) stream?.on("error", () => {});
+    [this.control, this.input, this.output, this.errors] = streams as [Socket, Socket, Socket, Socket];
+    this.others = streams.slice(PORTS);
+    this.#child.stderr?.on("data", (chunk: Buffer) => {
+      this.#said = (this.#said + chunk.toString("utf8")).slice(-MAX_SAID);
+    });
+    this.ended = new Promise((resolve) => {
+      this.#child.on("error", (error) => resolve({ byItself: false, said: error.message }));
+      this.#child.on("close", (code) => resolve({ byItself: code === 0, said: this.#said.trim() }));
+    });
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+
+  keepAlive(isKept: boolean): void {
+    const change = isKept ? "ref" : "unref";
+    this.#child[change]();
+    for (const stream of [this.#child.stderr as Socket | null, ...this.#child.stdio.slice(FIRST_PORT_FD)])
+      (stream as Socket | null)?.[change]?.();
+  }
+}
