@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from "../json/value.ts";
 import { isHostModule } from "../tool/implementations/host-implementation.ts";
 import type { ToolImplementations } from "../tool/implementations/implementations.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
+import { digestOfDirectory } from "./directory-digest.ts";
 import type { Tool } from "./tool.ts";
 
 /**
@@ -51,6 +52,7 @@ function describeImplementations({
   wasm,
   quickjs,
   process: program,
+  microvm,
   remote,
 }: ToolImplementations<never, never>): Described {
   return {
@@ -67,6 +69,7 @@ function describeImplementations({
       export: quickjs.export,
     },
     process: program,
+    microvm: microvm && { ...microvm, image: digestOfDirectory(microvm.image) },
     // URLs and templates, which are short.
     remote,
   };

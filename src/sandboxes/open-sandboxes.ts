@@ -5,6 +5,7 @@ import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./contract/sandbox.ts";
 import { AbandonedFunctions } from "./host/abandoned-functions.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
+import type { MicrovmOptions } from "./microvm/open-microvm.ts";
 import type { ProcessSandboxOptions } from "./process/process-sandbox.ts";
 import type { SecretSource } from "./remote/endpoint/secrets.ts";
 import { checkCredentials, type ExecutorCredentials } from "./remote/executor-client/credentials.ts";
@@ -21,6 +22,8 @@ export interface SandboxesOptions {
   };
   /** What confines programs. */
   readonly process?: ProcessSandboxOptions;
+  /** The virtual machines: their kernel, and how many there may be. */
+  readonly microvm?: MicrovmOptions;
   /** How tools' requests are sent, such as which certificate authorities are trusted. */
   readonly egress?: EgressOptions;
   /** Opens the key-value stores that a grant names. Default: none. Calls with such a grant are refused. */
@@ -110,6 +113,7 @@ class LazySandboxes implements Sandboxes {
         new (await import("./quickjs/quickjs-sandbox.ts")).QuickJsSandbox({ workers, openEgress }),
       process: async () =>
         (await import("./process/process-sandbox.ts")).ProcessSandbox.open(options.process),
+      microvm: async () => (await import("./microvm/open-microvm.ts")).openMicrovm(options.microvm),
       remote: async () =>
         new (await import("./remote/remote-sandbox.ts")).RemoteSandbox({
           egress: await openEgress(),

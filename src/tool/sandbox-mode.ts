@@ -2,7 +2,7 @@
  * Where a call can run. The modes have no order of strength: a policy lists those that it accepts for a call, best
  * first, and there is no other fallback.
  */
-export type SandboxMode = "host" | "wasm" | "quickjs" | "process" | "remote";
+export type SandboxMode = "host" | "wasm" | "quickjs" | "process" | "microvm" | "remote";
 
 /** Every {@link SandboxMode}. */
 export const SANDBOX_MODES: readonly SandboxMode[] = Object.freeze([
@@ -10,6 +10,7 @@ export const SANDBOX_MODES: readonly SandboxMode[] = Object.freeze([
   "wasm",
   "quickjs",
   "process",
+  "microvm",
   "remote",
 ]);
 

@@ -11,6 +11,7 @@ import type { Sandbox } from "../../src/sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../src/sandboxes/contract/task.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
+import { unavailable as noMachines } from "../sandboxes/microvm/availability.ts";
 import { landlockUnavailable, unavailable } from "../sandboxes/process/availability.ts";
 import { type Behaviour, TARGETS, type Target } from "./targets.ts";
 
@@ -26,6 +27,7 @@ interface CallOptions {
 const SKIPPED: Readonly<Record<string, string | undefined>> = {
   "a program": unavailable,
   "a program, on Landlock": landlockUnavailable,
+  "a virtual machine": noMachines,
 };
 const targets = Object.entries(TARGETS).filter(([name]) => SKIPPED[name] === undefined);
 

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
 import type { SandboxesOptions } from "../../src/sandboxes/open-sandboxes.ts";
 import { Cgroups } from "../../src/sandboxes/process/cgroups/cgroups.ts";
@@ -109,6 +112,26 @@ export const TARGETS: Record<string, () => Promise<Target>> = {
   },
   "a program": () => programTarget("namespaces"),
   "a program, on Landlock": () => programTarget("landlock"),
+  "a virtual machine": async () => {
+    const image = mkdtempSync(join(tmpdir(), "contract-image-"));
+    const shell = (script: string): ToolImplementations => ({
+      microvm: { image, command: "sh", args: ["-c", script] },
+    });
+    return {
+      name: "microvm",
+      sandbox: "microvm",
+      bomb: shell("tail /dev/zero"),
+      tools: {
+        echo: { microvm: { image, command: "cat" } },
+        fail: shell("echo no such record >&2; exit 1"),
+        breaks: shell("kill -KILL $$"),
+        loop: shell("trap '' TERM HUP INT; while :; do :; done"),
+        large: shell("tr -cd 0-9 | xargs -I N printf '\"%*s\"' N ''"),
+        unserialisable: shell("echo \"{ 'not': json }\""),
+      },
+      close: async () => rmSync(image, { recursive: true }),
+    };
+  },
   "a remote endpoint": () => remoteTarget((origin, path) => ({ remote: { url: `${origin}/${path}` } })),
   "a remote HTTP tool": () =>
     remoteTarget((origin, path) => ({ remote: { http: { method: "POST", url: `${origin}/http/${path}` } } })),

@@ -29,6 +29,13 @@ const SANDBOXES_SHAPE: Shape = compileShape(
     }),
     wasm: mapOf({ cacheDirectory: TEXT }),
     process: mapOf({ isolation: { enum: [...ISOLATIONS] }, bubblewrap: TEXT }),
+    microvm: mapOf({
+      kernel: TEXT,
+      accelerator: { type: "string", enum: ["auto", "kvm", "tcg"] },
+      ready: { type: "integer", minimum: 0 },
+      memoryBytes: COUNT,
+      cacheDirectory: TEXT,
+    }),
     keyValue: mapOf({ maxKeys: COUNT, maxBytes: COUNT, maxStores: COUNT }),
     remote: {
       ...mapOf({ signingKey: TEXT, keyId: TEXT, token: TOKEN }),
@@ -38,7 +45,7 @@ const SANDBOXES_SHAPE: Shape = compileShape(
 );
 
 /** A value of the {@link SANDBOXES_SHAPE}. Paths are relative to the file. */
-interface SandboxesEntry extends Pick<SandboxesOptions, "workers" | "wasm" | "process"> {
+interface SandboxesEntry extends Pick<SandboxesOptions, "workers" | "wasm" | "process" | "microvm"> {
   /** Bounds of the stores in this process's memory. */
   readonly keyValue?: MemoryKeyValueOptions;
   readonly remote?: RemoteEntry;
@@ -63,12 +70,20 @@ export async function loadSandboxOptions(
   if (source.at(["sandboxes"]) === undefined) return {};
   const entry = source.read<SandboxesEntry>(SANDBOXES_SHAPE, problems, ["sandboxes"]);
   if (entry === undefined) return {};
-  const { workers, wasm, process, keyValue, remote } = entry.value;
-  const directory = wasm?.cacheDirectory;
+  const { workers, wasm, process, microvm, keyValue, remote } = entry.value;
+  const absolute = <Options extends object>(options: Options, ...names: (keyof Options)[]): Options => ({
+    ...options,
+    ...Object.fromEntries(
+      names.flatMap((name) =>
+        options[name] === undefined ? [] : [[name, absolutePathBeside(entry.file, String(options[name]))]],
+      ),
+    ),
+  });
   return {
     ...(workers && { workers }),
     ...(process && { process }),
-    ...(directory && { wasm: { cacheDirectory: absolutePathBeside(entry.file, directory) } }),
+    ...(wasm && { wasm: absolute(wasm, "cacheDirectory") }),
+    ...(microvm && { microvm: absolute(microvm, "kernel", "cacheDirectory") }),
     ...(keyValue && { keyValue: new MemoryKeyValue(keyValue) }),
     ...(remote && { remote: await loadCredentials(remote, entry, problems) }),
   };

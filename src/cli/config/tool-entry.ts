@@ -1,6 +1,7 @@
 import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { DIALECTS, type SchemaDialect } from "../../schema/dialects/type-names.ts";
+import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
 import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
 import type { RemoteImplementation } from "../../tool/implementations/remote-implementation.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
@@ -87,6 +88,10 @@ export const TOOL_SHAPE: Shape = compileShape({
         },
         ["command"],
       ),
+      microvm: mapOf({ image: TEXT, command: TEXT, args: { type: "array", items: { type: "string" } } }, [
+        "image",
+        "command",
+      ]),
       remote: {
         ...mapOf({ url: TEXT, http: HTTP, executor: EXECUTOR }),
         oneOf: [{ required: ["url"] }, { required: ["http"] }, { required: ["executor"] }],
@@ -114,6 +119,7 @@ export interface ToolEntry extends Pick<ToolTraits, ConfigTrait> {
   readonly wasm?: { readonly component: string; readonly tool?: string; readonly export?: string };
   readonly quickjs?: { readonly file?: string; readonly source?: string; readonly export?: string };
   readonly process?: ProcessImplementation;
+  readonly microvm?: MicrovmImplementation;
   readonly remote?: RemoteImplementation;
 }
 

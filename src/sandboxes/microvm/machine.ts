@@ -2,8 +2,12 @@ import type { Duplex } from "node:stream";
 
 /** How a machine ended. */
 export interface MachineEnd {
-  /** Whether the machine switched itself off, or its kernel gave up. Otherwise it was killed, or could not be run. */
-  readonly byItself: boolean;
+  /**
+   * - `stopped`: the machine switched itself off, or its kernel gave up
+   * - `failed`: it could not be run
+   * - `killed`: it was killed, by this process or another
+   */
+  readonly cause: "stopped" | "failed" | "killed";
   /** What the program that runs the machine wrote to its standard error, for operators. */
   readonly said: string;
 }
@@ -30,7 +34,7 @@ export interface Machine {
 export interface SavedMachine {
   /** Bytes of memory that a machine restored from it takes of this machine, at most. */
   readonly bytes: number;
-  /** Starts a machine from the saved state. */
+  /** Starts a machine from the saved state. If it fails, the state is not used again. */
   restore(): Machine;
 }
 
@@ -40,10 +44,10 @@ export interface MachineBackend {
    * Boots and saves a machine, unless that has been done.
    *
    * @param image The directory of its files.
-   * @param memoryBytes Its memory.
+   * @param toolBytes What the tool may use of the machine's memory.
    * @throws {Error} if it cannot be booted. The message is for operators.
    */
-  save(image: string, memoryBytes: number): Promise<SavedMachine>;
+  save(image: string, toolBytes: number): Promise<SavedMachine>;
   /** Ends machines that are booting. Idempotent. */
   close(): Promise<void>;
 }

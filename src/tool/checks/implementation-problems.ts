@@ -1,3 +1,4 @@
+import { isAbsolute } from "node:path";
 import { isJsonObject } from "../../json/value.ts";
 import { sandboxesOf, type ToolImplementations } from "../implementations/implementations.ts";
 import { SANDBOX_MODES, type SandboxMode } from "../sandbox-mode.ts";
@@ -64,8 +65,24 @@ const CHECKS: Record<SandboxMode, (given: unknown) => string | undefined> = {
       ? undefined
       : "process.killGraceMs must be an integer from 0 to 60000";
   },
+  microvm: (given) => {
+    if (!isJsonObject(given)) return "microvm must be an object";
+    const { image, command, args = [] } = given;
+    if (!isArgument(image) || !isAbsolute(image as string))
+      return "microvm.image must be the absolute path of a directory";
+    if (!isArgument(command) || command === "")
+      return "microvm.command must be the name or the path of a program in the image";
+    if (!Array.isArray(args) || !args.every(isArgument))
+      return "microvm.args must be a list of strings without NUL";
+    return Buffer.byteLength([command, ...args].join(" ")) <= MAX_COMMAND_BYTES
+      ? undefined
+      : `microvm.command and its args must have at most ${MAX_COMMAND_BYTES} bytes`;
+  },
   remote: remoteProblem,
 };
+
+/** The most bytes of a command in a virtual machine: put a longer script into a file of the image. */
+const MAX_COMMAND_BYTES = 2_000;
 
 /** Whether a value can be an argument of a program. */
 function isArgument(value: unknown): boolean {

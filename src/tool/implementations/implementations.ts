@@ -1,6 +1,7 @@
 import { SANDBOX_MODES, type SandboxMode } from "../sandbox-mode.ts";
 import type { ToolTraits } from "../tool-traits.ts";
 import type { HostImplementation } from "./host-implementation.ts";
+import type { MicrovmImplementation } from "./microvm-implementation.ts";
 import type { ProcessImplementation } from "./process-implementation.ts";
 import type { QuickJsImplementation } from "./quickjs-implementation.ts";
 import type { RemoteImplementation } from "./remote-implementation.ts";
@@ -17,6 +18,7 @@ export interface ToolImplementations<Input = never, Embedder = unknown> {
   readonly wasm?: WasmImplementation;
   readonly quickjs?: QuickJsImplementation;
   readonly process?: ProcessImplementation;
+  readonly microvm?: MicrovmImplementation;
   readonly remote?: RemoteImplementation;
 }
 

@@ -25,7 +25,7 @@ const PROGRAM_DIRECTORIES = "/usr/local/bin /usr/bin /bin";
  * the processes that copy between the ports and the command's pipes run already. Only root can open the ports. The command
  * runs as another user in a control group, which is killed before the output counts as complete.
  */
-export const INIT_SCRIPT = `#!/${GUEST_DIRECTORY}/busybox sh
+export const INIT_SCRIPT: string = `#!/${GUEST_DIRECTORY}/busybox sh
 b=/${GUEST_DIRECTORY}/busybox
 run=/${GUEST_DIRECTORY}/run
 group=/${GUEST_DIRECTORY}/groups/tool

@@ -3,6 +3,7 @@ import { closeSync, openSync } from "node:fs";
 import { access, constants, readFile } from "node:fs/promises";
 import { buildInitramfs } from "../guest/initramfs.ts";
 import type { Machine, MachineBackend, SavedMachine } from "../machine.ts";
+import { machineBytes } from "../microvm-limits.ts";
 import { type Boot, bootAndSave, devicesOf } from "./boot.ts";
 import { type Accelerator, bootOptions, machineOptions, QEMU_BYTES, RESTORE_OPTIONS } from "./command-line.ts";
 import { findQemuFiles, type QemuFiles } from "./qemu-files.ts";
@@ -23,7 +24,7 @@ export class QemuBackend implements MachineBackend {
   readonly #options: QemuOptions;
   readonly #cache: StateCache;
   readonly #closing = new AbortController();
-  readonly #saving = new Set<Promise<unknown>>();
+  #last: Promise<void> = Promise.resolve();
   #files: Promise<QemuFiles & { readonly kernelDigest: string }> | undefined;
 
   constructor(options: QemuOptions) {
@@ -31,21 +32,27 @@ export class QemuBackend implements MachineBackend {
     this.#cache = new StateCache(options.cacheDirectory);
   }
 
-  async save(image: string, memoryBytes: number): Promise<SavedMachine> {
-    const saving = this.#save(image, memoryBytes);
-    this.#saving.add(saving);
-    return saving.finally(() => this.#saving.delete(saving));
+  async save(image: string, toolBytes: number): Promise<SavedMachine> {
+    // One at a time: a machine that boots keeps a processor busy, and its memory is not counted.
+    const saving = this.#last.then(() => this.#save(image, toolBytes));
+    this.#last = saving.then(
+      () => {},
+      () => {},
+    );
+    return saving;
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await Promise.allSettled(this.#saving);
+    await this.#last;
   }
 
-  async #save(image: string, memoryBytes: number): Promise<SavedMachine> {
+  async #save(image: string, toolBytes: number): Promise<SavedMachine> {
+    if (this.#closing.signal.aborted) throw new Error("the sandbox is closed");
     const { kernelDigest, ...files } = await this.#open();
     await this.#cache.open();
     const initramfs = await buildInitramfs(image, files.kernel);
+    const memoryBytes = machineBytes(toolBytes, initramfs.length);
     const save = (accelerator: Accelerator): Promise<SavedMachine> => {
       const key = digest(
         JSON.stringify([
@@ -86,7 +93,9 @@ export class QemuBackend implements MachineBackend {
     const restore = (): Machine => {
       const state = openSync(file, "r");
       try {
-        return new QemuMachine(command, [state]);
+        const machine = new QemuMachine(command, [state]);
+        void machine.ended.then(({ cause }) => cause === "failed" && this.#cache.remove(key));
+        return machine;
       } finally {
         closeSync(state);
       }

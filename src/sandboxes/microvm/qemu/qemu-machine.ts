@@ -35,8 +35,8 @@ export class QemuMachine implements Machine {
       this.#said = (this.#said + chunk.toString("utf8")).slice(-MAX_SAID);
     });
     this.ended = new Promise((resolve) => {
-      this.#child.on("error", (error) => resolve({ byItself: false, said: error.message }));
-      this.#child.on("close", (code) => resolve({ byItself: code === 0, said: this.#said.trim() }));
+      this.#child.on("error", (error) => resolve({ cause: "failed", said: error.message }));
+      this.#child.on("close", (code) => resolve({ cause: causeOf(code), said: this.#said.trim() }));
     });
   }
 
@@ -50,4 +50,10 @@ export class QemuMachine implements Machine {
     for (const stream of [this.#child.stderr as Socket | null, ...this.#child.stdio.slice(FIRST_PORT_FD)])
       (stream as Socket | null)?.[change]?.();
   }
+}
+
+/** @param code The exit code; `null` after a signal. */
+function causeOf(code: number | null): MachineEnd["cause"] {
+  if (code === null) return "killed";
+  return code === 0 ? "stopped" : "failed";
 }

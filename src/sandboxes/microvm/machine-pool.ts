@@ -1,0 +1,134 @@
+import { awaitLine } from "./control-lines.ts";
+import { READY_LINE } from "./guest/init-script.ts";
+import type { Machine, MachineBackend, SavedMachine } from "./machine.ts";
+import { MachineMemory } from "./machine-memory.ts";
+import { toolMemory } from "./microvm-limits.ts";
+import { rehearsalMessage } from "./start-message.ts";
+
+/** Milliseconds that a machine gets to become ready before it is given up. */
+const REHEARSAL_TIMEOUT_MS = 30_000;
+
+/** Bounds of a {@link MachinePool}. */
+export interface MachinePoolBounds {
+  /** The most machines that wait for calls. */
+  readonly ready: number;
+  /** Bytes of memory that all machines take together, at most. */
+  readonly memoryBytes: number;
+}
+
+/** The machines of all images: saved, running and waiting for calls. Each runs one call. */
+export class MachinePool {
+  readonly #backend: MachineBackend;
+  readonly #bounds: MachinePoolBounds;
+  readonly #memory: MachineMemory;
+  /** By image and memory. */
+  readonly #saved = new Map<string, Promise<SavedMachine>>();
+  /** In the order in which they were started, with those that are not ready yet. */
+  readonly #waiting = new Map<Machine, { readonly saved: SavedMachine; isReady: boolean }>();
+  #closed = false;
+
+  constructor(backend: MachineBackend, bounds: MachinePoolBounds) {
+    this.#backend = backend;
+    this.#bounds = bounds;
+    this.#memory = new MachineMemory(bounds.memoryBytes);
+  }
+
+  /**
+   * Saves a machine of the image, unless that has been done.
+   *
+   * @param toolBytes What the tool may use of its memory.
+   * @throws {Error} if that is not possible. The message is for operators; the next call tries again.
+   */
+  save(image: string, toolBytes: number): Promise<SavedMachine> {
+    const bytes = toolMemory(toolBytes);
+    const key = `${bytes} ${image}`;
+    const known = this.#saved.get(key);
+    if (known !== undefined) return known;
+    const saving = this.#backend.save(image, bytes);
+    saving.catch(() => this.#saved.delete(key));
+    this.#saved.set(key, saving);
+    return saving;
+  }
+
+  /** The next call saves the machine again. */
+  #forget(saved: SavedMachine): void {
+    for (const [key, saving] of this.#saved)
+      void saving.then(
+        (other) => other === saved && this.#saved.delete(key),
+        () => {},
+      );
+  }
+
+  /**
+   * Returns a machine for one call, when there is memory for it; `undefined` if the signal is aborted before.
+   *
+   * @throws {Error} if there will never be enough memory for it, or it cannot be restored.
+   */
+  async take(saved: SavedMachine, signal: AbortSignal): Promise<Machine | undefined> {
+    for (const [machine, waiting] of this.#waiting) {
+      if (waiting.saved !== saved || !waiting.isReady) continue;
+      this.#waiting.delete(machine);
+      machine.keepAlive(true);
+      return machine;
+    }
+    if (!this.#memory.tryTake(saved.bytes)) {
+      // A call needs the memory more.
+      for (const machine of this.#waiting.keys()) machine.kill();
+      if (!(await this.#memory.take(saved.bytes, signal))) return undefined;
+    }
+    return this.#restore(saved);
+  }
+
+  /** Starts a machine that waits for the next call of this image, if there may be one more. */
+  prepareNext(saved: SavedMachine): void {
+    if (this.#closed || this.#bounds.ready === 0) return;
+    if (this.#waiting.size >= this.#bounds.ready) {
+      const [oldest] = [...this.#waiting].find(([, waiting]) => waiting.saved !== saved) ?? [];
+      oldest?.kill();
+      return;
+    }
+    if (!this.#memory.tryTake(saved.bytes)) return;
+    let machine: Machine;
+    try {
+      machine = this.#restore(saved);
+    } catch {
+      // The next call tells why.
+      return;
+    }
+    const waiting = { saved, isReady: false };
+    this.#waiting.set(machine, waiting);
+    machine.keepAlive(false);
+    void machine.ended.then(() => this.#waiting.delete(machine));
+    const timeout = setTimeout(() => machine.kill(), REHEARSAL_TIMEOUT_MS).unref();
+    void awaitLine(machine.control, (line) => (line === READY_LINE ? true : undefined)).then((isReady) => {
+      clearTimeout(timeout);
+      if (isReady) waiting.isReady = true;
+      else machine.kill();
+    });
+    void machine.ended.then(() => clearTimeout(timeout));
+    machine.control.write(rehearsalMessage());
+  }
+
+  /** Ends the machines that boot or wait for calls. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const waiting = [...this.#waiting.keys()];
+    for (const machine of waiting) machine.kill();
+    await Promise.all([this.#backend.close(), ...waiting.map(({ ended }) => ended)]);
+  }
+
+  /** Starts a machine for whose memory there is room. It is given back when the machine is gone. */
+  #restore(saved: SavedMachine): Machine {
+    try {
+      const machine = saved.restore();
+      void machine.ended.then(({ cause }) => {
+        this.#memory.giveBack(saved.bytes);
+        if (cause === "failed") this.#forget(saved);
+      });
+      return machine;
+    } catch (error) {
+      this.#memory.giveBack(saved.bytes);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import { randomBytes } from "node:crypto";
+import { performance } from "node:perf_hooks";
+import { race } from "../../base/timers/race.ts";
+import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
+import { shorten } from "../contract/failure-text.ts";
+import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
+import { checkOutput } from "../contract/output.ts";
+import { outputProblem } from "../contract/output-bounds.ts";
+import { outcomeOf } from "../contract/output-outcome.ts";
+import type { SandboxTask } from "../contract/task.ts";
+import { CollectedOutput, LineReader } from "../process/collected-output.ts";
+import { awaitLine } from "./control-lines.ts";
+import type { Machine, MachineEnd } from "./machine.ts";
+import { MICROVM_DEFAULTS } from "./microvm-limits.ts";
+import { startMessage } from "./start-message.ts";
+
+/** Milliseconds after which a call ends although its machine, which was killed, has not. */
+const END_GRACE_MS = 5_000;
+
+/** The most bytes of a failure's message: the end of what the program wrote to its standard error. */
+const MAX_MESSAGE_BYTES = 2_000;
+
+const TOKEN_BYTES = 16;
+
+type StopCause = "timeout" | "cancelled" | "outputBytes";
+
+/** How the program ended, as the machine reports it. Untrusted, like everything from a machine. */
+interface Report {
+  readonly code: number;
+  /** Whether the machine's kernel killed processes that took more memory than the limit. */
+  readonly ranOutOfMemory: boolean;
+  /** The most memory that all processes had together; absent if the kernel does not count it. */
+  readonly peakBytes?: number;
+}
+
+/** One call of a program in a machine of its own, which ends with the call. */
+export class MicrovmCall {
+  /** Settles when the machine is gone, or could not be ended. Never rejects. */
+  readonly ended: Promise<SandboxOutcome>;
+  readonly #task: SandboxTask;
+  readonly #machine: Machine;
+  readonly #output: CollectedOutput;
+  readonly #memoryBytes: number;
+  readonly #startedAt = performance.now();
+  #logLines = 0;
+  #lastLines = "";
+  #cause: StopCause | undefined;
+  readonly #killed = Promise.withResolvers<void>();
+
+  /** @throws {Error} if the program cannot be started like this. */
+  constructor(task: SandboxTask, program: MicrovmImplementation, machine: Machine) {
+    const { limits, capabilities, canonical } = task;
+    this.#task = task;
+    this.#machine = machine;
+    this.#output = new CollectedOutput(limits.outputBytes ?? MICROVM_DEFAULTS.outputBytes);
+    this.#memoryBytes = limits.memoryBytes ?? MICROVM_DEFAULTS.memoryBytes;
+    const token = randomBytes(TOKEN_BYTES).toString("hex");
+    const message = startMessage({
+      ...{ token, command: program.command, args: program.args ?? [], memoryBytes: this.#memoryBytes },
+      ...{ processes: limits.processes ?? MICROVM_DEFAULTS.processes, env: environment(capabilities.env) },
+    });
+    this.#listen();
+    const report = awaitLine(machine.control, (line) => readReport(line, token));
+    machine.control.write(message);
+    machine.input.end(`${canonical.text}\n`);
+    this.ended = this.#run(report);
+  }
+
+  /** Ends the machine, and waits until it is gone. */
+  async stop(cause: StopCause): Promise<void> {
+    this.#cause ??= cause;
+    this.#kill();
+    await this.ended;
+  }
+
+  #listen(): void {
+    const { output, errors } = this.#machine;
+    output.on("data", (chunk: Buffer) => {
+      if (!this.#output.add(chunk)) void this.stop("outputBytes");
+    });
+    const lines = new LineReader((line) => this.#log(line));
+    errors.on("data", (chunk: Buffer) => lines.add(chunk));
+    errors.on("end", () => lines.end());
+  }
+
+  async #run(reported: Promise<Report | undefined>): Promise<SandboxOutcome> {
+    const { signal, limits } = this.#task;
+    const cancel = (): void => void this.stop("cancelled");
+    const deadline = setTimeout(
+      () => void this.stop("timeout"),
+      limits.wallTimeMs ?? MICROVM_DEFAULTS.wallTimeMs,
+    );
+    signal?.addEventListener("abort", cancel, { once: true });
+    if (signal?.aborted) cancel();
+    const report = await Promise.race([
+      reported,
+      this.#machine.ended.then(() => undefined),
+      this.#killed.promise.then(() => undefined),
+    ]);
+    clearTimeout(deadline);
+    signal?.removeEventListener("abort", cancel);
+    // What the program wrote before its end was sent before the report. It is read until the machine is gone.
+    this.#kill();
+    const end = await race(this.#machine.ended, { timeoutMs: END_GRACE_MS });
+    return this.#outcome(report, typeof end === "string" ? undefined : end);
+  }
+
+  #kill(): void {
+    this.#machine.kill();
+    this.#killed.resolve();
+  }
+
+  #log(line: string): void {
+    this.#lastLines = `${this.#lastLines}${line}\n`.slice(-MAX_MESSAGE_BYTES);
+    if (this.#logLines >= (this.#task.limits.logLines ?? MICROVM_DEFAULTS.logLines)) return;
+    this.#logLines++;
+    if (this.#task.observer.listening !== false) this.#task.observer.log("info", line);
+  }
+
+  /** @param end How the machine ended; `undefined` if it has not. */
+  #outcome(report: Report | undefined, end: MachineEnd | undefined): SandboxOutcome {
+    const peak = report?.peakBytes;
+    const used: ResourceUse = {
+      wallTimeMs: performance.now() - this.#startedAt,
+      outputBytes: this.#output.bytes,
+      logLines: this.#logLines,
+      ...(peak !== undefined && { memoryBytes: Math.min(peak, this.#memoryBytes) }),
+    };
+    // A machine reaches nothing outside itself.
+    const base = { effect: "none", used, ...(end === undefined && { mayStillRun: true as const }) } as const;
+    if (this.#cause === "outputBytes") return { status: "limit_exceeded", limit: "outputBytes", ...base };
+    if (this.#cause !== undefined) return { status: this.#cause, ...base };
+    if (report === undefined) return this.#withoutReport(end, base);
+    if (report.ranOutOfMemory) return { status: "limit_exceeded", limit: "memoryBytes", ...base };
+    if (report.code !== 0) return { status: "failed", message: this.#failure(report.code), ...base };
+    const text = this.#output.toString();
+    const message = outputProblem(text);
+    if (message !== undefined) return { status: "failed", message, ...base };
+    return outcomeOf(checkOutput(text, this.#task.limits.outputBytes), "none", used);
+  }
+
+  #withoutReport(
+    end: MachineEnd | undefined,
+    base: { readonly effect: "none"; readonly used: ResourceUse },
+  ): SandboxOutcome {
+    if (end?.cause === "failed") return { status: "unavailable", ...base, detail: end.said };
+    return { status: "failed", message: "The program's virtual machine stopped", ...base };
+  }
+
+  #failure(code: number): string {
+    const said = this.#lastLines.trim();
+    return said === "" ? `The program exited with code ${code}` : shorten(said, MAX_MESSAGE_BYTES);
+  }
+}
+
+/** The line is the token, the exit code, the number of processes killed for their memory, and the most memory used. */
+function readReport(line: string, token: string): Report | undefined {
+  const [, code, killed, peak] = /^[0-9a-f]+ (\d{1,3}) (\d{1,9})(?: (\d{1,15}))?$/.exec(line) ?? [];
+  if (code === undefined || killed === undefined || !line.startsWith(`${token} `)) return undefined;
+  return {
+    code: Number(code),
+    ranOutOfMemory: Number(killed) > 0,
+    ...(peak !== undefined && { peakBytes: Number(peak) }),
+  };
+}
+
+/** The granted variables that are set. */
+function environment(names: readonly string[] = []): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}

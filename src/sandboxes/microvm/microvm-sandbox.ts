@@ -1,0 +1,123 @@
+import { race } from "../../base/timers/race.ts";
+import { describeThrown } from "../../base/thrown.ts";
+import type { CapabilityName } from "../../policy/grant/capabilities.ts";
+import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
+import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
+import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
+import { refuseUnbound } from "../contract/bound-grant.ts";
+import type { SandboxOutcome } from "../contract/outcome.ts";
+import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
+import type { SandboxTask } from "../contract/task.ts";
+import type { Machine, MachineBackend, SavedMachine } from "./machine.ts";
+import { MachinePool, type MachinePoolBounds } from "./machine-pool.ts";
+import { MicrovmCall } from "./microvm-call.ts";
+import { MICROVM_DEFAULTS, MICROVM_LIMITS } from "./microvm-limits.ts";
+
+/** Every program can read the clock and draw random bytes, whether they are granted or not. */
+const CAPABILITIES: ReadonlySet<CapabilityName> = new Set(["env", "clock", "random"]);
+
+/** Milliseconds that a call waits for the memory of its machine. */
+const MAX_WAIT_MS = 30_000;
+
+/**
+ * Runs programs with a kernel of their own: each call in a virtual machine that was restored for it, has no network and
+ * ends with it. Linux on x86-64 only.
+ */
+export class MicrovmSandbox implements Sandbox {
+  readonly mode = "microvm";
+  readonly capabilities: ReadonlySet<CapabilityName> = CAPABILITIES;
+  readonly defaults: ResourceLimits = MICROVM_DEFAULTS;
+  readonly #pool: MachinePool;
+  readonly #running = new Set<MicrovmCall>();
+  readonly #closing = new AbortController();
+
+  constructor(backend: MachineBackend, bounds: MachinePoolBounds) {
+    this.#pool = new MachinePool(backend, bounds);
+  }
+
+  unenforceable(limits: ResourceLimits): LimitName | undefined {
+    return firstLimitBesides(limits, MICROVM_LIMITS);
+  }
+
+  async prepare({ microvm: program }: ToolImplementations<never, never>): Promise<void> {
+    if (program === undefined) return;
+    if (this.#closing.signal.aborted) throw new ToolPreparationError("the sandbox is closed");
+    try {
+      await this.#pool.save(program.image, MICROVM_DEFAULTS.memoryBytes);
+    } catch (error) {
+      throw new ToolPreparationError((error as Error).message);
+    }
+  }
+
+  async run(task: SandboxTask): Promise<SandboxOutcome> {
+    const { microvm: program } = task.implementations;
+    if (this.#closing.signal.aborted || program === undefined)
+      return unavailable(program === undefined ? "the tool has no virtual machine" : "the sandbox is closed");
+    const refused = refuseUnbound(task, "microvm");
+    if (refused !== undefined) return refused;
+    try {
+      return await this.#run(task, program);
+    } catch (error) {
+      return this.#wasCancelled(task) ? CANCELLED : unavailable(describeThrown(error).detail);
+    }
+  }
+
+  /** Ends all machines, and waits until they are gone. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([
+      this.#pool.close(),
+      ...Array.from(this.#running, (call) => call.stop("cancelled")),
+    ]);
+  }
+
+  async #run(task: SandboxTask, program: MicrovmImplementation): Promise<SandboxOutcome> {
+    const toolBytes = task.limits.memoryBytes ?? MICROVM_DEFAULTS.memoryBytes;
+    const cancelled = [task.signal, this.#closing.signal];
+    const saved = await race(this.#pool.save(program.image, toolBytes), { signals: cancelled });
+    if (saved === "aborted") return CANCELLED;
+    const machine = await this.#take(saved, task);
+    if (machine === undefined)
+      return this.#wasCancelled(task) ? CANCELLED : unavailable("no memory for a virtual machine became free");
+    let call: MicrovmCall;
+    try {
+      call = new MicrovmCall(task, program, machine);
+    } catch (error) {
+      machine.kill();
+      throw error;
+    }
+    this.#running.add(call);
+    if (this.#closing.signal.aborted) void call.stop("cancelled");
+    const outcome = await call.ended;
+    this.#running.delete(call);
+    this.#pool.prepareNext(saved);
+    return outcome;
+  }
+
+  async #take(saved: SavedMachine, { signal }: SandboxTask): Promise<Machine | undefined> {
+    const until = new AbortController();
+    const stop = (): void => until.abort();
+    const timeout = setTimeout(stop, MAX_WAIT_MS);
+    for (const cause of [signal, this.#closing.signal]) cause?.addEventListener("abort", stop, { once: true });
+    try {
+      return await this.#pool.take(saved, until.signal);
+    } finally {
+      clearTimeout(timeout);
+      for (const cause of [signal, this.#closing.signal]) cause?.removeEventListener("abort", stop);
+    }
+  }
+
+  #wasCancelled({ signal }: SandboxTask): boolean {
+    return signal?.aborted === true || this.#closing.signal.aborted;
+  }
+}
+
+const CANCELLED: SandboxOutcome = Object.freeze({
+  status: "cancelled",
+  effect: "none",
+  used: Object.freeze({ wallTimeMs: 0 }),
+});
+
+function unavailable(detail: string): SandboxOutcome {
+  return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
+}
