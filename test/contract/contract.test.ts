@@ -38,7 +38,7 @@ describe.each(targets)("%s", (_name, open) => {
   beforeAll(async () => {
     target = await open();
     sandboxes = await openSandboxes({ workers: { threads: 1 }, ...target.options });
-  }, 120_000);
+  }, 300_000);
 
   afterAll(async () => {
     await sandboxes.close();

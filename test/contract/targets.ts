@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
-import type { SandboxesOptions } from "../../src/sandboxes/open-sandboxes.ts";
+import { openSandboxes, type SandboxesOptions } from "../../src/sandboxes/open-sandboxes.ts";
 import { Cgroups } from "../../src/sandboxes/process/cgroups/cgroups.ts";
 import type { ToolImplementations } from "../../src/tool/implementations/implementations.ts";
 import type { Isolation } from "../../src/tool/isolation.ts";
@@ -114,6 +114,9 @@ export const TARGETS: Record<string, () => Promise<Target>> = {
   "a program, on Landlock": () => programTarget("landlock"),
   "a virtual machine": async () => {
     const image = mkdtempSync(join(tmpdir(), "contract-image-"));
+    // It is booted here, where there is time.
+    await using sandboxes = await openSandboxes();
+    await sandboxes.prepare({ microvm: { image, command: "cat" } });
     const shell = (script: string): ToolImplementations => ({
       microvm: { image, command: "sh", args: ["-c", script] },
     });

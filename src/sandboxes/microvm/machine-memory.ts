@@ -32,12 +32,7 @@ export class MachineMemory {
    * @throws {Error} if there will never be as much.
    */
   async take(bytes: number, signal: AbortSignal): Promise<boolean> {
-    if (bytes > this.#total) {
-      throw new Error(
-        `a virtual machine needs ${bytes} bytes of memory, but all together may have ${this.#total}: ` +
-          "raise the option 'memoryBytes' of 'microvm', or grant less",
-      );
-    }
+    if (bytes > this.#total) throw new Error(`a virtual machine needs ${bytes} bytes of memory`);
     if (signal.aborted) return false;
     if (this.tryTake(bytes)) return true;
     return new Promise((resolve) => {

@@ -2,7 +2,7 @@ import { awaitLine } from "./control-lines.ts";
 import { READY_LINE } from "./guest/init-script.ts";
 import type { Machine, MachineBackend, SavedMachine } from "./machine.ts";
 import { MachineMemory } from "./machine-memory.ts";
-import { toolMemory } from "./microvm-limits.ts";
+import { machineBytes, toolMemory } from "./microvm-limits.ts";
 import { rehearsalMessage } from "./start-message.ts";
 
 /** Milliseconds that a machine gets to become ready before it is given up. */
@@ -44,10 +44,20 @@ export class MachinePool {
     const key = `${bytes} ${image}`;
     const known = this.#saved.get(key);
     if (known !== undefined) return known;
-    const saving = this.#backend.save(image, bytes);
+    const saving = this.#checkMemory(bytes).then(() => this.#backend.save(image, bytes));
     saving.catch(() => this.#saved.delete(key));
     this.#saved.set(key, saving);
     return saving;
+  }
+
+  /** Refuses what could never run before it is booted. */
+  async #checkMemory(toolBytes: number): Promise<void> {
+    const bytes = machineBytes(toolBytes, 0);
+    if (bytes <= this.#bounds.memoryBytes) return;
+    throw new Error(
+      `a virtual machine needs ${bytes} bytes of memory, but all together may have ${this.#bounds.memoryBytes}: ` +
+        "raise the option 'memoryBytes' of 'microvm', or grant less",
+    );
   }
 
   /** The next call saves the machine again. */

@@ -52,7 +52,8 @@ export class MicrovmCall {
     const { limits, capabilities, canonical } = task;
     this.#task = task;
     this.#machine = machine;
-    this.#output = new CollectedOutput(limits.outputBytes ?? MICROVM_DEFAULTS.outputBytes);
+    // The output may have a line break behind it.
+    this.#output = new CollectedOutput(this.#outputLimit + 1);
     this.#memoryBytes = limits.memoryBytes ?? MICROVM_DEFAULTS.memoryBytes;
     const token = randomBytes(TOKEN_BYTES).toString("hex");
     const message = startMessage({
@@ -64,6 +65,10 @@ export class MicrovmCall {
     machine.control.write(message);
     machine.input.end(`${canonical.text}\n`);
     this.ended = this.#run(report);
+  }
+
+  get #outputLimit(): number {
+    return this.#task.limits.outputBytes ?? MICROVM_DEFAULTS.outputBytes;
   }
 
   /** Ends the machine, and waits until it is gone. */
@@ -120,9 +125,10 @@ export class MicrovmCall {
   /** @param end How the machine ended; `undefined` if it has not. */
   #outcome(report: Report | undefined, end: MachineEnd | undefined): SandboxOutcome {
     const peak = report?.peakBytes;
+    const text = this.#output.toString().replace(/\n$/, "");
     const used: ResourceUse = {
       wallTimeMs: performance.now() - this.#startedAt,
-      outputBytes: this.#output.bytes,
+      outputBytes: this.#output.bytes - (this.#output.endsLine ? 1 : 0),
       logLines: this.#logLines,
       ...(peak !== undefined && { memoryBytes: Math.min(peak, this.#memoryBytes) }),
     };
@@ -133,10 +139,9 @@ export class MicrovmCall {
     if (report === undefined) return this.#withoutReport(end, base);
     if (report.ranOutOfMemory) return { status: "limit_exceeded", limit: "memoryBytes", ...base };
     if (report.code !== 0) return { status: "failed", message: this.#failure(report.code), ...base };
-    const text = this.#output.toString();
     const message = outputProblem(text);
     if (message !== undefined) return { status: "failed", message, ...base };
-    return outcomeOf(checkOutput(text, this.#task.limits.outputBytes), "none", used);
+    return outcomeOf(checkOutput(text, this.#outputLimit), "none", used);
   }
 
   #withoutReport(

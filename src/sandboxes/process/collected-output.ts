@@ -1,5 +1,7 @@
 import { StringDecoder } from "node:string_decoder";
 
+const LINE_FEED = 0x0a;
+
 /** The bytes that a program wrote, up to a limit. */
 export class CollectedOutput {
   readonly #chunks: Buffer[] = [];
@@ -21,6 +23,11 @@ export class CollectedOutput {
   /** How many bytes were written, also beyond the limit. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** Whether a line break is the last that was kept. */
+  get endsLine(): boolean {
+    return this.#chunks.at(-1)?.at(-1) === LINE_FEED;
   }
 
   /** As UTF-8; invalid bytes become U+FFFD. */

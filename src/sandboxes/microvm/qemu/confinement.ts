@@ -7,7 +7,7 @@ const BUBBLEWRAP = "/usr/bin/bwrap";
 const USER_ID = "65534";
 
 const ISOLATION = [
-  ...["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"],
+  ...["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent"],
   ...["--uid", USER_ID, "--gid", USER_ID, "--cap-drop", "ALL", "--clearenv"],
   ...["--ro-bind", "/usr", "/usr", "--ro-bind-try", "/lib", "/lib", "--ro-bind-try", "/lib64", "/lib64"],
   ...["--dev", "/dev"],

@@ -94,7 +94,9 @@ export class QemuBackend implements MachineBackend {
       const state = openSync(file, "r");
       try {
         const machine = new QemuMachine(command, [state]);
-        void machine.ended.then(({ cause }) => cause === "failed" && this.#cache.remove(key));
+        void machine.ended.then(async ({ cause }) => {
+          if (cause === "failed") await this.#cache.remove(key);
+        });
         return machine;
       } finally {
         closeSync(state);

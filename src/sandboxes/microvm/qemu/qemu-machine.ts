@@ -24,6 +24,8 @@ export class QemuMachine implements Machine {
     const ports = Array.from({ length: PORTS }, () => "pipe" as const);
     this.#child = spawn(command, args, {
       env: {},
+      // A process group of its own, so that bubblewrap and what it has begun are killed at once.
+      detached: true,
       // Standard output would be a place to write to that nobody reads.
       stdio: ["ignore", "ignore", "pipe", ...ports, ...others],
     });
@@ -41,7 +43,14 @@ export class QemuMachine implements Machine {
   }
 
   kill(): void {
-    this.#child.kill("SIGKILL");
+    const { pid, exitCode, signalCode } = this.#child;
+    // Another process could have the number later.
+    if (pid === undefined || exitCode !== null || signalCode !== null) return;
+    try {
+      process.kill(-pid, "SIGKILL");
+    } catch {
+      // It has ended meanwhile.
+    }
   }
 
   keepAlive(isKept: boolean): void {
