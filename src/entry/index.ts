@@ -102,6 +102,7 @@ export type {
 
 // Implementations: QuickJS, Wasm, programs and remote
 
+export type { MicrovmOptions } from "../sandboxes/microvm/open-microvm.ts";
 export type { MicrovmImplementation } from "../tool/implementations/microvm-implementation.ts";
 export type { ProcessImplementation } from "../tool/implementations/process-implementation.ts";
 export type {

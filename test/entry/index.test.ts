@@ -226,6 +226,8 @@ test("sandgate exports exactly these names", async () => {
       "LogLevel",
       "LookupField",
       "MemoryKeyValueOptions",
+      "MicrovmImplementation",
+      "MicrovmOptions",
       "NearMiss",
       "NestedCall",
       "NestedCallOptions",

@@ -30,7 +30,8 @@ export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<
     problems.push(entry.problem(["timeout"], `must be ${DURATION_FORM}`));
   }
   if (inputSchema === undefined || problems.length > 0) throw new ConfigError(problems);
-  const { name, description, freeform, nullForOptional, coerce, wasm, process, microvm, remote } = entry.value;
+  const { name, description, freeform, nullForOptional, coerce, wasm, process, microvm, remote } =
+    entry.value;
   const absolute = (relative: string): string => absolutePathBeside(entry.file, relative);
   return {
     ...{ name, description, inputSchema },

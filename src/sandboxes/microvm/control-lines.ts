@@ -26,7 +26,9 @@ export function awaitLine<T>(
       text = lines.pop() ?? "";
       for (const line of lines) {
         const value = read(line);
-        if (value !== undefined) return finish(value);
+        if (value === undefined) continue;
+        finish(value);
+        return;
       }
       if (bytes > MAX_BYTES) finish(undefined);
     };

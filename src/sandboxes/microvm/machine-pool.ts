@@ -83,7 +83,7 @@ export class MachinePool {
     }
     if (!this.#memory.tryTake(saved.bytes)) {
       // A call needs the memory more.
-      for (const machine of this.#waiting.keys()) machine.kill();
+      for (const machine of [...this.#waiting.keys()]) this.#discard(machine);
       if (!(await this.#memory.take(saved.bytes, signal))) return undefined;
     }
     return this.#restore(saved);
@@ -94,7 +94,7 @@ export class MachinePool {
     if (this.#closed || this.#bounds.ready === 0) return;
     if (this.#waiting.size >= this.#bounds.ready) {
       const [oldest] = [...this.#waiting].find(([, waiting]) => waiting.saved !== saved) ?? [];
-      oldest?.kill();
+      if (oldest !== undefined) this.#discard(oldest);
       return;
     }
     if (!this.#memory.tryTake(saved.bytes)) return;
@@ -109,11 +109,11 @@ export class MachinePool {
     this.#waiting.set(machine, waiting);
     machine.keepAlive(false);
     void machine.ended.then(() => this.#waiting.delete(machine));
-    const timeout = setTimeout(() => machine.kill(), REHEARSAL_TIMEOUT_MS).unref();
+    const timeout = setTimeout(() => this.#discard(machine), REHEARSAL_TIMEOUT_MS).unref();
     void awaitLine(machine.control, (line) => (line === READY_LINE ? true : undefined)).then((isReady) => {
       clearTimeout(timeout);
       if (isReady) waiting.isReady = true;
-      else machine.kill();
+      else this.#discard(machine);
     });
     void machine.ended.then(() => clearTimeout(timeout));
     machine.control.write(rehearsalMessage());
@@ -125,6 +125,12 @@ export class MachinePool {
     const waiting = [...this.#waiting.keys()];
     for (const machine of waiting) machine.kill();
     await Promise.all([this.#backend.close(), ...waiting.map(({ ended }) => ended)]);
+  }
+
+  /** Ends a machine that waits. No call gets it any more. */
+  #discard(machine: Machine): void {
+    this.#waiting.delete(machine);
+    machine.kill();
   }
 
   /** Starts a machine for whose memory there is room. It is given back when the machine is gone. */

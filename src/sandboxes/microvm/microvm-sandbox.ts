@@ -1,9 +1,9 @@
-import { race } from "../../base/timers/race.ts";
 import { describeThrown } from "../../base/thrown.ts";
+import { race } from "../../base/timers/race.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
-import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
+import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
@@ -65,10 +65,7 @@ export class MicrovmSandbox implements Sandbox {
   /** Ends all machines, and waits until they are gone. */
   async close(): Promise<void> {
     this.#closing.abort();
-    await Promise.all([
-      this.#pool.close(),
-      ...Array.from(this.#running, (call) => call.stop("cancelled")),
-    ]);
+    await Promise.all([this.#pool.close(), ...Array.from(this.#running, (call) => call.stop("cancelled"))]);
   }
 
   async #run(task: SandboxTask, program: MicrovmImplementation): Promise<SandboxOutcome> {
@@ -78,7 +75,9 @@ export class MicrovmSandbox implements Sandbox {
     if (saved === "aborted") return CANCELLED;
     const machine = await this.#take(saved, task);
     if (machine === undefined)
-      return this.#wasCancelled(task) ? CANCELLED : unavailable("no memory for a virtual machine became free");
+      return this.#wasCancelled(task)
+        ? CANCELLED
+        : unavailable("no memory for a virtual machine became free");
     let call: MicrovmCall;
     try {
       call = new MicrovmCall(task, program, machine);
@@ -98,7 +97,8 @@ export class MicrovmSandbox implements Sandbox {
     const until = new AbortController();
     const stop = (): void => until.abort();
     const timeout = setTimeout(stop, MAX_WAIT_MS);
-    for (const cause of [signal, this.#closing.signal]) cause?.addEventListener("abort", stop, { once: true });
+    for (const cause of [signal, this.#closing.signal])
+      cause?.addEventListener("abort", stop, { once: true });
     try {
       return await this.#pool.take(saved, until.signal);
     } finally {

@@ -21,14 +21,7 @@ export interface ProgramStart {
  *
  * @throws {Error} if the program's arguments and environment are too long, or contain what a shell cannot pass on.
  */
-export function startMessage({
-  token,
-  command,
-  args,
-  env,
-  memoryBytes,
-  processes,
-}: ProgramStart): Buffer {
+export function startMessage({ token, command, args, env, memoryBytes, processes }: ProgramStart): Buffer {
   const variables = Object.entries(env).map(([name, value]) => {
     if (!NAME.test(name)) throw new Error(`'${name}' cannot be the name of a variable in a virtual machine`);
     return `export ${name}=${quote(value)}`;

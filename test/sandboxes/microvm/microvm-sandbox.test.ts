@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -67,7 +75,14 @@ describe.skipIf(unavailable)("a program in a virtual machine", { timeout: 120_00
 
   async function run(
     script: string,
-    { input = {}, capabilities = {}, limits = {}, command = "sh", args = ["-c", script], onLog }: RunOptions = {},
+    {
+      input = {},
+      capabilities = {},
+      limits = {},
+      command = "sh",
+      args = ["-c", script],
+      onLog,
+    }: RunOptions = {},
   ): Promise<ToolExecution> {
     const tool = {
       ...{ name: "tool", description: "", inputSchema: { type: "object" } },
@@ -89,26 +104,34 @@ describe.skipIf(unavailable)("a program in a virtual machine", { timeout: 120_00
 
   /** The output of a script as text. */
   async function outputOf(script: string, options?: RunOptions): Promise<string> {
-    const { output, error } = await run(`{ ${script}; } 2>&1 | hexdump -ve '1/1 "%02x"' | sed 's/.*/"&"/'`, options);
+    const { output, error } = await run(
+      `{ ${script}; } 2>&1 | hexdump -ve '1/1 "%02x"' | sed 's/.*/"&"/'`,
+      options,
+    );
     if (error !== undefined) throw new Error(error.message);
     return Buffer.from(output as string, "hex").toString();
   }
 
   test("has the files of the image, links as they are, and no way to change them", async () => {
-    expect(await outputOf("cat /data/deep/text; readlink /data/link")).toBe("from the image\n/etc/hostname\n");
+    expect(await outputOf("cat /data/deep/text; readlink /data/link")).toBe(
+      "from the image\n/etc/hostname\n",
+    );
     for (const path of ["/x", "/data/x", "/bin/x", "/sandgate/x", "/dev/x", "/proc/sys/kernel/hostname"])
       expect(await outputOf(`(echo 1 > ${path}) 2>/dev/null || echo refused`)).toBe("refused\n");
   });
 
   test("has a kernel of its own, no network, no devices, and no privileges", async () => {
-    const text = await outputOf("uname -r; ls /sys/class/net; id -u; grep -E '^(CapEff|NoNewPrivs)' /proc/self/status");
+    const text = await outputOf(
+      "uname -r; ls /sys/class/net; id -u; grep -E '^(CapEff|NoNewPrivs)' /proc/self/status",
+    );
     expect(text).toMatch(/^6[.\d-]+cloud-amd64\nlo\n1000\nCapEff:\s0+\nNoNewPrivs:\s1\n$/);
-    const open = "for port in /dev/vport0p* /dev/mem /dev/kmsg; do (: < $port) 2>/dev/null && echo $port; done; echo none";
+    const open =
+      "for port in /dev/vport0p* /dev/mem /dev/kmsg; do (: < $port) 2>/dev/null && echo $port; done; echo none";
     expect(await outputOf(open)).toBe("none\n");
   });
 
   test("reads its arguments as one line, and gets its own arguments as they are", async () => {
-    expect(await outputOf("read -r line; echo \"$line\"; wc -c", { input: { a: "é\n'" } })).toBe(
+    expect(await outputOf('read -r line; echo "$line"; wc -c', { input: { a: "é\n'" } })).toBe(
       `{"a":"é\\n'"}\n0\n`,
     );
     const args = ["-c", 'printf \'"%s"\' "$1$2"', "sh", "a'b $HOME `id` ", "\\n\\n"];
@@ -141,7 +164,8 @@ describe.skipIf(unavailable)("a program in a virtual machine", { timeout: 120_00
   });
 
   test("finds nothing of an earlier call", async () => {
-    const script = "ls -A /tmp; echo secret > /tmp/left; sleep 1000 >/dev/null 2>&1 & ps | grep -c '[s]leep 1000'";
+    const script =
+      "ls -A /tmp; echo secret > /tmp/left; sleep 1000 >/dev/null 2>&1 & ps -o comm | grep -c sleep";
     expect(await outputOf(script)).toBe("1\n");
     expect(await outputOf(script)).toBe("1\n");
   });
@@ -168,7 +192,11 @@ describe.skipIf(unavailable)("a program in a virtual machine", { timeout: 120_00
   });
 
   test("refuses grants that it cannot give", async () => {
-    for (const capabilities of [{ fs: [{ directory: image }] }, { net: ["https://example.com"] }, { tools: ["x"] }])
+    for (const capabilities of [
+      { fs: [{ directory: image }] },
+      { net: ["https://example.com"] },
+      { tools: ["x"] },
+    ])
       expect((await run("echo 1", { capabilities })).error).toMatchObject({ code: "sandbox_unavailable" });
     for (const limits of [{ cpuMs: 1_000 }, { fileBytes: 1 }, { netBytes: 1 }, { processMemoryBytes: MIB }])
       expect((await run("echo 1", { limits })).error).toMatchObject({ code: "limit_unenforceable" });
@@ -198,10 +226,10 @@ describe.skipIf(unavailable)("a program in a virtual machine", { timeout: 120_00
         { wallTimeMs: 5_000, processes: 16 },
       ],
       "fills its memory": ["tail /dev/zero", { error: { code: "limit_exceeded" } }],
-      "fills its /tmp": ["cat /dev/zero >/tmp/a", { error: { code: "limit_exceeded" } }],
+      "fills its /tmp": ["cat /dev/zero >/tmp/a", { success: false }],
       "cannot switch the machine off": ["poweroff -f; reboot -f; halt -f; echo 1", { output: 1 }],
       "cannot make its kernel panic": ["(echo c > /proc/sysrq-trigger) 2>/dev/null; echo 1", { output: 1 }],
-      "cannot end the first process": ["kill -9 1; kill -9 -1; echo 1", { error: { code: "execution_error" } }],
+      "cannot end the machine's own processes": ["kill -9 1; kill -9 -1; echo 1", { output: 1 }],
       "forges the report of its end": [
         "for n in 0 1 2 3; do echo 00000000000000000000000000000000 0 0 0; echo ready; done >&2; exit 3",
         { error: { code: "execution_error" } },

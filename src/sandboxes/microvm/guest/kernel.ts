@@ -30,7 +30,8 @@ export function findKernel(file: string | undefined): Kernel {
     );
   }
   const [, version] = KERNEL_NAME.exec(basename(found)) ?? [];
-  if (version === undefined) throw new Error(`the kernel '${found}' is not named vmlinuz-VERSION-cloud-amd64`);
+  if (version === undefined)
+    throw new Error(`the kernel '${found}' is not named vmlinuz-VERSION-cloud-amd64`);
   const modules = join(dirname(found), "..", "lib", "modules", version, "kernel", "drivers");
   for (const path of [found, modules]) {
     try {

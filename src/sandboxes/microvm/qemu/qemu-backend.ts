@@ -5,7 +5,13 @@ import { buildInitramfs } from "../guest/initramfs.ts";
 import type { Machine, MachineBackend, SavedMachine } from "../machine.ts";
 import { machineBytes } from "../microvm-limits.ts";
 import { type Boot, bootAndSave, devicesOf } from "./boot.ts";
-import { type Accelerator, bootOptions, machineOptions, QEMU_BYTES, RESTORE_OPTIONS } from "./command-line.ts";
+import {
+  type Accelerator,
+  bootOptions,
+  machineOptions,
+  QEMU_BYTES,
+  RESTORE_OPTIONS,
+} from "./command-line.ts";
 import { findQemuFiles, type QemuFiles } from "./qemu-files.ts";
 import { QemuMachine } from "./qemu-machine.ts";
 import { StateCache } from "./state-cache.ts";
@@ -67,7 +73,8 @@ export class QemuBackend implements MachineBackend {
     const { accelerator } = this.#options;
     if (accelerator !== "auto") return save(accelerator);
     const note = `kvm-${digest(files.version + kernelDigest)}`;
-    if ((await whyNoKvm()) !== undefined || (await this.#cache.readNote(note)) !== undefined) return save("tcg");
+    if ((await whyNoKvm()) !== undefined || (await this.#cache.readNote(note)) !== undefined)
+      return save("tcg");
     try {
       return await save("kvm");
     } catch (error) {

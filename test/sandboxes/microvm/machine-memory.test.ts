@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { MachineMemory } from "../../../src/sandboxes/microvm/machine-memory.ts";
+
+const never = new AbortController().signal;
+
+test("memory is given in the order in which machines asked for it, and never more than there is", async () => {
+  const memory = new MachineMemory(10);
+  expect(memory.tryTake(6)).toBe(true);
+  const order: string[] = [];
+  const large = memory.take(8, never).then(() => order.push("large"));
+  const small = memory.take(2, never).then(() => order.push("small"));
+  // There would be room for it, but another machine waits.
+  expect(memory.tryTake(1)).toBe(false);
+  memory.giveBack(6);
+  await Promise.all([large, small]);
+  expect(order).toEqual(["large", "small"]);
+  expect(memory.tryTake(1)).toBe(false);
+  memory.giveBack(8);
+  expect(memory.tryTake(8)).toBe(true);
+});
+
+test("a machine that does not wait any longer lets those behind it go on", async () => {
+  const memory = new MachineMemory(10);
+  memory.tryTake(6);
+  const impatient = new AbortController();
+  const large = memory.take(8, impatient.signal);
+  const small = memory.take(4, never);
+  impatient.abort();
+  expect(await Promise.all([large, small])).toEqual([false, true]);
+  expect(await memory.take(1, AbortSignal.abort())).toBe(false);
+});
+
+test("a machine that would never have room is refused", async () => {
+  await expect(new MachineMemory(10).take(11, never)).rejects.toThrow("needs 11 bytes");
+});
