@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -49,6 +49,35 @@ describe("The digest of a tool's definition", () => {
     writeFileSync(a, "export default () => 2");
     expect(inFile(a)).not.toBe(before);
     expect(inFile(join(folder, "gone.js"))).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test("changes with anything in the image of a virtual machine, and not with its place", () => {
+    const folder = mkdtempSync(join(tmpdir(), "sandgate-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const withImage = (image: string): string | undefined =>
+      digestOf({ ...base, microvm: { image, command: "sh" } });
+    const make = (name: string, change: (image: string) => void): string => {
+      const image = join(folder, name);
+      mkdirSync(join(image, "deep"), { recursive: true });
+      writeFileSync(join(image, "deep", "file"), "1");
+      symlinkSync("file", join(image, "deep", "link"));
+      change(image);
+      return image;
+    };
+    const same = withImage(make("a", () => {}));
+    expect(withImage(make("b", () => {}))).toBe(same);
+    const changes: Record<string, (image: string) => void> = {
+      content: (image) => writeFileSync(join(image, "deep", "file"), "2"),
+      mode: (image) => chmodSync(join(image, "deep", "file"), 0o755),
+      name: (image) => renameSync(join(image, "deep", "file"), join(image, "deep", "file2")),
+      directory: (image) => mkdirSync(join(image, "empty")),
+      link: (image) => {
+        rmSync(join(image, "deep", "link"));
+        symlinkSync("other", join(image, "deep", "link"));
+      },
+    };
+    const digests = Object.entries(changes).map(([name, change]) => withImage(make(name, change)));
+    expect(new Set([same, withImage(join(folder, "gone")), ...digests]).size).toBe(digests.length + 2);
   });
 });
 

@@ -14,10 +14,13 @@ import { EventStream } from "../../../src/engine/call/events.ts";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { ToolDispatchEngine } from "../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../src/engine/registry.ts";
+import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
 import { allow } from "../../../src/policy/decision.ts";
 import type { Capabilities } from "../../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../../src/policy/grant/limits.ts";
+import { BoundGrant, type BoundTo } from "../../../src/sandboxes/contract/bound-grant.ts";
+import type { Sandbox } from "../../../src/sandboxes/contract/sandbox.ts";
 import { openSandboxes, type Sandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { unavailable } from "./availability.ts";
 
@@ -239,6 +242,26 @@ describe.skipIf(unavailable)("a program in a virtual machine", { timeout: 120_00
     test.each(Object.entries(ATTACKS))("%s", async (_name, [script, ends, limits]) => {
       expect(await run(script, limits ? { limits } : {})).toMatchObject(ends);
       expect((await run("echo 1")).output).toBe(1);
+    });
+
+    test("gets 16 MiB, which are more than the engine lets through, whether it reads them or not", async () => {
+      const input = { text: "x".repeat(16 * MIB) };
+      for (const [script, output] of [
+        ["wc -c", 16 * MIB + 12],
+        ["echo 1", 1],
+      ] as const) {
+        const to: BoundTo = {
+          ...{ callId: "c1", canonical: new CanonicalJson(input), limits: { wallTimeMs: 100_000 } },
+          implementations: { microvm: { image, command: "sh", args: ["-c", script] } },
+          ...{ capabilities: {}, sandbox: "microvm", definition: { digest: "0".repeat(64) } },
+        };
+        const sandbox = (await sandboxes.route("microvm")) as Sandbox;
+        const outcome = await sandbox.run({
+          ...{ ...to, grant: new BoundGrant(to), sessionId: "s1", toolName: "tool", input },
+          ...{ signal: undefined, embedder: undefined, observer: { output: () => {}, log: () => {} } },
+        });
+        expect(outcome).toMatchObject({ status: "completed", output });
+      }
     });
 
     test("gets the longest arguments, whether it reads them or not", async () => {
