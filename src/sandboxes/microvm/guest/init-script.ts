@@ -29,6 +29,7 @@ export const INIT_SCRIPT: string = `#!/${GUEST_DIRECTORY}/busybox sh
 b=/${GUEST_DIRECTORY}/busybox
 run=/${GUEST_DIRECTORY}/run
 group=/${GUEST_DIRECTORY}/groups/tool
+spare=/${GUEST_DIRECTORY}/groups/spare
 unset TERM
 export PATH=/usr/local/bin:/usr/bin:/bin HOME=/tmp LANG=C.UTF-8
 
@@ -39,7 +40,7 @@ $b mount -t tmpfs -o nosuid,nodev,mode=1777 none /tmp
 $b mount -t tmpfs -o nosuid,nodev,noexec,mode=0700 none $run
 $b mount -t cgroup2 none \${group%/*}
 echo '+memory +pids' >\${group%/*}/cgroup.subtree_control
-$b mkdir $group
+$b mkdir $group $spare
 echo 1 >$group/memory.oom.group
 echo 0 >/proc/sys/user/max_user_namespaces
 for module in /${GUEST_DIRECTORY}/modules/*; do $b insmod $module; done
@@ -47,7 +48,7 @@ $b --install -s /bin 2>/dev/null
 until [ -c /dev/vport0p4 ]; do $b usleep 10000; done
 # Reading would find an end before the host is connected; writing waits for it.
 for port in 1 2 3 4; do echo >/dev/vport0p$port; done
-$b mkfifo -m 0600 $run/in $run/out $run/err
+$b mkfifo -m 0600 $run/in $run/out $run/err $run/rehearsal
 $b chown 1000:1000 $run/in $run/out $run/err
 $b mount -o remount,ro /
 
@@ -68,7 +69,18 @@ err=$!
     [ $# -gt 0 ]
   do
     # QEMU translates the code of a machine when it first runs: what a call needs is run before there is one.
-    echo | /${GUEST_DIRECTORY}/start $b cat 3>&- >/dev/null
+    echo 0 >$group/cgroup.procs
+    echo max >$group/memory.max
+    echo max >$group/pids.max
+    echo >$run/token
+    read -r token <$run/token
+    $b cat <$run/token >$run/rehearsal &
+    read -r _ <$run/rehearsal
+    wait $!
+    echo | /${GUEST_DIRECTORY}/start /bin/cat 3>&- >/dev/null
+    while read -r name count; do [ $name = oom_kill ] && killed=$count; done <$group/memory.events
+    read -r peak <$group/memory.peak
+    echo 1 >$spare/cgroup.kill
     echo ${READY_LINE} >&3
   done
   echo $memory >$group/memory.max
