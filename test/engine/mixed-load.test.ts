@@ -58,7 +58,10 @@ test("1,000 concurrent calls of all kinds get one result each, and leave no sock
         check: ({
           tool,
         }: {
-          tool: { name: string; sandboxes: readonly ("host" | "wasm" | "quickjs" | "process" | "microvm" | "remote")[] };
+          tool: {
+            name: string;
+            sandboxes: readonly ("host" | "wasm" | "quickjs" | "process" | "microvm" | "remote")[];
+          };
         }) =>
           allow({
             sandbox: tool.sandboxes[0] ?? "host",

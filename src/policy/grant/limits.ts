@@ -15,8 +15,8 @@ export interface ResourceLimits {
    */
   readonly cpuMs?: number;
   /**
-   * Bytes of memory that the tool can allocate. In the sandbox `process`, of all processes together with the files in its
-   * `/tmp`; it needs a cgroup there.
+   * Bytes of memory that the tool can allocate. In the sandboxes `process` and `microvm`, of all processes together with
+   * the files in `/tmp`; `process` needs a cgroup for it.
    */
   readonly memoryBytes?: number;
   /** Bytes of the output, as UTF-8 JSON text. */
@@ -31,7 +31,10 @@ export interface ResourceLimits {
   readonly fileBytes?: number;
   /** Bytes that the tool can send and receive over the network. Traffic beyond it is refused. */
   readonly netBytes?: number;
-  /** Processes and threads that the tool can have at once: in the sandbox `process`, with a cgroup or if not run by root. */
+  /**
+   * Processes and threads that the tool can have at once: in the sandboxes `microvm`, and `process` with a cgroup or if not
+   * run by root.
+   */
   readonly processes?: number;
   /** Bytes of address space of each process of the tool: only in the sandbox `process`. */
   readonly processMemoryBytes?: number;
