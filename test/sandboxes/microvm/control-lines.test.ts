@@ -20,6 +20,7 @@ test("finds the line among others, however it is cut into pieces", async () => {
       for (let from = 0; from < text.length; from += size) control.write(text.subarray(from, from + size));
       expect(await found).toBe(true);
     }),
+    { numRuns: 30 },
   );
 });
 
