@@ -9,10 +9,10 @@ import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import type { CallEffect, ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkReturned } from "../contract/output.ts";
 import type { SandboxTask } from "../contract/task.ts";
+import { readThrown } from "../contract/thrown-failure.ts";
 import type { AbandonedFunctions } from "./abandoned-functions.ts";
 import { type CallRunner, FunctionCall } from "./function-call.ts";
 import { type RunningCall, RunningCalls } from "./running-calls.ts";
-import { readThrown } from "./thrown-failure.ts";
 
 /** Milliseconds that a stopped tool has before the call ends without its result. */
 const STOP_GRACE_MS = 100;

@@ -7,10 +7,10 @@ import { checkOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
 import { ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
+import type { ThrownFailure } from "../contract/thrown-failure.ts";
 import type { PoolOutcome } from "../threads/pool-task.ts";
 import { notEnded } from "../threads/task-outcome.ts";
 import { type PoolOptions, WorkerPool } from "../threads/worker-pool.ts";
-import type { ThrownFailure } from "./thrown-failure.ts";
 import type { WorkerAnswer, WorkerTask } from "./worker-entry.ts";
 
 /** Runs modules in threads, which a deadline can end. */

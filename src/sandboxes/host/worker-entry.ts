@@ -9,10 +9,10 @@ import type {
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { Principal } from "../../tool/principal.ts";
 import { encodeOutput } from "../contract/output.ts";
+import { readThrown, type ThrownFailure } from "../contract/thrown-failure.ts";
 import type { TaskThread } from "../threads/thread-message.ts";
 import type { HostFiles } from "./files/host-files.ts";
 import { loadFunction } from "./load-function.ts";
-import { readThrown, type ThrownFailure } from "./thrown-failure.ts";
 
 /** A call, as it is sent to the thread. */
 export interface WorkerTask {

@@ -2,7 +2,7 @@ import { describeThrown, type ThrownText } from "../../base/thrown.ts";
 import { copyJson } from "../../json/copy.ts";
 import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { ToolFailure, type ToolFailureCode, toolFailureCode } from "../../tool/tool-failure.ts";
-import type { CallEffect } from "../contract/outcome.ts";
+import type { CallEffect } from "./outcome.ts";
 
 /** What a host tool threw: a failure that it meant, or anything else. Can be sent between threads. */
 export type ThrownFailure = ThrownText &
