@@ -48,8 +48,8 @@ export type DispatchContext<Embedder = unknown> = {
    */
   readonly redaction?: Redaction;
   /**
-   * Has the execution of a cancelled call keep what its tool had streamed (`partialOutput`), without these secrets.
-   * Default: it is not kept.
+   * Has the execution of a call that was cancelled or timed out keep what its tool had streamed (`partialOutput`), without
+   * these secrets. Default: it is not kept.
    */
   readonly partialOutput?: Redaction;
   /** Asks a person about the calls that the policy asks about. Default: these calls are denied. */

@@ -28,7 +28,7 @@ export interface ToolExecution {
   readonly sandbox: SandboxMode | null;
   /** Why the call failed; absent on success. */
   readonly error?: ToolError;
-  /** What the tool of a cancelled call had streamed; absent if there was nothing, or the context does not ask for it. */
+  /** What the tool of a call that was cancelled or timed out had streamed; absent if there was nothing, or the context does not ask for it. */
   readonly partialOutput?: string;
   /** What the tool returned for the embedder only; the model never sees it. */
   readonly metadata?: JsonObject;

@@ -3,10 +3,9 @@ import type { Redaction } from "../../redaction/redaction.ts";
 import type { TaskObserver } from "../../sandboxes/contract/task.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import { leftOutNote, shorten } from "../bounds/result-budget.ts";
-import { CANCELLED_TEXT } from "../failure/errors.ts";
 
-/** The most characters, so that the model reads at most 30,000 with the text before them. */
-const MAX_CHARS = 30_000 - `${CANCELLED_TEXT}\n`.length;
+/** The most characters, so that the model reads at most 30,000 with the text before them, which says why the call ended. */
+const MAX_CHARS = 30_000 - 64;
 const HEAD = 0.6;
 const HEAD_CHARS = Math.floor(MAX_CHARS * HEAD);
 const TAIL_CHARS = MAX_CHARS - HEAD_CHARS - 64;

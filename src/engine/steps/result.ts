@@ -117,7 +117,7 @@ function seal(
     metadata,
     confirmation,
     resultBudget,
-    failure?.code === "cancelled" ? streamed(call) : undefined,
+    failure?.code === "cancelled" || failure?.code === "timeout" ? streamed(call) : undefined,
     changes,
   );
   call.reporter.ended(execution, failure, call.decision?.rules);

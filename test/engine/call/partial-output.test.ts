@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import { toToolResult } from "../../../src/engine/call/messages.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
+import { allow } from "../../../src/policy/decision.ts";
 import { Redaction } from "../../../src/redaction/redaction.ts";
 import { contextFor, dispatchTool, hostTool, recordEvents } from "../helpers.ts";
 
@@ -42,8 +43,8 @@ describe("the partial output of a cancelled call", () => {
   });
 
   test.each([
-    ["the beginning of what is left out", 17_976],
-    ["the end of what is left out", 200_000 - 11_960],
+    ["the beginning of what is left out", 17_952],
+    ["the end of what is left out", 200_000 - 11_944],
   ])("shows no part of a secret at %s", async (_where, at) => {
     const text = `${"a".repeat(at)} ${KEY} ${"b".repeat(200_000 - at)}`;
     const { partialOutput = "" } = await cancelAfter(text.match(/.{1,1000}/gs) ?? []);
@@ -61,6 +62,19 @@ describe("the partial output of a cancelled call", () => {
     expect(textOf(execution).length).toBeLessThanOrEqual(30_000);
     expect(textOf(execution).length).toBeGreaterThan(29_900);
     expect(textOf(execution).endsWith(partialOutput)).toBe(true);
+  });
+
+  test("is also in a call that timed out", async () => {
+    const tool = hostTool((_input: JsonObject, { onOutput }) => {
+      onOutput("half");
+      return new Promise(() => {});
+    });
+    const policy = { check: () => allow({ sandbox: "host", limits: { wallTimeMs: 20 } }) } as const;
+    const execution = await dispatchTool(
+      await contextFor([tool], { policy, partialOutput: new Redaction() }),
+    );
+    expect(execution).toMatchObject({ error: { code: "timeout" }, partialOutput: "half" });
+    expect(textOf(execution)).toBe("Tool exceeded 20ms wall time limit\nhalf");
   });
 
   test("is absent if the tool streamed nothing, or the context does not ask for it", async () => {
