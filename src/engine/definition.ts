@@ -2,6 +2,7 @@ import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import { isHostModule } from "../tool/implementations/host-implementation.ts";
 import type { ToolImplementations } from "../tool/implementations/implementations.ts";
+import type { ProcessImplementation } from "../tool/implementations/process-implementation.ts";
 import { UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
 import { digestOfDirectory } from "./directory-digest.ts";
 import type { Tool } from "./tool.ts";
@@ -68,11 +69,17 @@ function describeImplementations({
       file: "file" in quickjs && quickjs.file !== undefined ? digestOfFile(quickjs.file) : undefined,
       export: quickjs.export,
     },
-    process: program,
+    process: program && describeProgram(program),
     microvm: microvm && { ...microvm, image: digestOfDirectory(microvm.image) },
     // URLs and templates, which are short.
     remote,
   };
+}
+
+function describeProgram(program: ProcessImplementation): Described {
+  return Object.fromEntries(
+    Object.entries(program).map(([name, value]) => [name, typeof value === "function" ? "function" : value]),
+  );
 }
 
 function digestOfComponent(component: string | URL | Uint8Array): string | null {

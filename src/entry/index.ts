@@ -104,7 +104,11 @@ export type {
 
 export type { MicrovmOptions } from "../sandboxes/microvm/open-microvm.ts";
 export type { MicrovmImplementation } from "../tool/implementations/microvm-implementation.ts";
-export type { ProcessImplementation } from "../tool/implementations/process-implementation.ts";
+export type {
+  ArgumentReference,
+  ProcessImplementation,
+  ProgramCompletion,
+} from "../tool/implementations/process-implementation.ts";
 export type {
   QuickJsFile,
   QuickJsImplementation,

@@ -4,7 +4,7 @@ import { createFolder, type Outcome, sandgate } from "../cli/sandgate.ts";
 
 const text = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
 const [, example = ""] = /```yaml\n(.*?)```/s.exec(text) ?? [];
-const [entries = "", redaction = ""] = text.split("\n## Redaction");
+const [entries = "", programs = "", redaction = ""] = text.split(/\n## (?:Programs|Redaction)\n/);
 
 async function check(config: string): Promise<Outcome> {
   const folder = await createFolder({ "sandgate.yaml": config });
@@ -32,6 +32,12 @@ describe("docs/configuration.md", () => {
 
   test("has a row for each entry", async () => {
     expect(rowsOf(entries).sort()).toEqual((await keysOf(`${example}zzzzzz: 1\n`)).sort());
+  });
+
+  test("has a row for each member of a program", async () => {
+    const tool =
+      "tools: [{ name: a, description: A, inputSchema: {}, process: { command: a, zzzzzz: 1 } }]\n";
+    expect(rowsOf(programs).sort()).toEqual((await keysOf(tool)).sort());
   });
 
   test("has a row for each option of redaction", async () => {

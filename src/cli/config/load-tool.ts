@@ -8,6 +8,7 @@ import { isJsonObject, type JsonObject } from "../../json/value.ts";
 import { normalizeSchema } from "../../schema/dialects/normalize.ts";
 import { SchemaError } from "../../schema/schema-error.ts";
 import type { HostImplementation } from "../../tool/implementations/host-implementation.ts";
+import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
 import { absolutePathBeside, pathBeside } from "./config-path.ts";
 import { loadExport } from "./load-export.ts";
 import { CONFIG_TRAITS, TOOL_SHAPE, type ToolEntry } from "./tool-entry.ts";
@@ -29,9 +30,9 @@ export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<
   if (timeout !== undefined && timeoutMs === undefined) {
     problems.push(entry.problem(["timeout"], `must be ${DURATION_FORM}`));
   }
+  const program = readProgram(entry, problems);
   if (inputSchema === undefined || problems.length > 0) throw new ConfigError(problems);
-  const { name, description, freeform, nullForOptional, coerce, wasm, process, microvm, remote } =
-    entry.value;
+  const { name, description, freeform, nullForOptional, coerce, wasm, microvm, remote } = entry.value;
   const absolute = (relative: string): string => absolutePathBeside(entry.file, relative);
   return {
     ...{ name, description, inputSchema },
@@ -43,7 +44,7 @@ export async function loadTool(source: ConfigSource, path: ConfigPath): Promise<
     ...(host !== undefined && { host }),
     ...(wasm && { wasm: { ...wasm, component: absolute(wasm.component) } }),
     ...quickJsOf(entry.value, absolute),
-    ...(process && { process }),
+    ...(program && { process: program }),
     ...(microvm && { microvm: { ...microvm, image: absolute(microvm.image) } }),
     ...(remote && { remote }),
   };
@@ -53,6 +54,20 @@ function traitsOf(entry: ToolEntry): Partial<Tool> {
   return Object.fromEntries(
     CONFIG_TRAITS.flatMap((trait) => (entry[trait] === undefined ? [] : [[trait, entry[trait]]])),
   );
+}
+
+/** Returns the program of a tool; adds a problem if its grace is no duration. */
+function readProgram(
+  entry: ConfigEntry<ToolEntry>,
+  problems: ConfigProblem[],
+): ProcessImplementation | undefined {
+  if (entry.value.process === undefined) return undefined;
+  const { killGrace, ...program } = entry.value.process;
+  if (killGrace === undefined) return program;
+  const killGraceMs = parseDuration(killGrace);
+  if (killGraceMs !== undefined) return { ...program, killGraceMs };
+  problems.push(entry.problem(["process", "killGrace"], `must be ${DURATION_FORM}`));
+  return undefined;
 }
 
 function quickJsOf({ quickjs }: ToolEntry, absolute: (path: string) => string): Pick<Tool, "quickjs"> {

@@ -2,7 +2,10 @@ import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { DIALECTS, type SchemaDialect } from "../../schema/dialects/type-names.ts";
 import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
-import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
+import type {
+  ArgumentReference,
+  ProcessImplementation,
+} from "../../tool/implementations/process-implementation.ts";
 import type { RemoteImplementation } from "../../tool/implementations/remote-implementation.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
@@ -18,6 +21,32 @@ const HTTP: JsonObject = mapOf(
     maxRedirects: { type: "integer" },
   },
   ["url"],
+);
+
+/** The schema of a reference to an argument. Its pointer is checked when the tool is registered. */
+const REFERENCE: JsonObject = mapOf({ argument: { type: "string" } }, ["argument"]);
+const TEXT_OR_REFERENCE: JsonObject = {
+  anyOf: [{ type: "string" }, REFERENCE],
+  message: "must be a text or { argument: pointer }",
+};
+
+/** The schema of a tool's `process`. */
+const PROCESS: JsonObject = mapOf(
+  {
+    command: TEXT,
+    args: { type: "array", items: TEXT_OR_REFERENCE },
+    input: {
+      anyOf: [{ enum: ["json", "none"] }, REFERENCE],
+      message: "must be json, none or { argument: pointer }",
+    },
+    output: { enum: ["json", "text", "completion"] },
+    failOnExit: { type: "boolean" },
+    env: { type: "object", additionalProperties: { type: "string" } },
+    cwd: TEXT_OR_REFERENCE,
+    killGrace: { type: ["string", "number"] },
+    reportsChanges: { type: "boolean" },
+  },
+  ["command"],
 );
 
 /** The schema of a tool's `remote.executor`. */
@@ -78,16 +107,7 @@ export const TOOL_SHAPE: Shape = compileShape({
         oneOf: [{ required: ["file"] }, { required: ["source"] }],
         message: "must have either file or source",
       },
-      process: mapOf(
-        {
-          command: TEXT,
-          args: { type: "array", items: { type: "string" } },
-          input: { enum: ["json", "none"] },
-          output: { enum: ["json", "text"] },
-          reportsChanges: { type: "boolean" },
-        },
-        ["command"],
-      ),
+      process: PROCESS,
       microvm: mapOf({ image: TEXT, command: TEXT, args: { type: "array", items: { type: "string" } } }, [
         "image",
         "command",
@@ -118,9 +138,17 @@ export interface ToolEntry extends Pick<ToolTraits, ConfigTrait> {
   readonly host?: HostEntry;
   readonly wasm?: { readonly component: string; readonly tool?: string; readonly export?: string };
   readonly quickjs?: { readonly file?: string; readonly source?: string; readonly export?: string };
-  readonly process?: ProcessImplementation;
+  readonly process?: ProcessEntry;
   readonly microvm?: MicrovmImplementation;
   readonly remote?: RemoteImplementation;
+}
+
+/** A program. */
+export interface ProcessEntry extends Omit<ProcessImplementation, "args" | "input" | "killGraceMs"> {
+  readonly args?: readonly (string | ArgumentReference)[];
+  readonly input?: "json" | "none" | ArgumentReference;
+  /** The time between SIGTERM and SIGKILL, with a unit, such as `5s`; 0 for none. */
+  readonly killGrace?: string | number;
 }
 
 /** An export of an ES module. */

@@ -2,6 +2,7 @@ import { isAbsolute } from "node:path";
 import { isJsonObject } from "../../json/value.ts";
 import { sandboxesOf, type ToolImplementations } from "../implementations/implementations.ts";
 import { SANDBOX_MODES, type SandboxMode } from "../sandbox-mode.ts";
+import { isProgramText, processProblem } from "./process-problems.ts";
 import { remoteProblem } from "./remote-problems.ts";
 
 /**
@@ -50,29 +51,15 @@ const CHECKS: Record<SandboxMode, (given: unknown) => string | undefined> = {
     if (file !== undefined && !isLocation(file)) return "quickjs.file must be a path or a file: URL";
     return isOptionalString(given["export"]) ? undefined : "quickjs.export must be a string";
   },
-  process: (given) => {
-    if (!isJsonObject(given)) return "process must be an object";
-    const { command, args = [], input = "json", output = "json", killGraceMs = 0, reportsChanges } = given;
-    if (!isArgument(command) || command === "")
-      return "process.command must be the name or the path of a program";
-    if (!Array.isArray(args) || !args.every(isArgument))
-      return "process.args must be a list of strings without NUL";
-    if (input !== "json" && input !== "none") return 'process.input must be "json" or "none"';
-    if (output !== "json" && output !== "text") return 'process.output must be "json" or "text"';
-    if (reportsChanges !== undefined && typeof reportsChanges !== "boolean")
-      return "process.reportsChanges must be true or false";
-    return Number.isInteger(killGraceMs) && Number(killGraceMs) >= 0 && Number(killGraceMs) <= 60_000
-      ? undefined
-      : "process.killGraceMs must be an integer from 0 to 60000";
-  },
+  process: processProblem,
   microvm: (given) => {
     if (!isJsonObject(given)) return "microvm must be an object";
     const { image, command, args = [] } = given;
-    if (!isArgument(image) || !isAbsolute(image as string))
+    if (!isProgramText(image) || !isAbsolute(image))
       return "microvm.image must be the absolute path of a directory";
-    if (!isArgument(command) || command === "")
+    if (!isProgramText(command) || command === "")
       return "microvm.command must be the name or the path of a program in the image";
-    if (!Array.isArray(args) || !args.every(isArgument))
+    if (!Array.isArray(args) || !args.every(isProgramText))
       return "microvm.args must be a list of strings without NUL";
     return Buffer.byteLength([command, ...args].join(" ")) <= MAX_COMMAND_BYTES
       ? undefined
@@ -83,11 +70,6 @@ const CHECKS: Record<SandboxMode, (given: unknown) => string | undefined> = {
 
 /** The most bytes of a command in a virtual machine: put a longer script into a file of the image. */
 const MAX_COMMAND_BYTES = 2_000;
-
-/** Whether a value can be an argument of a program. */
-function isArgument(value: unknown): boolean {
-  return typeof value === "string" && !value.includes("\0") && value.isWellFormed();
-}
 
 function isLocation(value: unknown): boolean {
   return typeof value === "string" ? value !== "" : value instanceof URL && value.protocol === "file:";

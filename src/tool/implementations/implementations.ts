@@ -10,14 +10,14 @@ import type { WasmImplementation } from "./wasm-implementation.ts";
 /**
  * A tool's implementations, one for each sandbox in which it can run.
  *
- * @typeParam Input The type of the arguments that the host function takes.
+ * @typeParam Input The type of the arguments that functions take.
  * @typeParam Embedder The type of the `embedder` that the host function needs. Default: any.
  */
 export interface ToolImplementations<Input = never, Embedder = unknown> {
   readonly host?: HostImplementation<Input, Embedder>;
   readonly wasm?: WasmImplementation;
   readonly quickjs?: QuickJsImplementation;
-  readonly process?: ProcessImplementation;
+  readonly process?: ProcessImplementation<Input>;
   readonly microvm?: MicrovmImplementation;
   readonly remote?: RemoteImplementation;
 }

@@ -1,16 +1,40 @@
 /**
  * A tool that is a program: it runs in a process of its own that the kernel confines (Linux only). The program gets the
  * granted directories and environment variables, and nothing else of the machine but its system directories, read-only.
+ *
+ * @typeParam Input The type of the arguments that functions take.
  */
-export interface ProcessImplementation {
+export interface ProcessImplementation<Input = never> {
   /** The program: an absolute path, or a name that is looked up in `/usr/bin` and `/bin`. */
   readonly command: string;
-  /** Its arguments. Default: none. */
-  readonly args?: readonly string[];
-  /** What the program reads from its standard input: the arguments of the call as JSON, or nothing. Default: `"json"`. */
-  readonly input?: "json" | "none";
-  /** What its standard output is: JSON, or text, which becomes a string. Default: `"json"`. */
-  readonly output?: "json" | "text";
+  /**
+   * Its arguments, or a function that returns them for the arguments of the call. A reference to a list of strings becomes
+   * as many arguments. A value that begins with `-` can be an option to the program: put `--` before it where the program
+   * takes that. All together can have about 120 KiB. Default: none.
+   */
+  readonly args?: readonly (string | ArgumentReference)[] | ((input: Input) => readonly string[]);
+  /**
+   * What the program reads from its standard input: the arguments of the call as JSON (`"json"`), nothing (`"none"`), one
+   * of the arguments as text, or the text that a function returns. Default: `"json"`.
+   */
+  readonly input?: "json" | "none" | ArgumentReference | ((input: Input) => string);
+  /**
+   * What the output of the call is: the standard output as JSON (`"json"`), or as a string (`"text"`), or a
+   * {@link ProgramCompletion} (`"completion"`). Default: `"json"`.
+   */
+  readonly output?: "json" | "text" | "completion";
+  /**
+   * With `output: "completion"`, whether an exit code other than 0 fails the call. With other outputs, it always does.
+   * Default: `false`.
+   */
+  readonly failOnExit?: boolean;
+  /** Environment variables with their values, which are no secrets. They replace granted ones. Default: none. */
+  readonly env?: Readonly<Record<string, string>>;
+  /**
+   * The working directory, relative to the first granted directory. A call fails with `permission_denied` if it leads out
+   * of that, also through a link. Default: the first granted directory, or `/tmp` if there is none.
+   */
+  readonly cwd?: string | ArgumentReference;
   /**
    * Milliseconds between SIGTERM, which the program's process group gets when the call is cancelled or at its deadline, and
    * SIGKILL, which ends all its processes. At most 60,000. Default: 5,000.
@@ -21,4 +45,30 @@ export interface ProcessImplementation {
    * most 50,000 files for at most 2 seconds each time. What other programs change meanwhile counts, too. Default: `false`.
    */
   readonly reportsChanges?: boolean;
+}
+
+/**
+ * An argument of the call: a string, or a number or boolean as text. If it is absent or null, nothing takes its place. Any
+ * other value fails the call with `validation_error`.
+ */
+export interface ArgumentReference {
+  /** A JSON pointer (RFC 6901) into the arguments, such as `/path`. */
+  readonly argument: string;
+}
+
+/** How a program ended, and what it wrote. */
+export interface ProgramCompletion {
+  /** As a shell has it: 128 + the number of the signal if one ended the program. */
+  readonly exitCode: number;
+  /** The name of the signal for which the exit code stands; `null` if it stands for none. */
+  readonly signal: string | null;
+  /**
+   * The standard output as UTF-8. If it is longer than 512 KiB, or what the output limit leaves, its middle is left out,
+   * with a note that counts the bytes. Invalid bytes become U+FFFD.
+   */
+  readonly stdout: string;
+  /** The standard error, in the same way. */
+  readonly stderr: string;
+  /** Whether anything was left out. */
+  readonly truncated: boolean;
 }
