@@ -3,15 +3,23 @@ import type { ProcessImplementation } from "../../tool/implementations/process-i
 import { DirectorySnapshot, type SnapshotPlace } from "../../workspace/directory-snapshot.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import type { TaskObserver } from "../contract/task.ts";
+import type { Program } from "./program.ts";
 
 /** Finds out what a program changes in the places that it can write to. */
 export class ProgramChanges {
-  readonly #program: ProcessImplementation;
+  readonly #isWanted: boolean;
+  readonly #program: Program;
   readonly #places: readonly SnapshotPlace[];
   readonly #observer: TaskObserver;
   #before: DirectorySnapshot | undefined;
 
-  constructor(program: ProcessImplementation, places: readonly SnapshotPlace[], observer: TaskObserver) {
+  constructor(
+    { reportsChanges = false }: ProcessImplementation,
+    program: Program,
+    places: readonly SnapshotPlace[],
+    observer: TaskObserver,
+  ) {
+    this.#isWanted = reportsChanges;
     this.#program = program;
     this.#places = places;
     this.#observer = observer;
@@ -19,7 +27,7 @@ export class ProgramChanges {
 
   /** Looks at the places before the program starts, if the tool asks for that. Never rejects. */
   async begin(): Promise<void> {
-    if (!this.#program.reportsChanges || this.#places.length === 0) return;
+    if (!this.#isWanted || this.#places.length === 0) return;
     this.#before = await this.#look();
   }
 
@@ -32,7 +40,7 @@ export class ProgramChanges {
   }
 
   #changes(before: DirectorySnapshot, after: DirectorySnapshot): Changes {
-    const { command, args = [] } = this.#program;
+    const { command, args } = this.#program;
     return toChanges(before.changesTo(after), { command: [command, ...args].join(" ") });
   }
 

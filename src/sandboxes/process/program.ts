@@ -1,0 +1,132 @@
+import { lookUp, parsePointer } from "../../json/pointer.ts";
+import type { JsonValue } from "../../json/value.ts";
+import { isProgramText, isVariableName } from "../../tool/checks/process-problems.ts";
+import type {
+  ArgumentReference,
+  ProcessImplementation,
+} from "../../tool/implementations/process-implementation.ts";
+import { ToolFailure } from "../../tool/tool-failure.ts";
+import type { SandboxTask } from "../contract/task.ts";
+
+/** The most bytes of the arguments and variables of a program together. */
+const MAX_BYTES = 120 * 1_024;
+
+/** A program with everything that depends on the arguments of the call. */
+export interface Program {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly stdin: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Relative to the first granted directory. Absent: that directory itself. */
+  readonly cwd?: string | undefined;
+}
+
+/**
+ * Returns the program for a call, with the granted variables that are set.
+ *
+ * @throws {ToolFailure} `validation_error` if an argument of the call cannot be given to a program. Also throws what a
+ *   function of the implementation throws.
+ */
+export function programFor(
+  { command, args = [], input = "json", env: own = {}, cwd }: ProcessImplementation,
+  task: Pick<SandboxTask, "input" | "canonical" | "capabilities">,
+): Program {
+  const values = new Values(task.input);
+  const program: Program = {
+    command,
+    args:
+      typeof args === "function"
+        ? values.checkAll(args(task.input as never))
+        : args.flatMap((item) => (typeof item === "string" ? [item] : values.list(item))),
+    stdin: stdinOf(input, values, task),
+    env: { ...environment(task.capabilities.env), ...own },
+    cwd: typeof cwd === "object" ? values.single(cwd) : cwd,
+  };
+  const texts = [command, ...program.args, ...Object.entries(program.env).flat(), program.cwd ?? ""];
+  if (texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0) > MAX_BYTES)
+    throw refusal(`The arguments of the program are longer than ${MAX_BYTES / 1_024} KiB: pass on less`);
+  return program;
+}
+
+function stdinOf(
+  input: NonNullable<ProcessImplementation["input"]>,
+  values: Values,
+  task: Pick<SandboxTask, "input" | "canonical">,
+): string {
+  if (input === "none") return "";
+  if (input === "json") return task.canonical.text;
+  if (typeof input !== "function") return values.text(input) ?? "";
+  const text: unknown = input(task.input as never);
+  if (typeof text !== "string") throw new TypeError("process.input returned no string");
+  return text;
+}
+
+/** The values of a call's arguments, as texts for a program. */
+class Values {
+  readonly #input: JsonValue;
+
+  constructor(input: JsonValue) {
+    this.#input = input;
+  }
+
+  /** The texts of a value, which can be a list. */
+  list(reference: ArgumentReference): readonly string[] {
+    const value = this.#valueOf(reference);
+    const texts = Array.isArray(value) && value.every((item) => typeof item === "string") ? value : undefined;
+    return (texts ?? [this.#textOf(reference, value)]).flatMap((text) =>
+      text === undefined ? [] : [this.#check(reference, text)],
+    );
+  }
+
+  /** The text of a value that is no list. */
+  text(reference: ArgumentReference): string | undefined {
+    return this.#textOf(reference, this.#valueOf(reference));
+  }
+
+  /** The same, as an argument or a path, which cannot have every character. */
+  single(reference: ArgumentReference): string | undefined {
+    const text = this.text(reference);
+    return text === undefined ? undefined : this.#check(reference, text);
+  }
+
+  /** Checks the arguments that a function returned. */
+  checkAll(args: readonly string[]): readonly string[] {
+    if (Array.isArray(args) && args.every(isProgramText)) return args;
+    throw new TypeError("process.args returned no list of strings without NUL");
+  }
+
+  #valueOf({ argument }: ArgumentReference): JsonValue | undefined {
+    const found = lookUp(this.#input, parsePointer(argument));
+    return typeof found === "symbol" || found === null ? undefined : found;
+  }
+
+  #textOf({ argument }: ArgumentReference, value: JsonValue | undefined): string | undefined {
+    if (value === undefined || typeof value === "string") return value;
+    if (typeof value === "number" || typeof value === "boolean") return String(value);
+    throw refusal(`${nameOf(argument)} must be a text, a number, true or false`);
+  }
+
+  #check({ argument }: ArgumentReference, text: string): string {
+    if (isProgramText(text)) return text;
+    throw refusal(`${nameOf(argument)} has a NUL character or half a surrogate pair: remove it`);
+  }
+}
+
+function nameOf(pointer: string): string {
+  return pointer === "" ? "The input" : `The argument ${pointer}`;
+}
+
+/** The program does not start. */
+function refusal(message: string): ToolFailure {
+  return new ToolFailure("validation_error", message, { effect: "none" });
+}
+
+/** The granted variables that are set. A shell, which starts the program, would not pass others on. */
+function environment(names: readonly string[] = []): Record<string, string> {
+  return Object.fromEntries(
+    names.filter(isVariableName).flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
