@@ -1,14 +1,13 @@
-import type { ChildProcess } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
-import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
 import type { Isolation } from "../../tool/isolation.ts";
 import type { SnapshotPlace } from "../../workspace/directory-snapshot.ts";
 import type { Cgroup } from "./cgroups/cgroups.ts";
+import type { Program } from "./program.ts";
 
 /** A way to launch programs that the kernel confines. */
-export interface Launcher<Files extends GrantedFiles = GrantedFiles> extends Disposable {
+export interface Launcher<Files extends GrantedFiles = GrantedFiles> extends AsyncDisposable {
   readonly isolation: Isolation;
   /** How many processes of its own it has for each program. They are in the program's cgroup. */
   readonly ownProcesses: number;
@@ -20,6 +19,8 @@ export interface Launcher<Files extends GrantedFiles = GrantedFiles> extends Dis
   openFiles(grants: readonly FsGrant[]): Files;
   /** @throws {Error} if the program cannot be launched. */
   launch(launch: Launch<Files>): Launched;
+  /** Gets ready for the next call, which will have the same grants. Default: there is nothing to prepare. */
+  prepare?(grants: readonly FsGrant[]): void;
 }
 
 /** The granted directories and files of a call, opened. */
@@ -36,9 +37,8 @@ export interface GrantedFiles extends AsyncDisposable {
 
 /** What is launched. */
 export interface Launch<Files extends GrantedFiles = GrantedFiles> {
-  readonly program: Pick<ProcessImplementation, "command" | "args">;
+  readonly program: Program;
   readonly files: Files;
-  readonly env: Readonly<Record<string, string>>;
   readonly limits: ResourceLimits;
   /** Holds the limits on all processes together. Default: none. */
   readonly cgroup?: Cgroup | undefined;
@@ -46,17 +46,26 @@ export interface Launch<Files extends GrantedFiles = GrantedFiles> {
 
 /** A program that was launched, with the process that waits for it. */
 export interface Launched {
-  /** Exits with the program's code; with 128 and the number of the signal that ended it. */
-  readonly child: ChildProcess;
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  /** Gets a byte immediately before the program begins. */
-  readonly started: Readable;
-  /** Whether all processes of the program have certainly ended. Known only after `child` has exited. */
+  /**
+   * Resolves when the process that waits has exited, with the program's code or with 128 and the number of the signal that
+   * ended it; -1 if that process was killed or could not be started.
+   */
+  readonly exited: Promise<number>;
+  /** Resolves when it has exited, and everything that was written has been read. */
+  readonly closed: Promise<void>;
+  /** What was written when the program began, or why it did not: see `start-words.ts`. */
+  readonly said: string;
+  /** Why the program could not be started, for the operator. */
+  readonly problem?: string | undefined;
+  /** Whether all processes of the program have certainly ended. Known only some time after `exited`. */
   readonly hasEnded: boolean;
   /** Asks the program's process group to end, with SIGTERM. */
   terminate(): void;
   /** Kills all processes of the program. Can be repeated. */
   kill(): void;
+  /** Closes all streams to a program that could not be ended. */
+  discard(): void;
 }

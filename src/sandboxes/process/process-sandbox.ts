@@ -8,10 +8,12 @@ import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { type Cgroup, Cgroups } from "./cgroups/cgroups.ts";
+import { failedStart } from "./failed-start.ts";
 import type { GrantedFiles, Launcher } from "./launcher.ts";
 import { openLauncher } from "./open-launcher.ts";
 import { ProcessCall } from "./process-call.ts";
 import { enforceableLimits, PROCESS_DEFAULTS } from "./process-limits.ts";
+import { type Program, programFor } from "./program.ts";
 import { ProgramChanges } from "./program-changes.ts";
 
 /** Every program can read clocks and draw random bytes, whether they are granted or not. */
@@ -69,24 +71,33 @@ export class ProcessSandbox implements Sandbox {
   }
 
   async run(task: SandboxTask): Promise<SandboxOutcome> {
-    const { process: program } = task.implementations;
-    if (this.#closed || program === undefined)
+    const { process: tool } = task.implementations;
+    if (this.#closed || tool === undefined)
       return unavailable(this.#closed ? "the sandbox is closed" : "the tool is not a program");
     const refused = refuseUnbound(task, "process");
     if (refused !== undefined) return refused;
     this.#warn(task);
+    let program: Program;
+    try {
+      program = programFor(tool, task);
+    } catch (error) {
+      return failedStart(error);
+    }
+    const grants = task.capabilities.fs ?? [];
     let files: GrantedFiles | undefined;
     let cgroup: Cgroup | undefined;
     try {
       const launcher = this.#launcher;
-      files = launcher.openFiles(task.capabilities.fs ?? []);
-      const changes = new ProgramChanges(program, files.places, task.observer);
+      files = launcher.openFiles(grants);
+      const changes = new ProgramChanges(tool, program, files.places, task.observer);
       await changes.begin();
       if (this.#closed) return unavailable("the sandbox is closed");
       cgroup = this.#cgroups.create(task.limits, launcher.ownProcesses);
-      const call = new ProcessCall(task, program, launcher, files, cgroup);
+      const call = new ProcessCall({ task, tool, program, launcher, files, cgroup });
       this.#running.add(call);
-      return await changes.addTo(await call.ended.finally(() => this.#running.delete(call)));
+      const outcome = await call.ended.finally(() => this.#running.delete(call));
+      if (outcome.status !== "unavailable") launcher.prepare?.(grants);
+      return await changes.addTo(outcome);
     } catch (error) {
       return unavailable(describeThrown(error).detail);
     } finally {
@@ -99,7 +110,7 @@ export class ProcessSandbox implements Sandbox {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all(Array.from(this.#running, (call) => call.stop("cancelled", 0)));
-    this.#launcher[Symbol.dispose]();
+    await this.#launcher[Symbol.asyncDispose]();
   }
 
   /** Looked for once, when the first limit is checked: most processes run no programs. */

@@ -41,8 +41,8 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
     return new GrantedPaths(grants);
   }
 
-  launch({ program, files, env, limits, cgroup }: Launch<GrantedPaths>): Launched {
-    const { command, args = [] } = program;
+  launch({ program, files, limits, cgroup }: Launch<GrantedPaths>): Launched {
+    const { command, args, env, cwd } = program;
     const { temporary } = files;
     const variables = {
       ...{ PATH: "/usr/bin:/bin", HOME: temporary, TMPDIR: temporary, LANG: "C.UTF-8" },
@@ -51,7 +51,7 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
       ...env,
     };
     const plan: LaunchPlan = {
-      ...{ command, args, directory: files.workingDirectory, filter: this.#filter },
+      ...{ command, args, directory: files.workingDirectory, cwd, filter: this.#filter },
       env: Object.entries(variables).map(([name, value]) => `${name}=${value}`),
       paths: [...this.#system, ...files.paths],
       limits: limitsOf(limits),
@@ -67,7 +67,7 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
     return launched;
   }
 
-  [Symbol.dispose](): void {}
+  async [Symbol.asyncDispose](): Promise<void> {}
 }
 
 function limitsOf({ cpuMs, processMemoryBytes }: ResourceLimits): LaunchPlan["limits"] {

@@ -17,6 +17,8 @@ export interface LaunchPlan {
   readonly env: readonly string[];
   /** Where the program begins. One of the paths. */
   readonly directory: string;
+  /** The working directory relative to that. Nothing outside it is accepted. Default: that itself. */
+  readonly cwd?: string | undefined;
   readonly paths: readonly GrantedPath[];
   /** Numbers of `setrlimit(2)`, soft and hard limits. */
   readonly limits: readonly (readonly [resource: number, soft: number, hard: number])[];

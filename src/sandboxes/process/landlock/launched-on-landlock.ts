@@ -1,16 +1,19 @@
 import type { ChildProcess } from "node:child_process";
 import type { Duplex, Readable, Writable } from "node:stream";
+import { closeOf, exitOf } from "../child-end.ts";
 import type { Launched } from "../launcher.ts";
 import type { LaunchPlan } from "./launch-plan.ts";
 
 /** A program on Landlock, with the supervisor that waits for it: see `child/supervisor.ts`. */
 export class LaunchedOnLandlock implements Launched {
-  readonly child: ChildProcess;
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  readonly started: Readable;
+  readonly exited: Promise<number>;
+  readonly closed: Promise<void>;
+  readonly #child: ChildProcess;
   readonly #control: Duplex;
+  #said = "";
 
   /** @param child The supervisor, which waits for its plan. */
   constructor(child: ChildProcess, plan: LaunchPlan) {
@@ -21,19 +24,27 @@ export class LaunchedOnLandlock implements Launched {
       Duplex,
       Readable,
     ];
-    this.child = child;
+    this.#child = child;
+    this.exited = exitOf(child);
+    this.closed = closeOf(child);
     this.stdin = stdin;
     this.stdout = stdout;
     this.stderr = stderr;
-    this.started = started;
+    started.on("data", (chunk: Buffer) => {
+      this.#said += chunk.toString("latin1");
+    });
     this.#control = control;
-    for (const stream of [stdin, control]) stream.on("error", () => {});
+    for (const stream of [stdin, stdout, stderr, control, started]) stream.on("error", () => {});
     control.write(`${JSON.stringify(plan)}\n`);
+  }
+
+  get said(): string {
+    return this.#said;
   }
 
   /** The supervisor exits by itself only when all descendants of the program have ended. */
   get hasEnded(): boolean {
-    return this.child.pid === undefined || this.child.exitCode !== null;
+    return this.#child.pid === undefined || this.#child.exitCode !== null;
   }
 
   terminate(): void {
@@ -42,5 +53,9 @@ export class LaunchedOnLandlock implements Launched {
 
   kill(): void {
     this.#control.write("k");
+  }
+
+  discard(): void {
+    for (const stream of this.#child.stdio) stream?.destroy();
   }
 }

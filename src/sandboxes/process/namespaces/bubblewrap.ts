@@ -1,7 +1,7 @@
 import { execFile, spawn } from "node:child_process";
-import { closeSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Readable, Writable } from "node:stream";
+import type { Writable } from "node:stream";
 import { promisify } from "node:util";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { Launch, Launched, Launcher } from "../launcher.ts";
@@ -9,15 +9,20 @@ import { seccompFilter } from "../seccomp/filter.ts";
 import { GrantedMounts } from "./granted-mounts.ts";
 import { LaunchedInNamespaces } from "./launched-in-namespaces.ts";
 import { leakingDescriptors } from "./leaking-descriptors.ts";
-import { RUN_SCRIPT, SCRIPT_VARIABLE, startScript } from "./start-script.ts";
+import { PreparedSandbox, STREAMS } from "./prepared-sandbox.ts";
+import { SandboxPool } from "./sandbox-pool.ts";
+import { runScript } from "./start-script.ts";
 import { SystemFiles, USER_ID } from "./system-files.ts";
 
 /** The descriptors of a launched process besides the standard ones. */
 const ARGS_FD = 3;
-const STATUS_FD = 4;
-const STARTED_FD = 5;
-const FILTER_FD = 6;
-const FIRST_MOUNT_FD = 7;
+/** After the descriptor of the script, 4. */
+const GATE_FD = 5;
+const STATUS_FD = STREAMS;
+const FILTER_FD = STREAMS + 1;
+const FIRST_MOUNT_FD = STREAMS + 2;
+
+const ENVIRONMENT = { PATH: "/usr/bin:/bin", HOME: "/tmp", LANG: "C.UTF-8" };
 
 /**
  * Launches programs with bubblewrap: in namespaces of their own, with the system's directories read-only, the granted
@@ -25,7 +30,9 @@ const FIRST_MOUNT_FD = 7;
  */
 export class Bubblewrap implements Launcher<GrantedMounts> {
   readonly isolation = "namespaces";
-  readonly ownProcesses = 2;
+  /** The first process of the sandbox. */
+  readonly ownProcesses = 1;
+  readonly #pool = new SandboxPool((mounts) => this.makeSandbox(mounts));
   readonly #path: string;
   readonly #system: SystemFiles;
   readonly #filter: string;
@@ -64,58 +71,58 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
     return new GrantedMounts(grants);
   }
 
-  launch({ program, files: mounts, env, limits, cgroup }: Launch<GrantedMounts>): Launched {
+  launch(launch: Launch<GrantedMounts>): Launched {
+    return new LaunchedInNamespaces(this.#pool.take(launch.files), launch);
+  }
+
+  prepare(grants: readonly FsGrant[]): void {
+    this.#pool.prepare(grants);
+  }
+
+  /** Makes a sandbox that waits for its program. The mounts can be closed afterwards. */
+  makeSandbox(mounts: GrantedMounts): PreparedSandbox {
     const filter = openSync(this.#filter, "r");
     const nothing = openSync("/dev/null", "r");
+    const status = openNameless(this.#system.directory);
     try {
-      const pipes = ["pipe", "pipe", "pipe", "pipe", "pipe", "pipe"] as const;
-      const child = spawn(this.#path, ["--args", `${ARGS_FD}`, "--", ...RUN_SCRIPT], {
+      const pipes = Array.from({ length: STREAMS }, () => "pipe" as const);
+      const child = spawn(this.#path, ["--args", `${ARGS_FD}`, "--", ...runScript()], {
         // Its environment can be read in the sandbox, as that of process 1.
         env: {},
-        stdio: [...withoutLeaks([...pipes, filter, ...mounts.fds], nothing)],
+        stdio: [...withoutLeaks([...pipes, status, filter, ...mounts.fds], nothing)],
       });
-      const [stdin, stdout, stderr, args, status, started] = child.stdio as unknown as [
-        Writable,
-        Readable,
-        Readable,
-        Writable,
-        Readable,
-        Readable,
-      ];
-      const script = startScript(program, limits, STARTED_FD);
+      const sandbox = new PreparedSandbox(child, status);
       const options = [
         ...isolation(),
         ...this.#system.args,
         ...mounts.args(FIRST_MOUNT_FD),
-        ...["--seccomp", `${FILTER_FD}`, "--json-status-fd", `${STATUS_FD}`],
-        ...Object.entries({
-          PATH: "/usr/bin:/bin",
-          HOME: "/tmp",
-          LANG: "C.UTF-8",
-          ...env,
-          [SCRIPT_VARIABLE]: script,
-        }).flatMap(([name, value]) => ["--setenv", name, value]),
+        ...["--seccomp", `${FILTER_FD}`, "--json-status-fd", `${STATUS_FD}`, "--block-fd", `${GATE_FD}`],
+        ...Object.entries(ENVIRONMENT).flatMap(([name, value]) => ["--setenv", name, value]),
         ...["--chdir", mounts.workingDirectory, "--remount-ro", "/dev", "--remount-ro", "/"],
       ];
-      for (const stream of [stdin, args]) stream.on("error", () => {});
-      try {
-        // It has not started anything yet: it waits for its options.
-        if (child.pid !== undefined) cgroup?.add(child.pid);
-      } catch (error) {
-        child.on("error", () => {}).kill("SIGKILL");
-        throw error;
-      }
-      args.end(`${options.join("\0")}\0`);
-      return new LaunchedInNamespaces(child, [stdin, stdout, stderr, status, started]);
+      (child.stdio[ARGS_FD] as Writable).end(`${options.join("\0")}\0`);
+      return sandbox;
+    } catch (error) {
+      closeSync(status);
+      throw error;
     } finally {
       closeSync(filter);
       closeSync(nothing);
     }
   }
 
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool.close();
     this.#system[Symbol.dispose]();
   }
+}
+
+/** Opens a new file that has no name any more. */
+function openNameless(directory: string): number {
+  const path = join(directory, "status");
+  const fd = openSync(path, "wx+");
+  unlinkSync(path);
+  return fd;
 }
 
 /** Puts `/dev/null` in the place of descriptors that the program would inherit besides its own. */

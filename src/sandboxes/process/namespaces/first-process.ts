@@ -5,27 +5,33 @@ import { readFileSync } from "node:fs";
  * namespace before it lets go of this one.
  */
 export class FirstProcess {
-  readonly #pid: number;
+  readonly pid: number;
   readonly #startedAt: string | undefined;
 
+  /** @param pid Of a process that waits, so that the number cannot belong to another one yet. */
   constructor(pid: number) {
-    this.#pid = pid;
+    this.pid = pid;
     this.#startedAt = startOf(pid);
   }
 
   /** Whether it has ended, with all processes of its namespace. */
   get hasEnded(): boolean {
-    return this.#startedAt === undefined || startOf(this.#pid) !== this.#startedAt;
+    return this.#startedAt === undefined || startOf(this.pid) !== this.#startedAt;
+  }
+
+  /** Whether it has its seccomp filter: bubblewrap sets it when the process has asked for its end with bubblewrap's. */
+  get isConfined(): boolean {
+    return filtersOf(`${this.pid}`) > filtersOf("self");
   }
 
   /** Kills all processes of the namespace. */
   kill(): void {
-    this.#signal(this.#pid, "SIGKILL");
+    this.#signal(this.pid, "SIGKILL");
   }
 
   /** Asks the program's process group to end. The first process is in the group, and ignores it. */
   terminate(): void {
-    this.#signal(-this.#pid, "SIGTERM");
+    this.#signal(-this.pid, "SIGTERM");
   }
 
   #signal(to: number, signal: NodeJS.Signals): void {
@@ -48,5 +54,17 @@ function startOf(pid: number): string | undefined {
     return fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
   } catch {
     return undefined;
+  }
+}
+
+/** How many seccomp filters a process has. Linux before 5.9 does not tell. */
+function filtersOf(pid: string): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, "latin1");
+    const count = /^Seccomp_filters:\t(\d+)$/m.exec(status)?.[1];
+    if (count !== undefined) return Number(count);
+    return pid !== "self" && /^Seccomp:\t2$/m.test(status) ? 1 : 0;
+  } catch {
+    return 0;
   }
 }

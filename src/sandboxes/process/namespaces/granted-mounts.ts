@@ -72,6 +72,19 @@ export class GrantedMounts implements GrantedFiles {
     return this.#mounts.some(({ isWritable }) => isWritable);
   }
 
+  /**
+   * What two of these have in common if they show the same directories and files in the same places. A directory that is
+   * mounted somewhere keeps its numbers to itself, even if it is removed.
+   */
+  get identity(): string {
+    return JSON.stringify(
+      this.#mounts.map(({ fd, at, isWritable, isDirectory }) => {
+        const { dev, ino } = fstatSync(fd, { bigint: true });
+        return [at, isWritable, isDirectory, `${dev}:${ino}`];
+      }),
+    );
+  }
+
   /** The first directory; `/tmp` if there is none. */
   get workingDirectory(): string {
     return this.#mounts.find(({ isDirectory }) => isDirectory)?.at ?? "/tmp";

@@ -1,50 +1,69 @@
-import type { ChildProcess } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
-import { LineReader } from "../collected-output.ts";
-import type { Launched } from "../launcher.ts";
-import { FirstProcess } from "./first-process.ts";
+import type { Launch, Launched } from "../launcher.ts";
+import type { FirstProcess } from "./first-process.ts";
+import type { GrantedMounts } from "./granted-mounts.ts";
+import type { PreparedSandbox } from "./prepared-sandbox.ts";
+import { startScript } from "./start-script.ts";
 
-/** A program in namespaces, with the process of bubblewrap that waits for it. */
+/** A program in namespaces. It starts when the first process of its sandbox is known, unless it was killed before. */
 export class LaunchedInNamespaces implements Launched {
-  readonly child: ChildProcess;
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
-  readonly started: Readable;
+  readonly exited: Promise<number>;
+  readonly closed: Promise<void>;
+  readonly #sandbox: PreparedSandbox;
+  #problem: string | undefined;
+  #isKilled = false;
   /** `undefined` until it is known. */
-  #first: FirstProcess | undefined;
+  #first: { readonly process: FirstProcess | undefined } | undefined;
 
-  /** @param status Lines of JSON. One has `child-pid`, the process whose end ends all others of the sandbox. */
-  constructor(
-    child: ChildProcess,
-    [stdin, stdout, stderr, status, started]: readonly [Writable, Readable, Readable, Readable, Readable],
-  ) {
-    this.child = child;
-    this.stdin = stdin;
-    this.stdout = stdout;
-    this.stderr = stderr;
-    this.started = started;
-    const lines = new LineReader((line) => this.#readStatus(line));
-    status.on("data", (chunk: Buffer) => lines.add(chunk));
-    status.on("error", () => {});
+  constructor(sandbox: PreparedSandbox, launch: Launch<GrantedMounts>) {
+    this.#sandbox = sandbox;
+    this.stdin = sandbox.stdin;
+    this.stdout = sandbox.stdout;
+    this.stderr = sandbox.stderr;
+    this.exited = sandbox.exited;
+    this.closed = sandbox.closed;
+    void this.#start(launch);
+  }
+
+  get said(): string {
+    return this.#sandbox.said;
+  }
+
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   get hasEnded(): boolean {
-    return this.#first?.hasEnded !== false;
+    return this.#first !== undefined && this.#first.process?.hasEnded !== false;
   }
 
   terminate(): void {
-    this.#first?.terminate();
+    this.#first?.process?.terminate();
   }
 
-  /** Kills bubblewrap if there is no first process yet: what it begins dies with it. */
   kill(): void {
-    if (this.#first === undefined) this.child.kill("SIGKILL");
-    else this.#first.kill();
+    this.#isKilled = true;
+    void this.#sandbox.kill();
   }
 
-  #readStatus(line: string): void {
-    const pid = /"child-pid": ?(\d+)/.exec(line)?.[1];
-    if (pid !== undefined) this.#first ??= new FirstProcess(Number(pid));
+  discard(): void {
+    void this.#sandbox.discard();
+  }
+
+  /** Never rejects. */
+  async #start({ program, files, limits, cgroup }: Launch<GrantedMounts>): Promise<void> {
+    const script = startScript(program, limits, files.workingDirectory);
+    const first = await this.#sandbox.first;
+    this.#first = { process: first };
+    if (first === undefined || this.#isKilled) return;
+    try {
+      await this.#sandbox.start(first, script, cgroup);
+    } catch (error) {
+      this.#problem = String(error);
+      this.kill();
+    }
   }
 }

@@ -1,27 +1,42 @@
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
-import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
+import type { Program } from "../program.ts";
+import { NO_DIRECTORY, OUTSIDE, STARTED } from "../start-words.ts";
 
-/** The most bytes of a script, which bubblewrap passes on in the environment (MAX_ARG_STRLEN of Linux is 128 KiB). */
-const MAX_SCRIPT_BYTES = 120 * 1_024;
-
-/** The variable in which the script gets into the sandbox. The program does not see it. */
-export const SCRIPT_VARIABLE = "SANDGATE_START";
-
-/** The command that runs the script. It is given to bubblewrap before the script is known. */
-export const RUN_SCRIPT: readonly string[] = ["/bin/sh", "-c", `eval "$${SCRIPT_VARIABLE}"`];
+/** The descriptor from which the script is read, and to which it writes. */
+export const SCRIPT_FD = 4;
 
 /**
- * Returns a shell script that sets the limits of the program, writes a byte to a descriptor and becomes the program.
- * `cpuMs` is rounded up to seconds, and the limits hold for each process (`setrlimit(2)`). If a limit cannot be set, the
- * script exits before it writes the byte.
+ * Returns the command that writes a line to the descriptor, reads a script from it and runs it. At the descriptor's end,
+ * it exits. `$1` is a line break, which the one line of a script cannot have.
+ */
+export function runScript(): readonly string[] {
+  return [
+    "/bin/sh",
+    "-c",
+    `echo >&${SCRIPT_FD}; IFS= read -r script <&${SCRIPT_FD} && eval "$script"`,
+    ...["sh", "\n"],
+  ];
+}
+
+/**
+ * Returns a shell script in one line that enters the working directory, sets the limits and the variables of the program,
+ * writes {@link STARTED} to the descriptor and becomes the program. `cpuMs` is rounded up to seconds, and the limits hold
+ * for each process (`setrlimit(2)`). If a limit cannot be set, the script exits before it writes anything. If the working directory
+ * is missing or outside `root`, it writes that.
  *
- * @throws {Error} if the command is longer than 120 KiB.
+ * @param root The directory that `cwd` is relative to, as it is seen in the sandbox.
  */
 export function startScript(
-  { command, args = [] }: Pick<ProcessImplementation, "command" | "args">,
+  { command, args, env, cwd }: Program,
   { cpuMs, processMemoryBytes, processes }: ResourceLimits,
-  startedFd: number,
+  root: string,
 ): string {
+  const say = (what: string): string => `echo ${what} >&${SCRIPT_FD}`;
+  const enter =
+    cwd === undefined
+      ? ""
+      : `cd -P -- ${quote(cwd.startsWith("/") ? cwd : `./${cwd}`)} 2>&- || { ${say(NO_DIRECTORY)}; exit 1; }; ` +
+        `case "$PWD/" in ${quote(`${root}/`)}*) ;; *) ${say(OUTSIDE)}; exit 1;; esac; `;
   const limits = [
     "ulimit -c 0",
     ...(cpuMs === undefined ? [] : cpuLimits(Math.ceil(cpuMs / 1_000))),
@@ -32,10 +47,9 @@ export function startScript(
       : [`{ ulimit -u ${processes} 2>&- || ulimit -p ${processes}; }`]),
   ];
   const set = limits.map((limit) => `${limit} || exit; `).join("");
+  const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}; `);
   const become = [command, ...args].map(quote).join(" ");
-  const script = `unset ${SCRIPT_VARIABLE}; ${set}echo >&${startedFd}; exec ${startedFd}>&-; exec ${become}`;
-  if (Buffer.byteLength(script) > MAX_SCRIPT_BYTES) throw new Error("the program's arguments are too long");
-  return script;
+  return `${enter}${set}${variables.join("")}` + `${say(STARTED)}; exec ${SCRIPT_FD}>&-; exec ${become}`;
 }
 
 /** At the soft limit, a process gets SIGXCPU, from which the cause is known; at the hard limit SIGKILL. */
@@ -43,7 +57,7 @@ function cpuLimits(seconds: number): readonly string[] {
   return [`ulimit -S -t ${seconds}`, `ulimit -H -t ${seconds + 1}`];
 }
 
-/** In single quotes, a shell interprets nothing. */
+/** In single quotes, a shell interprets nothing. A line break comes from `$1`: see {@link runScript}. */
 function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
+  return `'${text.replaceAll("'", "'\\''").replaceAll("\n", "'\"$1\"'")}'`;
 }

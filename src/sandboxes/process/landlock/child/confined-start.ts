@@ -3,8 +3,9 @@
  * have, writes a byte to descriptor 4, and executes the program. It never uses asynchronous functions: threads that
  * started before would not be confined.
  */
-import { openSync, readFileSync, writeSync } from "node:fs";
-import { DIRECTORY_FLAGS } from "../../../../workspace/paths/fd-path.ts";
+import { constants, openSync, readFileSync, readlinkSync, writeSync } from "node:fs";
+import { DIRECTORY_FLAGS, fdPath } from "../../../../workspace/paths/fd-path.ts";
+import { NO_DIRECTORY, OUTSIDE, STARTED } from "../../start-words.ts";
 import type { LaunchPlan } from "../launch-plan.ts";
 import { addressOf, prctl, preparedExecution, resetSignals, succeed, systemCall } from "./c-library.ts";
 import { dropPrivileges } from "./privileges.ts";
@@ -29,6 +30,7 @@ try {
   for (const fd of [0, 1, 2]) succeed("fcntl", systemCall("fcntl", fd, F_SETFD, 0));
   const directory = openSync(plan.directory, DIRECTORY_FLAGS);
   succeed("fchdir", systemCall("fchdir", directory));
+  if (plan.cwd !== undefined) enter(plan.cwd, directory);
   const cgroups = plan.cgroups.map((file) => openSync(file, "w"));
   const becomeProgram = preparedExecution(plan.command, plan.args, plan.env);
   dropPrivileges();
@@ -37,11 +39,32 @@ try {
   resetSignals();
   for (const [resource, soft, hard] of plan.limits) setLimit(resource, soft, hard);
   for (const cgroup of cgroups) writeSync(cgroup, "0");
-  writeSync(STARTED_FD, "\n");
+  writeSync(STARTED_FD, STARTED);
   becomeProgram();
 } catch (error) {
   writeSync(2, `${(error as Error).message}\n`);
   process.exit(127);
+}
+
+/** Enters a directory below an open one. If it is missing or elsewhere, says so and exits. */
+function enter(path: string, root: number): void {
+  const entered = openDirectory(path);
+  const [at, within] = [entered, root].map((fd) => readlinkSync(fdPath(fd))) as [string, string];
+  if (at !== within && !at.startsWith(`${within}/`)) refuse(OUTSIDE);
+  succeed("fchdir", systemCall("fchdir", entered));
+}
+
+function openDirectory(path: string): number {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  } catch {
+    return refuse(NO_DIRECTORY);
+  }
+}
+
+function refuse(word: string): never {
+  writeSync(STARTED_FD, word);
+  process.exit(1);
 }
 
 function filterCalls(filter: Buffer): void {
