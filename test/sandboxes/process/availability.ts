@@ -4,7 +4,7 @@ import type { Isolation } from "../../../src/tool/isolation.ts";
 
 /** Why programs cannot be confined with namespaces on this machine; `undefined` if they can. */
 export const unavailable: string | undefined = await Bubblewrap.open().then(
-  (bubblewrap) => void bubblewrap[Symbol.dispose](),
+  (bubblewrap) => bubblewrap[Symbol.asyncDispose]().then(() => undefined),
   (error: Error) => error.message,
 );
 
