@@ -1,10 +1,11 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { loadConfig } from "../../src/cli/config/load-config.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
+import type { JsonObject, JsonValue } from "../../src/json/value.ts";
 import { allow } from "../../src/policy/decision.ts";
 import { loadPolicyFile } from "../../src/policy/file/load.ts";
 import type { PolicyRequest } from "../../src/policy/policy.ts";
@@ -14,6 +15,11 @@ import { unavailable } from "../sandboxes/process/availability.ts";
 
 const DOCS = readFileSync(new URL("../../docs/programs.md", import.meta.url), "utf8");
 const SECURITY = readFileSync(new URL("../../SECURITY.md", import.meta.url), "utf8");
+
+const configs = Array.from(
+  DOCS.matchAll(/```yaml file=sandgate\.yaml\n([\s\S]*?)```/g),
+  ([, yaml = ""]) => yaml,
+);
 
 test("the rule of docs/programs.md requires namespaces", async () => {
   const [, yaml = ""] = /```yaml\n(rules:\n[\s\S]*?)```/.exec(DOCS) ?? [];
@@ -33,19 +39,21 @@ test.each(
   expect(SECURITY).toContain(`  - ${name}: ${what}\n`);
 });
 
-test.skipIf(unavailable)("the tool of docs/programs.md runs", async () => {
-  const [, yaml = ""] = /```yaml file=sandgate\.yaml\n([\s\S]*?)```/.exec(DOCS) ?? [];
+/** Calls the only tool of a config, on a project with two directories. */
+async function call(yaml: string, args: JsonObject): Promise<JsonValue | undefined> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "programs-")));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
   const directory = join(folder, "project");
-  mkdirSync(directory);
+  mkdirSync(join(directory, "sub"), { recursive: true });
   writeFileSync(join(directory, "a.txt"), "one\ntwo\n");
+  writeFileSync(join(directory, "sub/b.txt"), "-v three\n");
   writeFileSync(join(folder, "sandgate.yaml"), yaml);
   await using sandboxes = await openSandboxes();
   const { tools } = await loadConfig(join(folder, "sandgate.yaml"));
   const registry = new ToolRegistry();
   for (const { tool } of tools) registry.register(tool);
   const execution = await new ToolDispatchEngine().dispatch(
-    { id: "1", name: "count_lines", arguments: {} },
+    { id: "1", name: tools[0]?.tool.name ?? "", arguments: args },
     {
       registry,
       policy: { check: () => allow({ sandbox: "process", capabilities: { fs: [{ directory }] } }) },
@@ -53,6 +61,21 @@ test.skipIf(unavailable)("the tool of docs/programs.md runs", async () => {
       sessionId: "s",
     },
   );
-  rmSync(folder, { recursive: true });
-  expect(execution?.output).toBe("2\n");
+  return execution?.output;
+}
+
+describe.skipIf(unavailable)("docs/programs.md", () => {
+  test("has a tool that counts lines", async () => {
+    expect(await call(configs[0] ?? "", {})).toBe("2\n");
+  });
+
+  test("has a tool with arguments of the call", async () => {
+    const yaml = configs[1] ?? "";
+    const found = { exitCode: 0, signal: null, stdout: "a.txt:2:two\n", stderr: "", truncated: false };
+    expect(await call(yaml, { text: "two", files: ["a.txt", "sub/b.txt"] })).toEqual(found);
+    const inFolder = { text: "-v", files: ["b.txt"], folder: "sub" };
+    expect(await call(yaml, inFolder)).toEqual({ ...found, stdout: "1:-v three\n" });
+    const [, none = ""] = /```json\n([\s\S]*?)```/.exec(DOCS) ?? [];
+    expect(await call(yaml, { text: "four", files: ["a.txt"] })).toEqual(JSON.parse(none));
+  });
 });
