@@ -9,6 +9,7 @@ const SUITES: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
   pool: async () => (await import("./pool/questions.ts")).questions,
   quickjs: async () => (await import("./quickjs/questions.ts")).questions,
   wasm: async () => (await import("./wasm/questions.ts")).questions,
+  process: async () => (await import("./process/questions.ts")).questions,
   microvm: async () => (await import("./microvm/questions.ts")).questions,
   remote: async () => (await import("./remote/questions.ts")).questions,
   journal: async () => (await import("./journal/questions.ts")).questions,
