@@ -2,19 +2,25 @@
  * `npm run test:escapes`: programs in the process sandbox try to get out, in every way that `test/escapes/attempts` has.
  * Prints a table of the attempts, of their controls, which must succeed, and of those that got out: in namespaces none, and
  * on Landlock exactly those that `test/escapes/not-held-attempts.ts` names. Options: words that
- * the names of attempts must contain.
+ * the names of attempts must contain. `--commands N` runs that many commands instead that leave descendants behind, and
+ * prints how many of these are still there 100 ms after each.
  */
 import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
 import { openSandboxes } from "../src/sandboxes/open-sandboxes.ts";
 import type { Isolation } from "../src/tool/isolation.ts";
 import { type Attempt, attemptNames } from "../test/escapes/attempt.ts";
 import { FILES } from "../test/escapes/attempts/files.ts";
 import { KERNEL } from "../test/escapes/attempts/kernel.ts";
 import { OTHERS } from "../test/escapes/attempts/others.ts";
+import { countDescendants, launchersLeft } from "../test/escapes/descendants.ts";
 import { NOT_HELD_ATTEMPTS } from "../test/escapes/not-held-attempts.ts";
 import { type Result, runAttempt } from "../test/escapes/run.ts";
 import { Tools } from "../test/escapes/tools.ts";
 import { ISOLATIONS } from "../test/sandboxes/process/availability.ts";
+
+/** How many commands with descendants run at once. */
+const IN_FLIGHT = 8 * availableParallelism();
 
 /** The attempts that must have been made, where the compiler and the privileges for their controls are there. */
 const LEAST = 150;
@@ -23,10 +29,17 @@ if (ISOLATIONS.length === 0) {
   console.log("No attempt was made.");
   process.exit();
 }
+const { values, positionals: words } = parseArgs({
+  options: { commands: { type: "string" } },
+  allowPositionals: true,
+});
+if (values.commands !== undefined) {
+  await tellDescendants(Number(values.commands));
+  process.exit();
+}
 using tools = new Tools();
 if (tools.problem !== undefined)
   console.log(`Attempts that need a C program were not made: ${tools.problem}`);
-const words = process.argv.slice(2);
 const all = [...FILES, ...KERNEL, ...OTHERS].filter(
   ({ group, name, script }) =>
     words.every((word) => `${group}: ${name}`.includes(word)) &&
@@ -89,6 +102,25 @@ function counts(isCounted: (attempt: Attempt) => boolean): string {
 
 function nameOf(attempt: Attempt): string {
   return attemptNames([attempt]).join();
+}
+
+async function tellDescendants(count: number): Promise<void> {
+  const sandboxes = await openSandboxes();
+  const begun = performance.now();
+  const all = await countDescendants(sandboxes, count, IN_FLIGHT);
+  await sandboxes.close();
+  const seconds = Math.round((performance.now() - begun) / 1_000);
+  const columns = ["commands", "failed", "unconfirmed", "descendants"] as const;
+  const totals = columns.map((column) => all.reduce((sum, each) => sum + each[column], 0));
+  console.log("| descendants | commands | did not run | end not confirmed | left after 100 ms |");
+  console.log("|---|--:|--:|--:|--:|");
+  for (const each of all)
+    console.log(`| ${each.way} | ${columns.map((column) => each[column]).join(" | ")} |`);
+  console.log(`| all, in ${seconds} s | ${totals.join(" | ")} |`);
+  const left = launchersLeft();
+  console.log(`\nLaunchers that are left: ${left}`);
+  const [commands = 0, ...problems] = totals;
+  process.exitCode = commands > 0 && [...problems, left].every((problem) => problem === 0) ? 0 : 1;
 }
 
 function shorten(text: string): string {
