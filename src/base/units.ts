@@ -41,6 +41,12 @@ export function formatDuration(ms: number): string {
   return ms < 1_000 ? `${ms}ms` : `${Number((ms / 1_000).toFixed(3))}s`;
 }
 
+/** Formats milliseconds that a person was waited for: `5min`, `90s`, `1s`. */
+export function formatMinutes(ms: number): string {
+  const isMinutes = ms >= 60_000 && ms % 60_000 === 0;
+  return isMinutes ? `${ms / 60_000}min` : formatDuration(ms);
+}
+
 /** Formats bytes for people: `512 B`, `64 KiB`, `1.5 MiB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1_024) return `${bytes} B`;

@@ -4,6 +4,8 @@ import type { JsonObject } from "../json/value.ts";
 const CODES = {
   execution_error: true,
   permission_denied: true,
+  user_denied: true,
+  confirmation_timeout: true,
   validation_error: true,
   timeout: true,
   cancelled: true,

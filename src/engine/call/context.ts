@@ -11,6 +11,7 @@ import type { Confirm } from "./confirmation.ts";
 import type { EventStream } from "./events.ts";
 import type { AgentHooks } from "./hooks.ts";
 import type { CallJournal } from "./journal.ts";
+import type { AskUser } from "./question.ts";
 import type { CallTracer } from "./trace.ts";
 
 /**
@@ -54,6 +55,8 @@ export type DispatchContext<Embedder = unknown> = {
   readonly partialOutput?: Redaction;
   /** Asks a person about the calls that the policy asks about. Default: these calls are denied. */
   readonly confirm?: Confirm;
+  /** Asks a person what a tool wants to know. Default: nobody can be asked. */
+  readonly ask?: AskUser;
   /** Records every call: one that cannot be recorded does not run. Default: calls are not recorded. */
   readonly journal?: CallJournal;
   /** Follows every call: see `sandgate/opentelemetry`. Default: calls are not traced. */

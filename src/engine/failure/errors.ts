@@ -1,5 +1,5 @@
 import { beginning } from "../../base/text.ts";
-import { formatDuration } from "../../base/units.ts";
+import { formatDuration, formatMinutes } from "../../base/units.ts";
 import { UNPRINTABLE } from "../../base/unprintable.ts";
 import { formatLimit, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
@@ -160,12 +160,8 @@ export const USER_DENIED_TEXT = "User denied this operation.";
 
 /** `Nobody confirmed this operation within 5min`, or `in time` unless the milliseconds are a number. */
 export function confirmationTimeoutText(afterMs: unknown): string {
-  return `Nobody confirmed this operation ${Number.isFinite(afterMs) ? within(afterMs as number) : "in time"}`;
-}
-
-function within(ms: number): string {
-  const isMinutes = ms >= 60_000 && ms % 60_000 === 0;
-  return `within ${isMinutes ? `${ms / 60_000}min` : formatDuration(ms)}`;
+  const time = Number.isFinite(afterMs) ? `within ${formatMinutes(afterMs as number)}` : "in time";
+  return `Nobody confirmed this operation ${time}`;
 }
 
 /** The text of a call that was cancelled. */

@@ -9,6 +9,7 @@ import { PartialOutput } from "../call/partial-output.ts";
 import type { PlacedCall } from "../call/state.ts";
 import type { CallTrace } from "../call/trace.ts";
 import { cancelled } from "../failure/refusal.ts";
+import { questionAsker } from "./ask.ts";
 
 /**
  * Sets `task`, and has the sandbox run it.
@@ -46,6 +47,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     observer: call.partialOutput ?? reporter,
     embedder,
     nesting,
+    ask: questionAsker(call),
     trace: call.trace,
   };
   call.task = capabilities.tools === undefined ? task : withCallTool(call, task);

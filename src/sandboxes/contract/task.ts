@@ -6,6 +6,7 @@ import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { SandboxedTool } from "../../tool/implementations/implementations.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
+import type { Question, QuestionAnswer } from "../../tool/questions/question.ts";
 import type { GrantedTask } from "./bound-grant.ts";
 import type { CallEffect } from "./outcome.ts";
 
@@ -37,6 +38,8 @@ export interface SandboxTask extends GrantedTask {
   readonly nesting?: number;
   /** Calls another tool for this one. Absent if the grant gives no tools. */
   readonly callTool?: CallTool;
+  /** Asks a person for the tool. Absent if nobody can be asked. */
+  readonly ask?: AskForTask | undefined;
   /** Follows the call. Absent if it is not traced. */
   readonly trace?: TaskTrace | undefined;
 }
@@ -67,6 +70,22 @@ export interface NestedCallOptions {
 
 /** Stops a call's wall time while a person is asked. Returns a function that lets it go on. */
 export type PauseWallTime = () => () => void;
+
+/**
+ * Asks a person on behalf of a tool.
+ *
+ * @param question Not checked: it comes from the running tool.
+ * @returns as an `Ask` does.
+ */
+export type AskForTask = (question: Question, options: AskForTaskOptions) => Promise<QuestionAnswer>;
+
+/** Options of an {@link AskForTask}. */
+export interface AskForTaskOptions {
+  /** Withdraws the question. */
+  readonly signal: AbortSignal;
+  /** Stops the wall time of the task. */
+  readonly pause: PauseWallTime;
+}
 
 /** A call that a tool makes. */
 export interface NestedCall {

@@ -1,11 +1,15 @@
 import type { HostContext, HostLogger } from "../../tool/implementations/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { Principal } from "../../tool/principal.ts";
+import type { Ask, Question, QuestionAnswer } from "../../tool/questions/question.ts";
+import { nobodyToAsk } from "../../tool/questions/question-failures.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import type { SandboxTask } from "../contract/task.ts";
 
 /** Receives requests of a call's context. */
 export interface CallRunner {
+  /** Stops the wall time while a person is asked. */
+  pause(): () => void;
   /** Called when the chunks exceed the output limit. */
   overflow(): void;
 }
@@ -17,7 +21,10 @@ export class FunctionCall implements HostContext<never> {
   readonly files: WorkspaceFiles | undefined;
   #abort: AbortController | undefined;
   #stopped = false;
+  #hasEnded = false;
   #outputBytes = 0;
+  /** Aborted when the call ends; `undefined` if it has not asked anything. */
+  #asking: AbortController | undefined;
 
   constructor(task: SandboxTask, runner: CallRunner, files: WorkspaceFiles | undefined) {
     this.files = files;
@@ -73,6 +80,19 @@ export class FunctionCall implements HostContext<never> {
     return (chunk) => this.#stream(String(chunk));
   }
 
+  /** A bound function, like {@link onOutput}. */
+  get ask(): Ask {
+    return ((question: Question) => this.#ask(question)) as Ask;
+  }
+
+  async #ask(question: Question): Promise<QuestionAnswer> {
+    const { ask } = this.#task;
+    if (ask === undefined) throw nobodyToAsk("unknown");
+    this.#asking ??= new AbortController();
+    if (this.#hasEnded) this.#asking.abort();
+    return ask(question, { signal: this.#asking.signal, pause: () => this.#runner.pause() });
+  }
+
   #stream(text: string): void {
     this.#outputBytes += Buffer.byteLength(text);
     if (this.#outputBytes > (this.#task.limits.outputBytes ?? Number.POSITIVE_INFINITY))
@@ -93,6 +113,13 @@ export class FunctionCall implements HostContext<never> {
   /** Aborts the tool's signal. */
   stop(): void {
     this.#stopped = true;
+    this.end();
     this.#abort?.abort();
+  }
+
+  /** Withdraws the questions that still wait, and accepts no more. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#asking?.abort();
   }
 }

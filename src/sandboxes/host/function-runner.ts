@@ -87,6 +87,10 @@ class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOut
   readonly #abandoned: AbandonedFunctions;
   /** A reading of `performance.now`. */
   readonly #startedAt: number;
+  /** Milliseconds for which the wall time stood still. */
+  #pausedMs = 0;
+  #pauses = 0;
+  #pausedAt = 0;
   #cause: StopCause | undefined;
   #outcome: SandboxOutcome | undefined;
   /** Settles when an asynchronous tool ends. */
@@ -121,7 +125,22 @@ class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOut
 
   get deadline(): number | undefined {
     const { wallTimeMs } = this.#task.limits;
-    return wallTimeMs === undefined ? undefined : this.#startedAt + wallTimeMs;
+    if (wallTimeMs === undefined || this.#pauses > 0) return undefined;
+    return this.#startedAt + this.#pausedMs + wallTimeMs;
+  }
+
+  /** Several pauses can overlap. Of each, the end counts once. */
+  pause(): () => void {
+    this.#running.beforePause(this);
+    if (this.#pauses++ === 0) this.#pausedAt = performance.now();
+    let hasEnded = false;
+    return () => {
+      if (hasEnded) return;
+      hasEnded = true;
+      if (--this.#pauses > 0) return;
+      this.#pausedMs += performance.now() - this.#pausedAt;
+      this.#running.afterPause(this);
+    };
   }
 
   /** Waits for an asynchronous tool, its deadline and its cancellation. */
@@ -201,8 +220,9 @@ class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOut
 
   returned(value: unknown): SandboxOutcome {
     const { wallTimeMs = Number.POSITIVE_INFINITY, outputBytes: maxBytes } = this.#task.limits;
+    this.call.end();
     const now = performance.now();
-    const wallTime = now - this.#startedAt;
+    const wallTime = this.#wallTime(now);
     // A function that blocked the process beyond its deadline has nevertheless done its work.
     if (wallTime > wallTimeMs) this.#cause ??= "timeout";
     if (this.#cause !== undefined) return this.#stopped("committed");
@@ -227,6 +247,7 @@ class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOut
   }
 
   threw(thrown: unknown): SandboxOutcome {
+    this.call.end();
     if (this.#cause !== undefined) return this.#stopped("unknown");
     return { status: "failed", effect: "unknown", used: this.#used(), ...readThrown(thrown) };
   }
@@ -242,6 +263,12 @@ class FunctionRun implements CallRunner, RunningCall, OneShotThenable<SandboxOut
   }
 
   #used(): ResourceUse {
-    return { wallTimeMs: performance.now() - this.#startedAt };
+    return { wallTimeMs: this.#wallTime(performance.now()) };
+  }
+
+  /** Without the time in which a person was asked. */
+  #wallTime(now: number): number {
+    const pausedMs = this.#pauses > 0 ? now - this.#pausedAt + this.#pausedMs : this.#pausedMs;
+    return now - this.#startedAt - pausedMs;
   }
 }

@@ -4,7 +4,7 @@ import { DeadlineTimer } from "../../base/timers/deadline-timer.ts";
 export interface RunningCall {
   /** Its index in {@link RunningCalls}; -1 if it has not been added. */
   place: number;
-  /** When the wall time ends, on the clock of `performance.now`; `undefined` if it is unlimited. */
+  /** When the wall time ends, on the clock of `performance.now`; `undefined` if it is unlimited, or stands still. */
   readonly deadline: number | undefined;
   /** Cancels the call. */
   readonly signal: AbortSignal | undefined;
@@ -39,6 +39,16 @@ export class RunningCalls<Call extends RunningCall> {
     call.place = this.#calls.push(call) - 1;
     if (call.deadline !== undefined) this.#deadlines.add(call);
     if (call.signal !== undefined && call.signal !== this.#lastHeard) this.#hear(call.signal);
+  }
+
+  /** Must be called before the deadline of a call becomes `undefined`. */
+  beforePause(call: Call): void {
+    if (call.place >= 0) this.#deadlines.delete(call);
+  }
+
+  /** Must be called after a call has a deadline again. */
+  afterPause(call: Call): void {
+    if (this.#calls[call.place] === call && call.deadline !== undefined) this.#deadlines.add(call);
   }
 
   /**

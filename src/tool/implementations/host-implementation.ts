@@ -1,6 +1,7 @@
 import type { JsonValue } from "../../json/value.ts";
 import type { LogLevel } from "../log-level.ts";
 import type { Principal } from "../principal.ts";
+import type { Ask } from "../questions/question.ts";
 import type { WorkspaceFiles } from "../workspace-files.ts";
 
 /**
@@ -26,8 +27,8 @@ export interface HostContext<Embedder = unknown> {
   readonly workspace?: string | undefined;
   /** The files that the call was granted, if the tool declares `usesFiles` and the grant has `fs`. */
   readonly files?: WorkspaceFiles | undefined;
-  /** Asks a person, if there is one to ask. Nothing provides it yet. */
-  readonly ask?: undefined;
+  /** Asks a person: see {@link Ask}. */
+  readonly ask: Ask;
   /** The runtime that resumes the call after a crash, if there is one. Nothing provides it yet. */
   readonly runtime?: undefined;
   /** Identifies the call for systems that must not act twice, if the tool is idempotent. Nothing provides it yet. */
@@ -73,8 +74,11 @@ export interface HostModule {
   readonly export?: string;
 }
 
-/** The second argument of the function of a {@link HostModule}. There is no `signal`: its deadline ends the thread. */
-export type HostModuleContext = Omit<HostContext, "signal" | "embedder">;
+/**
+ * The second argument of the function of a {@link HostModule}. There is no `signal`: its deadline ends the thread. Nor can
+ * it ask anybody.
+ */
+export type HostModuleContext = Omit<HostContext, "signal" | "embedder" | "ask">;
 
 /** The function of a {@link HostModule}. Its output is the same as that of a {@link HostFunction}. */
 export type HostModuleFunction = (input: JsonValue, context: HostModuleContext) => unknown;

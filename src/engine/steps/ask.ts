@@ -1,0 +1,93 @@
+import { isThenable, toPromise } from "../../base/promises.ts";
+import { race } from "../../base/timers/race.ts";
+import type { PolicySubject } from "../../policy/policy.ts";
+import type { AskForTask, AskForTaskOptions } from "../../sandboxes/contract/task.ts";
+import { answerProblem, checkQuestion, copyAnswer } from "../../tool/questions/check-question.ts";
+import type { QuestionAnswer } from "../../tool/questions/question.ts";
+import {
+  declinedToAnswer,
+  nobodyAnswered,
+  nobodyToAsk,
+  questionCancelled,
+} from "../../tool/questions/question-failures.ts";
+import { ToolFailure } from "../../tool/tool-failure.ts";
+import type { AskUser, QuestionReply, QuestionRequest } from "../call/question.ts";
+import { questionRequest } from "../call/question-request.ts";
+import type { PlacedCall } from "../call/state.ts";
+
+/**
+ * Returns the function through which the tool of a call asks a person. Nobody is asked for a nested call unless the wall
+ * time of its callers can stand still while a person thinks.
+ */
+export function questionAsker(call: PlacedCall): AskForTask {
+  const { ctx, caller } = call;
+  const { ask } = ctx;
+  if (ask === undefined || (caller !== undefined && caller.pause === undefined)) {
+    return NOBODY[effectOf(call.registered.subject)];
+  }
+  let count = 0;
+  return async (given, options) => {
+    const request = questionRequest(call, ++count, checkQuestion(given));
+    const effect = effectOf(request.tool);
+    if (options.signal.aborted) throw questionCancelled(effect);
+    const resumeCallers = caller?.pause?.();
+    const resume = options.pause();
+    try {
+      return await answerTo(ask, request, options);
+    } catch (thrown) {
+      // What else the context's function throws is not for the model.
+      throw thrown instanceof ToolFailure ? thrown : nobodyToAsk(effect);
+    } finally {
+      resume();
+      resumeCallers?.();
+    }
+  };
+}
+
+async function answerTo(
+  ask: AskUser,
+  request: QuestionRequest,
+  { signal }: AskForTaskOptions,
+): Promise<QuestionAnswer> {
+  const asked: unknown = ask(request, signal);
+  const reading = (isThenable(asked) ? toPromise(asked) : Promise.resolve(asked)).then((reply) =>
+    readReply(reply as QuestionReply, request),
+  );
+  const answer = await race(
+    reading.then((value) => ({ value })),
+    { signals: [signal] },
+  );
+  if (answer === "aborted") throw questionCancelled(effectOf(request.tool));
+  return answer.value;
+}
+
+/** Reads each member once: an answer of foreign code may be another one the next time. */
+function readReply(reply: QuestionReply, request: QuestionRequest): QuestionAnswer {
+  const { decision, answer: given, afterMs } = (reply ?? {}) as Partial<Record<string, unknown>>;
+  const effect = effectOf(request.tool);
+  switch (decision) {
+    case "answer": {
+      const answer = copyAnswer(given);
+      if (answerProblem(request, answer) === undefined) return answer;
+      break;
+    }
+    case "deny":
+      throw declinedToAnswer(effect);
+    case "timeout":
+      throw nobodyAnswered(afterMs, effect);
+    case "cancelled":
+      throw questionCancelled(effect);
+  }
+  throw nobodyToAsk(effect);
+}
+
+/** Asking changes nothing. What else the tool did before it asked is not known, unless it changes nothing at all. */
+function effectOf({ sideEffects }: PolicySubject): "none" | "unknown" {
+  return sideEffects === "none" || sideEffects === "read" ? "none" : "unknown";
+}
+
+/** Shared by all calls for which nobody can be asked: a function for each would slow down calls that never ask. */
+const NOBODY: Readonly<Record<"none" | "unknown", AskForTask>> = {
+  none: () => Promise.reject(nobodyToAsk("none")),
+  unknown: () => Promise.reject(nobodyToAsk("unknown")),
+};
