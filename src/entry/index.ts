@@ -19,6 +19,7 @@ export {
   type ToolResult,
   toToolResult,
 } from "../engine/call/messages.ts";
+export type { AskUser, QuestionReply, QuestionRequest } from "../engine/call/question.ts";
 export type { DispatchAllOptions } from "../engine/dispatch-all.ts";
 export type { DispatchableTurn, DispatchTurnOptions } from "../engine/dispatch-turn.ts";
 export { ToolDispatchEngine } from "../engine/engine.ts";
@@ -57,6 +58,7 @@ export type { AgentHooks, CallVerdict, StartVerdict, ToolStart } from "../engine
 // Events
 
 export {
+  type CallAsked,
   type ConfirmationRequested,
   type ConfirmationResolved,
   type DispatchEvent,
@@ -64,6 +66,7 @@ export {
   type DispatchEventBody,
   type DispatchEventListener,
   EventStream,
+  type QuestionAsked,
 } from "../engine/call/events.ts";
 export type { LogLevel } from "../tool/log-level.ts";
 
@@ -99,6 +102,7 @@ export type {
   HostModuleContext,
   HostModuleFunction,
 } from "../tool/implementations/host-implementation.ts";
+export type { Ask, Question, QuestionAnswer } from "../tool/questions/question.ts";
 
 // Implementations: QuickJS, Wasm, programs and remote
 

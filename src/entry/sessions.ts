@@ -18,11 +18,17 @@ export type { DispatchMessageOptions, Turn } from "../sessions/turn.ts";
 
 export type { AnswerOutcome, InquiryAnswer } from "../sessions/confirmations/answer.ts";
 export type {
+  CallChoice,
+  CallInquiry,
   Choice,
   Inquiry,
+  InquiryBase,
   InquiryRecord,
+  QuestionChoice,
+  QuestionInquiry,
   Resolution,
   ShownCall,
+  ShownQuestion,
 } from "../sessions/confirmations/inquiry.ts";
 export type { InquiryEvent, InquiryListener } from "../sessions/confirmations/inquiry-listeners.ts";
 

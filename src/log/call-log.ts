@@ -65,11 +65,14 @@ function fieldsOf(event: DispatchEvent, redaction: Redaction): LogFields {
       return { decision, rules, reason, near: nearMisses, policyRevision, confirmedBy, durationMs };
     }
     case "tool.confirmation_requested": {
-      const { requestId, sideEffects, inputSummary, missing, question, digest, expiresAt } = event;
+      const { requestId, kind, sideEffects, missing, question, digest, expiresAt } = event;
+      const about =
+        event.kind === "question"
+          ? { options: event.options, multiple: event.multiple }
+          : { arguments: event.inputSummary };
       return {
-        request: requestId,
-        sideEffects,
-        arguments: inputSummary,
+        ...{ request: requestId, kind, sideEffects },
+        ...about,
         missing,
         question,
         digest,

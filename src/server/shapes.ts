@@ -4,6 +4,8 @@ import { BodyCheck, closed } from "../remote-protocol/body-check.ts";
 import type { ApprovalScope } from "../sessions/approvals/approval.ts";
 import type { Choice } from "../sessions/confirmations/inquiry.ts";
 import { SESSION_MODES, type SessionMode } from "../sessions/deciding/levels.ts";
+import { MAX_ANSWER_CHARS, MAX_CHOICE_CHARS, MAX_CHOICES } from "../tool/questions/check-question.ts";
+import type { QuestionAnswer } from "../tool/questions/question.ts";
 
 /** The most calls of a message. */
 const MAX_CALLS = 1_000;
@@ -47,12 +49,18 @@ export const BODY_SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freez
   ),
   Answer: closed(
     {
-      decision: { enum: ["allow", "deny", "always"] },
+      decision: { enum: ["allow", "deny", "always", "answer"] },
       digest: { type: "string", maxLength: 128 },
+      answer: {
+        anyOf: [
+          { type: "string", maxLength: MAX_ANSWER_CHARS },
+          { type: "array", items: { type: "string", maxLength: MAX_CHOICE_CHARS }, maxItems: MAX_CHOICES },
+        ],
+      },
       arguments: {},
       approval: { type: "object" },
     },
-    ["arguments", "approval"],
+    ["answer", "arguments", "approval"],
   ),
 });
 
@@ -89,6 +97,7 @@ export interface NewMessage {
 export interface Answer {
   readonly decision: Choice;
   readonly digest: string;
+  readonly answer?: QuestionAnswer;
   readonly arguments?: JsonValue;
   readonly approval?: ApprovalScope;
 }

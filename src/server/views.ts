@@ -2,11 +2,20 @@ import type { Inquiry, InquiryRecord } from "../sessions/confirmations/inquiry.t
 
 /** An inquiry as it is listed: without what can be long. */
 export function inquiryView(inquiry: Inquiry): object {
+  const { digest } = inquiry;
+  if (inquiry.kind === "question") {
+    const { questionSummary, options, multiple } = inquiry.shown;
+    const { text: question, missing } = questionSummary;
+    return {
+      ...identityView(inquiry),
+      ...{ question, missing, ...(options && { options }), multiple, digest },
+    };
+  }
   const { inputSummary, projectedChanges, question, grant } = inquiry.shown;
   return {
     ...identityView(inquiry),
     ...{ inputSummary: inputSummary.text, missing: inputSummary.missing },
-    ...{ projectedChanges, question, digest: inquiry.digest, grant },
+    ...{ projectedChanges, question, digest, grant },
   };
 }
 
@@ -30,25 +39,34 @@ function identityView(inquiry: Inquiry): object {
   };
 }
 
-/** A whole inquiry: with all the arguments, secrets included, and how it ended. */
+/** A whole inquiry: with all the arguments or the whole question, secrets included, and how it ended. */
 export function wholeInquiryView({ inquiry, resolution }: InquiryRecord): object {
-  const { arguments: args, rules } = inquiry.shown;
   return {
     ...inquiryView(inquiry),
-    ...{ arguments: args, rules },
+    ...wholeText(inquiry),
+    ...(inquiry.kind !== "question" && { rules: inquiry.shown.rules }),
     ...(resolution !== undefined && { resolution: { ...resolution } }),
   };
 }
 
 /** The same for the caller of its session: without the policy's rules, and of a nested call not what it is about. */
 export function callerWholeInquiryView({ inquiry, resolution }: InquiryRecord): object {
-  const { arguments: args } = inquiry.shown;
   const isNested = inquiry.parent !== undefined;
-  const { arguments: edited, approval, ...outcome } = resolution ?? {};
-  const own = { ...(edited !== undefined && { arguments: edited }), ...(approval && { approval }) };
+  const { arguments: edited, approval, answer, ...outcome } = resolution ?? {};
+  const own = {
+    ...(edited !== undefined && { arguments: edited }),
+    ...(approval && { approval }),
+    ...(answer !== undefined && { answer }),
+  };
   return {
     ...callerInquiryView(inquiry),
-    ...(!isNested && { arguments: args }),
+    ...(!isNested && wholeText(inquiry)),
     ...(resolution !== undefined && { resolution: isNested ? outcome : { ...outcome, ...own } }),
   };
+}
+
+function wholeText(inquiry: Inquiry): object {
+  return inquiry.kind === "question"
+    ? { wholeQuestion: inquiry.shown.question }
+    : { arguments: inquiry.shown.arguments };
 }

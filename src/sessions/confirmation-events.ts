@@ -29,15 +29,23 @@ export function emitInto(
 }
 
 function bodyOf(event: InquiryEvent): DispatchEventBody {
-  const { id: requestId, turnId, shown, digest, expiresAt, choices } = event.inquiry;
+  const { inquiry } = event;
+  const { id: requestId, turnId, digest, expiresAt } = inquiry;
   if (event.type === "resolved") {
     const { decision, by } = event.resolution;
     return { type: "tool.confirmation_resolved", requestId, decision, ...(by !== undefined && { by }) };
   }
-  const { sideEffects, inputSummary, projectedChanges, question, grant } = shown;
+  const asked = { type: "tool.confirmation_requested", requestId, turnId, digest, expiresAt } as const;
+  if (inquiry.kind === "question") {
+    const { sideEffects, questionSummary, options, multiple } = inquiry.shown;
+    const { text: question, missing } = questionSummary;
+    const { kind, choices } = inquiry;
+    return { ...asked, kind, sideEffects, question, missing, multiple, ...(options && { options }), choices };
+  }
+  const { sideEffects, inputSummary, projectedChanges, question, grant } = inquiry.shown;
   return {
-    ...{ type: "tool.confirmation_requested", requestId, turnId, sideEffects },
+    ...{ ...asked, kind: inquiry.kind, sideEffects, choices: inquiry.choices },
     ...{ inputSummary: inputSummary.text, missing: inputSummary.missing },
-    ...{ projectedChanges, question, digest, grant, expiresAt, choices },
+    ...{ projectedChanges, question, grant },
   };
 }

@@ -36,6 +36,7 @@ type SessionMember =
   | "workspace"
   | "principal"
   | "confirm"
+  | "ask"
   | "signal"
   | "partialOutput";
 

@@ -1,6 +1,6 @@
 import { canonicalText } from "../../src/json/canonical.ts";
 import type { JsonValue } from "../../src/json/value.ts";
-import type { Inquiry, InquiryRecord } from "../../src/sessions/confirmations/inquiry.ts";
+import type { CallInquiry, InquiryRecord } from "../../src/sessions/confirmations/inquiry.ts";
 import type { InquiryTable } from "../../src/sessions/confirmations/inquiry-table.ts";
 import type { CallTable, SessionTable } from "../../src/sessions/store/store.ts";
 import type { Ending } from "./interleave.ts";
@@ -76,13 +76,14 @@ function covers({ inquiry, resolution }: InquiryRecord, run: Run): boolean {
   const edited = resolution.arguments;
   // The grant of other arguments was not shown.
   if (edited !== undefined) return canonicalText(edited) === run.arguments;
+  if (inquiry.kind === "question") return false;
   return inquiry.shown.arguments === run.arguments && isDefinition(inquiry, run) && isWithin(inquiry, run);
 }
 
-function isDefinition({ shown }: Inquiry, { definition }: Run): boolean {
+function isDefinition({ shown }: CallInquiry, { definition }: Run): boolean {
   return shown.question.endsWith(definition);
 }
 
-function isWithin({ shown }: Inquiry, { wallTimeMs = Number.POSITIVE_INFINITY }: Run): boolean {
+function isWithin({ shown }: CallInquiry, { wallTimeMs = Number.POSITIVE_INFINITY }: Run): boolean {
   return wallTimeMs <= (shown.grant.limits.wallTimeMs ?? Number.POSITIVE_INFINITY);
 }

@@ -113,8 +113,9 @@ export class DirectSubject implements Subject {
               },
               { signal: askSignal, checkArguments: () => undefined },
             );
-            if (resolution === "nobody" || resolution.decision === "cancelled") return { decision: "nobody" };
+            if (resolution === "nobody") return { decision: "nobody" };
             const { decision, by = "", arguments: edited } = resolution;
+            if (decision === "cancelled" || decision === "answer") return { decision: "nobody" };
             if (decision === "timeout") return { decision, afterMs: this.#inquiries.timeoutMs };
             return decision === "deny"
               ? { decision, by }

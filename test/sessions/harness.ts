@@ -5,7 +5,7 @@ import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
-import type { Inquiry } from "../../src/sessions/confirmations/inquiry.ts";
+import type { CallInquiry, Inquiry, QuestionInquiry } from "../../src/sessions/confirmations/inquiry.ts";
 import type { SessionsOptions } from "../../src/sessions/options.ts";
 import { openSessions, type Sessions } from "../../src/sessions/sessions.ts";
 import type { HostContext } from "../../src/tool/implementations/host-implementation.ts";
@@ -56,7 +56,9 @@ export interface TestSessions {
   readonly sessions: Sessions;
   readonly events: readonly DispatchEvent[];
   /** Resolves to the next inquiry that no earlier call has returned. */
-  nextInquiry(): Promise<Inquiry>;
+  nextInquiry(): Promise<CallInquiry>;
+  /** The same for a question of a tool. */
+  nextQuestion(): Promise<QuestionInquiry>;
 }
 
 /** A tool with a class, which runs on the host. */
@@ -90,17 +92,27 @@ export async function testSessions(
     if (event.type === "requested") inquiries.push(event.inquiry);
     wake();
   });
+  const next = async (): Promise<Inquiry> => {
+    for (;;) {
+      const inquiry = inquiries.shift();
+      if (inquiry !== undefined) return inquiry;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
   return {
     sessions,
     events: seen,
     async nextInquiry() {
-      for (;;) {
-        const next = inquiries.shift();
-        if (next !== undefined) return next;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
+      const inquiry = await next();
+      if (inquiry.kind === "question") throw new TypeError("a tool asks a question");
+      return inquiry;
+    },
+    async nextQuestion() {
+      const inquiry = await next();
+      if (inquiry.kind !== "question") throw new TypeError("a call waits to be confirmed");
+      return inquiry;
     },
   };
 }

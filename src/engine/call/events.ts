@@ -86,34 +86,55 @@ export type DispatchEventBody =
       readonly level?: "error";
     };
 
-/** A person is asked about a call. Sessions emit it. */
-export interface ConfirmationRequested {
+/** A person is asked. Sessions emit it. */
+export type ConfirmationRequested = CallAsked | QuestionAsked;
+
+/** A person is asked about a call that has not begun, or about a plan. */
+export interface CallAsked extends AskedBase {
+  readonly kind: "call" | "plan";
+  /** The arguments, without secrets and with the middle of a long text left out. */
+  readonly inputSummary: string;
+  /** What the policy asks. */
+  readonly question: string;
+  /** The paths that the call would change, as the tool says. */
+  readonly projectedChanges: readonly string[];
+  readonly grant: ExecutionGrant;
+  /** The answers that can be given. */
+  readonly choices: readonly ("allow" | "deny" | "always")[];
+}
+
+/** A person is asked what a tool wants to know, whose call is running. The texts are those of the tool. */
+export interface QuestionAsked extends AskedBase {
+  readonly kind: "question";
+  /** Without secrets and with the middle of a long text left out. */
+  readonly question: string;
+  /** The texts to choose from; absent if the answer is any text. */
+  readonly options?: readonly string[];
+  /** Whether several of the options can be given. */
+  readonly multiple: boolean;
+  /** The answers that can be given. */
+  readonly choices: readonly ("answer" | "deny")[];
+}
+
+interface AskedBase {
   /** The id of the inquiry, which an answer names. */
   readonly requestId: string;
   /** Absent if the context does not say. */
   readonly turnId?: string;
   /** The worst that the tool can do, as it declares it. */
   readonly sideEffects: SideEffects;
-  /** The arguments, without secrets and with the middle of a long text left out. */
-  readonly inputSummary: string;
-  /** What the summary lacks, such as `12,345 characters left out, 1 secret hidden`. Empty if it lacks nothing. */
+  /** What is not shown, such as `12,345 characters left out, 1 secret hidden`. Empty if everything is. */
   readonly missing: string;
-  /** The paths that the call would change, as the tool says. */
-  readonly projectedChanges: readonly string[];
-  readonly question: string;
-  /** Identifies exactly what is asked: see `ConfirmationRequest.digest`. An answer repeats it. */
+  /** Identifies exactly what is asked. An answer repeats it. */
   readonly digest: string;
-  readonly grant: ExecutionGrant;
   /** When the question expires, in milliseconds since the epoch. */
   readonly expiresAt: number;
-  /** The answers that can be given. */
-  readonly choices: readonly ("allow" | "deny" | "always")[];
 }
 
-/** A question about a call was answered, or can no longer be answered. Sessions emit it. */
+/** An inquiry was answered, or can no longer be answered. Sessions emit it. */
 export interface ConfirmationResolved {
   readonly requestId: string;
-  readonly decision: "allow" | "deny" | "timeout" | "cancelled";
+  readonly decision: "allow" | "answer" | "deny" | "timeout" | "cancelled";
   /** Who answered; absent if it was not answered. */
   readonly by?: string;
 }

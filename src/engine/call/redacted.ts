@@ -1,6 +1,6 @@
 import type { Redaction } from "../../redaction/redaction.ts";
 import { withPaths } from "../../tool/changes.ts";
-import type { DispatchEvent } from "./events.ts";
+import type { ConfirmationRequested, DispatchEvent } from "./events.ts";
 import type { ToolExecution } from "./execution.ts";
 
 /** Returns an event without secrets. The digest of the arguments is still that of what runs. */
@@ -10,7 +10,7 @@ export function redactEvent(event: DispatchEvent, redaction: Redaction): Dispatc
       return event.reason === undefined ? event : { ...event, reason: redaction.text(event.reason) };
     case "tool.confirmation_requested":
       // The summary has no secrets already.
-      return { ...event, question: redaction.text(event.question) };
+      return redactAsked(event, redaction);
     case "tool.started":
       return { ...event, canonical: event.canonical.shownAs((value) => redaction.json(value)) };
     case "tool.output":
@@ -38,6 +38,15 @@ export function redactEvent(event: DispatchEvent, redaction: Redaction): Dispatc
     default:
       return event;
   }
+}
+
+function redactAsked<Asked extends ConfirmationRequested>(event: Asked, redaction: Redaction): Asked {
+  const options = event.kind === "question" ? event.options : undefined;
+  return {
+    ...event,
+    question: redaction.text(event.question),
+    ...(options && { options: Object.freeze(options.map((option) => redaction.text(option))) }),
+  };
 }
 
 /** Returns an execution without secrets, frozen. */

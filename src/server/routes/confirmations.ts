@@ -34,7 +34,8 @@ export function confirmationRoutes(app: App, service: SessionService): void {
     if (by === undefined || !client.approves(session)) throw forbidden("only an approver can answer");
     const answer = await env.read<Answer>("Answer");
     // An answer holds for a call once: it must not be lost on one that would be denied now.
-    if (answer.decision !== "deny") service.refuseIfPaused();
+    // One to a question is for a call that runs.
+    if (answer.decision === "allow" || answer.decision === "always") service.refuseIfPaused();
     const { inquiry } = record;
     const outcome = await session.answer(inquiry.id, { ...answer, by, turnId: inquiry.turnId });
     switch (outcome.outcome) {

@@ -5,13 +5,13 @@ import { cancelled, Refusal } from "../../engine/failure/refusal.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { escapeName } from "../../policy/match/name-pattern.ts";
-import type { Choice, Inquiry, Resolution } from "../confirmations/inquiry.ts";
+import type { CallChoice, Inquiry, Resolution } from "../confirmations/inquiry.ts";
 import { shownCall } from "../confirmations/shown-call.ts";
 import type { MessageCore } from "./core.ts";
 import { projectedChanges } from "./projected-changes.ts";
 
-const ONCE: readonly Choice[] = Object.freeze(["allow", "deny"]);
-const REMEMBERED: readonly Choice[] = Object.freeze(["allow", "deny", "always"]);
+const ONCE: readonly CallChoice[] = Object.freeze(["allow", "deny"]);
+const REMEMBERED: readonly CallChoice[] = Object.freeze(["allow", "deny", "always"]);
 
 /**
  * Asks a person about a call, and waits for the answer.
@@ -60,6 +60,9 @@ export async function askPerson(
       return { decision, afterMs: inquiries.timeoutMs };
     case "cancelled":
       throw cancelled();
+    // No inquiry about a call ends so: an answer to a question approves nothing.
+    case "answer":
+      return { decision: "nobody" };
   }
 }
 
@@ -69,7 +72,8 @@ async function remember(
   { id, shown, choices }: Inquiry,
   { decision, choice, by = "", at, approval }: Resolution,
 ): Promise<void> {
-  const isOnce = session.settings.tools.get(shown.toolName) === "prompt_once" && choices.includes("always");
+  const canRemember = choices.some((each) => each === "always");
+  const isOnce = session.settings.tools.get(shown.toolName) === "prompt_once" && canRemember;
   if (decision !== "allow" || (choice !== "always" && !isOnce)) return;
   const scope = approval ?? { tools: [escapeName(shown.toolName)], for: "session" };
   await session.approvalTable.remember({ id, by, at, scope, ...session.place });

@@ -17,6 +17,9 @@ export class CallRun {
   /** How many calls of the tool may run at once. */
   readonly #most: number;
   #hasPlace = false;
+  /** Whether another call can have the session's part of the place. */
+  #isLent = false;
+  #reclaiming: Promise<void> | undefined;
   #hasEnded = false;
   #resolve: ((result: Result) => void) | undefined;
 
@@ -60,7 +63,10 @@ export class CallRun {
   leavePlace(): void {
     if (!this.#hasPlace) return;
     this.#hasPlace = false;
-    this.#message.session.lanes.release(this.received.name, this.#most);
+    const { lanes } = this.#message.session;
+    if (this.#isLent) lanes.releaseTool(this.received.name, this.#most);
+    else lanes.release(this.received.name, this.#most);
+    this.#isLent = false;
   }
 
   /** Waits for a place, unless the call is cancelled first. */
@@ -76,6 +82,30 @@ export class CallRun {
   /** Waits for a place after {@link leavePlace}, in order to go on. */
   async returnToPlace(): Promise<void> {
     if (!this.#hasPlace && !this.#hasEnded) await this.#awaitPlace();
+  }
+
+  /** Lends the place of the session, but not that of the tool, to another call while the tool asks a person. */
+  lendPlace(): void {
+    if (!this.#hasPlace || this.#isLent) return;
+    this.#isLent = true;
+    this.#message.session.lanes.lend();
+  }
+
+  /** Waits for a place of the session after {@link lendPlace}, unless the call is cancelled first. */
+  reclaimPlace(): Promise<void> {
+    if (!this.#isLent) return Promise.resolve();
+    this.#reclaiming ??= this.#reclaim();
+    return this.#reclaiming;
+  }
+
+  async #reclaim(): Promise<void> {
+    const { session, turn } = this.#message;
+    const hasPlace = await session.lanes.reclaim(turn.signal);
+    this.#reclaiming = undefined;
+    if (!hasPlace) return;
+    // The call can have ended meanwhile, and given back what it had.
+    if (this.#isLent) this.#isLent = false;
+    else session.lanes.lend();
   }
 
   /** Ends a cancelled call whose tool does not stop. What it returns later is dropped. */

@@ -56,6 +56,7 @@ export interface SessionCore {
 /** The members of a context that each message has for itself. */
 export interface MessageContext extends Pick<DispatchContext, "policy"> {
   readonly confirm: NonNullable<DispatchContext["confirm"]>;
+  readonly ask: NonNullable<DispatchContext["ask"]>;
   readonly journal: DispatchContext["journal"];
 }
 

@@ -65,6 +65,24 @@ export class Lanes {
   /** Gives a place back, to the first call that may have it. */
   release(tool: string, most: number): void {
     this.#running--;
+    this.releaseTool(tool, most);
+  }
+
+  /** Gives back the place of the session, but not that of the tool. */
+  lend(): void {
+    this.#running--;
+    if (this.#waiting !== undefined) this.#fill();
+  }
+
+  /** Waits for a place of the session after {@link lend}. Returns `false` if the signal was aborted first. */
+  reclaim(signal: AbortSignal): Promise<boolean> {
+    return this.take("", Number.POSITIVE_INFINITY)
+      ? Promise.resolve(true)
+      : this.wait("", Number.POSITIVE_INFINITY, signal);
+  }
+
+  /** Gives back the place of the tool alone, after {@link lend}. */
+  releaseTool(tool: string, most: number): void {
     if (this.#runningByTool !== undefined && most !== Number.POSITIVE_INFINITY) {
       const left = (this.#runningByTool.get(tool) ?? 1) - 1;
       if (left === 0) this.#runningByTool.delete(tool);

@@ -5,7 +5,7 @@ import type { MessageContext, TurnCore } from "./core.ts";
 export function messageContext(
   turn: TurnCore,
   messageId: string,
-  { policy, confirm, journal }: MessageContext,
+  { policy, confirm, ask, journal }: MessageContext,
 ): DispatchContext {
   const { session } = turn;
   const { context } = session.settings;
@@ -26,6 +26,7 @@ export function messageContext(
     redaction: context.redaction,
     partialOutput: session.redaction,
     confirm,
+    ask,
     journal,
     signal: turn.signal,
     decisionTimeoutMs: context.decisionTimeoutMs,

@@ -3,6 +3,7 @@ import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/
 import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { CallJournal } from "../../engine/call/journal.ts";
+import type { QuestionReply, QuestionRequest } from "../../engine/call/question.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { CallLedger } from "../../policy/history/call-ledger.ts";
@@ -12,6 +13,7 @@ import { LedgerJournal } from "../ledger/ledger-journal.ts";
 import { MessageLedger } from "../ledger/message-ledger.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
 import { askPerson } from "./asking.ts";
+import { askQuestion } from "./asking-questions.ts";
 import { CallRun } from "./call-run.ts";
 import type { MessageCore, SessionCore, TurnCore, UnderWay } from "./core.ts";
 import { withdrawnExecution } from "./ended-calls.ts";
@@ -50,6 +52,7 @@ export class MessageRun implements MessageCore, UnderWay {
     this.context = messageContext(turn, id, {
       policy: new SessionPolicy(this),
       confirm: (request, signal) => this.#confirm(request, signal),
+      ask: (request, signal) => this.#ask(request, signal),
       journal: this.#journal(),
     });
   }
@@ -90,6 +93,20 @@ export class MessageRun implements MessageCore, UnderWay {
       if (answer.decision === "allow") await run.returnToPlace();
       return answer;
     });
+  }
+
+  /**
+   * A call waits for the answer to its question without a place of the session. It keeps the one of its tool: other calls
+   * of a tool that allows one at a time would find it half done.
+   */
+  async #ask(request: QuestionRequest, signal: AbortSignal): Promise<QuestionReply> {
+    const run = request.parent === undefined ? this.#runOf(request.callId) : undefined;
+    run?.lendPlace();
+    try {
+      return await askQuestion(this, request, signal);
+    } finally {
+      await run?.reclaimPlace();
+    }
   }
 
   #runOf(callId: string): CallRun | undefined {

@@ -1,5 +1,6 @@
 import { equalJson } from "../../json/equal.ts";
 import type { JsonValue } from "../../json/value.ts";
+import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import type { ApprovalScope } from "../approvals/approval.ts";
 import type { Choice, Resolution } from "./inquiry.ts";
 
@@ -10,6 +11,8 @@ export interface InquiryAnswer {
   readonly digest: string;
   /** Who answers, as it was authenticated. */
   readonly by: string;
+  /** What the person answers to the question of a tool; only and always with `answer`. */
+  readonly answer?: QuestionAnswer;
   /** Other arguments, under which the call is to run; only with `allow` and `always`. Default: those that were shown. */
   readonly arguments?: JsonValue;
   /** What is remembered, only with `always`. Default: the tool, in this session. */
@@ -38,9 +41,10 @@ export type AnswerOutcome =
 /** Returns the resolution that an answer makes, frozen. */
 export function resolutionOf({ decision, by, ...answer }: InquiryAnswer, at: number): Resolution {
   return Object.freeze({
-    decision: decision === "deny" ? "deny" : "allow",
+    decision: decision === "always" ? "allow" : decision,
     choice: decision,
     ...{ by, at },
+    ...(answer.answer !== undefined && { answer: answer.answer }),
     ...(answer.arguments !== undefined && { arguments: answer.arguments }),
     ...(answer.approval !== undefined && { approval: answer.approval }),
   });
@@ -53,6 +57,7 @@ export function outcomeOf(resolution: Resolution, answer: InquiryAnswer, digest:
     resolution.by === answer.by &&
     resolution.choice === answer.decision &&
     digest === answer.digest &&
+    equalOptional(resolution.answer as JsonValue | undefined, answer.answer as JsonValue | undefined) &&
     equalOptional(resolution.arguments, answer.arguments) &&
     equalOptional(resolution.approval as JsonValue | undefined, answer.approval as JsonValue | undefined);
   return { outcome: isSame ? "resolved" : "lost", resolution };

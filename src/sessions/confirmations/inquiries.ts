@@ -1,10 +1,8 @@
 import { DeadlineTimer, MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
-import { copyJson } from "../../json/copy.ts";
-import { JsonValueError } from "../../json/value.ts";
-import { checkScope } from "../approvals/scope.ts";
 import { newId } from "../ids.ts";
 import { type AnswerOutcome, type InquiryAnswer, outcomeOf, resolutionOf } from "./answer.ts";
-import type { Inquiry, InquiryRecord, Resolution } from "./inquiry.ts";
+import { checkAnswer } from "./check-answer.ts";
+import type { CallInquiry, Inquiry, InquiryRecord, QuestionInquiry, Resolution } from "./inquiry.ts";
 import { type InquiryBounds, InquiryCounts } from "./inquiry-counts.ts";
 import { type InquiryListener, InquiryListeners } from "./inquiry-listeners.ts";
 import type { InquiryTable } from "./inquiry-table.ts";
@@ -22,7 +20,9 @@ export interface InquiriesOptions extends Partial<InquiryBounds> {
 }
 
 /** What is asked. The rest of an {@link Inquiry} is filled in. */
-export type NewInquiry = Omit<Inquiry, "id" | "askedAt" | "expiresAt">;
+export type NewInquiry = Omit<CallInquiry, FilledIn> | Omit<QuestionInquiry, FilledIn>;
+
+type FilledIn = "id" | "askedAt" | "expiresAt";
 
 const DEFAULT_TIMEOUT_MS = 300_000;
 const UNKNOWN: AnswerOutcome = Object.freeze({ outcome: "unknown" });
@@ -122,7 +122,7 @@ export class Inquiries {
       return this.#answerClosed(id, given);
     }
     if (given.digest !== inquiry.digest) return OTHER_DIGEST;
-    const checked = await this.#check(entry, given);
+    const checked = await checkAnswer(entry, given);
     if ("problem" in checked) return { outcome: "invalid", problem: checked.problem };
     if (this.#isExpired(inquiry)) await this.#end(entry, "timeout");
     if (entry.resolution !== undefined) return this.#answerClosed(id, given);
@@ -181,14 +181,17 @@ export class Inquiries {
   }
 
   /** Writes a new inquiry; returns `undefined` if too many are open. */
-  async #request(question: NewInquiry, { checkArguments }: AskOptions): Promise<OpenInquiry | undefined> {
+  async #request(
+    question: NewInquiry,
+    { checkArguments, timeoutMs = this.timeoutMs }: AskOptions,
+  ): Promise<OpenInquiry | undefined> {
     if (!this.#counts.hasRoom(question.principal)) return undefined;
     const askedAt = this.#clock.now();
     const inquiry = Object.freeze({
       ...question,
       id: newId(askedAt),
       askedAt,
-      expiresAt: askedAt + this.timeoutMs,
+      expiresAt: askedAt + Math.min(timeoutMs, this.timeoutMs),
     });
     this.#counts.add(question.principal);
     try {
@@ -233,38 +236,6 @@ export class Inquiries {
     this.#timer.delete(entry);
     this.#counts.delete(inquiry.principal);
     this.#listeners.emit({ type: "resolved", inquiry, resolution });
-  }
-
-  /** Checks what an answer adds to its decision, and copies it. */
-  async #check(
-    { inquiry, checkArguments }: OpenInquiry,
-    given: InquiryAnswer,
-  ): Promise<{ readonly answer: InquiryAnswer } | { readonly problem: string }> {
-    const { decision } = given;
-    if (!inquiry.choices.includes(decision)) {
-      return { problem: `the decision must be one of ${inquiry.choices.join(", ")}` };
-    }
-    let answer = given;
-    if (given.approval !== undefined) {
-      if (decision !== "always") return { problem: "only the decision 'always' can have an approval" };
-      try {
-        answer = { ...answer, approval: checkScope(given.approval, inquiry.shown.toolName) };
-      } catch (error) {
-        if (error instanceof TypeError) return { problem: error.message };
-        throw error;
-      }
-    }
-    if (given.arguments === undefined) return { answer };
-    if (decision === "deny") return { problem: "a denial cannot have arguments" };
-    if (checkArguments === undefined) return { problem: "the arguments cannot be changed" };
-    try {
-      answer = { ...answer, arguments: copyJson(given.arguments) };
-    } catch (error) {
-      if (error instanceof JsonValueError) return { problem: `the arguments must be JSON: ${error.message}` };
-      throw error;
-    }
-    const problem = await checkArguments(answer.arguments as NonNullable<typeof answer.arguments>);
-    return problem === undefined ? { answer } : { problem };
   }
 
   async #answerClosed(id: string, given: InquiryAnswer): Promise<AnswerOutcome> {

@@ -1,17 +1,40 @@
 import type { JsonValue } from "../../json/value.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
-import type { InputSummary } from "../../rendering/input-summary.ts";
+import type { TextSummary } from "../../rendering/text-summary.ts";
+import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ApprovalScope } from "../approvals/approval.ts";
 
 /** How a person can answer an inquiry. `always` allows the call, and remembers the answer. */
-export type Choice = "allow" | "deny" | "always";
+export type Choice = CallChoice | QuestionChoice;
 
-/** A question that waits for a person: about a call, from a tool, or about a plan. Frozen. */
-export interface Inquiry {
+/** How a person can answer an inquiry about a call. */
+export type CallChoice = "allow" | "deny" | "always";
+
+/** How a person can answer a question of a tool: `deny` declines to. */
+export type QuestionChoice = "answer" | "deny";
+
+/** Something that waits for a person: a call, a question of a tool, or a plan. Frozen. */
+export type Inquiry = CallInquiry | QuestionInquiry;
+
+/** A call, or a plan, that a person allows or denies. */
+export interface CallInquiry extends InquiryBase {
+  readonly kind: "call" | "plan";
+  readonly shown: ShownCall;
+  readonly choices: readonly CallChoice[];
+}
+
+/** A question of a tool whose call is running. The answer approves nothing. */
+export interface QuestionInquiry extends InquiryBase {
+  readonly kind: "question";
+  readonly shown: ShownQuestion;
+  readonly choices: readonly QuestionChoice[];
+}
+
+/** The members of every {@link Inquiry}. */
+export interface InquiryBase {
   /** Unguessable. */
   readonly id: string;
-  readonly kind: "call" | "question" | "plan";
   readonly sessionId: string;
   readonly turnId: string;
   readonly messageId?: string;
@@ -22,9 +45,6 @@ export interface Inquiry {
   readonly parent?: string;
   /** Identifies exactly what is shown, as 64 hexadecimal digits. An answer must repeat it. */
   readonly digest: string;
-  readonly shown: ShownCall;
-  /** The answers that are accepted. */
-  readonly choices: readonly Choice[];
   /** In milliseconds since the epoch. */
   readonly askedAt: number;
   /** From when on an answer is too late, in milliseconds since the epoch. */
@@ -36,7 +56,7 @@ export interface ShownCall {
   readonly toolName: string;
   readonly sideEffects: SideEffects;
   /** The arguments without secrets, of long ones the beginning and the end, and what that does not show. */
-  readonly inputSummary: Pick<InputSummary, "text" | "missing" | "isPartial">;
+  readonly inputSummary: Pick<TextSummary, "text" | "missing" | "isPartial">;
   /** The arguments as whole canonical JSON text, with secrets. */
   readonly arguments: string;
   /** What the tool says that it would change, such as paths. Not verified. */
@@ -49,15 +69,31 @@ export interface ShownCall {
   readonly rules: readonly string[];
 }
 
+/** What a person sees of a question. Its texts are those of a tool, and perhaps of a model. */
+export interface ShownQuestion {
+  readonly toolName: string;
+  readonly sideEffects: SideEffects;
+  /** The question without secrets, of a long one the beginning and the end, and what that does not show. */
+  readonly questionSummary: Pick<TextSummary, "text" | "missing" | "isPartial">;
+  /** The whole question, with secrets. */
+  readonly question: string;
+  /** The answers to choose from, whole; absent if the answer is any text. */
+  readonly options?: readonly string[];
+  /** Whether several of the options can be given. */
+  readonly multiple: boolean;
+}
+
 /** How an inquiry ended. Frozen. */
 export interface Resolution {
-  readonly decision: "allow" | "deny" | "timeout" | "cancelled";
+  readonly decision: "allow" | "answer" | "deny" | "timeout" | "cancelled";
   /** What the person chose; absent if it was not answered. */
   readonly choice?: Choice;
   /** Who answered; absent if it was not answered. */
   readonly by?: string;
   /** In milliseconds since the epoch. */
   readonly at: number;
+  /** What the person answered, with the decision `answer`. */
+  readonly answer?: QuestionAnswer;
   /** Other arguments, under which the call is to run. Default: those that were shown. */
   readonly arguments?: JsonValue;
   /** What is remembered with the choice `always`. Default: the tool, in this session. */

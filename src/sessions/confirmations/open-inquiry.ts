@@ -11,6 +11,8 @@ export type CheckArguments = (edited: JsonValue) => MaybePromise<string | undefi
 
 /** How the caller waits for an answer. */
 export interface AskOptions {
+  /** Milliseconds for which an answer is waited for, if fewer than for all inquiries. Default: as long. */
+  readonly timeoutMs?: number;
   /** Cancels the inquiry. Default: it is not cancelled. */
   readonly signal?: AbortSignal;
   /**

@@ -48,7 +48,7 @@ async function ask(
   const stop = on.on((event) => {
     if (event.type === "requested" && !known.has(event.inquiry.id)) resolve(event.inquiry);
   });
-  const end = on.ask({ ...QUESTION, ...question }, options);
+  const end = on.ask({ ...QUESTION, ...question } as NewInquiry, options);
   const inquiry = await promise;
   stop();
   return { inquiry, end };

@@ -45,8 +45,8 @@ test("the amounts of all calls that took effect stay within the limit, whatever 
         });
         const principal = { id: "ann", kind: "user" } as const;
         sessions.onInquiry((event) => {
-          if (event.type !== "requested") return;
-          const { inquiry } = event;
+          const { type, inquiry } = event;
+          if (type !== "requested" || inquiry.kind === "question") return;
           const input = JSON.parse(inquiry.shown.arguments) as { amount: number; answer: string };
           if (input.answer === "wait") return;
           const decision = input.answer === "deny" ? "deny" : "allow";
