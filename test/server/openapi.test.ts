@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { EventStream } from "../../src/engine/call/events.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
+import type { Tool } from "../../src/engine/tool.ts";
 import type { JsonObject } from "../../src/json/value.ts";
 import { HostPolicy } from "../../src/policy/host-policy.ts";
 import { openSandboxes } from "../../src/sandboxes/open-sandboxes.ts";
@@ -78,7 +79,11 @@ describe("docs/openapi.yaml", () => {
 });
 
 test("real requests and responses match docs/openapi.yaml", async () => {
-  const server = await startServer([new WritingTool().tool]);
+  const asks: Tool = {
+    ...{ name: "asks", description: "", inputSchema: { type: "object" }, sideEffects: "none" },
+    host: (_input, { ask }) => ask({ question: "Which?", choices: ["a", "b"] }),
+  };
+  const server = await startServer([new WritingTool().tool, asks]);
   const [alice, carol, bob] = [
     new TestClient(server, "alice"),
     new TestClient(server, "carol"),
@@ -131,6 +136,16 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   const one = `${session}/approvals/${approvals[0]?.id}`;
   await check(`${at}/approvals/{approvalId}`, "delete", carol.send("DELETE", one));
   await check(`${at}/approvals`, "delete", carol.send("DELETE", `${session}/approvals`));
+  const { turnId: asking } = (await add({ calls: [{ id: "q1", name: "asks", arguments: {} }] })) as {
+    turnId: string;
+  };
+  const [question] = (await carol.inquiries()) as readonly [ListedInquiry];
+  await check("/v1/confirmations", "get", carol.send("GET", "/v1/confirmations"));
+  await check(confirmation, "get", carol.send("GET", pathOf(question)));
+  await check(confirmation, "post", carol.answer(question, { decision: "answer", answer: "c" }));
+  await check(confirmation, "post", carol.answer(question, { decision: "answer", answer: "b" }));
+  await check(confirmation, "get", carol.send("GET", pathOf(question)));
+  await alice.executions(id, asking);
   await check(at, "patch", carol.send("PATCH", session, { mode: "manual" }));
   const { turnId: waiting } = (await add({ calls })) as { turnId: string };
   const [late] = (await carol.inquiries()) as readonly [ListedInquiry];

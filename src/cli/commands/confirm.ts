@@ -3,8 +3,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { shown } from "../../rendering/shown.ts";
 import type { Command } from "../command-line.ts";
 import { showAskedCall, shownId } from "../confirm/asked-call.ts";
+import { showAskedQuestion } from "../confirm/asked-question.ts";
 import { Dialogue } from "../confirm/dialogue.ts";
-import { ServerClient, type ServerInquiry } from "../confirm/server-client.ts";
+import { type Reply, ServerClient, type ServerInquiry } from "../confirm/server-client.ts";
 import { UsageError } from "../errors.ts";
 import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, print, type Terminal } from "../terminal/terminal.ts";
 
@@ -30,8 +31,8 @@ export async function confirm(command: ConfirmCommand, terminal: Terminal): Prom
       for (const { requestId } of fresh) seen.add(requestId);
       if (fresh.length === 0 && !command.watch)
         await print(terminal.stderr, shown`there is nothing to confirm`);
-      for (const calls of Map.groupBy(fresh, ({ messageKey }) => messageKey).values()) {
-        await answer(client, dialogue, calls, terminal);
+      for (const inquiries of Map.groupBy(fresh, ({ messageKey }) => messageKey).values()) {
+        await answer(client, dialogue, inquiries, terminal);
       }
       if (command.watch) await delay(WATCH_MS, undefined, signal && { signal });
     } while (command.watch);
@@ -42,22 +43,34 @@ export async function confirm(command: ConfirmCommand, terminal: Terminal): Prom
 }
 
 async function list(client: ServerClient, { stdout }: Terminal): Promise<ExitCode> {
-  for (const inquiry of await client.inquiries()) await print(stdout, showAskedCall(inquiry).text);
+  for (const inquiry of await client.inquiries()) {
+    const { text } = inquiry.kind === "question" ? showAskedQuestion(inquiry) : showAskedCall(inquiry);
+    await print(stdout, text);
+  }
   return EXIT_OK;
 }
 
 async function answer(
   client: ServerClient,
   dialogue: Dialogue,
-  calls: readonly ServerInquiry[],
+  inquiries: readonly ServerInquiry[],
   { stdout }: Terminal,
 ): Promise<void> {
-  const decisions = await dialogue.ask(calls);
-  for (const [index, inquiry] of calls.entries()) {
-    const decision = decisions[index];
-    if (decision === undefined) continue;
-    const outcome = await client.answer(inquiry, decision);
+  const tell = async (inquiry: ServerInquiry, reply: Reply): Promise<void> => {
+    const outcome = await client.answer(inquiry, reply);
     await print(stdout, shown`call '${shownId(inquiry.callId)}' of '${inquiry.toolName}': ${outcome}`);
+  };
+  const calls = inquiries.filter((inquiry) => inquiry.kind === "call");
+  const decisions = calls.length === 0 ? [] : await dialogue.ask(calls);
+  for (const [index, call] of calls.entries()) {
+    const decision = decisions[index];
+    if (decision !== undefined) await tell(call, { decision });
+  }
+  for (const question of inquiries) {
+    if (question.kind !== "question") continue;
+    const reply = await dialogue.askQuestion(question);
+    if (reply === undefined) return;
+    await tell(question, reply === "deny" ? { decision: reply } : { decision: "answer", ...reply });
   }
 }
 

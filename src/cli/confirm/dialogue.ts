@@ -1,8 +1,16 @@
 import { createInterface, type Interface } from "node:readline";
 import { joinShown, shown } from "../../rendering/shown.ts";
 import type { ShownText } from "../../rendering/shown-text.ts";
+import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import { print, type Terminal } from "../terminal/terminal.ts";
 import { type AskedCall, showAskedCall, shownId, showWhole } from "./asked-call.ts";
+import {
+  type AskedQuestion,
+  answerHelp,
+  readAnswer,
+  showAskedQuestion,
+  showWholeQuestion,
+} from "./asked-question.ts";
 
 /** What a person decides on a call. */
 export type Decision = "allow" | "deny" | "always";
@@ -96,6 +104,34 @@ export class Dialogue implements Disposable {
       if (key !== "w" && !isKnown) continue;
       for (const call of isHidden ? partial : whole) await this.#print(showWhole(call));
       isHidden = false;
+    }
+  }
+
+  /**
+   * Asks a question of a tool. What was left out or hidden is shown before an answer is taken.
+   *
+   * @returns the answer; `"deny"` if the person declines to answer, and `undefined` if the input ended.
+   */
+  async askQuestion(asked: AskedQuestion): Promise<{ readonly answer: QuestionAnswer } | "deny" | undefined> {
+    const { text, isPartial } = showAskedQuestion(asked);
+    let isHidden = isPartial;
+    await this.#print(text);
+    for (;;) {
+      await this.#print(
+        shown`your answer to call '${shownId(asked.callId)}' (${answerHelp(asked, isHidden)})?`,
+      );
+      const line = await this.#lines.next();
+      if (line.done) return undefined;
+      if (line.value.trim() === "") return "deny";
+      if (isHidden) {
+        if (line.value.trim() !== "?")
+          await this.#print(shown`something was not shown: here it is, please answer again`);
+        await this.#print(showWholeQuestion(asked));
+        isHidden = false;
+        continue;
+      }
+      const answer = readAnswer(line.value, asked);
+      if (answer !== undefined) return { answer };
     }
   }
 

@@ -1,17 +1,38 @@
 import { parseAnswer } from "../../json/parse-answer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import { shown } from "../../rendering/shown.ts";
+import type { QuestionAnswer } from "../../tool/questions/question.ts";
 import { UsageError } from "../errors.ts";
 import type { AskedCall } from "./asked-call.ts";
+import type { AskedQuestion } from "./asked-question.ts";
 import type { Decision } from "./dialogue.ts";
 
 /** An inquiry of a server. */
-export interface ServerInquiry extends AskedCall {
+export type ServerInquiry = ServerCall | ServerQuestion;
+
+/** A call that waits for an answer. */
+export interface ServerCall extends AskedCall, ServerInquiryBase {
+  readonly kind: "call";
+}
+
+/** A question of a tool that waits for an answer. */
+export interface ServerQuestion extends AskedQuestion, ServerInquiryBase {
+  readonly kind: "question";
+}
+
+interface ServerInquiryBase {
   readonly requestId: string;
+  /** The calls of one assistant message, and their questions, have the same. */
+  readonly messageKey: string;
   /** The path of the inquiry. */
   readonly path: string;
   readonly digest: string;
 }
+
+/** What a person answers. */
+export type Reply =
+  | { readonly decision: Decision }
+  | { readonly decision: "answer"; readonly answer: QuestionAnswer };
 
 const MAX_BYTES = 64 * 1_024 * 1_024;
 /** Milliseconds for a request and its whole response. */
@@ -56,9 +77,9 @@ export class ServerClient {
   }
 
   /** Answers an inquiry. Returns what became of it, as a text. */
-  async answer({ path, digest }: ServerInquiry, decision: Decision): Promise<string> {
-    const { status, body } = await this.#send("POST", path, { decision, digest }, [404, 409, 410, 422]);
-    if (status === 200) return `answered: ${decision}`;
+  async answer({ path, digest }: ServerInquiry, reply: Reply): Promise<string> {
+    const { status, body } = await this.#send("POST", path, { ...reply, digest }, [404, 409, 410, 422]);
+    if (status === 200) return `answered: ${reply.decision}`;
     if (status === 409) return `not counted: ${text(body["by"])} answered first: ${text(body["decision"])}`;
     if (status === 422) return "not counted: the inquiry has changed";
     return "not counted: the inquiry timed out or was cancelled";
@@ -138,19 +159,11 @@ function parsed(json: string): JsonValue | undefined {
 
 /**
  * Reads an inquiry from the server's JSON: texts that are missing are empty. Returns `undefined` if a person could not
- * decide on it: its arguments are not JSON, or it has no grant or no time at which it expires.
+ * decide on it: it has no time at which it expires, or is about a call without a grant or with arguments that are not JSON.
  */
 function readInquiry(path: string, inquiry: JsonObject): ServerInquiry | undefined {
-  const { grant, arguments: args, expiresAt } = inquiry;
-  if (parsed(text(args)) === undefined || !isJsonObject(grant) || !Number.isSafeInteger(expiresAt))
-    return undefined;
-  const list = (value: JsonValue | undefined): readonly string[] =>
-    Array.isArray(value) ? value.map(text) : [];
-  const part = (name: string): JsonObject => {
-    const value = grant[name];
-    return isJsonObject(value) ? value : {};
-  };
-  return {
+  if (!Number.isSafeInteger(inquiry["expiresAt"])) return undefined;
+  const base = {
     path,
     requestId: text(inquiry["requestId"]),
     digest: text(inquiry["digest"]),
@@ -158,14 +171,39 @@ function readInquiry(path: string, inquiry: JsonObject): ServerInquiry | undefin
     principal: inquiry["principal"] === undefined ? undefined : text(inquiry["principal"]),
     callId: text(inquiry["callId"]),
     toolName: text(inquiry["toolName"]),
+    expiresAt: Number(inquiry["expiresAt"]),
+  };
+  if (inquiry["kind"] !== "question") return readCall(base, inquiry);
+  return {
+    ...{ ...base, kind: "question", question: text(inquiry["wholeQuestion"]) },
+    multiple: inquiry["multiple"] === true,
+    ...(Array.isArray(inquiry["options"]) && { options: list(inquiry["options"]) }),
+  };
+}
+
+function readCall(
+  base: Omit<ServerQuestion, "kind" | "question" | "options" | "multiple">,
+  inquiry: JsonObject,
+): ServerCall | undefined {
+  const { grant, arguments: args } = inquiry;
+  if (parsed(text(args)) === undefined || !isJsonObject(grant)) return undefined;
+  const part = (name: string): JsonObject => {
+    const value = grant[name];
+    return isJsonObject(value) ? value : {};
+  };
+  return {
+    ...{ ...base, kind: "call" },
     sideEffects: text(inquiry["sideEffects"]),
     arguments: text(args),
     projectedChanges: list(inquiry["projectedChanges"]),
     question: text(inquiry["question"]),
     grant: { sandbox: text(grant["sandbox"]), limits: part("limits"), capabilities: part("capabilities") },
     choices: list(inquiry["choices"]),
-    expiresAt: Number(expiresAt),
   };
+}
+
+function list(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.map(text) : [];
 }
 
 function text(value: JsonValue | undefined): string {

@@ -1,11 +1,12 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { DispatchableTurn } from "../../engine/dispatch-turn.ts";
-import type { Inquiry } from "../../sessions/confirmations/inquiry.ts";
+import type { CallInquiry, Inquiry, QuestionInquiry } from "../../sessions/confirmations/inquiry.ts";
 import type { SessionMode } from "../../sessions/deciding/levels.ts";
 import type { SessionsOptions } from "../../sessions/options.ts";
 import { openSessions, type Sessions } from "../../sessions/sessions.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { AskedCall } from "./asked-call.ts";
+import type { AskedQuestion } from "./asked-question.ts";
 import { Dialogue } from "./dialogue.ts";
 
 /**
@@ -40,10 +41,26 @@ export async function dispatchAsking(
   }
 }
 
-/** Asks about one call. A person who says nothing more, as the input has ended, denies it. */
+/** Asks about one inquiry. A person who says nothing more, as the input has ended, denies it. */
 async function ask(sessions: Sessions, dialogue: Dialogue, inquiry: Inquiry): Promise<void> {
+  const { id, digest } = inquiry;
+  if (inquiry.kind === "question") {
+    const reply = (await dialogue.askQuestion(askedQuestion(inquiry))) ?? "deny";
+    const answer = reply === "deny" ? { decision: reply } : { decision: "answer" as const, ...reply };
+    await sessions.answer(id, { ...answer, digest, by: "terminal" });
+    return;
+  }
   const [decision = "deny"] = await dialogue.ask([askedCall(inquiry)]);
-  await sessions.answer(inquiry.id, { decision, digest: inquiry.digest, by: "terminal" });
+  await sessions.answer(id, { decision, digest, by: "terminal" });
+}
+
+function askedQuestion({ shown, callId, principal, expiresAt }: QuestionInquiry): AskedQuestion {
+  const { toolName, question, options, multiple } = shown;
+  return {
+    principal: principal ?? "the message",
+    ...{ callId, toolName, question, multiple, expiresAt },
+    ...(options && { options }),
+  };
 }
 
 function askedCall({
@@ -55,7 +72,7 @@ function askedCall({
   principal,
   choices,
   expiresAt,
-}: Inquiry): AskedCall {
+}: CallInquiry): AskedCall {
   const { toolName, sideEffects, arguments: args, projectedChanges, question, grant } = shown;
   return {
     messageKey: JSON.stringify([sessionId, turnId, messageId]),
