@@ -1,4 +1,5 @@
 import type { Tool } from "../engine/tool.ts";
+import { askTools } from "./ask/ask-tools.ts";
 import { basicTools } from "./basic/basic-tools.ts";
 import { fsTools } from "./fs/fs-tools.ts";
 import { indexTools } from "./index/index-tools.ts";
@@ -13,6 +14,8 @@ export interface SearchToolsetOptions extends ToolsetNaming, SearchTime {}
 
 /** The toolsets, and the options of each. */
 export interface ToolsetOptions {
+  /** `ask_user`: has a person answer a question. */
+  readonly ask: ToolsetNaming;
   /** `Echo`, `Read` and `Write`: for first experiments and tests. */
   readonly basic: ToolsetNaming;
   /** `read_file`, `write_file`, `edit_file`, `patch_file`, `list_directory` and `delete_file`. */
@@ -31,6 +34,7 @@ export interface ToolsetOptions {
 export type ToolsetName = keyof ToolsetOptions;
 
 const TOOLSETS: { readonly [Name in ToolsetName]: (options: ToolsetOptions[Name]) => readonly Tool[] } = {
+  ask: askTools,
   basic: basicTools,
   fs: fsTools,
   search: searchTools,

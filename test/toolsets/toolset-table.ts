@@ -4,6 +4,7 @@ import type { ToolsetName, ToolsetOptions } from "../../src/toolsets/toolsets.ts
 
 /** Options of the sets that need some. */
 export const TOOLSET_OPTIONS: { readonly [Name in ToolsetName]: ToolsetOptions[Name] } = {
+  ask: {},
   basic: {},
   fs: {},
   search: {},
@@ -25,6 +26,7 @@ interface ToolsetRow {
 
 /** The tools of every toolset, as docs/toolsets.md names them. */
 export const TOOLSET_TABLE: { readonly [Name in ToolsetName]: readonly ToolsetRow[] } = {
+  ask: [{ tool: "ask_user", sideEffects: "none", arguments: { question: "a" } }],
   basic: [
     { tool: "Echo", sideEffects: "none", arguments: { text: "a" } },
     { tool: "Read", sideEffects: "read", arguments: { path: "a.txt" } },

@@ -44,6 +44,7 @@ const SEARCH: OptionsReader<SearchToolsetOptions> = {
 
 /** The readers of the options of every toolset. */
 export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<ToolsetOptions[Name]> } = {
+  ask: asWritten(NAMING),
   basic: asWritten(NAMING),
   fs: asWritten(NAMING),
   search: SEARCH,

@@ -1,0 +1,31 @@
+import { defineTool, type Tool } from "../../engine/tool.ts";
+import { MAX_CHOICE_CHARS, MAX_CHOICES, MAX_QUESTION_CHARS } from "../../tool/questions/check-question.ts";
+import { inputSchema } from "../input-schema.ts";
+
+/** Asking changes nothing, and an answer approves nothing. */
+const askUser = defineTool({
+  name: "ask_user",
+  description:
+    "Asks the user a question, and returns the answer: one of the options, or any text if there are none. The answer is no permission to do anything.",
+  sideEffects: "none",
+  inputSchema: inputSchema(
+    { question: { type: "string", minLength: 1, maxLength: MAX_QUESTION_CHARS } },
+    {
+      options: {
+        type: "array",
+        items: { type: "string", minLength: 1, maxLength: MAX_CHOICE_CHARS },
+        minItems: 1,
+        maxItems: MAX_CHOICES,
+        uniqueItems: true,
+      },
+    },
+  ),
+  host: async ({ question, options }, { ask }) => ({
+    answer: await ask({ question, ...(options !== undefined && { choices: options }) }),
+  }),
+});
+
+/** A tool with which the model asks the user: `ask_user`. */
+export function askTools(): readonly Tool[] {
+  return [askUser];
+}

@@ -1,0 +1,42 @@
+import { describe, expect, test } from "vitest";
+import type { AskUser, QuestionRequest } from "../../../src/engine/call/question.ts";
+import { ToolsetScene } from "../toolset-scene.ts";
+
+describe("ask_user", () => {
+  test("returns what a person answers", async () => {
+    await using scene = await ToolsetScene.open("ask");
+    const requests: QuestionRequest[] = [];
+    const ask: AskUser = async (request) => {
+      requests.push(request);
+      return { decision: "answer", by: "ann", answer: request.choices?.[1] ?? "Zoë" };
+    };
+    expect((await scene.call("ask_user", { question: "Which name?" }, { ask })).output).toEqual({
+      answer: "Zoë",
+    });
+    const choosing = { question: "Which colour?", options: ["red", "green"] };
+    expect((await scene.call("ask_user", choosing, { ask })).output).toEqual({ answer: "green" });
+    expect(requests).toMatchObject([
+      { question: "Which name?", multiple: false },
+      { question: "Which colour?", choices: ["red", "green"], multiple: false },
+    ]);
+    expect(requests[0]).not.toHaveProperty("choices");
+  });
+
+  test("fails without an effect if nobody can be asked", async () => {
+    await using scene = await ToolsetScene.open("ask");
+    expect((await scene.call("ask_user", { question: "?" })).error).toMatchObject({
+      ...{ code: "permission_denied", effect: "none" },
+      message: "Permission denied: nobody is available to answer the question",
+    });
+  });
+
+  test.each([
+    [{ question: "" }],
+    [{ question: "?", options: [] }],
+    [{ question: "?", options: ["a", "a"] }],
+    [{ question: "x".repeat(4_001) }],
+  ])("refuses %j", async (args) => {
+    await using scene = await ToolsetScene.open("ask");
+    expect((await scene.call("ask_user", args)).error?.code).toBe("validation_error");
+  });
+});
