@@ -124,6 +124,7 @@ export type {
   HttpImplementation,
   HttpResponseRules,
   RemoteImplementation,
+  WebImplementation,
 } from "../tool/implementations/remote-implementation.ts";
 export type { WasmImplementation } from "../tool/implementations/wasm-implementation.ts";
 

@@ -8,6 +8,7 @@ import type { SearchTime } from "./search/search.ts";
 import { searchTools } from "./search/search-tools.ts";
 import { type SettingsOptions, settingsTools } from "./settings/settings-tools.ts";
 import type { ToolsetNaming } from "./toolset-naming.ts";
+import { type WebOptions, webTools } from "./web/web-tools.ts";
 
 /** Options of the toolsets `search` and `index`. */
 export interface SearchToolsetOptions extends ToolsetNaming, SearchTime {}
@@ -28,6 +29,8 @@ export interface ToolsetOptions {
   readonly memory: MemoryOptions;
   /** `get_setting`, `update_setting` and `switch_backend`, over functions of the embedder. */
   readonly settings: SettingsOptions;
+  /** `web_fetch`, `web_post`, and `web_search` if it is configured. */
+  readonly web: WebOptions;
 }
 
 /** The name of a toolset. */
@@ -41,6 +44,7 @@ const TOOLSETS: { readonly [Name in ToolsetName]: (options: ToolsetOptions[Name]
   index: indexTools,
   memory: memoryTools,
   settings: settingsTools,
+  web: webTools,
 };
 
 /** The names of all toolsets. */

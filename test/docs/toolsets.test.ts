@@ -3,20 +3,30 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { loadConfig } from "../../src/cli/config/load-config.ts";
+import type { ToolsetName } from "../../src/toolsets/toolsets.ts";
 import { TOOLSET_TABLE } from "../toolsets/toolset-table.ts";
 
 const text = readFileSync(new URL("../../docs/toolsets.md", import.meta.url), "utf8");
 
-test("the config of docs/toolsets.md loads", async () => {
-  const [, yaml = ""] = /```yaml file=sandgate\.yaml\n([\s\S]*?)```/.exec(text) ?? [];
+const [CONFIG = "", WEB = ""] = Array.from(
+  text.matchAll(/```yaml file=sandgate\.yaml\n([\s\S]*?)```/g),
+  ([, yaml]) => yaml,
+);
+
+function namesOf(...sets: readonly ToolsetName[]): readonly string[] {
+  return sets.flatMap((set) => TOOLSET_TABLE[set].map(({ tool }) => tool));
+}
+
+test.each([
+  [CONFIG, [...namesOf("basic", "fs", "search", "index"), "other_Echo", "other_Read", "other_Write"]],
+  [WEB, namesOf("web")],
+])("the configs of docs/toolsets.md load", async (yaml, names) => {
   const folder = mkdtempSync(join(tmpdir(), "toolsets-"));
   writeFileSync(join(folder, "sandgate.yaml"), yaml);
   const { problems, registry } = await loadConfig(join(folder, "sandgate.yaml"));
   rmSync(folder, { recursive: true });
   expect(problems).toEqual([]);
-  const { basic, fs, search, index } = TOOLSET_TABLE;
-  const names = [basic, fs, search, index].flatMap((rows) => rows.map(({ tool }) => tool));
-  expect(registry.names.toSorted()).toEqual([...names, "other_Echo", "other_Read", "other_Write"].sort());
+  expect(registry.names.toSorted()).toEqual(names.toSorted());
 });
 
 test.each(

@@ -339,6 +339,7 @@ test("sandgate exports exactly these names", async () => {
       "ValueProvenance",
       "ValueSource",
       "WasmImplementation",
+      "WebImplementation",
       "Witness",
       "WorkerPoolOptions",
       "WorkspaceFiles",

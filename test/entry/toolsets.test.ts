@@ -11,6 +11,7 @@ test("sandgate/toolsets exports exactly these names", async () => {
       "ToolsetName",
       "ToolsetNaming",
       "ToolsetOptions",
+      "WebOptions",
     ],
   });
 });

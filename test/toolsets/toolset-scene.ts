@@ -51,7 +51,7 @@ export class ToolsetScene<Name extends ToolsetName> implements AsyncDisposable {
         policy: {
           check: ({ tool }) => {
             const [sandbox = "host"] = tool.sandboxes;
-            const usesFiles = sandbox !== "host" || this.registry.get(name).usesFiles;
+            const usesFiles = sandbox === "process" || this.registry.get(name).usesFiles;
             return allow({ sandbox, capabilities: { ...(usesFiles && { fs }), ...capabilities }, limits });
           },
         },

@@ -11,6 +11,7 @@ export const TOOLSET_OPTIONS: { readonly [Name in ToolsetName]: ToolsetOptions[N
   index: {},
   memory: {},
   settings: { get: () => 1, update: () => true, switchBackend: () => true },
+  web: { search: { url: "http://search.test/v1{?query}" } },
 };
 
 /** What a tool of a toolset declares. */
@@ -67,5 +68,10 @@ export const TOOLSET_TABLE: { readonly [Name in ToolsetName]: readonly ToolsetRo
     { tool: "get_setting", sideEffects: "read", arguments: { name: "a" } },
     { tool: "update_setting", sideEffects: "write", alwaysConfirm: true, arguments: { name: "a", value: 1 } },
     { tool: "switch_backend", sideEffects: "write", alwaysConfirm: true, arguments: { name: "a" } },
+  ],
+  web: [
+    { tool: "web_fetch", sideEffects: "read", confirm: "prompt", arguments: { url: "http://a.test" } },
+    { tool: "web_post", sideEffects: "network", arguments: { url: "http://a.test", body: "a" } },
+    { tool: "web_search", sideEffects: "read", arguments: { query: "a" } },
   ],
 };

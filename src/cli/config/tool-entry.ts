@@ -11,7 +11,7 @@ import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
 
 /** The schema of a tool's `remote.http`. Its templates are checked when the tool is registered. */
-const HTTP: JsonObject = mapOf(
+export const HTTP: JsonObject = mapOf(
   {
     method: TEXT,
     url: TEXT,

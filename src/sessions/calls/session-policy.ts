@@ -10,6 +10,7 @@ import {
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
 import { hearsApprovals, type LevelBasis, levelOf } from "../deciding/levels.ts";
+import { namesUrls } from "../deciding/named-urls.ts";
 import type { MessageCore } from "./core.ts";
 
 /**
@@ -75,7 +76,7 @@ export class SessionPolicy implements RuntimePolicy {
       mode: session.mode,
       sideEffects: request.tool.sideEffects,
       configured: session.settings.tools.get(request.tool.name),
-      own: traits.confirm,
+      own: namesUrls(traits, request, decision.grant) ? undefined : traits.confirm,
       alwaysConfirm: traits.alwaysConfirm === true,
       approved: false,
       trusted: session.trusted,

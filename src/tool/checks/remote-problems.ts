@@ -13,10 +13,11 @@ const MAX_REDIRECTS = 10;
 /** Returns why a value is not a valid remote implementation, or `undefined` if it is. */
 export function remoteProblem(given: unknown): string | undefined {
   if (!isJsonObject(given)) return "remote must be an object";
-  const { url, http, executor } = given;
-  if ([url, http, executor].filter((one) => one !== undefined).length > 1) {
-    return "remote takes one of url, http and executor";
+  const { url, http, web, executor } = given;
+  if ([url, http, web, executor].filter((one) => one !== undefined).length > 1) {
+    return "remote takes one of url, http, web and executor";
   }
+  if (web !== undefined) return webProblem(web);
   if (http !== undefined) return httpProblem(http);
   if (executor !== undefined) {
     const addresses = parseExecutors(executor);
@@ -24,6 +25,14 @@ export function remoteProblem(given: unknown): string | undefined {
   }
   const endpoint = parseHttpUrl(url);
   return typeof endpoint === "string" ? `remote.${endpoint}` : undefined;
+}
+
+function webProblem(given: JsonValue): string | undefined {
+  const { method, ...others } = isJsonObject(given) ? given : {};
+  const isKnown = method === "GET" || method === "POST";
+  return isKnown && Object.keys(others).length === 0
+    ? undefined
+    : "remote.web must be { method: GET or POST }";
 }
 
 function httpProblem(given: unknown): string | undefined {

@@ -1,9 +1,13 @@
 import type { JsonValue } from "../../json/value.ts";
 
-/** A tool that runs in another process: behind an endpoint of your own, behind any HTTP endpoint, or on executors. */
+/**
+ * A tool that runs in another process: behind an endpoint of your own, behind any HTTP endpoint, behind whatever URL a call
+ * names, or on executors.
+ */
 export type RemoteImplementation =
   | EndpointImplementation
   | { readonly http: HttpImplementation }
+  | { readonly web: WebImplementation }
   | ExecutorImplementation;
 
 /**
@@ -38,6 +42,15 @@ export interface HttpImplementation {
   readonly response?: HttpResponseRules;
   /** The most redirects that are followed, all to granted origins. With the default 0, a redirect fails the call. */
   readonly maxRedirects?: number;
+}
+
+/**
+ * A request to the URL in the argument `url`: with POST, of the text in `body` with the media type in `contentType`, by
+ * default `application/json`. The grant must name the URL's origin (`net`), and with GET that of each redirect, of which at
+ * most five are followed; POST follows none. The output is `{ url, status, contentType, text }` of a response that is text.
+ */
+export interface WebImplementation {
+  readonly method: "GET" | "POST";
 }
 
 /** How the output is read from a response. Default: the whole body as JSON. */

@@ -1,13 +1,14 @@
 import type { MaybePromise } from "../../../base/promises.ts";
 import { DURATION_FORM, parseDuration } from "../../../base/units.ts";
 import type { ConfigProblem } from "../../../config/problem.ts";
-import { TEXT } from "../../../config/shape.ts";
+import { mapOf, TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import type { SettingsOptions } from "../../../toolsets/settings/settings-tools.ts";
 import type { SearchToolsetOptions, ToolsetName, ToolsetOptions } from "../../../toolsets/toolsets.ts";
 import { absolutePathBeside } from "../config-path.ts";
 import { loadExport } from "../load-export.ts";
+import { HTTP } from "../tool-entry.ts";
 
 /** How a config has the options of a toolset. */
 interface OptionsReader<Options> {
@@ -42,6 +43,10 @@ const SEARCH: OptionsReader<SearchToolsetOptions> = {
   },
 };
 
+const { url, headers, response } = HTTP["properties"] as { readonly [member: string]: JsonObject };
+/** An HTTP tool with the argument `query`. Its templates are checked when the tool is registered. */
+const WEB_SEARCH: JsonObject = mapOf({ url, headers, response }, ["url"]);
+
 /** The readers of the options of every toolset. */
 export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<ToolsetOptions[Name]> } = {
   ask: asWritten(NAMING),
@@ -51,6 +56,7 @@ export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<To
   index: SEARCH,
   memory: asWritten(NAMING),
   settings: { members: { ...NAMING, module: TEXT, export: TEXT }, read: readSettings },
+  web: asWritten({ ...NAMING, search: WEB_SEARCH }),
 };
 
 /** The functions are the members of an object that a module exports. */

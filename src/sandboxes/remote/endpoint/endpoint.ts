@@ -2,7 +2,7 @@ import { SAFE_METHODS } from "../../../base/http-syntax.ts";
 import { fillBody, restOf } from "../../../http-template/body-template.ts";
 import { compileHeaders } from "../../../http-template/header-template.ts";
 import { parseHttpUrl } from "../../../http-template/http-url.ts";
-import { compileUrl, TemplateError } from "../../../http-template/url-template.ts";
+import { ArgumentPlaceError, compileUrl, TemplateError } from "../../../http-template/url-template.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { NetGrant } from "../../../policy/grant/net-grant.ts";
 import type {
@@ -11,6 +11,7 @@ import type {
   HttpImplementation,
   HttpResponseRules,
   RemoteImplementation,
+  WebImplementation,
 } from "../../../tool/implementations/remote-implementation.ts";
 import type { SandboxTask } from "../../contract/task.ts";
 import type { Secrets } from "./secrets.ts";
@@ -24,7 +25,8 @@ export interface Endpoint {
   readonly secrets: readonly string[];
   /** Whether its method is safe (RFC 9110, section 9.2.1): the request asks for no change. */
   readonly isSafe: boolean;
-  readonly response: HttpResponseRules;
+  /** How the output is read; `"page"` for a text of any media type, with its URL and status. */
+  readonly response: HttpResponseRules | "page";
   readonly maxRedirects: number;
   /** The names, in lower case, of headers that are not sent to another origin after a redirect. */
   readonly credentialHeaders: readonly string[];
@@ -48,6 +50,9 @@ export interface EndpointRequest {
 const METHODS_WITH_BODY: readonly string[] = ["POST", "PUT", "PATCH"];
 const JSON_HEADERS = Object.freeze({ "content-type": "application/json", accept: "application/json" });
 const NOTHING: JsonObject = Object.freeze({});
+/** Most servers send what was asked for first. */
+const WEB_ACCEPT = "text/html, text/plain, application/json, text/*;q=0.9, */*;q=0.1";
+const MAX_WEB_REDIRECTS = 5;
 const NO_GRANTS: readonly NetGrant[] = Object.freeze([]);
 
 /**
@@ -56,7 +61,12 @@ const NO_GRANTS: readonly NetGrant[] = Object.freeze([]);
  * @throws {TemplateError} if it is not valid.
  */
 export function compileEndpoint(tool: EndpointTool): Endpoint {
-  return isHttp(tool) ? compileHttp(tool.http) : compileOwn(tool);
+  if (isHttp(tool)) return compileHttp(tool.http);
+  return isWeb(tool) ? compileWeb(tool.web) : compileOwn(tool);
+}
+
+function isWeb(tool: EndpointTool): tool is { readonly web: WebImplementation } {
+  return "web" in tool && tool.web !== undefined;
 }
 
 function isHttp(tool: EndpointTool): tool is { readonly http: HttpImplementation } {
@@ -74,6 +84,28 @@ function compileOwn(implementation: EndpointImplementation): Endpoint {
       ...{ method: "POST", url, headers: JSON_HEADERS, grants },
       body: `{"id":${JSON.stringify(callId)},"name":${JSON.stringify(toolName)},"session":${JSON.stringify(sessionId)},"arguments":${canonical.text}}`,
     }),
+  };
+}
+
+/** The URL is an argument, so the grant alone says where the request may go. */
+function compileWeb({ method }: WebImplementation): Endpoint {
+  const isSafe = method === "GET";
+  return {
+    ...{ secrets: [], isSafe, response: "page", credentialHeaders: [] },
+    maxRedirects: isSafe ? MAX_WEB_REDIRECTS : 0,
+    request: ({ input, capabilities }) => {
+      const { url: given, body, contentType } = isJsonObject(input) ? input : NOTHING;
+      const url = parseHttpUrl(given);
+      if (typeof url === "string") throw new ArgumentPlaceError(url);
+      return {
+        ...{ method, url, grants: capabilities.net ?? NO_GRANTS },
+        headers: {
+          accept: WEB_ACCEPT,
+          ...(!isSafe && { "content-type": String(contentType ?? "application/json") }),
+        },
+        body: isSafe ? undefined : String(body ?? ""),
+      };
+    },
   };
 }
 

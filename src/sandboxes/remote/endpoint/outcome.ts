@@ -9,6 +9,7 @@ import type { CallEffect, ResourceUse, SandboxOutcome } from "../../contract/out
 import { checkOutput } from "../../contract/output.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { noResponseText, statusFailure } from "./failure.ts";
+import { readPage } from "./page.ts";
 import { redactBody, redactJson, SecretDeniedError, SecretError, type Secrets } from "./secrets.ts";
 
 /** The parts of an endpoint's call that its outcome depends on. */
@@ -23,14 +24,30 @@ export interface EndpointCall {
 /** Returns the outcome of a call that has a response. */
 export function responseOutcome(
   { endpoint, secrets, startedAt, outputBytes: maxBytes }: EndpointCall,
-  { status, body, traffic }: EgressResponse,
+  page: EgressResponse,
 ): SandboxOutcome {
+  const { status, body, traffic } = page;
   if (status < 200 || status > 299) {
     const effect = endpoint.isSafe ? "none" : "unknown";
     const message = statusFailure(status, redactBody(body.toString(), secrets));
     return { status: "failed", effect, used: useOf(startedAt, traffic), message };
   }
   const effect = endpoint.isSafe ? "none" : "committed";
+  if (endpoint.response === "page") {
+    const output = readPage(page);
+    if (typeof output === "string") {
+      return {
+        status: "failed",
+        effect,
+        used: useOf(startedAt, traffic),
+        message: output,
+        userVisible: true,
+      };
+    }
+    const { status: end, ...checked } = checkOutput(JSON.stringify(output), maxBytes);
+    const used = useOf(startedAt, traffic, checked.outputBytes);
+    return { status: end, effect, used, ...checked } as SandboxOutcome;
+  }
   const sent = body.toString();
   // Decoding replaces invalid bytes with U+FFFD, so only such a text has to be validated.
   if (sent.includes("\ufffd") && !isUtf8(body)) {

@@ -1,0 +1,56 @@
+import { defineTool, type Tool } from "../../engine/tool.ts";
+import type { HttpImplementation } from "../../tool/implementations/remote-implementation.ts";
+import { inputSchema } from "../input-schema.ts";
+import type { ToolsetNaming } from "../toolset-naming.ts";
+
+/** The options of the toolset `web`. */
+export interface WebOptions extends ToolsetNaming {
+  /**
+   * Where `web_search` searches: a URL with the argument `query`, such as `https://search.example.com/v1{?query}`. Default:
+   * there is no `web_search`.
+   */
+  readonly search?: Pick<HttpImplementation, "url" | "headers" | "response">;
+}
+
+const URL_ARGUMENT = { type: "string", minLength: 1, maxLength: 8_192 } as const;
+const URLS = [{ argument: "/url" }] as const;
+const MEDIA_TYPE = "^[\\w.+-]{1,100}/[\\w.+-]{1,100}(; ?charset=[\\w-]{1,40})?$";
+
+/** A free address is a way out for data: a person is asked, unless the policy names the origin. */
+const fetchTool = defineTool({
+  name: "web_fetch",
+  description:
+    "Returns the text of a web page or another resource with its media type, as the server sends it. HTML stays HTML.",
+  sideEffects: "read",
+  confirm: "prompt",
+  urls: URLS,
+  inputSchema: inputSchema({ url: URL_ARGUMENT }),
+  remote: { web: { method: "GET" } },
+});
+
+const postTool = defineTool({
+  name: "web_post",
+  description: "Sends a text to a URL, and returns the text of the response.",
+  sideEffects: "network",
+  urls: URLS,
+  inputSchema: inputSchema(
+    { url: URL_ARGUMENT, body: { type: "string" } },
+    { contentType: { type: "string", pattern: MEDIA_TYPE, description: "Default: application/json" } },
+  ),
+  remote: { web: { method: "POST" } },
+});
+
+/** Tools for the web: `web_fetch`, `web_post`, and with an endpoint for it `web_search`. */
+export function webTools({ search }: WebOptions): readonly Tool[] {
+  return search === undefined ? [fetchTool, postTool] : [fetchTool, postTool, searchTool(search)];
+}
+
+function searchTool(search: NonNullable<WebOptions["search"]>): Tool {
+  return defineTool({
+    name: "web_search",
+    description: "Searches the web.",
+    sideEffects: "read",
+    inputSchema: inputSchema({ query: { type: "string", minLength: 1, maxLength: 2_000 } }),
+    remote: { http: { ...search } },
+  });
+}
