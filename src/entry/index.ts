@@ -91,6 +91,7 @@ export type { FileEntry, FileKind, FileStat, WorkspaceFiles } from "../tool/work
 
 // Implementations: host functions and worker threads
 
+export type { Display } from "../tool/display.ts";
 export type {
   HostContext,
   HostFactory,

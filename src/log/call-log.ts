@@ -24,6 +24,7 @@ function levelOf(event: DispatchEvent): LogLevel {
   switch (event.type) {
     case "tool.started":
     case "tool.output":
+    case "tool.display":
       return "debug";
     case "tool.log":
       return event.level;
@@ -91,6 +92,8 @@ function fieldsOf(event: DispatchEvent, redaction: Redaction): LogFields {
     }
     case "tool.output":
       return { chunk: event.chunk };
+    case "tool.display":
+      return { format: event.format, source: event.source };
     case "tool.log":
       return { message: event.message };
     case "tool.completed":

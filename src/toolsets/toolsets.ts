@@ -29,7 +29,7 @@ export interface ToolsetOptions {
   readonly memory: MemoryOptions;
   /** `get_setting`, `update_setting` and `switch_backend`, over functions of the embedder. */
   readonly settings: SettingsOptions;
-  /** `web_fetch`, `web_post`, and `web_search` if it is configured. */
+  /** `web_fetch`, `web_post`, `display_diagram`, and `web_search` if it is configured. */
   readonly web: WebOptions;
 }
 

@@ -85,7 +85,7 @@ describe("docs/operations.md", () => {
     const calls: Record<DispatchEvent["type"], true> = {
       ...{ "tool.decided": true, "tool.started": true, "tool.output": true, "tool.log": true },
       ...{ "tool.confirmation_requested": true, "tool.confirmation_resolved": true },
-      ...{ "tool.completed": true, "tool.failed": true, "tool.aborted": true },
+      ...{ "tool.display": true, "tool.completed": true, "tool.failed": true, "tool.aborted": true },
     };
     expect([...FIELDS.keys()].sort()).toEqual(
       [

@@ -178,6 +178,7 @@ test("sandgate exports exactly these names", async () => {
       "DispatchTurnOptions",
       "DispatchableTurn",
       "DispatchedRecord",
+      "Display",
       "EgressOptions",
       "EndedRecord",
       "EndpointImplementation",

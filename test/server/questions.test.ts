@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { defineTool, type Tool } from "../../src/engine/tool.ts";
 import type { Question } from "../../src/tool/questions/question.ts";
+import { toolsOf } from "../../src/toolsets/toolsets.ts";
 import { type ListedInquiry, pathOf, refusalOf, startServer, TestClient } from "./harness.ts";
 
 const WHICH: Question = { question: "Which \u202egnp.exe?", choices: ["a", "b"] };
@@ -88,4 +89,15 @@ describe("a question of a tool over HTTP", () => {
     expect((await carol.answer(inquiry, { decision: "answer", answer: "a" })).status).toBe(200);
     expect(await executions()).toMatchObject([{ output: "a" }]);
   });
+});
+
+test("what a tool displays is told to the clients of its session", async () => {
+  const server = await startServer(toolsOf("web", {}));
+  const alice = new TestClient(server, "alice");
+  const session = await alice.open();
+  const events = alice.events(`/v1/sessions/${session}/events`);
+  await events.opened;
+  const diagram = { format: "mermaid", source: "<script>" };
+  await alice.dispatch(session, [{ id: "c1", name: "display_diagram", arguments: diagram }]);
+  expect(await events.next("tool.display")).toMatchObject({ ...diagram, callId: "c1" });
 });

@@ -1,12 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { ConfigError } from "../../config/problem.ts";
-import { EventStream } from "../../engine/call/events.ts";
+import { type DispatchEvent, EventStream } from "../../engine/call/events.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import { redactExecution } from "../../engine/call/redacted.ts";
 import { ToolDispatchEngine } from "../../engine/engine.ts";
 import { logCalls } from "../../log/call-log.ts";
 import { Redaction } from "../../redaction/redaction.ts";
+import { toTerminalLines } from "../../rendering/lines.ts";
 import { toPrintableJson } from "../../rendering/printable-json.ts";
+import { render } from "../../rendering/render.ts";
 import { joinShown, shown } from "../../rendering/shown.ts";
 import { ShownText } from "../../rendering/shown-text.ts";
 import { openSandboxes } from "../../sandboxes/open-sandboxes.ts";
@@ -68,6 +70,7 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   events.on((event) => {
     if (event.type === "tool.completed" || event.type === "tool.failed")
       rules.set(event.execution, event.rules);
+    if (event.type === "tool.display") void print(terminal.stderr, showDisplay(event, options.redaction));
   });
   await using log = openLog(terminal, loaded.log, options.redaction);
   if (command.events) events.on(logCalls(log));
@@ -106,6 +109,15 @@ export async function dispatch(command: DispatchCommand, terminal: Terminal): Pr
   const executions = dispatched.filter((execution) => execution !== null);
   await print(terminal.stdout, format(command, input, executions, rules, terminal, options.redaction));
   return signal?.aborted ? EXIT_INTERRUPTED : EXIT_OK;
+}
+
+/** Shows what a tool displays: as text, without secrets, and not as words of this command. */
+function showDisplay(event: DispatchEvent & { readonly type: "tool.display" }, redaction = SHOWN): ShownText {
+  const source = render(redaction.text(event.source), { keepsLines: true });
+  return joinShown(
+    [shown`the tool '${event.toolName}' displays (${event.format}):`, toTerminalLines(source)],
+    "\n",
+  );
 }
 
 /** What a message says besides its calls: that it was cut off, and that it has calls that do not run here. */

@@ -4,6 +4,7 @@ import type { NearMiss } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { ArgumentProblem } from "../../schema/argument-problem.ts";
+import type { Display } from "../../tool/display.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ToolExecution } from "./execution.ts";
@@ -63,6 +64,7 @@ export type DispatchEventBody =
     }
   | { readonly type: "tool.output"; readonly chunk: string }
   | { readonly type: "tool.log"; readonly level: LogLevel; readonly message: string }
+  | ({ /** A tool shows something to people. */ readonly type: "tool.display" } & Display)
   | {
       readonly type: "tool.completed";
       readonly execution: ToolExecution;

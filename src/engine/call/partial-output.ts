@@ -1,6 +1,7 @@
 import { beginning, ending } from "../../base/text.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { TaskObserver } from "../../sandboxes/contract/task.ts";
+import type { Display } from "../../tool/display.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import { leftOutNote, shorten } from "../bounds/result-budget.ts";
 
@@ -31,6 +32,10 @@ export class PartialOutput implements TaskObserver {
 
   log(level: LogLevel, message: string): void {
     this.#observer.log(level, message);
+  }
+
+  display(display: Display): void {
+    this.#observer.display?.(display);
   }
 
   #keep(chunk: string): void {

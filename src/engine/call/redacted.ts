@@ -15,6 +15,8 @@ export function redactEvent(event: DispatchEvent, redaction: Redaction): Dispatc
       return { ...event, canonical: event.canonical.shownAs((value) => redaction.json(value)) };
     case "tool.output":
       return { ...event, chunk: redaction.text(event.chunk) };
+    case "tool.display":
+      return { ...event, source: redaction.text(event.source) };
     case "tool.log":
       return { ...event, message: redaction.text(event.message) };
     case "tool.completed":

@@ -4,6 +4,7 @@ import type { PolicyDecision } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { TaskObserver } from "../../sandboxes/contract/task.ts";
+import type { Display } from "../../tool/display.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { DispatchFailure } from "../failure/errors.ts";
@@ -120,6 +121,10 @@ export class Reporter implements TaskObserver {
 
   log(level: LogLevel, message: string): void {
     if (!this.#closed) this.#emit({ type: "tool.log", level, message });
+  }
+
+  display({ format, source }: Display): void {
+    if (!this.#closed) this.#emit({ type: "tool.display", format, source });
   }
 
   /** Reports that a hook aborted the call: `tool.aborted`, its last event. */

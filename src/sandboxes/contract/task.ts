@@ -4,6 +4,7 @@ import type { JsonValue } from "../../json/value.ts";
 import type { Capabilities } from "../../policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Principal } from "../../policy/principal.ts";
+import type { Display } from "../../tool/display.ts";
 import type { SandboxedTool } from "../../tool/implementations/implementations.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { Question, QuestionAnswer } from "../../tool/questions/question.ts";
@@ -105,10 +106,12 @@ export type NestedResult =
       };
     };
 
-/** Receives the output chunks and log lines of a running task. Neither method throws. */
+/** Receives the output chunks and log lines of a running task, and what it displays. None of the methods throws. */
 export interface TaskObserver {
   /** If `false`, chunks and log lines need not be transferred. Default: `true`. */
   readonly listening?: boolean;
   output(chunk: string): void;
   log(level: LogLevel, message: string): void;
+  /** Default: nothing is displayed. */
+  display?(display: Display): void;
 }

@@ -1,3 +1,4 @@
+import { checkDisplay, type Display } from "../../tool/display.ts";
 import type { HostContext, HostLogger } from "../../tool/implementations/host-implementation.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { Principal } from "../../tool/principal.ts";
@@ -78,6 +79,11 @@ export class FunctionCall implements HostContext<never> {
   /** A bound function, since tools can destructure their context. */
   get onOutput(): (chunk: string) => void {
     return (chunk) => this.#stream(String(chunk));
+  }
+
+  /** A bound function, like {@link onOutput}. */
+  get display(): (display: Display) => void {
+    return (given) => this.#task.observer.display?.(checkDisplay(given));
   }
 
   /** A bound function, like {@link onOutput}. */

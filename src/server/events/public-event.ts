@@ -21,6 +21,8 @@ export function publicEvent(event: DispatchEvent): object | undefined {
       return { ...base, sideEffects: event.sideEffects, arguments: { digest: event.canonical.digest } };
     case "tool.output":
       return { ...base, chunk: event.chunk };
+    case "tool.display":
+      return { ...base, format: event.format, source: event.source };
     case "tool.log":
       return { ...base, level: event.level, message: event.message };
     case "tool.completed":

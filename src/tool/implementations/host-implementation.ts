@@ -1,4 +1,5 @@
 import type { JsonValue } from "../../json/value.ts";
+import type { Display } from "../display.ts";
 import type { LogLevel } from "../log-level.ts";
 import type { Principal } from "../principal.ts";
 import type { Ask } from "../questions/question.ts";
@@ -21,6 +22,8 @@ export interface HostContext<Embedder = unknown> {
   readonly logger: HostLogger;
   /** Writes a piece of output to the event stream (`tool.output`). It counts towards the limit `outputBytes`. */
   readonly onOutput: (chunk: string) => void;
+  /** Shows something to people: the event `tool.display`. Throws a `TypeError` if it is invalid. */
+  readonly display: (display: Display) => void;
   /** The turn of the conversation, if the context says so. */
   readonly turnId?: string | undefined;
   /** The absolute path of the session's workspace, if it has one. */
@@ -76,9 +79,9 @@ export interface HostModule {
 
 /**
  * The second argument of the function of a {@link HostModule}. There is no `signal`: its deadline ends the thread. Nor can
- * it ask anybody.
+ * it ask anybody, or display anything.
  */
-export type HostModuleContext = Omit<HostContext, "signal" | "embedder" | "ask">;
+export type HostModuleContext = Omit<HostContext, "signal" | "embedder" | "ask" | "display">;
 
 /** The function of a {@link HostModule}. Its output is the same as that of a {@link HostFunction}. */
 export type HostModuleFunction = (input: JsonValue, context: HostModuleContext) => unknown;

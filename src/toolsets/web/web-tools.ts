@@ -1,4 +1,5 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
+import { DISPLAY_FORMAT, MAX_DISPLAY_CHARS } from "../../tool/display.ts";
 import type { HttpImplementation } from "../../tool/implementations/remote-implementation.ts";
 import { inputSchema } from "../input-schema.ts";
 import type { ToolsetNaming } from "../toolset-naming.ts";
@@ -40,9 +41,25 @@ const postTool = defineTool({
   remote: { web: { method: "POST" } },
 });
 
-/** Tools for the web: `web_fetch`, `web_post`, and with an endpoint for it `web_search`. */
+const diagramTool = defineTool({
+  name: "display_diagram",
+  description: "Shows a diagram to the user, such as one of Mermaid. The user may see only its source.",
+  sideEffects: "none",
+  confirm: "auto",
+  inputSchema: inputSchema({
+    source: { type: "string", minLength: 1, maxLength: MAX_DISPLAY_CHARS },
+    format: { type: "string", pattern: DISPLAY_FORMAT, description: "Such as mermaid, dot or svg." },
+  }),
+  host: ({ source, format }, { display }) => {
+    display({ source, format });
+    return { displayed: true };
+  },
+});
+
+/** Tools for the web: `web_fetch`, `web_post`, `display_diagram`, and with an endpoint for it `web_search`. */
 export function webTools({ search }: WebOptions): readonly Tool[] {
-  return search === undefined ? [fetchTool, postTool] : [fetchTool, postTool, searchTool(search)];
+  const tools = [fetchTool, postTool, diagramTool];
+  return search === undefined ? tools : [...tools, searchTool(search)];
 }
 
 function searchTool(search: NonNullable<WebOptions["search"]>): Tool {

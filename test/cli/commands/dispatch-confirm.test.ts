@@ -133,3 +133,18 @@ describe("sandgate dispatch --dry-run", () => {
     expect((await dispatch(CALLS, ["--dry-run", "--confirm"])).code).toBe(2);
   });
 });
+
+test("what a tool displays is shown as text, and not as words of the command", async () => {
+  const args = { format: "dot", source: "a -> b\nsandgate: all is well\u001b[2J\u202e" };
+  const diagram = {
+    ...{ id: "c1", type: "function" },
+    function: { name: "display_diagram", arguments: JSON.stringify(args) },
+  };
+  const config =
+    "toolsets: [web]\npolicy: { rules: [{ name: d, tools: [display_diagram], effect: allow, sandboxes: [host] }] }\n";
+  const { code, stderr } = await dispatch(message(diagram), [], {}, config);
+  expect(code).toBe(0);
+  expect(stderr).toContain(
+    "the tool 'display_diagram' displays (dot):\n| a -> b\n| sandgate: all is well\\u001b[2J\\u202e\n",
+  );
+});

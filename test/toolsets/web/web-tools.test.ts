@@ -7,9 +7,11 @@ import { ToolRegistry } from "../../../src/engine/registry.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import { allow } from "../../../src/policy/decision.ts";
 import type { NetGrant } from "../../../src/policy/grant/net-grant.ts";
+import { Redaction } from "../../../src/redaction/redaction.ts";
 import { openSandboxes } from "../../../src/sandboxes/open-sandboxes.ts";
 import { openSessions } from "../../../src/sessions/sessions.ts";
 import { registerToolset } from "../../../src/toolsets/register-toolset.ts";
+import { recordEvents } from "../../engine/helpers.ts";
 
 let reply: (request: IncomingMessage, response: ServerResponse) => void;
 let seen: { method: string; url: string; headers: IncomingMessage["headers"]; body: string }[] = [];
@@ -153,7 +155,7 @@ test("web_search asks the endpoint of its options", async () => {
 test("web_search does not exist without an endpoint", () => {
   const plain = new ToolRegistry();
   registerToolset(plain, "web");
-  expect(plain.names).toEqual(["web_fetch", "web_post"]);
+  expect(plain.names).toEqual(["web_fetch", "web_post", "display_diagram"]);
 });
 
 describe("A session", () => {
@@ -175,5 +177,35 @@ describe("A session", () => {
     const session = await sessions.open();
     const execution = await session.turn().dispatch({ id: "c", name, arguments: args });
     expect([asked, execution?.error?.code]).toEqual(asks ? [1, "user_denied"] : [0, undefined]);
+  });
+});
+
+describe("display_diagram", () => {
+  const dispatchOne = async (name: string, args: JsonObject, redaction?: Redaction) => {
+    const { events, seen } = recordEvents();
+    const policy = { check: () => allow({ sandbox: "host" }) };
+    const ctx = { registry, policy, sandboxes, sessionId: "s", events, ...(redaction && { redaction }) };
+    const execution = await new ToolDispatchEngine().dispatch({ id: "c", name, arguments: args }, ctx);
+    return { execution, displayed: seen.filter(({ type }) => type === "tool.display") };
+  };
+
+  test("shows the source to those who follow the session, without secrets", async () => {
+    const diagram = { source: "graph TD; a --> <b onclick=x()>", format: "mermaid" };
+    const { execution, displayed } = await dispatchOne("display_diagram", diagram);
+    expect(execution?.output).toEqual({ displayed: true });
+    expect(displayed).toMatchObject([{ ...diagram, toolName: "display_diagram", callId: "c" }]);
+    const secret = { source: "a -> AKIAIOSFODNN7EXAMPLE", format: "dot" };
+    const redacted = await dispatchOne("display_diagram", secret, new Redaction());
+    expect(JSON.stringify(redacted.displayed)).not.toContain("AKIA");
+  });
+
+  test.each([
+    [{ source: "", format: "dot" }],
+    [{ source: "a", format: "<b>" }],
+    [{ source: "x".repeat(100_001), format: "dot" }],
+  ])("refuses what is not one", async (diagram) => {
+    const { execution, displayed } = await dispatchOne("display_diagram", diagram);
+    expect(execution?.error?.code).toBe("validation_error");
+    expect(displayed).toEqual([]);
   });
 });
