@@ -113,6 +113,7 @@ export type {
   ArgumentReference,
   ProcessImplementation,
   ProgramCompletion,
+  ProgramContext,
 } from "../tool/implementations/process-implementation.ts";
 export type {
   QuickJsFile,

@@ -5,6 +5,7 @@ import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import { FileFailure, shownPath, WorkspaceEscapeError } from "../../tool/file-failure.ts";
 import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
+import type { CheckedOutput } from "../contract/output.ts";
 import { outcomeOf } from "../contract/output-outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { Cgroup } from "./cgroups/cgroups.ts";
@@ -172,7 +173,12 @@ export class ProcessCall {
     if (code === CPU_TIME_EXCEEDED && this.#limits.cpuMs !== undefined)
       return { status: "limit_exceeded", limit: "cpuMs", ...base };
     if (code === undefined) return { status: "failed", message: NOT_ALL_ENDED, ...base };
-    const checked = this.#output.check(code);
+    let checked: CheckedOutput;
+    try {
+      checked = this.#output.check(code);
+    } catch (error) {
+      return { ...failedStart(error), effect, used, isolation };
+    }
     return checked.status === "failed" && code !== 0
       ? { status: "failed", message: checked.message, ...base }
       : { ...outcomeOf(checked, effect, used), isolation };

@@ -4,6 +4,7 @@ import { isProgramText, isVariableName } from "../../tool/checks/process-problem
 import type {
   ArgumentReference,
   ProcessImplementation,
+  ProgramContext,
 } from "../../tool/implementations/process-implementation.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
 import type { SandboxTask } from "../contract/task.ts";
@@ -29,14 +30,14 @@ export interface Program {
  */
 export function programFor(
   { command, args = [], input = "json", env: own = {}, cwd }: ProcessImplementation,
-  task: Pick<SandboxTask, "input" | "canonical" | "capabilities">,
+  task: SandboxTask,
 ): Program {
   const values = new Values(task.input);
   const program: Program = {
     command,
     args:
       typeof args === "function"
-        ? values.checkAll(args(task.input as never))
+        ? values.checkAll(args(task.input as never, contextOf(task)))
         : args.flatMap((item) => (typeof item === "string" ? [item] : values.list(item))),
     stdin: stdinOf(input, values, task),
     env: { ...environment(task.capabilities.env), ...own },
@@ -51,14 +52,19 @@ export function programFor(
 function stdinOf(
   input: NonNullable<ProcessImplementation["input"]>,
   values: Values,
-  task: Pick<SandboxTask, "input" | "canonical">,
+  task: SandboxTask,
 ): string {
   if (input === "none") return "";
   if (input === "json") return task.canonical.text;
   if (typeof input !== "function") return values.text(input) ?? "";
-  const text: unknown = input(task.input as never);
+  const text: unknown = input(task.input as never, contextOf(task));
   if (typeof text !== "string") throw new TypeError("process.input returned no string");
   return text;
+}
+
+function contextOf(task: SandboxTask): ProgramContext {
+  const { callId, sessionId, toolName, turnId, principal, workspace } = task;
+  return Object.freeze({ callId, sessionId, toolName, turnId, principal, workspace });
 }
 
 /** The values of a call's arguments, as texts for a program. */

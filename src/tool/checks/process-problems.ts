@@ -14,8 +14,9 @@ export function processProblem(given: unknown): string | undefined {
   if (!isJsonObject(given)) return "process must be an object";
   const failed = CHECKS.find(([member, isValid]) => !isValid(given[member]));
   if (failed !== undefined) return `process.${failed[0]} must be ${failed[2]}`;
-  return given["failOnExit"] !== undefined && given["output"] !== "completion"
-    ? 'process.failOnExit needs output: "completion"'
+  const unused = ["failOnExit", "result"].find((member) => given[member] !== undefined);
+  return unused !== undefined && given["output"] !== "completion"
+    ? `process.${unused} needs output: "completion"`
     : undefined;
 }
 
@@ -34,6 +35,7 @@ const CHECKS: readonly (readonly [member: string, isValid: (value: unknown) => b
   ],
   ["output", (value) => isOneOf(value, ["json", "text", "completion"]), '"json", "text" or "completion"'],
   ["failOnExit", (value) => isAbsent(value) || typeof value === "boolean", "true or false"],
+  ["result", (value) => isAbsent(value) || isFunction(value), "a function"],
   ["env", (value) => isAbsent(value) || isEnvironment(value), "an object of variables without NUL"],
   [
     "cwd",

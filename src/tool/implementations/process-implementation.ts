@@ -1,3 +1,5 @@
+import type { Principal } from "../principal.ts";
+
 /**
  * A tool that is a program: it runs in a process of its own that the kernel confines (Linux only). The program gets the
  * granted directories and environment variables, and nothing else of the machine but its system directories, read-only.
@@ -12,12 +14,14 @@ export interface ProcessImplementation<Input = never> {
    * as many arguments. A value that begins with `-` can be an option to the program: put `--` before it where the program
    * takes that. All together can have about 120 KiB. Default: none.
    */
-  readonly args?: readonly (string | ArgumentReference)[] | ((input: Input) => readonly string[]);
+  readonly args?:
+    | readonly (string | ArgumentReference)[]
+    | ((input: Input, context: ProgramContext) => readonly string[]);
   /**
    * What the program reads from its standard input: the arguments of the call as JSON (`"json"`), nothing (`"none"`), one
    * of the arguments as text, or the text that a function returns. Default: `"json"`.
    */
-  readonly input?: "json" | "none" | ArgumentReference | ((input: Input) => string);
+  readonly input?: "json" | "none" | ArgumentReference | ((input: Input, context: ProgramContext) => string);
   /**
    * What the output of the call is: the standard output as JSON (`"json"`), or as a string (`"text"`), or a
    * {@link ProgramCompletion} (`"completion"`). Default: `"json"`.
@@ -28,6 +32,11 @@ export interface ProcessImplementation<Input = never> {
    * Default: `false`.
    */
   readonly failOnExit?: boolean;
+  /**
+   * With `output: "completion"`, returns the output of the call in place of the completion. The model reads the message of
+   * a `ToolFailure` that it throws.
+   */
+  readonly result?: (completion: ProgramCompletion, input: Input) => unknown;
   /** Environment variables with their values, which are no secrets. They replace granted ones. Default: none. */
   readonly env?: Readonly<Record<string, string>>;
   /**
@@ -45,6 +54,18 @@ export interface ProcessImplementation<Input = never> {
    * most 50,000 files for at most 2 seconds each time. What other programs change meanwhile counts, too. Default: `false`.
    */
   readonly reportsChanges?: boolean;
+}
+
+/** What the functions of a {@link ProcessImplementation} know about a call besides its arguments. */
+export interface ProgramContext {
+  readonly callId: string;
+  readonly sessionId: string;
+  readonly toolName: string;
+  readonly turnId?: string | undefined;
+  /** Who calls, frozen; absent if the context does not say. */
+  readonly principal?: Principal | undefined;
+  /** The absolute path of the session's workspace on this machine, if it has one. */
+  readonly workspace?: string | undefined;
 }
 
 /**

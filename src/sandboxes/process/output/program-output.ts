@@ -16,9 +16,11 @@ import { wholeStart } from "./utf8.ts";
 /** The most bytes of a failure's message: the end of what the program wrote to its standard error. */
 const MAX_MESSAGE_BYTES = 2_000;
 
+type OutputTask = Pick<SandboxTask, "input" | "limits" | "observer">;
+
 /** What a program writes to its outputs, and what becomes of it: see `ProcessImplementation.output`. */
 export class ProgramOutput {
-  readonly #task: Pick<SandboxTask, "limits" | "observer">;
+  readonly #task: OutputTask;
   readonly #tool: ProcessImplementation;
   readonly #kept: CollectedOutput | CompletionOutput;
   readonly #live: LiveOutput | undefined;
@@ -26,7 +28,7 @@ export class ProgramOutput {
   readonly #said = new Tail(MAX_MESSAGE_BYTES);
   #logLines = 0;
 
-  constructor(task: Pick<SandboxTask, "limits" | "observer">, tool: ProcessImplementation) {
+  constructor(task: OutputTask, tool: ProcessImplementation) {
     this.#task = task;
     this.#tool = tool;
     const bytes = task.limits.outputBytes ?? PROCESS_DEFAULTS.outputBytes;
@@ -86,13 +88,18 @@ export class ProgramOutput {
     return wholeStart(this.#said.read()).toString("utf8").trim();
   }
 
-  /** Returns the output of a program that exited with this code. */
+  /** Returns the output of a program that exited with this code. Throws what the tool's `result` throws. */
   check(code: number): CheckedOutput {
     const kept = this.#kept;
     const { outputBytes } = this.#task.limits;
     if (code !== 0 && (kept instanceof CollectedOutput || this.#tool.failOnExit === true))
       return { status: "failed", message: this.failure(code), outputBytes: kept.bytes };
-    if (kept instanceof CompletionOutput) return checkReturned(kept.completion(code), outputBytes, 0);
+    if (kept instanceof CompletionOutput) {
+      const completion = kept.completion(code);
+      const { result } = this.#tool;
+      const output = result === undefined ? completion : result(completion, this.#task.input as never);
+      return checkReturned(output, outputBytes, 0);
+    }
     const text = kept.toString();
     if (this.#tool.output === "text") return checkReturned(text, outputBytes, 0);
     const problem = outputProblem(text);
