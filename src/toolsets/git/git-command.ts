@@ -1,0 +1,102 @@
+import type { ProcessImplementation } from "../../tool/implementations/process-implementation.ts";
+
+/**
+ * Configuration of a repository that git would run programs by, or that would lead it elsewhere. A repository that an agent
+ * works on is not trusted: its configuration can come with it.
+ */
+const OVERRIDES: readonly string[] = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "core.untrackedCache=false",
+  "core.pager=cat",
+  "core.editor=false",
+  "core.askPass=",
+  "core.sshCommand=false",
+  "core.gitProxy=",
+  "core.alternateRefsCommand=true",
+  "credential.helper=",
+  "gpg.program=false",
+  "commit.gpgSign=false",
+  "tag.gpgSign=false",
+  "push.gpgSign=false",
+  "log.showSignature=false",
+  "diff.external=",
+  "diff.ignoreSubmodules=all",
+  "http.sslVerify=true",
+  "interactive.diffFilter=",
+  "sequence.editor=false",
+  "submodule.recurse=false",
+  "fetch.recurseSubmodules=false",
+  "protocol.allow=never",
+  "protocol.https.allow=always",
+  "protocol.http.allow=always",
+  "maintenance.auto=false",
+  "gc.auto=0",
+  "advice.detachedHead=false",
+];
+
+/** Settings that hold a program for a name of their own, which only the repository knows. */
+const NAMED_PROGRAMS =
+  "filter\\..*\\.(clean|smudge|process|required)|merge\\..*\\.driver|credential\\..*\\.helper|trailer\\..*\\.(command|cmd)";
+
+/**
+ * Replaces, for this run, the programs that the repository names, and runs git. A file in a filter's care is read as it is,
+ * and a file for which a merge needs a driver is a conflict. The arguments are passed on as they are: the shell does not
+ * interpret them. `GIT_AUTHORIZATION`, if it is granted, is sent to the remote repository.
+ */
+const SCRIPT = `
+git() { command git --git-dir=.git --work-tree=. --no-pager --literal-pathspecs "$@"; }
+count=0
+set_value() {
+  export "GIT_CONFIG_KEY_$count=$1" "GIT_CONFIG_VALUE_$count=$2"
+  count=$((count + 1))
+}
+names=$(git config --name-only --get-regexp '^(${NAMED_PROGRAMS})$') || :
+while IFS= read -r name; do
+  case $name in
+    '') ;;
+    filter.*.required | merge.*) set_value "$name" false ;;
+    trailer.*) set_value "$name" true ;;
+    *) set_value "$name" '' ;;
+  esac
+done <<END
+$names
+END
+[ -z "$GIT_AUTHORIZATION" ] || set_value http.extraHeader "Authorization: $GIT_AUTHORIZATION"
+unset GIT_AUTHORIZATION
+export GIT_CONFIG_COUNT=$count
+git "$@"
+`;
+
+const ENVIRONMENT: Readonly<Record<string, string>> = {
+  GIT_CONFIG_GLOBAL: "/dev/null",
+  GIT_CONFIG_NOSYSTEM: "1",
+  GIT_ATTR_NOSYSTEM: "1",
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_OPTIONAL_LOCKS: "0",
+  LC_ALL: "C.UTF-8",
+};
+
+/** A call of git: its arguments, the first of which is the command. */
+type GitArguments<Input> = NonNullable<
+  Extract<ProcessImplementation<Input>["args"], (...args: never) => unknown>
+>;
+
+/**
+ * Returns a program that runs git in the first granted directory, without a hook, filter, driver or other program that the
+ * configuration of the repository names.
+ *
+ * @param args Returns the arguments of git, the first of which is its command.
+ */
+export function git<Input>(args: GitArguments<Input>): ProcessImplementation<Input> {
+  const overrides = OVERRIDES.flatMap((setting) => ["-c", setting]);
+  return {
+    command: "sh",
+    args: (input, context) => ["-c", SCRIPT, "git", ...overrides, ...args(input, context)],
+    input: "none",
+    output: "completion",
+    failOnExit: true,
+    env: ENVIRONMENT,
+    result: ({ stdout, stderr }) => `${stdout}${stderr}`,
+  };
+}

@@ -1,0 +1,209 @@
+import { defineTool, type Tool } from "../../engine/tool.ts";
+import type { ProgramContext } from "../../tool/implementations/process-implementation.ts";
+import { inputSchema } from "../input-schema.ts";
+import type { ToolsetNaming } from "../toolset-naming.ts";
+import { git } from "./git-command.ts";
+import { withTrailers } from "./trailers.ts";
+
+/** The options of the toolset `git`. */
+export interface GitOptions extends ToolsetNaming {
+  /** Who commits. Default: whom the configuration of the repository names. */
+  readonly author?: { readonly name: string; readonly email: string };
+  /** Returns trailers for a commit, such as `{ "X-AI-Model": "…" }`. Default: none. */
+  readonly commitTrailers?: (context: ProgramContext) => Readonly<Record<string, string>>;
+}
+
+/** No revision or name begins with a dash, which git could take for an option. */
+const NAME = { type: "string", pattern: "^[^-\\s][^\\s]*$", maxLength: 1_000 } as const;
+const PATHS = {
+  type: "array",
+  items: { type: "string", minLength: 1, maxLength: 4_096 },
+  minItems: 1,
+  maxItems: 1_000,
+  description: "Files and directories, relative to the root of the repository. Patterns are not supported.",
+} as const;
+const FLAG = { type: "boolean" } as const;
+
+const READ = { sideEffects: "read", confirm: "auto" } as const;
+const WRITE = { sideEffects: "write", confirm: "prompt" } as const;
+const NETWORK = { sideEffects: "network", confirm: "prompt" } as const;
+
+/** Options for every command that shows differences. */
+const PLAIN_DIFF = ["--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all"];
+
+/** Tools that run git in the workspace, which must be the root of a repository. */
+export function gitTools({ author, commitTrailers }: GitOptions): readonly Tool[] {
+  const identity =
+    author === undefined ? [] : ["-c", `user.name=${author.name}`, "-c", `user.email=${author.email}`];
+  const commit = defineTool({
+    ...WRITE,
+    name: "git_commit",
+    description: "Commits what is staged. Hooks do not run.",
+    inputSchema: inputSchema(
+      { message: { type: "string", minLength: 1, maxLength: 20_000 } },
+      { all: { ...FLAG, description: "Whether to stage all changes of tracked files first." } },
+    ),
+    process: {
+      ...git(({ all = false }: { readonly all?: boolean }) => [
+        ...identity,
+        ...["commit", "--no-verify", "--cleanup=whitespace", "--file=-", ...(all ? ["--all"] : [])],
+      ]),
+      input: ({ message }: { readonly message: string }, context: ProgramContext) =>
+        withTrailers(message, commitTrailers?.(context) ?? {}),
+    },
+  });
+  return [status, diff, log, stage, branch, stash, commit, push, pull];
+}
+
+const status = defineTool({
+  ...READ,
+  name: "git_status",
+  description: "Shows the branch and what has changed, as `git status --short --branch` does.",
+  inputSchema: inputSchema({}),
+  process: git(() => ["status", "--short", "--branch", "--ignore-submodules=all"]),
+});
+
+const diff = defineTool({
+  ...READ,
+  name: "git_diff",
+  description: "Shows changes: by default those that are not staged.",
+  inputSchema: inputSchema(
+    {},
+    {
+      staged: { ...FLAG, description: "Whether to show what is staged." },
+      from: { ...NAME, description: "A revision to compare with." },
+      to: { ...NAME, description: "The revision that is compared. Default: the files as they are." },
+      paths: PATHS,
+      stat: { ...FLAG, description: "Whether to show only the number of changed lines of each file." },
+    },
+  ),
+  process: git(({ staged, from, to, paths, stat }: DiffInput) => [
+    ...["diff", ...PLAIN_DIFF, ...(staged ? ["--cached"] : []), ...(stat ? ["--stat"] : [])],
+    ...["--end-of-options", ...present(from), ...present(to), "--", ...(paths ?? [])],
+  ]),
+});
+
+interface DiffInput {
+  readonly staged?: boolean;
+  readonly from?: string;
+  readonly to?: string;
+  readonly paths?: readonly string[];
+  readonly stat?: boolean;
+}
+
+const log = defineTool({
+  ...READ,
+  name: "git_log",
+  description: "Lists commits, the latest first.",
+  inputSchema: inputSchema(
+    {},
+    {
+      count: { type: "integer", minimum: 1, maximum: 200, description: "How many. Default: 20." },
+      revision: { ...NAME, description: "Where to begin, or a range such as main..topic. Default: HEAD." },
+      paths: PATHS,
+      patch: { ...FLAG, description: "Whether to show the changes of each commit." },
+    },
+  ),
+  process: git(({ count = 20, revision, paths, patch }: LogInput) => [
+    ...["log", ...PLAIN_DIFF, "--date=iso-strict", `--max-count=${count}`, ...(patch ? ["--patch"] : [])],
+    ...["--end-of-options", ...present(revision), "--", ...(paths ?? [])],
+  ]),
+});
+
+interface LogInput {
+  readonly count?: number;
+  readonly revision?: string;
+  readonly paths?: readonly string[];
+  readonly patch?: boolean;
+}
+
+const stage = defineTool({
+  ...WRITE,
+  name: "git_stage",
+  description: "Stages files for the next commit, or unstages them.",
+  inputSchema: inputSchema({ paths: PATHS }, { unstage: FLAG }),
+  process: git(({ paths, unstage }: { readonly paths: readonly string[]; readonly unstage?: boolean }) => [
+    ...(unstage ? ["reset", "--quiet"] : ["add", "--all"]),
+    ...["--", ...paths],
+  ]),
+});
+
+const branch = defineTool({
+  ...WRITE,
+  name: "git_branch",
+  description:
+    "Lists, creates, switches to or deletes a branch. Only a branch that is merged can be deleted.",
+  inputSchema: inputSchema(
+    { action: { type: "string", enum: ["list", "create", "switch", "delete"] } },
+    { name: NAME, from: { ...NAME, description: "Where a new branch begins. Default: HEAD." } },
+  ),
+  validate: ({ action, name }) =>
+    action !== "list" && name === undefined ? ["/name is required unless the action is list"] : [],
+  process: git(({ action, name, from }: BranchInput) => {
+    if (action === "list") return ["branch", "--list", "--verbose", "--no-color"];
+    if (action === "delete") return ["branch", "--delete", "--end-of-options", ...present(name)];
+    const create = action === "create" ? ["--create"] : [];
+    return ["switch", "--no-guess", "--no-recurse-submodules", ...create, ...present(name), ...present(from)];
+  }),
+});
+
+interface BranchInput {
+  readonly action: "list" | "create" | "switch" | "delete";
+  readonly name?: string;
+  readonly from?: string;
+}
+
+const stash = defineTool({
+  ...WRITE,
+  name: "git_stash",
+  description: "Puts changes aside (push), or takes the latest of those back (pop); or lists them.",
+  inputSchema: inputSchema(
+    { action: { type: "string", enum: ["push", "pop", "list"] } },
+    { message: { type: "string", minLength: 1, maxLength: 1_000 } },
+  ),
+  process: git(({ action, message }: { readonly action: string; readonly message?: string }) => [
+    ...["stash", action],
+    ...(action === "push"
+      ? ["--include-untracked", ...(message === undefined ? [] : [`--message=${message}`])]
+      : []),
+  ]),
+});
+
+/** Neither an address nor a refspec, which could overwrite or delete a branch. */
+const REMOTE_NAME = { type: "string", pattern: "^[^-+:\\s][^:\\s]*$", maxLength: 1_000 } as const;
+const REMOTE = inputSchema(
+  {},
+  {
+    remote: { ...REMOTE_NAME, description: "The name of a remote repository. Default: origin." },
+    branch: { ...REMOTE_NAME, description: "Default: HEAD." },
+  },
+);
+
+interface RemoteInput {
+  readonly remote?: string;
+  readonly branch?: string;
+}
+
+const push = defineTool({
+  ...NETWORK,
+  name: "git_push",
+  description: "Pushes a branch to a remote repository over HTTPS. It cannot overwrite what is there.",
+  inputSchema: REMOTE,
+  process: git(({ remote = "origin", branch: name = "HEAD" }: RemoteInput) => [
+    ...["push", "--no-verify", "--recurse-submodules=no", "--end-of-options", remote, name],
+  ]),
+});
+
+const pull = defineTool({
+  ...NETWORK,
+  name: "git_pull",
+  description: "Fetches a branch over HTTPS, and moves the current one to it if that loses nothing.",
+  inputSchema: REMOTE,
+  process: git(({ remote = "origin", branch: name = "HEAD" }: RemoteInput) => [
+    ...["pull", "--ff-only", "--no-recurse-submodules", "--end-of-options", remote, name],
+  ]),
+});
+
+function present(text: string | undefined): readonly string[] {
+  return text === undefined ? [] : [text];
+}

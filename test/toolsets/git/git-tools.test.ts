@@ -1,0 +1,201 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { JsonObject } from "../../../src/json/value.ts";
+import type { GitOptions } from "../../../src/toolsets/git/git-tools.ts";
+import { unavailable } from "../../sandboxes/process/availability.ts";
+import { ToolsetScene } from "../toolset-scene.ts";
+
+/** A repository with one commit, and the tools on it. */
+async function openRepository(options: GitOptions = {}) {
+  const scene = await ToolsetScene.open("git", {}, options);
+  onTestFinished(() => scene[Symbol.asyncDispose]());
+  const path = (name: string): string => join(scene.workspace, name);
+  const git = (...args: string[]): string =>
+    execFileSync("git", args, { cwd: scene.workspace, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  git("init", "--quiet", "--initial-branch=main");
+  git("config", "user.name", "Ada");
+  git("config", "user.email", "ada@example.org");
+  writeFileSync(path("a.txt"), "one\n");
+  git("add", "a.txt");
+  git("commit", "--quiet", "--message=First");
+  const call = (name: string, args: JsonObject = {}) => scene.call(name, args);
+  const output = async (name: string, args: JsonObject = {}): Promise<string> => {
+    const { output: text, error } = await call(name, args);
+    if (error !== undefined) throw new Error(error.message);
+    return String(text);
+  };
+  return { scene, path, git, call, output };
+}
+
+describe.skipIf(unavailable)("The toolset git", () => {
+  test("shows, stages and commits changes", async () => {
+    const { path, git, output } = await openRepository();
+    writeFileSync(path("a.txt"), "two\n");
+    writeFileSync(path("b c.txt"), "new\n");
+    expect(await output("git_status")).toBe('## main\n M a.txt\n?? "b c.txt"\n');
+    expect(await output("git_diff")).toContain("-one\n+two\n");
+    await output("git_stage", { paths: ["a.txt", "b c.txt"] });
+    await output("git_stage", { paths: ["b c.txt"], unstage: true });
+    expect(await output("git_diff", { staged: true, stat: true })).toContain("1 file changed");
+    expect(await output("git_commit", { message: "Second\n\nWhy." })).toContain("Second");
+    expect(git("log", "-1", "--format=%an %B")).toBe("Ada Second\n\nWhy.\n\n");
+    expect(await output("git_log", { count: 1 })).toContain("Second");
+    expect(await output("git_diff", { from: "HEAD~1", to: "HEAD", paths: ["a.txt"] })).toContain("+two");
+  });
+
+  test("commits with the author and the trailers that the embedder gives", async () => {
+    const { path, git, output } = await openRepository({
+      author: { name: "Agent", email: "agent@example.org" },
+      commitTrailers: ({ sessionId }) => ({ "X-AI-Model": "model-1", "X-Session": sessionId }),
+    });
+    writeFileSync(path("a.txt"), "two\n");
+    await output("git_commit", { message: "Second\n\nReviewed-by: Bob\n", all: true });
+    expect(git("log", "-1", "--format=%an <%ae>%n%B").trim()).toBe(
+      "Agent <agent@example.org>\nSecond\n\nReviewed-by: Bob\nX-AI-Model: model-1\nX-Session: session",
+    );
+  });
+
+  test("creates, lists, switches and deletes branches", async () => {
+    const { git, output, call } = await openRepository();
+    await output("git_branch", { action: "create", name: "topic" });
+    expect(git("branch", "--show-current")).toBe("topic\n");
+    await output("git_branch", { action: "switch", name: "main" });
+    expect(await output("git_branch", { action: "list" })).toMatch(
+      /\* main +\w+ First\n {2}topic +\w+ First/,
+    );
+    await output("git_branch", { action: "delete", name: "topic" });
+    expect(git("branch", "--list", "topic")).toBe("");
+    expect((await call("git_branch", { action: "switch" })).error?.message).toContain("/name is required");
+  });
+
+  test("puts changes aside and takes them back", async () => {
+    const { path, output } = await openRepository();
+    writeFileSync(path("a.txt"), "two\n");
+    await output("git_stash", { action: "push", message: "later" });
+    expect(readFileSync(path("a.txt"), "utf8")).toBe("one\n");
+    expect(await output("git_stash", { action: "list" })).toContain("later");
+    await output("git_stash", { action: "pop" });
+    expect(readFileSync(path("a.txt"), "utf8")).toBe("two\n");
+  });
+
+  test("says in git's words why a command failed", async () => {
+    const { call } = await openRepository();
+    expect((await call("git_log", { revision: "nothing" })).error).toMatchObject({
+      code: "execution_error",
+      message: "fatal: bad revision 'nothing'",
+    });
+  });
+
+  test.each([
+    ["git_log", { revision: "--output=pwned" }],
+    ["git_diff", { from: "--output=pwned" }],
+    ["git_branch", { action: "create", name: "--force" }],
+    ["git_push", { remote: "ext::sh -c touch% pwned" }],
+    ["git_push", { branch: "+main" }],
+    ["git_push", { branch: ":main" }],
+    ["git_pull", { remote: "--upload-pack=touch pwned" }],
+  ])("refuses an option or an address as an argument of %s", async (name, args) => {
+    const { call } = await openRepository();
+    expect((await call(name, args)).error?.code).toBe("validation_error");
+  });
+
+  test("takes no path for an option or a pattern", async () => {
+    const { path, git, output, call } = await openRepository();
+    writeFileSync(path("--force"), "1");
+    writeFileSync(path("c.txt"), "1");
+    expect((await call("git_stage", { paths: ["*.txt"] })).error?.message).toContain(
+      "did not match any files",
+    );
+    await output("git_stage", { paths: ["--force"] });
+    expect(git("diff", "--cached", "--name-only")).toBe("--force\n");
+  });
+
+  test("uses no remote repository in a directory, nor one over SSH", async () => {
+    const { path, git, call } = await openRepository();
+    git("clone", "--quiet", "--bare", ".", path("remote.git"));
+    git("remote", "add", "origin", "./remote.git");
+    git("remote", "add", "ssh", "ssh://example.org/a.git");
+    for (const remote of ["origin", "ssh"]) {
+      expect((await call("git_push", { remote })).error?.message).toMatch(/transport '\w+' not allowed/);
+      expect((await call("git_pull", { remote, branch: "main" })).error?.message).toMatch(
+        /transport '\w+' not allowed/,
+      );
+    }
+  });
+});
+
+describe.skipIf(unavailable)("A hostile repository runs no program when an agent", () => {
+  /** Every place that is known to have git run a program. Each would create the file `pwned`. */
+  async function openHostile() {
+    const repository = await openRepository();
+    const { path, git } = repository;
+    const run = "touch pwned; cat";
+    for (const [name, value] of Object.entries({
+      "core.fsmonitor": "touch pwned; false",
+      "core.hooksPath": "hooks",
+      "core.pager": run,
+      "core.editor": "touch pwned; true",
+      "core.worktree": "/tmp",
+      "core.alternateRefsCommand": run,
+      "diff.external": run,
+      "diff.bad.command": run,
+      "diff.bad.textconv": run,
+      "filter.bad.clean": run,
+      "filter.bad.smudge": run,
+      "filter.bad.process": run,
+      "filter.bad.required": "true",
+      "merge.bad.driver": "touch pwned; true",
+      "trailer.sign.command": "touch pwned; echo",
+      "trailer.sign.ifmissing": "add",
+      "gpg.program": "touch pwned; false",
+      "commit.gpgSign": "true",
+      "alias.status": "!touch pwned",
+      "pager.log": run,
+      "sequence.editor": "touch pwned; true",
+    }))
+      git("config", name, value);
+    mkdirSync(path("hooks"));
+    for (const hook of [
+      "pre-commit",
+      "post-checkout",
+      "post-commit",
+      "commit-msg",
+      "post-index-change",
+      "reference-transaction",
+    ]) {
+      writeFileSync(path(`hooks/${hook}`), `#!/bin/sh\ntouch "$PWD/pwned"\n`);
+      chmodSync(path(`hooks/${hook}`), 0o755);
+    }
+    writeFileSync(path(".gitattributes"), "*.txt filter=bad diff=bad merge=bad\n");
+    writeFileSync(path("a.txt"), "two\n");
+    return repository;
+  }
+
+  test.each<[string, JsonObject[]]>([
+    ["git_status", [{}]],
+    ["git_diff", [{}, { staged: true }, { from: "HEAD" }]],
+    ["git_log", [{ patch: true }]],
+    ["git_stage", [{ paths: ["a.txt"] }]],
+    [
+      "git_branch",
+      [
+        { action: "create", name: "topic" },
+        { action: "switch", name: "main" },
+      ],
+    ],
+    ["git_stash", [{ action: "list" }, { action: "push" }]],
+    ["git_commit", [{ message: "Second\n\nSign: x", all: true }]],
+  ])("calls %s", async (name, inputs) => {
+    const { path, call } = await openHostile();
+    for (const input of inputs) expect((await call(name, input)).error).toBeUndefined();
+    expect(existsSync(path("pwned"))).toBe(false);
+  });
+
+  test("(git itself would run one of them)", async () => {
+    const { path, git } = await openHostile();
+    expect(() => git("--work-tree=.", "--git-dir=.git", "diff")).toThrow("clean filter 'bad' failed");
+    expect(existsSync(path("pwned"))).toBe(true);
+  });
+});
