@@ -1,12 +1,17 @@
 import type { Tool } from "../engine/tool.ts";
 import { askTools } from "./ask/ask-tools.ts";
 import { basicTools } from "./basic/basic-tools.ts";
+import { minimumTools } from "./basic/minimum-tools.ts";
+import { type DiagnosticsOptions, diagnosticsTools } from "./diagnostics/diagnostics-tools.ts";
 import { fsTools } from "./fs/fs-tools.ts";
+import { type GitOptions, gitTools } from "./git/git-tools.ts";
 import { indexTools } from "./index/index-tools.ts";
 import { type MemoryOptions, memoryTools } from "./memory/memory-tools.ts";
 import type { SearchTime } from "./search/search.ts";
 import { searchTools } from "./search/search-tools.ts";
 import { type SettingsOptions, settingsTools } from "./settings/settings-tools.ts";
+import { type ShellOptions, shellTools } from "./shell/shell-tools.ts";
+import { systemTools } from "./system/system-tools.ts";
 import type { ToolsetNaming } from "./toolset-naming.ts";
 import { type WebOptions, webTools } from "./web/web-tools.ts";
 
@@ -19,16 +24,26 @@ export interface ToolsetOptions {
   readonly ask: ToolsetNaming;
   /** `Echo`, `Read` and `Write`: for first experiments and tests. */
   readonly basic: ToolsetNaming;
+  /** `read_file`, `write_file`, `patch_file`, `list_dir` and `shell`: the least that agents need. */
+  readonly basic5: ShellOptions;
   /** `read_file`, `write_file`, `edit_file`, `patch_file`, `list_directory` and `delete_file`. */
   readonly fs: ToolsetNaming;
   /** `search_files`, `grep` and `find_references`. */
   readonly search: SearchToolsetOptions;
   /** `project_knowledge_search`. */
   readonly index: SearchToolsetOptions;
+  /** `get_diagnostics`: what a compiler or linter finds. */
+  readonly diagnostics: DiagnosticsOptions;
+  /** `git_status`, `git_diff`, `git_log`, `git_stage`, `git_branch`, `git_stash`, `git_commit`, `git_push`, `git_pull`. */
+  readonly git: GitOptions;
   /** `memory_add`, `memory_replace` and `memory_consolidate`, over a key-value store. */
   readonly memory: MemoryOptions;
   /** `get_setting`, `update_setting` and `switch_backend`, over functions of the embedder. */
   readonly settings: SettingsOptions;
+  /** `run_command` and `run_tests`, with bash. */
+  readonly shell: ShellOptions;
+  /** `system_monitor`: load, memory and disk. */
+  readonly system: ToolsetNaming;
   /** `web_fetch`, `web_post`, `display_diagram`, and `web_search` if it is configured. */
   readonly web: WebOptions;
 }
@@ -39,11 +54,16 @@ export type ToolsetName = keyof ToolsetOptions;
 const TOOLSETS: { readonly [Name in ToolsetName]: (options: ToolsetOptions[Name]) => readonly Tool[] } = {
   ask: askTools,
   basic: basicTools,
+  basic5: minimumTools,
   fs: fsTools,
   search: searchTools,
   index: indexTools,
+  diagnostics: diagnosticsTools,
+  git: gitTools,
   memory: memoryTools,
   settings: settingsTools,
+  shell: shellTools,
+  system: systemTools,
   web: webTools,
 };
 

@@ -5,9 +5,13 @@ test("sandgate/toolsets exports exactly these names", async () => {
   expect(await exportedNames("toolsets")).toEqual({
     values: ["registerToolset"],
     types: [
+      "Diagnostic",
+      "DiagnosticsOptions",
+      "GitOptions",
       "MemoryOptions",
       "SearchToolsetOptions",
       "SettingsOptions",
+      "ShellOptions",
       "ToolsetName",
       "ToolsetNaming",
       "ToolsetOptions",

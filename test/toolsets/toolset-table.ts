@@ -6,12 +6,17 @@ import type { ToolsetName, ToolsetOptions } from "../../src/toolsets/toolsets.ts
 export const TOOLSET_OPTIONS: { readonly [Name in ToolsetName]: ToolsetOptions[Name] } = {
   ask: {},
   basic: {},
+  basic5: {},
   fs: {},
   search: {},
   index: {},
+  diagnostics: { command: ["true"] },
+  git: {},
   memory: {},
   settings: { get: () => 1, update: () => true, switchBackend: () => true },
   web: { search: { url: "http://search.test/v1{?query}" } },
+  shell: {},
+  system: {},
 };
 
 /** What a tool of a toolset declares. */
@@ -32,6 +37,18 @@ export const TOOLSET_TABLE: { readonly [Name in ToolsetName]: readonly ToolsetRo
     { tool: "Echo", sideEffects: "none", arguments: { text: "a" } },
     { tool: "Read", sideEffects: "read", arguments: { path: "a.txt" } },
     { tool: "Write", sideEffects: "write", confirm: "prompt", arguments: { path: "a.txt", content: "a" } },
+  ],
+  basic5: [
+    { tool: "read_file", sideEffects: "read", arguments: { path: "a.txt" } },
+    { tool: "write_file", sideEffects: "write", confirm: "prompt", arguments: { path: "a", content: "a" } },
+    {
+      tool: "patch_file",
+      sideEffects: "write",
+      confirm: "prompt",
+      arguments: { path: "a", old: "a", new: "b" },
+    },
+    { tool: "list_dir", sideEffects: "read", arguments: {} },
+    { tool: "shell", sideEffects: "execute", confirm: "prompt", arguments: { command: "true" } },
   ],
   fs: [
     { tool: "read_file", sideEffects: "read", arguments: { path: "a.txt" } },
@@ -59,6 +76,18 @@ export const TOOLSET_TABLE: { readonly [Name in ToolsetName]: readonly ToolsetRo
   index: [
     { tool: "project_knowledge_search", sideEffects: "read", confirm: "auto", arguments: { query: "a" } },
   ],
+  diagnostics: [{ tool: "get_diagnostics", sideEffects: "read", arguments: {} }],
+  git: [
+    { tool: "git_status", sideEffects: "read", confirm: "auto", arguments: {} },
+    { tool: "git_diff", sideEffects: "read", confirm: "auto", arguments: {} },
+    { tool: "git_log", sideEffects: "read", confirm: "auto", arguments: {} },
+    { tool: "git_stage", sideEffects: "write", confirm: "prompt", arguments: { paths: ["a"] } },
+    { tool: "git_branch", sideEffects: "write", confirm: "prompt", arguments: { action: "list" } },
+    { tool: "git_stash", sideEffects: "write", confirm: "prompt", arguments: { action: "list" } },
+    { tool: "git_commit", sideEffects: "write", confirm: "prompt", arguments: { message: "a" } },
+    { tool: "git_push", sideEffects: "network", confirm: "prompt", arguments: {} },
+    { tool: "git_pull", sideEffects: "network", confirm: "prompt", arguments: {} },
+  ],
   memory: [
     { tool: "memory_add", sideEffects: "write", arguments: { text: "a" } },
     { tool: "memory_replace", sideEffects: "write", arguments: { key: "a", text: "a" } },
@@ -78,4 +107,9 @@ export const TOOLSET_TABLE: { readonly [Name in ToolsetName]: readonly ToolsetRo
     },
     { tool: "web_search", sideEffects: "read", arguments: { query: "a" } },
   ],
+  shell: [
+    { tool: "run_command", sideEffects: "execute", confirm: "prompt", arguments: { command: "true" } },
+    { tool: "run_tests", sideEffects: "execute", confirm: "prompt", arguments: {} },
+  ],
+  system: [{ tool: "system_monitor", sideEffects: "read", arguments: {} }],
 };

@@ -4,7 +4,9 @@ import type { ConfigProblem } from "../../../config/problem.ts";
 import { mapOf, TEXT } from "../../../config/shape.ts";
 import type { ConfigEntry } from "../../../config/source.ts";
 import type { JsonObject } from "../../../json/value.ts";
+import type { GitOptions } from "../../../toolsets/git/git-tools.ts";
 import type { SettingsOptions } from "../../../toolsets/settings/settings-tools.ts";
+import type { ShellOptions } from "../../../toolsets/shell/shell-tools.ts";
 import type { SearchToolsetOptions, ToolsetName, ToolsetOptions } from "../../../toolsets/toolsets.ts";
 import { absolutePathBeside } from "../config-path.ts";
 import { loadExport } from "../load-export.ts";
@@ -29,6 +31,8 @@ const asWritten = <Options>(members: JsonObject): OptionsReader<Options> => ({
 });
 
 const NAMING: JsonObject = { prefix: TEXT };
+const TEXTS: JsonObject = { type: "object", additionalProperties: { type: "string" } };
+const AUTHOR: JsonObject = mapOf({ name: TEXT, email: TEXT }, ["name", "email"]);
 
 /** `time` is a duration. */
 const SEARCH: OptionsReader<SearchToolsetOptions> = {
@@ -46,18 +50,47 @@ const SEARCH: OptionsReader<SearchToolsetOptions> = {
 const { url, headers, response } = HTTP["properties"] as { readonly [member: string]: JsonObject };
 /** An HTTP tool with the argument `query`. Its templates are checked when the tool is registered. */
 const WEB_SEARCH: JsonObject = mapOf({ url, headers, response }, ["url"]);
+const SHELL: OptionsReader<ShellOptions> = {
+  members: {
+    ...NAMING,
+    ...{ env: TEXTS, testCommand: TEXT, failOnExit: { type: "boolean" } },
+    killGrace: { type: ["string", "number"] },
+  },
+  read: readShell,
+};
 
 /** The readers of the options of every toolset. */
 export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<ToolsetOptions[Name]> } = {
   ask: asWritten(NAMING),
   basic: asWritten(NAMING),
+  basic5: SHELL,
   fs: asWritten(NAMING),
   search: SEARCH,
   index: SEARCH,
+  diagnostics: asWritten({ ...NAMING, command: { type: "array", items: { type: "string" }, minItems: 1 } }),
+  git: { members: { ...NAMING, author: AUTHOR, commitTrailers: TEXTS }, read: readGit },
   memory: asWritten(NAMING),
   settings: { members: { ...NAMING, module: TEXT, export: TEXT }, read: readSettings },
   web: asWritten({ ...NAMING, search: WEB_SEARCH }),
+  shell: SHELL,
+  system: asWritten(NAMING),
 };
+
+/** The trailers of a config are the same for every commit. */
+function readGit({ value }: ConfigEntry<JsonObject>): GitOptions {
+  const { commitTrailers, ...others } = value as Omit<GitOptions, "commitTrailers"> & {
+    readonly commitTrailers?: Readonly<Record<string, string>>;
+  };
+  return { ...others, ...(commitTrailers !== undefined && { commitTrailers: () => commitTrailers }) };
+}
+
+function readShell(entry: ConfigEntry<JsonObject>, problems: ConfigProblem[]): ShellOptions {
+  const { killGrace, ...others } = entry.value as ShellOptions & { readonly killGrace?: string | number };
+  if (killGrace === undefined) return others;
+  const killGraceMs = parseDuration(killGrace);
+  if (killGraceMs === undefined) problems.push(entry.problem(["killGrace"], `must be ${DURATION_FORM}`));
+  return { ...others, ...(killGraceMs !== undefined && { killGraceMs }) };
+}
 
 /** The functions are the members of an object that a module exports. */
 async function readSettings(
