@@ -33,7 +33,7 @@ test.each(
   Object.entries(TOOLSET_TABLE),
 )("the table of docs/toolsets.md names the tools of %s", (name, rows) => {
   const row = text.split("\n").find((line) => line.startsWith(`| \`${name}\` |`)) ?? "";
-  expect([...row.matchAll(/`([A-Za-z_]+)`/g)].slice(1).map(([, tool]) => tool)).toEqual(
+  expect([...row.matchAll(/`([A-Za-z0-9_]+)`/g)].slice(1).map(([, tool]) => tool)).toEqual(
     rows.map(({ tool }) => tool),
   );
 });
