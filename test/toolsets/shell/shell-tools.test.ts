@@ -20,12 +20,12 @@ describe.skipIf(unavailable)("run_command", () => {
     const { path, call } = await openShell();
     writeFileSync(path("a.txt"), "1\n2\n");
     const { output } = await call("run_command", {
-      command: "wc -l < a.txt; echo ${PWD@Q}; echo no >&2; exit 3",
+      command: "wc -l < a.txt; pwd; echo no >&2; exit 3",
     });
     expect(output).toEqual({
       exitCode: 3,
       signal: null,
-      stdout: "2\n'/workspace'\n",
+      stdout: "2\n/workspace\n",
       stderr: "no\n",
       truncated: false,
     });
