@@ -25,8 +25,9 @@ export function messageRoutes(app: App, service: SessionService): void {
     if (!env.client.owns(session)) throw forbidden("only the caller of a session can dispatch calls in it");
     service.refuseIfEnding();
     const message = await env.read<NewMessage>("NewMessage");
+    // While the body arrives, the server can begin to shut down, and the session can be closed.
+    service.refuseIfEnding();
     service.refuseIfPaused();
-    // The session can be closed while the body arrives.
     if (service.sessions.get(session.id) === undefined) throw sessionClosed();
     const calls = callsOf(message, session);
     const room = wantsEvents(env) ? service.stream(env) : undefined;

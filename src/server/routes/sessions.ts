@@ -19,6 +19,8 @@ export function sessionRoutes(app: App, service: SessionService): void {
     service.refuseIfEnding();
     const { mode = service.bounds.mode, workspace, kind, tools } = await env.read<NewSession>("NewSession");
     await checkBounds({ mode, workspace }, service.bounds);
+    // The server can begin to shut down while the body arrives.
+    service.refuseIfEnding();
     try {
       const { id } = await service.sessions.open({
         mode,
