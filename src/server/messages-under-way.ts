@@ -13,7 +13,12 @@ export class MessagesUnderWay {
 
   constructor(sessions: Sessions) {
     this.#sessions = sessions;
-    sessions.onInquiry(() => this.#onChange?.());
+    sessions.onInquiry(() => this.check());
+  }
+
+  /** Must be called when a session has no running call any more. */
+  check(): void {
+    this.#onChange?.();
   }
 
   /** Adds a message of a session. Returns a function to be called at its end; `undefined` if there are too many. */
@@ -25,18 +30,20 @@ export class MessagesUnderWay {
       const left = (this.#counts.get(sessionId) ?? 1) - 1;
       if (left === 0) this.#counts.delete(sessionId);
       else this.#counts.set(sessionId, left);
-      this.#onChange?.();
+      this.check();
     };
   }
 
-  /** Resolves when every session with a message waits for a person, or after this time. */
+  /** Resolves when every session with a message waits for a person and has no running call, or after this time. */
   async idle(maxMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onChange = () => {
       const waiting = new Set(this.#sessions.openInquiries().map(({ sessionId }) => sessionId));
-      if ([...this.#counts.keys()].every((id) => waiting.has(id))) resolve();
+      const isIdle = (id: string): boolean =>
+        waiting.has(id) && this.#sessions.get(id)?.lanes.isIdle !== false;
+      if ([...this.#counts.keys()].every(isIdle)) resolve();
     };
-    this.#onChange();
+    this.check();
     await race(promise, { timeoutMs: maxMs });
   }
 }

@@ -66,6 +66,13 @@ export class SessionService {
     });
     this.bounds = bounds;
     this.messages = new MessagesUnderWay(sessions);
+    sessions.observe({
+      onIdle: () => this.messages.check(),
+      onClosed: (sessionId) => {
+        this.logs.close(sessionId);
+        this.kept.close(sessionId);
+      },
+    });
     const notifier = notify && new Notifier(notify, (sessionId) => this.#approvers.has(sessionId));
     this.#notifier = notifier;
     events.on((event) => {

@@ -93,7 +93,7 @@ export class Session implements TurnSession {
       tools,
     ) as ToolRegistry;
     this.ledger = new LedgerScope(shared.ledgers);
-    this.lanes = new Lanes(shared.settings.concurrency);
+    this.lanes = new Lanes(shared.settings.concurrency, shared.onIdle);
     this.#turns = new RememberedTurns(state.turnIds);
   }
 

@@ -76,12 +76,21 @@ export async function openSessions<Embedder = unknown>(
   return sessions;
 }
 
+/** Called with what happens to sessions. Must not throw. */
+export interface SessionsObserver {
+  /** The last running call of a session has ended, or waits for a person. */
+  onIdle(): void;
+  /** A session was closed, by a client or by the embedder. */
+  onClosed(sessionId: string): void;
+}
+
 /** The open sessions of a process. {@link openSessions} opens them. */
 export class Sessions implements AsyncDisposable {
   readonly #sessions = new Map<string, Session>();
   readonly #countByPrincipal = new Map<string | undefined, number>();
   readonly #shared: Shared & { isSuspended: boolean };
   #resumed: ResumedMessage[] = [];
+  #observer: SessionsObserver | undefined;
 
   /** @internal */
   constructor(settings: Settings, store: SessionStore | undefined) {
@@ -94,6 +103,7 @@ export class Sessions implements AsyncDisposable {
       approvals: new Approvals(table, () => clock.now()),
       resting: new RestingTurn(),
       ledgers: new Ledgers({ maxEntries: settings.ledgerEntries, clock, table: store?.ledger }),
+      onIdle: () => this.#observer?.onIdle(),
       remove: (session) => this.#remove(session),
     };
   }
@@ -185,6 +195,15 @@ export class Sessions implements AsyncDisposable {
   }
 
   /**
+   * Sets the only observer.
+   *
+   * @internal
+   */
+  observe(observer: SessionsObserver): void {
+    this.#observer = observer;
+  }
+
+  /**
    * Cancels the calls that are under way, and closes the store. Sessions, and calls that wait, stay in the store, so that
    * they go on when it is opened again.
    */
@@ -273,6 +292,7 @@ export class Sessions implements AsyncDisposable {
     this.#sessions.delete(id);
     this.#release(principal?.id);
     this.#shared.approvals.forgetSession(id);
+    this.#observer?.onClosed(id);
   }
 
   #release(principal: string | undefined): void {

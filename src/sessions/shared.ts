@@ -20,6 +20,8 @@ export interface Shared {
   /** Whether the sessions are being closed, so that calls that wait go on in the next process. */
   readonly isSuspended: boolean;
   readonly resting: RestingTurn;
+  /** Called when the last running call of a session has ended, or waits for a person. */
+  readonly onIdle: () => void;
   /** Removes a session that is closed. */
   remove(session: {
     readonly id: string;

@@ -55,8 +55,6 @@ export function sessionRoutes(app: App, service: SessionService): void {
     const session = service.session(env.client, req.param("id"));
     if (!env.client.owns(session)) throw forbidden("only the caller of a session can close it");
     await session.close();
-    service.logs.close(session.id);
-    service.kept.close(session.id);
     return json({ id: session.id });
   });
 }

@@ -12,14 +12,22 @@ interface Waiting {
  */
 export class Lanes {
   readonly #places: number;
+  readonly #onIdle: () => void;
   #running = 0;
   /** Of the tools with a limit of their own; `undefined` until one of them runs. */
   #runningByTool: Map<string, number> | undefined;
   /** In the order in which they came; `undefined` until the first call has to wait. */
   #waiting: Set<Waiting> | undefined;
 
-  constructor(places: number) {
+  /** @param onIdle Called when the last call that had a place has given it back. Must not throw. */
+  constructor(places: number, onIdle: () => void) {
     this.#places = places;
+    this.#onIdle = onIdle;
+  }
+
+  /** Whether no call has a place. */
+  get isIdle(): boolean {
+    return this.#running === 0;
   }
 
   /** Takes a place if there is one. Tools without a limit of their own have `most` of `Infinity`. */
@@ -89,6 +97,7 @@ export class Lanes {
       else this.#runningByTool.set(tool, left);
     }
     if (this.#waiting !== undefined) this.#fill();
+    if (this.isIdle) this.#onIdle();
   }
 
   #fill(): void {

@@ -110,6 +110,24 @@ describe("what a server keeps of messages", () => {
     ]);
   });
 
+  test("a session that the embedder closes gives back its room, and ends its streams of events", async () => {
+    const server = await startServer([new WritingTool().tool], LIMITS);
+    const alice = new TestClient(server, "alice");
+    const statuses: number[] = [];
+    for (let opened = 0; opened < 4; opened++) {
+      const session = await alice.open();
+      const events = alice.events(`/v1/sessions/${session}/events`);
+      await events.opened;
+      for (let message = 0; message < 7; message++) {
+        const body = { calls: [long("write_note")] };
+        statuses.push((await alice.send("POST", `/v1/sessions/${session}/turns`, body)).status);
+      }
+      await server.sessions.get(session)?.close();
+      await events.ended;
+    }
+    expect(statuses).toEqual(Array<number>(28).fill(202));
+  });
+
   test("the results of a message that are too long cancel its further calls", async () => {
     const { tool, calls } = reading(20_000);
     const server = await startServer([tool], LIMITS);
