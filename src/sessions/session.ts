@@ -161,6 +161,14 @@ export class Session implements TurnSession {
     return true;
   }
 
+  /**
+   * Whether a turn was forgotten, with its messages: the session knows it at least of the latest 1,000, of earlier processes
+   * too. Always `false` unless the sessions have a store. A turn that was forgotten can begin again.
+   */
+  async isForgotten(id: string): Promise<boolean> {
+    return (await this.store?.isForgotten(this.id, id)) ?? false;
+  }
+
   /** The open inquiries of the session, the oldest first. */
   openInquiries(): readonly Inquiry[] {
     return this.inquiries.open(({ sessionId }) => sessionId === this.id);

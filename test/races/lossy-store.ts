@@ -14,6 +14,7 @@ const READS = [
     "unfinishedMessages",
     "counts",
     "isCounted",
+    "isForgotten",
     "turnIds",
     "calls",
     "inquiry",

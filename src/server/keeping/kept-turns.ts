@@ -1,4 +1,3 @@
-import { LruMap } from "../../base/lru-map.ts";
 import { KeptTurn } from "./kept-turn.ts";
 import { Share } from "./share.ts";
 
@@ -6,8 +5,6 @@ import { Share } from "./share.ts";
 const MAX_MESSAGES = 1_000;
 /** The most turns of a session: as many as the session itself remembers. */
 const MAX_TURNS = 1_000;
-/** How many turns of each principal are known to be forgotten. */
-const MAX_FORGOTTEN = 10_000;
 
 /** The most bytes that are kept of a turn, a session and a principal, and in all: multiples of the longest body. */
 const TURN_BODIES = 4;
@@ -34,10 +31,9 @@ export interface HeldMessage {
 }
 
 /**
- * Why a message is not taken in. `full`: its turn can have no further one. `forgotten`: its turn was forgotten. `no-room`:
- * there is no room for it now.
+ * Why a message is not taken in. `full`: its turn can have no further one. `no-room`: there is no room for it now.
  */
-export type NotHeld = "full" | "forgotten" | "no-room";
+export type NotHeld = "full" | "no-room";
 
 interface KeptSession {
   readonly share: Share<KeptTurn>;
@@ -62,8 +58,6 @@ export class KeptTurns {
   /** By principal. There are as many as the server has credentials. */
   readonly #principals = new Map<string, Share<KeptTurn>>();
   readonly #sessions = new Map<string, KeptSession>();
-  /** Turns that were forgotten, by the shares of their principals: their messages must not run again. */
-  readonly #forgotten = new Map<Share<KeptTurn>, LruMap<string, true>>();
 
   /**
    * @param bodyBytes The most bytes of a message.
@@ -77,7 +71,6 @@ export class KeptTurns {
 
   /** Takes in a message of so many bytes. One that comes again is counted once. */
   begin(place: TurnPlace, messageId: string, bytes: number): HeldMessage | NotHeld {
-    if (this.isForgotten(place)) return "forgotten";
     const turn = this.#turn(place);
     const isNew = !turn.has(messageId);
     if (isNew && this.#isFull(turn, bytes)) return "full";
@@ -111,11 +104,6 @@ export class KeptTurns {
     const { turn, id } = running;
     turn.grow(id, bytes);
     if (!this.#makeRoom(turn)) turn.cancel();
-  }
-
-  isForgotten({ principal, sessionId, turnId }: TurnPlace): boolean {
-    const share = this.#principals.get(principal);
-    return share !== undefined && this.#forgotten.get(share)?.get(`${sessionId}/${turnId}`) === true;
   }
 
   /** Gives back the bytes of a session that is closed. */
@@ -159,11 +147,6 @@ export class KeptTurns {
   #forgetOldest(share: Share<KeptTurn> | undefined): boolean {
     const turn = share?.oldestIdle;
     if (turn === undefined) return false;
-    const [, owner] = turn.shares;
-    if (owner !== undefined) {
-      const forgotten = getOr(this.#forgotten, owner, () => new LruMap<string, true>(MAX_FORGOTTEN));
-      forgotten.set(`${turn.sessionId}/${turn.id}`, true);
-    }
     this.#remove(turn);
     this.#onForgotten(turn);
     return true;

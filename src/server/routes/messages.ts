@@ -85,10 +85,12 @@ function readMessage(message: unknown, format: Format | undefined, session: Sess
   }
 }
 
-/** @throws {RouteRefusal} 409 if the session is being closed. */
+/** @throws {RouteRefusal} 409 if the session is being closed, and 410 if the turn was forgotten. */
 async function turnOf(session: Session, id: string, userText: string | undefined): Promise<Turn> {
   const known = await session.findTurn(id);
   if (known !== undefined) return known;
+  // Its messages must not run again.
+  if (await session.isForgotten(id)) throw forgotten();
   try {
     return session.turn({ id, ...(userText !== undefined && { userText }) });
   } catch (error) {
@@ -111,7 +113,10 @@ function idsOf({ messageId, turnId = messageId ?? newId() }: NewMessage): Messag
   return { turnId, messageId: messageId ?? `${turnId.slice(0, MAX_PREFIX)}.${newId()}` };
 }
 
-/** @throws {RouteRefusal} 409 if the turn has another message with this id, or the session is being closed. */
+/**
+ * @throws {RouteRefusal} 409 if the turn has another message with this id, or the session is being closed, and 410 if the
+ *   turn was forgotten.
+ */
 async function accept(
   session: Session,
   calls: readonly ToolCall[],
@@ -129,7 +134,7 @@ async function accept(
   }
 }
 
-/** Takes in the bytes of a message. @throws {RouteRefusal} 409, 410 or 429 if that is not possible. */
+/** Takes in the bytes of a message. @throws {RouteRefusal} 409 or 429 if that is not possible. */
 function hold(
   service: SessionService,
   session: Session,
@@ -143,8 +148,6 @@ function hold(
         "turn_full",
         "the turn has too many messages, or too many bytes of them: begin another turn",
       );
-    case "forgotten":
-      throw forgotten();
     case "no-room":
       throw overloaded("the messages that have not ended take up all the room: retry later");
     default:

@@ -6,7 +6,7 @@ import type { Session } from "../../sessions/session.ts";
 import type { Turn } from "../../sessions/turn.ts";
 import type { Exchange } from "../http/exchange.ts";
 import { forbidden, forgotten, notFound } from "../http/refusals.ts";
-import { placeOf, type SessionService } from "../service.ts";
+import type { SessionService } from "../service.ts";
 import type { App } from "./session-app.ts";
 import { formatOf } from "./sessions.ts";
 
@@ -16,8 +16,10 @@ const PAGE_CHARS = 4 * 1_024 * 1_024;
 /** Returns the results of turns, and cancels them. */
 export function turnRoutes(app: App, service: SessionService): void {
   app.get("/v1/sessions/:id/turns/:turnId", async ({ env, req }) => {
-    const { session, turn } = await find(service, env, req.param());
+    const found = await find(service, env, req.param());
     const format = formatOf(req.query("format"));
+    const { session } = found;
+    const turn = kept(found.turn);
     const messages = await turn.messagesAfter(req.query("after"));
     if (messages === undefined) throw notFound();
     const views: string[] = [];
@@ -44,22 +46,31 @@ export function turnRoutes(app: App, service: SessionService): void {
   app.post("/v1/sessions/:id/turns/:turnId/cancel", async ({ env, req, json }) => {
     const { session, turn } = await find(service, env, req.param());
     if (!env.client.owns(session)) throw forbidden("only the caller of a session can cancel its turns");
-    await turn.cancel();
-    return json({ turnId: turn.id });
+    await kept(turn).cancel();
+    return json({ turnId: req.param("turnId") });
   });
 }
 
-/** @throws {RouteRefusal} 404 unless the client may know about the turn, and 410 if it was forgotten. */
+/**
+ * Returns a turn, which is `undefined` if it was forgotten.
+ *
+ * @throws {RouteRefusal} 404 unless the client may know about the turn.
+ */
 async function find(
   service: SessionService,
   { client }: Exchange,
   { id, turnId }: { readonly id: string; readonly turnId: string },
-): Promise<{ readonly session: Session; readonly turn: Turn }> {
+): Promise<{ readonly session: Session; readonly turn: Turn | undefined }> {
   const session = service.session(client, id);
-  if (service.kept.isForgotten(placeOf(session, turnId))) throw forgotten();
   const turn = await session.findTurn(turnId);
-  if (turn === undefined) throw notFound();
+  if (turn === undefined && !(await session.isForgotten(turnId))) throw notFound();
   return { session, turn };
+}
+
+/** @throws {RouteRefusal} 410 if the turn was forgotten. */
+function kept(turn: Turn | undefined): Turn {
+  if (turn === undefined) throw forgotten();
+  return turn;
 }
 
 /** A message with the results that are there. */

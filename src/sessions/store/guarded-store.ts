@@ -83,6 +83,10 @@ export class GuardedStore implements SessionStore {
     }
   }
 
+  isForgotten(sessionId: string, turnId: string): MaybePromise<boolean> {
+    return typed(() => this.#store.isForgotten(sessionId, turnId));
+  }
+
   count(identity: CallIdentity, toolName: string): MaybePromise<boolean> {
     return typed(() => this.#store.count(identity, toolName));
   }

@@ -1,8 +1,10 @@
+import { LruMap } from "../../base/lru-map.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Approval, StoredApproval } from "../approvals/approval.ts";
 import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
 import type { LedgerTable } from "../ledger/ledger-table.ts";
 import type { CallIdentity } from "./call-identity.ts";
+import { MAX_FORGOTTEN_TURNS } from "./forgotten-turns.ts";
 import { MemoryLedgerTable } from "./memory-ledger-table.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
 import { SessionStoreError } from "./session-store-error.ts";
@@ -11,6 +13,8 @@ import type { SessionStore } from "./store.ts";
 interface Session {
   record: SessionRecord;
   readonly turns: Map<string, Turn>;
+  /** `undefined` until the first. */
+  forgotten?: LruMap<string, true>;
   readonly counts: Map<string, number>;
 }
 
@@ -105,9 +109,18 @@ export class MemorySessionStore implements SessionStore {
   }
 
   removeTurn(sessionId: string, turnId: string): void {
-    const turns = this.#sessions.get(sessionId)?.turns;
-    for (const id of turns?.get(turnId)?.inquiries ?? []) this.#inquiries.delete(id);
-    turns?.delete(turnId);
+    const session = this.#sessions.get(sessionId);
+    const turn = session?.turns.get(turnId);
+    if (session === undefined || turn === undefined) return;
+    for (const id of turn.inquiries) this.#inquiries.delete(id);
+    session.turns.delete(turnId);
+    if (turn.messages.size === 0) return;
+    session.forgotten ??= new LruMap(MAX_FORGOTTEN_TURNS);
+    session.forgotten.set(turnId, true);
+  }
+
+  isForgotten(sessionId: string, turnId: string): boolean {
+    return this.#sessions.get(sessionId)?.forgotten?.get(turnId) === true;
   }
 
   count(identity: CallIdentity, toolName: string): boolean {

@@ -5,6 +5,7 @@ import type { Approval, StoredApproval } from "../approvals/approval.ts";
 import type { Inquiry, InquiryRecord, Resolution } from "../confirmations/inquiry.ts";
 import type { LedgerTable } from "../ledger/ledger-table.ts";
 import type { CallIdentity } from "./call-identity.ts";
+import { MAX_FORGOTTEN_TURNS } from "./forgotten-turns.ts";
 import type { CallRecord, Claim, MessageRecord, SessionRecord } from "./records.ts";
 import { GroupedCommits } from "./sqlite/grouped-commits.ts";
 import { openDatabase } from "./sqlite/open-database.ts";
@@ -123,9 +124,32 @@ export class SqliteSessionStore implements SessionStore {
 
   async removeTurn(sessionId: string, turnId: string): Promise<void> {
     await this.#commits.write(() => {
-      this.#statements.change("DELETE FROM messages WHERE session = ? AND turn = ?", [sessionId, turnId]);
-      this.#statements.change("DELETE FROM inquiries WHERE session = ? AND turn = ?", [sessionId, turnId]);
+      const key = [sessionId, turnId] as const;
+      const had = this.#statements.change("DELETE FROM messages WHERE session = ? AND turn = ?", key);
+      this.#statements.change("DELETE FROM inquiries WHERE session = ? AND turn = ?", key);
+      if (had) this.#forget(key);
     });
+  }
+
+  /** Remembers that a turn was there, and drops the oldest of those that are remembered if there are too many. */
+  #forget(key: readonly [sessionId: string, turnId: string]): void {
+    this.#statements.change("INSERT OR REPLACE INTO forgotten_turns (session, turn) VALUES (?, ?)", key);
+    this.#statements.change(
+      `DELETE FROM forgotten_turns WHERE place IN (
+        SELECT place FROM forgotten_turns WHERE session = ? ORDER BY place DESC LIMIT -1 OFFSET ${MAX_FORGOTTEN_TURNS}
+      )`,
+      [key[0]],
+    );
+  }
+
+  isForgotten(sessionId: string, turnId: string): MaybePromise<boolean> {
+    return this.#commits.read(
+      () =>
+        this.#statements.row("SELECT 1 FROM forgotten_turns WHERE session = ? AND turn = ?", [
+          sessionId,
+          turnId,
+        ]) !== undefined,
+    );
   }
 
   count(identity: CallIdentity, toolName: string): Promise<boolean> {

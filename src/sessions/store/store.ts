@@ -44,6 +44,10 @@ export interface SessionTable {
   unfinishedMessages(): MaybePromise<readonly MessageRecord[]>;
   /** Removes the messages of a turn, with their calls and inquiries. */
   removeTurn(sessionId: string, turnId: string): MaybePromise<void>;
+  /**
+   * Returns whether the messages of a turn were removed: at least of the latest 1,000 turns of an open session that had any.
+   */
+  isForgotten(sessionId: string, turnId: string): MaybePromise<boolean>;
 }
 
 /** The states of calls. A call has not begun until it is claimed. The message of a call must be known. */

@@ -48,7 +48,10 @@ describe("what a server keeps of messages", () => {
       expect(await alice.executions(session, `m${turn}`)).toMatchObject([{ success: true }]);
     }
     expect(refusalOf(await alice.send("GET", `${at}/m0`))).toBe("410 forgotten");
+    expect(refusalOf(await alice.send("GET", `${at}/m0?format=other`))).toBe("400 bad_request");
     expect(refusalOf(await alice.send("POST", `${at}/m0/cancel`, {}))).toBe("410 forgotten");
+    const dave = new TestClient(server, "dave");
+    expect(refusalOf(await dave.send("POST", `${at}/m0/cancel`, {}))).toBe("403 forbidden");
     const again = { calls: [long("read_note")], messageId: "m0" };
     expect(refusalOf(await alice.send("POST", at, again))).toBe("410 forgotten");
     expect(refusalOf(await alice.send("GET", `${at}/unknown`))).toBe("404 not_found");
@@ -141,6 +144,28 @@ describe("what a server keeps of messages", () => {
     expect(executions.at(-1)).toMatchObject({ error: { code: "cancelled", effect: "none" } });
     expect(calls.length).toBeLessThan(10);
   });
+});
+
+test("a turn that was forgotten before a restart is 410 after it, and its message does not run again", async () => {
+  const file = join(mkdtempSync(join(tmpdir(), "sandgate-keeping-")), "sessions.db");
+  const tool = new WritingTool("read_note", { sideEffects: "read" });
+  const start = () =>
+    startServer([tool.tool], { ...LIMITS, sessions: { store: new SqliteSessionStore(file) } });
+  const before = await start();
+  const session = await new TestClient(before, "alice").open();
+  for (let turn = 0; turn < 10; turn++) {
+    const alice = new TestClient(before, "alice");
+    await alice.dispatch(session, [long("read_note")], { messageId: `m${turn}` });
+    await alice.executions(session, `m${turn}`);
+  }
+  await before.close();
+  const alice = new TestClient(await start(), "alice");
+  const at = `/v1/sessions/${session}/turns`;
+  expect(refusalOf(await alice.send("GET", `${at}/m0`))).toBe("410 forgotten");
+  const again = { calls: [long("read_note")], messageId: "m0" };
+  expect(refusalOf(await alice.send("POST", at, again))).toBe("410 forgotten");
+  expect(refusalOf(await alice.send("GET", `${at}/unknown`))).toBe("404 not_found");
+  expect(tool.inputs).toHaveLength(10);
 });
 
 test("the results of a message that goes on after a restart count like those of others", async () => {

@@ -26,8 +26,6 @@ describe("the turns that a server keeps", () => {
     const { kept, forgotten } = keeping();
     for (let turn = 0; turn < 9; turn++) held(kept.begin(place(1, turn), "m", BODY / 2)).end(BODY / 2);
     expect(forgotten).toEqual(["alice-1 t0", "alice-1 t1"]);
-    expect([kept.isForgotten(place(1, 1)), kept.isForgotten(place(1, 2))]).toEqual([true, false]);
-    expect(kept.begin(place(1, 0), "m", 1)).toBe("forgotten");
   });
 
   test("are not forgotten while a message of theirs is under way", () => {

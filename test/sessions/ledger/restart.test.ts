@@ -207,7 +207,9 @@ test("a file of the first format with sessions lacks the calls before", async ()
   await store.addSession({ id: "s", mode: "cautious", kind: "main", openedAt: 1 });
   store.close();
   const database = new DatabaseSync(file);
-  database.exec("DROP TABLE ledger; DROP TABLE ledger_state; PRAGMA user_version = 1");
+  database.exec(
+    "DROP TABLE ledger; DROP TABLE ledger_state; DROP TABLE forgotten_turns; PRAGMA user_version = 1",
+  );
   database.close();
   const opened = new SqliteSessionStore(file);
   expect(await opened.ledger.ledgerState()).toEqual({ entries: [], missingUntil: undefined });

@@ -135,6 +135,33 @@ describe.each(TARGETS)("A session store $name", ({ open, reopen }) => {
       expect(await store.counts("s1")).toEqual(new Map([["write_file", 1]]));
     });
 
+    test("knows which turns with messages were removed, as long as the session is there", async () => {
+      await addMessage();
+      await store.removeTurn("s1", "t1");
+      await store.removeTurn("s1", "t2");
+      await store.removeTurn("s2", "t1");
+      store = await reopen(store);
+      const known = async (): Promise<readonly boolean[]> =>
+        Promise.all(["t1", "t2", "t3"].map(async (turnId) => store.isForgotten("s1", turnId)));
+      expect([...(await known()), await store.isForgotten("s2", "t1")]).toEqual([true, false, false, false]);
+      await store.removeSession("s1");
+      await store.addSession(SESSION);
+      expect(await known()).toEqual([false, false, false]);
+    });
+
+    test("knows of the latest 1,000 turns of a session that they were removed", async () => {
+      await store.addSession(SESSION);
+      await store.addSession({ ...SESSION, id: "s2" });
+      const turnIds = Array.from({ length: 1_002 }, (_, index) => `t${index}`);
+      await store.addMessage({ ...MESSAGE, sessionId: "s2", turnId: "t0" });
+      await store.removeTurn("s2", "t0");
+      await Promise.all(turnIds.map((turnId) => store.addMessage({ ...MESSAGE, turnId })));
+      await Promise.all(turnIds.map((turnId) => store.removeTurn("s1", turnId)));
+      const forgotten = await Promise.all(turnIds.map((turnId) => store.isForgotten("s1", turnId)));
+      expect(forgotten).toEqual(turnIds.map((_, index) => index >= 2));
+      expect(await store.isForgotten("s2", "t0")).toBe(true);
+    });
+
     test("removes a session with everything of it, except the approvals of its workspace", async () => {
       await addMessage();
       await store.claim(CALL);

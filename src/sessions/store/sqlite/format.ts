@@ -69,6 +69,13 @@ const MIGRATIONS: readonly string[] = [
   CREATE TABLE ledger_state (missing INTEGER) STRICT;
   -- In a file that has sessions already, the calls before are missing.
   INSERT INTO ledger_state (missing) SELECT CASE WHEN EXISTS (SELECT 1 FROM sessions) THEN NULL ELSE 0 END;`,
+  `CREATE TABLE forgotten_turns (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    session TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    turn TEXT NOT NULL,
+    UNIQUE (session, turn)
+  ) STRICT;
+  CREATE INDEX forgotten_turns_of_session ON forgotten_turns (session);`,
 ];
 
 /**
