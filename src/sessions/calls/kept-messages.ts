@@ -98,7 +98,7 @@ export class KeptMessages {
     run: () => Promise<Results>,
     onKept?: () => void,
   ): Promise<Results> {
-    const before = this.#running.get(id) ?? this.#alone.get(id)?.();
+    const before = this.#underWay(id);
     if (before !== undefined && this.#store === undefined) throw conflict(id);
     if (this.#store === undefined) {
       onKept?.();
@@ -112,7 +112,10 @@ export class KeptMessages {
       const known = await this.#add(id, calls);
       if (known !== undefined && textOf(known.calls) !== textOf(keptCalls(calls))) throw conflict(id);
       onKept?.();
-      if (before !== undefined) return await before;
+      const other = known === undefined ? undefined : this.#underWay(id);
+      if (other !== undefined && other !== promise) return await other;
+      // The one before could not be kept if this one is new.
+      if (known === undefined) this.#running.set(id, promise);
       const results = known === undefined ? await run() : await this.#resultsOf(id, calls);
       resolve(results);
       return results;
@@ -120,8 +123,13 @@ export class KeptMessages {
       reject(error);
       throw error;
     } finally {
-      if (before === undefined) this.#running.delete(id);
+      if (this.#running.get(id) === promise) this.#running.delete(id);
     }
+  }
+
+  /** The results of a message that is under way. */
+  #underWay(id: string): Promise<Results> | undefined {
+    return this.#running.get(id) ?? this.#alone.get(id)?.();
   }
 
   /** Goes on with a message of an earlier process. Resolves to the results of all its calls. */
