@@ -11,20 +11,24 @@ interface Unfinished {
   readonly call: ToolCall;
   readonly message: MessageRecord;
   readonly session: Session;
+  /** Whether the store has its beginning. */
+  readonly isClaimed: boolean;
 }
 
 /**
  * Ends the calls in the store that a journal has recorded as begun. A store can lag behind: it could not be written, or an
- * older copy of it was restored. The record of an effect is durable before the effect, so that the journal decides.
+ * older copy of it was restored. The record of an effect is durable before the effect, so that the journal decides. The
+ * calls are counted in the quotas of their sessions.
  *
+ * @returns whether the store is known to lag behind, so that its ledger may lack calls too.
  * @throws anything that the journal throws if it cannot be read, as a rejection: what ran is not known then.
  */
 export async function repair(
   { settings, store, inquiries }: Pick<Shared, "settings" | "store" | "inquiries">,
   sessionOf: (id: string) => Session | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const { journal } = settings.context;
-  if (store === undefined || journal?.findCalls === undefined) return;
+  if (store === undefined || journal?.findCalls === undefined) return false;
   const unfinished: Unfinished[] = [];
   for (const message of await store.unfinishedMessages()) {
     const session = sessionOf(message.sessionId);
@@ -32,22 +36,27 @@ export async function repair(
     const states = await store.calls(message.sessionId, message.turnId, message.messageId);
     for (const { callId, state } of states) {
       const call = message.calls.find(({ id }) => id === callId);
-      if (state !== "ended" && call !== undefined) unfinished.push({ call, message, session });
+      if (state !== "ended" && call !== undefined) {
+        unfinished.push({ call, message, session, isClaimed: state === "begun" });
+      }
     }
   }
-  if (unfinished.length === 0) return;
+  if (unfinished.length === 0) return false;
   const since = unfinished.reduce((first, { message }) => Math.min(first, message.receivedAt), Infinity);
   const recorded = await journal.findCalls(unfinished.map(keyOf), since);
+  let isBehind = false;
   for (const [index, each] of unfinished.entries()) {
     const known = recorded[index];
     if (known === undefined) continue;
-    const key = keyOf(each);
-    await store.end(
-      identityOf({ ...each.message, session: each.session }, each.call),
-      recordedExecution(receiveCall(each.call), known),
-    );
-    await inquiries.abandon(key);
+    const { call, message, session } = each;
+    const identity = identityOf({ ...message, session }, call);
+    // A claim is durable before the journal has the beginning.
+    if (!each.isClaimed) isBehind = true;
+    await session.quotas?.recount(call.name, identity);
+    await store.end(identity, recordedExecution(receiveCall(call), known));
+    await inquiries.abandon(keyOf(each));
   }
+  return isBehind;
 }
 
 function keyOf({

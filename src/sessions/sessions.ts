@@ -235,14 +235,14 @@ export class Sessions implements AsyncDisposable {
         this.#countByPrincipal.set(principal, (this.#countByPrincipal.get(principal) ?? 0) + 1);
       }
     }
-    await repair(this.#shared, (id) => this.#sessions.get(id));
-    if (store !== undefined) await this.#restoreLedgers(store);
+    const isBehind = await repair(this.#shared, (id) => this.#sessions.get(id));
+    if (store !== undefined) await this.#restoreLedgers(store, isBehind);
     inquiries.on(emitInto(settings.context, (id) => this.#sessions.get(id)?.principal));
     for (const message of (await store?.unfinishedMessages()) ?? []) await this.#resume(message);
   }
 
   /** Without what the store has of them, calls may be missing. */
-  async #restoreLedgers(store: SessionStore): Promise<void> {
+  async #restoreLedgers(store: SessionStore, isBehind: boolean): Promise<void> {
     const { ledgers, settings } = this.#shared;
     if (store.ledger === undefined || settings.context.policy.usesHistory !== true) {
       ledgers.miss();
@@ -254,7 +254,8 @@ export class Sessions implements AsyncDisposable {
       const session = this.#sessions.get(id);
       if (session !== undefined) opened.set(id, { openedAt, ledger: session.ledger.ledger });
     }
-    ledgers.restore(await store.ledger.ledgerState(), opened);
+    const { entries, missingUntil } = await store.ledger.ledgerState();
+    ledgers.restore({ entries, missingUntil: isBehind ? undefined : missingUntil }, opened);
   }
 
   /**

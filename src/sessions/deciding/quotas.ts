@@ -64,6 +64,11 @@ export class Quotas {
     }
   }
 
+  /** Counts a call that has run, as a journal says, unless the store has counted it. */
+  async recount(tool: string, identity: CallIdentity): Promise<void> {
+    if (await this.#store?.count(identity, tool)) this.#take(tool, 1);
+  }
+
   /** Only the store knows whether the call was one of those that used the limit up, before a restart. */
   #refuseUnlessCounted(reason: string, identity: () => CallIdentity): MaybePromise<void> {
     const refuseUnless = (isCounted: boolean): void => {
