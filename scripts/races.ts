@@ -1,23 +1,27 @@
 /**
  * `npm run test:races`: answers, crashes and changes against each other, in a sample of interleavings, or in 50,000 and
- * with 1,000 kills of a process (-9) with `--long`. `SANDGATE_RACES_SEED` chooses others. Prints a table of what went
- * wrong. With `--peers`, other libraries play the vectors (see test/races/peers/race-peers.ts).
+ * with 1,000 kills of a process (-9) with `--long`. With `--kills=COUNT`, only so many kills. `SANDGATE_RACES_SEED` chooses
+ * others. Prints a table of what went wrong. With `--peers`, other libraries play the vectors (see
+ * test/races/peers/race-peers.ts).
  */
+import { parseArgs } from "node:util";
 import { FAULTS } from "../test/races/check.ts";
 import { runKills } from "../test/races/kill/run-kills.ts";
 import { racePeers } from "../test/races/peers/race-peers.ts";
 import { type ClassResult, runInterleavings } from "../test/races/run.ts";
 import { SessionsSubject } from "../test/races/sessions-subject.ts";
 
-const isLong = process.argv.includes("--long");
+const { values: options } = parseArgs({
+  options: { long: { type: "boolean" }, peers: { type: "boolean" }, kills: { type: "string" } },
+});
+const isLong = options.long === true;
 const seed = Number(process.env["SANDGATE_RACES_SEED"] ?? "1");
-if (process.argv.includes("--peers")) {
+if (options.peers === true) {
   await racePeers(isLong ? 200 : 20, seed);
   process.exit();
 }
-const { interleavings, kills } = isLong
-  ? { interleavings: 50_000, kills: 1_000 }
-  : { interleavings: 2_000, kills: 20 };
+const interleavings = isLong ? 50_000 : 2_000;
+const kills = Number(options.kills ?? (isLong ? 1_000 : 20));
 
 let faultCount = 0;
 /** Prints the first few interleavings that went wrong. */
@@ -25,13 +29,15 @@ function report(what: string, faults: readonly string[], log: readonly string[])
   if (faultCount++ < 5) console.log(`${what}: ${faults.join(", ")}\n  ${log.join("\n  ")}`);
 }
 
-const results = await runInterleavings(
-  interleavings,
-  seed,
-  (store, world) => new SessionsSubject(store, world),
-  (vector, at, faults, log) => report(`${vector.class}, seed ${at}`, faults, log),
-);
-print(`${interleavings} interleavings in one process, seed ${seed}`, results);
+if (options.kills === undefined) {
+  const results = await runInterleavings(
+    interleavings,
+    seed,
+    (store, world) => new SessionsSubject(store, world),
+    (vector, at, faults, log) => report(`${vector.class}, seed ${at}`, faults, log),
+  );
+  print(`${interleavings} interleavings in one process, seed ${seed}`, results);
+}
 const killed = await runKills(kills, seed, (vector, at, faults) =>
   report(`${vector.class}, seed ${at}, kill -9`, faults, []),
 );
