@@ -1,5 +1,13 @@
 import type { ViteUserConfig } from "vitest/config";
 
+const ALL = "test/**/*.test.ts";
+
+/** The folders with tests that start processes, build programs or try thousands of inputs. */
+const HEAVY = [
+  ...["base", "cli", "contract", "docs", "engine", "entry", "escapes", "examples", "executor", "journal"],
+  ...["log", "main-thread", "races", "rendering", "sandboxes", "server", "sessions", "toolsets", "workspace"],
+].map((folder) => `test/${folder}/**/*.test.ts`);
+
 const config: ViteUserConfig = {
   // Examples and documents import the package by its name; the tests test the sources.
   resolve: {
@@ -9,10 +17,19 @@ const config: ViteUserConfig = {
     ],
   },
   test: {
-    include: ["test/**/*.test.ts"],
-    testTimeout: 20_000,
     // Tests start thread pools of their own; two files at once are enough for two cores.
     maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: { name: "light", include: [ALL], exclude: HEAVY, testTimeout: 20_000 },
+      },
+      {
+        // Only what hangs reaches these limits, also where other programs keep the machine busy.
+        extends: true,
+        test: { name: "heavy", include: HEAVY, testTimeout: 120_000, hookTimeout: 60_000 },
+      },
+    ],
   },
 };
 

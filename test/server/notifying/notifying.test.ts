@@ -122,7 +122,7 @@ describe("a notification", () => {
     expect((await warned).message).toContain("ENOENT");
   });
 
-  test("has 5 seconds", { timeout: 20_000 }, async () => {
+  test("has 5 seconds", async () => {
     const warned = nextWarning();
     const command = [process.execPath, "-e", "setInterval(() => {}, 1000)"];
     new Notifier({ command }, () => false).take({ type: "requested", inquiry: inquiry("i1") });
