@@ -1,6 +1,7 @@
 import { ConfigError, type ConfigProblem } from "../config/problem.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import { loadPolicyText } from "../policy/file/load-text.ts";
+import type { LoadedPolicy } from "../policy/file/read.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
 import type { ReloadableTools } from "./reloadable-tools.ts";
@@ -72,8 +73,15 @@ export class Admin {
     const { policyFile = "policy.yaml", beforePolicy } = this.#options;
     const { registry } = this.#tools;
     try {
-      const { policy, warnings } = await loadPolicyText(text, policyFile, registry.subjects);
-      await beforePolicy?.(policy, registry);
+      let generation: number;
+      let loaded: LoadedPolicy;
+      do {
+        generation = this.#tools.generation;
+        loaded = await loadPolicyText(text, policyFile, registry.subjects);
+        await beforePolicy?.(loaded.policy, registry);
+        // Its invariants may not hold for tools that a reload has brought meanwhile.
+      } while (this.#tools.generation !== generation);
+      const { policy, warnings } = loaded;
       this.#tools.replacePolicy(policy);
       const { revision } = policy;
       this.#tell({ action: "policy-replaced", policyRevision: revision }, by);

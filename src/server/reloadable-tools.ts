@@ -14,6 +14,7 @@ export class ReloadableTools implements ToolsAndPolicy {
   readonly registry: ToolRegistry;
   readonly policy: RuntimePolicy;
   isPaused = false;
+  #generation = 0;
   #policy: RuntimePolicy;
 
   constructor({ registry, policy }: ToolsAndPolicy) {
@@ -25,10 +26,16 @@ export class ReloadableTools implements ToolsAndPolicy {
     );
   }
 
+  /** How often the tools were replaced. */
+  get generation(): number {
+    return this.#generation;
+  }
+
   replace({ registry, policy }: ToolsAndPolicy): void {
     for (const name of this.registry.names) if (!registry.has(name)) this.registry.unregister(name);
     for (const tool of registry.tools) this.registry.register(tool, { replace: true });
     this.#policy = policy;
+    this.#generation++;
   }
 
   replacePolicy(policy: RuntimePolicy): void {
@@ -49,8 +56,9 @@ class CurrentPolicy implements RuntimePolicy {
     return this.#isPaused() ? deny("the server is paused") : this.#current().check(request);
   }
 
+  /** None while the server is paused: no version of the policy decides then. */
   get revision(): string | undefined {
-    return this.#current().revision;
+    return this.#isPaused() ? undefined : this.#current().revision;
   }
 
   get sources(): readonly string[] | undefined {

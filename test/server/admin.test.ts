@@ -1,11 +1,14 @@
 import { describe, expect, test } from "vitest";
+import { ToolRegistry } from "../../src/engine/registry.ts";
 import { allow } from "../../src/policy/decision.ts";
+import { HostPolicy } from "../../src/policy/host-policy.ts";
 import type { RuntimePolicy } from "../../src/policy/policy.ts";
 import type { AdminEvent } from "../../src/server/admin.ts";
 import type { Server } from "../../src/server/server.ts";
 import { type Answer, dispatchBody, executionOf, HeldTool, send, until } from "../executor/harness.ts";
 import {
   type ClientName,
+  CREDENTIALS,
   type ListedInquiry,
   refusalOf,
   startServer,
@@ -98,6 +101,42 @@ describe("an admin's policy", () => {
     const session = await alice.open();
     const { turnId } = await alice.dispatch(session, [CALL]);
     expect(await alice.executions(session, turnId)).toMatchObject([{ success: true }]);
+  });
+
+  test("cannot be one in Cedar, nor a list", async () => {
+    const server = await startServer([]);
+    for (const [body, message] of [
+      [
+        "cedar: policies.cedar\ngrants: {}\n",
+        "a policy in Cedar is not supported here: name its file in sandgate.yaml",
+      ],
+      ["[org.yaml, team.yaml]", "must be a map, not a list"],
+    ] as const) {
+      const answer = await put(server, body);
+      expect(refusalOf(answer)).toBe("422 invalid_policy");
+      expect(JSON.parse(answer.text)["problems"]).toMatchObject([{ line: 1, column: 1, message }]);
+    }
+  });
+
+  test("is checked again if a reload replaces the tools meanwhile", async () => {
+    const [read, drop] = [
+      new WritingTool("read_note", { sideEffects: "read" }),
+      new WritingTool("drop_table", { sideEffects: "destructive" }),
+    ];
+    const registry = new ToolRegistry().register(read.tool).register(drop.tool);
+    let reloads = 0;
+    const server = await startServer([read.tool], {
+      beforePolicy: async () => {
+        if (reloads++ === 0) server.reload({ registry, policy: new HostPolicy(), credentials: CREDENTIALS });
+      },
+    });
+    const rules = "rules:\n  - { tools: ['*'], effect: allow, sandboxes: [host] }\n";
+    const answer = await put(server, `${rules}invariants:\n  - never: { sideEffects: [destructive] }\n`);
+    expect(refusalOf(answer)).toBe("422 invalid_policy");
+    expect(answer.text).toContain("drop_table");
+    reloads = 0;
+    expect((await put(server, rules)).status).toBe(200);
+    expect(reloads).toBe(2);
   });
 
   test("is refused of everyone else, and in other media types", async () => {

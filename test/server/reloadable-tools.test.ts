@@ -11,4 +11,6 @@ test("The policy of reloadable tools says of itself what the current one says", 
   expect(tools.policy).toMatchObject({ revision: "old", sources: undefined, usesHistory: undefined });
   tools.replace({ registry, policy: { check, revision: "new", sources: ["{}"], usesHistory: true } });
   expect(tools.policy).toMatchObject({ revision: "new", sources: ["{}"], usesHistory: true });
+  tools.isPaused = true;
+  expect(tools.policy.revision).toBeUndefined();
 });

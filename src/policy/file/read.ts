@@ -40,6 +40,9 @@ export interface LoadedPolicy {
   readonly located: LocatedPolicy;
 }
 
+/** Policies in Cedar need an optional dependency, and a file of their own. */
+const CEDAR_UNSUPPORTED = "a policy in Cedar is not supported here: name its file in sandgate.yaml";
+
 /**
  * Reads the policy at a path of a configuration. See `loadPolicyFile` for its format.
  *
@@ -68,6 +71,9 @@ export function readUnproved(
 ): LoadedPolicy {
   const value = source.at(path);
   if (value === undefined) throw new ConfigError(source.check(policyFileShape, path));
+  if (isJsonObject(value) && value["cedar"] !== undefined) {
+    throw new ConfigError([source.problem([...path, "cedar"], CEDAR_UNSUPPORTED, "error", "key")]);
+  }
   const flaws = [...policyFileShape(value)];
   // The valid rules are checked further even if others are invalid.
   const written = soundPart(value, flaws);
