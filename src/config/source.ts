@@ -78,7 +78,10 @@ export class ConfigSource {
       logLevel: "error",
     });
     const reader = new TreeReader((offset, message) => locate(file, lines, offset, message, "error"));
-    const flaws = [...document.errors, ...document.warnings].slice(0, MAX_SYNTAX_PROBLEMS);
+    const found = [...document.errors, ...document.warnings];
+    // Whatever else the parser says of such a text, it says because it gave up.
+    const tooDeep = found.find(({ code }) => code === "RESOURCE_EXHAUSTION");
+    const flaws = tooDeep === undefined ? found.slice(0, MAX_SYNTAX_PROBLEMS) : [tooDeep];
     if (flaws.length > 0) {
       throw new ConfigError(
         flaws.map(({ code, message, pos: [offset] }) => {

@@ -6,6 +6,7 @@ import {
   isSeq,
   type Node,
   type Range,
+  type Scalar,
   type YAMLMap,
   type YAMLSeq,
 } from "yaml";
@@ -25,6 +26,7 @@ export interface LocatedValue {
 
 /** Aliases can make a short text expand endlessly. This many values are enough for any configuration. */
 const MAX_VALUES = 100_000;
+const UNPAIRED_SURROGATE = "a text must not have an unpaired surrogate";
 const NO_MEMBERS: ReadonlyMap<string, LocatedValue> = new Map();
 
 /**
@@ -59,7 +61,7 @@ export class TreeReader {
     let members = NO_MEMBERS;
     if (isMap(node)) ({ value, members } = this.#map(node, at, depth));
     else if (isSeq(node)) ({ value, members } = this.#list(node, at, depth));
-    else if (isScalar(node)) value = this.#scalar(node.value, at);
+    else if (isScalar(node)) value = this.#scalar(node, at);
     // Set only after the node was read, so that an anchor cannot contain an alias of itself.
     if (node?.anchor !== undefined && !this.#anchored.has(node)) {
       this.#anchored.add(node);
@@ -75,6 +77,7 @@ export class TreeReader {
       const keyOffset = startOf(keyNode) ?? offset;
       const key = isScalar(keyNode) ? keyNode.value : undefined;
       if (typeof key !== "string") this.#report(keyOffset, "a key must be a plain string");
+      else if (!key.isWellFormed()) this.#report(keyOffset, UNPAIRED_SURROGATE);
       else if (key === "__proto__") this.#report(keyOffset, "the key '__proto__' is not allowed");
       else if (members.has(key)) this.#report(keyOffset, `duplicate key '${key}'`);
       else {
@@ -95,9 +98,17 @@ export class TreeReader {
     return { value: Object.freeze(Array.from(members.values(), (item) => item.value)), members };
   }
 
-  #scalar(value: unknown, offset: number): JsonValue {
-    if (value === null || typeof value === "string" || typeof value === "boolean") return value;
-    if (typeof value === "number" && Number.isFinite(value)) return value;
+  #scalar({ value, source = "" }: Scalar, offset: number): JsonValue {
+    if (value === null || typeof value === "boolean") return value;
+    if (typeof value === "string") {
+      if (!value.isWellFormed()) this.#report(offset, UNPAIRED_SURROGATE);
+      return value;
+    }
+    if (typeof value === "number" && Number.isFinite(value)) {
+      // Arguments of calls have no such integers, either: another one must not be taken for it.
+      if (isRounded(value, source)) this.#report(offset, "this integer cannot be represented exactly");
+      return value;
+    }
     this.#report(offset, "this value cannot be represented in JSON");
     return null;
   }
@@ -123,6 +134,12 @@ export class TreeReader {
   #abort(offset: number, message: string): never {
     throw new ConfigError([...this.problems, this.#problemAt(offset, message)]);
   }
+}
+
+/** Whether an integer was rounded when it was read: it is neither its exact value nor the shortest form of that. */
+function isRounded(value: number, source: string): boolean {
+  if (!/^[-+]?\d+$/.test(source) || Number.isSafeInteger(value)) return false;
+  return BigInt(source.replace("+", "")) !== BigInt(value) && source !== String(value);
 }
 
 function startOf(node: unknown): number | undefined {
