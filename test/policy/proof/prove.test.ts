@@ -197,6 +197,23 @@ describe("a witness", () => {
     expect(proof.failures[0]).not.toHaveProperty("witness");
   });
 
+  test("that is simple is found, however many contradictory rules and invariants there are", () => {
+    const contradiction = (text: string): RuleConditions => ({
+      "/command": { any: [{ all: [{ equals: text }, { equals: "b" }] }] },
+      "principal/attributes/team": { oneOf: Array.from({ length: 100 }, (_, index) => index) },
+    });
+    const rules = Array.from(
+      { length: 200 },
+      (_, index): PolicyRule => ({ ...onHost, tools: ["other"], when: contradiction(`c${index}`) }),
+    );
+    const other = { ...COMMAND, name: "other" };
+    const never = Array.from({ length: 50 }, (): Invariant => ({ never: { tools: ["other"] } }));
+    const simple: PolicyRule = { ...onHost, when: { "/command": { prefix: "a" } } };
+    const proofs = prove({ rules: [...rules, simple] }, [...never, NOT_ON_HOST], [COMMAND, other]);
+    expect(proofs.slice(0, -1).every(({ verdict }) => verdict === "undecided")).toBe(true);
+    expect(proofs.at(-1)).toMatchObject({ verdict: "broken" });
+  });
+
   test("is looked for in time, whatever the tool's schema and patterns are", () => {
     const again = { $ref: "#" };
     const members = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`m${index}`, again]));

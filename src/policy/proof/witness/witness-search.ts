@@ -14,6 +14,9 @@ import { type CallSketch, sketchCalls } from "./sketch-calls.ts";
 
 /** The most calls that are tried for one tool and one grant. */
 const MAX_TRIED = 1_000;
+/** How many calls are tried in all before fewer are for each further tool and grant: the simplest ones only. */
+const MANY_TRIED = 100_000;
+const FEW_TRIED = 20;
 /** The most times at which each call is tried. */
 const MAX_TIMES = 8;
 const WORKSPACE = "/workspace";
@@ -23,6 +26,7 @@ export class WitnessSearch {
   readonly #options: RulePolicyOptions;
   readonly #schemas = new Map<PolicySubject, CompiledSchema | undefined>();
   #policy: RulePolicy | undefined;
+  #tried = 0;
   /** The time of the policy's clock. */
   #now = Date.now();
 
@@ -36,9 +40,9 @@ export class WitnessSearch {
     if (schema === undefined) return undefined;
     const rules = grant.rules.map(({ place }) => this.#options.rules[place] as PolicyRule);
     const times = this.#timesFor(tool);
-    let tried = 0;
+    const end = this.#tried + (this.#tried < MANY_TRIED ? MAX_TRIED : FEW_TRIED);
     for (const sketch of sketchCalls(rules, grant.uses, tool.inputSchema)) {
-      if (++tried > MAX_TRIED) return undefined;
+      if (++this.#tried > end) return undefined;
       if (schema.validate(sketch.input) !== undefined) continue;
       for (const at of times) {
         const witness = this.#try(sketch, tool, invariant, at);
@@ -51,7 +55,7 @@ export class WitnessSearch {
   #try(sketch: CallSketch, tool: PolicySubject, invariant: Invariant, at: number): Witness | undefined {
     const { principal, sessionId } = sketch;
     this.#now = at;
-    this.#policy ??= new RulePolicy(this.#options, () => this.#now);
+    this.#policy ??= new RulePolicy(this.#options, () => this.#now, false);
     try {
       const input = copyJson(sketch.input);
       const call = { callId: "witness", sessionId, principal, input, tool, workspace: WORKSPACE };
