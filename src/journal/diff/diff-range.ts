@@ -41,10 +41,20 @@ export class RangeDiff {
     const journal = await this.#journalIn(range.directory);
     for await (const lines of linesOf(range)) {
       for (const { bytes } of lines) {
-        if (!endsWith(bytes, END)) this.#countLine(bytes.toString(), journal, counts);
+        if (!endsWith(bytes, END)) this.#tryLine(bytes.toString(), journal, counts);
       }
     }
     return counts;
+  }
+
+  #tryLine(line: string, journal: OpenedJournal, counts: Counts): void {
+    try {
+      this.#countLine(line, journal, counts);
+    } catch (error) {
+      // The stack overflows on forged arguments that are deeper than those of any call.
+      if (!(error instanceof RangeError)) throw error;
+      countUndecidable(counts, "no valid record");
+    }
   }
 
   #countLine(line: string, journal: OpenedJournal, counts: Counts): void {
@@ -55,8 +65,9 @@ export class RangeDiff {
       return;
     }
     const entry = parseEntry(line);
-    if (entry === undefined || !isCallRecord(entry)) return;
-    if (entry["decision"] === undefined) counts.undecided++;
+    if (entry === undefined) countUndecidable(counts, "no valid record");
+    else if (!isCallRecord(entry)) return;
+    else if (entry["decision"] === undefined) counts.undecided++;
     else add(this.#outcomeOf(entry, journal), counts, () => nameOf(entry, journal));
   }
 

@@ -16,6 +16,8 @@ export const NO_LINE: string = "0".repeat(64);
 
 /** Reads a line without its newline. Returns `undefined` if it is no record. */
 export function parseEntry(line: string): JournalEntry | undefined {
+  // Records are canonical. Parsing each of millions of lines that are none would take minutes.
+  if (!line.startsWith("{") || !line.endsWith("}")) return undefined;
   let value: JsonValue;
   try {
     value = JSON.parse(line) as JsonValue;

@@ -12,6 +12,7 @@ export type UndecidableCause =
   | "policy not kept"
   | "tool not kept"
   | "tool changed"
+  | "no valid record"
   | "arguments redacted"
   | "arguments forgotten"
   | "workspace not recorded"

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { diffPolicies } from "../../../src/journal/diff/diff-policies.ts";
 import { openJournal } from "../../../src/journal/journal.ts";
+import { replayJournal } from "../../../src/journal/read/replay-journal.ts";
 import { forgetSession } from "../../../src/journal/sealed/forget-session.ts";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import { freezeJson } from "../../../src/json/value.ts";
@@ -216,7 +217,7 @@ describe("A difference of two policies", () => {
     });
   });
 
-  test("ignores lines that are no records", async () => {
+  test("counts lines that are no records, but not a torn last line", async () => {
     using directory = new TemporaryDirectory();
     await record(directory.path, ["src/a"]);
     const [file = ""] = readdirSync(directory.path).filter((name) => name.endsWith(".jsonl"));
@@ -226,12 +227,14 @@ describe("A difference of two policies", () => {
       "null",
       '{"at":1,"seq":1,"prev":"","type":"x"}',
       "",
+      `{"args":${"[".repeat(200_000)}${"]".repeat(200_000)},"argumentDigest":"${DIGEST}","at":1,"decision":"allow","definitionDigest":"${DIGEST}","policyRevision":"${BEFORE.revision}","prev":"","rules":[],"seq":9,"type":"tool.call.dispatched"}`,
     ];
     appendFileSync(join(directory.path, file), `${hostile.join("\n")}\n{"torn`);
     writeFileSync(join(directory.path, "tools", `${"c".repeat(64)}.json`), "not JSON");
     expect(
       await diffPolicies({ before: BEFORE, after: BEFORE, directories: [directory.path] }),
-    ).toMatchObject({ same: 1, different: 0, changes: [], undecidable: new Map() });
+    ).toMatchObject({ same: 1, different: 0, changes: [], undecidable: new Map([["no valid record", 5]]) });
+    expect((await replayJournal(directory.path)).undecidable.get("no valid record")).toBe(1);
   });
 
   test("compares joined policies", async () => {
