@@ -11,6 +11,11 @@ export type PolicyDecision = AllowDecision | AskDecision | DenyDecision;
 export interface DecisionBasis {
   /** The names of the rules that led to the decision. Default: none. */
   readonly rules?: readonly string[];
+  /**
+   * What the policy decided, if something over it, such as the mode of a session, made it another decision. Default:
+   * nothing did.
+   */
+  readonly policyDecision?: "allow" | "ask";
 }
 
 /** The call may run under the grant. */
@@ -67,7 +72,7 @@ export interface AskOptions extends AllowOptions {
 }
 
 /** The options of {@link deny}. */
-export type DenyOptions = Pick<DenyDecision, "rules" | "near">;
+export type DenyOptions = Pick<DenyDecision, "rules" | "near" | "policyDecision">;
 
 /** Decisions that this module checked and froze, and that therefore need no further check. */
 const checkedDecisions = new WeakSet<object>();
@@ -77,18 +82,18 @@ const checkedDecisions = new WeakSet<object>();
  *
  * @throws {TypeError} if the sandbox, a limit or a capability is unknown or invalid.
  */
-export function allow(grant: GrantOptions, { rules, sandboxes }: AllowOptions = {}): AllowDecision {
+export function allow(grant: GrantOptions, options: AllowOptions = {}): AllowDecision {
   const checked = checkGrant(grant);
-  return freeze({ decision: "allow", grant: checked, ...optional({ rules, sandboxes }, checked) });
+  return freeze({ decision: "allow", grant: checked, ...optional(options, checked) });
 }
 
 /** Returns the decision to deny a call, frozen. The reason appears in events; the model never sees it. */
-export function deny(reason: string, { rules, near }: DenyOptions = {}): DenyDecision {
+export function deny(reason: string, { near, ...options }: DenyOptions = {}): DenyDecision {
   const misses = near?.map(({ rule, missed }) => Object.freeze({ rule, missed }));
   return freeze({
     decision: "deny",
     reason,
-    ...optional({ rules }),
+    ...optional({ rules: options.rules, policyDecision: options.policyDecision }),
     ...(misses && { near: Object.freeze(misses) }),
   });
 }
@@ -99,14 +104,14 @@ export function deny(reason: string, { rules, near }: DenyOptions = {}): DenyDec
  * @throws {TypeError} if the grant is invalid, as in {@link allow}.
  */
 export function ask(question: string, options: AskOptions = {}): AskDecision {
-  const { grant, rules, sandboxes, remember } = options;
+  const { grant, rules, sandboxes, remember, policyDecision } = options;
   if (remember !== undefined && remember !== "session") throw new TypeError("remember must be 'session'");
   const checked = grant && checkGrant(grant);
   return freeze({
     decision: "ask",
     question,
     ...(checked && { grant: checked }),
-    ...optional({ rules, sandboxes: checked && sandboxes }, checked),
+    ...optional({ rules, sandboxes: checked && sandboxes, policyDecision }, checked),
     ...(remember && { remember }),
   });
 }
@@ -136,9 +141,13 @@ function freeze<Decision extends PolicyDecision>(decision: Decision): Decision {
   return decision;
 }
 
-/** Copies the lists that are set. */
+/** Copies the members that are set. */
 function optional(
-  { rules, sandboxes }: { readonly [Name in keyof AllowOptions]: AllowOptions[Name] | undefined },
+  {
+    rules,
+    sandboxes,
+    policyDecision,
+  }: { readonly [Name in keyof AllowOptions]: AllowOptions[Name] | undefined },
   grant?: ExecutionGrant,
 ): AllowOptions {
   if (sandboxes !== undefined && sandboxes.length > 0) {
@@ -149,6 +158,7 @@ function optional(
   }
   return {
     ...(rules && { rules: Object.freeze(rules.map(String)) }),
+    ...((policyDecision === "allow" || policyDecision === "ask") && { policyDecision }),
     ...(sandboxes && sandboxes.length > 1 && { sandboxes: Object.freeze([...sandboxes]) }),
   };
 }

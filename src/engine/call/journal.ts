@@ -83,6 +83,8 @@ export interface DecidedRecord extends CallRecord {
   readonly sideEffects?: SideEffects;
   readonly definitionDigest?: string;
   readonly decision?: "allow" | "ask" | "deny";
+  /** What the policy decided, if something over it, such as the mode of a session, made it another decision. */
+  readonly policyDecision?: "allow" | "ask";
   /** The names of the rules that led to the decision. Empty if the policy names none. */
   readonly rules: readonly string[];
   /** The rules that would have allowed a denied call. */

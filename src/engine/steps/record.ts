@@ -73,6 +73,7 @@ export function decidedRecord(call: CallState): DecidedRecord {
       definitionDigest: registered.definition.digest,
     }),
     ...(decision !== undefined && { decision: decision.decision }),
+    ...(decision?.policyDecision !== undefined && { policyDecision: decision.policyDecision }),
     ...(decision?.decision === "deny" && decision.near !== undefined && { near: decision.near }),
     ...(decision !== undefined && policyRevision !== undefined && { policyRevision }),
     ...(confirmation !== undefined && { confirmation }),

@@ -173,9 +173,14 @@ function sealedMember(shown: ShownArguments | undefined): string {
   return shown?.sealed === undefined ? "" : `"sealed":"${shown.sealed}",`;
 }
 
-function origin({ parent, policyRevision }: Pick<DeniedRecord, "parent" | "policyRevision">): string {
+function origin({
+  parent,
+  policyDecision,
+  policyRevision,
+}: Pick<DeniedRecord, "parent" | "policyDecision" | "policyRevision">): string {
   return (
     (parent === undefined ? "" : `"parent":${JSON.stringify(recordedName(parent))},`) +
+    (policyDecision === undefined ? "" : `"policyDecision":"${policyDecision}",`) +
     (policyRevision === undefined ? "" : `"policyRevision":${quoted(recordedName(policyRevision))},`)
   );
 }

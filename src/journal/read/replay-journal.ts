@@ -66,7 +66,15 @@ class Replay implements ReplayReport {
   async add(entry: JournalEntry): Promise<void> {
     if (!isCallRecord(entry)) return;
     if (entry["decision"] === undefined) this.undecided++;
-    else await this.#decide(entry);
+    else {
+      try {
+        await this.#decide(entry);
+      } catch (error) {
+        // The stack overflows on forged arguments that are deeper than those of any call.
+        if (!(error instanceof RangeError)) throw error;
+        this.#count("no valid record");
+      }
+    }
   }
 
   async #decide(entry: JournalEntry): Promise<void> {
@@ -78,8 +86,7 @@ class Replay implements ReplayReport {
     if (typeof request === "string") return this.#count(request);
     this.#now = entry.at;
     const decision = checkDecision(await policy.check(request));
-    const recorded = canonicalText({ decision: entry["decision"] ?? null, rules: entry["rules"] ?? [] });
-    const now = canonicalText({ decision: decision.decision, rules: decision.rules ?? [] });
+    const [recorded, now] = textsOf(entry, decision);
     if (recorded === now && isWithin(entry["grant"], decision)) this.same++;
     else if (request.missing !== undefined) this.#count(request.missing);
     else this.different.push({ entry, recorded, now });
@@ -108,6 +115,19 @@ class Replay implements ReplayReport {
     }
     return strictest(...policies);
   }
+}
+
+/** The recorded decision of the policy, and that of now. What a session denies has no rules of the policy. */
+function textsOf(
+  { decision: recorded = null, policyDecision = recorded, rules = [] }: JournalEntry,
+  now: PolicyDecision,
+): readonly [string, string] {
+  const isDeniedBySession = recorded === "deny" && policyDecision !== recorded;
+  const nowRules = isDeniedBySession ? rules : (now.rules ?? []);
+  return [
+    canonicalText({ decision: policyDecision, rules }),
+    canonicalText({ decision: now.decision, rules: nowRules }),
+  ];
 }
 
 /** Whether a recorded grant is that of a decision, or a narrower one: an upper bound can have narrowed it. */

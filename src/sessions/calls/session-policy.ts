@@ -84,7 +84,9 @@ export class SessionPolicy implements RuntimePolicy {
     };
     const level = levelOf(basis);
     if (level === "auto") return decision;
-    if (level === "deny") return deny("the session's configuration denies the tool");
+    if (level === "deny") {
+      return deny("the session's configuration denies the tool", { policyDecision: decision.decision });
+    }
     const hears = hearsApprovals(basis);
     const { approvalTable, place } = session;
     const approval = hears ? approvalTable.find(place, request) : undefined;
@@ -111,7 +113,7 @@ function read(answer: unknown): PolicyDecision {
 function lift(decision: Exclude<PolicyDecision, { decision: "deny" }>): PolicyDecision {
   if (decision.decision === "allow" || decision.grant === undefined) return decision;
   const { grant, rules, sandboxes } = decision;
-  return allow(grant, { ...(rules && { rules }), ...(sandboxes && { sandboxes }) });
+  return allow(grant, { ...(rules && { rules }), ...(sandboxes && { sandboxes }), policyDecision: "ask" });
 }
 
 /** Has a person asked about a call. */
@@ -128,5 +130,6 @@ function raise(
     ...(rules && { rules }),
     ...(sandboxes && { sandboxes }),
     ...(hears && { remember: "session" }),
+    ...(decision.decision === "allow" && { policyDecision: "allow" }),
   });
 }

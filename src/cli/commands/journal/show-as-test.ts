@@ -40,7 +40,16 @@ export async function showAsTest(
 
 /** Returns the case of a recorded call, or why there is none. */
 function caseOf(entry: JournalEntry, reader: ArgumentReader): JsonObject | string {
-  const { args = null, decision, grant, principal, session, tool, tool_call_id: callId } = entry;
+  const {
+    args = null,
+    decision,
+    policyDecision = decision,
+    grant,
+    principal,
+    session,
+    tool,
+    tool_call_id: callId,
+  } = entry;
   if (decision === undefined) return "the policy did not decide on it";
   const read = reader.read(entry, canonicalText(args));
   if ("missing" in read) {
@@ -54,7 +63,8 @@ function caseOf(entry: JournalEntry, reader: ArgumentReader): JsonObject | strin
     call: { tool: tool ?? null, arguments: JSON.parse(read.text) as JsonValue },
     ...(principal !== undefined && { principal }),
     ...(session !== undefined && { session }),
-    expect: decision,
+    // Cases are about the policy, not about modes and approvals of sessions.
+    expect: policyDecision ?? null,
     ...(decision !== "deny" && sandbox !== undefined && { sandbox }),
   };
 }

@@ -12,6 +12,7 @@ import { directoryOf } from "./place.ts";
 const DETAILS = {
   principal: "principal",
   rules: "rules",
+  policyDecision: "the policy alone decides",
   near: "near misses",
   confirmation: "confirmation",
   grant: "grant",
