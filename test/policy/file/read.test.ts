@@ -170,7 +170,7 @@ describe("a policy file", () => {
 default: allow
 `),
     ).toEqual([
-      "p.yaml:5:26: must be one of host, wasm, quickjs, process, remote",
+      "p.yaml:5:26: must be one of host, wasm, quickjs, process, microvm, remote",
       "p.yaml:6:30: unknown key 'memry': did you mean 'memory'?",
       "p.yaml:8:7: must be a JSON pointer to an argument, such as '/path' or '/options/depth', or 'principal/...', 'session/...', 'all' or 'any'",
       "p.yaml:8:21: must be a string or a list, not a number",

@@ -467,7 +467,7 @@ describe("invalid rule policies", () => {
     [
       "an unknown sandbox",
       { rules: [{ ...ALLOW, sandboxes: ["docker"] }] },
-      /one of host, wasm, quickjs, process, remote/,
+      /one of host, wasm, quickjs, process, microvm, remote/,
     ],
     [
       "limits on a denial",
