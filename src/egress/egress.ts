@@ -1,8 +1,11 @@
+import type { Socket } from "node:net";
 import { DeadlineTimer } from "../base/timers/deadline-timer.ts";
 import { type ResolveHost, systemResolve } from "./connections/checked-lookup.ts";
 import { ConnectionPools } from "./connections/pools.ts";
+import { RawConnections } from "./connections/raw-connections.ts";
 import { Exchange } from "./exchange.ts";
-import type { EgressRequest, EgressResponse } from "./request.ts";
+import { netRulesOf, originDenied } from "./net-rules.ts";
+import type { ConnectRequest, EgressRequest, EgressResponse } from "./request.ts";
 
 /** How requests of tools are sent. */
 export interface EgressOptions {
@@ -23,6 +26,7 @@ export interface EgressOptions {
  */
 export class Egress {
   readonly #pools: ConnectionPools;
+  readonly #raw: RawConnections;
   // The timer does not keep the process alive: each exchange has a socket or a lookup that does.
   readonly #deadlines = new DeadlineTimer<Exchange>({
     deadlineOf: (exchange) => exchange.deadline,
@@ -32,6 +36,7 @@ export class Egress {
   constructor(options: EgressOptions = {}) {
     const { resolve = systemResolve, connectTimeoutMs = 10_000, headerBytes = 32_768, ca } = options;
     this.#pools = new ConnectionPools(resolve, { connectTimeoutMs, headerBytes, ca });
+    this.#raw = new RawConnections(resolve, connectTimeoutMs);
   }
 
   /**
@@ -45,8 +50,21 @@ export class Egress {
     });
   }
 
+  /**
+   * Opens a TCP connection to an origin, over which the caller speaks HTTP or TLS itself. The caller counts and bounds what
+   * is sent and received.
+   *
+   * @throws {EgressError} if the grants do not name the origin, or there is no connection.
+   */
+  async connect({ url, grants, signal }: ConnectRequest): Promise<Socket> {
+    const rule = netRulesOf(grants).ruleFor(url);
+    if (rule === undefined) throw originDenied(url);
+    return await this.#raw.open(rule, signal);
+  }
+
   /** Fails every running exchange with `closed`, and closes every connection. Idempotent. */
   async close(): Promise<void> {
+    this.#raw.close();
     await this.#pools.close();
     this.#deadlines.stop();
   }

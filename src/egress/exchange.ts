@@ -3,7 +3,7 @@ import type { ConnectionPools, SharedPool } from "./connections/pools.ts";
 import { ContentCodingError, DecodedTooLargeError, decodeBody } from "./content-coding.ts";
 import { type Contact, EgressError, type Traffic } from "./egress-error.ts";
 import { egressErrorOf } from "./failure.ts";
-import { netRulesOf } from "./net-rules.ts";
+import { netRulesOf, originDenied } from "./net-rules.ts";
 import { type Hop, isRedirect, redirectedHop } from "./redirect.ts";
 import type { EgressRequest, EgressResponse } from "./request.ts";
 import { checkMethod, headersSize, readUrl } from "./request-check.ts";
@@ -81,12 +81,7 @@ export class Exchange {
     const { method, url, headers, body } = hop;
     const { grants, limits } = this.#request;
     const rule = netRulesOf(grants).ruleFor(url);
-    if (rule === undefined) {
-      throw new EgressError(
-        "origin_denied",
-        `the grant does not name the origin '${url.origin}' (net: [origin])`,
-      );
-    }
+    if (rule === undefined) throw originDenied(url);
     const shared = this.#pools.get(rule);
     const path = url.pathname + url.search;
     this.#upNow = headSize(method, path, url.host, headersSize(headers)) + (body?.length ?? 0);

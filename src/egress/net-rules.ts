@@ -7,6 +7,7 @@ import {
   originOf,
   parseOrigin,
 } from "../policy/grant/net-grant.ts";
+import { EgressError } from "./egress-error.ts";
 
 /** What a list of grants allows for one origin. */
 export interface OriginRule {
@@ -31,6 +32,11 @@ export function netRulesOf(grants: readonly NetGrant[]): NetRules {
     compiled.set(grants, rules);
   }
   return rules;
+}
+
+/** The error of a request to an origin for which there is no rule. */
+export function originDenied({ origin }: URL): EgressError {
+  return new EgressError("origin_denied", `the grant does not name the origin '${origin}' (net: [origin])`);
 }
 
 /** The origins that a list of grants allows. */

@@ -24,6 +24,16 @@ export interface EgressRequest {
   readonly credentialHeaders?: readonly string[];
 }
 
+/** A connection over which its user speaks itself. */
+export interface ConnectRequest {
+  /** An `http:` or `https:` URL, of which the origin counts. */
+  readonly url: URL;
+  /** Where the connection may go: the `net` capability of the grant. */
+  readonly grants: readonly NetGrant[];
+  /** Aborts the opening. */
+  readonly signal: AbortSignal;
+}
+
 /** The limits of an exchange. */
 export interface EgressLimits {
   /** Milliseconds for the whole exchange, from name resolution to the last byte of the last response. */

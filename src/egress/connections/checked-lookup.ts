@@ -2,7 +2,8 @@ import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { isIP, type LookupFunction } from "node:net";
 import { EgressError } from "../egress-error.ts";
-import type { AddressRules } from "./address-rules.ts";
+import type { OriginRule } from "../net-rules.ts";
+import { AddressRules } from "./address-rules.ts";
 
 /** Resolves a host name to all its addresses. Rejects if it has none. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>;
@@ -14,12 +15,30 @@ export const systemResolve: ResolveHost = async (hostname) => {
 };
 
 /**
+ * Returns the lookup for connections under a rule.
+ *
+ * @throws {EgressError} if the host is an address that may not be contacted: Node.js does not call the lookup for it.
+ */
+export function lookupFor({ origin, addresses }: OriginRule, resolve: ResolveHost): LookupFunction {
+  const rules = new AddressRules(addresses);
+  const { hostname } = new URL(origin);
+  const literal = withoutBrackets(hostname);
+  if (isIP(literal) !== 0) checkAddress(hostname, literal, rules);
+  return checkedLookup(rules, resolve);
+}
+
+/** Returns the host of a URL as sockets take it: an IPv6 address without brackets. */
+export function withoutBrackets(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, "");
+}
+
+/**
  * A lookup for `net.connect` that returns checked addresses only. Node.js connects to the addresses that its lookup
  * returns and does not resolve the name again, so only checked addresses are contacted. If one of several addresses
  * is denied, all are: the owner of the name chose it. Connections that open at the same time share one result, which
  * is not cached.
  */
-export function checkedLookup(rules: AddressRules, resolve: ResolveHost): LookupFunction {
+function checkedLookup(rules: AddressRules, resolve: ResolveHost): LookupFunction {
   let pending: Promise<LookupAddress[]> | undefined;
   return (hostname, options, callback) => {
     pending ??= resolveChecked(hostname, rules, resolve).finally(() => {
@@ -53,7 +72,7 @@ async function resolveChecked(
 }
 
 /** @throws {EgressError} if a host's address may not be contacted. */
-export function checkAddress(host: string, address: string, rules: AddressRules): void {
+function checkAddress(host: string, address: string, rules: AddressRules): void {
   if (rules.allows(address)) return;
   throw new EgressError(
     "address_denied",

@@ -1,9 +1,7 @@
-import { isIP } from "node:net";
 import type { Pool } from "undici";
 import { EgressError } from "../egress-error.ts";
 import type { OriginRule } from "../net-rules.ts";
-import { AddressRules } from "./address-rules.ts";
-import { checkAddress, checkedLookup, type ResolveHost } from "./checked-lookup.ts";
+import { lookupFor, type ResolveHost } from "./checked-lookup.ts";
 import { type ConnectionOptions, openPool } from "./pool.ts";
 
 /** How many idle pools are kept. */
@@ -45,20 +43,12 @@ export class ConnectionPools {
       return known;
     }
     if (this.#isClosed) throw new EgressError("closed", "the egress is closed");
-    const opened = { pool: this.#open(rule), inFlight: 0, isFresh: true };
+    const pool = openPool(rule.origin, lookupFor(rule, this.#resolve), this.#options);
+    const opened = { pool, inFlight: 0, isFresh: true };
     this.#makeRoom();
     this.#pools.set(rule.key, opened);
     this.#sweeper ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
     return opened;
-  }
-
-  #open({ origin, addresses }: OriginRule): Pool {
-    const rules = new AddressRules(addresses);
-    // Node.js does not call the lookup for a host that is an address.
-    const { hostname } = new URL(origin);
-    const literal = hostname.replace(/^\[|\]$/g, "");
-    if (isIP(literal) !== 0) checkAddress(hostname, literal, rules);
-    return openPool(origin, checkedLookup(rules, this.#resolve), this.#options);
   }
 
   /** Closes the oldest idle pools if there are too many. */

@@ -1,0 +1,157 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from "node:http";
+import type { Socket } from "node:net";
+import type { NetGrant } from "../../policy/grant/net-grant.ts";
+import type { Egress } from "../egress.ts";
+import type { Traffic } from "../egress-error.ts";
+import { checkPlain, forward } from "./plain-request.ts";
+import { requestedUrl, tunnelOrigin } from "./proxied-url.ts";
+import { type Refusal, refusalOf } from "./refusal.ts";
+import { TrafficMeter } from "./traffic-meter.ts";
+import { tunnel } from "./tunnel.ts";
+
+/** The most connections of clients at once. */
+const MAX_CONNECTIONS = 128;
+
+/** The most bytes of a request's headers. */
+const HEADER_BYTES = 32_768;
+
+/** How many different refusals are reported. */
+const MAX_REPORTED = 100;
+
+/** What a proxy lets through. */
+export interface ProxyOptions {
+  /** Opens the egress when a request first needs it. */
+  readonly openEgress: () => Promise<Egress>;
+  /** Where requests may go. */
+  readonly grants: readonly NetGrant[];
+  /** Bytes that may be sent to servers and received from them in all, with everything that HTTP and TLS add. */
+  readonly netBytes: number;
+  /** Called once for each different thing that was not granted, with a text for operators. */
+  readonly onDenied: (text: string) => void;
+}
+
+/**
+ * An HTTP proxy (RFC 9110, section 7.6) for the clients of one call: `CONNECT` for TLS, and requests with `http:` URLs. Each
+ * request and each tunnel has a connection of its own to its origin, which the egress opens. Clients are not
+ * authenticated, and all they send is hostile.
+ */
+export class ForwardProxy {
+  readonly #options: ProxyOptions;
+  readonly #meter: TrafficMeter;
+  readonly #clients = new Set<Socket>();
+  readonly #closing = new AbortController();
+  readonly #reported = new Set<string>();
+  readonly #http: Server;
+
+  constructor(options: ProxyOptions) {
+    this.#options = options;
+    this.#meter = new TrafficMeter(options.netBytes);
+    this.#http = createServer({
+      maxHeaderSize: HEADER_BYTES,
+      insecureHTTPParser: false,
+      // The time of the call bounds requests and idle connections.
+      headersTimeout: 0,
+      requestTimeout: 0,
+      keepAliveTimeout: 0,
+    });
+    this.#http.on("request", (request, response) => void this.#forward(request, response));
+    this.#http.on("connect", (request: IncomingMessage, client: Socket, head: Buffer) => {
+      void this.#tunnel(request, client, head);
+    });
+    this.#http.on("clientError", (_error, client: Socket) => {
+      refuseTunnel(client, { status: 400, text: "The request is not valid HTTP/1.1\n" });
+    });
+  }
+
+  /** Serves the connection of a client. */
+  accept(client: Socket): void {
+    if (this.#closing.signal.aborted || this.#clients.size >= MAX_CONNECTIONS) {
+      client.destroy();
+      return;
+    }
+    this.#clients.add(client);
+    client.once("close", () => this.#clients.delete(client)).on("error", () => {});
+    client.allowHalfOpen = true;
+    this.#http.emit("connection", client);
+  }
+
+  /** What was sent to servers and received from them. */
+  get traffic(): Traffic {
+    return this.#meter.traffic;
+  }
+
+  /** Ends all connections. Idempotent. */
+  close(): void {
+    this.#closing.abort();
+    for (const client of this.#clients) client.destroy();
+  }
+
+  async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let url: URL | undefined;
+    try {
+      checkPlain(request);
+      url = requestedUrl(request);
+      await forward(request, response, url, await this.#connect(url), this.#meter);
+    } catch (error) {
+      const { status, text } = this.#refuse(error, url?.origin);
+      // A response that has begun cannot become another one: the client sees that it was cut off.
+      if (response.headersSent) response.destroy();
+      else response.writeHead(status, { connection: "close", "content-type": "text/plain" }).end(text);
+    }
+  }
+
+  async #tunnel(request: IncomingMessage, client: Socket, head: Buffer): Promise<void> {
+    let origin: URL | undefined;
+    let hasBegun = false;
+    try {
+      origin = tunnelOrigin(request);
+      const server = await this.#connect(origin);
+      client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+      hasBegun = true;
+      if (head.length > 0) client.unshift(head);
+      await tunnel(client, server, origin, this.#meter);
+    } catch (error) {
+      const refusal = this.#refuse(error, origin?.origin);
+      if (!hasBegun) refuseTunnel(client, refusal);
+    }
+  }
+
+  async #connect(url: URL): Promise<Socket> {
+    this.#meter.check(1);
+    const { openEgress, grants } = this.#options;
+    const egress = await openEgress();
+    const server = await egress.connect({ url, grants, signal: this.#closing.signal });
+    this.#meter.add(url.origin, server);
+    return server;
+  }
+
+  #refuse(error: unknown, origin: string | undefined): Refusal {
+    const refusal = refusalOf(error, origin);
+    const { denied } = refusal;
+    if (denied !== undefined && !this.#reported.has(denied) && this.#reported.size < MAX_REPORTED) {
+      this.#reported.add(denied);
+      this.#options.onDenied(denied);
+    }
+    return refusal;
+  }
+}
+
+/** Answers on a connection that has no response object. */
+function refuseTunnel(client: Socket, { status, text }: Refusal): void {
+  if (!client.writable) {
+    client.destroy();
+    return;
+  }
+  client.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: text/plain\r\n` +
+      `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  );
+  // Bytes that nobody reads would have the kernel reset the connection, and with it the answer.
+  client.resume();
+}
