@@ -12,6 +12,7 @@ import type { Isolation } from "../src/tool/isolation.ts";
 import { type Attempt, attemptNames } from "../test/escapes/attempt.ts";
 import { FILES } from "../test/escapes/attempts/files.ts";
 import { KERNEL } from "../test/escapes/attempts/kernel.ts";
+import { NETWORK } from "../test/escapes/attempts/network.ts";
 import { OTHERS } from "../test/escapes/attempts/others.ts";
 import { countDescendants, launchersLeft } from "../test/escapes/descendants.ts";
 import { NOT_HELD_ATTEMPTS } from "../test/escapes/not-held-attempts.ts";
@@ -40,7 +41,7 @@ if (values.commands !== undefined) {
 using tools = new Tools();
 if (tools.problem !== undefined)
   console.log(`Attempts that need a C program were not made: ${tools.problem}`);
-const all = [...FILES, ...KERNEL, ...OTHERS].filter(
+const all = [...FILES, ...KERNEL, ...OTHERS, ...NETWORK].filter(
   ({ group, name, script }) =>
     words.every((word) => `${group}: ${name}`.includes(word)) &&
     (tools.problem === undefined || !script.includes("$TOOLS")),

@@ -1,5 +1,6 @@
 import type { FsGrant } from "../../src/policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
+import type { NetGrant } from "../../src/policy/grant/net-grant.ts";
 
 /**
  * A way out of the sandbox that a program tries. Its script gets the variables of `scene.ts`, and begins in the workspace.
@@ -13,6 +14,8 @@ export interface Attempt {
   readonly before?: string;
   /** Whether the workspace is granted with `write`. Default: `false`. */
   readonly write?: boolean;
+  /** Where its requests may go. Default: it has no network. */
+  readonly net?: readonly NetGrant[];
   readonly limits?: ResourceLimits;
   /** What shows that the attempt can succeed where it is allowed. Default: the same script unconfined. */
   readonly control?: Control;

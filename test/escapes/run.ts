@@ -67,7 +67,7 @@ async function inScene(
 }
 
 async function runConfined(
-  { script }: Pick<Attempt, "script">,
+  { script, net }: Pick<Attempt, "script" | "net">,
   { isolation, sandboxes }: Confined,
   tools: string,
   scene: Scene,
@@ -93,7 +93,8 @@ async function runConfined(
           allow({
             sandbox: "process",
             limits: { wallTimeMs: 10_000, ...limits },
-            capabilities: { fs: granted },
+            // On Landlock, the grant itself is refused.
+            capabilities: { fs: granted, ...(hasNamespaces && net && { net }) },
           }),
       },
       sandboxes,

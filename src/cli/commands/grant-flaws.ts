@@ -71,7 +71,10 @@ function capabilityFlaws(
 }
 
 /** Returns why a sandbox that could give a capability does not, and what to do. */
-function remedyOf(name: CapabilityName, { mode }: Sandbox): string | undefined {
+function remedyOf(name: CapabilityName, { mode, isolation }: Sandbox): string | undefined {
+  if (name === "net" && isolation === "landlock") {
+    return "programs on Landlock have no network: 'net' needs namespaces, which are not available here";
+  }
   if (name === "keyValue" && mode === "wasm") {
     return "there are no key-value stores: add 'keyValue' to 'sandboxes'";
   }

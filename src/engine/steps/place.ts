@@ -78,7 +78,12 @@ function checkSandbox(sandbox: Sandbox | undefined, call: GrantedCall): Sandbox 
   // A checked grant has no members but the capabilities that it grants.
   for (const name in capabilities) {
     if (!given.has(name as CapabilityName)) {
-      throw unavailable(shownName(call), mode, `the sandbox does not support the capability '${name}'`);
+      const which = sandbox.isolation === undefined ? "" : ` with the isolation '${sandbox.isolation}'`;
+      throw unavailable(
+        shownName(call),
+        mode,
+        `the sandbox${which} does not support the capability '${name}'`,
+      );
     }
   }
   return sandbox;

@@ -4,6 +4,7 @@ import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Isolation } from "../../tool/isolation.ts";
 import type { SnapshotPlace } from "../../workspace/directory-snapshot.ts";
 import type { Cgroup } from "./cgroups/cgroups.ts";
+import type { ProxyListener } from "./network/proxy-listener.ts";
 import type { Program } from "./program.ts";
 
 /** A way to launch programs that the kernel confines. */
@@ -42,6 +43,8 @@ export interface Launch<Files extends GrantedFiles = GrantedFiles> {
   readonly limits: ResourceLimits;
   /** Holds the limits on all processes together. Default: none. */
   readonly cgroup?: Cgroup | undefined;
+  /** Default: the program has no network. Only namespaces can give it one. */
+  readonly listener?: ProxyListener | undefined;
 }
 
 /** A program that was launched, with the process that waits for it. */

@@ -11,6 +11,7 @@ import type { SandboxTask } from "../contract/task.ts";
 import type { Cgroup } from "./cgroups/cgroups.ts";
 import { failedStart } from "./failed-start.ts";
 import type { GrantedFiles, Launched, Launcher } from "./launcher.ts";
+import { type CallNetwork, PROXY_VARIABLES } from "./network/call-network.ts";
 import { ProgramOutput } from "./output/program-output.ts";
 import { PROCESS_DEFAULTS } from "./process-limits.ts";
 import type { Program } from "./program.ts";
@@ -45,6 +46,8 @@ export interface CallParts {
   readonly files: GrantedFiles;
   /** Holds the limits on all processes together. Absent if there are none. */
   readonly cgroup?: Cgroup | undefined;
+  /** Absent if the grant gives none. */
+  readonly network?: CallNetwork | undefined;
 }
 
 /** One call of a program, from its start to its outcome. */
@@ -61,9 +64,11 @@ export class ProcessCall {
   readonly #killed = Promise.withResolvers<void>();
 
   constructor(parts: CallParts) {
-    const { task, tool, program, launcher, files, cgroup } = parts;
+    const { task, tool, launcher, files, cgroup, network } = parts;
     this.#parts = parts;
-    this.#launched = launcher.launch({ program, files, limits: task.limits, cgroup });
+    const program = network === undefined ? parts.program : withProxy(parts.program);
+    const listener = network?.listener;
+    this.#launched = launcher.launch({ program, files, limits: task.limits, cgroup, listener });
     const { stdin, stdout, stderr } = this.#launched;
     stdin.end(program.stdin);
     this.#limits = task.limits;
@@ -152,15 +157,19 @@ export class ProcessCall {
 
   /** @param code The exit code; `undefined` if the processes have not ended. */
   #outcome(code: number | undefined): SandboxOutcome {
-    const { files, cgroup, program } = this.#parts;
+    const { files, cgroup, network, program } = this.#parts;
     const { isolation } = this.#parts.launcher;
     const memoryBytes = cgroup?.peakBytes;
+    const traffic = network?.traffic;
     const used: ResourceUse = {
       wallTimeMs: performance.now() - this.#startedAt,
       ...this.#output.used,
       ...(memoryBytes !== undefined && { memoryBytes }),
+      ...traffic,
     };
-    const effect = this.#hasBegun && files.isWritable ? "unknown" : "none";
+    // What a program sends through a tunnel is not known.
+    const mayChange = files.isWritable || traffic !== undefined;
+    const effect = this.#hasBegun && mayChange ? "unknown" : "none";
     const alive = code === undefined ? ({ mayStillRun: true, ended: "told" } as const) : {};
     const base = { effect, used, isolation, ...alive } as const;
     if (this.#cause === "outputBytes") return { status: "limit_exceeded", limit: "outputBytes", ...base };
@@ -183,6 +192,11 @@ export class ProcessCall {
       ? { status: "failed", message: checked.message, ...base }
       : { ...outcomeOf(checked, effect, used), isolation };
   }
+}
+
+/** The program with the variables by which it finds the proxy, which is its only way to the network. */
+function withProxy(program: Program): Program {
+  return { ...program, env: { ...program.env, ...PROXY_VARIABLES } };
 }
 
 /** Why a program did not begin in its directory, by what the start script wrote; `undefined` if it did. */

@@ -3,8 +3,20 @@ import type { Isolation } from "../../tool/isolation.ts";
 import type { Cgroups } from "./cgroups/cgroups.ts";
 
 /** The limits of a program for which the grant sets none. */
-export const PROCESS_DEFAULTS: Required<Pick<ResourceLimits, "wallTimeMs" | "outputBytes" | "logLines">> =
-  Object.freeze({ wallTimeMs: 60_000, outputBytes: 1_024 * 1_024, logLines: 1_000 });
+export const PROCESS_DEFAULTS: Required<
+  Pick<ResourceLimits, "wallTimeMs" | "outputBytes" | "logLines" | "netBytes">
+> = Object.freeze({
+  wallTimeMs: 60_000,
+  outputBytes: 1_024 * 1_024,
+  logLines: 1_000,
+  netBytes: 256 * 1_024 * 1_024,
+});
+
+/** The defaults that can be enforced: programs on Landlock have no network. */
+export function defaultLimits(isolation: Isolation): ResourceLimits {
+  const { netBytes, ...others } = PROCESS_DEFAULTS;
+  return { ...others, ...(isolation === "namespaces" && { netBytes }) };
+}
 
 /** The limits that hold on every machine. `cpuMs` and `processMemoryBytes` hold for each process of the program. */
 const EVERYWHERE: readonly LimitName[] = [
@@ -15,7 +27,10 @@ const EVERYWHERE: readonly LimitName[] = [
   "processMemoryBytes",
 ];
 
-/** The limits that can be enforced: `memoryBytes` and `processes`, of all processes together, only with cgroups. */
+/**
+ * The limits that can be enforced: `netBytes` only with namespaces; `memoryBytes` and `processes`, of all processes
+ * together, only with cgroups.
+ */
 export function enforceableLimits({ memory, pids }: Cgroups, isolation: Isolation): readonly LimitName[] {
   // Elsewhere setrlimit(2) holds it in the namespace of users. Root is exempt from that, and without a namespace all the
   // user's processes count.
@@ -23,6 +38,7 @@ export function enforceableLimits({ memory, pids }: Cgroups, isolation: Isolatio
     typeof pids !== "string" || (isolation === "namespaces" && process.getuid?.() !== 0);
   return [
     ...EVERYWHERE,
+    ...(isolation === "namespaces" ? (["netBytes"] as const) : []),
     ...(typeof memory === "string" ? [] : (["memoryBytes"] as const)),
     ...(countsProcesses ? (["processes"] as const) : []),
   ];

@@ -1,4 +1,5 @@
 import { describeThrown } from "../../base/thrown.ts";
+import type { ProxyOptions } from "../../egress/proxy/forward-proxy.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
@@ -10,14 +11,19 @@ import type { SandboxTask } from "../contract/task.ts";
 import { type Cgroup, Cgroups } from "./cgroups/cgroups.ts";
 import { failedStart } from "./failed-start.ts";
 import type { GrantedFiles, Launcher } from "./launcher.ts";
+import { CallNetwork } from "./network/call-network.ts";
 import { openLauncher } from "./open-launcher.ts";
 import { ProcessCall } from "./process-call.ts";
-import { enforceableLimits, PROCESS_DEFAULTS } from "./process-limits.ts";
+import { defaultLimits, enforceableLimits } from "./process-limits.ts";
 import { type Program, programFor } from "./program.ts";
 import { ProgramChanges } from "./program-changes.ts";
 
 /** Every program can read clocks and draw random bytes, whether they are granted or not. */
-const CAPABILITIES: ReadonlySet<CapabilityName> = new Set(["fs", "env", "clock", "random"]);
+const CAPABILITIES: Readonly<Record<Isolation, ReadonlySet<CapabilityName>>> = {
+  namespaces: new Set<CapabilityName>(["fs", "net", "env", "clock", "random"]),
+  // A network of the program's own needs namespaces.
+  landlock: new Set<CapabilityName>(["fs", "env", "clock", "random"]),
+};
 
 /** Options of {@link ProcessSandbox.open}. */
 export interface ProcessSandboxOptions {
@@ -32,14 +38,16 @@ export interface ProcessSandboxOptions {
 
 /**
  * Runs programs that are confined by the kernel: each call in namespaces of its own, or else on Landlock, with a seccomp
- * filter. A program sees the system's directories read-only, what its grant names, and no network. Linux only.
+ * filter. A program sees the system's directories read-only, what its grant names, and of the network only a proxy for the
+ * origins that its grant names; on Landlock, no network. Linux only.
  */
 export class ProcessSandbox implements Sandbox {
   readonly mode = "process";
-  readonly capabilities: ReadonlySet<CapabilityName> = CAPABILITIES;
-  readonly defaults: ResourceLimits = PROCESS_DEFAULTS;
+  readonly capabilities: ReadonlySet<CapabilityName>;
+  readonly defaults: ResourceLimits;
   readonly isolation: Isolation;
   readonly #launcher: Launcher;
+  readonly #openEgress: ProxyOptions["openEgress"];
   readonly #running = new Set<ProcessCall>();
   /** Why there are no namespaces, until it is logged. */
   #fellBack: string | undefined;
@@ -51,14 +59,24 @@ export class ProcessSandbox implements Sandbox {
    *
    * @throws {ToolPreparationError} if they cannot. The message says why.
    */
-  static async open({ isolation, bubblewrap }: ProcessSandboxOptions = {}): Promise<ProcessSandbox> {
+  static async open(
+    openEgress: ProxyOptions["openEgress"],
+    { isolation, bubblewrap }: ProcessSandboxOptions = {},
+  ): Promise<ProcessSandbox> {
     const { launcher, fellBack } = await openLauncher(isolation, bubblewrap);
-    return new ProcessSandbox(launcher, fellBack);
+    return new ProcessSandbox(openEgress, launcher, fellBack);
   }
 
-  private constructor(launcher: Launcher, fellBack: string | undefined) {
+  private constructor(
+    openEgress: ProxyOptions["openEgress"],
+    launcher: Launcher,
+    fellBack: string | undefined,
+  ) {
+    this.#openEgress = openEgress;
     this.#launcher = launcher;
     this.isolation = launcher.isolation;
+    this.capabilities = CAPABILITIES[launcher.isolation];
+    this.defaults = defaultLimits(launcher.isolation);
     this.#fellBack = fellBack;
   }
 
@@ -86,6 +104,7 @@ export class ProcessSandbox implements Sandbox {
     const grants = task.capabilities.fs ?? [];
     let files: GrantedFiles | undefined;
     let cgroup: Cgroup | undefined;
+    let network: CallNetwork | undefined;
     try {
       const launcher = this.#launcher;
       files = launcher.openFiles(grants);
@@ -93,14 +112,17 @@ export class ProcessSandbox implements Sandbox {
       await changes.begin();
       if (this.#closed) return unavailable("the sandbox is closed");
       cgroup = this.#cgroups.create(task.limits, launcher.ownProcesses);
-      const call = new ProcessCall({ task, tool, program, launcher, files, cgroup });
+      network = CallNetwork.of(task, this.#openEgress);
+      const call = new ProcessCall({ task, tool, program, launcher, files, cgroup, network });
       this.#running.add(call);
       const outcome = await call.ended.finally(() => this.#running.delete(call));
-      if (outcome.status !== "unavailable") launcher.prepare?.(grants);
+      // The next call with a network would need a launcher of its own, too.
+      if (outcome.status !== "unavailable" && network === undefined) launcher.prepare?.(grants);
       return await changes.addTo(outcome);
     } catch (error) {
       return unavailable(describeThrown(error).detail);
     } finally {
+      network?.[Symbol.dispose]();
       await files?.[Symbol.asyncDispose]();
       await cgroup?.[Symbol.asyncDispose]();
     }

@@ -81,6 +81,18 @@ describe("what confines programs", () => {
     },
   );
 
+  test.skipIf(landlockUnavailable)(
+    "is refused before anybody is asked if the grant has a network, and it is Landlock",
+    async () => {
+      await using sandboxes = await openSandboxes({ process: { bubblewrap: NONE } });
+      const grant = { sandbox: "process", capabilities: { net: ["https://example.com"] } } as const;
+      const { execution, asked } = await run(sandboxes, ask("May it run?", { grant }));
+      expect(execution?.error).toMatchObject({ code: "sandbox_unavailable", effect: "none" });
+      expect(asked).toBe(0);
+      expect((await run(sandboxes)).execution?.receipt.enforced).not.toHaveProperty("netBytes");
+    },
+  );
+
   test("is refused if the sandbox requires namespaces that are not there", async () => {
     await using sandboxes = await openSandboxes({ process: { isolation: "namespaces", bubblewrap: NONE } });
     const { execution } = await run(sandboxes);

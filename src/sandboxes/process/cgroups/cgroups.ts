@@ -15,7 +15,7 @@ export class Cgroups {
   #created = 0;
 
   /**
-   * Creates a cgroup that holds `memoryBytes` and `processes`, as far as there are controllers.
+   * Creates a cgroup that will hold `memoryBytes` and `processes`, as far as there are controllers.
    *
    * @param ownProcesses How many processes are in it besides the program's.
    * @returns `undefined` if there is nothing to hold.
@@ -34,6 +34,7 @@ export class Cgroups {
 /** The cgroup of one call: with version 1, one for each controller. */
 export class Cgroup implements AsyncDisposable {
   readonly #directories = new Set<string>();
+  readonly #limits: (readonly [file: string, limit: number])[] = [];
   #memory: { readonly events: string; readonly peak: string } | undefined;
 
   constructor(name: string, limits: readonly (readonly [Controller, Hierarchy, number])[]) {
@@ -54,12 +55,17 @@ export class Cgroup implements AsyncDisposable {
     const directory = join(parent, name);
     if (!this.#directories.has(directory)) mkdirSync(directory);
     this.#directories.add(directory);
-    writeFileSync(join(directory, LIMIT_FILES[controller][version]), `${limit}`);
+    this.#limits.push([join(directory, LIMIT_FILES[controller][version]), limit]);
     if (controller !== "memory") return;
     const [events, peak] =
       version === 1 ? ["memory.oom_control", "memory.max_usage_in_bytes"] : ["memory.events", "memory.peak"];
     this.#memory = { events: join(directory, events), peak: join(directory, peak) };
-    forbidSwap(directory, version, limit);
+    this.#limits.push(...swapLimit(directory, version, limit));
+  }
+
+  /** Sets the limits, which hold from then on. */
+  enforce(): void {
+    for (const [file, limit] of this.#limits) writeFileSync(file, `${limit}`);
   }
 
   /** Puts a process into the cgroup, with all that it starts from then on. */
@@ -104,8 +110,14 @@ export class Cgroup implements AsyncDisposable {
 }
 
 /** Pages that are swapped out would not count as memory. */
-function forbidSwap(directory: string, version: 1 | 2, limit: number): void {
-  const [name, value] = version === 1 ? ["memory.memsw.limit_in_bytes", limit] : ["memory.swap.max", 0];
+function swapLimit(
+  directory: string,
+  version: 1 | 2,
+  limit: number,
+): readonly (readonly [file: string, limit: number])[] {
+  const [name, value] =
+    version === 1 ? (["memory.memsw.limit_in_bytes", limit] as const) : (["memory.swap.max", 0] as const);
+  const file = join(directory, name);
   // The file is there only if the kernel counts swapped pages.
-  if (existsSync(join(directory, name))) writeFileSync(join(directory, name), `${value}`);
+  return existsSync(file) ? [[file, value]] : [];
 }

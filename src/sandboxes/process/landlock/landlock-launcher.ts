@@ -34,14 +34,15 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
   }
 
   private constructor() {
-    this.#filter = (seccompFilter("landlock") as Buffer).toString("base64");
+    this.#filter = (seccompFilter({ isolation: "landlock" }) as Buffer).toString("base64");
   }
 
   openFiles(grants: readonly FsGrant[]): GrantedPaths {
     return new GrantedPaths(grants);
   }
 
-  launch({ program, files, limits, cgroup }: Launch<GrantedPaths>): Launched {
+  launch({ program, files, limits, cgroup, listener }: Launch<GrantedPaths>): Launched {
+    if (listener !== undefined) throw new Error("programs on Landlock have no network");
     const { command, args, env, cwd } = program;
     const { temporary } = files;
     const variables = {
@@ -57,6 +58,8 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
       limits: limitsOf(limits),
       cgroups: cgroup?.processFiles ?? [],
     };
+    // The program enters the cgroup immediately before it begins.
+    cgroup?.enforce();
     const child = spawn(
       process.execPath,
       [...NODE_OPTIONS, entryFile("sandboxes/process/landlock/child/supervisor")],

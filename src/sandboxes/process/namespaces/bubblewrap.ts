@@ -5,6 +5,7 @@ import type { Writable } from "node:stream";
 import { promisify } from "node:util";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { Launch, Launched, Launcher } from "../launcher.ts";
+import type { ProxyListener } from "../network/proxy-listener.ts";
 import { seccompFilter } from "../seccomp/filter.ts";
 import { GrantedMounts } from "./granted-mounts.ts";
 import { LaunchedInNamespaces } from "./launched-in-namespaces.ts";
@@ -21,6 +22,8 @@ const GATE_FD = 5;
 const STATUS_FD = STREAMS;
 const FILTER_FD = STREAMS + 1;
 const FIRST_MOUNT_FD = STREAMS + 2;
+/** With a network, the descriptors 8 and 9 of the start script come before the mounts. */
+const FIRST_MOUNT_FD_WITH_NETWORK = STREAMS + 4;
 
 const ENVIRONMENT = { PATH: "/usr/bin:/bin", HOME: "/tmp", LANG: "C.UTF-8" };
 
@@ -35,7 +38,9 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
   readonly #pool = new SandboxPool((mounts) => this.makeSandbox(mounts));
   readonly #path: string;
   readonly #system: SystemFiles;
+  /** The files of the filters, without and with a network. */
   readonly #filter: string;
+  readonly #networkFilter: string;
 
   /**
    * Opens bubblewrap.
@@ -44,8 +49,10 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
    */
   static async open(path = "/usr/bin/bwrap"): Promise<Bubblewrap> {
     const filter = seccompFilter();
+    const networkFilter = seccompFilter({ network: true });
     if (process.platform !== "linux") throw new Error("programs can be confined on Linux only");
-    if (filter === undefined) throw new Error(`there is no seccomp filter for ${process.arch}`);
+    if (filter === undefined || networkFilter === undefined)
+      throw new Error(`there is no seccomp filter for ${process.arch}`);
     const system = new SystemFiles();
     try {
       await promisify(execFile)(path, [...isolation(), ...system.args, "--", "/bin/sh", "-c", ":"], {
@@ -57,14 +64,16 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
       if (code === "ENOENT") throw new Error(`bubblewrap is not installed: there is no ${path}`);
       throw new Error(`bubblewrap cannot confine programs here: ${stderr.trim()}`);
     }
-    return new Bubblewrap(path, system, filter);
+    return new Bubblewrap(path, system, filter, networkFilter);
   }
 
-  private constructor(path: string, system: SystemFiles, filter: Buffer) {
+  private constructor(path: string, system: SystemFiles, filter: Buffer, networkFilter: Buffer) {
     this.#path = path;
     this.#system = system;
     this.#filter = join(system.directory, "seccomp");
+    this.#networkFilter = join(system.directory, "seccomp-network");
     writeFileSync(this.#filter, filter);
+    writeFileSync(this.#networkFilter, networkFilter);
   }
 
   openFiles(grants: readonly FsGrant[]): GrantedMounts {
@@ -72,30 +81,38 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
   }
 
   launch(launch: Launch<GrantedMounts>): Launched {
-    return new LaunchedInNamespaces(this.#pool.take(launch.files), launch);
+    const { files, listener } = launch;
+    const sandbox = listener === undefined ? this.#pool.take(files) : this.makeSandbox(files, listener);
+    return new LaunchedInNamespaces(sandbox, launch);
   }
 
   prepare(grants: readonly FsGrant[]): void {
     this.#pool.prepare(grants);
   }
 
-  /** Makes a sandbox that waits for its program. The mounts can be closed afterwards. */
-  makeSandbox(mounts: GrantedMounts): PreparedSandbox {
-    const filter = openSync(this.#filter, "r");
+  /**
+   * Makes a sandbox that waits for its program. The mounts can be closed afterwards.
+   *
+   * @param listener Gets the listening socket of the sandbox. Default: the sandbox has no network.
+   */
+  makeSandbox(mounts: GrantedMounts, listener?: ProxyListener): PreparedSandbox {
+    const filter = openSync(listener === undefined ? this.#filter : this.#networkFilter, "r");
     const nothing = openSync("/dev/null", "r");
     const status = openNameless(this.#system.directory);
     try {
       const pipes = Array.from({ length: STREAMS }, () => "pipe" as const);
+      const handOver = listener === undefined ? [] : (["ipc", listener.nodeFd] as const);
       const child = spawn(this.#path, ["--args", `${ARGS_FD}`, "--", ...runScript()], {
         // Its environment can be read in the sandbox, as that of process 1.
         env: {},
-        stdio: [...withoutLeaks([...pipes, status, filter, ...mounts.fds], nothing)],
+        stdio: [...withoutLeaks([...pipes, status, filter, ...handOver, ...mounts.fds], nothing)],
       });
-      const sandbox = new PreparedSandbox(child, status);
+      const sandbox = new PreparedSandbox(child, status, listener);
       const options = [
         ...isolation(),
         ...this.#system.args,
-        ...mounts.args(FIRST_MOUNT_FD),
+        ...(listener === undefined ? [] : this.#system.networkArgs),
+        ...mounts.args(listener === undefined ? FIRST_MOUNT_FD : FIRST_MOUNT_FD_WITH_NETWORK),
         ...["--seccomp", `${FILTER_FD}`, "--json-status-fd", `${STATUS_FD}`, "--block-fd", `${GATE_FD}`],
         ...Object.entries(ENVIRONMENT).flatMap(([name, value]) => ["--setenv", name, value]),
         ...["--chdir", mounts.workingDirectory, "--remount-ro", "/dev", "--remount-ro", "/"],
@@ -127,10 +144,10 @@ function openNameless(directory: string): number {
 
 /** Puts `/dev/null` in the place of descriptors that the program would inherit besides its own. */
 function withoutLeaks(
-  stdio: readonly ("pipe" | number)[],
+  stdio: readonly ("pipe" | "ipc" | number)[],
   nothing: number,
-): readonly ("pipe" | "ignore" | number)[] {
-  const all: ("pipe" | "ignore" | number)[] = [...stdio];
+): readonly ("pipe" | "ipc" | "ignore" | number)[] {
+  const all: ("pipe" | "ipc" | "ignore" | number)[] = [...stdio];
   for (const fd of leakingDescriptors()) {
     if (fd < stdio.length) continue;
     // Descriptors from 3 on that are ignored are not changed.

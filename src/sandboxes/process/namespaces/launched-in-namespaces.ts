@@ -54,8 +54,8 @@ export class LaunchedInNamespaces implements Launched {
   }
 
   /** Never rejects. */
-  async #start({ program, files, limits, cgroup }: Launch<GrantedMounts>): Promise<void> {
-    const script = startScript(program, limits, files.workingDirectory);
+  async #start({ program, files, limits, cgroup, listener }: Launch<GrantedMounts>): Promise<void> {
+    const script = startScript(program, limits, files.workingDirectory, listener !== undefined);
     const first = await this.#sandbox.first;
     this.#first = { process: first };
     if (first === undefined || this.#isKilled) return;

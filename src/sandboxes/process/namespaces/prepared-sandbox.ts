@@ -4,6 +4,7 @@ import type { Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Cgroup } from "../cgroups/cgroups.ts";
 import { closeOf, exitOf } from "../child-end.ts";
+import type { ProxyListener } from "../network/proxy-listener.ts";
 import { FirstProcess } from "./first-process.ts";
 
 /** Milliseconds between two looks at the status, and whether the first process is bound to bubblewrap. */
@@ -38,6 +39,7 @@ export class PreparedSandbox {
   readonly first: Promise<FirstProcess | undefined>;
   readonly #child: ChildProcess;
   readonly #streams: SandboxStreams;
+  readonly #listener: ProxyListener | undefined;
   /** Resolves when the start script waits for its text. */
   readonly #ready: Promise<void>;
   #said = "";
@@ -46,9 +48,11 @@ export class PreparedSandbox {
   /**
    * @param status The file to which bubblewrap writes its status. It is no pipe, since bubblewrap dies if nobody reads what
    *   it writes, also when this process has died, and leaves its child waiting. It is closed by the sandbox.
+   * @param listener Gets the listening socket of a sandbox with a network; then the process has a channel. Default: none.
    */
-  constructor(child: ChildProcess, status: number) {
+  constructor(child: ChildProcess, status: number, listener?: ProxyListener) {
     this.#child = child;
+    this.#listener = listener;
     // The others are files, of which this process has no end.
     this.#streams = child.stdio.slice(0, STREAMS) as unknown as SandboxStreams;
     const [stdin, stdout, stderr, , script] = this.#streams;
@@ -83,16 +87,24 @@ export class PreparedSandbox {
    *
    * @param text The script, in one line.
    * @param cgroup Holds the program, and all that it starts. Default: none.
-   * @throws {Error} if the first process cannot be put into the cgroup.
+   * @throws {Error} if the first process cannot be put into the cgroup, or the limits cannot be set.
    */
   async start(first: FirstProcess, text: string, cgroup: Cgroup | undefined): Promise<void> {
     // It has no other process yet.
     cgroup?.add(first.pid);
+    if (this.#listener === undefined) cgroup?.enforce();
     const [, , , , script, gate] = this.#streams;
     gate.end("\n");
     await Promise.race([this.#ready, this.exited]);
     while (!this.#hasExited && !first.hasEnded && !first.isConfined) await wait(POLL_MS);
-    script.end(`${text}\n`);
+    if (this.#listener !== undefined) {
+      const takenOver = this.#listener.takeOver(this.#child);
+      script.write(`${text}\n`);
+      // At the end of the script without another line, the program does not begin.
+      if (!(await takenOver)) return void script.end();
+      cgroup?.enforce();
+      script.end("\n");
+    } else script.end(`${text}\n`);
   }
 
   /**
@@ -107,6 +119,7 @@ export class PreparedSandbox {
   async discard(): Promise<void> {
     await this.kill();
     for (const stream of this.#streams) stream.destroy();
+    if (this.#child.connected) this.#child.disconnect();
   }
 
   /** Whether it keeps this process running. */

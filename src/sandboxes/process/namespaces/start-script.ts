@@ -1,9 +1,13 @@
 import type { ResourceLimits } from "../../../policy/grant/limits.ts";
+import { handOverScript } from "../network/proxy-listener.ts";
 import type { Program } from "../program.ts";
 import { NO_DIRECTORY, OUTSIDE, STARTED } from "../start-words.ts";
 
 /** The descriptor from which the script is read, and to which it writes. */
 export const SCRIPT_FD = 4;
+
+/** With a network, the descriptors with which the script hands its socket over. */
+const HAND_OVER_FDS = { channel: 8, node: 9 } as const;
 
 /**
  * Returns the command that writes a line to the descriptor, reads a script from it and runs it. At the descriptor's end,
@@ -19,10 +23,10 @@ export function runScript(): readonly string[] {
 }
 
 /**
- * Returns a shell script in one line that enters the working directory, sets the limits and the variables of the program,
- * writes {@link STARTED} to the descriptor and becomes the program. `cpuMs` is rounded up to seconds, and the limits hold
- * for each process (`setrlimit(2)`). If a limit cannot be set, the script exits before it writes anything. If the working directory
- * is missing or outside `root`, it writes that.
+ * Returns a shell script in one line that enters the working directory, hands a listening socket over if there is a
+ * network, sets the limits and the variables of the program, writes {@link STARTED} to the descriptor and becomes the
+ * program. `cpuMs` is rounded up to seconds, and the limits hold for each process (`setrlimit(2)`). If a limit cannot be
+ * set, the script exits before it writes anything. If the working directory is missing or outside `root`, it writes that.
  *
  * @param root The directory that `cwd` is relative to, as it is seen in the sandbox.
  */
@@ -30,6 +34,7 @@ export function startScript(
   { command, args, env, cwd }: Program,
   { cpuMs, processMemoryBytes, processes }: ResourceLimits,
   root: string,
+  hasNetwork: boolean,
 ): string {
   const say = (what: string): string => `echo ${what} >&${SCRIPT_FD}`;
   const enter =
@@ -49,7 +54,8 @@ export function startScript(
   const set = limits.map((limit) => `${limit} || exit; `).join("");
   const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}; `);
   const become = [command, ...args].map(quote).join(" ");
-  return `${enter}${set}${variables.join("")}` + `${say(STARTED)}; exec ${SCRIPT_FD}>&-; exec ${become}`;
+  const before = hasNetwork ? handOverScript({ ...HAND_OVER_FDS, gate: SCRIPT_FD }) : "";
+  return `${enter}${before}${set}${variables.join("")}${say(STARTED)}; exec ${SCRIPT_FD}>&-; exec ${become}`;
 }
 
 /** At the soft limit, a process gets SIGXCPU, from which the cause is known; at the hard limit SIGKILL. */

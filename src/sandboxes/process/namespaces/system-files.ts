@@ -23,6 +23,17 @@ export const CONFIGURATION: readonly string[] = [
   "mime.types",
 ];
 
+/** The certificate authorities that the machine trusts, which clients of TLS need. */
+const CERTIFICATES = [
+  "ca-certificates",
+  "pki/ca-trust/extracted",
+  "pki/tls/cert.pem",
+  "pki/tls/certs",
+  "ssl/cert.pem",
+  "ssl/certs",
+  "ssl/openssl.cnf",
+];
+
 /** Files of `/proc` that tell about this machine or its kernel, or that root could change. */
 const HIDDEN = [
   ...["cmdline", "config.gz", "iomem", "ioports", "kallsyms", "kcore", "key-users", "keys", "kmsg"],
@@ -50,12 +61,15 @@ const TEMPORARY_BYTES = 64 * 1_024 * 1_024;
 export const USER_ID = 1_000;
 
 const PASSWD = `agent:x:${USER_ID}:${USER_ID}::/tmp:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n`;
+const HOSTS = "127.0.0.1 localhost sandbox\n::1 localhost\n";
 const GROUP = `agent:x:${USER_ID}:\nnogroup:x:65534:\n`;
 
 /** Files that every sandbox gets, in a directory that {@link SystemFiles.close} removes. */
 export class SystemFiles implements Disposable {
   /** The options with which bubblewrap shows the system's files, and covers what must not be seen. */
   readonly args: readonly string[];
+  /** The options that show what programs with a network need besides. */
+  readonly networkArgs: readonly string[];
   readonly directory: string = mkdtempSync(join(tmpdir(), "sandgate-process-"));
 
   constructor() {
@@ -63,6 +77,12 @@ export class SystemFiles implements Disposable {
     const group = join(this.directory, "group");
     writeFileSync(passwd, PASSWD);
     writeFileSync(group, GROUP);
+    const hosts = join(this.directory, "hosts");
+    writeFileSync(hosts, HOSTS);
+    this.networkArgs = [
+      ...CERTIFICATES.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`]),
+      ...["--ro-bind", hosts, "/etc/hosts"],
+    ];
     this.args = [
       ...SYSTEM_DIRECTORIES.flatMap(showDirectory),
       ...CONFIGURATION.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`]),

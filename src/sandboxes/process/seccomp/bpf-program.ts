@@ -3,6 +3,7 @@ const LOAD = 0x20; // BPF_LD | BPF_W | BPF_ABS
 const JUMP_EQUAL = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
 const JUMP_AT_LEAST = 0x35; // BPF_JMP | BPF_JGE | BPF_K
 const JUMP_ANY_BIT = 0x45; // BPF_JMP | BPF_JSET | BPF_K
+const AND = 0x54; // BPF_ALU | BPF_AND | BPF_K
 const RETURN = 0x06; // BPF_RET | BPF_K
 
 /** What a filter returns: the action in the upper half, an errno in the lower (linux/seccomp.h). */
@@ -22,6 +23,11 @@ export class BpfProgram {
 
   load(offset: number): this {
     return this.#add(LOAD, offset);
+  }
+
+  /** Clears the other bits of the loaded value. */
+  and(bits: number): this {
+    return this.#add(AND, bits);
   }
 
   return(action: number): this {

@@ -5,10 +5,19 @@ import { ARCHITECTURES, REFUSED, REFUSED_WITHOUT_NAMESPACES } from "./system-cal
 
 const { EPERM } = constants.errno;
 const ENOSYS = 38;
+const EPROTONOSUPPORT = 93;
 
 /** CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID and NET of linux/sched.h. */
 const NEW_NAMESPACES = 0x7e020000;
 const AF_UNIX = 1;
+const AF_INET = 2;
+const AF_INET6 = 10;
+/** The bits of a socket's type besides its flags, and the types that TCP and UDP have. */
+const SOCKET_TYPE = 0xf;
+const SOCK_STREAM = 1;
+const SOCK_DGRAM = 2;
+const IPPROTO_TCP = 6;
+const IPPROTO_UDP = 17;
 /** The bit that SOCK_DGRAM and SOCK_RAW have, and SOCK_STREAM and SOCK_SEQPACKET have not. */
 const DATAGRAM = 2;
 /** S_ISUID and S_ISGID, which give the user who runs a file the privileges of its owner. */
@@ -30,16 +39,26 @@ const OPENS: Readonly<Record<string, number>> = { open: 1, openat: 2 };
 /** Requests that put input into a terminal: TIOCSTI and TIOCLINUX. */
 const TERMINAL_INPUT = [0x5412, 0x541c];
 
+/** Options of {@link seccompFilter}. */
+interface FilterOptions {
+  /**
+   * What confines the program besides. Without namespaces, the filter refuses also what reaches other processes. Default:
+   * `namespaces`.
+   */
+  readonly isolation?: Isolation;
+  /** Whether sockets of TCP and UDP are allowed too, in a network namespace. Default: `false`. */
+  readonly network?: boolean;
+}
+
 /**
  * Returns a seccomp filter for a confined program, as `struct sock_filter`s; `undefined` if the architecture is not
  * supported. It refuses the calls of `system-calls.ts` with EPERM, sockets other than unix sockets, new namespaces, the
  * set-user-ID and set-group-ID modes and terminal input, and kills a process that makes a system call of another ABI, such as `int 0x80` on x86-64.
  *
- * @param isolation What confines the program besides. Without namespaces, it refuses also what reaches other processes.
  * @param arch As in `process.arch`.
  */
 export function seccompFilter(
-  isolation: Isolation = "namespaces",
+  { isolation = "namespaces", network = false }: FilterOptions = {},
   arch: string = process.arch,
 ): Buffer | undefined {
   const architecture = ARCHITECTURES[arch];
@@ -65,14 +84,16 @@ export function seccompFilter(
     .return(fail(EPERM))
     .return(ALLOW);
   if (isolation === "landlock") refuseOtherProcesses(program, number);
-  else
-    for (const name of ["socket", "socketpair"])
+  else {
+    if (network) allowInternet(program, number("socket"));
+    for (const name of network ? ["socketpair"] : ["socket", "socketpair"])
       program
         .unlessEqual(number(name), 4)
         .load(argument(0))
         .unlessEqual(AF_UNIX, 1)
         .return(ALLOW)
         .return(fail(EPERM));
+  }
   for (const [name, mode] of Object.entries(MODES))
     if (numbers[name] !== undefined)
       program
@@ -132,4 +153,27 @@ function refuseOtherProcesses(program: BpfProgram, number: (name: string) => num
       .unlessEqual(0, 1)
       .return(ALLOW)
       .return(fail(EPERM));
+}
+
+/** Allows unix sockets and those of TCP and UDP: other protocols have the kernel load modules that few programs need. */
+function allowInternet(program: BpfProgram, socket: number): void {
+  program
+    .unlessEqual(socket, 17)
+    .load(argument(0))
+    .unlessEqual(AF_UNIX, 1)
+    .return(ALLOW)
+    .ifEqual(AF_INET, 2)
+    .ifEqual(AF_INET6, 1)
+    .return(fail(EPERM))
+    .load(argument(1))
+    .and(SOCKET_TYPE)
+    .ifEqual(SOCK_STREAM, 2)
+    .ifEqual(SOCK_DGRAM, 1)
+    .return(fail(EPERM))
+    .load(argument(2))
+    .ifEqual(0, 3)
+    .ifEqual(IPPROTO_TCP, 2)
+    .ifEqual(IPPROTO_UDP, 1)
+    .return(fail(EPROTONOSUPPORT))
+    .return(ALLOW);
 }

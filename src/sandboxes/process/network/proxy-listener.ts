@@ -1,0 +1,85 @@
+import type { ChildProcess } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { Server, type Socket } from "node:net";
+
+/** Where programs find the proxy: at the usual port of proxies, on the loopback interface of their own network. */
+export const PROXY_PORT = 3_128;
+
+/** Creates a listening socket, hands it over and exits. It runs in the sandbox before the program, under its filter. */
+const HAND_OVER = [
+  'const s = require("node:net").createServer();',
+  's.on("error", (e) => { console.error(e.message); process.exit(1); });',
+  'process.on("disconnect", () => process.exit(1));',
+  `s.listen(${PROXY_PORT}, "127.0.0.1", () => { process.send("socket", s); process.send("sent", () => process.exit()); });`,
+].join(" ");
+
+/** The descriptors that the start script has for it. */
+interface HandOverFds {
+  /** The channel to this process. */
+  readonly channel: number;
+  /** The program of Node.js. */
+  readonly node: number;
+  /** From which a line is read. */
+  readonly gate: number;
+}
+
+/**
+ * Returns the part of the start script, in one line, that has Node.js create a listening socket in the network of the sandbox and hand it
+ * over, and then waits until this process says that the program may begin. Neither Node.js nor a channel to this process
+ * is left for the program.
+ *
+ * @param fds Less than 10, which dash requires.
+ */
+export function handOverScript({ channel, node: program, gate }: HandOverFds): string {
+  const node = `/usr/bin/env -i NODE_CHANNEL_FD=${channel} /proc/self/fd/${program}`;
+  return (
+    `( cd / && exec ${node} --no-warnings -e '${HAND_OVER}' </dev/null ${gate}>&- ) || exit; ` +
+    `exec ${channel}>&- ${program}>&-; read -r _ <&${gate} || exit; `
+  );
+}
+
+/** The listening socket of a sandbox. Connections to it come from the sandbox only, whose network it belongs to. */
+export class ProxyListener implements Disposable {
+  /** The program of Node.js, which need not be visible in the sandbox. */
+  readonly nodeFd: number = openSync(process.execPath, "r");
+  readonly #onClient: (client: Socket) => void;
+  #server: Server | undefined;
+  #isClosed = false;
+
+  /** @param onClient Called for each connection. */
+  constructor(onClient: (client: Socket) => void) {
+    this.#onClient = onClient;
+  }
+
+  /**
+   * Takes the socket over.
+   *
+   * @param child Has the channel. The script that it runs is not trusted to be the one above.
+   * @returns Whether there is a socket. Settles when no process of the sandbox has the channel any more, so that Node.js has
+   *   ended there.
+   */
+  takeOver(child: ChildProcess): Promise<boolean> {
+    child.on("message", (_message, handle) => {
+      if (handle instanceof Server) this.#take(handle);
+    });
+    return new Promise((resolve) => {
+      child.once("disconnect", () => resolve(this.#server !== undefined));
+      if (!child.connected) resolve(false);
+    });
+  }
+
+  #take(server: Server): void {
+    if (this.#isClosed || this.#server !== undefined) {
+      server.close();
+      return;
+    }
+    this.#server = server.on("connection", this.#onClient).on("error", () => {});
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    closeSync(this.nodeFd);
+    this.#server?.close();
+  }
+}
