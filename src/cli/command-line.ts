@@ -19,6 +19,12 @@ export type Command =
   | { readonly name: "help" | "version" }
   | { readonly name: "check"; readonly config: string }
   | {
+      readonly name: "doctor";
+      /** Default: none; the machine alone is reported. */
+      readonly config: string | undefined;
+      readonly json: boolean;
+    }
+  | {
       readonly name: "serve";
       readonly config: string;
       /** Overrides the config's address. */
@@ -50,6 +56,7 @@ export type Command =
     };
 
 const VERSION = { version: { type: "boolean", short: "v" } } as const;
+const JSON_OUTPUT = { json: { type: "boolean" } } as const;
 const LISTEN = { listen: { type: "string", short: "l" } } as const;
 const DISPATCH = {
   format: { type: "string" },
@@ -70,6 +77,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
   if (name === undefined) throw new UsageError(shown`the command is missing`);
   if (name === "dispatch") return parseDispatch(rest);
   if (name === "check") return parseCheck(rest);
+  if (name === "doctor") return parseDoctor(rest);
   if (name === "serve") return parseServe(rest);
   if (name === "confirm") return parseConfirm(rest);
   if (name === "tool") return parseTool(rest);
@@ -110,6 +118,12 @@ function parseConfirm(args: readonly string[]): Command {
 function parseCheck(args: readonly string[]): Command {
   const { values } = parse(args, { ...HELP, ...CONFIG }, 0);
   return values.help ? { name: "help" } : { name: "check", config: required(values.config) };
+}
+
+function parseDoctor(args: readonly string[]): Command {
+  const { values } = parse(args, { ...HELP, ...CONFIG, ...JSON_OUTPUT }, 0);
+  if (values.help) return { name: "help" };
+  return { name: "doctor", config: values.config, json: values.json === true };
 }
 
 function parseServe(args: readonly string[]): Command {

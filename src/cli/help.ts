@@ -11,6 +11,7 @@ export const HELP_TEXT = `Usage:
   sandgate dispatch [FILE|-] --config sandgate.yaml [--format FORMAT] [--output OUTPUT]
                     [--events] [--confirm | --dry-run]
   sandgate check --config sandgate.yaml
+  sandgate doctor [--config sandgate.yaml] [--json]
   sandgate policy explain --config sandgate.yaml --call JSON [--principal JSON] [--session ID]
                           [--user-text TEXT] [--earlier JSON]
                           [--workspace DIR] [--json]
@@ -44,6 +45,9 @@ whole or as a recorded stream, dispatches each call, and prints the results.
   --dry-run      prints the decision and the grant of each call, and runs nothing
 
 check loads everything that the config names, and reports every problem.
+
+doctor prints which sandboxes and limits hold on this machine, and how others can be had.
+  -c, --config   also prints what this config uses that does not hold
 
 policy works on the rules of a config (docs/policies.md).
   explain        prints what is decided on a call, and why: --call '{"tool":…,"arguments":…}'
@@ -86,7 +90,7 @@ tool new creates a project that builds a component. It overwrites no files.
   -l, --language javascript (default) or c
 
 Exit codes: 0 if all calls were dispatched, even if tools failed; 1 if the tool of a tool
-run failed, a journal contradicts itself, a decision differs from the recorded or expected
+run failed, the config of a doctor uses what does not hold here, a journal contradicts itself, a decision differs from the recorded or expected
 one, an invariant is not proved, or there is no such call or key; 3 if a policy diff found that NEW permits more; 2 if the command line, the config, the message or a tool's file is invalid;
 130 if interrupted.`;
 

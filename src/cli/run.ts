@@ -56,6 +56,8 @@ async function runCommand(command: Command, terminal: Terminal): Promise<ExitCod
       return EXIT_OK;
     case "check":
       return (await import("./commands/check.ts")).check(command, terminal);
+    case "doctor":
+      return (await import("./commands/doctor.ts")).doctor(command, terminal);
     case "dispatch":
       return (await import("./commands/dispatch.ts")).dispatch(command, terminal);
     case "serve":

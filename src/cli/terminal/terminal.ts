@@ -36,7 +36,7 @@ export function print(stream: Output, { text, isData }: ShownText): Promise<void
 
 /** Every call was dispatched, even if tools failed; or no problem was found. */
 export const EXIT_OK = 0;
-/** `sandgate tool run`: the tool failed. */
+/** `sandgate tool run`: the tool failed. `sandgate doctor`: the config uses what does not hold. */
 export const EXIT_TOOL_FAILED = 1;
 /** The command line, the config, the message or a tool's file is invalid. */
 export const EXIT_BAD_INPUT = 2;

@@ -1,0 +1,149 @@
+import { execFile } from "node:child_process";
+import { isBuiltin } from "node:module";
+import { promisify } from "node:util";
+import { LIMIT_NAMES, type LimitName } from "../../../policy/grant/limits.ts";
+import { ISOLATIONS, type Isolation } from "../../../tool/isolation.ts";
+import { Cgroups } from "../cgroups/cgroups.ts";
+import { NOT_HELD, type NotHeld } from "../landlock/not-held.ts";
+import { openLauncher } from "../open-launcher.ts";
+import { enforceableLimits } from "../process-limits.ts";
+import type { ProcessSandboxOptions } from "../process-sandbox.ts";
+import { seccompFilter } from "../seccomp/filter.ts";
+import { namespaceRemedy, readUserNamespaces, type UserNamespaces } from "./user-namespaces.ts";
+
+const BUBBLEWRAP = "/usr/bin/bwrap";
+
+/** How to get cgroups of one's own: see docs/programs.md. */
+const DELEGATE = "have systemd delegate cgroups: Delegate=memory pids and DelegateSubgroup=main";
+
+const LANDLOCK_KERNEL =
+  "use Linux 6.12 or later, with landlock in the kernel's list of security modules (lsm=)";
+
+/** Whether something holds on this machine. */
+export type Holding =
+  | { readonly holds: true }
+  | { readonly holds: false; readonly reason: string; readonly remedy?: string };
+
+const HOLDS: Holding = { holds: true };
+const NOT_CONFINED: Holding = { holds: false, reason: "programs cannot be confined here" };
+
+/** What holds of the sandbox `process` on this machine. */
+export interface ProcessReport {
+  /** What confines programs, and `none` if nothing can, so that they do not run. */
+  readonly isolation: Isolation | "none";
+  /** Whether programs can run. */
+  readonly confinement: Holding;
+  /** What could confine them, whether it is chosen or not. */
+  readonly isolations: Readonly<Record<Isolation, Holding>>;
+  /** What the isolation does not hold, by its name in docs/programs.md. */
+  readonly notHeld: Readonly<Partial<Record<NotHeld, string>>>;
+  /** Whether a grant can have `net`. */
+  readonly network: Holding;
+  /** The version of bubblewrap; `undefined` if it is not installed. */
+  readonly bubblewrap: string | undefined;
+  /** Whether there is a seccomp filter for this architecture. */
+  readonly seccomp: boolean;
+  readonly userNamespaces: UserNamespaces;
+  /** The controllers of the cgroups that calls can have. */
+  readonly cgroups: { readonly [Controller in "memory" | "pids"]: CgroupReport };
+  /** Which limits a grant can set. */
+  readonly limits: Readonly<Record<LimitName, Holding>>;
+}
+
+/** Where the cgroups of calls can be created, or why they cannot be. */
+export type CgroupReport = { readonly version: 1 | 2 } | { readonly reason: string };
+
+/**
+ * Finds out what holds of the sandbox `process`, by confining a program that does nothing.
+ *
+ * @param options Those with which the sandbox will be opened.
+ */
+export async function reportProcess({
+  isolation: required,
+  bubblewrap: path = BUBBLEWRAP,
+}: ProcessSandboxOptions = {}): Promise<ProcessReport> {
+  const userNamespaces = readUserNamespaces();
+  const bubblewrap = await versionOf(path);
+  const seccomp = process.platform === "linux" && seccompFilter() !== undefined;
+  const remedies: Readonly<Record<Isolation, string>> = {
+    namespaces: bubblewrap === undefined ? "apt-get install bubblewrap" : namespaceRemedy(userNamespaces),
+    landlock: isBuiltin("node:ffi") ? LANDLOCK_KERNEL : "use Node.js 26 or later",
+  };
+  const report = async (isolation: Isolation): Promise<Holding> => {
+    try {
+      const { launcher } = await openLauncher(isolation, path);
+      await launcher[Symbol.asyncDispose]();
+      return { holds: true };
+    } catch (error) {
+      const { message: reason } = error as Error;
+      return { holds: false, reason, ...(seccomp && { remedy: remedies[isolation] }) };
+    }
+  };
+  const isolations = { namespaces: await report("namespaces"), landlock: await report("landlock") };
+  const accepted = required === undefined ? ISOLATIONS : [required];
+  const isolation = accepted.find((name) => isolations[name].holds);
+  const cgroups = new Cgroups();
+  return {
+    isolation: isolation ?? "none",
+    confinement: isolation === undefined ? joinReasons(accepted.map((name) => isolations[name])) : HOLDS,
+    isolations,
+    notHeld: isolation === "landlock" ? NOT_HELD : {},
+    network: networkOf(isolation, isolations.namespaces),
+    bubblewrap,
+    seccomp,
+    userNamespaces,
+    cgroups: { memory: reportOf(cgroups.memory), pids: reportOf(cgroups.pids) },
+    limits: limitsOf(cgroups, isolation),
+  };
+}
+
+/** Why nothing holds, with the remedy for what holds most. */
+function joinReasons(reports: readonly Holding[]): Holding {
+  const unheld = reports.filter((found) => !found.holds);
+  const remedy = unheld[0]?.remedy;
+  return {
+    holds: false,
+    reason: unheld.map(({ reason }) => reason).join("; "),
+    ...(remedy !== undefined && { remedy }),
+  };
+}
+
+function networkOf(isolation: Isolation | undefined, namespaces: Holding): Holding {
+  if (isolation === "namespaces") return HOLDS;
+  if (isolation === undefined) return NOT_CONFINED;
+  const remedy = namespaces.holds ? "do not require the isolation 'landlock'" : namespaces.remedy;
+  const reason = "programs on Landlock have no network";
+  return { holds: false, reason, ...(remedy !== undefined && { remedy }) };
+}
+
+function limitsOf(cgroups: Cgroups, isolation: Isolation | undefined): ProcessReport["limits"] {
+  const enforceable = isolation === undefined ? [] : enforceableLimits(cgroups, isolation);
+  const because = (name: LimitName): Holding => {
+    if (enforceable.includes(name)) return HOLDS;
+    if (isolation === undefined) return NOT_CONFINED;
+    if (name === "netBytes") return { holds: false, reason: "programs on Landlock have no network" };
+    const found = name === "memoryBytes" ? cgroups.memory : name === "processes" ? cgroups.pids : undefined;
+    if (typeof found !== "string") return { holds: false, reason: "programs do not have it" };
+    // In namespaces, only root is exempt from the limit of setrlimit(2).
+    const isExempt = name === "processes" && isolation === "namespaces";
+    return {
+      holds: false,
+      reason: found,
+      remedy: isExempt ? `${DELEGATE}; or do not run as root` : DELEGATE,
+    };
+  };
+  return Object.fromEntries(LIMIT_NAMES.map((name) => [name, because(name)])) as ProcessReport["limits"];
+}
+
+function reportOf(found: Cgroups["memory"]): CgroupReport {
+  return typeof found === "string" ? { reason: found } : { version: found.version };
+}
+
+async function versionOf(path: string): Promise<string | undefined> {
+  try {
+    const { stdout } = await promisify(execFile)(path, ["--version"], { env: {} });
+    return /[0-9]+(?:\.[0-9]+)+/.exec(stdout)?.[0];
+  } catch {
+    return undefined;
+  }
+}
