@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { EventStream } from "../../../../src/engine/call/events.ts";
 import { ToolDispatchEngine } from "../../../../src/engine/engine.ts";
 import { ToolRegistry } from "../../../../src/engine/registry.ts";
@@ -279,9 +279,12 @@ describe.skipIf(landlockUnavailable)("a program on Landlock", { timeout: 90_000 
   });
 
   test("leaves no temporary directory behind", async () => {
-    const before = readdirSync(tmpdir()).filter((name) => name.startsWith("sandgate-tmp-"));
+    // Other processes have theirs in the machine's.
+    const temporary = mkdtempSync(join(root, "tmp-"));
+    vi.stubEnv("TMPDIR", temporary);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(await outputOf('printf "$TMPDIR"')).toMatch(`${temporary}/sandgate-tmp-`);
     await run("exit 3");
-    const after = readdirSync(tmpdir()).filter((name) => name.startsWith("sandgate-tmp-"));
-    expect(after.filter((name) => !before.includes(name))).toEqual([]);
+    expect(readdirSync(temporary)).toEqual([]);
   });
 });
