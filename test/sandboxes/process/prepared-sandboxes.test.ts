@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -81,6 +81,42 @@ describe.skipIf(unavailable)("A sandbox that waits", () => {
     renameSync(directory, join(folder, "moved"));
     mkdirSync(join(directory, ".git/hooks"), { recursive: true });
     expect(take(grants)).not.toBe(second);
+  });
+
+  test("does not fit a directory that has got the number of one that was removed before it was mounted", async () => {
+    await using bubblewrap = await Bubblewrap.open();
+    const directory = join(folder, "project");
+    mkdirSync(directory);
+    const { ino } = statSync(directory);
+    const made: PreparedSandbox[] = [];
+    const pool = new SandboxPool((mounts) => {
+      if (made.length === 0) rmSync(directory, { recursive: true });
+      const sandbox = bubblewrap.makeSandbox(mounts);
+      made.push(sandbox);
+      return sandbox;
+    });
+    onTestFinished(() => pool.close());
+    pool.prepare([{ directory }]);
+    await vi.waitUntil(() => made.length > 0, { interval: 0 });
+    const hasNumber = (): boolean => {
+      mkdirSync(directory);
+      if (statSync(directory).ino === ino) return true;
+      rmSync(directory, { recursive: true });
+      return false;
+    };
+    // Bubblewrap ends while this process is busy, which therefore does not notice it yet.
+    let isReused = false;
+    for (let turn = 0; turn < 25 && !isReused; turn++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const until = performance.now() + 20; performance.now() < until && !isReused; )
+        isReused = hasNumber();
+    }
+    mkdirSync(directory, { recursive: true });
+    using mounts = new GrantedMounts([{ directory }]);
+    const taken = pool.take(mounts);
+    onTestFinished(() => taken.discard());
+    expect(made).toHaveLength(2);
+    expect(taken).toBe(made[1]);
   });
 
   test("is not taken if it has died meanwhile", async () => {

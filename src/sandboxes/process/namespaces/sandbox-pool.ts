@@ -12,6 +12,8 @@ interface Waiting {
   readonly sandbox: PreparedSandbox;
   /** See {@link GrantedMounts.identity}. */
   readonly identity: string;
+  /** Kept open, so that nothing else gets the numbers of what was removed before it was mounted. */
+  readonly mounts: GrantedMounts;
   readonly expiry: NodeJS.Timeout;
 }
 
@@ -51,18 +53,17 @@ export class SandboxPool {
     let mounts: GrantedMounts | undefined;
     try {
       mounts = new GrantedMounts(grants);
-      this.#add(this.#make(mounts), mounts.identity);
+      this.#add(this.#make(mounts), mounts);
     } catch {
       // The next call with the grant fails in the same way, and says why.
-    } finally {
       mounts?.[Symbol.dispose]();
     }
   }
 
-  #add(sandbox: PreparedSandbox, identity: string): void {
+  #add(sandbox: PreparedSandbox, mounts: GrantedMounts): void {
     sandbox.keepAlive(false);
     const expiry = setTimeout(() => this.#discard(waiting), MAX_AGE_MS).unref();
-    const waiting: Waiting = { sandbox, identity, expiry };
+    const waiting: Waiting = { sandbox, identity: mounts.identity, mounts, expiry };
     this.#waiting = [...this.#waiting, waiting];
     void sandbox.exited.then(() => this.#remove(waiting));
     const [oldest] = this.#waiting;
@@ -81,6 +82,7 @@ export class SandboxPool {
 
   #remove(waiting: Waiting): void {
     clearTimeout(waiting.expiry);
+    waiting.mounts[Symbol.dispose]();
     this.#waiting = this.#waiting.filter((each) => each !== waiting);
   }
 
