@@ -1,7 +1,7 @@
 import { closeSync, type Dirent, fstatSync, openSync, readdirSync } from "node:fs";
 import { DIRECTORY_FLAGS, ENTRY_FLAGS, entryPath, fdPath } from "./paths/fd-path.ts";
 import { namesIn } from "./paths/real-path.ts";
-import { isProtected } from "./protected-places.ts";
+import { isNewVersion, isProtected } from "./protected-places.ts";
 
 /** How many directories are searched at most, and how many places found. */
 const MAX_DIRECTORIES = 200;
@@ -25,7 +25,8 @@ export interface FoundPlace {
 
 /**
  * Finds protected places below a granted directory: in it, and in the first 200 directories below it, level by level. No
- * link is followed.
+ * link is followed. New versions of files that are being written are left out: a mount at a place that is gone by then would
+ * leave an empty file there.
  *
  * @param fd The open granted directory.
  * @param directory The path of the grant.
@@ -37,6 +38,7 @@ export function findProtected(fd: number, directory: string): readonly FoundPlac
   for (let searched = 0; searched < waiting.length && searched < MAX_DIRECTORIES; searched++) {
     const { fd: parent, names } = waiting[searched] as (typeof waiting)[number];
     for (const entry of entriesOf(parent)) {
+      if (isNewVersion(entry.name)) continue;
       const path = [...names, entry.name];
       const whole = [...named, ...path];
       const isPlace = isProtected(whole, named.length, false);

@@ -18,6 +18,13 @@ const PLACES: readonly (readonly string[])[] = [
 /** The prefix of names that belong to Sandgate itself, such as those of files that are still being written. */
 export const OWN_PREFIX = ".sandgate";
 
+const NEW_VERSION = /^\.sandgate-[0-9a-f]{16}\.tmp$/;
+
+/** Whether this is the name that a new version of a file has while it is written: it soon gets the name of the file. */
+export function isNewVersion(name: string): boolean {
+  return NEW_VERSION.test(name);
+}
+
 /**
  * Whether an entry may be changed only if a grant names its place.
  *

@@ -3,6 +3,7 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -13,6 +14,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { findProtected } from "../../src/workspace/find-protected.ts";
 import { workspaceIsSupported } from "../../src/workspace/paths/fd-path.ts";
+import { Workspace } from "../../src/workspace/workspace.ts";
 
 let root: string;
 beforeEach(() => {
@@ -53,6 +55,15 @@ describe.skipIf(!workspaceIsSupported())("finding protected places", () => {
     expect(find()).toEqual([".git directory+", ".git/hooks directory"]);
     expect(find(join(root, ".git"))).toEqual(["hooks directory"]);
     expect(find(join(root, ".git/hooks"))).toEqual([]);
+  });
+
+  test("leaves out new versions of files that are being written, and nothing else of Sandgate's own", () => {
+    using workspace = new Workspace([{ directory: root, write: true }], 1_024);
+    using replacement = workspace.directories[0]?.directory.replace("a.txt", { create: true });
+    make(".sandgate", ".sandgate-0");
+    expect(readdirSync(root)).toHaveLength(3);
+    expect(find()).toEqual([".sandgate directory", ".sandgate-0 directory"]);
+    expect(replacement).toBeDefined();
   });
 
   test("follows no links, and a file that only names the repository is protected as a whole", () => {
