@@ -45,6 +45,8 @@ const NAMED_PROGRAMS =
  * interpret them. `GIT_AUTHORIZATION`, if it is granted, is sent to the remote repository.
  */
 const SCRIPT = `
+fail() { echo "$1" >&2; exit 128; }
+[ -e .git ] || fail "There is no repository at the root of the workspace: have one created there with git init"
 git() { command git --git-dir=.git --work-tree=. --no-pager --literal-pathspecs "$@"; }
 count=0
 set_value() {
@@ -65,8 +67,12 @@ END
 [ -z "$GIT_AUTHORIZATION" ] || set_value http.extraHeader "Authorization: $GIT_AUTHORIZATION"
 unset GIT_AUTHORIZATION
 export GIT_CONFIG_COUNT=$count
-git "$@"
 `;
+
+/** Fails unless the configuration of the repository names who commits. Git would guess, or advise to change other files. */
+export const REQUIRE_AUTHOR: string =
+  'git -c user.useConfigOnly=true var GIT_AUTHOR_IDENT >/dev/null 2>&1 || fail "The author of commits is not known: ask ' +
+  'the user to set user.name and user.email in the configuration of this repository"';
 
 const ENVIRONMENT: Readonly<Record<string, string>> = {
   GIT_CONFIG_GLOBAL: "/dev/null",
@@ -87,16 +93,19 @@ type GitArguments<Input> = NonNullable<
  * configuration of the repository names.
  *
  * @param args Returns the arguments of git, the first of which is its command.
+ * @param check What must succeed before, as a command of sh.
  */
-export function git<Input>(args: GitArguments<Input>): ProcessImplementation<Input> {
+export function git<Input>(args: GitArguments<Input>, check = ":"): ProcessImplementation<Input> {
   const overrides = OVERRIDES.flatMap((setting) => ["-c", setting]);
+  const script = `${SCRIPT}${check}\ngit "$@"`;
   return {
     command: "sh",
-    args: (input, context) => ["-c", SCRIPT, "git", ...overrides, ...args(input, context)],
+    args: (input, context) => ["-c", script, "git", ...overrides, ...args(input, context)],
     input: "none",
     output: "completion",
     failOnExit: true,
     env: ENVIRONMENT,
-    result: ({ stdout, stderr }) => `${stdout}${stderr}`,
+    // A model could take an empty result for a failure, and some providers reject one.
+    result: ({ stdout, stderr }) => `${stdout}${stderr}` || "Done. Git printed nothing.",
   };
 }

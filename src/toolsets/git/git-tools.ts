@@ -2,12 +2,12 @@ import { defineTool, type Tool } from "../../engine/tool.ts";
 import type { ProgramContext } from "../../tool/implementations/process-implementation.ts";
 import { inputSchema } from "../input-schema.ts";
 import type { ToolsetNaming } from "../toolset-naming.ts";
-import { git } from "./git-command.ts";
+import { git, REQUIRE_AUTHOR } from "./git-command.ts";
 import { withTrailers } from "./trailers.ts";
 
 /** The options of the toolset `git`. */
 export interface GitOptions extends ToolsetNaming {
-  /** Who commits. Default: whom the configuration of the repository names. */
+  /** Who commits. Default: whom the configuration of the repository names; that of the user is not read. */
   readonly author?: { readonly name: string; readonly email: string };
   /** Returns trailers for a commit, such as `{ "X-AI-Model": "…" }`. Default: none. */
   readonly commitTrailers?: (context: ProgramContext) => Readonly<Record<string, string>>;
@@ -44,10 +44,13 @@ export function gitTools({ author, commitTrailers }: GitOptions): readonly Tool[
       { all: { ...FLAG, description: "Whether to stage all changes of tracked files first." } },
     ),
     process: {
-      ...git(({ all = false }: { readonly all?: boolean }) => [
-        ...identity,
-        ...["commit", "--no-verify", "--cleanup=whitespace", "--file=-", ...(all ? ["--all"] : [])],
-      ]),
+      ...git(
+        ({ all = false }: { readonly all?: boolean }) => [
+          ...identity,
+          ...["commit", "--no-verify", "--cleanup=whitespace", "--file=-", ...(all ? ["--all"] : [])],
+        ],
+        author === undefined ? REQUIRE_AUTHOR : undefined,
+      ),
       input: ({ message }: { readonly message: string }, context: ProgramContext) =>
         withTrailers(message, commitTrailers?.(context) ?? {}),
     },

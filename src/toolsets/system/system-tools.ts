@@ -11,7 +11,7 @@ export function systemTools(): readonly Tool[] {
 const systemMonitor = defineTool({
   name: "system_monitor",
   description:
-    "Returns the load of this machine, its memory and the disk of the workspace, in bytes, before and while work that needs much of them is done.",
+    "Returns the load of this machine (of the last 1, 5 and 15 minutes), and the size and free bytes of its memory and of the disk of the workspace. Use it before work that needs much of them.",
   sideEffects: "read",
   inputSchema: inputSchema({}),
   host: async (_, { workspace }) => ({

@@ -88,6 +88,33 @@ describe.skipIf(unavailable)("The toolset git", () => {
     });
   });
 
+  test("says that a command succeeded for which git prints nothing", async () => {
+    const { path, output } = await openRepository();
+    expect(await output("git_diff")).toBe("Done. Git printed nothing.");
+    writeFileSync(path("a.txt"), "two\n");
+    expect(await output("git_stage", { paths: ["a.txt"] })).toBe("Done. Git printed nothing.");
+  });
+
+  test("says what is missing where there is no repository", async () => {
+    await using scene = await ToolsetScene.open("git");
+    expect((await scene.call("git_status", {})).error).toMatchObject({
+      code: "execution_error",
+      message: "There is no repository at the root of the workspace: have one created there with git init",
+    });
+  });
+
+  test("says who must name an author where none is known", async () => {
+    const { path, git, call } = await openRepository();
+    git("config", "--unset", "user.email");
+    writeFileSync(path("a.txt"), "two\n");
+    expect((await call("git_commit", { message: "Second", all: true })).error).toMatchObject({
+      code: "execution_error",
+      message:
+        "The author of commits is not known: ask the user to set user.name and user.email in the configuration of this repository",
+    });
+    expect(git("log", "--format=%s")).toBe("First\n");
+  });
+
   test.each([
     ["git_log", { revision: "--output=pwned" }],
     ["git_diff", { from: "--output=pwned" }],
