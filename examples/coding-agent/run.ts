@@ -1,0 +1,62 @@
+import { join } from "node:path";
+import {
+  EventStream,
+  loadPolicyFile,
+  MemoryKeyValue,
+  type Sandboxes,
+  type ToolExecution,
+  ToolPreparationError,
+} from "sandgate";
+import { openSessions } from "sandgate/sessions";
+import { runAgent } from "./agent.ts";
+import { answerByRule } from "./approver.ts";
+import { findProblems } from "./expectations.ts";
+import { Repository } from "./repository.ts";
+import { registerTools } from "./toolsets.ts";
+
+/**
+ * Has the agent work in a repository of its own, if programs can be confined on this machine.
+ *
+ * @param print Gets the transcript, the commit and what is wrong, line by line.
+ * @returns the exit code: 1 if anything is not as it should be.
+ */
+export async function run(sandboxes: Sandboxes, print: (line: string) => void): Promise<0 | 1> {
+  try {
+    await sandboxes.route("process");
+  } catch (error) {
+    if (!(error instanceof ToolPreparationError)) throw error;
+    print(`skipped: no program can be confined on this machine: ${error.message}`);
+    return 0;
+  }
+  await using repository = await Repository.create();
+  const executions = await work(repository, sandboxes, print);
+  print(await repository.git("log", "-1", "--stat"));
+  const isolations = new Set(executions.flatMap(({ receipt }) => receipt.isolation ?? []));
+  print(`The programs were confined by: ${[...isolations].join(", ")}`);
+  const problems = await findProblems(executions, repository);
+  for (const problem of problems) print(`not as it should be: ${problem}`);
+  return problems.length === 0 ? 0 : 1;
+}
+
+/** Has the agent work in a session of its own. Returns how its calls ended. */
+async function work(
+  repository: Repository,
+  sandboxes: Sandboxes,
+  print: (line: string) => void,
+): Promise<readonly ToolExecution[]> {
+  const { policy } = await loadPolicyFile(join(import.meta.dirname, "policy.yaml"));
+  const events = new EventStream();
+  events.on((event) => {
+    // A client would draw it. Foreign text: only as text.
+    if (event.type === "tool.display")
+      print(`  ! a diagram (${event.format}): ${JSON.stringify(event.source)}`);
+  });
+  const registry = registerTools(new MemoryKeyValue());
+  await using sessions = await openSessions({ registry, policy, sandboxes, events });
+  answerByRule(sessions, print);
+  const session = await sessions.open({
+    principal: { id: "coding-agent", kind: "agent" },
+    workspace: repository.path,
+  });
+  return await runAgent(session, print);
+}
