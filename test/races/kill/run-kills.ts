@@ -13,8 +13,13 @@ import type { Line } from "./line.ts";
 /** Timers kill a vector's processes so often; later only its own crashes do. */
 const MAX_TIMED_KILLS = 3;
 
-/** From one vector to the next, so that a few kills reach many classes. It has no divisor in common with their number. */
-const STRIDE = 8;
+/** From one vector to the next, so that a few kills reach many classes. It must have no divisor in common with their number. */
+const STRIDE = 7;
+
+/** Returns the index of the vector that is played at a place: each of so many vectors comes once before any comes again. */
+export function vectorAt(place: number, count: number): number {
+  return (place * STRIDE) % count;
+}
 
 /** Plays vectors until so many processes were killed (-9). */
 export async function runKills(
@@ -26,7 +31,7 @@ export async function runKills(
   const results = new Map<string, { interleavings: number; runs: number; faults: Record<Fault, number> }>();
   let kills = 0;
   for (let index = 0; kills < count; index++) {
-    const vectorIndex = (index * STRIDE) % vectors.length;
+    const vectorIndex = vectorAt(index, vectors.length);
     const vector = vectors[vectorIndex] as Vector;
     const folder = mkdtempSync(join(tmpdir(), "sandgate-races-"));
     const crashes = await play(folder, vectorIndex, seed + index * 100);
