@@ -1,9 +1,7 @@
-import { awaitLine } from "./control-lines.ts";
-import { READY_LINE } from "./guest/init-script.ts";
 import type { Machine, MachineBackend, SavedMachine } from "./machine.ts";
 import { MachineMemory } from "./machine-memory.ts";
 import { machineBytes, toolMemory } from "./microvm-limits.ts";
-import { rehearsalMessage } from "./start-message.ts";
+import { rehearse } from "./rehearsal.ts";
 
 /** Milliseconds that a machine gets to become ready before it is given up. */
 const REHEARSAL_TIMEOUT_MS = 30_000;
@@ -110,13 +108,12 @@ export class MachinePool {
     machine.keepAlive(false);
     void machine.ended.then(() => this.#waiting.delete(machine));
     const timeout = setTimeout(() => this.#discard(machine), REHEARSAL_TIMEOUT_MS).unref();
-    void awaitLine(machine.control, (line) => (line === READY_LINE ? true : undefined)).then((isReady) => {
+    void machine.ended.then(() => clearTimeout(timeout));
+    void rehearse(machine).then((isReady) => {
       clearTimeout(timeout);
       if (isReady) waiting.isReady = true;
       else this.#discard(machine);
     });
-    void machine.ended.then(() => clearTimeout(timeout));
-    machine.control.write(rehearsalMessage());
   }
 
   /** Ends the machines that boot or wait for calls. */

@@ -13,6 +13,7 @@ import { LineReader } from "../process/output/line-reader.ts";
 import { awaitLine } from "./control-lines.ts";
 import type { Machine, MachineEnd } from "./machine.ts";
 import { MICROVM_DEFAULTS } from "./microvm-limits.ts";
+import { type Report, reportReader } from "./report.ts";
 import { startMessage } from "./start-message.ts";
 
 /** Milliseconds after which a call ends although its machine, which was killed, has not. */
@@ -24,15 +25,6 @@ const MAX_MESSAGE_BYTES = 2_000;
 const TOKEN_BYTES = 16;
 
 type StopCause = "timeout" | "cancelled" | "outputBytes";
-
-/** How the program ended, as the machine reports it. Untrusted, like everything from a machine. */
-interface Report {
-  readonly code: number;
-  /** Whether the machine's kernel killed processes that took more memory than the limit. */
-  readonly ranOutOfMemory: boolean;
-  /** The most memory that all processes had together; absent if the kernel does not count it. */
-  readonly peakBytes?: number;
-}
 
 /** One call of a program in a machine of its own, which ends with the call. */
 export class MicrovmCall {
@@ -62,7 +54,7 @@ export class MicrovmCall {
       ...{ processes: limits.processes ?? MICROVM_DEFAULTS.processes, env: environment(capabilities.env) },
     });
     this.#listen();
-    const report = awaitLine(machine.control, (line) => readReport(line, token));
+    const report = awaitLine(machine.control, reportReader(token));
     machine.control.write(message);
     machine.input.end(`${canonical.text}\n`);
     this.ended = this.#run(report);
@@ -87,6 +79,8 @@ export class MicrovmCall {
     const lines = new LineReader((line) => this.#log(line));
     errors.on("data", (chunk: Buffer) => lines.add(chunk));
     errors.on("end", () => lines.end());
+    // A rehearsal paused them.
+    for (const stream of [output, errors]) stream.resume();
   }
 
   async #run(reported: Promise<Report | undefined>): Promise<SandboxOutcome> {
@@ -157,17 +151,6 @@ export class MicrovmCall {
     const said = this.#lastLines.trim();
     return said === "" ? `The program exited with code ${code}` : shorten(said, MAX_MESSAGE_BYTES);
   }
-}
-
-/** The line is the token, the exit code, the number of processes killed for their memory, and the most memory used. */
-function readReport(line: string, token: string): Report | undefined {
-  const [, code, killed, peak] = /^[0-9a-f]+ (\d{1,3}) (\d{1,9})(?: (\d{1,15}))?$/.exec(line) ?? [];
-  if (code === undefined || killed === undefined || !line.startsWith(`${token} `)) return undefined;
-  return {
-    code: Number(code),
-    ranOutOfMemory: Number(killed) > 0,
-    ...(peak !== undefined && { peakBytes: Number(peak) }),
-  };
 }
 
 /** The granted variables that are set. */

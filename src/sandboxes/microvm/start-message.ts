@@ -1,7 +1,19 @@
 import { randomBytes } from "node:crypto";
-import { SEED_BYTES, START_MESSAGE_BYTES, TIME_BYTES } from "./guest/guest-programs.ts";
+import {
+  MESSAGE,
+  MESSAGE_PARTS_BYTES,
+  PROGRAM_PATHS,
+  START_MESSAGE_ADDRESS,
+  START_MESSAGE_BYTES,
+} from "./guest/keeper-program.ts";
 
-const TEXT_OFFSET = TIME_BYTES + SEED_BYTES;
+/** Directories in which a command without a slash is looked up. */
+const PROGRAM_DIRECTORIES = ["/usr/local/bin", "/usr/bin", "/bin"];
+
+/** Variables of every program. */
+const ENVIRONMENT = { PATH: PROGRAM_DIRECTORIES.join(":"), HOME: "/tmp", LANG: "C.UTF-8" };
+
+const POINTER_BYTES = 8;
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -17,40 +29,75 @@ export interface ProgramStart {
 }
 
 /**
- * Returns the message with which a call begins: the time, fresh random bytes, and a text for the machine's shell.
+ * Returns the message with which a call begins: what `MESSAGE` has, with fresh random bytes and the time.
  *
- * @throws {Error} if the program's arguments and environment are too long, or contain what a shell cannot pass on.
+ * @throws {Error} if the program's arguments and environment are too long, or cannot be passed on.
  */
-export function startMessage({ token, command, args, env, memoryBytes, processes }: ProgramStart): Buffer {
-  const variables = Object.entries(env).map(([name, value]) => {
+export function startMessage(start: ProgramStart): Buffer {
+  const { token, command, args, memoryBytes, processes } = start;
+  for (const name of Object.keys(start.env))
     if (!NAME.test(name)) throw new Error(`'${name}' cannot be the name of a variable in a virtual machine`);
-    return `export ${name}=${quote(value)}`;
-  });
-  const settings = `token=${token} memory=${memoryBytes} processes=${processes}`;
-  return messageOf([settings, ...variables, `set -- ${[command, ...args].map(quote).join(" ")}`].join("\n"));
+  const env = Object.entries({ ...ENVIRONMENT, ...start.env }).map(([name, value]) => `${name}=${value}`);
+  const paths = command.includes("/")
+    ? [command]
+    : PROGRAM_DIRECTORIES.map((directory) => `${directory}/${command}`);
+  const message = new Message();
+  message.put("token", Buffer.from(token));
+  message.put("memory", Buffer.from(`${memoryBytes}`.padEnd(MESSAGE.memory[1], "\n")));
+  message.put("processes", Buffer.from(`${processes}`.padEnd(MESSAGE.processes[1], "\n")));
+  message.putPointers("lists", [message.addList([command, ...args]), message.addList(env)]);
+  message.putPointers(
+    "paths",
+    paths.slice(0, PROGRAM_PATHS).map((path) => message.addString(path)),
+  );
+  const failure = `The image has no program '${command}'\n`;
+  message.putPointers("failure", [message.addString(failure), Buffer.byteLength(failure)]);
+  return message.finish();
 }
 
-/** Returns a message that has the machine run the code that a call needs, so that QEMU has translated it. */
-export function rehearsalMessage(): Buffer {
-  return messageOf("set --");
-}
+/** Places strings and lists behind the parts of a message, and refers to them as the machine's program sees them. */
+class Message {
+  readonly #bytes = Buffer.alloc(START_MESSAGE_BYTES);
+  #end = MESSAGE_PARTS_BYTES;
 
-function messageOf(text: string): Buffer {
-  // The shell removes line breaks at the end.
-  const message = Buffer.alloc(START_MESSAGE_BYTES, "\n");
-  const now = Date.now();
-  message.writeBigInt64LE(BigInt(Math.floor(now / 1_000)), 0);
-  message.writeBigInt64LE(BigInt((now % 1_000) * 1_000_000), 8);
-  randomBytes(SEED_BYTES).copy(message, TIME_BYTES);
-  const bytes = Buffer.from(text);
-  if (bytes.length > START_MESSAGE_BYTES - TEXT_OFFSET)
-    throw new Error("the program's arguments and environment are too long for a virtual machine");
-  bytes.copy(message, TEXT_OFFSET);
-  return message;
-}
+  put(part: keyof typeof MESSAGE, data: Uint8Array): void {
+    this.#bytes.set(data.subarray(0, MESSAGE[part][1]), MESSAGE[part][0]);
+  }
 
-/** In single quotes, a shell interprets nothing. */
-function quote(text: string): string {
-  if (text.includes("\0")) throw new Error("an argument of the program contains a NUL character");
-  return `'${text.replaceAll("'", "'\\''")}'`;
+  /** @param values Addresses, or other numbers of 64 bits. */
+  putPointers(part: keyof typeof MESSAGE, values: readonly number[]): void {
+    for (const [index, value] of values.entries())
+      this.#bytes.writeBigUInt64LE(BigInt(value), MESSAGE[part][0] + index * POINTER_BYTES);
+  }
+
+  /** Returns the address of a string. */
+  addString(text: string): number {
+    if (text.includes("\0")) throw new Error("an argument of the program contains a NUL character");
+    return this.#add(Buffer.from(`${text}\0`));
+  }
+
+  /** Returns the address of a list of strings. */
+  addList(texts: readonly string[]): number {
+    const list = Buffer.alloc((texts.length + 1) * POINTER_BYTES);
+    for (const [index, text] of texts.entries())
+      list.writeBigUInt64LE(BigInt(this.addString(text)), index * POINTER_BYTES);
+    return this.#add(list);
+  }
+
+  /** Returns the message, with the time as it is now. */
+  finish(): Buffer {
+    const now = Date.now();
+    this.putPointers("time", [Math.floor(now / 1_000), (now % 1_000) * 1_000_000]);
+    this.put("seed", randomBytes(MESSAGE.seed[1]));
+    return this.#bytes;
+  }
+
+  #add(data: Buffer): number {
+    const start = this.#end;
+    this.#end += data.length;
+    if (this.#end > START_MESSAGE_BYTES)
+      throw new Error("the program's arguments and environment are too long for a virtual machine");
+    data.copy(this.#bytes, start);
+    return START_MESSAGE_ADDRESS + start;
+  }
 }

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { type ArchiveEntry, writeArchive } from "./cpio-archive.ts";
-import { REFRESH_PROGRAM, START_PROGRAM } from "./guest-programs.ts";
 import { readImage } from "./image-entries.ts";
-import { GUEST_DIRECTORY, INIT_SCRIPT } from "./init-script.ts";
+import { INIT_SCRIPT } from "./init-script.ts";
+import { GUEST_DIRECTORY, KEEPER_PROGRAM } from "./keeper-program.ts";
 import { type Kernel, readModules } from "./kernel.ts";
 
 /** The directories that every machine has, whether its image has them or not. */
@@ -40,8 +40,7 @@ async function ownFiles(kernel: Kernel): Promise<readonly ArchiveEntry[]> {
     ...modules.map(({ name, data }, index) => program(`modules/${index}-${name}`, data)),
     program("busybox", await readFile(BUSYBOX)),
     program("init", Buffer.from(INIT_SCRIPT)),
-    program("refresh", REFRESH_PROGRAM),
-    program("start", START_PROGRAM),
+    program("keeper", KEEPER_PROGRAM),
   ];
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
-import { READY_LINE } from "../guest/init-script.ts";
+import { READY_LINE } from "../guest/keeper-program.ts";
 import { type Accelerator, bootOptions, machineOptions } from "./command-line.ts";
 import type { Confinement } from "./confinement.ts";
 import { Monitor } from "./monitor.ts";

@@ -1,4 +1,4 @@
-import { GUEST_DIRECTORY } from "../guest/init-script.ts";
+import { GUEST_DIRECTORY } from "../guest/keeper-program.ts";
 
 /** How a machine's instructions are run: by the processor, or translated by QEMU. */
 export type Accelerator = "kvm" | "tcg";
