@@ -6,6 +6,7 @@ import {
   START_MESSAGE_ADDRESS,
   START_MESSAGE_BYTES,
 } from "./guest/keeper-program.ts";
+import { MICROVM_DEFAULTS } from "./microvm-limits.ts";
 
 /** Directories in which a command without a slash is looked up. */
 const PROGRAM_DIRECTORIES = ["/usr/local/bin", "/usr/bin", "/bin"];
@@ -43,15 +44,18 @@ export function startMessage(start: ProgramStart): Buffer {
     : PROGRAM_DIRECTORIES.map((directory) => `${directory}/${command}`);
   const message = new Message();
   message.put("token", Buffer.from(token));
+  const hasLimits =
+    memoryBytes !== MICROVM_DEFAULTS.memoryBytes || processes !== MICROVM_DEFAULTS.processes;
+  message.putNumbers("hasLimits", [hasLimits ? 1 : 0]);
   message.put("memory", Buffer.from(`${memoryBytes}`.padEnd(MESSAGE.memory[1], "\n")));
   message.put("processes", Buffer.from(`${processes}`.padEnd(MESSAGE.processes[1], "\n")));
-  message.putPointers("lists", [message.addList([command, ...args]), message.addList(env)]);
-  message.putPointers(
+  message.putNumbers("lists", [message.addList([command, ...args]), message.addList(env)]);
+  message.putNumbers(
     "paths",
     paths.slice(0, PROGRAM_PATHS).map((path) => message.addString(path)),
   );
   const failure = `The image has no program '${command}'\n`;
-  message.putPointers("failure", [message.addString(failure), Buffer.byteLength(failure)]);
+  message.putNumbers("failure", [message.addString(failure), Buffer.byteLength(failure)]);
   return message.finish();
 }
 
@@ -64,8 +68,8 @@ class Message {
     this.#bytes.set(data.subarray(0, MESSAGE[part][1]), MESSAGE[part][0]);
   }
 
-  /** @param values Addresses, or other numbers of 64 bits. */
-  putPointers(part: keyof typeof MESSAGE, values: readonly number[]): void {
+  /** @param values Numbers of 64 bits, such as addresses. */
+  putNumbers(part: keyof typeof MESSAGE, values: readonly number[]): void {
     for (const [index, value] of values.entries())
       this.#bytes.writeBigUInt64LE(BigInt(value), MESSAGE[part][0] + index * POINTER_BYTES);
   }
@@ -87,7 +91,7 @@ class Message {
   /** Returns the message, with the time as it is now. */
   finish(): Buffer {
     const now = Date.now();
-    this.putPointers("time", [Math.floor(now / 1_000), (now % 1_000) * 1_000_000]);
+    this.putNumbers("time", [Math.floor(now / 1_000), (now % 1_000) * 1_000_000]);
     this.put("seed", randomBytes(MESSAGE.seed[1]));
     return this.#bytes;
   }

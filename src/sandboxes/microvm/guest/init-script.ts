@@ -1,3 +1,4 @@
+import { MICROVM_DEFAULTS } from "../microvm-limits.ts";
 import { GROUP, GUEST_DIRECTORY, PEAK_FILE } from "./keeper-program.ts";
 
 /** The kernel modules of the ports, in the order in which they must be loaded, by their paths below `drivers`. */
@@ -26,6 +27,8 @@ $b mount -t cgroup2 none \${group%/*}
 echo '+memory +pids' >\${group%/*}/cgroup.subtree_control
 $b mkdir $group
 echo 1 >$group/memory.oom.group
+echo ${MICROVM_DEFAULTS.memoryBytes} >$group/memory.max
+echo ${MICROVM_DEFAULTS.processes} >$group/pids.max
 # Kernels before 5.19 do not have it.
 if [ -e $group/memory.peak ]; then $b ln -s $group/memory.peak ${PEAK_FILE}; else echo none >${PEAK_FILE}; fi
 echo 0 >/proc/sys/user/max_user_namespaces

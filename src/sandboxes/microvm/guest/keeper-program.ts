@@ -14,6 +14,7 @@ import {
   systemCall,
   unless,
   unlessPositive,
+  unlessZero,
   writeLetters,
 } from "./machine-code.ts";
 
@@ -37,6 +38,8 @@ export const MESSAGE = {
   seed: [16, 32],
   /** Stands in the report. */
   token: [48, 32],
+  /** Not 0 if the limits are not those that the machine was saved with. */
+  hasLimits: [184, 8],
   /** What to write to `memory.max`, with line breaks behind it. */
   memory: [80, 24],
   /** What to write to `pids.max`, with line breaks behind it. */
@@ -49,7 +52,7 @@ export const MESSAGE = {
   failure: [168, 16],
 } as const;
 
-export const MESSAGE_PARTS_BYTES = 184;
+export const MESSAGE_PARTS_BYTES = 192;
 
 /** What the machine writes to the control port when it is ready for a call, and for the next one after its report. */
 export const READY_LINE = "ready";
@@ -88,15 +91,16 @@ const FILE = Object.fromEntries(FILES.map(([name], index) => [name, FIRST_DESCRI
   number
 >;
 
-/** The ends of the command's pipes. The kernel gives the lowest free number: the input's write end is closed before the next. */
+/** Pipes: that of the command's input, the one that it waits for before it starts, and those of its outputs. */
 const INPUT_READ: number = FIRST_DESCRIPTOR + FILES.length;
-const INPUT_WRITE = INPUT_READ + 1;
-const [OUTPUT_READ, OUTPUT_WRITE, ERROR_READ, ERROR_WRITE] = [1, 2, 3, 4].map((n) => INPUT_READ + n) as [
-  number,
-  number,
-  number,
-  number,
-];
+const START_READ = INPUT_READ + 1;
+const START_WRITE = INPUT_READ + 2;
+// The kernel gives the lowest free number, and the input's write end is closed before there is another pipe.
+const INPUT_WRITE = START_READ;
+const OUTPUT_READ = INPUT_READ + 3;
+const OUTPUT_WRITE = INPUT_READ + 4;
+const ERROR_READ = INPUT_READ + 5;
+const ERROR_WRITE = INPUT_READ + 6;
 
 const CLOCK_REALTIME = 0;
 /** Makes the kernel's random generator take a new key from what was mixed in (random(4)). */
@@ -133,6 +137,9 @@ function part(name: keyof typeof MESSAGE): readonly [address: number, length: nu
 /** Restarts the machine, which ends it. */
 const END: Code = systemCall("reboot", 0xfee1dead, 672274793, 0x1234567, 0);
 
+const EXIT: Code = systemCall("exit", 126);
+
+/** Code that ends the machine unless other code returns a value. */
 function mustReturn(value: number, code: Code): Code {
   return [...code, ...unless(value, END)];
 }
@@ -146,33 +153,26 @@ function close(...descriptors: readonly number[]): Code {
   return descriptors.flatMap((descriptor) => systemCall("close", descriptor));
 }
 
-function openPipe(end: number): Code {
-  return [
-    ...mustReturn(0, systemCall("pipe2", PIPE, CLOSE_ON_EXEC)),
-    // So that the command can open /dev/stdin and its like.
-    ...mustReturn(0, systemCall("fchown", end, GUEST_USER_ID, GUEST_USER_ID)),
-  ];
+function openPipe(): Code {
+  return mustReturn(0, systemCall("pipe2", PIPE, CLOSE_ON_EXEC));
 }
 
-/** The command, up to its start: it waits for the message of a call. */
+/** Gives a pipe to the tool, so that it can open /dev/stdout and its like. */
+function give(end: number): Code {
+  return mustReturn(0, systemCall("fchown", end, GUEST_USER_ID, GUEST_USER_ID));
+}
+
+/** The command, up to its start: it waits with everything done that does not depend on the call. */
 const COMMAND_CODE: Code = [
   ...mustReturn(1, systemCall("write", FILE.members, addressOf("0"), 1)),
   ...[INPUT_READ, OUTPUT_WRITE, ERROR_WRITE].flatMap((end, index) =>
     mustReturn(index, systemCall("dup2", end, index)),
   ),
-  ...fillBuffer(FILE.control, END),
-  // Each restored machine has the clock and the random generator of the saved one until now.
-  ...mustReturn(0, systemCall("clock_settime", CLOCK_REALTIME, BUFFER + MESSAGE.time[0])),
-  ...mustReturn(MESSAGE.seed[1], systemCall("write", FILE.random, ...part("seed"))),
-  ...mustReturn(0, systemCall("ioctl", FILE.random, RNDRESEEDCRNG, 0)),
-  ...mustReturn(MESSAGE.memory[1], systemCall("write", FILE.memoryMax, ...part("memory"))),
-  ...mustReturn(MESSAGE.processes[1], systemCall("write", FILE.pidsMax, ...part("processes"))),
   ...mustReturn(0, systemCall("setgroups", 0, 0)),
   ...mustReturn(0, systemCall("setgid", GUEST_USER_ID)),
   ...mustReturn(0, systemCall("setuid", GUEST_USER_ID)),
-  ...unless(0, systemCall("exit", 126)),
-  ...systemCall("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0),
-  ...unless(0, systemCall("exit", 126)),
+  ...[...systemCall("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0), ...unless(0, EXIT)],
+  ...[...systemCall("read", START_READ, PIPE, 1), ...unless(1, EXIT)],
   ...Array.from({ length: PROGRAM_PATHS }, (_, index) =>
     systemCall(
       "execve",
@@ -183,6 +183,20 @@ const COMMAND_CODE: Code = [
   ).flat(),
   ...systemCall("write", 2, { at: part("failure")[0] }, { at: part("failure")[0] + 8 }),
   ...systemCall("exit", 127),
+];
+
+/** Reads the message of a call, and does what the message says before the command starts. */
+const BEGIN_CALL: Code = [
+  ...fillBuffer(FILE.control, END),
+  // Each restored machine has the clock and the random generator of the saved one until now.
+  ...mustReturn(0, systemCall("clock_settime", CLOCK_REALTIME, part("time")[0])),
+  ...mustReturn(MESSAGE.seed[1], systemCall("write", FILE.random, ...part("seed"))),
+  ...mustReturn(0, systemCall("ioctl", FILE.random, RNDRESEEDCRNG, 0)),
+  ...unlessZero(part("hasLimits")[0], [
+    ...mustReturn(MESSAGE.memory[1], systemCall("write", FILE.memoryMax, ...part("memory"))),
+    ...mustReturn(MESSAGE.processes[1], systemCall("write", FILE.pidsMax, ...part("processes"))),
+  ]),
+  ...mustReturn(1, systemCall("write", START_WRITE, part("token")[0], 1)),
 ];
 
 /** Sends how the command ended: the token, its status as letters, and what the kernel says about its memory. */
@@ -205,8 +219,7 @@ const SEND_REPORT: Code = [
 
 /** One call, from its preparation to its report. */
 const CALL: Code = [
-  ...openPipe(OUTPUT_WRITE),
-  ...openPipe(ERROR_WRITE),
+  ...[...openPipe(), ...openPipe(), ...give(OUTPUT_WRITE), ...openPipe(), ...give(ERROR_WRITE)],
   ...fork([...close(OUTPUT_WRITE, ERROR_WRITE), ...copyAll(OUTPUT_READ, FILE.outputPort)]),
   ...storeResult(OUTPUT_COPIER),
   ...fork([...close(OUTPUT_WRITE, ERROR_WRITE), ...copyAll(ERROR_READ, FILE.errorPort)]),
@@ -214,12 +227,14 @@ const CALL: Code = [
   // It shares the memory, with the message in it, until it becomes the command.
   ...fork(COMMAND_CODE, CLONE_VM),
   ...storeResult(COMMAND),
-  ...close(OUTPUT_READ, OUTPUT_WRITE, ERROR_READ, ERROR_WRITE),
+  ...close(START_READ, OUTPUT_READ, OUTPUT_WRITE, ERROR_READ, ERROR_WRITE),
   ...systemCall("write", FILE.control, addressOf(READY_TEXT), READY_TEXT.length),
+  ...BEGIN_CALL,
   ...systemCall("wait4", { at: COMMAND }, STATUS, 0, 0),
   ...mustReturn(1, systemCall("write", FILE.killer, addressOf("1"), 1)),
   ...[OUTPUT_COPIER, ERROR_COPIER].flatMap((copier) => systemCall("wait4", { at: copier }, 0, 0, 0)),
   ...SEND_REPORT,
+  ...close(START_WRITE),
 ];
 
 /**
@@ -232,7 +247,7 @@ export const KEEPER_PROGRAM: Buffer = staticProgram(
     ...FILES.flatMap(([name, path, mode]) =>
       mustReturn(FILE[name], systemCall("open", addressOf(path), mode + CLOSE_ON_EXEC, 0)),
     ),
-    ...openPipe(INPUT_READ),
+    ...[...openPipe(), ...give(INPUT_READ)],
     ...fork([...close(INPUT_READ), ...copyAll(FILE.inputPort, INPUT_WRITE)]),
     ...close(INPUT_WRITE),
     // The host is gone when the port is closed.

@@ -85,6 +85,12 @@ export function unlessPositive(code: Code): Code {
   return [0x85, 0xc0, 0x0f, 0x8f, ...int32(code.length), ...code];
 }
 
+/** Code that runs other code unless the 64 bits at an address are zero. */
+export function unlessZero(address: number, code: Code): Code {
+  // cmp qword [address], 0; je over the code
+  return [0x48, 0x83, 0x3c, 0x25, ...int32(address), 0, 0x0f, 0x84, ...int32(code.length), ...code];
+}
+
 /** Code that runs other code again and again. */
 export function forever(code: Code): Code {
   // jmp to the code's start

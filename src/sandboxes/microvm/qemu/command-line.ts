@@ -28,7 +28,7 @@ const KERNEL_OPTIONS = [
   // A kernel that gives up resets the machine, which ends it.
   ...["panic=-1", "oops=panic", "random.trust_cpu=on", "tsc=reliable"],
   // One call has the machine for itself: nothing in it is to be kept from the tool.
-  ...["mitigations=off", "lsm=", "audit=0"],
+  ...["mitigations=off", "lsm=", "audit=0", "psi=0"],
   // Free memory is zero, and takes no space in the saved state.
   ...["init_on_alloc=0", "init_on_free=1"],
 ];
