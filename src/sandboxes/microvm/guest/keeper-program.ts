@@ -21,7 +21,7 @@ import {
 /** The user and group of the tool in the machine. */
 export const GUEST_USER_ID = 1_000;
 
-/** Bytes of the message with which a call begins. */
+/** Bytes of the message with which a call begins: enough for 2,000 empty arguments, and for a command of 2,000 bytes. */
 export const START_MESSAGE_BYTES: number = BUFFER_BYTES;
 
 /** Where the message is in the memory of the machine's first process: pointers in it count from there. */

@@ -9,7 +9,7 @@ export const DATA: number = BASE + CODE_OFFSET;
 
 /** The address of memory that a program can write to: of the message that it reads, and of whatever else it needs. */
 export const BUFFER: number = BASE + 0x1000;
-export const BUFFER_BYTES = 0x1000;
+export const BUFFER_BYTES = 0x6000;
 export const SCRATCH: number = BUFFER + BUFFER_BYTES;
 const SCRATCH_BYTES = 0x8000;
 
