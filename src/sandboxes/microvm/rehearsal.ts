@@ -14,7 +14,7 @@ const PROGRAM = {
 
 /**
  * Has a machine run a program of Sandgate, and prepare for a call again: QEMU translates the code of a machine when it first
- * runs.
+ * runs. The program has the control group of the tool: the most memory of a call that follows is at least its 0.5 MiB.
  *
  * @returns whether it is ready for a call. Does not settle if the machine ends.
  */

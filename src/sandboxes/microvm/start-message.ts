@@ -44,8 +44,7 @@ export function startMessage(start: ProgramStart): Buffer {
     : PROGRAM_DIRECTORIES.map((directory) => `${directory}/${command}`);
   const message = new Message();
   message.put("token", Buffer.from(token));
-  const hasLimits =
-    memoryBytes !== MICROVM_DEFAULTS.memoryBytes || processes !== MICROVM_DEFAULTS.processes;
+  const hasLimits = memoryBytes !== MICROVM_DEFAULTS.memoryBytes || processes !== MICROVM_DEFAULTS.processes;
   message.putNumbers("hasLimits", [hasLimits ? 1 : 0]);
   message.put("memory", Buffer.from(`${memoryBytes}`.padEnd(MESSAGE.memory[1], "\n")));
   message.put("processes", Buffer.from(`${processes}`.padEnd(MESSAGE.processes[1], "\n")));

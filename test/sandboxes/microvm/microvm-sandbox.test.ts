@@ -148,7 +148,7 @@ describe.skipIf(unavailable)("a program in a virtual machine", { timeout: 120_00
       capabilities,
     });
     expect(text).toBe(
-      `it's $HOME\n|\n${["HOME", "LANG", "MICROVM_TEST", "OLDPWD", "PATH", "PWD", "SHLVL"].join("=\n")}=\n`,
+      `it's $HOME\n|\n${["HOME", "LANG", "MICROVM_TEST", "PATH", "PWD", "SHLVL"].join("=\n")}=\n`,
     );
   });
 
