@@ -46,7 +46,7 @@ const NAMED_PROGRAMS =
  */
 const SCRIPT = `
 fail() { echo "$1" >&2; exit 128; }
-[ -e .git ] || fail "There is no repository at the root of the workspace: have one created there with git init"
+[ -e .git ] || fail "The first granted directory is not the root of a git repository: create one with git init, or have another directory granted"
 git() { command git --git-dir=.git --work-tree=. --no-pager --literal-pathspecs "$@"; }
 count=0
 set_value() {

@@ -99,7 +99,8 @@ describe.skipIf(unavailable)("The toolset git", () => {
     await using scene = await ToolsetScene.open("git");
     expect((await scene.call("git_status", {})).error).toMatchObject({
       code: "execution_error",
-      message: "There is no repository at the root of the workspace: have one created there with git init",
+      message:
+        "The first granted directory is not the root of a git repository: create one with git init, or have another directory granted",
     });
   });
 
