@@ -44,14 +44,20 @@ async function work(
   sandboxes: Sandboxes,
   print: (line: string) => void,
 ): Promise<readonly ToolExecution[]> {
-  const { policy } = await loadPolicyFile(join(import.meta.dirname, "policy.yaml"));
+  const registry = registerTools(new MemoryKeyValue());
+  // The rules are checked against the tools: a misspelt name is a warning, a sandbox in which a tool cannot run an error.
+  const { policy, warnings } = await loadPolicyFile(
+    join(import.meta.dirname, "policy.yaml"),
+    registry.subjects,
+  );
+  for (const { line, message } of warnings)
+    print(`not as it should be: line ${line} of the policy: ${message}`);
   const events = new EventStream();
   events.on((event) => {
     // A client would draw it. Foreign text: only as text.
     if (event.type === "tool.display")
       print(`  ! a diagram (${event.format}): ${JSON.stringify(event.source)}`);
   });
-  const registry = registerTools(new MemoryKeyValue());
   await using sessions = await openSessions({ registry, policy, sandboxes, events });
   answerByRule(sessions, print);
   const session = await sessions.open({
