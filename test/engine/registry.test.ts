@@ -195,7 +195,7 @@ describe("invalid tools", () => {
       "the name must be 1 to 128 printable characters without spaces",
       "the description must be a string",
       "sideEffects must be one of none, read, write, execute, network, destructive",
-      "the tool has no implementation: add one of host, wasm, quickjs, process, remote",
+      "the tool has no implementation: add one of host, wasm, quickjs, process, microvm, remote",
       expect.stringMatching(/^the input schema does not compile: .*type/),
     ]);
   });

@@ -260,6 +260,7 @@ test("sandgate exports exactly these names", async () => {
       "ProcessImplementation",
       "ProcessSandboxOptions",
       "ProgramCompletion",
+      "ProgramContext",
       "Proof",
       "ProofFailure",
       "Question",
