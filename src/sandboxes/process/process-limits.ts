@@ -18,6 +18,9 @@ export function defaultLimits(isolation: Isolation): ResourceLimits {
   return { ...others, ...(isolation === "namespaces" && { netBytes }) };
 }
 
+/** Milliseconds that a program gets to end by itself after SIGTERM, before it is killed. */
+export const KILL_GRACE_MS = 5_000;
+
 /** The limits that hold on every machine. `cpuMs` and `processMemoryBytes` hold for each process of the program. */
 const EVERYWHERE: readonly LimitName[] = [
   "wallTimeMs",

@@ -45,6 +45,11 @@ export interface ProcessImplementation<Input = never> {
    */
   readonly cwd?: string | ArgumentReference;
   /**
+   * With `output: "completion"`, which calls run a command in a shell that is kept for their session: see
+   * {@link KeptShell}. Default: none; each call has a process of its own.
+   */
+  readonly keptShell?: KeptShell;
+  /**
    * Milliseconds between SIGTERM, which the program's process group gets when the call is cancelled or at its deadline, and
    * SIGKILL, which ends all its processes. At most 60,000. Default: 5,000.
    */
@@ -54,6 +59,18 @@ export interface ProcessImplementation<Input = never> {
    * most 50,000 files for at most 2 seconds each time. What other programs change meanwhile counts, too. Default: `false`.
    */
   readonly reportsChanges?: boolean;
+}
+
+/**
+ * The shell of a session: one bash that runs the commands of all its calls, so that the working directory, variables,
+ * aliases and functions stay. It takes the place of `command`, `args` and `input`. Each session, each principal and each
+ * tool has its own, and a call with another grant starts a new one.
+ */
+export interface KeptShell {
+  /** The argument that is `true` in calls for the shell. */
+  readonly when: ArgumentReference;
+  /** The argument that has the command, as text. */
+  readonly command: ArgumentReference;
 }
 
 /** What the functions of a {@link ProcessImplementation} know about a call besides its arguments. */
@@ -92,4 +109,6 @@ export interface ProgramCompletion {
   readonly stderr: string;
   /** Whether anything was left out. */
   readonly truncated: boolean;
+  /** That the shell of the session was started for this command, or has ended. Absent if there is nothing to say. */
+  readonly note?: string;
 }

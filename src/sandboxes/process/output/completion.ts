@@ -5,8 +5,8 @@ import { Ends, type KeptText } from "./ends.ts";
 /** The most bytes of both outputs together that are kept. */
 const MAX_KEPT_BYTES = 1_024 * 1_024;
 
-/** The bytes of a completion as JSON besides its texts, and of the notes in these. */
-const FRAME_BYTES = 256;
+/** The bytes of a completion as JSON besides its texts, of the notes in these, and of its own note. */
+const FRAME_BYTES = 384;
 
 /** What a program writes, as it is kept for a {@link ProgramCompletion}. */
 export class CompletionOutput {
@@ -27,11 +27,12 @@ export class CompletionOutput {
   }
 
   /** Returns the completion of a program that exited with this code, within the bytes that it may have. */
-  completion(exitCode: number): ProgramCompletion {
+  completion(exitCode: number, note?: string): ProgramCompletion {
     const [stdout, stderr] = this.#fit();
     return {
       ...{ exitCode, signal: signalOf(exitCode), stdout: stdout.text, stderr: stderr.text },
       truncated: !stdout.isWhole || !stderr.isWhole,
+      ...(note !== undefined && { note }),
     };
   }
 

@@ -88,14 +88,18 @@ export class ProgramOutput {
     return wholeStart(this.#said.read()).toString("utf8").trim();
   }
 
-  /** Returns the output of a program that exited with this code. Throws what the tool's `result` throws. */
-  check(code: number): CheckedOutput {
+  /**
+   * Returns the output of a program that exited with this code. Throws what the tool's `result` throws.
+   *
+   * @param note Of the completion. Default: none.
+   */
+  check(code: number, note?: string): CheckedOutput {
     const kept = this.#kept;
     const { outputBytes } = this.#task.limits;
     if (code !== 0 && (kept instanceof CollectedOutput || this.#tool.failOnExit === true))
-      return { status: "failed", message: this.failure(code), outputBytes: kept.bytes };
+      return { status: "failed", message: this.#failure(code, note), outputBytes: kept.bytes };
     if (kept instanceof CompletionOutput) {
-      const completion = kept.completion(code);
+      const completion = kept.completion(code, note);
       const { result } = this.#tool;
       const output = result === undefined ? completion : result(completion, this.#task.input as never);
       return checkReturned(output, outputBytes, 0);
@@ -108,8 +112,9 @@ export class ProgramOutput {
   }
 
   /** Says why a program failed, in its own words if it has any. */
-  failure(code: number): string {
+  #failure(code: number, note?: string): string {
     const said = this.lastLines;
-    return said === "" ? `The program exited with code ${code}` : shorten(said, MAX_MESSAGE_BYTES);
+    const message = said === "" ? `The program exited with code ${code}` : shorten(said, MAX_MESSAGE_BYTES);
+    return note === undefined ? message : `${message}\n${note}`;
   }
 }

@@ -1,0 +1,102 @@
+import { performance } from "node:perf_hooks";
+import { FileFailure, shownPath, WorkspaceEscapeError } from "../../tool/file-failure.ts";
+import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
+import type { CheckedOutput } from "../contract/output.ts";
+import { outcomeOf } from "../contract/output-outcome.ts";
+import type { SandboxTask } from "../contract/task.ts";
+import type { Cgroup } from "./cgroups/cgroups.ts";
+import { failedStart } from "./failed-start.ts";
+import type { GrantedFiles, Launched, Launcher } from "./launcher.ts";
+import type { CallNetwork } from "./network/call-network.ts";
+import type { ProgramOutput } from "./output/program-output.ts";
+import type { Program } from "./program.ts";
+import { NO_DIRECTORY, OUTSIDE, STARTED } from "./start-words.ts";
+
+/** How many new protected places are reported. */
+const MAX_REPORTED_PLACES = 20;
+
+/** The exit code for a program that was ended for its CPU time: 128 + SIGXCPU. */
+const CPU_TIME_EXCEEDED = 152;
+
+/** The message of a program that ended by itself, while others that it had started could not be ended in time. */
+const NOT_ALL_ENDED = "The program ended, but not all processes that it started could be ended yet";
+
+/** Why a program was stopped. */
+export type StopCause = "timeout" | "cancelled" | "outputBytes";
+
+/** A program, or a command of a kept shell, that has ended or was stopped. */
+export interface EndedProgram {
+  readonly task: SandboxTask;
+  readonly program: Program;
+  readonly launched: Launched;
+  readonly launcher: Launcher;
+  readonly files: GrantedFiles;
+  readonly cgroup?: Cgroup | undefined;
+  /** Absent if the grant has no `net`. */
+  readonly network?: CallNetwork | undefined;
+  readonly output: ProgramOutput;
+  /** A reading of `performance.now`. */
+  readonly startedAt: number;
+  /** Absent if it was not stopped. */
+  readonly cause?: StopCause | undefined;
+  /** The exit code; `undefined` if its processes have not ended. */
+  readonly code: number | undefined;
+  /** What the completion says besides what the program wrote. */
+  readonly note?: string | undefined;
+}
+
+/** Returns the outcome of a call whose program has ended. */
+export function outcomeOfProgram(ended: EndedProgram): SandboxOutcome {
+  const { task, program, launched, launcher, files, cgroup, network, output, cause, code } = ended;
+  const { isolation } = launcher;
+  const memoryBytes = cgroup?.peakBytes;
+  const traffic = network?.traffic;
+  const used: ResourceUse = {
+    wallTimeMs: performance.now() - ended.startedAt,
+    ...output.used,
+    ...(memoryBytes !== undefined && { memoryBytes }),
+    ...traffic,
+  };
+  const hasBegun = launched.said.startsWith(STARTED);
+  // What a program sends through a tunnel is not known.
+  const mayChange = files.isWritable || traffic !== undefined;
+  const effect = hasBegun && mayChange ? "unknown" : "none";
+  const alive = code === undefined ? ({ mayStillRun: true, ended: "told" } as const) : {};
+  const base = { effect, used, isolation, ...alive } as const;
+  if (cause === "outputBytes") return { status: "limit_exceeded", limit: "outputBytes", ...base };
+  if (cause !== undefined) return { status: cause, ...base };
+  if (cgroup?.ranOutOfMemory) return { status: "limit_exceeded", limit: "memoryBytes", ...base };
+  const refusal = directoryProblem(launched.said, program.cwd);
+  if (refusal !== undefined) return { ...failedStart(refusal), used, isolation };
+  if (!hasBegun) return { status: "unavailable", ...base, detail: launched.problem ?? output.lastLines };
+  if (code === CPU_TIME_EXCEEDED && task.limits.cpuMs !== undefined)
+    return { status: "limit_exceeded", limit: "cpuMs", ...base };
+  if (code === undefined) return { status: "failed", message: NOT_ALL_ENDED, ...base };
+  let checked: CheckedOutput;
+  try {
+    checked = output.check(code, ended.note);
+  } catch (error) {
+    return { ...failedStart(error), effect, used, isolation };
+  }
+  return checked.status === "failed" && code !== 0
+    ? { status: "failed", message: checked.message, ...base }
+    : { ...outcomeOf(checked, effect, used), isolation };
+}
+
+/** Why a program did not begin in its directory, by what the start script wrote; `undefined` if it did. */
+function directoryProblem(said: string, cwd = ""): Error | undefined {
+  if (said.startsWith(OUTSIDE)) return new WorkspaceEscapeError(cwd);
+  if (!said.startsWith(NO_DIRECTORY)) return undefined;
+  return new FileFailure("no-entry", `There is no directory '${shownPath(cwd)}'`);
+}
+
+/** What was not there could not be covered. Other programs will read it: operators should know. */
+export function reportProtectedPlaces(
+  { observer }: SandboxTask,
+  files: GrantedFiles,
+  { isolation }: Launcher,
+): void {
+  const made = isolation === "namespaces" ? "made" : "made or changed";
+  for (const path of files.changedProtectedPlaces().slice(0, MAX_REPORTED_PLACES))
+    observer.log("warn", `The program ${made} '${path}', which other programs run or are configured by`);
+}
