@@ -54,6 +54,9 @@ export interface Sandbox {
    */
   run(task: SandboxTask): SandboxOutcome | OneShotThenable<SandboxOutcome>;
 
+  /** Frees what is kept for later tasks of a session. Default: nothing is kept. */
+  endSession?(sessionId: string): void;
+
   /**
    * Ends the running tasks (`cancelled`), frees what the sandbox opened, and refuses later tasks (`unavailable`).
    * Idempotent.

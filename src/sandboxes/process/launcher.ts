@@ -27,6 +27,8 @@ export interface Launcher<Files extends GrantedFiles = GrantedFiles> extends Asy
 /** The granted directories and files of a call, opened. */
 export interface GrantedFiles extends AsyncDisposable {
   readonly isWritable: boolean;
+  /** Two of these are the same if they show the same directories and files in the same places. */
+  readonly identity: string;
   /** The granted directories and files that can be changed. */
   readonly places: readonly SnapshotPlace[];
   /**
@@ -69,6 +71,8 @@ export interface Launched {
   terminate(): void;
   /** Kills all processes of the program. Can be repeated. */
   kill(): void;
+  /** Sets whether it keeps this process running. Default: it does. */
+  keepAlive(isKept: boolean): void;
   /** Closes all streams to a program that could not be ended. */
   discard(): void;
 }

@@ -10,12 +10,13 @@ import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import { type Cgroup, Cgroups } from "./cgroups/cgroups.ts";
 import { failedStart } from "./failed-start.ts";
+import { KeptCommands } from "./kept/kept-commands.ts";
 import type { GrantedFiles, Launcher } from "./launcher.ts";
 import { CallNetwork } from "./network/call-network.ts";
 import { openLauncher } from "./open-launcher.ts";
 import { ProcessCall } from "./process-call.ts";
 import { defaultLimits, enforceableLimits } from "./process-limits.ts";
-import { type Program, programFor } from "./program.ts";
+import { keptCommand, type Program, programFor } from "./program.ts";
 import { ProgramChanges } from "./program-changes.ts";
 
 /** Every program can read clocks and draw random bytes, whether they are granted or not. */
@@ -24,6 +25,8 @@ const CAPABILITIES: Readonly<Record<Isolation, ReadonlySet<CapabilityName>>> = {
   // A network of the program's own needs namespaces.
   landlock: new Set<CapabilityName>(["fs", "env", "clock", "random"]),
 };
+
+const SHELL_IDLE_MS = 600_000;
 
 /** Options of {@link ProcessSandbox.open}. */
 export interface ProcessSandboxOptions {
@@ -34,6 +37,8 @@ export interface ProcessSandboxOptions {
   readonly isolation?: Isolation;
   /** The absolute path of bubblewrap. Default: `/usr/bin/bwrap`. */
   readonly bubblewrap?: string;
+  /** Milliseconds after the last command of a kept shell until it is ended. Default: 600,000. */
+  readonly shellIdleMs?: number;
 }
 
 /**
@@ -48,6 +53,7 @@ export class ProcessSandbox implements Sandbox {
   readonly isolation: Isolation;
   readonly #launcher: Launcher;
   readonly #openEgress: ProxyOptions["openEgress"];
+  readonly #kept: KeptCommands;
   readonly #running = new Set<ProcessCall>();
   /** Why there are no namespaces, until it is logged. */
   #fellBack: string | undefined;
@@ -61,19 +67,21 @@ export class ProcessSandbox implements Sandbox {
    */
   static async open(
     openEgress: ProxyOptions["openEgress"],
-    { isolation, bubblewrap }: ProcessSandboxOptions = {},
+    { isolation, bubblewrap, shellIdleMs = SHELL_IDLE_MS }: ProcessSandboxOptions = {},
   ): Promise<ProcessSandbox> {
     const { launcher, fellBack } = await openLauncher(isolation, bubblewrap);
-    return new ProcessSandbox(openEgress, launcher, fellBack);
+    return new ProcessSandbox(openEgress, launcher, fellBack, shellIdleMs);
   }
 
   private constructor(
     openEgress: ProxyOptions["openEgress"],
     launcher: Launcher,
     fellBack: string | undefined,
+    shellIdleMs: number,
   ) {
     this.#openEgress = openEgress;
     this.#launcher = launcher;
+    this.#kept = new KeptCommands(launcher, shellIdleMs);
     this.isolation = launcher.isolation;
     this.capabilities = CAPABILITIES[launcher.isolation];
     this.defaults = defaultLimits(launcher.isolation);
@@ -96,11 +104,14 @@ export class ProcessSandbox implements Sandbox {
     if (refused !== undefined) return refused;
     this.#warn(task);
     let program: Program;
+    let command: string | undefined;
     try {
       program = programFor(tool, task);
+      command = keptCommand(tool, task);
     } catch (error) {
       return failedStart(error);
     }
+    if (command !== undefined) return this.#kept.run({ task, tool, program, command }, this.#cgroups);
     const grants = task.capabilities.fs ?? [];
     let files: GrantedFiles | undefined;
     let cgroup: Cgroup | undefined;
@@ -128,10 +139,17 @@ export class ProcessSandbox implements Sandbox {
     }
   }
 
+  endSession(sessionId: string): void {
+    this.#kept.endSession(sessionId);
+  }
+
   /** Ends all programs, and waits until they have ended. */
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all(Array.from(this.#running, (call) => call.stop("cancelled", 0)));
+    await Promise.all([
+      this.#kept.close(),
+      ...Array.from(this.#running, (call) => call.stop("cancelled", 0)),
+    ]);
     await this.#launcher[Symbol.asyncDispose]();
   }
 

@@ -49,6 +49,24 @@ export function programFor(
   return program;
 }
 
+/**
+ * Returns the command for a kept shell, if the call is one of a command that such a shell runs.
+ *
+ * @throws {ToolFailure} `validation_error` if it names a directory, or the command cannot be given to a program.
+ */
+export function keptCommand(
+  { keptShell, cwd }: ProcessImplementation,
+  task: SandboxTask,
+): string | undefined {
+  const values = new Values(task.input);
+  if (keptShell === undefined || !values.isTrue(keptShell.when)) return undefined;
+  if ((task.capabilities.net ?? []).length > 0)
+    throw refusal("A persistent shell has no network: leave persistent out to run a command with one");
+  if (typeof cwd === "object" && values.single(cwd) !== undefined)
+    throw refusal(`A persistent shell keeps its directory: use cd, and leave ${nameOf(cwd.argument)} out`);
+  return values.single(keptShell.command) ?? "";
+}
+
 function stdinOf(
   input: NonNullable<ProcessImplementation["input"]>,
   values: Values,
@@ -82,6 +100,10 @@ class Values {
     return (texts ?? [this.#textOf(reference, value)]).flatMap((text) =>
       text === undefined ? [] : [this.#check(reference, text)],
     );
+  }
+
+  isTrue(reference: ArgumentReference): boolean {
+    return this.#valueOf(reference) === true;
   }
 
   /** The text of a value that is no list. */

@@ -14,7 +14,7 @@ export function processProblem(given: unknown): string | undefined {
   if (!isJsonObject(given)) return "process must be an object";
   const failed = CHECKS.find(([member, isValid]) => !isValid(given[member]));
   if (failed !== undefined) return `process.${failed[0]} must be ${failed[2]}`;
-  const unused = ["failOnExit", "result"].find((member) => given[member] !== undefined);
+  const unused = ["failOnExit", "result", "keptShell"].find((member) => given[member] !== undefined);
   return unused !== undefined && given["output"] !== "completion"
     ? `process.${unused} needs output: "completion"`
     : undefined;
@@ -43,6 +43,11 @@ const CHECKS: readonly (readonly [member: string, isValid: (value: unknown) => b
     "the path of a directory, or { argument: pointer }",
   ],
   ["reportsChanges", (value) => isAbsent(value) || typeof value === "boolean", "true or false"],
+  [
+    "keptShell",
+    (value) => isAbsent(value) || isKeptShell(value),
+    "{ when: { argument: pointer }, command: { argument: pointer } }",
+  ],
   ["killGraceMs", isGrace, `an integer from 0 to ${MAX_KILL_GRACE_MS}`],
 ];
 
@@ -64,6 +69,12 @@ function isReference(value: unknown): boolean {
   if (!isJsonObject(value)) return false;
   const { argument, ...rest } = value;
   return typeof argument === "string" && POINTER.test(argument) && Object.keys(rest).length === 0;
+}
+
+function isKeptShell(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const { when, command, ...rest } = value;
+  return isReference(when) && isReference(command) && Object.keys(rest).length === 0;
 }
 
 function isEnvironment(value: unknown): boolean {

@@ -29,6 +29,13 @@ const CWD = {
   description: "The working directory, relative to the workspace. Default: the workspace.",
 } as const;
 
+const PERSISTENT = {
+  type: "boolean",
+  description:
+    "Whether the command runs in the bash of this session, which keeps its directory, variables, aliases and functions " +
+    "from one such command to the next. Use cd in place of cwd. Default: false.",
+} as const;
+
 const RESULT = "Returns the exit code, the standard output and the standard error.";
 
 /**
@@ -44,11 +51,12 @@ export function runCommand(name: string, options: ShellOptions): Tool {
     ...TRAITS,
     name,
     description: `Runs a command with bash in the workspace. ${RESULT}`,
-    inputSchema: inputSchema({ command: COMMAND }, { cwd: CWD }),
+    inputSchema: inputSchema({ command: COMMAND }, { cwd: CWD, persistent: PERSISTENT }),
     process: {
       ...programOf(options),
       args: ["-c", "--", { argument: "/command" }],
       cwd: { argument: "/cwd" },
+      keptShell: { when: { argument: "/persistent" }, command: { argument: "/command" } },
     },
   });
 }

@@ -53,6 +53,10 @@ export class GrantedPaths implements GrantedFiles {
     return this.#paths.some(({ access }) => access === "write");
   }
 
+  get identity(): string {
+    return JSON.stringify(this.#paths);
+  }
+
   changedProtectedPlaces(): readonly string[] {
     return this.#writable.flatMap(({ fd, directory, before }) => {
       const after = statesOf(fd, directory);

@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import type { Socket } from "node:net";
 import type { Duplex, Readable, Writable } from "node:stream";
 import { closeOf, exitOf } from "../child-end.ts";
 import type { Launched } from "../launcher.ts";
@@ -53,6 +54,14 @@ export class LaunchedOnLandlock implements Launched {
 
   kill(): void {
     this.#control.write("k");
+  }
+
+  keepAlive(isKept: boolean): void {
+    const streams = this.#child.stdio as unknown as readonly Socket[];
+    // A socket that is closed would wait for its connection.
+    for (const each of [this.#child, ...streams.filter(({ destroyed }) => !destroyed)])
+      if (isKept) each.ref();
+      else each.unref();
   }
 
   discard(): void {

@@ -49,6 +49,10 @@ export class LaunchedInNamespaces implements Launched {
     void this.#sandbox.kill();
   }
 
+  keepAlive(isKept: boolean): void {
+    this.#sandbox.keepAlive(isKept);
+  }
+
   discard(): void {
     void this.#sandbox.discard();
   }

@@ -124,7 +124,8 @@ export class PreparedSandbox {
 
   /** Whether it keeps this process running. */
   keepAlive(isKept: boolean): void {
-    for (const each of [this.#child, ...this.#streams])
+    // A socket that is closed would wait for its connection.
+    for (const each of [this.#child, ...this.#streams.filter(({ destroyed }) => !destroyed)])
       if (isKept) each.ref();
       else each.unref();
   }

@@ -1,0 +1,150 @@
+import { performance } from "node:perf_hooks";
+import { describeThrown } from "../../../base/thrown.ts";
+import { race } from "../../../base/timers/race.ts";
+import type { ResourceLimits } from "../../../policy/grant/limits.ts";
+import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
+import { ToolFailure } from "../../../tool/tool-failure.ts";
+import type { SandboxOutcome } from "../../contract/outcome.ts";
+import type { SandboxTask } from "../../contract/task.ts";
+import type { Cgroup, Cgroups } from "../cgroups/cgroups.ts";
+import { failedStart } from "../failed-start.ts";
+import type { GrantedFiles, Launcher } from "../launcher.ts";
+import { PROCESS_DEFAULTS } from "../process-limits.ts";
+import type { Program } from "../program.ts";
+import { ProgramChanges } from "../program-changes.ts";
+import { KeptShell } from "./kept-shell.ts";
+import { KeptShells, type ShellOwner, type ShellPlace } from "./kept-shells.ts";
+import { ShellCall } from "./shell-call.ts";
+
+/** A call of a command for a kept shell. */
+export interface KeptCommand {
+  readonly task: SandboxTask;
+  readonly tool: ProcessImplementation;
+  /** What would run it without a kept shell. */
+  readonly program: Program;
+  readonly command: string;
+}
+
+/** Runs commands in kept shells. */
+export class KeptCommands {
+  readonly #launcher: Launcher;
+  readonly #shells: KeptShells;
+  #closed = false;
+
+  /** @param idleMs Milliseconds after the last command of a shell until it is ended. */
+  constructor(launcher: Launcher, idleMs: number) {
+    this.#launcher = launcher;
+    this.#shells = new KeptShells(idleMs);
+  }
+
+  /** Runs a command, after those that came before it in the same shell. Never rejects. */
+  async run(asked: KeptCommand, cgroups: Cgroups): Promise<SandboxOutcome> {
+    const { task } = asked;
+    const startedAt = performance.now();
+    const wallTimeMs = task.limits.wallTimeMs ?? PROCESS_DEFAULTS.wallTimeMs;
+    const wait = async (turn: Promise<void>): Promise<SandboxOutcome | undefined> => {
+      const waited = await race(turn, { timeoutMs: wallTimeMs, signals: [task.signal] });
+      if (waited === undefined) return undefined;
+      const used = { wallTimeMs: performance.now() - startedAt };
+      return { status: waited === "timeout" ? "timeout" : "cancelled", effect: "none", used };
+    };
+    const times = { startedAt, deadlineAt: startedAt + wallTimeMs };
+    return this.#shells.inTurn(ownerOf(task), wait, async (place) => {
+      try {
+        return await this.#run(asked, place, cgroups, times);
+      } catch (error) {
+        if (ToolFailure.is(error)) return failedStart(error);
+        return unavailable(describeThrown(error).detail);
+      }
+    });
+  }
+
+  async #run(
+    { task, tool, program, command }: KeptCommand,
+    place: ShellPlace,
+    cgroups: Cgroups,
+    times: { readonly startedAt: number; readonly deadlineAt: number },
+  ): Promise<SandboxOutcome> {
+    const launcher = this.#launcher;
+    const files = launcher.openFiles(task.capabilities.fs ?? []);
+    try {
+      const changes = new ProgramChanges(tool, program, files.places, task.observer);
+      await changes.begin();
+      const grant = termsOf(task, program, files);
+      if (place.kept?.terms.tool !== tool || place.kept.terms.grant !== grant || !isUsable(place.kept.shell))
+        await this.#shells.end(place);
+      if (this.#closed) return unavailable("the sandbox is closed");
+      const isNew = place.kept === undefined;
+      place.kept ??= { shell: this.#start(task, program, place.owner, cgroups), terms: { tool, grant } };
+      const { shell } = place.kept;
+      shell.launched.keepAlive(true);
+      const call = new ShellCall({ task, tool, program, launcher, files, command, shell, isNew, ...times });
+      place.call = call;
+      return await changes.addTo(await call.ended);
+    } finally {
+      place.call = undefined;
+      await files[Symbol.asyncDispose]();
+    }
+  }
+
+  /** @throws {ToolFailure} if there are too many. Also throws if it cannot be launched. */
+  #start(task: SandboxTask, program: Program, owner: ShellOwner, cgroups: Cgroups): KeptShell {
+    if (!this.#shells.makeRoom(owner)) throw TOO_MANY();
+    const launcher = this.#launcher;
+    const { limits } = task;
+    // The shell has its own, since it ends after the call.
+    const files = launcher.openFiles(task.capabilities.fs ?? []);
+    let cgroup: Cgroup | undefined;
+    try {
+      cgroup = cgroups.create(limits, launcher.ownProcesses);
+      return new KeptShell({ launcher, program, files, limits, cgroup });
+    } catch (error) {
+      void files[Symbol.asyncDispose]();
+      void cgroup?.[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Ends the shells of a session. */
+  endSession(sessionId: string): void {
+    this.#shells.endSession(sessionId);
+  }
+
+  /** Ends all commands and shells, and waits until they have ended. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#shells.close();
+  }
+}
+
+/** Memory that ran out between two commands is no matter of the second one. */
+function isUsable(shell: KeptShell): boolean {
+  return !shell.isOver && shell.cgroup?.ranOutOfMemory !== true;
+}
+
+function ownerOf({ principal, sessionId, toolName }: SandboxTask): ShellOwner {
+  const id = principal === undefined ? undefined : JSON.stringify([principal.kind, principal.id]);
+  return { principal: id, sessionId, toolName };
+}
+
+/** Everything of a grant that a shell keeps: the limits that hold for each command are not part of it. */
+function termsOf(
+  { capabilities, limits }: SandboxTask,
+  { env, cwd = "" }: Program,
+  files: GrantedFiles,
+): string {
+  const { memoryBytes, processes, processMemoryBytes, cpuMs }: ResourceLimits = limits;
+  const ofProcesses = [memoryBytes, processes, processMemoryBytes, cpuMs].map((limit) => limit ?? 0);
+  return JSON.stringify([capabilities, ofProcesses, Object.entries(env), cwd, files.identity]);
+}
+
+const TOO_MANY = (): ToolFailure =>
+  new ToolFailure(
+    "execution_error",
+    "Too many persistent shells run commands now: wait until one has ended, or run the command without 'persistent'",
+    { effect: "none" },
+  );
+
+function unavailable(detail: string): SandboxOutcome {
+  return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
+}

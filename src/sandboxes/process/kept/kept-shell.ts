@@ -1,0 +1,88 @@
+import { randomBytes } from "node:crypto";
+import type { ResourceLimits } from "../../../policy/grant/limits.ts";
+import type { Cgroup } from "../cgroups/cgroups.ts";
+import type { GrantedFiles, Launched, Launcher } from "../launcher.ts";
+import type { Program } from "../program.ts";
+import { ProgramEnd } from "../program-end.ts";
+import { type CommandOutput, MarkedOutput } from "./marked-output.ts";
+import { commandScript, FIRST_LINE, SHELL_ARGS } from "./shell-script.ts";
+
+const MARKER_BYTES = 24;
+
+/** What a shell is started with. The shell closes the files and the cgroup when it ends. */
+export interface ShellParts {
+  readonly launcher: Launcher;
+  readonly program: Program;
+  readonly files: GrantedFiles;
+  readonly limits: ResourceLimits;
+  readonly cgroup: Cgroup | undefined;
+}
+
+/** A command that a shell runs. */
+export interface RunningCommand {
+  readonly stdout: CommandOutput;
+  readonly stderr: CommandOutput;
+  /** Resolves to the exit code; to `undefined` if the shell ended before the command did, or instead of it. */
+  readonly ended: Promise<number | undefined>;
+}
+
+/** A bash that runs one command after the other, and keeps its state in between. */
+export class KeptShell {
+  readonly launched: Launched;
+  readonly cgroup: Cgroup | undefined;
+  /** Resolves to its exit code when all its processes have ended; to `undefined` if they could not be ended. */
+  readonly ended: Promise<number | undefined>;
+  readonly #end: ProgramEnd;
+  readonly #stdout: MarkedOutput;
+  readonly #stderr: MarkedOutput;
+  #isOver = false;
+  #hasRun = false;
+
+  /** @throws {Error} if it cannot be launched. */
+  constructor({ launcher, program, files, limits, cgroup }: ShellParts) {
+    this.cgroup = cgroup;
+    const shell: Program = { ...program, command: "bash", args: SHELL_ARGS, stdin: "" };
+    this.launched = launcher.launch({ program: shell, files, limits, cgroup });
+    this.#end = new ProgramEnd(this.launched);
+    this.#stdout = new MarkedOutput(this.launched.stdout);
+    this.#stderr = new MarkedOutput(this.launched.stderr);
+    this.launched.stdin.write(FIRST_LINE);
+    this.ended = this.#finish(files);
+  }
+
+  /** Whether it has ended or is about to. */
+  get isOver(): boolean {
+    return this.#isOver || (this.#hasRun && this.launched.hasEnded);
+  }
+
+  /** Runs a command. Called only when the one before it has ended. */
+  run(command: string): RunningCommand {
+    this.#hasRun = true;
+    const marker = randomBytes(MARKER_BYTES).toString("hex");
+    const stdout = this.#stdout.readUntil(marker);
+    const stderr = this.#stderr.readUntil(marker);
+    this.launched.stdin.write(commandScript(command, marker));
+    const ended = Promise.all([stdout.ended, stderr.ended]).then(([code, other]) =>
+      other === undefined ? undefined : code,
+    );
+    return { stdout, stderr, ended };
+  }
+
+  /** Kills it with all its processes. Can be repeated. */
+  kill(): void {
+    this.#isOver = true;
+    this.launched.keepAlive(true);
+    this.#end.kill();
+  }
+
+  async #finish(files: GrantedFiles): Promise<number | undefined> {
+    await this.#end.exited;
+    this.#isOver = true;
+    this.#stdout.drop();
+    this.#stderr.drop();
+    const code = await this.#end.finish();
+    await files[Symbol.asyncDispose]();
+    await this.cgroup?.[Symbol.asyncDispose]();
+    return code;
+  }
+}

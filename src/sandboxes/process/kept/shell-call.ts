@@ -1,0 +1,100 @@
+import { performance } from "node:perf_hooks";
+import type { ProcessImplementation } from "../../../tool/implementations/process-implementation.ts";
+import type { SandboxOutcome } from "../../contract/outcome.ts";
+import type { SandboxTask } from "../../contract/task.ts";
+import type { GrantedFiles, Launcher } from "../launcher.ts";
+import { ProgramOutput } from "../output/program-output.ts";
+import { KILL_GRACE_MS } from "../process-limits.ts";
+import type { Program } from "../program.ts";
+import { outcomeOfProgram, reportProtectedPlaces, type StopCause } from "../program-outcome.ts";
+import type { KeptShell } from "./kept-shell.ts";
+
+const NEW_SHELL = "A new shell was started";
+const SHELL_ENDED = "The shell ended; the next command starts a new one";
+
+/** What a call of a command in a shell consists of. */
+export interface ShellCallParts {
+  readonly task: SandboxTask;
+  readonly tool: ProcessImplementation;
+  readonly program: Program;
+  readonly launcher: Launcher;
+  /** Opened for this call, so that what it changes is known. */
+  readonly files: GrantedFiles;
+  readonly command: string;
+  readonly shell: KeptShell;
+  /** Whether it is the shell's first command. */
+  readonly isNew: boolean;
+  /** Readings of `performance.now`. */
+  readonly startedAt: number;
+  readonly deadlineAt: number;
+}
+
+/** One command of a kept shell, from its start to its outcome. */
+export class ShellCall {
+  /** Settles when the command has ended, or the shell has. Never rejects. */
+  readonly ended: Promise<SandboxOutcome>;
+  readonly #parts: ShellCallParts;
+  readonly #output: ProgramOutput;
+  #cause: StopCause | undefined;
+  #grace: NodeJS.Timeout | undefined;
+
+  constructor(parts: ShellCallParts) {
+    this.#parts = parts;
+    this.#output = new ProgramOutput(parts.task, parts.tool);
+    this.ended = this.#run();
+  }
+
+  /**
+   * Ends the shell, and waits until its processes have ended. They get SIGTERM and some time before they are killed.
+   *
+   * @param graceMs How long. Default: {@link KILL_GRACE_MS}, or the tool's.
+   */
+  async stop(
+    cause: StopCause,
+    graceMs: number = this.#parts.tool.killGraceMs ?? KILL_GRACE_MS,
+  ): Promise<void> {
+    const { shell } = this.#parts;
+    const isFirst = this.#cause === undefined;
+    this.#cause ??= cause;
+    if (graceMs === 0) shell.kill();
+    else if (isFirst) {
+      shell.launched.terminate();
+      this.#grace = setTimeout(() => shell.kill(), graceMs);
+    }
+    await this.ended;
+  }
+
+  async #run(): Promise<SandboxOutcome> {
+    const { task, shell, command, deadlineAt } = this.#parts;
+    const running = shell.run(command);
+    this.#output.read(running.stdout.stream, running.stderr.stream, () => {});
+    const cancel = (): void => void this.stop("cancelled");
+    const deadline = setTimeout(() => void this.stop("timeout"), Math.max(deadlineAt - performance.now(), 1));
+    task.signal?.addEventListener("abort", cancel, { once: true });
+    if (task.signal?.aborted) cancel();
+    const code = await running.ended;
+    clearTimeout(deadline);
+    clearTimeout(this.#grace);
+    task.signal?.removeEventListener("abort", cancel);
+    const isOver = code === undefined || this.#cause !== undefined || shell.cgroup?.ranOutOfMemory === true;
+    if (!isOver) return this.#outcome(code, false);
+    shell.kill();
+    const last = await shell.ended;
+    // A command that had ended has its own code.
+    return this.#outcome(last === undefined ? undefined : (code ?? last), true);
+  }
+
+  /** @param code The exit code; `undefined` if the shell could not be ended. */
+  #outcome(code: number | undefined, hasShellEnded: boolean): SandboxOutcome {
+    const { task, shell, files, launcher, isNew } = this.#parts;
+    this.#output.end();
+    reportProtectedPlaces(task, files, launcher);
+    const notes = [...(isNew ? [NEW_SHELL] : []), ...(hasShellEnded ? [SHELL_ENDED] : [])];
+    return outcomeOfProgram({
+      ...this.#parts,
+      ...{ launched: shell.launched, cgroup: shell.cgroup, output: this.#output },
+      ...{ cause: this.#cause, code },
+      ...(notes.length > 0 && { note: notes.join(". ") }),
+    });
+  }
+}
