@@ -111,6 +111,7 @@ export type { MicrovmOptions } from "../sandboxes/microvm/open-microvm.ts";
 export type { MicrovmImplementation } from "../tool/implementations/microvm-implementation.ts";
 export type {
   ArgumentReference,
+  KeptShell,
   ProcessImplementation,
   ProgramCompletion,
   ProgramContext,

@@ -70,6 +70,8 @@ export interface Sandboxes extends SandboxRouter, AsyncDisposable {
    * This has no effect in a worker thread, or if `process.exit` is called in an `exit` listener.
    */
   ensureExit(): void;
+  /** Frees what is kept for later calls of a session, such as its shell. `Sessions` call it when a session is closed. */
+  endSession(sessionId: string): void;
   /**
    * Ends all running calls and frees all resources. Later calls fail with `sandbox_unavailable`. Resolves when all
    * threads have ended or are abandoned. Idempotent.
@@ -169,6 +171,11 @@ class LazySandboxes implements Sandboxes {
 
   ensureExit(): void {
     this.#abandoned.ensureExit();
+  }
+
+  endSession(sessionId: string): void {
+    for (const sandbox of this.#opened.values())
+      if (!(sandbox instanceof Promise)) sandbox.endSession?.(sessionId);
   }
 
   async close(): Promise<void> {

@@ -294,6 +294,7 @@ export class Sessions implements AsyncDisposable {
     this.#release(principal?.id);
     this.#shared.approvals.forgetSession(id);
     this.#observer?.onClosed(id);
+    this.#shared.settings.context.sandboxes.endSession?.(id);
   }
 
   #release(principal: string | undefined): void {

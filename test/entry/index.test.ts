@@ -221,6 +221,7 @@ test("sandgate exports exactly these names", async () => {
       "Isolation",
       "JsonObject",
       "JsonValue",
+      "KeptShell",
       "KeyValueChange",
       "KeyValueStore",
       "KeyValueStores",

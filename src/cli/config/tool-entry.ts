@@ -43,6 +43,7 @@ const PROCESS: JsonObject = mapOf(
     failOnExit: { type: "boolean" },
     env: { type: "object", additionalProperties: { type: "string" } },
     cwd: TEXT_OR_REFERENCE,
+    keptShell: mapOf({ when: REFERENCE, command: REFERENCE }, ["when", "command"]),
     killGrace: { type: ["string", "number"] },
     reportsChanges: { type: "boolean" },
   },

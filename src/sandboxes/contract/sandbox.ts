@@ -74,4 +74,9 @@ export class ToolPreparationError extends SandgateError {
 export interface SandboxRouter {
   /** Returns the sandbox of a mode, as a promise while it is loading, or `undefined` if it is not open. */
   route(mode: SandboxMode): Sandbox | undefined | Promise<Sandbox | undefined>;
+  /**
+   * Frees what sandboxes keep for later calls of a session, such as its shell. `Sessions` call it when a session is closed.
+   * Default: nothing is kept.
+   */
+  endSession?(sessionId: string): void;
 }

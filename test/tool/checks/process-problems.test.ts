@@ -11,6 +11,7 @@ describe("A program", () => {
     { output: "completion", failOnExit: true },
     { env: { _A1: "x", PATH: "" } },
     { cwd: "src" },
+    { output: "completion", keptShell: { when: { argument: "/keep" }, command: { argument: "/command" } } },
     { killGraceMs: 0 },
     { killGraceMs: 60_000 },
   ])("can be declared with %j", (more) => {
@@ -36,6 +37,9 @@ describe("A program", () => {
     ["env", { A: 1 }],
     ["cwd", ""],
     ["cwd", () => "src"],
+    ["keptShell", true],
+    ["keptShell", { when: { argument: "/keep" } }],
+    ["keptShell", { when: true, command: { argument: "/command" } }],
     ["killGraceMs", -1],
     ["killGraceMs", 60_001],
     ["killGraceMs", 0.5],
@@ -45,8 +49,10 @@ describe("A program", () => {
     );
   });
 
-  test("fails a call for its exit code only as a completion or always", () => {
+  test("fails a call for its exit code, and has a kept shell, only with a completion", () => {
     expect(processProblem({ command: "cat", failOnExit: false })).toMatch(/needs output: "completion"/);
+    const keptShell = { when: { argument: "/keep" }, command: { argument: "/command" } };
+    expect(processProblem({ command: "cat", keptShell })).toMatch(/needs output: "completion"/);
     expect(processProblem("cat")).toBe("process must be an object");
   });
 });

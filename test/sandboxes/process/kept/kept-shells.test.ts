@@ -1,7 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { allow } from "../../../../src/policy/decision.ts";
 import type { ProcessSandboxOptions } from "../../../../src/sandboxes/process/process-sandbox.ts";
+import { openSessions } from "../../../../src/sessions/sessions.ts";
 import type { ShellOptions } from "../../../../src/toolsets/shell/shell-tools.ts";
 import { ISOLATIONS } from "../availability.ts";
 import { ShellScene } from "./shell-scene.ts";
@@ -36,10 +38,10 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
 
   test("is another one for each session, principal and command without it", async () => {
     const scene = await openScene();
-    const look = 'echo "${x-unset}"; ls "$HOME"; pwd; type f 2>&1 | head -1';
+    const look = 'set -- "$x"; echo "[$1]"; ls "$HOME"; pwd; type f 2>&1 | head -1';
     await scene.stdout('x=secret; echo secret > "$HOME/secret"; cd /; f() { :; }');
     const clean = await scene.stdout(look, { arguments: { persistent: false } });
-    expect(clean).toMatch(/^unset\n\/(?!\n)[^\n]*\nbash: line 1: type: f: not found\n$/);
+    expect(clean).toMatch(/^\[\]\n\/(?!\n)[^\n]*\nbash: line 1: type: f: not found\n$/);
     for (const other of [
       { sessionId: "s2" },
       { principal: { id: "ada", kind: "user" } },
@@ -48,7 +50,7 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
       const { output } = await scene.run(look, other);
       expect(output).toMatchObject({ note: NEW });
       expect((output as { stdout: string }).stdout).toMatch(
-        /^unset\n\/(?!\n)[^\n]*\nbash: .* f: not found\n$/,
+        /^\[\]\n\/(?!\n)[^\n]*\nbash: .* f: not found\n$/,
       );
     }
     expect(await scene.stdout("echo $x")).toBe("secret\n");
@@ -121,7 +123,9 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
 
   test("that ends between two commands is replaced", async () => {
     const scene = await openScene();
-    await scene.run(`${scene.sleep} & x=1; (sleep 0.1; kill -9 $$) & true`);
+    await scene.run(`${scene.sleep} & x=1; (until [ -e go ]; do sleep 0.01; done; kill -9 $$) & true`);
+    await vi.waitFor(() => expect(scene.sleeping).toBe(1), { timeout: 20_000 });
+    await scene.run("touch go", { sessionId: "s2" });
     await vi.waitFor(() => expect(scene.sleeping).toBe(0), { timeout: 20_000 });
     // The end may be seen only when a command is run.
     const { output } = await scene.run("echo [$x]");
@@ -138,7 +142,8 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
   ])("ends with a command that %s, at its deadline and when it is cancelled", async (_name, trap, killGraceMs) => {
     const scene = await openScene({}, { killGraceMs });
     const command = `${trap}${scene.sleep} & echo begun; while :; do ${scene.sleep}; done`;
-    const timedOut = await scene.run(command, { limits: { wallTimeMs: 1_500 } });
+    await scene.run("x=1");
+    const timedOut = await scene.run(command, { limits: { wallTimeMs: 3_000 } });
     expect(timedOut.error?.code).toBe("timeout");
     expect(timedOut.receipt.ended).toBe("confirmed");
     expect(timedOut.partialOutput).toMatch(/^begun\n/);
@@ -171,12 +176,40 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
     });
     await begun.promise;
     const waiting = scene.run("echo waiting", { sessionId: "s3" });
-    expect(scene.sleeping).toBe(3);
+    await vi.waitFor(() => expect(scene.sleeping).toBe(3), { timeout: 20_000 });
     await scene.sandboxes.close();
     expect(scene.sleeping).toBe(0);
     expect((await running).error?.code).toBe("cancelled");
     expect((await waiting).error).toBeDefined();
   });
+
+  test("ends when its session is closed, and no other one does", async () => {
+    const scene = await openScene();
+    const fs = [{ directory: scene.workspace, write: true }];
+    const policy = { check: () => allow({ sandbox: "process", capabilities: { fs } }) } as const;
+    const sessions = await openSessions({ registry: scene.registry, sandboxes: scene.sandboxes, policy });
+    const session = await sessions.open({ id: "closing" });
+    const command = { command: `${scene.sleep} & x=1`, persistent: true };
+    const result = await session.turn().dispatch({ id: "c1", name: "run_command", arguments: command });
+    expect(result?.output).toMatchObject({ note: NEW });
+    await scene.run(`${scene.sleep} & x=1`);
+    await vi.waitFor(() => expect(scene.sleeping).toBe(2), { timeout: 20_000 });
+    await session.close();
+    await vi.waitFor(() => expect(scene.sleeping).toBe(1), { timeout: 20_000 });
+    expect(await scene.stdout("echo $x")).toBe("1\n");
+  });
+
+  test.runIf(isolation === "namespaces")(
+    "has no write access to places that are protected since it began",
+    async () => {
+      const scene = await openScene();
+      await scene.run(
+        "mkdir -p .git/hooks; echo ref: refs/heads/main > .git/HEAD; mkdir .git/objects .git/refs; x=1",
+      );
+      const { output } = await scene.run("echo [$x]; touch .git/hooks/pre-commit");
+      expect(output).toMatchObject({ exitCode: 1, stdout: "[]\n", note: NEW });
+    },
+  );
 
   test("serves no call with another grant, nor with other limits on its processes", async () => {
     const scene = await openScene();
@@ -218,7 +251,7 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
     for (let n = 0; n < 4; n++) await scene.run(`x=${n}; ${scene.sleep} &`, as(n));
     await scene.run("x=0", as(0));
     await scene.run("x=4", { sessionId: "s4" });
-    expect(scene.sleeping).toBe(4);
+    await vi.waitFor(() => expect(scene.sleeping).toBe(4), { timeout: 20_000 });
     await scene.run("x=4", as(4));
     await vi.waitFor(() => expect(scene.sleeping).toBe(3), { timeout: 20_000 });
     expect(await scene.stdout("echo $x", as(0))).toBe("0\n");

@@ -31,13 +31,13 @@ export interface CommandOptions {
 export class ShellScene implements AsyncDisposable {
   readonly workspace: string = realpathSync(mkdtempSync(join(tmpdir(), "kept-shell-")));
   readonly sandboxes: Sandboxes;
-  readonly #registry = new ToolRegistry();
+  readonly registry: ToolRegistry = new ToolRegistry();
   readonly #seconds = 1_000_000 + Math.floor(Math.random() * 1_000_000_000);
   #calls = 0;
 
   private constructor(sandboxes: Sandboxes, options: ShellOptions) {
     this.sandboxes = sandboxes;
-    this.#registry.register(runCommand("run_command", options));
+    this.registry.register(runCommand("run_command", options));
   }
 
   static async open(process: ProcessSandboxOptions = {}, options: ShellOptions = {}): Promise<ShellScene> {
@@ -76,7 +76,7 @@ export class ShellScene implements AsyncDisposable {
       {
         ...(signal && { signal }),
         ...(principal && { principal }),
-        ...{ events, sessionId, registry: this.#registry, sandboxes: this.sandboxes },
+        ...{ events, sessionId, registry: this.registry, sandboxes: this.sandboxes },
         policy: { check: () => allow({ sandbox: "process", limits, capabilities }) },
         partialOutput: new Redaction(),
       },
