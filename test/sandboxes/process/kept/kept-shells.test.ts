@@ -188,6 +188,10 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
     const fs = [{ directory: scene.workspace, write: true }];
     const policy = { check: () => allow({ sandbox: "process", capabilities: { fs } }) } as const;
     const sessions = await openSessions({ registry: scene.registry, sandboxes: scene.sandboxes, policy });
+    sessions.onInquiry((event) => {
+      const { digest, id } = event.inquiry;
+      if (event.type === "requested") void sessions.answer(id, { digest, decision: "allow", by: "eve" });
+    });
     const session = await sessions.open({ id: "closing" });
     const command = { command: `${scene.sleep} & x=1`, persistent: true };
     const result = await session.turn().dispatch({ id: "c1", name: "run_command", arguments: command });
