@@ -174,7 +174,7 @@ describe("a connection to an executor", () => {
 
   test("an executor's name that cannot be resolved is reported", async () => {
     const { error } = await callOn("http://no-such-host.invalid", "tool", sandboxes, {
-      limits: { wallTimeMs: 2_000 },
+      limits: { wallTimeMs: 30_000 },
     });
     expect(error?.message).toBe("Cannot reach the tool's executor: its name cannot be resolved");
     expect(error?.effect).toBe("none");
