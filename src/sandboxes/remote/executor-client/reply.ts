@@ -150,11 +150,11 @@ function readFailure(
       return { status: "unavailable", ...common, detail: message };
     case "validation_error":
     case "permission_denied":
+    case "user_denied":
+    case "confirmation_timeout":
       // A tool that ran can fail in this way, too.
       if (effect !== "none") return { status: "failed", code, message, userVisible, ...common };
       return { status: "refused", reason: code, message, ...common };
-    case "user_denied":
-    case "confirmation_timeout":
     case "limit_unenforceable":
     case "sandbox_unavailable":
       return { status: "refused", reason: code, message, ...common };
