@@ -49,3 +49,22 @@ export function headerProblem(name: string, value: string): string | undefined {
 export function methodProblem(method: string): string | undefined {
   return METHOD.test(method) ? undefined : `the method ${JSON.stringify(method)} is not allowed`;
 }
+
+/**
+ * Headers, in lower case, that are for one connection only (RFC 9110, section 7.6.1) or that belong to the sender of a
+ * request: a guest must not set them, and a proxy does not pass them on.
+ */
+export const HOP_BY_HOP_HEADERS: ReadonlySet<string> = new Set([
+  "connection",
+  "expect",
+  "host",
+  "http2-settings",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);

@@ -1,26 +1,10 @@
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
-import { HEADER_VALUE } from "../../base/http-syntax.ts";
+import { HEADER_VALUE, HOP_BY_HOP_HEADERS } from "../../base/http-syntax.ts";
 import { EgressError } from "../egress-error.ts";
 import { checkMethod } from "../request-check.ts";
 import type { TrafficMeter } from "./traffic-meter.ts";
-
-/** Headers that are for one connection only (RFC 9110, section 7.6.1), and those that the proxy sets itself. */
-const NOT_FORWARDED: ReadonlySet<string> = new Set([
-  "connection",
-  "expect",
-  "host",
-  "http2-settings",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /** The most bytes of a response's headers. */
 const HEADER_BYTES = 32_768;
@@ -89,7 +73,7 @@ function forwarded(message: IncomingMessage): Record<string, string[]> {
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = (rawHeaders[index] as string).toLowerCase();
     const value = rawHeaders[index + 1] as string;
-    if (NOT_FORWARDED.has(name) || (named.has(name) && name !== "content-length")) continue;
+    if (HOP_BY_HOP_HEADERS.has(name) || (named.has(name) && name !== "content-length")) continue;
     if (!HEADER_VALUE.test(value))
       throw new EgressError("request_invalid", `the header '${name}' has an invalid value`);
     kept[name] = [...(kept[name] ?? []), value];

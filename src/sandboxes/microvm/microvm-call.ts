@@ -3,6 +3,7 @@ import { performance } from "node:perf_hooks";
 import { race } from "../../base/timers/race.ts";
 import type { MicrovmImplementation } from "../../tool/implementations/microvm-implementation.ts";
 import { shorten } from "../contract/failure-text.ts";
+import { grantedVariables } from "../contract/granted-variables.ts";
 import type { ResourceUse, SandboxOutcome } from "../contract/outcome.ts";
 import { checkOutput } from "../contract/output.ts";
 import { outputProblem } from "../contract/output-bounds.ts";
@@ -51,7 +52,10 @@ export class MicrovmCall {
     const token = randomBytes(TOKEN_BYTES).toString("hex");
     const message = startMessage({
       ...{ token, command: program.command, args: program.args ?? [], memoryBytes: this.#memoryBytes },
-      ...{ processes: limits.processes ?? MICROVM_DEFAULTS.processes, env: environment(capabilities.env) },
+      ...{
+        processes: limits.processes ?? MICROVM_DEFAULTS.processes,
+        env: grantedVariables(capabilities.env),
+      },
     });
     this.#listen();
     const report = awaitLine(machine.control, reportReader(token));
@@ -151,14 +155,4 @@ export class MicrovmCall {
     const said = this.#lastLines.trim();
     return said === "" ? `The program exited with code ${code}` : shorten(said, MAX_MESSAGE_BYTES);
   }
-}
-
-/** The granted variables that are set. */
-function environment(names: readonly string[] = []): Record<string, string> {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
 }

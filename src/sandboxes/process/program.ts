@@ -7,6 +7,7 @@ import type {
   ProgramContext,
 } from "../../tool/implementations/process-implementation.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
+import { grantedVariables } from "../contract/granted-variables.ts";
 import type { SandboxTask } from "../contract/task.ts";
 
 /** The most bytes of the arguments and variables of a program together. */
@@ -40,7 +41,8 @@ export function programFor(
         ? values.checkAll(args(task.input as never, contextOf(task)))
         : args.flatMap((item) => (typeof item === "string" ? [item] : values.list(item))),
     stdin: stdinOf(input, values, task),
-    env: { ...environment(task.capabilities.env), ...own },
+    // A shell, which starts the program, would not pass other variables on.
+    env: { ...grantedVariables(task.capabilities.env?.filter(isVariableName)), ...own },
     cwd: typeof cwd === "object" ? values.single(cwd) : cwd,
   };
   const texts = [command, ...program.args, ...Object.entries(program.env).flat(), program.cwd ?? ""];
@@ -147,14 +149,4 @@ function nameOf(pointer: string): string {
 /** The program does not start. */
 function refusal(message: string): ToolFailure {
   return new ToolFailure("validation_error", message, { effect: "none" });
-}
-
-/** The granted variables that are set. A shell, which starts the program, would not pass others on. */
-function environment(names: readonly string[] = []): Record<string, string> {
-  return Object.fromEntries(
-    names.filter(isVariableName).flatMap((name) => {
-      const value = process.env[name];
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
 }

@@ -1,24 +1,8 @@
-import { HEADER_VALUE, isToken } from "../../../../base/http-syntax.ts";
+import { HEADER_VALUE, HOP_BY_HOP_HEADERS, isToken } from "../../../../base/http-syntax.ts";
 import type { LiftBudget } from "../../abi/lift-budget.ts";
 import type { ComponentValue } from "../../abi/value.ts";
 import { HeldMemory } from "../held-memory.ts";
 import { requireBytes } from "../interface-members.ts";
-
-/** Headers of the connection itself, which a component must not set. */
-const FORBIDDEN: ReadonlySet<string> = new Set([
-  "connection",
-  "expect",
-  "host",
-  "http2-settings",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
 
 /** The maximum length of a header name, in characters. */
 const MAX_NAME_LENGTH = 256;
@@ -149,7 +133,7 @@ export function receivedFields(memory: LiftBudget, received: readonly Field[]): 
 function checkName(name: string): string {
   if (!isToken(name, MAX_NAME_LENGTH)) throw { tag: "invalid-syntax" };
   const lower = name.toLowerCase();
-  if (FORBIDDEN.has(lower)) throw { tag: "forbidden" };
+  if (HOP_BY_HOP_HEADERS.has(lower)) throw { tag: "forbidden" };
   return lower;
 }
 
