@@ -42,7 +42,7 @@ export type UnresolvedPath = "escapes" | { readonly problem: string };
 
 /**
  * Finds out where paths lead that are relative to a directory, and that must stay in it. Nothing is opened but
- * directories, and the entry at the end without its contents. What is there can change afterwards: whoever uses the path
+ * directories, and the entry at the end without its contents. What is there can change afterwards: the caller
  * has to check it again.
  */
 export class PathResolver implements Disposable {

@@ -152,6 +152,6 @@ function refuseTunnel(client: Socket, { status, text }: Refusal): void {
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-type: text/plain\r\n` +
       `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
   );
-  // Bytes that nobody reads would have the kernel reset the connection, and with it the answer.
+  // Unread bytes would have the kernel reset the connection, and with it the answer.
   client.resume();
 }
