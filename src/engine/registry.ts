@@ -1,10 +1,7 @@
 import { copyJson } from "../json/copy.ts";
 import type { DuplicateKeys } from "../json/duplicate-keys.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
-import type { ExecutionGrant } from "../policy/grant/execution-grant.ts";
-import type { ResourceLimits } from "../policy/grant/limits.ts";
 import type { PolicySubject } from "../policy/policy.ts";
-import type { Sandbox } from "../sandboxes/contract/sandbox.ts";
 import type { ArgumentProblem } from "../schema/argument-problem.ts";
 import {
   type ArgumentRules,
@@ -16,55 +13,14 @@ import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts
 import { sandboxesOf } from "../tool/implementations/implementations.ts";
 import { SIDE_EFFECTS, UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
 import { type CheckedArguments, checkArguments, onlyProblem } from "./arguments/check-arguments.ts";
-import { type DeclaredArguments, declaredArguments } from "./arguments/declared-arguments.ts";
+import { declaredArguments } from "./arguments/declared-arguments.ts";
 import { receiveArguments, unreadableText } from "./arguments/receive-arguments.ts";
-import type { ClassTimeouts } from "./bounds/timeouts.ts";
 import { ToolDefinitionDigest } from "./definition.ts";
+import { type RegisteredTool, type ToolDefinition, toToolDefinition } from "./registered-tool.ts";
 import { DuplicateToolError, ToolNotFoundError, ToolRegistrationError } from "./registry-errors.ts";
 import { type Tool, toolProblems } from "./tool.ts";
 
 const NO_TAGS: readonly string[] = Object.freeze([]);
-
-/** A tool as it is described to a model. */
-export interface ToolDefinition {
-  readonly name: string;
-  readonly description: string;
-  readonly inputSchema: JsonObject;
-  /** Whether the tool takes a text that is not JSON: see {@link Tool.freeform}. */
-  readonly freeform?: true;
-}
-
-/** Returns a tool as it is described to a model: a plain object. */
-export function toToolDefinition(tool: Tool<never, never>): ToolDefinition {
-  const { name, description, inputSchema, freeform } = tool;
-  return { name, description, inputSchema, ...(freeform && { freeform }) };
-}
-
-/** A tool as the engine uses it, with everything that is derived once, when the tool is registered. */
-export interface RegisteredTool<Embedder = never> {
-  readonly tool: Tool<never, Embedder>;
-  readonly schema: CompiledSchema;
-  readonly rules: Required<ArgumentRules>;
-  readonly duplicateKeys: DuplicateKeys | undefined;
-  /** Of the output; `undefined` if the tool declares none. */
-  readonly outputSchema: CompiledSchema | undefined;
-  /** `undefined` if the tool declares neither paths nor URLs. */
-  readonly declared: DeclaredArguments | undefined;
-  readonly subject: PolicySubject;
-  readonly definition: ToolDefinitionDigest;
-  /** The placement of the tool's last call, which the next one reuses if it fits. */
-  readonly last: { placement?: Placement };
-}
-
-/** Where a grant lets a tool run. */
-export interface Placement {
-  readonly grant: ExecutionGrant;
-  readonly sandbox: Sandbox;
-  /** The time-outs of the context, by which the limits were found. */
-  readonly timeouts: ClassTimeouts | undefined;
-  /** The sandbox's defaults, with the grant's limits over them. */
-  readonly limits: ResourceLimits;
-}
 
 /** What {@link ToolRegistry.validate} returns: the arguments as the tool gets them, or everything that is wrong with them. */
 export type ValidatedArguments =

@@ -72,13 +72,8 @@ export type { LogLevel } from "../tool/log-level.ts";
 
 // Tools and their registry
 
-export {
-  type ToolDefinition,
-  ToolRegistry,
-  type ToolRegistryOptions,
-  toToolDefinition,
-  type ValidatedArguments,
-} from "../engine/registry.ts";
+export { type ToolDefinition, toToolDefinition } from "../engine/registered-tool.ts";
+export { ToolRegistry, type ToolRegistryOptions, type ValidatedArguments } from "../engine/registry.ts";
 export { DuplicateToolError, ToolNotFoundError, ToolRegistrationError } from "../engine/registry-errors.ts";
 export { defineTool, type FreeformToolDeclaration, type Tool, type ToolDeclaration } from "../engine/tool.ts";
 export type { ArgumentRules } from "../schema/argument-rules.ts";

@@ -1,6 +1,6 @@
 import { parseArguments } from "../engine/arguments/parse-arguments.ts";
 import type { ToolCall } from "../engine/call/call.ts";
-import type { ToolDefinition } from "../engine/registry.ts";
+import type { ToolDefinition } from "../engine/registered-tool.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import type { TurnCall } from "./turn.ts";
 

@@ -1,5 +1,6 @@
 import { race } from "../base/timers/race.ts";
-import type { ToolDefinition, ToolRegistry } from "../engine/registry.ts";
+import type { ToolDefinition } from "../engine/registered-tool.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
 import type { Redaction } from "../redaction/redaction.ts";

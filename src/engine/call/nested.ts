@@ -11,7 +11,7 @@ import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { CallTool, NestedResult, PauseWallTime } from "../../sandboxes/contract/task.ts";
 import type { NestedBudget } from "../bounds/nested-budget.ts";
 import { abortedByHookText } from "../failure/errors.ts";
-import type { RegisteredTool } from "../registry.ts";
+import type { RegisteredTool } from "../registered-tool.ts";
 import { type ReceivedCall, receiveCall } from "./call.ts";
 import type { DispatchContext } from "./context.ts";
 import type { ToolExecution } from "./execution.ts";

@@ -9,7 +9,7 @@ import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import type { DeclaredPath } from "../arguments/declared-paths.ts";
 import type { NestedBudget } from "../bounds/nested-budget.ts";
-import type { RegisteredTool } from "../registry.ts";
+import type { RegisteredTool } from "../registered-tool.ts";
 import type { ReceivedCall } from "./call.ts";
 import type { Confirmation } from "./confirmation.ts";
 import type { DispatchContext } from "./context.ts";

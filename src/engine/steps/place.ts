@@ -10,7 +10,7 @@ import { shownName } from "../call/shown-name.ts";
 import type { GrantedCall } from "../call/state.ts";
 import { limitUnenforceableText } from "../failure/errors.ts";
 import { Refusal, unavailable } from "../failure/refusal.ts";
-import type { Placement, RegisteredTool } from "../registry.ts";
+import type { Placement, RegisteredTool } from "../registered-tool.ts";
 
 /**
  * Sets `sandbox` to the sandbox that the grant names, and `limits` to those that it will enforce.

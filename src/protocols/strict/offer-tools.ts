@@ -1,4 +1,4 @@
-import type { ToolDefinition } from "../../engine/registry.ts";
+import type { ToolDefinition } from "../../engine/registered-tool.ts";
 import { type StrictSubset, toStrictSchema } from "./schema.ts";
 import { addSizes, findExcess, type SchemaSize } from "./size.ts";
 
