@@ -1,5 +1,6 @@
 import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
+import { withFixedOrder } from "../schema/normal-schema.ts";
 import { isHostModule } from "../tool/implementations/host-implementation.ts";
 import type { ToolImplementations } from "../tool/implementations/implementations.ts";
 import type { ProcessImplementation } from "../tool/implementations/process-implementation.ts";
@@ -22,13 +23,19 @@ export class ToolDefinitionDigest {
   }
 
   /**
-   * SHA-256 of the definition as canonical JSON, as 64 hexadecimal digits. It is computed when it is first read, and then
+   * SHA-256 of the definition as canonical JSON, as 64 hexadecimal digits. The order of `required`, `enum` and `type` in
+   * the schemas does not count. It is computed when it is first read, and then
    * reads the files of the implementations; a file that cannot be read counts as absent. A function of this process has
    * no digest of its own.
    */
   get digest(): string {
-    this.#digest ??= new CanonicalJson(withoutAbsent(describe(this.#tool))).digest;
+    this.#digest ??= new CanonicalJson(this.describe()).digest;
     return this.#digest;
+  }
+
+  /** Returns what {@link digest} covers. Files stand there as their digests, which are computed anew. @internal */
+  describe(): JsonObject {
+    return withoutAbsent(describe(this.#tool));
   }
 
   toJSON(): { readonly digest: string } {
@@ -42,7 +49,9 @@ function describe(tool: Tool<never, never>): Described {
   const { name, title, description, inputSchema, freeform, outputSchema, annotations, tags } = tool;
   const { sideEffects = UNDECLARED_SIDE_EFFECTS } = tool;
   return {
-    ...{ name, title, description, inputSchema, outputSchema, annotations, sideEffects, tags },
+    ...{ name, title, description, annotations, sideEffects, tags },
+    inputSchema: withFixedOrder(inputSchema),
+    outputSchema: outputSchema && withFixedOrder(outputSchema),
     ...(freeform && { freeform }),
     implementations: describeImplementations(tool),
   };

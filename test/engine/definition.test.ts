@@ -37,6 +37,35 @@ describe("The digest of a tool's definition", () => {
     expect(digestOf({ ...base, sideEffects: "destructive" })).toBe(digestOf(base));
   });
 
+  test("does not change with the order of members, or of lists whose order has no meaning", () => {
+    const schema = {
+      type: "object",
+      properties: { a: { enum: [1, "b", { c: [1, 2] }] }, required: { type: ["string", "null"] } },
+      required: ["a", "required"],
+    };
+    const reordered = {
+      required: ["required", "a"],
+      properties: { required: { type: ["null", "string"] }, a: { enum: [{ c: [1, 2] }, 1, "b"] } },
+      type: "object",
+    };
+    expect(digestOf({ ...base, inputSchema: reordered })).toBe(digestOf({ ...base, inputSchema: schema }));
+  });
+
+  test("changes with the order of what has one, such as the items of a default or of `prefixItems`", () => {
+    const inOrder = (first: string, second: string): string | undefined =>
+      digestOf({
+        ...base,
+        inputSchema: { type: "object", properties: { a: { default: { enum: [first, second] } } } },
+      });
+    expect(inOrder("x", "y")).not.toBe(inOrder("y", "x"));
+    const inTuple = (first: string, second: string): string | undefined =>
+      digestOf({
+        ...base,
+        inputSchema: { type: "object", properties: { a: { prefixItems: [{ type: first }, { type: second }] } } },
+      });
+    expect(inTuple("string", "number")).not.toBe(inTuple("number", "string"));
+  });
+
   test("changes with the content of a file, and not with its place", () => {
     const folder = mkdtempSync(join(tmpdir(), "sandgate-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
