@@ -16,6 +16,7 @@ import { type CheckedArguments, checkArguments, onlyProblem } from "./arguments/
 import { declaredArguments } from "./arguments/declared-arguments.ts";
 import { receiveArguments, unreadableText } from "./arguments/receive-arguments.ts";
 import { ToolDefinitionDigest } from "./definition.ts";
+import type { DefinitionPins } from "./definition-pins.ts";
 import { type RegisteredTool, type ToolDefinition, toToolDefinition } from "./registered-tool.ts";
 import { DuplicateToolError, ToolNotFoundError, ToolRegistrationError } from "./registry-errors.ts";
 import { type Tool, toolProblems } from "./tool.ts";
@@ -43,6 +44,8 @@ export interface ToolRegistryOptions extends ArgumentRules {
   readonly duplicateKeys?: DuplicateKeys;
   /** Whether to refuse a tool that does not declare `sideEffects`. Default: `false`; it counts as `"destructive"`. */
   readonly requireSideEffects?: boolean;
+  /** Which definitions were approved. Default: all of them. */
+  readonly pins?: DefinitionPins;
 }
 
 /**
@@ -51,6 +54,8 @@ export interface ToolRegistryOptions extends ArgumentRules {
  */
 export class ToolRegistry<in Embedder = unknown> {
   #tools = new Map<string, RegisteredTool<Embedder>>();
+  /** In an object, which the views share. */
+  #pinned: { pins: DefinitionPins | undefined };
   readonly #options: ToolRegistryOptions;
   /** Which of the tools a view has; `undefined` if the registry is not a view. */
   #isVisible: IsVisible | undefined;
@@ -64,6 +69,17 @@ export class ToolRegistry<in Embedder = unknown> {
       throw new TypeError('duplicateKeys must be "refuse" or "last"');
     }
     this.#options = Object.freeze({ ...options });
+    this.#pinned = { pins: options.pins };
+  }
+
+  /** Which definitions were approved; `undefined` if all are. Views have the pins of their registry. */
+  get pins(): DefinitionPins | undefined {
+    return this.#pinned.pins;
+  }
+
+  set pins(pins: DefinitionPins | undefined) {
+    this.#refuseView();
+    this.#pinned.pins = pins;
   }
 
   /**
@@ -174,9 +190,9 @@ export class ToolRegistry<in Embedder = unknown> {
     return Array.from(this.#all(), ({ tool }) => tool.name);
   }
 
-  /** The first names in order of registration, at most `count`. @internal */
+  /** The first names of tools with approved definitions in order of registration, at most `count`. @internal */
   firstNames(count: number): readonly string[] {
-    return Array.from(this.#all().take(count), ({ tool }) => tool.name);
+    return Array.from(this.#offered().take(count), ({ tool }) => tool.name);
   }
 
   /** The tools in order of registration. */
@@ -206,6 +222,7 @@ export class ToolRegistry<in Embedder = unknown> {
    */
   subset(...names: readonly string[]): ToolRegistry<Embedder> {
     const subset = new ToolRegistry<Embedder>(this.#options);
+    subset.#pinned = this.#pinned;
     for (const name of names) subset.#tools.set(name, this.#get(name));
     return subset;
   }
@@ -220,13 +237,20 @@ export class ToolRegistry<in Embedder = unknown> {
     const view = new ToolRegistry<Embedder>(this.#options);
     const outer = this.#isVisible;
     view.#tools = this.#tools;
+    view.#pinned = this.#pinned;
     view.#isVisible = outer === undefined ? isVisible : (tool) => outer(tool) && isVisible(tool);
     return view;
   }
 
-  /** Descriptions of the tools for a model: plain objects, in order of registration. */
+  /** Descriptions of the tools for a model: plain objects, in order of registration. Only approved definitions. */
   definitions(): ToolDefinition[] {
-    return this.tools.map(toToolDefinition);
+    return Array.from(this.#offered(), ({ tool }) => toToolDefinition(tool));
+  }
+
+  /** Returns whether the definition of a tool was approved: see {@link pins}. @internal */
+  isApproved({ tool, definition }: RegisteredTool<never>): boolean {
+    const { pins } = this.#pinned;
+    return pins === undefined || pins.isApproved(tool.name, definition);
   }
 
   /** Returns the tool with this name and everything that the engine needs. @internal */
@@ -251,6 +275,12 @@ export class ToolRegistry<in Embedder = unknown> {
     const isVisible = this.#isVisible;
     const all = this.#tools.values();
     return isVisible === undefined ? all : all.filter(({ tool }) => isVisible(tool));
+  }
+
+  #offered(): IteratorObject<RegisteredTool<Embedder>> {
+    return this.#pinned.pins === undefined
+      ? this.#all()
+      : this.#all().filter((each) => this.isApproved(each));
   }
 
   #refuseView(): void {

@@ -34,6 +34,7 @@ export class ReloadableTools implements ToolsAndPolicy {
   replace({ registry, policy }: ToolsAndPolicy): void {
     for (const name of this.registry.names) if (!registry.has(name)) this.registry.unregister(name);
     for (const tool of registry.tools) this.registry.register(tool, { replace: true });
+    this.registry.pins = registry.pins;
     this.#policy = policy;
     this.#generation++;
   }

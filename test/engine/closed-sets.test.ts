@@ -13,6 +13,7 @@ import {
   type ErrorCode,
   type ToolError,
 } from "../../src/engine/failure/errors.ts";
+import { ToolRegistry } from "../../src/engine/registry.ts";
 import type { Tool } from "../../src/engine/tool.ts";
 import { allow, ask, deny } from "../../src/policy/decision.ts";
 import { Redaction } from "../../src/redaction/redaction.ts";
@@ -69,6 +70,21 @@ const TABLE: readonly [how: string, row: Row, error: Omit<ToolError, "limit">][]
     "arguments against the schema",
     { tool: hostTool(() => 1, { inputSchema: { required: ["path"] } }) },
     error("validation_error", "Invalid arguments: must have required property 'path'", "none", true),
+  ],
+  [
+    "a definition that was not approved",
+    {
+      tool: hostTool(() => 1),
+      more: {
+        registry: new ToolRegistry({ pins: { isApproved: () => false } }).register(hostTool(() => 1)),
+      },
+    },
+    error(
+      "permission_denied",
+      "Permission denied: the definition of tool 'tool' is not the one that was approved",
+      "none",
+      true,
+    ),
   ],
   [
     "a denial",
@@ -292,6 +308,7 @@ describe("A failed call has its code, text and effect, and says who may see the 
     const texts: Record<DenialCause, true> = {
       ...{ policy: true, "policy-failed": true, hook: true, "hook-failed": true },
       ...{ "no-approver": true, principal: true, secret: true, caller: true, workspace: true },
+      definition: true,
     };
     // Only a tool that calls others meets this one: test/engine/rules-of-callers.test.ts.
     const elsewhere = deniedText("tool", "caller");

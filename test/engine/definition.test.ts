@@ -61,7 +61,10 @@ describe("The digest of a tool's definition", () => {
     const inTuple = (first: string, second: string): string | undefined =>
       digestOf({
         ...base,
-        inputSchema: { type: "object", properties: { a: { prefixItems: [{ type: first }, { type: second }] } } },
+        inputSchema: {
+          type: "object",
+          properties: { a: { prefixItems: [{ type: first }, { type: second }] } },
+        },
       });
     expect(inTuple("string", "number")).not.toBe(inTuple("number", "string"));
   });

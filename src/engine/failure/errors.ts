@@ -114,6 +114,7 @@ export function notValidatedText(): string {
 /** Why a call was denied. The rule or the hook's reason is only for the operator. */
 export type DenialCause =
   | "caller"
+  | "definition"
   | "policy"
   | "policy-failed"
   | "hook"
@@ -128,6 +129,7 @@ const DENIALS: Record<DenialCause, (tool: string) => string> = {
   workspace: (tool) => `the workspace for tool ${tool} cannot be opened`,
   principal: (tool) => `the caller of tool ${tool} could not be identified`,
   caller: (tool) => `the calling tool is not allowed to call tool ${tool}`,
+  definition: (tool) => `the definition of tool ${tool} is not the one that was approved`,
   policy: (tool) => `tool ${tool} is disabled by policy`,
   "policy-failed": (tool) => `the policy could not decide on tool ${tool}`,
   hook: (tool) => `tool ${tool} was refused by a hook`,

@@ -3,12 +3,13 @@ import { aliasOf } from "../call/shown-name.ts";
 import type { CallState } from "../call/state.ts";
 import { MAX_NAMES_LISTED, notFoundText } from "../failure/errors.ts";
 import { denial, invalid, Refusal } from "../failure/refusal.ts";
+import type { ToolRegistry } from "../registry.ts";
 
 /**
  * Sets `registered`, the tool of the call's name.
  *
  * @throws {Refusal} `validation_error` if the call is malformed, `permission_denied` if the caller may not call the
- *   tool, `not_found` if there is no such tool.
+ *   tool or its definition was not approved, `not_found` if there is no such tool.
  */
 export function lookUp(call: CallState): undefined {
   const { caller, received } = call;
@@ -18,8 +19,11 @@ export function lookUp(call: CallState): undefined {
   // A tool must not learn even the names of tools that it may not call.
   if (caller !== undefined && !mayCall(caller, name))
     throw denial(name, "caller", "the tool is not in the caller's grant");
-  call.registered = registry.find(name);
-  if (call.registered === undefined) throw notFound(call);
+  const registered = registry.find(name);
+  if (registered === undefined) throw notFound(call);
+  if (!registry.isApproved(registered))
+    throw denial(name, "definition", "the lock has another definition, or none");
+  call.registered = registered;
 }
 
 /** The number of registered tools that are compared with the grant of a caller. */
@@ -30,10 +34,16 @@ function notFound({ caller, ctx, received }: CallState): Refusal {
   if (caller === undefined) {
     const names = registry.firstNames(MAX_NAMES_LISTED);
     const listed = toolAlias === undefined ? names : names.map((each) => aliasOf(each, toolAlias));
-    return new Refusal("not_found", notFoundText(received.name, listed, registry.size - listed.length));
+    return new Refusal("not_found", notFoundText(received.name, listed, othersThan(listed, registry)));
   }
   const callable = registry.firstNames(MAX_EXAMINED).filter((each) => mayCall(caller, each));
   const listed = callable.slice(0, MAX_NAMES_LISTED);
   const more = registry.size > MAX_EXAMINED ? "some" : callable.length - listed.length;
   return new Refusal("not_found", notFoundText(received.name, listed, more));
+}
+
+/** The number of tools that are not listed. With pins, they are not counted, since some may not be offered. */
+function othersThan(listed: readonly string[], registry: ToolRegistry<never>): number | "some" {
+  if (registry.pins === undefined) return registry.size - listed.length;
+  return registry.firstNames(MAX_NAMES_LISTED + 1).length > listed.length ? "some" : 0;
 }
