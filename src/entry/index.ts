@@ -72,6 +72,7 @@ export type { LogLevel } from "../tool/log-level.ts";
 
 // Tools and their registry
 
+export type { DefinitionPins } from "../engine/definition-pins.ts";
 export { type ToolDefinition, toToolDefinition } from "../engine/registered-tool.ts";
 export { ToolRegistry, type ToolRegistryOptions, type ValidatedArguments } from "../engine/registry.ts";
 export { DuplicateToolError, ToolNotFoundError, ToolRegistrationError } from "../engine/registry-errors.ts";

@@ -1,0 +1,115 @@
+import { randomUUID } from "node:crypto";
+import { open, rename, rm } from "node:fs/promises";
+import { ConfigError } from "../config/problem.ts";
+import { CanonicalJson, canonicalText } from "../json/canonical.ts";
+import { parseJson } from "../json/parse.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
+import {
+  type DefinitionLock,
+  type Definitions,
+  PINNED_KINDS,
+  type PinnedDefinition,
+  type PinnedKind,
+} from "./definition-lock.ts";
+
+/** The name of the lock beside a config that names no other. */
+export const LOCK_NAME = "sandgate.lock";
+
+const VERSION = 1;
+const MAX_BYTES = 64 * 1_024 * 1_024;
+const BOUNDS = { length: MAX_BYTES, values: 4_000_000, members: 2_000_000 };
+
+/**
+ * Reads a lock.
+ *
+ * @returns `undefined` if there is no such file.
+ * @throws {ConfigError} if it cannot be read, is not a lock, or has a definition that does not match its digest.
+ */
+export async function readLock(file: string): Promise<DefinitionLock | undefined> {
+  const text = await readText(file);
+  return text === undefined ? undefined : parseLock(text, file);
+}
+
+/**
+ * Writes a lock, in the order of names and one member per line, so that a change of one definition changes few lines. The
+ * file is replaced as a whole.
+ */
+export async function writeLock(file: string, lock: DefinitionLock): Promise<void> {
+  const temporary = `${file}.${randomUUID()}.tmp`;
+  try {
+    {
+      await using handle = await open(temporary, "wx");
+      await handle.writeFile(formatLock(lock));
+      await handle.sync();
+    }
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** Returns the text of a lock. */
+export function formatLock(lock: DefinitionLock): string {
+  const kinds = PINNED_KINDS.map((kind) => [kind, Object.fromEntries(sorted(lock[kind]))]);
+  return `${JSON.stringify({ lockVersion: VERSION, ...Object.fromEntries(kinds) }, undefined, 2)}\n`;
+}
+
+function sorted(definitions: Definitions): readonly (readonly [string, PinnedDefinition])[] {
+  return [...definitions]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, { digest, definition }]) => [
+      name,
+      // In canonical order, whatever the order of the members in the server's answer was.
+      { digest, definition: JSON.parse(canonicalText(definition)) as JsonObject },
+    ]);
+}
+
+async function readText(file: string): Promise<string | undefined> {
+  try {
+    await using handle = await open(file);
+    const { size } = await handle.stat();
+    if (size > MAX_BYTES) throw problem(file, "the lock is longer than 64 MiB");
+    return new TextDecoder("utf-8", { fatal: true }).decode(await handle.readFile());
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return undefined;
+    throw problem(file, `the lock cannot be read: ${code ?? "unknown reason"}`);
+  }
+}
+
+function parseLock(text: string, file: string): DefinitionLock {
+  const parsed = parseJson(text, BOUNDS);
+  if (!("value" in parsed)) throw problem(file, `the lock is not valid JSON: ${parsed.reason}`);
+  const { value } = parsed;
+  if (!isJsonObject(value)) throw problem(file, "the lock must be an object");
+  const { lockVersion } = value;
+  if (lockVersion !== VERSION) {
+    throw problem(file, `lockVersion must be ${VERSION}: this version of Sandgate reads no other`);
+  }
+  const read = (kind: PinnedKind): Definitions => readDefinitions(value[kind], kind, file);
+  return { tools: read("tools"), servers: read("servers") };
+}
+
+function readDefinitions(value: JsonValue | undefined, kind: PinnedKind, file: string): Definitions {
+  if (value === undefined) return new Map();
+  if (!isJsonObject(value)) throw problem(file, `${kind} must be an object`);
+  return new Map(
+    Object.entries(value).map(([name, entry = null]) => {
+      const { digest, definition } = isJsonObject(entry) ? entry : {};
+      if (typeof digest !== "string" || definition === undefined || !isJsonObject(definition)) {
+        throw problem(file, `'${name}' in ${kind} must have a digest and a definition`);
+      }
+      // What a person reads in a review must be what is approved.
+      if (new CanonicalJson(definition).digest !== digest) {
+        throw problem(file, `the definition of '${name}' in ${kind} does not match its digest`);
+      }
+      return [name, { digest, definition }];
+    }),
+  );
+}
+
+function problem(file: string, message: string): ConfigError {
+  return new ConfigError([{ file, line: 1, column: 1, severity: "error", message }]);
+}
