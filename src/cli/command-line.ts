@@ -2,6 +2,7 @@ import { FORMATS, type Format } from "../protocols/formats.ts";
 import { shown } from "../rendering/shown.ts";
 import { UsageError } from "./errors.ts";
 import { type JournalCommand, parseJournal, parseWhy } from "./journal-command.ts";
+import { type McpCommand, parseMcp } from "./mcp-command.ts";
 import { CONFIG, HELP, oneOf, parse, required } from "./parse-options.ts";
 import { type PolicyCommand, parsePolicy } from "./policy-command.ts";
 import { LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool-command.ts";
@@ -16,6 +17,7 @@ export type Command =
   | ToolCommand
   | JournalCommand
   | PolicyCommand
+  | McpCommand
   | { readonly name: "help" | "version" }
   | { readonly name: "check"; readonly config: string }
   | {
@@ -83,6 +85,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
   if (name === "tool") return parseTool(rest);
   if (name === "journal") return parseJournal(rest) ?? { name: "help" };
   if (name === "policy") return parsePolicy(rest) ?? { name: "help" };
+  if (name === "mcp") return parseMcp(rest) ?? { name: "help" };
   if (name === "why") return parseWhy(rest) ?? { name: "help" };
   if (!name.startsWith("-")) throw new UsageError(shown`unknown command '${name}'`);
   const { values } = parse(argv, { ...HELP, ...VERSION }, 0);

@@ -27,6 +27,8 @@ export const HELP_TEXT = `Usage:
   sandgate journal forget PLACE --session ID
   sandgate journal keygen --name NAME [--out FILE]
   sandgate why CALL_ID PLACE
+  sandgate mcp pin --config sandgate.yaml
+  sandgate mcp diff --config sandgate.yaml [--accept]
   sandgate confirm URL [--token-file FILE] [--watch]
   sandgate tool run FILE [--input JSON] [--policy FILE] [--export NAME] [--tool NAME]
   sandgate tool check FILE... [--export NAME]
@@ -72,6 +74,9 @@ itself, or --config FILE, a config that has one.
   forget         deletes the key of a session's sealed arguments
   keygen         creates the keys that sign and verify checkpoints: FILE and FILE.pub
 why prints rules, near misses, grant and receipt of a call.
+mcp works on the definitions of tools that a person approved (docs/pins.md).
+  pin            writes them to the lock: sandgate.lock beside the config, or its 'lock'
+  diff           prints what changed since; --accept writes it to the lock
 confirm lists the questions that wait on a server of sessions, and has you answer them: see
 docs/sessions.md. Without a terminal, it only lists them.
   --token-file   the file with an approver's token; default: the variable SANDGATE_TOKEN
@@ -91,7 +96,7 @@ tool new creates a project that builds a component. It overwrites no files.
 
 Exit codes: 0 if all calls were dispatched, even if tools failed; 1 if the tool of a tool
 run failed, the config of a doctor uses what does not hold here, a journal contradicts itself, a decision differs from the recorded or expected
-one, an invariant is not proved, or there is no such call or key; 3 if a policy diff found that NEW permits more; 2 if the command line, the config, the message or a tool's file is invalid;
+one, an invariant is not proved, a definition differs from the lock, or there is no such call or key; 3 if a policy diff found that NEW permits more; 2 if the command line, the config, the message or a tool's file is invalid;
 130 if interrupted.`;
 
 /** Reads the version of this package. */

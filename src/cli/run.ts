@@ -84,6 +84,10 @@ async function runCommand(command: Command, terminal: Terminal): Promise<ExitCod
       return (await import("./commands/policy/diff.ts")).diff(command, terminal);
     case "policy prove":
       return (await import("./commands/policy/prove.ts")).prove(command, terminal);
+    case "mcp pin":
+      return (await import("./commands/mcp/pin.ts")).pin(command, terminal);
+    case "mcp diff":
+      return (await import("./commands/mcp/diff.ts")).diffDefinitions(command, terminal);
     case "confirm":
       return (await import("./commands/confirm.ts")).confirm(command, terminal);
     case "tool run":

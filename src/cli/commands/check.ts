@@ -6,6 +6,7 @@ import { sandboxesOf } from "../../tool/implementations/implementations.ts";
 import type { Command } from "../command-line.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { loadExport } from "../config/load-export.ts";
+import { unapprovedTools } from "../config/load-lock.ts";
 import type { ConfiguredTool } from "../config/load-tools.ts";
 import { loadServer, type ServerConfig } from "../config/server/load-server.ts";
 import { showProblems } from "../terminal/problems.ts";
@@ -32,7 +33,9 @@ export async function check(
   terminal: Terminal,
 ): Promise<ExitCode> {
   const config = await loadConfig(file);
+  const { lock, registry, source, tools } = config;
   const problems = [...config.problems, ...(await checkTools(config, terminal))];
+  if (lock.lock !== undefined) problems.push(...unapprovedTools(source, registry, tools));
   const { options, served } = await loadServer(config.source, problems);
   if (served === undefined) {
     // The callers of sessions have credentials of their own, and workspaces.

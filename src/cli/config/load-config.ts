@@ -10,6 +10,7 @@ import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
 import { type ContextOptions, loadContext } from "./load-context.ts";
 import { loadJournalOptions } from "./load-journal.ts";
+import { type LocatedLock, loadLock } from "./load-lock.ts";
 import { type LogSettings, loadLog } from "./load-log.ts";
 import { type LocatedProof, loadPolicy, loadShadow } from "./load-policy.ts";
 import { loadSandboxOptions } from "./load-sandboxes.ts";
@@ -24,6 +25,7 @@ const CONFIG_SHAPE: Shape = compileShape(
       toolsets: { type: "array" },
       policy: { type: ["object", "string", "array"], minItems: 1, items: { type: ["object", "string"] } },
       shadow: { type: "string" },
+      lock: { type: "string" },
       requireSideEffects: { type: "boolean" },
       redaction: {},
       timeouts: {},
@@ -49,7 +51,9 @@ export interface Config {
   readonly toolCount: number;
   /** The tools that are registered. */
   readonly tools: readonly ConfiguredTool[];
+  /** With the pins of the lock, if there is one. */
   readonly registry: ToolRegistry;
+  readonly lock: LocatedLock;
   /** `undefined` if it has errors. */
   readonly policy: RuntimePolicy | undefined;
   /** The candidate for the policy; `undefined` if there is none, or if it has errors. */
@@ -79,6 +83,7 @@ export async function loadConfig(file: string): Promise<Config> {
     problems.push(source.problem([], "tools or toolsets is missing"));
   }
   const { toolCount, tools, registry } = await loadTools(source, problems);
+  const lock = await loadLock(source, registry, problems);
   const { policy, located: locatedPolicies, proofs, ...loaded } = await loadPolicy(source, registry.subjects);
   problems.push(...loaded.problems);
   const shadow = await loadShadow(source, registry.subjects, problems);
@@ -88,5 +93,5 @@ export async function loadConfig(file: string): Promise<Config> {
   const tooling = { toolCount, tools, registry, policy, locatedPolicies, proofs, shadow };
   const sessions = loadSessions(source, problems);
   const journalOptions = await loadJournalOptions(source, problems);
-  return { source, problems, ...tooling, sandboxOptions, context, log, sessions, journalOptions };
+  return { source, problems, ...tooling, lock, sandboxOptions, context, log, sessions, journalOptions };
 }

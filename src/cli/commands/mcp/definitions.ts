@@ -1,0 +1,27 @@
+import { ConfigError } from "../../../config/problem.ts";
+import type { DefinitionLock } from "../../../pins/definition-lock.ts";
+import { registeredDefinitions } from "../../../pins/registered-definitions.ts";
+import { loadConfig } from "../../config/load-config.ts";
+import type { LocatedLock } from "../../config/load-lock.ts";
+import { showProblems } from "../../terminal/problems.ts";
+import { print, type Terminal } from "../../terminal/terminal.ts";
+
+/** The definitions of a config as they are now, and as they were approved. */
+export interface FoundDefinitions {
+  readonly current: DefinitionLock;
+  readonly located: LocatedLock;
+}
+
+/**
+ * Loads the tools of a config and its lock, and prints warnings.
+ *
+ * @throws {ConfigError} if the config is invalid. A lock that does not exist is no problem.
+ */
+export async function findDefinitions(config: string, { stderr }: Terminal): Promise<FoundDefinitions> {
+  const { lock: located, problems: all, registry } = await loadConfig(config);
+  const problems = all.filter((problem) => problem !== located.missing);
+  // Tools that cannot be loaded would be missing from the lock.
+  if (problems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
+  await print(stderr, showProblems(problems));
+  return { current: registeredDefinitions(registry), located };
+}

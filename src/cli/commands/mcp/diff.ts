@@ -1,0 +1,42 @@
+import { compareDefinitions } from "../../../pins/compare-definitions.ts";
+import { writeLock } from "../../../pins/lock-file.ts";
+import { showChanges } from "../../../pins/show-changes.ts";
+import { joinShown, shown } from "../../../rendering/shown.ts";
+import type { McpCommand } from "../../mcp-command.ts";
+import {
+  EXIT_BAD_INPUT,
+  EXIT_OK,
+  EXIT_TOOL_FAILED,
+  type ExitCode,
+  print,
+  type Terminal,
+} from "../../terminal/terminal.ts";
+import { findDefinitions } from "./definitions.ts";
+
+/**
+ * Prints which definitions of a config differ from its lock, and how. The exit code is 1 if one does, unless it is accepted.
+ *
+ * @throws {ConfigError} if the config is invalid.
+ */
+export async function diffDefinitions(
+  { accepts, config }: Extract<McpCommand, { name: "mcp diff" }>,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const { current, located } = await findDefinitions(config, terminal);
+  const { file, lock } = located;
+  if (lock === undefined) {
+    await print(terminal.stderr, shown`sandgate: ${file} does not exist: 'sandgate mcp pin' writes it`);
+    return EXIT_BAD_INPUT;
+  }
+  const changes = compareDefinitions(lock, current);
+  if (changes.length === 0) {
+    await print(terminal.stdout, shown`every definition is the one that was approved`);
+    return EXIT_OK;
+  }
+  if (accepts) await writeLock(file, current);
+  const sum = accepts
+    ? shown`${changes.length} definitions are accepted`
+    : shown`${changes.length} definitions differ from ${file}: such tools are not offered, and their calls are denied`;
+  await print(terminal.stdout, joinShown([showChanges(changes), sum], "\n"));
+  return accepts ? EXIT_OK : EXIT_TOOL_FAILED;
+}

@@ -1,0 +1,38 @@
+import { shown } from "../rendering/shown.ts";
+import { UsageError } from "./errors.ts";
+import { CONFIG, HELP, parse, required } from "./parse-options.ts";
+
+/** A command on what MCP servers and a config define. */
+export type McpCommand =
+  | { readonly name: "mcp pin"; readonly config: string }
+  | {
+      readonly name: "mcp diff";
+      readonly config: string;
+      /** Whether the lock is written anew with what is shown. */
+      readonly accepts: boolean;
+    };
+
+const SUBCOMMANDS = { pin: parsePin, diff: parseDiff };
+
+/**
+ * Parses the arguments after `mcp`. Returns `undefined` if they ask for help.
+ *
+ * @throws {UsageError} if they are invalid.
+ */
+export function parseMcp([name = "", ...args]: readonly string[]): McpCommand | undefined {
+  if (name === "--help" || name === "-h") return undefined;
+  if (Object.hasOwn(SUBCOMMANDS, name)) return SUBCOMMANDS[name as keyof typeof SUBCOMMANDS](args);
+  const names = Object.keys(SUBCOMMANDS).join(", ");
+  throw new UsageError(shown`'mcp' must be followed by one of ${names}, not '${name}'`);
+}
+
+function parsePin(args: readonly string[]): McpCommand | undefined {
+  const { values } = parse(args, { ...HELP, ...CONFIG }, 0);
+  return values.help ? undefined : { name: "mcp pin", config: required(values.config) };
+}
+
+function parseDiff(args: readonly string[]): McpCommand | undefined {
+  const { values } = parse(args, { ...HELP, ...CONFIG, accept: { type: "boolean" } }, 0);
+  if (values.help) return undefined;
+  return { name: "mcp diff", config: required(values.config), accepts: values.accept === true };
+}
