@@ -1,5 +1,3 @@
-import type { ToolDefinitionDigest } from "./definition.ts";
-
 /**
  * Which definitions of tools a person approved. A registry with pins offers no other tool to a model, and a call of
  * another one is denied.
@@ -8,6 +6,8 @@ export interface DefinitionPins {
   /**
    * Returns whether this is the definition of the tool that was approved. Called for each look-up, so it must be quick. Must
    * not throw.
+   *
+   * @param definition The definition that is registered now. Its digest is computed when it is first read.
    */
-  isApproved(name: string, definition: ToolDefinitionDigest): boolean;
+  isApproved(name: string, definition: { readonly digest: string }): boolean;
 }

@@ -1,4 +1,3 @@
-import type { ToolDefinitionDigest } from "../engine/definition.ts";
 import type { DefinitionPins } from "../engine/definition-pins.ts";
 import type { JsonObject } from "../json/value.ts";
 import { type DefinitionLock, pinned } from "./definition-lock.ts";
@@ -11,7 +10,7 @@ export class LockPins implements DefinitionPins {
     this.#lock = lock;
   }
 
-  isApproved(name: string, { digest }: ToolDefinitionDigest): boolean {
+  isApproved(name: string, { digest }: { readonly digest: string }): boolean {
     return this.#lock.tools.get(name)?.digest === digest;
   }
 

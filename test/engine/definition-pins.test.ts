@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import type { ToolDefinitionDigest } from "../../src/engine/definition.ts";
 import { ToolDispatchEngine } from "../../src/engine/engine.ts";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { contextFor, hostTool } from "./helpers.ts";
@@ -46,7 +45,7 @@ describe("A registry with pins", () => {
 
   test("asks about the definition that is registered now", async () => {
     const seen: string[] = [];
-    const isApproved = (_name: string, { digest }: ToolDefinitionDigest) => {
+    const isApproved = (_name: string, { digest }: { digest: string }) => {
       seen.push(digest);
       return true;
     };

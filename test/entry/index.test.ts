@@ -165,6 +165,7 @@ test("sandgate exports exactly these names", async () => {
       "DefaultUse",
       "DeniedRecord",
       "DenyDecision",
+      "DefinitionPins",
       "DenyOptions",
       "DenyRule",
       "Digested",
