@@ -21,6 +21,7 @@ const ALONE = globSync(
     "sandboxes/threads/thread-main.ts",
     "sandboxes/**/worker-entry.ts",
     "sandboxes/process/landlock/child/{supervisor,confined-start,probe}.ts",
+    "sandboxes/microvm/qemu/child/seal-memory.ts",
     "sandboxes/wasm/component/{transpile-child,resource-watch}.ts",
   ],
   { cwd: "src" },

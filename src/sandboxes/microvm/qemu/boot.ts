@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { setTimeout as wait } from "node:timers/promises";
 import { READY_LINE } from "../guest/keeper-program.ts";
-import { type Accelerator, bootOptions, machineOptions } from "./command-line.ts";
+import { type Accelerator, bootMemory, bootOptions, machineOptions } from "./command-line.ts";
 import type { Confinement } from "./confinement.ts";
 import { Monitor } from "./monitor.ts";
 import { QemuMachine } from "./qemu-machine.ts";
@@ -27,6 +27,8 @@ export interface Boot {
   readonly initramfs: Buffer;
   readonly memoryBytes: number;
   readonly accelerator: Accelerator;
+  /** Whether machines will map its memory, or read it with the state. */
+  readonly mapsMemory: boolean;
   /** Ends the machine. */
   readonly signal: AbortSignal;
 }
@@ -34,18 +36,23 @@ export interface Boot {
 /**
  * Boots a machine, and saves it when it is ready for a call.
  *
- * @param store Reads the state until its end.
+ * @param store Reads the state until its end. The file of the memory, if machines map it, is complete then.
  * @throws {Error} if it does not boot or cannot be saved. The message has the end of what the kernel said.
  */
-export async function bootAndSave(boot: Boot, store: (state: Socket) => Promise<string>): Promise<string> {
+export async function bootAndSave<T>(
+  boot: Boot,
+  store: (state: Socket, memory: string | undefined) => Promise<T>,
+): Promise<T> {
   const directory = await mkdtemp(join(tmpdir(), "sandgate-microvm-"));
   let machine: QemuMachine | undefined;
   let server: Server | undefined;
   try {
     const initramfs = join(directory, "initramfs");
     await writeFile(initramfs, boot.initramfs);
+    const memory = boot.mapsMemory ? join(directory, "memory") : undefined;
     const args = [
       ...machineOptions(boot.memoryBytes, boot.accelerator),
+      ...(memory === undefined ? [] : bootMemory(boot.memoryBytes, memory)),
       ...bootOptions(boot.kernel, initramfs),
     ];
     const files = { readable: [boot.kernel], writable: [directory], devices: devicesOf(boot.accelerator) };
@@ -56,10 +63,10 @@ export async function bootAndSave(boot: Boot, store: (state: Socket) => Promise<
     server = createServer({ pauseOnConnect: true });
     const connected = new Promise<Socket>((resolve) => server?.once("connection", resolve));
     await new Promise<void>((resolve) => server?.listen(socket, resolve));
-    const stored = connected.then(store);
+    const stored = connected.then((state) => store(state, memory));
     // It is also awaited below, but QEMU may fail before.
     stored.catch(() => {});
-    await new Monitor(monitor).saveTo(socket);
+    await new Monitor(monitor).saveTo(socket, boot.mapsMemory ? "without-files" : "with-files");
     machine.kill();
     return await stored;
   } finally {

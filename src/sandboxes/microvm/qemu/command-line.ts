@@ -11,8 +11,10 @@ export const PORTS = 4;
 export const CONSOLE_FD = 7;
 export const MONITOR_FD = 8;
 
-/** Of a machine that is restored: the saved state. */
+/** Of a machine that is restored: the saved state; QEMU's monitor; the saved memory if it is mapped. */
 export const STATE_FD = 7;
+export const RESTORE_MONITOR_FD = 8;
+const MEMORY_FD = 9;
 
 const MIB = 1_024 * 1_024;
 
@@ -58,7 +60,30 @@ export function bootOptions(kernel: string, initramfs: string): readonly string[
   ];
 }
 
-/** How a machine begins with the saved state. */
+/** How a machine begins with the saved state, which includes its memory. */
 export const RESTORE_OPTIONS: readonly string[] = [
   ...["-chardev", "null,id=console", "-incoming", `fd:${STATE_FD}`],
 ];
+
+/** How a machine begins with the saved state, after the monitor got the commands that load it. Its memory is mapped. */
+export const MAP_OPTIONS: readonly string[] = [
+  ...["-chardev", "null,id=console", "-incoming", "defer"],
+  ...["-chardev", `socket,id=monitor,fd=${RESTORE_MONITOR_FD}`, "-mon", "chardev=monitor,mode=control"],
+];
+
+/** The memory of a machine that boots: a file, so that it can be mapped later. */
+export function bootMemory(memoryBytes: number, file: string): readonly string[] {
+  return memoryFile(memoryBytes, file, "on");
+}
+
+/** The memory of a machine that is restored: the saved memory, of which it gets pages of its own when it writes to them. */
+export function mappedMemory(memoryBytes: number): readonly string[] {
+  return memoryFile(memoryBytes, `/proc/self/fd/${MEMORY_FD}`, "off");
+}
+
+function memoryFile(memoryBytes: number, file: string, share: "on" | "off"): readonly string[] {
+  return [
+    ...["-machine", "memory-backend=memory"],
+    ...["-object", `memory-backend-file,id=memory,size=${memoryBytes},mem-path=${file},share=${share}`],
+  ];
+}

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
 import { promisify } from "node:util";
 
 const BUBBLEWRAP = "/usr/bin/bwrap";
@@ -12,6 +13,9 @@ const ISOLATION = [
   ...["--ro-bind", "/usr", "/usr", "--ro-bind-try", "/lib", "/lib", "--ro-bind-try", "/lib64", "/lib64"],
   ...["--dev", "/dev"],
 ];
+
+/** The processes of the sandbox, which has numbers of its own for them. Nothing there can be written to. */
+const PROC = ["--proc", "/proc", "--remount-ro", "/proc"];
 
 /** A program with its arguments. */
 export interface CommandLine {
@@ -27,6 +31,8 @@ export interface VisibleFiles {
   readonly writable?: readonly string[];
   /** Device files that it can use. */
   readonly devices?: readonly string[];
+  /** Whether it sees its own descriptors below `/proc/self/fd`. Must be `false` without {@link Confinement.hasProc}. */
+  readonly descriptors?: boolean;
 }
 
 /**
@@ -36,34 +42,45 @@ export interface VisibleFiles {
 export class Confinement {
   /** Whether bubblewrap confines QEMU. */
   readonly isActive: boolean;
+  /** Whether QEMU can be given a `/proc`: some containers keep bubblewrap from making one. */
+  readonly hasProc: boolean;
 
   /** Finds out whether bubblewrap can be used here. */
   static async open(): Promise<Confinement> {
-    try {
-      await promisify(execFile)(BUBBLEWRAP, [...ISOLATION, "--", "/usr/bin/env"], { env: {} });
-      return new Confinement(true);
-    } catch {
-      return new Confinement(false);
-    }
+    if (await holds(PROC)) return new Confinement(true, true);
+    if (await holds([])) return new Confinement(true, false);
+    return new Confinement(false, existsSync("/proc/self/fd"));
   }
 
-  private constructor(isActive: boolean) {
+  private constructor(isActive: boolean, hasProc: boolean) {
     this.isActive = isActive;
+    this.hasProc = hasProc;
   }
 
   /** Returns how the program is started. */
   wrap(
     { command, args }: CommandLine,
-    { readable = [], writable = [], devices = [] }: VisibleFiles,
+    { readable = [], writable = [], devices = [], descriptors = false }: VisibleFiles,
   ): CommandLine {
     if (!this.isActive) return { command, args };
     const options = [
       ...ISOLATION,
+      ...(descriptors ? PROC : []),
       ...readable.flatMap((path) => ["--ro-bind", path, path]),
       ...writable.flatMap((path) => ["--bind", path, path]),
       ...devices.flatMap((path) => ["--dev-bind-try", path, path]),
       ...["--remount-ro", "/"],
     ];
     return { command: BUBBLEWRAP, args: [...options, "--", command, ...args] };
+  }
+}
+
+/** Whether bubblewrap can be used with these options besides the isolation. */
+async function holds(options: readonly string[]): Promise<boolean> {
+  try {
+    await promisify(execFile)(BUBBLEWRAP, [...ISOLATION, ...options, "--", "/usr/bin/env"], { env: {} });
+    return true;
+  } catch {
+    return false;
   }
 }

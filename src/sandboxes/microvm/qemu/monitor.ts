@@ -12,6 +12,28 @@ const MAX_LINE = 1_024 * 1_024;
 
 type Reply = { readonly return?: unknown; readonly error?: { readonly desc?: string } };
 
+/** Has QEMU leave out of the state the memory that is in a file: without it, a state has all memory. */
+const WITHOUT_FILES = {
+  execute: "migrate-set-capabilities",
+  arguments: { capabilities: [{ capability: "x-ignore-shared", state: true }] },
+};
+
+/**
+ * Has a QEMU process that waits for a state load it, and start the machine. Nothing that the process answers is read: a
+ * machine may have taken it over.
+ *
+ * @param descriptor The number that the state has in that process.
+ */
+export function loadState(monitor: Duplex, descriptor: number): void {
+  const commands = [
+    { execute: "qmp_capabilities" },
+    WITHOUT_FILES,
+    { execute: "migrate-incoming", arguments: { uri: `fd:${descriptor}` } },
+  ];
+  monitor.resume();
+  monitor.write(commands.map((command) => `${JSON.stringify(command)}\n`).join(""));
+}
+
 /** The monitor of a QEMU process (QMP, docs/interop/qmp-spec.txt). */
 export class Monitor {
   readonly #stream: Duplex;
@@ -31,10 +53,12 @@ export class Monitor {
   /**
    * Sends the state of the machine to a unix socket. The machine stops, and goes on when it is restored.
    *
+   * @param memory Whether the state includes memory that is in a file.
    * @throws {Error} if QEMU ends or cannot save it.
    */
-  async saveTo(socket: string): Promise<void> {
+  async saveTo(socket: string, memory: "with-files" | "without-files"): Promise<void> {
     await this.#execute("qmp_capabilities");
+    if (memory === "without-files") await this.#execute(WITHOUT_FILES.execute, WITHOUT_FILES.arguments);
     await this.#execute("migrate-set-parameters", { "max-bandwidth": BANDWIDTH });
     await this.#execute("migrate", { uri: `unix:${socket}` });
     for (;;) {

@@ -1,28 +1,39 @@
 import { createHash } from "node:crypto";
-import { closeSync, openSync } from "node:fs";
-import { access, constants, readFile } from "node:fs/promises";
+import { access, constants, readFile, stat } from "node:fs/promises";
+import type { Readable } from "node:stream";
 import { buildInitramfs } from "../guest/initramfs.ts";
-import type { Machine, MachineBackend, SavedMachine } from "../machine.ts";
+import type { MachineBackend, SavedMachine } from "../machine.ts";
 import { machineBytes } from "../microvm-limits.ts";
 import { type Boot, bootAndSave, devicesOf } from "./boot.ts";
 import {
   type Accelerator,
   bootOptions,
+  MAP_OPTIONS,
   machineOptions,
+  mappedMemory,
   QEMU_BYTES,
   RESTORE_OPTIONS,
 } from "./command-line.ts";
 import { findQemuFiles, type QemuFiles } from "./qemu-files.ts";
-import { QemuMachine } from "./qemu-machine.ts";
+import { QemuSavedMachine } from "./qemu-saved-machine.ts";
+import { canSealMemory, sealMemory } from "./sealed-memory.ts";
 import { StateCache } from "./state-cache.ts";
 
 const KVM_DEVICE = "/dev/kvm";
+
+/** Default of {@link QemuOptions.maxSealedBytes}: about ten small images. */
+const MAX_SEALED_BYTES = 512 * 1_024 * 1_024;
+
+/** The unit of a file's `blocks`: see inode(7). */
+const BLOCK_BYTES = 512;
 
 /** Options of a {@link QemuBackend}. */
 export interface QemuOptions {
   readonly kernel?: string | undefined;
   readonly accelerator: Accelerator | "auto";
   readonly cacheDirectory: string;
+  /** The most bytes of memory that is sealed for machines to map. Machines of further images read it instead. */
+  readonly maxSealedBytes?: number;
 }
 
 /** Runs machines with QEMU: each is booted and saved once, and restored for each call. */
@@ -30,6 +41,9 @@ export class QemuBackend implements MachineBackend {
   readonly #options: QemuOptions;
   readonly #cache: StateCache;
   readonly #closing = new AbortController();
+  /** Machines with sealed memory. */
+  readonly #mapped = new Set<QemuSavedMachine>();
+  #sealedBytes = 0;
   #last: Promise<void> = Promise.resolve();
   #files: Promise<QemuFiles & { readonly kernelDigest: string }> | undefined;
 
@@ -51,6 +65,8 @@ export class QemuBackend implements MachineBackend {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#last;
+    for (const saved of this.#mapped) saved.close();
+    this.#mapped.clear();
   }
 
   async #save(image: string, toolBytes: number): Promise<SavedMachine> {
@@ -60,15 +76,13 @@ export class QemuBackend implements MachineBackend {
     const initramfs = await buildInitramfs(image, files.kernel);
     const memoryBytes = machineBytes(toolBytes, initramfs.length);
     const save = (accelerator: Accelerator): Promise<SavedMachine> => {
-      const key = digest(
-        JSON.stringify([
-          ...[files.version, kernelDigest, digest(initramfs)],
-          ...[machineOptions(memoryBytes, accelerator), bootOptions("", "")],
-        ]),
-      );
+      const keyParts = [
+        ...[files.version, kernelDigest, digest(initramfs)],
+        ...[machineOptions(memoryBytes, accelerator), bootOptions("", "")],
+      ];
       const { kernel, ...programs } = files;
       const boot = { ...programs, kernel: kernel.file, initramfs, memoryBytes, accelerator };
-      return this.#saveOnce(key, { ...boot, signal: this.#closing.signal });
+      return this.#saveOnce({ ...boot, signal: this.#closing.signal }, keyParts);
     };
     const { accelerator } = this.#options;
     if (accelerator !== "auto") return save(accelerator);
@@ -91,25 +105,59 @@ export class QemuBackend implements MachineBackend {
     }
   }
 
-  async #saveOnce(key: string, boot: Boot): Promise<SavedMachine> {
-    const { qemu, confinement, memoryBytes, accelerator } = boot;
-    const file =
-      (await this.#cache.find(key)) ?? (await bootAndSave(boot, (state) => this.#cache.store(key, state)));
+  async #saveOnce(boot: Omit<Boot, "mapsMemory">, keyParts: readonly unknown[]): Promise<QemuSavedMachine> {
+    if (canSealMemory() && boot.confinement.hasProc) {
+      const saved = await this.#saveMapped({ ...boot, mapsMemory: true }, [...keyParts, "mapped"]);
+      if (saved !== undefined) return saved;
+    }
+    return this.#saveWhole({ ...boot, mapsMemory: false }, keyParts);
+  }
+
+  /** Saves a machine of which each that is restored maps the memory; `undefined` if too much memory is sealed. */
+  async #saveMapped(boot: Boot, keyParts: readonly unknown[]): Promise<QemuSavedMachine | undefined> {
+    const { memoryBytes, accelerator, confinement, qemu } = boot;
+    const { key, file } = await this.#bootOnce(boot, keyParts);
+    // Its holes are not copied.
+    const sealedBytes = (await stat(file)).blocks * BLOCK_BYTES;
+    if (this.#sealedBytes + sealedBytes > (this.#options.maxSealedBytes ?? MAX_SEALED_BYTES))
+      return undefined;
+    const memory = await sealMemory(file, memoryBytes);
+    this.#sealedBytes += sealedBytes;
+    const args = [
+      ...machineOptions(memoryBytes, accelerator),
+      ...[...mappedMemory(memoryBytes), ...MAP_OPTIONS],
+    ];
+    const devices = devicesOf(accelerator);
+    const saved = new QemuSavedMachine({
+      ...{ file, memory, bytes: memoryBytes + QEMU_BYTES },
+      command: confinement.wrap({ command: qemu, args }, { devices, descriptors: true }),
+      onFailed: () => {
+        if (this.#mapped.delete(saved)) this.#sealedBytes -= sealedBytes;
+        saved.close();
+        void this.#cache.remove(key);
+      },
+    });
+    this.#mapped.add(saved);
+    return saved;
+  }
+
+  /** Saves a machine of which each that is restored reads the memory with the state. */
+  async #saveWhole(boot: Boot, keyParts: readonly unknown[]): Promise<QemuSavedMachine> {
+    const { memoryBytes, accelerator, confinement, qemu } = boot;
+    const { key, file } = await this.#bootOnce(boot, keyParts);
     const args = [...machineOptions(memoryBytes, accelerator), ...RESTORE_OPTIONS];
-    const command = confinement.wrap({ command: qemu, args }, { devices: devicesOf(accelerator) });
-    const restore = (): Machine => {
-      const state = openSync(file, "r");
-      try {
-        const machine = new QemuMachine(command, [state]);
-        void machine.ended.then(async ({ cause }) => {
-          if (cause === "failed") await this.#cache.remove(key);
-        });
-        return machine;
-      } finally {
-        closeSync(state);
-      }
-    };
-    return { bytes: memoryBytes + QEMU_BYTES, restore };
+    return new QemuSavedMachine({
+      ...{ file, bytes: memoryBytes + QEMU_BYTES },
+      command: confinement.wrap({ command: qemu, args }, { devices: devicesOf(accelerator) }),
+      onFailed: () => void this.#cache.remove(key),
+    });
+  }
+
+  /** Boots and saves a machine, unless its file is in the cache. */
+  async #bootOnce(boot: Boot, keyParts: readonly unknown[]): Promise<{ key: string; file: string }> {
+    const key = digest(JSON.stringify(keyParts));
+    const store = (state: Readable, memory: string | undefined) => this.#cache.store(key, state, memory);
+    return { key, file: (await this.#cache.find(key)) ?? (await bootAndSave(boot, store)) };
   }
 
   /** Finds everything once; if something is missing, the next call looks again. */

@@ -42,6 +42,11 @@ export class QemuMachine implements Machine {
     });
   }
 
+  /** The number of its first process, and of the process group of all; `undefined` if none could be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   kill(): void {
     const { pid, exitCode, signalCode } = this.#child;
     // Another process could have the number later.

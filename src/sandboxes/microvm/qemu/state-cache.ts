@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { createWriteStream, utimesSync } from "node:fs";
-import { access, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { access, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { copyMemory, pageEnd } from "./memory-file.ts";
 
 const PRIVATE_DIRECTORY = 0o700;
 const PRIVATE_FILE = 0o600;
@@ -63,12 +64,15 @@ export class StateCache {
   /**
    * Stores a state at once, and removes those that were not used for longest.
    *
+   * @param memory A file that is complete when the state is at its end: a copy is the end of the state's file, from the
+   *   beginning of a page. In one file, because another process may store the same machine, with other memory.
    * @returns its file.
    */
-  async store(key: string, state: Readable): Promise<string> {
+  async store(key: string, state: Readable, memory?: string): Promise<string> {
     const temporary = this.#path(`${key}.${randomUUID()}.tmp`);
     try {
       await pipeline(state, createWriteStream(temporary, { flags: "wx", mode: PRIVATE_FILE, flush: true }));
+      if (memory !== undefined) await append(memory, temporary);
       await rename(temporary, this.#path(key + STATE_SUFFIX));
     } catch (error) {
       await rm(temporary, { force: true });
@@ -104,4 +108,12 @@ export class StateCache {
   #path(name: string): string {
     return join(this.#directory, name);
   }
+}
+
+async function append(memory: string, to: string): Promise<void> {
+  await using source = await open(memory, "r");
+  await using target = await open(to, "r+");
+  const { size } = await target.stat();
+  await copyMemory({ file: source, offset: 0 }, { file: target, offset: pageEnd(size) });
+  await target.sync();
 }
