@@ -10,6 +10,7 @@ import type {
 import type { CanonicalJson } from "../json/canonical.ts";
 import type { PolicySubject, RuntimePolicy } from "../policy/policy.ts";
 import { withPaths } from "../tool/changes.ts";
+import { changesNothing } from "../tool/side-effects.ts";
 import { Anchors } from "./checkpoints/anchors.ts";
 import { CheckpointWriter } from "./checkpoints/checkpoint-writer.ts";
 import { JournalError } from "./journal-error.ts";
@@ -128,7 +129,7 @@ export class Journal implements CallJournal, AsyncDisposable {
     return this.#writer.add({
       parts: dispatchedParts(record, names, this.#show(canonical, sessionId)),
       at: Date.now(),
-      isAwaited: sideEffects !== "none" && sideEffects !== "read",
+      isAwaited: !changesNothing(sideEffects),
       call: { kind: "begin", names },
     });
   }

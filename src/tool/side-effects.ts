@@ -25,3 +25,8 @@ export const SIDE_EFFECTS: readonly SideEffects[] = Object.freeze([
 
 /** The class of a tool that declares none, so that no policy underestimates it. */
 export const UNDECLARED_SIDE_EFFECTS: SideEffects = "destructive";
+
+/** Whether the tools of a class change nothing. */
+export function changesNothing(sideEffects: SideEffects): boolean {
+  return sideEffects === "none" || sideEffects === "read";
+}

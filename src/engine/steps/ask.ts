@@ -10,6 +10,7 @@ import {
   nobodyToAsk,
   questionCancelled,
 } from "../../tool/questions/question-failures.ts";
+import { changesNothing } from "../../tool/side-effects.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
 import type { AskUser, QuestionReply, QuestionRequest } from "../call/question.ts";
 import { questionRequest } from "../call/question-request.ts";
@@ -83,7 +84,7 @@ function readReply(reply: QuestionReply, request: QuestionRequest): QuestionAnsw
 
 /** Asking changes nothing. What else the tool did before it asked is not known, unless it changes nothing at all. */
 function effectOf({ sideEffects }: PolicySubject): "none" | "unknown" {
-  return sideEffects === "none" || sideEffects === "read" ? "none" : "unknown";
+  return changesNothing(sideEffects) ? "none" : "unknown";
 }
 
 /** Shared by all calls for which nobody can be asked: a function for each would slow down calls that never ask. */

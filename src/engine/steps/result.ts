@@ -1,6 +1,7 @@
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { ResourceUse, SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import { type Changes, withPaths } from "../../tool/changes.ts";
+import { changesNothing } from "../../tool/side-effects.ts";
 import {
   type ExecutionReceipt,
   elapsedMs,
@@ -43,9 +44,30 @@ function finish(call: StartedCall, outcome: SandboxOutcome): ToolExecution {
     wasStopped(outcome) ? { enforced, used, ...endOf(outcome), ...ran } : { enforced, used, ...ran },
   );
   const { outputSchema } = call.registered;
-  const read = readOutcome(outcome, shownName(call), call.grant.sandbox, held, outputSchema);
+  const read = withEffect(
+    call,
+    outcome,
+    readOutcome(outcome, shownName(call), call.grant.sandbox, held, outputSchema),
+  );
   const { changes, endedAt } = outcome;
   return seal(call, receipt, isUnhandled(outcome) ? redact(call, read) : read, endedAt, changes);
+}
+
+/**
+ * A host tool of the class `none` or `read` changes nothing, also when it fails: its effect is `none` once it has ended.
+ * The embedder declares the class, and the tool is code of the embedder. Changes that were seen count more. Sandboxes
+ * that confine a tool know by themselves what it could have changed.
+ */
+function withEffect(call: StartedCall, outcome: SandboxOutcome, read: ReadOutcome): ReadOutcome {
+  const { failure } = read;
+  if (failure === undefined || failure.effect === "none" || call.grant.sandbox !== "host") return read;
+  if (!changesNothing(call.registered.subject.sideEffects) || !hasEnded(outcome)) return read;
+  if (outcome.changes !== undefined && outcome.changes.files.length > 0) return read;
+  return { ...read, failure: { ...failure, effect: "none" } };
+}
+
+function hasEnded({ status, mayStillRun }: SandboxOutcome): boolean {
+  return mayStillRun !== true && status !== "timeout" && status !== "cancelled";
 }
 
 /** Whether a task was ended before it returned, or may not have ended at all. */

@@ -13,6 +13,7 @@ import {
   lostResultText,
   type ToolError,
 } from "../../engine/failure/errors.ts";
+import { changesNothing } from "../../tool/side-effects.ts";
 
 const STILL_RUNS: ExecutionReceipt = Object.freeze({ ...NOTHING_RAN, mayStillRun: true, ended: "unknown" });
 
@@ -31,13 +32,9 @@ export function interruptedExecution(call: ReceivedCall): ToolExecution {
 export function recordedExecution(call: ReceivedCall, { end, sideEffects }: RecordedCall): ToolExecution {
   if (end === undefined) return interruptedExecution(call);
   const { success, code = "execution_error", effect } = end;
-  const changesNothing = sideEffects === "none" || sideEffects === "read";
+  const isReading = sideEffects !== undefined && changesNothing(sideEffects);
   const message = code === "cancelled" ? CANCELLED_TEXT : lostResultText(call.name, success);
-  return failed(
-    call,
-    { code, message, effect: effect ?? (changesNothing ? "none" : "committed") },
-    NOTHING_RAN,
-  );
+  return failed(call, { code, message, effect: effect ?? (isReading ? "none" : "committed") }, NOTHING_RAN);
 }
 
 /** What is kept of a call that a hook aborted, which has no execution. */

@@ -108,9 +108,10 @@ describe("a count", () => {
   });
 
   test("is given back by a call that was denied, failed without effect, or never ran", async () => {
-    const failing = tool("pay", "none", () => {
+    const refuse = (): never => {
       throw new ToolFailure("execution_error", "no", { effect: "none" });
-    });
+    };
+    const failing = tool("pay", "network", refuse, { confirm: "auto" });
     const failed = await testSessions([failing], { policy: paying(ONCE) });
     const turn = (await failed.sessions.open()).turn();
     for (const id of ["a", "b"]) {
@@ -125,10 +126,22 @@ describe("a count", () => {
     expect(await other.dispatch(call("b", "pay"))).toMatchObject({ success: true });
   });
 
-  test("keeps a call that failed with an effect that is not known", async () => {
-    const failing = tool("pay", "none", () => {
-      throw new Error("lost the connection");
+  test("keeps a call of a tool that reads, although its failure has no effect", async () => {
+    const failing = tool("pay", "read", () => {
+      throw new Error("what it had read");
     });
+    const { sessions } = await testSessions([failing], { policy: paying(ONCE) });
+    const turn = (await sessions.open()).turn();
+    const first = await turn.dispatch(call("a", "pay"));
+    expect(first?.error).toMatchObject({ code: "execution_error", effect: "none" });
+    expect((await turn.dispatch(call("b", "pay")))?.error).toMatchObject({ code: "permission_denied" });
+  });
+
+  test("keeps a call that failed with an effect that is not known", async () => {
+    const fail = (): never => {
+      throw new Error("lost the connection");
+    };
+    const failing = tool("pay", "network", fail, { confirm: "auto" });
     const { sessions } = await testSessions([failing], { policy: paying(ONCE) });
     const turn = (await sessions.open()).turn();
     expect((await turn.dispatch(call("a", "pay")))?.error).toMatchObject({ code: "execution_error" });
