@@ -10,6 +10,7 @@ import { allow } from "../../src/policy/decision.ts";
 import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
+import type { Isolation } from "../../src/tool/isolation.ts";
 import { type ToolsetName, type ToolsetOptions, toolsOf } from "../../src/toolsets/toolsets.ts";
 import { TOOLSET_OPTIONS } from "./toolset-table.ts";
 
@@ -36,13 +37,25 @@ export class ToolsetScene<Name extends ToolsetName> implements AsyncDisposable {
     name: Name,
     grant: SceneGrant = {},
     options: ToolsetOptions[Name] = TOOLSET_OPTIONS[name],
+    isolation?: Isolation,
   ): Promise<ToolsetScene<Name>> {
-    return new ToolsetScene(await openSandboxes(), name, grant, options);
+    const sandboxes = await openSandboxes(isolation === undefined ? {} : { process: { isolation } });
+    return new ToolsetScene(sandboxes, name, grant, options);
   }
 
   /** Dispatches a call. */
-  async call(name: string, args: JsonObject, more: Partial<DispatchContext> = {}): Promise<ToolExecution> {
-    const { limits = {}, ...capabilities } = this.#grant;
+  call(name: string, args: JsonObject, more: Partial<DispatchContext> = {}): Promise<ToolExecution> {
+    return this.callWith(this.#grant, name, args, more);
+  }
+
+  /** Dispatches a call with a grant of its own. */
+  async callWith(
+    grant: SceneGrant,
+    name: string,
+    args: JsonObject,
+    more: Partial<DispatchContext> = {},
+  ): Promise<ToolExecution> {
+    const { limits = {}, ...capabilities } = grant;
     const fs = [{ directory: this.workspace, write: true }];
     const execution = await new ToolDispatchEngine().dispatch(
       { id: `${++this.#calls}`, name, arguments: args },

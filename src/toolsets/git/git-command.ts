@@ -74,6 +74,11 @@ export const REQUIRE_AUTHOR: string =
   'git -c user.useConfigOnly=true var GIT_AUTHOR_IDENT >/dev/null 2>&1 || fail "The author of commits is not known: ask ' +
   'the user to set user.name and user.email in the configuration of this repository"';
 
+/** Fails if the repository cannot be changed, in clearer words than git, which would name a lock file. */
+export const REQUIRE_WRITE: string =
+  'if [ -f .git/HEAD ] && [ ! -L .git/HEAD ]; then (: >>.git/HEAD) 2>/dev/null || fail "The repository cannot be changed: ' +
+  'its directory was granted for reading only. Ask the user to grant this tool the directory with write"; fi';
+
 const ENVIRONMENT: Readonly<Record<string, string>> = {
   GIT_CONFIG_GLOBAL: "/dev/null",
   GIT_CONFIG_NOSYSTEM: "1",
@@ -93,14 +98,17 @@ type GitArguments<Input> = NonNullable<
  * configuration of the repository names.
  *
  * @param args Returns the arguments of git, the first of which is its command.
- * @param check What must succeed before, as a command of sh.
+ * @param checks Returns what must succeed before, as commands of sh. Default: nothing.
  */
-export function git<Input>(args: GitArguments<Input>, check = ":"): ProcessImplementation<Input> {
+export function git<Input>(
+  args: GitArguments<Input>,
+  checks: (input: Input) => readonly string[] = () => [],
+): ProcessImplementation<Input> {
   const overrides = OVERRIDES.flatMap((setting) => ["-c", setting]);
-  const script = `${SCRIPT}${check}\ngit "$@"`;
+  const scriptFor = (input: Input): string => [SCRIPT, ...checks(input), 'git "$@"'].join("\n");
   return {
     command: "sh",
-    args: (input, context) => ["-c", script, "git", ...overrides, ...args(input, context)],
+    args: (input, context) => ["-c", scriptFor(input), "git", ...overrides, ...args(input, context)],
     input: "none",
     output: "completion",
     failOnExit: true,

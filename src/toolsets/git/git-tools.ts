@@ -2,7 +2,7 @@ import { defineTool, type Tool } from "../../engine/tool.ts";
 import type { ProgramContext } from "../../tool/implementations/process-implementation.ts";
 import { inputSchema } from "../input-schema.ts";
 import type { ToolsetNaming } from "../toolset-naming.ts";
-import { git, REQUIRE_AUTHOR } from "./git-command.ts";
+import { git, REQUIRE_AUTHOR, REQUIRE_WRITE } from "./git-command.ts";
 import { withTrailers } from "./trailers.ts";
 
 /** The options of the toolset `git`. */
@@ -49,7 +49,7 @@ export function gitTools({ author, commitTrailers }: GitOptions): readonly Tool[
           ...identity,
           ...["commit", "--no-verify", "--cleanup=whitespace", "--file=-", ...(all ? ["--all"] : [])],
         ],
-        author === undefined ? REQUIRE_AUTHOR : undefined,
+        () => [REQUIRE_WRITE, ...(author === undefined ? [REQUIRE_AUTHOR] : [])],
       ),
       input: ({ message }: { readonly message: string }, context: ProgramContext) =>
         withTrailers(message, commitTrailers?.(context) ?? {}),
@@ -125,10 +125,13 @@ const stage = defineTool({
   name: "git_stage",
   description: "Stages files for the next commit, or unstages them.",
   inputSchema: inputSchema({ paths: PATHS }, { unstage: FLAG }),
-  process: git(({ paths, unstage }: { readonly paths: readonly string[]; readonly unstage?: boolean }) => [
-    ...(unstage ? ["reset", "--quiet"] : ["add", "--all"]),
-    ...["--", ...paths],
-  ]),
+  process: git(
+    ({ paths, unstage }: { readonly paths: readonly string[]; readonly unstage?: boolean }) => [
+      ...(unstage ? ["reset", "--quiet"] : ["add", "--all"]),
+      ...["--", ...paths],
+    ],
+    () => [REQUIRE_WRITE],
+  ),
 });
 
 const branch = defineTool({
@@ -137,21 +140,34 @@ const branch = defineTool({
   description:
     "Lists, creates, switches to or deletes a branch. Only a branch that is merged can be deleted.",
   inputSchema: inputSchema(
-    { action: { type: "string", enum: ["list", "create", "switch", "delete"] } },
-    { name: NAME, from: { ...NAME, description: "Where a new branch begins. Default: HEAD." } },
+    {},
+    {
+      action: {
+        type: "string",
+        enum: ["list", "create", "switch", "delete"],
+        description: "Default: list, if no name is given.",
+      },
+      name: NAME,
+      from: { ...NAME, description: "Where a new branch begins. Default: HEAD." },
+    },
   ),
-  validate: ({ action, name }) =>
-    action !== "list" && name === undefined ? ["/name is required unless the action is list"] : [],
-  process: git(({ action, name, from }: BranchInput) => {
+  validate: ({ action, name, from }) => {
+    if (action === undefined && (name !== undefined || from !== undefined)) {
+      return ["/action is required with a name: create, switch or delete"];
+    }
+    const isListed = action === undefined || action === "list";
+    return !isListed && name === undefined ? ["/name is required unless the action is list"] : [];
+  },
+  process: git(({ action = "list", name, from }: BranchInput) => {
     if (action === "list") return ["branch", "--list", "--verbose", "--no-color"];
     if (action === "delete") return ["branch", "--delete", "--end-of-options", ...present(name)];
     const create = action === "create" ? ["--create"] : [];
     return ["switch", "--no-guess", "--no-recurse-submodules", ...create, ...present(name), ...present(from)];
-  }),
+  }, requireWriteUnlessListed),
 });
 
 interface BranchInput {
-  readonly action: "list" | "create" | "switch" | "delete";
+  readonly action?: "list" | "create" | "switch" | "delete";
   readonly name?: string;
   readonly from?: string;
 }
@@ -161,16 +177,29 @@ const stash = defineTool({
   name: "git_stash",
   description: "Puts changes aside (push), or takes the latest of those back (pop); or lists them.",
   inputSchema: inputSchema(
-    { action: { type: "string", enum: ["push", "pop", "list"] } },
-    { message: { type: "string", minLength: 1, maxLength: 1_000 } },
+    {},
+    {
+      action: { type: "string", enum: ["push", "pop", "list"], description: "Default: list." },
+      message: { type: "string", minLength: 1, maxLength: 1_000, description: "Of what is put aside." },
+    },
   ),
-  process: git(({ action, message }: { readonly action: string; readonly message?: string }) => [
-    ...["stash", action],
-    ...(action === "push"
-      ? ["--include-untracked", ...(message === undefined ? [] : [`--message=${message}`])]
-      : []),
-  ]),
+  validate: ({ action, message }) =>
+    action === undefined && message !== undefined ? ["/action is required with a message: push"] : [],
+  process: git(
+    ({ action = "list", message }: StashInput) => [
+      ...["stash", action],
+      ...(action === "push"
+        ? ["--include-untracked", ...(message === undefined ? [] : [`--message=${message}`])]
+        : []),
+    ],
+    requireWriteUnlessListed,
+  ),
 });
+
+interface StashInput {
+  readonly action?: "push" | "pop" | "list";
+  readonly message?: string;
+}
 
 /** Neither an address nor a refspec, which could overwrite or delete a branch. */
 const REMOTE_NAME = { type: "string", pattern: "^[^-+:\\s][^:\\s]*$", maxLength: 1_000 } as const;
@@ -202,10 +231,17 @@ const pull = defineTool({
   name: "git_pull",
   description: "Fetches a branch over HTTPS, and moves the current one to it if that loses nothing.",
   inputSchema: REMOTE,
-  process: git(({ remote = "origin", branch: name = "HEAD" }: RemoteInput) => [
-    ...["pull", "--ff-only", "--no-recurse-submodules", "--end-of-options", remote, name],
-  ]),
+  process: git(
+    ({ remote = "origin", branch: name = "HEAD" }: RemoteInput) => [
+      ...["pull", "--ff-only", "--no-recurse-submodules", "--end-of-options", remote, name],
+    ],
+    () => [REQUIRE_WRITE],
+  ),
 });
+
+function requireWriteUnlessListed({ action = "list" }: { readonly action?: string }): readonly string[] {
+  return action === "list" ? [] : [REQUIRE_WRITE];
+}
 
 function present(text: string | undefined): readonly string[] {
   return text === undefined ? [] : [text];

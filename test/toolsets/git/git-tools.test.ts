@@ -3,13 +3,14 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
+import type { Isolation } from "../../../src/tool/isolation.ts";
 import type { GitOptions } from "../../../src/toolsets/git/git-tools.ts";
-import { unavailable } from "../../sandboxes/process/availability.ts";
+import { ISOLATIONS, unavailable } from "../../sandboxes/process/availability.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
 
 /** A repository with one commit, and the tools on it. */
-async function openRepository(options: GitOptions = {}) {
-  const scene = await ToolsetScene.open("git", {}, options);
+async function openRepository(options: GitOptions = {}, isolation?: Isolation) {
+  const scene = await ToolsetScene.open("git", {}, options, isolation);
   onTestFinished(() => scene[Symbol.asyncDispose]());
   const path = (name: string): string => join(scene.workspace, name);
   const git = (...args: string[]): string =>
@@ -68,6 +69,49 @@ describe.skipIf(unavailable)("The toolset git", () => {
     await output("git_branch", { action: "delete", name: "topic" });
     expect(git("branch", "--list", "topic")).toBe("");
     expect((await call("git_branch", { action: "switch" })).error?.message).toContain("/name is required");
+  });
+
+  test("lists branches and stashes if a call names no action, and guesses none that changes something", async () => {
+    const { path, git, output, call } = await openRepository();
+    expect(await output("git_branch")).toMatch(/^\* main +\w+ First\n$/);
+    writeFileSync(path("a.txt"), "two\n");
+    await output("git_stash", { action: "push", message: "later" });
+    expect(await output("git_stash")).toContain("later");
+    for (const [name, args] of [
+      ["git_branch", { name: "topic" }],
+      ["git_branch", { from: "HEAD" }],
+      ["git_stash", { message: "more" }],
+    ] as const) {
+      const { code, message } = (await call(name, args)).error ?? {};
+      expect(code).toBe("validation_error");
+      expect(message).toContain("/action is required");
+    }
+    expect(git("branch", "--list")).toBe("* main\n");
+  });
+
+  test.each(
+    ISOLATIONS,
+  )("says that a repository granted for reading cannot be changed, with %s", async (isolation) => {
+    const { scene, path, git } = await openRepository({}, isolation);
+    writeFileSync(path("a.txt"), "two\n");
+    const fs = [{ directory: scene.workspace }];
+    const changes: readonly (readonly [string, JsonObject])[] = [
+      ["git_stage", { paths: ["a.txt"] }],
+      ["git_commit", { message: "Second", all: true }],
+      ["git_branch", { action: "create", name: "topic" }],
+      ["git_stash", { action: "push" }],
+      ["git_pull", {}],
+    ];
+    for (const [name, args] of changes) {
+      const { error } = await scene.callWith({ fs }, name, args);
+      expect(error).toMatchObject({ code: "execution_error", effect: "none" });
+      expect(error?.message).toBe(
+        "The repository cannot be changed: its directory was granted for reading only. Ask the user to grant this tool the directory with write",
+      );
+    }
+    for (const name of ["git_status", "git_branch", "git_stash"])
+      expect((await scene.callWith({ fs }, name, {})).error).toBeUndefined();
+    expect(git("status", "--short")).toBe(" M a.txt\n");
   });
 
   test("puts changes aside and takes them back", async () => {
