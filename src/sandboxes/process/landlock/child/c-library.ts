@@ -17,6 +17,7 @@ const CALLS = {
     fcntl: 72,
     capset: 126,
     prlimit: 302,
+    exit_group: 231,
     memfd_create: 319,
     fchdir: 81,
     setgroups: 116,
@@ -27,6 +28,7 @@ const CALLS = {
     fcntl: 25,
     capset: 91,
     prlimit: 261,
+    exit_group: 94,
     memfd_create: 279,
     fchdir: 50,
     setgroups: 159,
@@ -132,8 +134,28 @@ export function preparedExecution(
   const given = [text(command), list([command, ...args]), list(env)] as const;
   return () => {
     functions.execvpe(...given);
-    throw new Error(`${command}: cannot be executed (errno ${errorNumber()})`);
+    const number = errorNumber();
+    throw new ExecutionError(`${command}: cannot be executed (errno ${number})`, number === ENOENT);
   };
+}
+
+const ENOENT = 2;
+
+/** This process could not become the program. */
+export class ExecutionError extends Error {
+  /** As a shell has it: 127 if there is no such program, and otherwise 126. */
+  readonly exitCode: 126 | 127;
+
+  constructor(message: string, isMissing: boolean) {
+    super(message);
+    this.exitCode = isMissing ? 127 : 126;
+  }
+}
+
+/** Ends this process at once. `process.exit` needs system calls that a filter may refuse by now, and would abort. */
+export function exitNow(code: number): never {
+  systemCall("exit_group", code);
+  throw new Error("exit_group failed");
 }
 
 function errorNumber(): number {

@@ -7,7 +7,16 @@ import { constants, openSync, readFileSync, readlinkSync, writeSync } from "node
 import { DIRECTORY_FLAGS, fdPath } from "../../../../workspace/paths/fd-path.ts";
 import { NO_DIRECTORY, OUTSIDE, STARTED } from "../../start-words.ts";
 import type { LaunchPlan } from "../launch-plan.ts";
-import { addressOf, prctl, preparedExecution, resetSignals, succeed, systemCall } from "./c-library.ts";
+import {
+  addressOf,
+  ExecutionError,
+  exitNow,
+  prctl,
+  preparedExecution,
+  resetSignals,
+  succeed,
+  systemCall,
+} from "./c-library.ts";
 import { dropPrivileges } from "./privileges.ts";
 import { confine } from "./ruleset.ts";
 
@@ -43,7 +52,7 @@ try {
   becomeProgram();
 } catch (error) {
   writeSync(2, `${(error as Error).message}\n`);
-  process.exit(127);
+  exitNow(error instanceof ExecutionError ? error.exitCode : 127);
 }
 
 /** Enters a directory below an open one. If it is missing or elsewhere, says so and exits. */
