@@ -9,13 +9,29 @@ export interface Diagnostic {
   readonly message: string;
 }
 
-/** `src/a.ts(3,14): error TS2322: …`, as tsc and msbuild write it. */
-const IN_PARENTHESES = /^(?<path>[^\s(][^(\n]*)\((?<line>\d+)(?:,(?<column>\d+))?\): (?<rest>.+)$/;
+/** Formats of one line. The first that matches counts. */
+const FORMATS: readonly RegExp[] = [
+  // `src/a.ts(3,14): error TS2322: …`, as tsc and msbuild write it.
+  /^(?<path>[^\s(][^(\n]*)\((?<line>\d+)(?:,(?<column>\d+))?\): (?<rest>.+)$/,
+  // `src/a.sh: line 3: …`, as bash writes it. Of a command without a file, it gives its own name as the path.
+  /^(?!(?:\S*\/)?(?:ba|da)?sh:)(?<path>[^\s:][^:\n]*): line (?<line>\d+): (?<rest>.+)$/,
+  // `src/a.sh: 3: …`, as dash writes it. Without a dot or a slash, it could be anything.
+  /^(?<path>[^\s:]*[./][^\s:]*): (?<line>\d+): (?<rest>.+)$/,
+  // `src/a.c:3:14: error: …`, as most others do.
+  /^(?<path>[^\s:][^:\n]*):(?<line>\d+)(?::(?<column>\d+))?:? (?<rest>.+)$/,
+];
 
-/** `src/a.c:3:14: error: …`, as most others do. */
-const WITH_COLONS = /^(?<path>[^\s:][^:\n]*):(?<line>\d+)(?::(?<column>\d+))?:? (?<rest>.+)$/;
+/** `  File "src/a.py", line 3`, as Python writes it. Source lines follow, and then a {@link PYTHON_MESSAGE}. */
+const PYTHON_PLACE = /^(?:\*\*\*)?\s*File "(?<path>[^"\n]+)", line (?<line>\d+)(?:, in .*)?$/;
+const PYTHON_MESSAGE = /^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Warning)(?:: .*)?$/;
+
+/** The most lines between a place and its message. */
+const MAX_SOURCE_LINES = 8;
 
 const SEVERITY = /^(?<severity>error|warning|info|note|hint)\b:?\s*/i;
+
+/** Python's warnings have names, such as `SyntaxWarning: …`. */
+const NAMED_WARNING = /^\w+Warning\b/;
 
 /** Longer lines hold no diagnostics. */
 const MAX_LINE = 4_096;
@@ -27,25 +43,62 @@ export function parseDiagnostics(text: string): {
 } {
   const diagnostics: Diagnostic[] = [];
   const others: string[] = [];
+  /** The lines from the last place of Python on, for which no message has come yet. */
+  let pending: string[] = [];
+  const giveUp = (): void => {
+    others.push(...pending);
+    pending = [];
+  };
   for (const line of text.split(/\r?\n/)) {
-    const found = line.length > MAX_LINE ? undefined : parseLine(line);
-    if (found !== undefined) diagnostics.push(found);
-    else if (line.trim() !== "") others.push(line);
+    if (line.trim() === "") continue;
+    const isLong = line.length > MAX_LINE;
+    if (!isLong && PYTHON_PLACE.test(line)) {
+      giveUp();
+      pending.push(line);
+      continue;
+    }
+    const [place] = pending;
+    if (place !== undefined && !isLong && PYTHON_MESSAGE.test(line)) {
+      diagnostics.push(pythonDiagnostic(place, line));
+      pending = [];
+      continue;
+    }
+    const found = isLong ? undefined : parseLine(line);
+    if (place !== undefined && found === undefined && pending.length <= MAX_SOURCE_LINES) {
+      pending.push(line);
+      continue;
+    }
+    giveUp();
+    if (found === undefined) others.push(line);
+    else diagnostics.push(found);
   }
+  giveUp();
   return { diagnostics, others };
 }
 
+function pythonDiagnostic(place: string, message: string): Diagnostic {
+  const { path = "", line } = PYTHON_PLACE.exec(place)?.groups ?? {};
+  return { path, line: Number(line), severity: severityOf(message), message };
+}
+
 function parseLine(text: string): Diagnostic | undefined {
-  const groups = (IN_PARENTHESES.exec(text) ?? WITH_COLONS.exec(text))?.groups;
-  if (groups === undefined) return undefined;
-  const { path = "", line, column, rest = "" } = groups;
-  const severity = SEVERITY.exec(rest)?.groups?.["severity"]?.toLowerCase();
-  return {
-    path: path.trim(),
-    line: Number(line),
-    ...(column !== undefined && { column: Number(column) }),
-    severity:
-      severity === "warning" ? "warning" : severity === undefined || severity === "error" ? "error" : "info",
-    message: rest.replace(SEVERITY, ""),
-  };
+  for (const format of FORMATS) {
+    const groups = format.exec(text)?.groups;
+    if (groups === undefined) continue;
+    const { path = "", line, column, rest = "" } = groups;
+    return {
+      path: path.trim(),
+      line: Number(line),
+      ...(column !== undefined && { column: Number(column) }),
+      severity: severityOf(rest),
+      message: rest.replace(SEVERITY, ""),
+    };
+  }
+  return undefined;
+}
+
+function severityOf(text: string): Diagnostic["severity"] {
+  const severity = SEVERITY.exec(text)?.groups?.["severity"]?.toLowerCase();
+  if (severity === "warning" || NAMED_WARNING.test(text)) return "warning";
+  return severity === undefined || severity === "error" ? "error" : "info";
 }

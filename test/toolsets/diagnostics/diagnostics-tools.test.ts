@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { toolsOf } from "../../../src/toolsets/toolsets.ts";
-import { unavailable } from "../../sandboxes/process/availability.ts";
+import { ISOLATIONS, unavailable } from "../../sandboxes/process/availability.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
 
 describe("get_diagnostics", () => {
@@ -47,6 +47,40 @@ describe("get_diagnostics", () => {
     });
     expect((await scene.call("get_diagnostics", { paths: ["src/b.c"] })).output).toMatchObject({
       diagnostics: [{ path: "./src/b.c" }],
+    });
+  });
+
+  test.each(
+    ISOLATIONS,
+  )("fails if its command is not there, rather than to find nothing, with %s", async (isolation) => {
+    const options = { command: ["no-such-compiler", "--check"] } as const;
+    await using scene = await ToolsetScene.open("diagnostics", {}, options, isolation);
+    const { success, error } = await scene.call("get_diagnostics", {});
+    expect(success).toBe(false);
+    expect(error).toMatchObject({ code: "execution_error" });
+    expect(error?.message).toMatch(
+      /^The command 'no-such-compiler', which finds diagnostics, could not be run \(exit code 127\): ask the user to install it/,
+    );
+  });
+
+  test.skipIf(unavailable)("says that a command failed whose output has no diagnostics", async () => {
+    const options = { command: ["sh", "-c", "echo 'bad configuration' >&2; exit 2"] } as const;
+    await using scene = await ToolsetScene.open("diagnostics", {}, options);
+    expect((await scene.call("get_diagnostics", {})).output).toEqual({
+      exitCode: 2,
+      diagnostics: [],
+      otherOutput: "bad configuration",
+      note: "The command failed with exit code 2, and wrote no diagnostics that could be read.",
+    });
+  });
+
+  test.skipIf(unavailable)("says that the middle of a long output is missing", async () => {
+    const script =
+      "head -c 2000000 /dev/zero | tr '\\0' 'x' | fold -w 100; echo; echo 'a.c:1: error: no'; exit 1";
+    await using scene = await ToolsetScene.open("diagnostics", {}, { command: ["sh", "-c", script] });
+    expect((await scene.call("get_diagnostics", {})).output).toMatchObject({
+      diagnostics: [{ path: "a.c", line: 1, severity: "error", message: "no" }],
+      note: "The output was too long: diagnostics from its middle are missing.",
     });
   });
 
