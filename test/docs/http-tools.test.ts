@@ -119,4 +119,21 @@ describe("docs/http-tools.md", () => {
     expect(members).toEqual(["method", "url", "headers", "body", "response", "maxRedirects"]);
     expect(templates).toHaveLength(5);
   });
+
+  test("has a tool in the config that reads any page of the documentation", async () => {
+    const yaml = /^## Any URL$.*?```yaml file=sandgate\.yaml\n(.*?)^```$/ms.exec(text)?.[1] ?? "";
+    const grant = `net: [{ origin: "${origin}", addresses: ["127.0.0.1/32"] }]`;
+    const folder = await createFolder({
+      "sandgate.yaml": yaml.replace('net: ["https://docs.example.com"]', grant),
+    });
+    answer = (response) => response.setHeader("content-type", "text/plain").end("a page");
+    const stdin = JSON.stringify([{ id: "1", name: "read_page", arguments: { url: `${origin}/a` } }]);
+    const { stdout } = await sandgate(
+      ["dispatch", "--config", `${folder}/sandgate.yaml`, "--output", "json"],
+      { stdin },
+    );
+    const [{ output }] = JSON.parse(stdout).executions;
+    expect(output).toMatchObject({ url: `${origin}/a`, status: 200, text: "a page" });
+    expect(seen?.line).toBe("GET /a");
+  });
 });

@@ -114,9 +114,9 @@ export const TOOL_SHAPE: Shape = compileShape({
         "command",
       ]),
       remote: {
-        ...mapOf({ url: TEXT, http: HTTP, executor: EXECUTOR }),
-        oneOf: [{ required: ["url"] }, { required: ["http"] }, { required: ["executor"] }],
-        message: "must have exactly one of url, http and executor",
+        ...mapOf({ url: TEXT, http: HTTP, web: mapOf({ method: TEXT }, ["method"]), executor: EXECUTOR }),
+        oneOf: ["url", "http", "web", "executor"].map((member) => ({ required: [member] })),
+        message: "must have exactly one of url, http, web and executor",
       },
     },
     ["name", "description"],

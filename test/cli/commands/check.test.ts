@@ -158,6 +158,7 @@ test.each([
     "host: { module: data.mjs, thread: false }",
     /host must be/,
   ],
+  ["a method that remote.web does not have", "remote: { web: { method: PUT } }", /GET or POST/],
   ["a remote tool with a URL that is not HTTP", "remote: { url: 'ftp://example.org/' }", /http/],
 ])("finds %s", async (_, implementation, message) => {
   const files = { "sandgate.yaml": oneTool(implementation), "data.mjs": "export default 7;" };
