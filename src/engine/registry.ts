@@ -110,6 +110,7 @@ export class ToolRegistry<in Embedder = unknown> {
     const subject: PolicySubject = Object.freeze({
       ...{ name, sideEffects, sandboxes: sandboxesOf(tool), inputSchema, definition },
       tags: Object.freeze([...tags]),
+      ...(tool.usesFiles && { usesFiles: true }),
     });
     const registered: RegisteredTool<Embedder> = {
       tool: kept,

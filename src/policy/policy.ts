@@ -77,6 +77,8 @@ export interface PolicySubject {
   readonly tags?: readonly string[];
   /** The sandboxes in which the tool has an implementation. */
   readonly sandboxes: readonly SandboxMode[];
+  /** Whether the tool, where it runs on the host, works on files that its grant gives it as `fs`. Default: it does not. */
+  readonly usesFiles?: boolean;
   /**
    * The definition of the tool: everything that the model or a policy is told, and what its implementations are. The
    * digest is computed when it is first read.

@@ -6,7 +6,7 @@ import type { LoadedPolicy } from "./read.ts";
  * are written differently in a file: limits, such as `wallTime: 5s` and `memory: 64MiB`, and directories,
  * which are relative to the file.
  *
- * @param tools The registered tools. Without them, rules are not checked against tools.
+ * @param tools The registered tools, as `registry.subjects` has them. Without them, rules are not checked against tools.
  * @throws {ConfigError} with every problem: the file cannot be read, is not valid YAML, or has unknown keys,
  *   invalid values or rules that cannot apply to the tools.
  */

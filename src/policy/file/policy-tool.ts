@@ -12,4 +12,6 @@ export interface PolicyTool {
   readonly sideEffects?: SideEffects;
   /** Default: none. */
   readonly tags?: readonly string[];
+  /** Whether it works on the files of its grant, if it runs on the host. Default: `false`. */
+  readonly usesFiles?: boolean;
 }

@@ -97,6 +97,7 @@ class PolicyChecks {
     const { capabilities } = usedBy(rule) ?? {};
     for (const problem of templateProblems(capabilities, tools, isNamed)) this.#report(path, problem);
     if (usedBy(rule) !== undefined) this.#checkSandboxes(rule, tools, [...path, "sandboxes"]);
+    this.#checkFiles(rule, tools, path);
     if (rule.effect !== "deny" && tools.every((tool) => denied.has(tool))) {
       const names = [...new Set(tools.map((tool) => `'${denied.get(tool)}'`))].join(", ");
       this.#warn(path, `this rule has no effect: ${names} denies every call of its tools`);
@@ -156,6 +157,23 @@ class PolicyChecks {
       if (tools.some((tool) => tool.sandboxes.includes(mode))) continue;
       this.#warn([...path, index], `no tool that this rule matches can run in '${mode}'`);
     }
+  }
+
+  /** Tools on the host get no files from a rule that grants none, whatever other rules grant. */
+  #checkFiles(rule: PolicyRule, tools: readonly PolicyTool[], path: ConfigPath): void {
+    const { sandboxes = [], capabilities } = usedBy(rule) ?? {};
+    if ((capabilities?.fs ?? []).length > 0) return;
+    const without = tools.filter(
+      ({ usesFiles, sandboxes: own }) => usesFiles && sandboxes.find((mode) => own.includes(mode)) === "host",
+    );
+    if (without.length === 0) return;
+    const names = without.map(({ name }) => `'${name}'`).join(", ");
+    const remedy =
+      "add 'capabilities: { fs: [{ workspace: true }] }', with 'write: true' if they change files";
+    this.#warn(
+      path,
+      `this rule grants no files, which ${names} ${without.length === 1 ? "needs" : "need"}: ${remedy}`,
+    );
   }
 
   #warn(path: ConfigPath, message: string): void {
