@@ -110,7 +110,6 @@ export type {
   KeptShell,
   ProcessImplementation,
   ProgramCompletion,
-  ProgramContext,
 } from "../tool/implementations/process-implementation.ts";
 export type {
   QuickJsFile,
@@ -126,6 +125,7 @@ export type {
   WebImplementation,
 } from "../tool/implementations/remote-implementation.ts";
 export type { WasmImplementation } from "../tool/implementations/wasm-implementation.ts";
+export type { ProgramContext } from "../tool/program-context.ts";
 
 // Policies
 

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../json/value.ts";
 import type { Principal } from "./principal.ts";
+import type { ProgramContext } from "./program-context.ts";
 import type { SideEffects } from "./side-effects.ts";
 
 /**
@@ -51,8 +52,11 @@ export interface ToolTraits {
   readonly logFileAccess?: boolean;
   /** Whether a session offers the tool to its model. Default: in every session. */
   readonly visibleTo?: (session: SessionInfo) => boolean;
-  /** The paths that a call would change, as they are shown to a person who is asked. Default: those in `paths` with `write`. */
-  readonly projectChanges?: (input: never) => readonly string[];
+  /**
+   * What a call would change, such as paths, as it is shown to a person who is asked: at most 100 lines. Default: the
+   * arguments in `paths` with `write`.
+   */
+  readonly projectChanges?: (input: never, context: ProgramContext) => readonly string[];
   /**
    * What the model reads if a host implementation throws anything but a `ToolFailure`: the message of the error, or only
    * a reference under which the event has it. Default: that of the context.

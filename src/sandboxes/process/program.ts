@@ -4,8 +4,8 @@ import { isProgramText, isVariableName } from "../../tool/checks/process-problem
 import type {
   ArgumentReference,
   ProcessImplementation,
-  ProgramContext,
 } from "../../tool/implementations/process-implementation.ts";
+import type { ProgramContext } from "../../tool/program-context.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
 import { grantedVariables } from "../contract/granted-variables.ts";
 import type { SandboxTask } from "../contract/task.ts";

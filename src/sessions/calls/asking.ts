@@ -35,7 +35,7 @@ export async function askPerson(
       ...(parent !== undefined && { parent }),
       shown: shownCall(request, {
         redaction,
-        projectedChanges: projectedChanges(traits, request, redaction),
+        projectedChanges: projectedChanges(traits, request, session),
       }),
       choices: accepts === undefined ? ONCE : REMEMBERED,
     },

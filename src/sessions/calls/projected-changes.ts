@@ -1,24 +1,30 @@
 import type { ConfirmationRequest } from "../../engine/call/confirmation.ts";
-import type { JsonValue } from "../../json/value.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import { toLine } from "../../rendering/shown.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
 
 const MAX_CHANGES = 100;
 
+/** What {@link projectedChanges} needs of the session. */
+interface Place {
+  readonly redaction: Redaction;
+  readonly workspace: string | undefined;
+}
+
 /**
- * Returns the paths that a call would change, each as one line that can be shown: those that the tool projects, or else
- * those that it declares as written, as they lead in the workspace. A tool can say anything.
+ * Returns what a call would change, each as one line that can be shown: what the tool projects, or else the paths that it
+ * declares as written, as they lead in the workspace. A tool can say anything.
  */
 export function projectedChanges(
   traits: ToolTraits,
-  { input, paths = [] }: Pick<ConfirmationRequest, "input" | "paths">,
-  redaction: Redaction,
+  request: ConfirmationRequest,
+  { redaction, workspace }: Place,
 ): readonly string[] {
+  const { paths = [] } = request;
   const found: readonly unknown[] =
     traits.projectChanges === undefined
       ? paths.filter(({ access }) => access === "write").map(({ path }) => path)
-      : projected(traits, input);
+      : projected(traits, request, workspace);
   return found
     .filter((path) => typeof path === "string")
     .slice(0, MAX_CHANGES)
@@ -26,10 +32,15 @@ export function projectedChanges(
 }
 
 /** A function that fails does not keep a person from being asked. */
-function projected({ projectChanges }: ToolTraits, input: JsonValue): readonly unknown[] {
+function projected(
+  { projectChanges }: ToolTraits,
+  { callId, sessionId, tool, turnId, principal, input }: ConfirmationRequest,
+  workspace: string | undefined,
+): readonly unknown[] {
+  const context = Object.freeze({ callId, sessionId, toolName: tool.name, turnId, principal, workspace });
   try {
-    const paths: unknown = projectChanges?.(input as never);
-    return Array.isArray(paths) ? paths : [];
+    const changes: unknown = projectChanges?.(input as never, context);
+    return Array.isArray(changes) ? changes : [];
   } catch {
     return [];
   }

@@ -1,4 +1,4 @@
-import type { Principal } from "../principal.ts";
+import type { ProgramContext } from "../program-context.ts";
 
 /**
  * A tool that is a program: it runs in a process of its own that the kernel confines (Linux only). The program gets the
@@ -71,18 +71,6 @@ export interface KeptShell {
   readonly when: ArgumentReference;
   /** The argument that has the command, as text. */
   readonly command: ArgumentReference;
-}
-
-/** What the functions of a {@link ProcessImplementation} know about a call besides its arguments. */
-export interface ProgramContext {
-  readonly callId: string;
-  readonly sessionId: string;
-  readonly toolName: string;
-  readonly turnId?: string | undefined;
-  /** Who calls, frozen; absent if the context does not say. */
-  readonly principal?: Principal | undefined;
-  /** The absolute path of the session's workspace on this machine, if it has one. */
-  readonly workspace?: string | undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
-import type { ProgramContext } from "../../tool/implementations/process-implementation.ts";
+import type { ProgramContext } from "../../tool/program-context.ts";
 import { inputSchema } from "../input-schema.ts";
 import type { ToolsetNaming } from "../toolset-naming.ts";
 import { git, REQUIRE_AUTHOR, REQUIRE_WRITE } from "./git-command.ts";
@@ -9,7 +9,10 @@ import { withTrailers } from "./trailers.ts";
 export interface GitOptions extends ToolsetNaming {
   /** Who commits. Default: whom the configuration of the repository names; that of the user is not read. */
   readonly author?: { readonly name: string; readonly email: string };
-  /** Returns trailers for a commit, such as `{ "X-AI-Model": "…" }`. Default: none. */
+  /**
+   * Returns trailers for a commit, such as `{ "X-AI-Model": "…" }`. Called also when a person is asked about the commit, who
+   * is shown them. Default: none.
+   */
   readonly commitTrailers?: (context: ProgramContext) => Readonly<Record<string, string>>;
 }
 
@@ -39,6 +42,11 @@ export function gitTools({ author, commitTrailers }: GitOptions): readonly Tool[
     ...WRITE,
     name: "git_commit",
     description: "Commits what is staged. Hooks do not run.",
+    // The trailers are no arguments of the call: otherwise, the person who confirms it would not see them.
+    ...(commitTrailers !== undefined && {
+      projectChanges: (_: unknown, context: ProgramContext) =>
+        Object.entries(commitTrailers(context)).map(([name, value]) => `commit trailer ${name}: ${value}`),
+    }),
     inputSchema: inputSchema(
       { message: { type: "string", minLength: 1, maxLength: 20_000 } },
       { all: { ...FLAG, description: "Whether to stage all changes of tracked files first." } },
