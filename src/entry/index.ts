@@ -19,7 +19,7 @@ export {
   type ToolResult,
   toToolResult,
 } from "../engine/call/messages.ts";
-export type { AskUser, QuestionReply, QuestionRequest } from "../engine/call/question.ts";
+export type { AnsweredQuestion, AskUser, QuestionReply, QuestionRequest } from "../engine/call/question.ts";
 export type { DispatchAllOptions } from "../engine/dispatch-all.ts";
 export type { DispatchableTurn, DispatchTurnOptions } from "../engine/dispatch-turn.ts";
 export { ToolDispatchEngine } from "../engine/engine.ts";

@@ -120,6 +120,7 @@ test("sandgate exports exactly these names", async () => {
       "AllowRule",
       "AllowedUse",
       "AlwaysInvariant",
+      "AnsweredQuestion",
       "ArgumentProblem",
       "ArgumentReference",
       "ArgumentRules",

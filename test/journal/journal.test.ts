@@ -54,7 +54,9 @@ test("a record has everything that led to the call", async () => {
         },
       ),
     );
-    journal.end(ended("c", { success: false, code: "timeout", effect: "unknown", turnId: "t", principal }));
+    const questions = [{ by: "eve", decision: "deny", digest: "e".repeat(64) }] as const;
+    const failed = { success: false, code: "timeout", effect: "unknown" } as const;
+    journal.end(ended("c", { ...failed, turnId: "t", principal, questions }));
   }
   const [, begun = "", end = ""] = linesOf(directory.path);
   expect(begun).toBe(canonicalText(JSON.parse(begun)));
@@ -73,6 +75,7 @@ test("a record has everything that led to the call", async () => {
   });
   expect(end).toBe(canonicalText(JSON.parse(end)));
   expect(JSON.parse(end)).toMatchObject({ type: "tool.call.ended", code: "timeout", effect: "unknown" });
+  expect(JSON.parse(end)).toMatchObject({ questions: [{ by: "eve", decision: "deny" }] });
 });
 
 test("secrets in arguments are hidden, and their digest is that of the arguments", async () => {

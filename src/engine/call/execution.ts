@@ -9,6 +9,7 @@ import type { SandboxMode } from "../../tool/sandbox-mode.ts";
 import type { ResultBudget } from "../bounds/result-budget.ts";
 import type { ToolError } from "../failure/errors.ts";
 import type { Confirmation } from "./confirmation.ts";
+import type { AnsweredQuestion } from "./question.ts";
 
 /** The result of one dispatched call. Deeply frozen and JSON-serialisable. */
 export interface ToolExecution {
@@ -40,6 +41,11 @@ export interface ToolExecution {
   readonly receipt: ExecutionReceipt;
   /** Who confirmed the call, and what they saw; absent if no person allowed the call. */
   readonly confirmation?: Confirmation;
+  /**
+   * Who answered the questions that the tool asked with `context.ask`, or declined to, in order: at most 100. Absent if
+   * there was no answer.
+   */
+  readonly questions?: readonly AnsweredQuestion[];
   /** How much of the result the model reads, if the context says so; `output` itself is whole. */
   readonly resultBudget?: ResultBudget;
 }
@@ -84,7 +90,7 @@ export const NOTHING_RAN: ExecutionReceipt = Object.freeze({
 export function sealExecution(
   execution: Omit<
     ToolExecution,
-    "error" | "metadata" | "confirmation" | "resultBudget" | "partialOutput" | "changes"
+    "error" | "metadata" | "confirmation" | "resultBudget" | "partialOutput" | "changes" | "questions"
   >,
   error?: ToolError,
   metadata?: JsonObject,
@@ -92,13 +98,15 @@ export function sealExecution(
   resultBudget?: ResultBudget,
   partialOutput?: string,
   changes?: Changes,
+  questions?: readonly AnsweredQuestion[],
 ): ToolExecution {
   if (
     error === undefined &&
     metadata === undefined &&
     confirmation === undefined &&
     resultBudget === undefined &&
-    changes === undefined
+    changes === undefined &&
+    questions === undefined
   ) {
     return Object.freeze(execution);
   }
@@ -117,6 +125,7 @@ export function sealExecution(
     ...(metadata !== undefined && { metadata }),
     ...(changes !== undefined && { changes }),
     ...(confirmation !== undefined && { confirmation: Object.freeze(confirmation) }),
+    ...(questions !== undefined && { questions: Object.freeze(questions) }),
     ...(resultBudget !== undefined && { resultBudget: Object.freeze({ ...resultBudget }) }),
   });
 }

@@ -8,6 +8,7 @@ import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ErrorCode } from "../failure/errors.ts";
 import type { Confirmation } from "./confirmation.ts";
 import type { ExecutionReceipt } from "./execution.ts";
+import type { AnsweredQuestion } from "./question.ts";
 
 /** The record of calls. `Journal` of `sandgate/journal` implements it. */
 export interface CallJournal {
@@ -111,6 +112,8 @@ export interface EndedRecord extends CallRecord {
   readonly output: CanonicalJson;
   /** What the call changed in files: see `ToolExecution.changes`. */
   readonly changes?: Changes;
+  /** Who answered the questions of the tool: see `ToolExecution.questions`. */
+  readonly questions?: readonly AnsweredQuestion[];
 }
 
 /** A call that does not run. */

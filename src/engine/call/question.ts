@@ -47,3 +47,11 @@ export type QuestionReply =
     }
   | { readonly decision: "cancelled" }
   | { readonly decision: "nobody" };
+
+/** Who answered a question of a tool, or declined to, and what they were shown. */
+export interface AnsweredQuestion {
+  readonly by: string;
+  readonly decision: "answer" | "deny";
+  /** The `digest` of the request that was answered. */
+  readonly digest: string;
+}

@@ -16,6 +16,7 @@ import type { DispatchContext } from "./context.ts";
 import { beginTrace } from "./follow.ts";
 import type { Caller, DispatchNested } from "./nested.ts";
 import type { PartialOutput } from "./partial-output.ts";
+import type { AnsweredQuestion } from "./question.ts";
 import { Reporter } from "./reporter.ts";
 import type { CallTrace } from "./trace.ts";
 
@@ -54,6 +55,8 @@ export class CallState {
   granted: ExecutionGrant | undefined = undefined;
   /** How a person confirmed the call; `undefined` until one does. */
   confirmation: Confirmation | undefined = undefined;
+  /** Who answered the questions that the tool asked; `undefined` until it has asked one. */
+  questions: readonly AnsweredQuestion[] | undefined = undefined;
   grant: ExecutionGrant | undefined = undefined;
   sandbox: Sandbox | undefined = undefined;
   limits: ResourceLimits | undefined = undefined;

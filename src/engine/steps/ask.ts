@@ -16,6 +16,9 @@ import type { AskUser, QuestionReply, QuestionRequest } from "../call/question.t
 import { questionRequest } from "../call/question-request.ts";
 import type { PlacedCall } from "../call/state.ts";
 
+/** The most answers of a call that its execution names. */
+const MAX_ANSWERS = 100;
+
 /**
  * Returns the function through which the tool of a call asks a person. Nobody is asked for a nested call unless the wall
  * time of its callers can stand still while a person thinks.
@@ -34,7 +37,7 @@ export function questionAsker(call: PlacedCall): AskForTask {
     const resumeCallers = caller?.pause?.();
     const resume = options.pause();
     try {
-      return await answerTo(ask, request, options);
+      return await answerTo(call, ask, request, options);
     } catch (thrown) {
       // What else the context's function throws is not for the model.
       throw thrown instanceof ToolFailure ? thrown : nobodyToAsk(effect);
@@ -46,13 +49,14 @@ export function questionAsker(call: PlacedCall): AskForTask {
 }
 
 async function answerTo(
+  call: PlacedCall,
   ask: AskUser,
   request: QuestionRequest,
   { signal }: AskForTaskOptions,
 ): Promise<QuestionAnswer> {
   const asked: unknown = ask(request, signal);
   const reading = (isThenable(asked) ? toPromise(asked) : Promise.resolve(asked)).then((reply) =>
-    readReply(reply as QuestionReply, request),
+    readReply(reply as QuestionReply, request, call),
   );
   const answer = await race(
     reading.then((value) => ({ value })),
@@ -63,16 +67,18 @@ async function answerTo(
 }
 
 /** Reads each member once: an answer of foreign code may be another one the next time. */
-function readReply(reply: QuestionReply, request: QuestionRequest): QuestionAnswer {
-  const { decision, answer: given, afterMs } = (reply ?? {}) as Partial<Record<string, unknown>>;
+function readReply(reply: QuestionReply, request: QuestionRequest, call: PlacedCall): QuestionAnswer {
+  const { decision, answer: given, by, afterMs } = (reply ?? {}) as Partial<Record<string, unknown>>;
   const effect = effectOf(request.tool);
   switch (decision) {
     case "answer": {
       const answer = copyAnswer(given);
-      if (answerProblem(request, answer) === undefined) return answer;
-      break;
+      if (answerProblem(request, answer) !== undefined) break;
+      keepAnswer(call, request, decision, by);
+      return answer;
     }
     case "deny":
+      keepAnswer(call, request, decision, by);
       throw declinedToAnswer(effect);
     case "timeout":
       throw nobodyAnswered(afterMs, effect);
@@ -80,6 +86,18 @@ function readReply(reply: QuestionReply, request: QuestionRequest): QuestionAnsw
       throw questionCancelled(effect);
   }
   throw nobodyToAsk(effect);
+}
+
+/** Keeps who answered, for the execution. What comes after the end of the call is dropped. */
+function keepAnswer(
+  call: PlacedCall,
+  { digest }: QuestionRequest,
+  decision: "answer" | "deny",
+  by: unknown,
+): void {
+  const kept = call.questions ?? [];
+  if (typeof by !== "string" || kept.length >= MAX_ANSWERS) return;
+  call.questions = [...kept, Object.freeze({ by, decision, digest })];
 }
 
 /** Asking changes nothing. What else the tool did before it asked is not known, unless it changes nothing at all. */

@@ -33,6 +33,7 @@ export function recordEnd(
       ...(failure !== undefined && { code: failure.code, effect: failure.effect }),
       output: new CanonicalJson(output),
       ...(changes !== undefined && { changes }),
+      ...(call.questions !== undefined && { questions: call.questions }),
     });
     return receipt;
   } catch {

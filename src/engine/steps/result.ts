@@ -122,7 +122,7 @@ function seal(
   const { id: callId, name: toolName } = call.received;
   const { redaction, resultBudget } = call.ctx;
   const { output, failure, metadata } = redaction === undefined ? read : withoutSecrets(read, redaction);
-  const { confirmation } = call;
+  const { confirmation, questions } = call;
   const changes = seen && frozenChanges(seen, redaction);
   const execution = sealExecution(
     {
@@ -141,6 +141,7 @@ function seal(
     resultBudget,
     failure?.code === "cancelled" || failure?.code === "timeout" ? streamed(call) : undefined,
     changes,
+    questions,
   );
   call.reporter.ended(execution, failure, call.decision?.rules);
   return execution;

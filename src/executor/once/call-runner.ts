@@ -66,10 +66,10 @@ export class CallRunner {
     const execution = dispatched ?? abortedExecution(request, arrivedAt);
     const { error } = execution;
     this.#metrics.executed(error?.code ?? "ok", performance.now() - arrivedAt);
-    if (!isAbandoned || error?.code !== "cancelled") return JSON.stringify(execution);
+    if (!isAbandoned || error?.code !== "cancelled") return JSON.stringify(toldExecution(execution));
     if (error.effect === "none") return undefined;
     // Later requests get this execution, although their clients did not cancel the call.
-    return JSON.stringify({ ...execution, error: { ...error, message: ABANDONED_TEXT } });
+    return JSON.stringify({ ...toldExecution(execution), error: { ...error, message: ABANDONED_TEXT } });
   }
 
   /**
@@ -86,6 +86,17 @@ export class CallRunner {
     });
     return events;
   }
+}
+
+/**
+ * An execution without what is no part of the protocol: who confirmed the call and answered its questions here is for this
+ * executor's own journal, and what it streamed has been told already.
+ */
+function toldExecution(execution: ToolExecution): ToolExecution {
+  const { confirmation, questions, partialOutput, ...told } = execution;
+  return confirmation === undefined && questions === undefined && partialOutput === undefined
+    ? execution
+    : told;
 }
 
 /** A call that a hook aborts has no execution, but the protocol requires one. */

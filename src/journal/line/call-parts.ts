@@ -49,7 +49,7 @@ export function dispatchedParts(
  * @param names The names of the call.
  */
 export function endedParts(record: EndedRecord, names: CallNames): RecordParts {
-  const { changes, code, effect, output, receipt, success } = record;
+  const { changes, code, effect, output, questions, receipt, success } = record;
   const { ended, enforced, grant, isolation, mayStillRun, used } = receipt;
   return {
     beforeAt: "",
@@ -62,6 +62,7 @@ export function endedParts(record: EndedRecord, names: CallNames): RecordParts {
       origin(record),
     beforeSeq:
       principalMember(record) +
+      (questions === undefined ? "" : `"questions":${canonicalText(plain(questions))},`) +
       '"receipt":{' +
       (ended === undefined ? "" : `"ended":"${ended}",`) +
       `"enforced":${textOf(enforced)},` +

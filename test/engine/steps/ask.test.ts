@@ -30,7 +30,10 @@ describe("A tool that asks", () => {
     const question = { question: "Which?", choices: ["a", "b"], timeoutMs: 5 };
     const principal = { id: "agent", kind: "agent" } as const;
     const ctx = await contextFor([asking(question)], { ask, turnId: "t", messageId: "m", principal });
-    expect(await dispatchTool(ctx)).toMatchObject({ success: true, output: "b" });
+    const execution = await dispatchTool(ctx);
+    expect(execution).toMatchObject({ success: true, output: "b" });
+    expect(execution.questions).toEqual([{ by: "ann", decision: "answer", digest: requests[0]?.digest }]);
+    expect(Object.isFrozen(execution.questions)).toBe(true);
     expect(requests).toEqual([
       {
         ...{ callId: "call", sessionId: "session", turnId: "t", messageId: "m", principal },
@@ -39,6 +42,27 @@ describe("A tool that asks", () => {
       },
     ]);
     expect(Object.isFrozen(requests[0])).toBe(true);
+  });
+
+  test("has an execution that names the people who answered or declined, and no others", async () => {
+    const replies: readonly unknown[] = [
+      { decision: "answer", by: "ann", answer: "yes" },
+      { decision: "answer", by: 7, answer: "yes" },
+      { decision: "answer", by: "mallory", answer: "" },
+      { decision: "timeout", afterMs: 1 },
+      { decision: "deny", by: "bob" },
+    ];
+    const tool = hostTool(async (_, context) => {
+      for (const index of replies.keys()) await context.ask({ question: `${index}` }).catch(() => {});
+    });
+    let asked = 0;
+    const ask: AskUser = async () => replies[asked++] as QuestionReply;
+    const { questions } = await dispatchTool(await contextFor([tool], { ask }));
+    expect(questions).toMatchObject([
+      { by: "ann", decision: "answer" },
+      { by: "bob", decision: "deny" },
+    ]);
+    expect((await dispatchTool(await contextFor([hostTool(() => 1)]))).questions).toBeUndefined();
   });
 
   test("asks under another digest whenever anything else is shown", async () => {
