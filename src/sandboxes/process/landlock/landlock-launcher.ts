@@ -9,6 +9,7 @@ import { GrantedPaths } from "./granted-paths.ts";
 import type { GrantedPath, LaunchPlan } from "./launch-plan.ts";
 import { LaunchedOnLandlock } from "./launched-on-landlock.ts";
 import { NODE_OPTIONS } from "./node-options.ts";
+import { SupervisorPool } from "./supervisor-pool.ts";
 import { systemPaths } from "./system-paths.ts";
 
 /** RLIMIT_CPU, RLIMIT_CORE and RLIMIT_AS of Linux. */
@@ -25,6 +26,7 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
   readonly ownProcesses = 0;
   readonly #system: readonly GrantedPath[] = systemPaths();
   readonly #filter: string;
+  readonly #pool = new SupervisorPool(startSupervisor);
 
   /** @throws {Error} if programs cannot be confined in this way here. The message says why. */
   static async open(): Promise<LandlockLauncher> {
@@ -60,17 +62,29 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
     };
     // The program enters the cgroup immediately before it begins.
     cgroup?.enforce();
-    const child = spawn(
-      process.execPath,
-      [...NODE_OPTIONS, entryFile("sandboxes/process/landlock/child/supervisor")],
-      { env: {}, cwd: "/", stdio: ["pipe", "pipe", "pipe", "pipe", "pipe"] },
-    );
-    const launched = new LaunchedOnLandlock(child, plan);
+    const launched = this.#pool.take();
+    launched.start(plan);
     files.launched = launched;
     return launched;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {}
+  prepare(): void {
+    this.#pool.prepare();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#pool.close();
+  }
+}
+
+/** Starts a supervisor, which knows nothing of a call until it gets its plan. */
+function startSupervisor(): LaunchedOnLandlock {
+  const supervisor = entryFile("sandboxes/process/landlock/child/supervisor");
+  return new LaunchedOnLandlock(
+    spawn(process.execPath, [...NODE_OPTIONS, supervisor], {
+      ...{ env: {}, cwd: "/", stdio: ["pipe", "pipe", "pipe", "pipe", "pipe"] },
+    }),
+  );
 }
 
 function limitsOf({ cpuMs, processMemoryBytes }: ResourceLimits): LaunchPlan["limits"] {

@@ -15,9 +15,12 @@ export class LaunchedOnLandlock implements Launched {
   readonly #child: ChildProcess;
   readonly #control: Duplex;
   #said = "";
+  #isReady = false;
+  #plan: LaunchPlan | undefined;
+  #hasPlan = false;
 
-  /** @param child The supervisor, which waits for its plan. */
-  constructor(child: ChildProcess, plan: LaunchPlan) {
+  /** @param child The supervisor, which will wait for its plan. */
+  constructor(child: ChildProcess) {
     const [stdin, stdout, stderr, control, started] = child.stdio as unknown as [
       Writable,
       Readable,
@@ -35,25 +38,46 @@ export class LaunchedOnLandlock implements Launched {
       this.#said += chunk.toString("latin1");
     });
     this.#control = control;
+    control.once("data", () => {
+      this.#isReady = true;
+      this.#passOn();
+    });
     for (const stream of [stdin, stdout, stderr, control, started]) stream.on("error", () => {});
-    control.write(`${JSON.stringify(plan)}\n`);
+  }
+
+  /** Starts the program, as soon as the supervisor is ready. */
+  start(plan: LaunchPlan): void {
+    this.#plan = plan;
+    this.#passOn();
+  }
+
+  #passOn(): void {
+    if (!this.#isReady || this.#plan === undefined || this.#child.killed) return;
+    this.#hasPlan = true;
+    this.#control.write(`${JSON.stringify(this.#plan)}\n`);
+  }
+
+  get hasExited(): boolean {
+    return this.#child.pid === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
   get said(): string {
     return this.#said;
   }
 
-  /** The supervisor exits by itself only when all descendants of the program have ended. */
+  /** The supervisor exits by itself only when all descendants of the program have ended. Without a plan, it has none. */
   get hasEnded(): boolean {
-    return this.#child.pid === undefined || this.#child.exitCode !== null;
+    return this.hasExited && (!this.#hasPlan || this.#child.signalCode === null);
   }
 
   terminate(): void {
     this.#control.write("t");
   }
 
+  /** A supervisor that has no plan yet may still be starting, and would hear of it much later. */
   kill(): void {
-    this.#control.write("k");
+    if (this.#hasPlan) this.#control.write("k");
+    else this.#child.kill("SIGKILL");
   }
 
   keepAlive(isKept: boolean): void {

@@ -1,6 +1,6 @@
 /**
- * The process that waits for a program. It reads a {@link LaunchPlan} as a line from descriptor 3, starts the program, and
- * then gets letters: `t` asks the program's process group to end, `k` kills all its processes. If the descriptor is closed,
+ * The process that waits for a program. It writes a byte to descriptor 3 when it is ready, reads a {@link LaunchPlan} as a
+ * line from it, which may come much later, starts the program, and then gets letters: `t` asks the program's process group to end, `k` kills all its processes. If the descriptor is closed,
  * it kills them too. All descendants of the program stay descendants of this process (`PR_SET_CHILD_SUBREAPER`), wherever
  * they move: it exits, with the program's exit code, when it has no child any more.
  *
@@ -44,6 +44,7 @@ function fileWith(text: string): number {
 }
 
 succeed("PR_SET_CHILD_SUBREAPER", prctl(PR_SET_CHILD_SUBREAPER, 1));
+writeSync(CONTROL_FD, "r");
 const plan = fileWith(readPlan());
 const start = join(import.meta.dirname, `confined-start${extname(import.meta.filename)}`);
 const child = spawn(process.execPath, [...process.execArgv, start], {
