@@ -11,12 +11,15 @@ import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
 import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
 import type { Isolation } from "../../src/tool/isolation.ts";
+import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { type ToolsetName, type ToolsetOptions, toolsOf } from "../../src/toolsets/toolsets.ts";
 import { TOOLSET_OPTIONS } from "./toolset-table.ts";
 
 /** What a call of a {@link ToolsetScene} is granted. Default for `fs`: the workspace, with `write`. */
 interface SceneGrant extends Capabilities {
   readonly limits?: ResourceLimits;
+  /** Default: the first in which the tool can run. */
+  readonly sandbox?: SandboxMode;
 }
 
 /** A toolset whose calls all run, each in the first sandbox of its tool, with a workspace of its own. */
@@ -55,7 +58,7 @@ export class ToolsetScene<Name extends ToolsetName> implements AsyncDisposable {
     args: JsonObject,
     more: Partial<DispatchContext> = {},
   ): Promise<ToolExecution> {
-    const { limits = {}, ...capabilities } = grant;
+    const { limits = {}, sandbox: chosen, ...capabilities } = grant;
     const fs = [{ directory: this.workspace, write: true }];
     const execution = await new ToolDispatchEngine().dispatch(
       { id: `${++this.#calls}`, name, arguments: args },
@@ -63,7 +66,8 @@ export class ToolsetScene<Name extends ToolsetName> implements AsyncDisposable {
         registry: this.registry,
         policy: {
           check: ({ tool }) => {
-            const [sandbox = "host"] = tool.sandboxes;
+            const [first = "host"] = tool.sandboxes;
+            const sandbox = chosen ?? first;
             const usesFiles = sandbox === "process" || this.registry.get(name).usesFiles;
             return allow({ sandbox, capabilities: { ...(usesFiles && { fs }), ...capabilities }, limits });
           },

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../src/json/value.ts";
+import { MemoryKeyValue } from "../../src/key-value/memory-key-value.ts";
 import type { SideEffects } from "../../src/tool/side-effects.ts";
 import type { ToolsetName, ToolsetOptions } from "../../src/toolsets/toolsets.ts";
 
@@ -17,6 +18,14 @@ export const TOOLSET_OPTIONS: { readonly [Name in ToolsetName]: ToolsetOptions[N
   web: { search: { url: "http://search.test/v1{?query}" } },
   shell: {},
   system: {},
+};
+
+/** Other options of sets, with which their tools are implemented in another way. */
+export const OTHER_OPTIONS: { readonly [Name in ToolsetName]?: ToolsetOptions[Name] } = {
+  diagnostics: { find: () => [] },
+  git: { author: { name: "Agent", email: "a@example.org" }, commitTrailers: () => ({ "X-AI-Model": "m" }) },
+  memory: { stores: new MemoryKeyValue() },
+  shell: { testCommand: "true", failOnExit: true },
 };
 
 /** What a tool of a toolset declares. */

@@ -1,11 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { ToolRegistry } from "../../src/engine/registry.ts";
 import { DuplicateToolError } from "../../src/engine/registry-errors.ts";
+import { sandboxesOf } from "../../src/tool/implementations/implementations.ts";
+import type { Isolation } from "../../src/tool/isolation.ts";
+import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { registerToolset } from "../../src/toolsets/register-toolset.ts";
-import { type ToolsetName, toolsOf } from "../../src/toolsets/toolsets.ts";
+import {
+  TOOLSET_NAMES,
+  type ToolsetName,
+  type ToolsetOptions,
+  toolsOf,
+} from "../../src/toolsets/toolsets.ts";
 import { recordEvents } from "../engine/helpers.ts";
+import { ISOLATIONS } from "../sandboxes/process/availability.ts";
 import { ToolsetScene } from "./toolset-scene.ts";
-import { TOOLSET_OPTIONS, TOOLSET_TABLE } from "./toolset-table.ts";
+import { OTHER_OPTIONS, TOOLSET_OPTIONS, TOOLSET_TABLE } from "./toolset-table.ts";
 
 function registryOf(name: ToolsetName): ToolRegistry {
   const registry = new ToolRegistry({ requireSideEffects: true });
@@ -25,14 +34,47 @@ describe.each(Object.entries(TOOLSET_TABLE))("The toolset %s", (name, rows) => {
     expect(tool.alwaysConfirm).toBe(row.alwaysConfirm);
   });
 
-  test.each(rows)("tells the class of $tool when a call of it starts", async (row) => {
-    await using scene = await ToolsetScene.open(name as ToolsetName);
+  test.each(
+    startsOf(name as ToolsetName),
+  )("tells the class of $tool when a call starts in $sandbox, with $isolation", async (start) => {
+    const { row, tool: toolName, sandbox, isolation, options } = start;
+    await using scene = await ToolsetScene.open(name as ToolsetName, { sandbox }, options, isolation);
     const { events, seen } = recordEvents();
-    await scene.call(row.tool, row.arguments, { events });
-    const { tool: toolName, sideEffects } = row;
-    expect(seen).toContainEqual(expect.objectContaining({ type: "tool.started", toolName, sideEffects }));
+    await scene.call(toolName, row.arguments, { events });
+    const { sideEffects } = row;
+    expect(seen.filter(({ type }) => type === "tool.started")).toEqual([
+      expect.objectContaining({ toolName, sideEffects, grant: expect.objectContaining({ sandbox }) }),
+    ]);
   });
 });
+
+test("calls of tools were started in every sandbox in which the toolsets have an implementation", () => {
+  const modes = TOOLSET_NAMES.flatMap((name) => startsOf(name).map(({ sandbox }) => sandbox));
+  expect([...new Set(modes)].toSorted()).toEqual([
+    "host",
+    ...(ISOLATIONS.length > 0 ? ["process"] : []),
+    "remote",
+  ]);
+});
+
+/** Every way in which calls of the tools of a set can start: with other options, in each sandbox, however it confines. */
+function startsOf(name: ToolsetName) {
+  const others = name in OTHER_OPTIONS ? [OTHER_OPTIONS[name]] : [];
+  const prefixed = { ...TOOLSET_OPTIONS[name], prefix: "my_" };
+  return [TOOLSET_OPTIONS[name], prefixed, ...others].flatMap((given) => {
+    const options = given as ToolsetOptions[typeof name];
+    const registered = toolsOf(name, options);
+    return TOOLSET_TABLE[name].flatMap((row) => {
+      const tool = `${options.prefix ?? ""}${row.tool}`;
+      const found = registered.find((each) => each.name === tool);
+      return (found === undefined ? [] : sandboxesOf(found)).flatMap((sandbox) =>
+        isolationsFor(sandbox, options === TOOLSET_OPTIONS[name]).map((isolation) => ({
+          ...{ row, tool, sandbox, isolation, options },
+        })),
+      );
+    });
+  });
+}
 
 describe("registerToolset", () => {
   test("registers all tools under names with the prefix", () => {
@@ -54,3 +96,9 @@ describe("registerToolset", () => {
     );
   });
 });
+
+/** With other options, a program is confined in one way: that takes long enough. */
+function isolationsFor(sandbox: SandboxMode, isAll: boolean): readonly (Isolation | undefined)[] {
+  if (sandbox !== "process") return [undefined];
+  return isAll ? ISOLATIONS : ISOLATIONS.slice(0, 1);
+}
