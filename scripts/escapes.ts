@@ -2,8 +2,8 @@
  * `npm run test:escapes`: programs in the process sandbox try to get out, in every way that `test/escapes/attempts` has.
  * Prints a table of the attempts, of their controls, which must succeed, and of those that got out: in namespaces none, and
  * on Landlock exactly those that `test/escapes/not-held-attempts.ts` names. Options: words that
- * the names of attempts must contain. `--commands N` runs that many commands instead that leave descendants behind, and
- * prints how many of these are still there 100 ms after each.
+ * the names of attempts must contain. `--commands N` runs that many commands instead that leave descendants behind, in
+ * namespaces and as many on Landlock, and prints how many of these are still there 100 ms after each.
  */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
@@ -35,7 +35,7 @@ const { values, positionals: words } = parseArgs({
   allowPositionals: true,
 });
 if (values.commands !== undefined) {
-  await tellDescendants(Number(values.commands));
+  for (const isolation of ISOLATIONS) await tellDescendants(isolation, Number(values.commands));
   process.exit();
 }
 using tools = new Tools();
@@ -105,14 +105,15 @@ function nameOf(attempt: Attempt): string {
   return attemptNames([attempt]).join();
 }
 
-async function tellDescendants(count: number): Promise<void> {
-  const sandboxes = await openSandboxes();
+async function tellDescendants(isolation: Isolation, count: number): Promise<void> {
+  const sandboxes = await openSandboxes({ process: { isolation } });
   const begun = performance.now();
   const all = await countDescendants(sandboxes, count, IN_FLIGHT);
   await sandboxes.close();
   const seconds = Math.round((performance.now() - begun) / 1_000);
   const columns = ["commands", "failed", "unconfirmed", "descendants"] as const;
   const totals = columns.map((column) => all.reduce((sum, each) => sum + each[column], 0));
+  console.log(`\n${isolation}:\n`);
   console.log("| descendants | commands | did not run | end not confirmed | left after 100 ms |");
   console.log("|---|--:|--:|--:|--:|");
   for (const each of all)
@@ -121,7 +122,7 @@ async function tellDescendants(count: number): Promise<void> {
   const left = launchersLeft();
   console.log(`\nLaunchers that are left: ${left}`);
   const [commands = 0, ...problems] = totals;
-  process.exitCode = commands > 0 && [...problems, left].every((problem) => problem === 0) ? 0 : 1;
+  if (commands === 0 || [...problems, left].some((problem) => problem > 0)) process.exitCode = 1;
 }
 
 function shorten(text: string): string {

@@ -75,12 +75,19 @@ async function runOne(sandboxes: Sandboxes, result: Leftovers): Promise<void> {
   result.descendants += processesWith(marker);
 }
 
-/** How many processes of bubblewrap are left that did not get as far as a session of their own. */
+/** What the arguments of the processes of Node.js have that confine a program with Landlock. */
+const LANDLOCK_LAUNCHER = "process/landlock/child/";
+
+/**
+ * How many launchers are left: processes of bubblewrap that did not get as far as a session of their own, and children of
+ * this process for Landlock.
+ */
 export function launchersLeft(): number {
   const group = statOf("self")?.group;
   return readdirSync("/proc").filter((pid) => {
     const stat = /^\d+$/.test(pid) ? statOf(pid) : undefined;
-    return stat?.name === "bwrap" && stat.group === group && stat.state !== "Z";
+    if (stat?.group !== group || stat?.state === "Z") return false;
+    return stat?.name === "bwrap" || argumentsOf(pid).includes(LANDLOCK_LAUNCHER);
   }).length;
 }
 
@@ -95,13 +102,14 @@ function statOf(pid: string) {
 }
 
 function processesWith(marker: string): number {
-  return readdirSync("/proc").filter((pid) => {
-    if (!/^\d+$/.test(pid)) return false;
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, "latin1").includes(marker);
-    } catch {
-      // It has ended meanwhile.
-      return false;
-    }
-  }).length;
+  return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && argumentsOf(pid).includes(marker)).length;
+}
+
+function argumentsOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "latin1");
+  } catch {
+    // It has ended meanwhile.
+    return "";
+  }
 }
