@@ -96,6 +96,7 @@ function programOf({ env, failOnExit, killGraceMs }: ShellOptions) {
     command: "bash",
     input: "none",
     output: "completion",
+    reportsChanges: true,
     ...(env !== undefined && { env }),
     ...(failOnExit !== undefined && { failOnExit }),
     ...(killGraceMs !== undefined && { killGraceMs }),

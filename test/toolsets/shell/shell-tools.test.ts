@@ -61,6 +61,24 @@ describe.skipIf(unavailable)("run_command", () => {
     expect(names.filter((name) => !/^(COLOR|HOME|LANG|PATH|PWD|OLDPWD|SHLVL|_)$/.test(name))).toEqual([]);
   });
 
+  test.each([
+    {},
+    { persistent: true },
+  ])("has the files that a command changed in its execution, with %j", async (more) => {
+    const { path, call } = await openShell();
+    writeFileSync(path("a.txt"), "1");
+    writeFileSync(path("old.txt"), "1");
+    const command = "echo 22 > a.txt; rm old.txt; mkdir sub; echo new > sub/b.txt; exit 1";
+    const { changes } = await call("run_command", { command, ...more });
+    expect(changes?.files.toSorted((a, b) => a.path.localeCompare(b.path))).toEqual([
+      { path: "a.txt", change: "modified", bytes: 3 },
+      { path: "old.txt", change: "deleted", bytes: 0 },
+      { path: "sub/b.txt", change: "created", bytes: 4 },
+    ]);
+    expect(changes?.command).toContain(command);
+    expect((await call("run_command", { command: "true", ...more })).changes?.files).toEqual([]);
+  });
+
   test("fails for another exit code than 0 if that is configured", async () => {
     const { call } = await openShell({ failOnExit: true });
     expect((await call("run_command", { command: "echo cannot >&2; exit 1" })).error).toMatchObject({
