@@ -31,6 +31,12 @@ export interface WorkspaceFiles {
   read(path: string): Promise<string>;
   /** Reads a file of at most 16 MiB. */
   readBytes(path: string): Promise<Uint8Array>;
+  /**
+   * Reads a part of a file: at most 16 MiB, from an offset in bytes.
+   *
+   * @returns what the file has there: fewer bytes than `length` only at its end, and none behind it.
+   */
+  readRange(path: string, offset: number, length: number): Promise<Uint8Array>;
   /** Replaces a file as a whole, or creates it: if that fails, the old text stays. */
   write(path: string, text: string): Promise<void>;
   /** Like {@link write}, for bytes. */

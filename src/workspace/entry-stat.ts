@@ -60,13 +60,20 @@ export function statFd(fd: number): EntryStat {
 /**
  * Checks an entry that was opened without its contents.
  *
- * @throws {WorkspaceError} if it is not a regular file, or of a file system that exposes the kernel.
+ * @param device The device of an open directory of which it is known that its file system stores files: others on that
+ *   device need not be asked. Default: none.
+ * @returns its status.
+ * @throws {WorkspaceError} if it is not a regular file, has more than one hard link, or is of a file system that exposes
+ *   the kernel.
  */
-export function checkRegularFile(place: number): void {
-  const { kind } = syscall(() => statFd(place));
+export function checkRegularFile(place: number, device?: number): Stats {
+  const stats = syscall(() => fstatSync(place));
+  const kind = kindOf(stats);
   if (kind === "directory") throw new WorkspaceError("is-directory");
   if (kind === "symbolic-link") throw new WorkspaceError("loop");
-  if (kind !== "regular-file" || syscall(() => isOfKernel(place))) throw new WorkspaceError("not-permitted");
+  if (kind !== "regular-file" || stats.nlink > 1) throw new WorkspaceError("not-permitted");
+  if (stats.dev !== device && syscall(() => isOfKernel(place))) throw new WorkspaceError("not-permitted");
+  return stats;
 }
 
 /** Returns the kind of an entry. */

@@ -40,9 +40,14 @@ export class WorkspaceFile {
   #path: string | undefined;
   /** A lower bound of the file's size in bytes. */
   #end = 0;
+  readonly #sizeAtOpen: number | undefined;
 
-  /** @param path Under which its changes are kept. Default: they are not. */
-  constructor(root: WorkspaceRoot, fd: HeldFd, access: FileAccess, path?: string) {
+  /**
+   * @param path Under which its changes are kept. Default: they are not.
+   * @param size The size in bytes when it was opened. Default: it is asked for when it is needed.
+   */
+  constructor(root: WorkspaceRoot, fd: HeldFd, access: FileAccess, path?: string, size?: number) {
+    this.#sizeAtOpen = size;
     this.#path = path;
     this.#root = root;
     this.#fd = fd;
@@ -65,13 +70,26 @@ export class WorkspaceFile {
     );
   }
 
-  /** Like {@link read}, without blocking this thread. The file must not be closed before the promise settles. */
-  async readLater(offset: number, length: number): Promise<Uint8Array> {
-    const bytes = new Uint8Array(Math.min(length, MAX_READ_BYTES));
-    const { bytesRead } = await syscallLater(
-      readLater(this.#readable(), bytes, 0, bytes.length, checkOffset(offset)),
-    );
-    return bytes.subarray(0, bytesRead);
+  /** The size in bytes when the file was opened. It may have changed since. */
+  get sizeAtOpen(): number {
+    return this.#sizeAtOpen ?? syscall(() => fstatSync(this.#fd.number)).size;
+  }
+
+  /**
+   * Reads into a part of a buffer.
+   *
+   * @param offset Offset in the file, in bytes.
+   * @returns how many bytes were read: 0 at the end of the file.
+   */
+  readInto(part: Uint8Array, offset: number): number {
+    const fd = this.#readable();
+    return syscall(() => readSync(fd, part, 0, part.length, checkOffset(offset)));
+  }
+
+  /** Like {@link readInto}, without blocking this thread. The file must not be closed before the promise settles. */
+  async readIntoLater(part: Uint8Array, offset: number): Promise<number> {
+    const reading = readLater(this.#readable(), part, 0, part.length, checkOffset(offset));
+    return (await syscallLater(reading)).bytesRead;
   }
 
   /** Writes all bytes at an offset. A gap between the end of the file and the offset counts as written. */

@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { checkRegularFile, type EntryStat, statFd } from "./entry-stat.ts";
 import { syscall, syscallUnless, WorkspaceError } from "./error.ts";
 import { type FileAccess, WorkspaceFile } from "./file.ts";
@@ -117,16 +117,15 @@ function openPlace(
   options: OpenOptions,
   path?: string,
 ): WorkspaceFile | OpenedDirectory {
-  const { kind } = syscall(() => statFd(place));
-  if (kind === "directory") {
+  if (syscall(() => fstatSync(place)).isDirectory()) {
     if (options.write || options.create) throw new WorkspaceError("is-directory");
     const flags = constants.O_DIRECTORY | O_PATH;
     const fd = new HeldFd(root.handles, () => syscall(() => openSync(fdPath(place), flags)));
     return new OpenedDirectory(fd, options.aliases ?? []);
   }
   if (options.directory) throw new WorkspaceError("not-directory");
-  checkRegularFile(place);
-  const file = fileOf(root, () => openSync(fdPath(place), accessFlags(options)), options, path);
+  const { size } = checkRegularFile(place, root.device);
+  const file = fileOf(root, () => openSync(fdPath(place), accessFlags(options)), options, path, size);
   if (options.truncate) file.resize(0);
   return file;
 }
@@ -136,8 +135,10 @@ function fileOf(
   open: () => number,
   { read = false, write = false }: OpenOptions,
   path?: string,
+  size?: number,
 ): WorkspaceFile {
-  return new WorkspaceFile(root, new HeldFd(root.handles, () => syscall(open)), { read, write }, path);
+  const fd = new HeldFd(root.handles, () => syscall(open));
+  return new WorkspaceFile(root, fd, { read, write }, path, size);
 }
 
 /**

@@ -1,8 +1,8 @@
-import { closeSync } from "node:fs";
 import { posix } from "node:path";
 import { EscapeError, WorkspaceError } from "./error.ts";
+import { type KeptDirectory, useDirectory } from "./handles/kept-directories.ts";
 import { workspaceIsSupported } from "./paths/fd-path.ts";
-import { namesIn, realPath } from "./paths/real-path.ts";
+import { namesIn } from "./paths/real-path.ts";
 import { pathSegments } from "./paths/segments.ts";
 import { type Aliases, PathWalk } from "./paths/walk.ts";
 import { isProtected } from "./protected-places.ts";
@@ -48,7 +48,7 @@ export type UnresolvedPath = "escapes" | { readonly problem: string };
 export class PathResolver implements Disposable {
   readonly #directory: string;
   /** `undefined` where directories cannot be held open: then links are not resolved. */
-  readonly #fd: number | undefined;
+  readonly #opened: KeptDirectory | undefined;
 
   /**
    * @param directory An absolute path.
@@ -56,7 +56,7 @@ export class PathResolver implements Disposable {
    */
   constructor(directory: string) {
     this.#directory = directory;
-    this.#fd = workspaceIsSupported() ? openGranted(directory) : undefined;
+    this.#opened = workspaceIsSupported() ? useDirectory(directory, openGranted) : undefined;
   }
 
   /**
@@ -77,18 +77,13 @@ export class PathResolver implements Disposable {
 
   #resolve(path: string): ResolvedPath {
     const own = namesIn(this.#directory);
-    if (this.#fd === undefined) return new ResolvedPath([...own, ...resolveNames(path)], own.length);
+    const { fd } = this.#opened ?? {};
+    if (fd === undefined) return new ResolvedPath([...own, ...resolveNames(path)], own.length);
     // Programs that leave out `a/..` before they open a path get elsewhere than the system, if `a` is a link.
-    if (path.includes("..")) this.#checkEnd(posix.normalize(path));
-    using walk = new PathWalk(this.#fd, path);
+    if (path.includes("..")) checkEnd(fd, posix.normalize(path));
+    using walk = new PathWalk(fd, path);
     const names = walk.resolve();
-    return new ResolvedPath(names, namesIn(realPath(this.#fd)).length, walk.aliases);
-  }
-
-  /** @throws {WorkspaceError} */
-  #checkEnd(path: string): void {
-    using walk = new PathWalk(this.#fd as number, path);
-    walk.resolve();
+    return new ResolvedPath([...own, ...names], own.length, walk.aliases);
   }
 
   #relative(path: string): string {
@@ -100,8 +95,14 @@ export class PathResolver implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    if (this.#fd !== undefined) closeSync(this.#fd);
+    this.#opened?.release();
   }
+}
+
+/** @throws {WorkspaceError} */
+function checkEnd(fd: number, path: string): void {
+  using walk = new PathWalk(fd, path);
+  walk.resolve();
 }
 
 function resolveNames(path: string): readonly string[] {

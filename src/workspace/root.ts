@@ -4,6 +4,7 @@ import type { ChangeBudget } from "./change-budget.ts";
 import { isOfKernel } from "./entry-stat.ts";
 import { EscapeError, ProtectedPlaceError, syscall, WorkspaceError } from "./error.ts";
 import { HeldFd } from "./handles/held-fd.ts";
+import { useDirectory } from "./handles/kept-directories.ts";
 import type { OpenHandles } from "./handles/open-handles.ts";
 import { DIRECTORY_FLAGS, fdPath } from "./paths/fd-path.ts";
 import { namesIn, realPath } from "./paths/real-path.ts";
@@ -21,6 +22,8 @@ export class WorkspaceRoot {
   readonly fd: HeldFd;
   readonly handles: OpenHandles;
   readonly budget: ChangeBudget;
+  /** The device of the directory, which is no file system of the kernel. */
+  readonly device: number;
   readonly #index: number;
   /** How many names the path has that the grant names. */
   readonly #named: number;
@@ -42,7 +45,14 @@ export class WorkspaceRoot {
     this.#index = index;
     this.handles = handles;
     this.budget = budget;
-    this.fd = new HeldFd(handles, () => openGranted(directory));
+    handles.checkRoom();
+    const kept = useDirectory(directory, openGranted);
+    this.device = kept.device;
+    this.fd = new HeldFd(
+      handles,
+      () => kept.fd,
+      () => kept.release(),
+    );
   }
 
   /** @throws {WorkspaceError} `read-only` if the grant does not allow writing. */

@@ -77,7 +77,8 @@ describe.runIf(isHere)("the limits of a workspace", () => {
     expect(ours()).toBe(MAX_OPEN);
     workspace[Symbol.dispose]();
     workspace[Symbol.dispose]();
-    expect(ours()).toBe(0);
+    // The granted directory itself stays open for the next call.
+    expect(ours()).toBe(1);
     expect(codeOf(() => all[1]?.read(0, 1))).toBe("bad-descriptor");
     expect(codeOf(() => listing.next())).toBe("bad-descriptor");
     expect(codeOf(() => readText(directory, "ok.txt"))).toBe("bad-descriptor");

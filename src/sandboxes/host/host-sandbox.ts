@@ -24,6 +24,9 @@ const ENFORCEABLE_WITH_FILES: readonly LimitName[] = [...ENFORCEABLE, "fileBytes
 const NO_CAPABILITIES: ReadonlySet<CapabilityName> = new Set();
 const FILES: ReadonlySet<CapabilityName> = new Set(workspaceIsSupported() ? (["fs"] as const) : []);
 
+/** Loaded on first use, since most programs have no tools with files. To import it for each call would take longer. */
+let Files: typeof HostFiles | undefined;
+
 /** The options of {@link HostSandbox}. */
 export interface HostSandboxOptions {
   readonly workers?: PoolOptions;
@@ -112,11 +115,11 @@ export class HostSandbox implements Sandbox {
     fs: readonly FsGrant[],
     accesses: FileAccessLog | undefined,
   ): Promise<SandboxOutcome> {
-    const { HostFiles } = await import("./files/host-files.ts");
+    Files ??= (await import("./files/host-files.ts")).HostFiles;
     let files: HostFiles;
     try {
       if (this.#closed) throw new ToolPreparationError("the sandbox is closed");
-      files = new HostFiles(fs, task.limits.fileBytes);
+      files = new Files(fs, task.limits.fileBytes);
     } catch (error) {
       const { detail } = describeThrown(error);
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };

@@ -1,3 +1,4 @@
+import { isAscii, isUtf8 } from "node:buffer";
 import { beginning } from "../../base/text.ts";
 import { formatBytes } from "../../base/units.ts";
 import { defineTool, type Tool } from "../../engine/tool.ts";
@@ -6,6 +7,7 @@ import { ToolFailure } from "../../tool/tool-failure.ts";
 import { grantedFiles } from "../granted-files.ts";
 import { inputSchema } from "../input-schema.ts";
 import { FILE_PATH } from "./file-path.ts";
+import { type ReadLines, readLines } from "./read-lines.ts";
 
 /** The most lines that a call returns, also by default. */
 const MAX_LINES = 2_000;
@@ -18,7 +20,8 @@ export const readFile: Tool = defineTool({
   name: "read_file",
   description:
     `Reads lines of a text file, exactly as they are: at most ${MAX_LINES} lines and ${MAX_LENGTH} characters in a call. ` +
-    "Returns { content, firstLine, lastLine, totalLines }, and a note if lines were left out.",
+    "Returns { content, firstLine, lastLine, totalLines }, and a note if lines were left out. Large files are read only as " +
+    "far as necessary, without totalLines.",
   sideEffects: "read",
   usesFiles: true,
   paths: [{ argument: "/path", access: "read" }],
@@ -35,8 +38,9 @@ export const readFile: Tool = defineTool({
     },
   ),
   host: async ({ path, offset = 1, limit = MAX_LINES }, context) => {
-    const text = textOf(path, await grantedFiles(context).readBytes(path));
-    return excerpt(text, offset, limit, context.toolName);
+    const read = await readLines(grantedFiles(context), path, offset + limit - 1);
+    const lines = linesAt(textOf(path, read), offset, limit);
+    return excerpt(lines, offset, context.toolName, read.isWhole);
   },
 });
 
@@ -47,59 +51,68 @@ interface Excerpt {
   readonly firstLine: number;
   /** Smaller than `firstLine` if there are no lines. */
   readonly lastLine: number;
-  readonly totalLines: number;
+  /** Absent if the end of the file was not read. */
+  readonly totalLines?: number;
   readonly note?: string;
 }
 
-function excerpt(text: string, offset: number, limit: number, tool: string): Excerpt {
-  const starts = lineStarts(text);
-  const totalLines = starts.length;
-  const startOf = (line: number): number => starts[line - 1] ?? text.length;
-  const range = { firstLine: offset, totalLines };
-  if (offset > totalLines) {
-    const note = totalLines === 0 ? "The file is empty." : `The file has only ${totalLines} lines.`;
+function excerpt({ starts, text, total }: Lines, offset: number, tool: string, isWhole: boolean): Excerpt {
+  const range = { firstLine: offset, ...(isWhole && { totalLines: total }) };
+  const start = starts[0];
+  if (start === undefined) {
+    const note = total === 0 ? "The file is empty." : `The file has only ${total} lines.`;
     return { content: "", ...range, lastLine: offset - 1, note };
   }
-  const start = startOf(offset);
-  let lastLine = Math.min(offset + limit - 1, totalLines);
-  while (lastLine > offset && startOf(lastLine + 1) - start > MAX_LENGTH) lastLine--;
-  const whole = text.slice(start, startOf(lastLine + 1));
+  let count = starts.length - 1;
+  while (count > 1 && (starts[count] as number) - start > MAX_LENGTH) count--;
+  const whole = text.slice(start, starts[count]);
   const content = beginning(whole, MAX_LENGTH);
+  const lastLine = offset + count - 1;
   const notes: string[] = [];
   if (content.length < whole.length) {
     notes.push(
       `Line ${offset} has ${whole.length} characters, of which only the first ${content.length} are shown: search for a text to see what is around it.`,
     );
   }
-  if (lastLine < totalLines) {
-    const shown = `Lines ${offset} to ${lastLine} of ${totalLines} are shown.`;
+  if (!isWhole || lastLine < total) {
+    const shown = `Lines ${offset} to ${lastLine} ${isWhole ? `of ${total} ` : ""}are shown.`;
     notes.push(`${shown} Call ${tool} with offset ${lastLine + 1} for the next ones.`);
   }
   return { content, ...range, lastLine, ...(notes.length > 0 && { note: notes.join(" ") }) };
 }
 
-/** Returns where each line begins. A line end at the end of the text begins no line. */
-function lineStarts(text: string): readonly number[] {
+/** Some lines of a text. */
+interface Lines {
+  readonly text: string;
+  /** Where each of them begins, and where the last one ends. Empty if there are none. */
+  readonly starts: readonly number[];
+  /** The number of all lines. A line end at the end of the text begins no line. */
+  readonly total: number;
+}
+
+function linesAt(text: string, offset: number, limit: number): Lines {
   const starts: number[] = [];
+  let total = 0;
   for (let at = 0; at < text.length; ) {
-    starts.push(at);
+    total++;
+    if (total >= offset && total <= offset + limit) starts.push(at);
     const end = text.indexOf("\n", at);
-    if (end < 0) break;
-    at = end + 1;
+    at = end < 0 ? text.length : end + 1;
   }
-  return starts;
+  if (starts.length > 0 && starts.length <= limit) starts.push(text.length);
+  return { text, starts, total };
 }
 
 /** @throws {ToolFailure} if the bytes are not text. */
-function textOf(path: string, bytes: Uint8Array): string {
-  try {
-    if (!bytes.includes(0)) return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    // Not UTF-8.
+function textOf(path: string, { bytes, isWhole }: ReadLines): string {
+  if (!bytes.includes(0)) {
+    // Most files are in ASCII, for which nothing has to be decoded.
+    if (isAscii(bytes)) return bytes.toString("latin1");
+    if (isUtf8(bytes)) return bytes.toString("utf8");
   }
   throw new ToolFailure(
     "execution_error",
-    `Cannot read '${shownPath(path)}' as text: it is a binary file, or not in UTF-8, of ${formatBytes(bytes.length)}. ` +
+    `Cannot read '${shownPath(path)}' as text: it is a binary file, or not in UTF-8${isWhole ? `, of ${formatBytes(bytes.length)}` : ""}. ` +
       "Read another file, or have a program convert this one.",
     { effect: "none" },
   );

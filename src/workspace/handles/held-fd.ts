@@ -9,13 +9,16 @@ import type { OpenHandles } from "./open-handles.ts";
 export class HeldFd {
   readonly #handles: OpenHandles;
   readonly #number: number;
+  readonly #closeNumber: (number: number) => void;
   #holders = 1;
 
   /**
    * @param open Opens the descriptor.
+   * @param close Closes it. Default: `closeSync`.
    * @throws {WorkspaceError} `insufficient-memory`, without calling `open`, if too many handles are open.
    */
-  constructor(handles: OpenHandles, open: () => number) {
+  constructor(handles: OpenHandles, open: () => number, close: (number: number) => void = closeSync) {
+    this.#closeNumber = close;
     handles.checkRoom();
     this.#number = open();
     this.#handles = handles;
@@ -45,6 +48,6 @@ export class HeldFd {
     if (this.#holders === 0) return;
     this.#holders = 0;
     this.#handles.delete(this);
-    closeSync(this.#number);
+    this.#closeNumber(this.#number);
   }
 }

@@ -33,6 +33,8 @@ export class PathWalk implements Disposable {
   readonly #from: number;
   /** The open directories below the start, down to the current one. */
   readonly #held: number[] = [];
+  /** The name by which each of them was entered. */
+  readonly #names: string[] = [];
   /** The remaining segments of the path, in reverse order. */
   readonly #left: string[];
   readonly #maxLinks: number;
@@ -113,18 +115,18 @@ export class PathWalk implements Disposable {
    * Resolves the path without opening what it leads to: as far as it exists, and from there on as if its names were new
    * directories. Follows a link at its end.
    *
-   * @returns The names from the root of the file system.
+   * @returns The names from the start directory.
    */
   resolve(): readonly string[] {
     for (;;) {
       try {
         const found = this.open(true);
         if (typeof found === "number") closeSync(found);
-        return this.#namesTo(this.#lastName === undefined ? [] : [this.#lastName]);
+        return [...this.#names, ...(this.#lastName === undefined ? [] : [this.#lastName])];
       } catch (error) {
         if (!(error instanceof WorkspaceError) || !UNREACHED.includes(error.code)) throw error;
         const missing = this.#passMissing(this.#entered);
-        if (missing.length > 0) return this.#namesTo(missing);
+        if (missing.length > 0) return [...this.#names, ...missing];
       }
     }
   }
@@ -141,12 +143,9 @@ export class PathWalk implements Disposable {
     return missing;
   }
 
-  #namesTo(names: readonly string[]): readonly string[] {
-    return [...namesIn(realPath(this.directory)), ...names];
-  }
-
   #goUp(): void {
     const left = this.#held.pop();
+    this.#names.pop();
     if (left === undefined) throw new EscapeError();
     closeSync(left);
   }
@@ -156,8 +155,10 @@ export class PathWalk implements Disposable {
     const path = entryPath(this.directory, name);
     // These codes mean a link or a file.
     const fd = syscallUnless(["not-directory", "loop"], () => openSync(path, DIRECTORY_FLAGS));
-    if (fd !== undefined) this.#held.push(fd);
-    else if (!this.#follow(name)) throw new WorkspaceError("not-directory");
+    if (fd !== undefined) {
+      this.#held.push(fd);
+      this.#names.push(name);
+    } else if (!this.#follow(name)) throw new WorkspaceError("not-directory");
   }
 
   /** Replaces a link by the segments of its target. Returns `false` if it is not a link, or no longer. */

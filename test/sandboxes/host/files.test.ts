@@ -338,3 +338,54 @@ describe.skipIf(!workspaceIsSupported())("context.files", () => {
     tree.expectUntouchedOutside();
   });
 });
+
+describe("readRange", () => {
+  test("reads parts of files, which are shorter only at the end", async () => {
+    const bytes = Buffer.from(Array.from({ length: 700_000 }, (_, index) => index % 251));
+    writeFileSync(join(tree.root, "a.bin"), bytes);
+    const ranges = [
+      [0, 0],
+      [0, 10],
+      [5, 300_000],
+      [699_990, 100],
+      [699_999, 1],
+      [700_000, 1],
+      [800_000, 1],
+      [0, 16 * 1_024 * 1_024],
+    ] as const;
+    const { output } = await run(async (files) => {
+      const parts = await Promise.all(
+        ranges.map(([offset, length]) => files.readRange("a.bin", offset, length)),
+      );
+      return parts.map((part) => Buffer.from(part).toString("base64"));
+    });
+    expect(output).toEqual(
+      ranges.map(([offset, length]) => bytes.subarray(offset, offset + length).toString("base64")),
+    );
+  });
+
+  test("reads a part of a file that is too large to be read as a whole", async () => {
+    const size = 20 * 1_024 * 1_024;
+    writeFileSync(join(tree.root, "a.bin"), Buffer.alloc(size, "x"));
+    const { output } = await run(async (files) => [
+      (await files.readRange("a.bin", size - 3, 100)).length,
+      await files.readBytes("a.bin").catch((error: Error) => error.message),
+    ]);
+    expect(output).toEqual([3, expect.stringContaining("it is larger than 16 MiB")]);
+  });
+
+  test.each([
+    [-1, 1],
+    [0.5, 1],
+    [0, Number.NaN],
+    [0, Number.POSITIVE_INFINITY],
+  ])("refuses the offset %d with the length %d", async (offset, length) => {
+    const { error } = await run((files) => files.readRange("ok.txt", offset, length));
+    expect(error?.message).toContain("only integers from 0");
+  });
+
+  test("is held to the grant", async () => {
+    const { error } = await run((files) => files.readRange("../outside/secret.txt", 0, 10));
+    expect(error?.code).toBe("permission_denied");
+  });
+});

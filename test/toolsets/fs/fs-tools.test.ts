@@ -89,6 +89,32 @@ describe("read_file", () => {
     expect(beginning["note"]).toContain("Line 1 has 5000000 characters");
   });
 
+  test("reads a large file only as far as necessary", async () => {
+    const line = (number: number): string => `${number} ${"é".repeat(500)}\n`;
+    const text = Array.from({ length: 20_000 }, (_, index) => line(index + 1)).join("");
+    await using scene = await open({ "a.txt": `${text}\0` });
+    const read = (offset: number): Promise<JsonObject> =>
+      output(scene, "read_file", { path: "a.txt", offset, limit: 2 });
+    for (const offset of [1, 1_040, 5_000]) {
+      expect(await read(offset)).toEqual({
+        content: line(offset) + line(offset + 1),
+        firstLine: offset,
+        lastLine: offset + 1,
+        note: `Lines ${offset} to ${offset + 1} are shown. Call read_file with offset ${offset + 2} for the next ones.`,
+      });
+    }
+    expect(await failure(scene, "read_file", { path: "a.txt", offset: 19_000 })).toContain(
+      "that is more than 16 MiB",
+    );
+  });
+
+  test("tells the number of all lines of a large file that was read to its end", async () => {
+    await using scene = await open({ "a.txt": "line\n".repeat(500_000) });
+    expect(await output(scene, "read_file", { path: "a.txt", offset: 499_999 })).toEqual({
+      ...{ content: "line\nline\n", firstLine: 499_999, lastLine: 500_000, totalLines: 500_000 },
+    });
+  });
+
   test.each([
     ["bytes that are not UTF-8", Uint8Array.of(0xff, 0xfe, 0x41)],
     ["a NUL", "a\0b"],

@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { Changes } from "../../../tool/changes.ts";
@@ -12,17 +11,11 @@ import {
   removeEntry,
 } from "../../../workspace/entries.ts";
 import { EscapeError, WorkspaceError } from "../../../workspace/error.ts";
-import { MAX_READ_BYTES, type WorkspaceFile } from "../../../workspace/file.ts";
 import type { Location } from "../../../workspace/locate.ts";
 import { Workspace } from "../../../workspace/workspace.ts";
 import { outsideOfTool } from "./file-access-log.ts";
 import { findPath } from "./find-path.ts";
-
-/** The largest file that is read. */
-const MAX_FILE_BYTES: number = 16 * 1_024 * 1_024;
-
-/** The least that is asked for at once: a file can be longer than its status says. */
-const MIN_READ_BYTES = 4_096;
+import { readAll, readRange, readText } from "./read-contents.ts";
 
 /** The longest listing, and how much of it is read in a turn of the event loop. */
 const MAX_ENTRIES = 100_000;
@@ -63,6 +56,10 @@ export class HostFiles implements WorkspaceFiles {
 
   readBytes(path: string): Promise<Uint8Array> {
     return this.#do("read", path, readAll);
+  }
+
+  readRange(path: string, offset: number, length: number): Promise<Uint8Array> {
+    return this.#do("read", path, (at) => readRange(at, offset, length));
   }
 
   write(path: string, text: string): Promise<void> {
@@ -176,44 +173,6 @@ export class HostFiles implements WorkspaceFiles {
   /** A descriptor that is still in use must not be closed: its number could then stand for another file. */
   #closeIfDone(): void {
     if (this.#hasEnded && this.#running === 0) this.#workspace[Symbol.dispose]();
-  }
-}
-
-async function readText(at: Location): Promise<string> {
-  const bytes = await readAll(at);
-  if (!isUtf8(bytes)) throw new WorkspaceError("illegal-byte-sequence", "the file is not UTF-8 text");
-  return bytes.toString("utf8");
-}
-
-async function readAll({ directory, path }: Location): Promise<Buffer> {
-  const file = openFile(directory, path, { read: true, follow: true });
-  try {
-    return await readChunks(file);
-  } finally {
-    file.close();
-  }
-}
-
-async function readChunks(file: WorkspaceFile): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for (;;) {
-    // It may grow while it is read.
-    const size = Number(file.stat().size);
-    if (Math.max(length, size) > MAX_FILE_BYTES) {
-      throw new WorkspaceError(
-        "file-too-large",
-        "it is larger than 16 MiB, the most that can be read at once",
-      );
-    }
-    if (length > 0 && length >= size) return Buffer.concat(chunks);
-    const chunk = await file.readLater(
-      length,
-      Math.min(MAX_READ_BYTES, Math.max(size - length, MIN_READ_BYTES)),
-    );
-    if (chunk.length === 0) return Buffer.concat(chunks);
-    length += chunk.length;
-    chunks.push(chunk);
   }
 }
 
