@@ -1,8 +1,10 @@
 import { defineTool, type Tool } from "../../engine/tool.ts";
 import { inputSchema } from "../input-schema.ts";
-import { type FoundLine, type GrepResult, grepText } from "./grep-text.ts";
+import { type GrepResult, grepText } from "./grep-text.ts";
 import { LinePattern } from "./line-pattern.ts";
+import { type FileLines, MatchedLines, NARROWER } from "./matched-lines.ts";
 import { compilePathGlob, GLOB_FORM, type PathFilter } from "./path-glob.ts";
+import { ripgrep } from "./ripgrep/ripgrep.ts";
 import { Search } from "./search.ts";
 import {
   DEFAULT_MATCHES,
@@ -12,18 +14,16 @@ import {
   SEARCH_PATH,
   SEARCHED,
 } from "./search-input.ts";
-import { CUT_LINES, isCut, shownLine } from "./shown-line.ts";
 
 /** The most lines that are shown before and after a match. */
 const MAX_CONTEXT = 10;
 
-/** The most characters of lines in an output, in UTF-16 code units. */
-const MAX_LENGTH = 100_000;
-
-const NARROWER = "Narrow the pattern, the glob or the path";
-
-/** Returns the tool `grep`. */
-export function grep(timeMs: number): Tool {
+/**
+ * Returns the tool `grep`.
+ *
+ * @param hasRipgrep Whether it can also run `ripgrep` in the sandbox `process`.
+ */
+export function grep(timeMs: number, hasRipgrep: boolean): Tool {
   return defineTool({
     name: "grep",
     description:
@@ -83,6 +83,7 @@ export function grep(timeMs: number): Tool {
         : { matches: await findLines(grepping, context) };
       return { ...found, ...search.notes() };
     },
+    ...(hasRipgrep && { process: ripgrep(timeMs) }),
   });
 }
 
@@ -108,43 +109,13 @@ async function findPaths({ limit, ...grepping }: Grepping): Promise<readonly str
   return paths;
 }
 
-/** The lines of a file, as the model reads them. */
-interface FileLines {
-  readonly path: string;
-  readonly lines: readonly string[];
-}
-
 async function findLines({ limit, ...grepping }: Grepping, context: number): Promise<readonly FileLines[]> {
   const { search, pattern } = grepping;
-  const matches: FileLines[] = [];
-  let left = limit;
-  let length = 0;
-  for await (const { path, hasMore, ...found } of grepFiles({ ...grepping, context, left: () => left })) {
-    const lines: string[] = [];
-    for (const line of found.lines) {
-      if (isCut(line.text)) search.note(CUT_LINES);
-      const text = describeLine(line, pattern);
-      length += text.length;
-      if (length > MAX_LENGTH) break;
-      lines.push(text);
-    }
-    if (lines.length > 0) matches.push({ path, lines });
-    left -= found.matches;
-    if (length > MAX_LENGTH) {
-      search.note(`Only the first ${MAX_LENGTH} characters of results are shown. ${NARROWER}.`);
-      break;
-    }
-    if (hasMore) {
-      search.note(moreThan(limit, NARROWER));
-      break;
-    }
+  const matched = new MatchedLines(pattern, limit, (text) => search.note(text));
+  for await (const { path, ...found } of grepFiles({ ...grepping, context, left: () => matched.left })) {
+    if (!matched.add(path, found)) break;
   }
-  return matches;
-}
-
-function describeLine({ number, text, isMatch }: FoundLine, pattern: LinePattern): string {
-  const at = isMatch && isCut(text) ? pattern.indexIn(text) : 0;
-  return `${number}${isMatch ? ":" : "-"}${shownLine(text, at)}`;
+  return matched.files;
 }
 
 /** @param left How many matches of the next file may be returned. */

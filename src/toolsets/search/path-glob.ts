@@ -1,6 +1,6 @@
 import { ToolFailure } from "../../tool/tool-failure.ts";
 import { Glob } from "../files/glob.ts";
-import { readGlob } from "../files/glob-tokens.ts";
+import { type GlobToken, readGlob } from "../files/glob-tokens.ts";
 
 /** The most texts that `{a,b}` in a glob stand for. */
 const MAX_ALTERNATIVES = 64;
@@ -19,17 +19,31 @@ export type PathFilter = (path: string) => boolean;
  * @throws {ToolFailure} `validation_error` if it is not a valid glob.
  */
 export function compilePathGlob(source: string): PathFilter {
-  const filters = expandBraces(source).map((alternative): PathFilter => {
+  const filters = readPathGlob(source).map(({ tokens, isOfNames }): PathFilter => {
+    const glob = new Glob(tokens);
+    if (!isOfNames) return (path) => glob.matches(path);
+    return (path) => glob.matches(path.slice(path.lastIndexOf("/") + 1));
+  });
+  return (path) => filters.some((filter) => filter(path));
+}
+
+/** One of the globs that a glob with braces stands for. */
+export interface PathGlob {
+  readonly tokens: readonly GlobToken[];
+  /** Whether it is matched against the name of a file, in whichever directory. */
+  readonly isOfNames: boolean;
+}
+
+/** @throws {ToolFailure} as {@link compilePathGlob} does. */
+export function readPathGlob(source: string): readonly PathGlob[] {
+  return expandBraces(source).map((alternative) => {
     const pattern = alternative.replace(/^(?:\.?\/)+/, "");
     const whole = pattern.endsWith("/") ? `${pattern}**` : pattern;
     const tokens = readGlob(whole);
     if (tokens === undefined) throw invalid(source, "a bracket or an escape in it is not complete");
-    const glob = new Glob(tokens);
     // A slash at the start holds the glob to the directory in which the search begins.
-    if (alternative.includes("/")) return (path) => glob.matches(path);
-    return (path) => glob.matches(path.slice(path.lastIndexOf("/") + 1));
+    return { tokens, isOfNames: !alternative.includes("/") };
   });
-  return (path) => filters.some((filter) => filter(path));
 }
 
 function expandBraces(source: string): readonly string[] {
