@@ -9,7 +9,8 @@ export interface FoundFile {
 }
 
 /**
- * Reads the lines that ripgrep wrote as `PATH NUL NUMBER:TEXT`, in order. A line that is not complete is left out.
+ * Reads the lines that ripgrep wrote as `PATH NUL NUMBER:TEXT`, in order. A line that is not complete is left out, and so are files
+ * with a NUL in a line.
  */
 export function readFound(stdout: string): readonly FoundFile[] {
   const files: { readonly path: string; readonly lines: Line[] }[] = [];
@@ -29,7 +30,7 @@ export function readFound(stdout: string): readonly FoundFile[] {
     file.lines.push({ number: Number(number), text });
     at = end + 1;
   }
-  return files;
+  return files.filter(({ lines }) => !lines.some(({ text }) => text.includes("\0")));
 }
 
 /** What is found among the lines of a file. */

@@ -5,7 +5,7 @@ import { type PathGlob, readPathGlob } from "../path-glob.ts";
 const PLAIN_NAME = /^[\w.*-]+$/;
 
 /**
- * Returns a POSIX extended regular expression (of `grep -z`, for a UTF-8 locale) that matches all paths that a glob matches,
+ * Returns a POSIX extended regular expression (of `sed -zE` between colons, in a UTF-8 locale) that matches all paths that a glob matches,
  * and for some sets of characters a few more.
  *
  * @param prefix What paths begin with, before what the glob is matched against.
@@ -48,5 +48,6 @@ function written(token: GlobToken): string {
 }
 
 function escaped(character: string): string {
+  if (character === ":" || character === "\n") return "[^/]";
   return /[\\^$.[\]|()?*+{}]/.test(character) ? `\\${character}` : character;
 }

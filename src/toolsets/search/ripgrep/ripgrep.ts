@@ -56,7 +56,7 @@ function argumentsFor(input: GrepInput, context: ProgramContext, timeMs: number)
       ...(prefix.split("/").includes("..") ? ["--no-ignore-parent"] : []),
       ...(glob === undefined ? [] : nameOptions(glob)),
     ].join("\n"),
-    glob === undefined ? "" : globExpression(glob, prefix),
+    glob === undefined ? "^" : globExpression(glob, prefix),
     `${limit + 1}`,
     `${filesOnly ? LINES_FOR_PATH : limit + 1}`,
     `${filesOnly ? 0 : (input.context ?? 0)}`,
@@ -140,7 +140,7 @@ function noteTrouble(stderr: string, path: string, timeMs: number, notes: Set<st
   }
   if (said.includes("other rules")) {
     notes.add(
-      "A .gitignore has rules with braces, escapes or **, which ripgrep may read otherwise than Git.",
+      "The .gitignore of the workspace has rules with braces, escapes or **, which ripgrep may read otherwise than Git.",
     );
   }
   const ended = said.find((line) => line.startsWith("ended "));

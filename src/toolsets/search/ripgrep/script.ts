@@ -18,6 +18,9 @@ const OTHER_RULES = "^[^#].*([{}\\\\]|\\[\\[:|\\[:|[^/!]\\*\\*|\\*\\*[^/*\\r])|^
  * as the walk does: files before the directories beside them. The second one reads the matches of the first of them, one
  * after another. Only the first one can take long, and only the second one can write much.
  *
+ * The first step leaves out files that have a NUL near their beginning. The second one also finds lines with a NUL: their
+ * files are binary. Only a file that has as many matches as may be read before its first NUL passes for text.
+ *
  * ripgrep is started in the directory that is searched: version 13 applies rules of the directories above to wrong paths
  * otherwise.
  *
@@ -32,20 +35,19 @@ command -v rg >/dev/null || { say missing; exit 0; }
 [ -d "$path" ] || [ -f "$path" ] || { say "no path"; exit 0; }
 walk() {
   timeout "$seconds" rg --no-config --hidden --no-ignore-dot --no-ignore-exclude --no-ignore-global --no-require-git \\
-    --encoding none --max-filesize 16M --color never --null "$@"
+    --encoding none --color never --null "$@"
 }
 IFS='
 '
 set -f
-{ walk --quiet -g .gitignore -g '!.git' -e '${OTHER_RULES}' -- . 2>/dev/null && say "other rules"; } &
+[ ! -f .gitignore ] || { rg --no-config --quiet -e '${OTHER_RULES}' -- .gitignore 2>/dev/null && say "other rules"; } &
 { ! [ -d "$path" ] || { cd -- "$path" && path=.; }
   walk -g '!.git' --files-with-matches $options -e "$pattern" -- "$path"; say "ended $?"; } |
-  sed -z "s:^\\./:$prefix:" | sed -z '/[\\x01-\\x03\\\\]/d' | grep -zE -e "$paths" |
-  sed -z 's:\\([^/]*\\)/:\\x03\\1\\x01:g; s:[^\\x01\\x03]*$:\\x02&:' | sort -z |
-  sed -z 's:[\\x02\\x03]::g; s:\\x01:/:g' | head -z -n $((2 * files + 50)) |
-  xargs -0 -r rg --no-config -j1 --text --encoding none --files-without-match --null -e '\\x00' -- | head -z -n "$files" |
+  sed -zE -e "s:^\\./:$prefix:" -e "\\:$paths:!d" -e '/[\\x01-\\x03\\\\]/d' \\
+    -e 's:([^/]*)/:\\x03\\1\\x01:g' -e 's:[^\\x01\\x03]*$:\\x02&:' | sort -z |
+  sed -z -e 's:[\\x02\\x03]::g' -e 's:\\x01:/:g' -e "$((files + 50))q" |
   xargs -0 -r rg --no-config -j1 --text --encoding none --no-heading --with-filename --null --line-number --color never \\
-    --max-count "$lines" --context "$context" --no-context-separator -e "$pattern" -- 2>/dev/null |
+    --max-count "$lines" --context "$context" --no-context-separator -e "$pattern" -e '\\x00' -- 2>/dev/null |
   head -c ${MAX_OUTPUT_BYTES}
 wait
 `;
