@@ -132,7 +132,7 @@ async function* grepFiles({
   undefined
 > {
   for await (const { path, bytes } of search.contents(start, filter)) {
-    if (pattern.literal !== undefined && !bytes.includes(pattern.literal)) continue;
+    if (pattern.required !== undefined && !bytes.includes(pattern.required)) continue;
     const { pace } = search;
     const found = await grepText(bytes.toString("utf8"), { pattern, context, limit: left(), pace });
     if (found.hasLongLine) search.note("Very long lines were searched only at their beginning.");

@@ -1,6 +1,7 @@
 import { beginning } from "../../base/text.ts";
 import { compilePattern, type Pattern } from "../../patterns/pattern.ts";
 import { PatternError } from "../../patterns/pattern-syntax.ts";
+import { requiredLiteral } from "../../patterns/required-literal.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
 
 /** How much of a line is searched, in UTF-16 code units: less of it for large patterns, so that a line takes little time. */
@@ -16,8 +17,10 @@ const LITERAL = /^[^\\^$.*+?()[\]{}|\ufffd]+$/;
 
 /** A pattern for lines. */
 export class LinePattern {
-  /** A text without which nothing matches. */
+  /** What the pattern matches, if it is nothing but a text. */
   readonly literal: string | undefined;
+  /** A text without which no line matches, and which need not be decoded to be found. */
+  readonly required: string | undefined;
   /** The cost of a character, in characters of a simple pattern. */
   readonly work: number;
   readonly #pattern: Pattern;
@@ -36,6 +39,7 @@ export class LinePattern {
     }
     const { size, work } = this.#pattern;
     this.literal = !ignoreCase && LITERAL.test(source) ? source : undefined;
+    this.required = this.literal ?? (ignoreCase ? undefined : requiredLiteral(source));
     this.work = Math.max(1, work);
     this.#maxLine = Math.min(MAX_LINE, Math.max(MIN_LINE, Math.floor(MAX_LINE_WORK / Math.max(1, size))));
   }
