@@ -1,6 +1,7 @@
-import type { ErrorObject } from "ajv";
+import type { ErrorObject, SchemaValidateFunction } from "ajv";
 import type { Ajv2020 } from "ajv/dist/2020.js";
 import { loadAjv } from "../base/load-ajv.ts";
+import { canonicalText } from "../json/canonical.ts";
 import { unescapePointer } from "../json/pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/value.ts";
 import { suggest } from "./suggest.ts";
@@ -48,7 +49,7 @@ export function thenSchema(schema: JsonObject): JsonObject {
 
 function newCompiler(): Ajv2020 {
   const { Ajv2020 } = loadAjv();
-  return new Ajv2020({
+  const ajv = new Ajv2020({
     allErrors: true,
     ownProperties: true,
     verbose: true,
@@ -63,12 +64,39 @@ function newCompiler(): Ajv2020 {
     meta: false,
     code: { optimize: false },
   });
+  // That of ajv compares each item with each other, unless the schema says their type.
+  ajv.removeKeyword("uniqueItems");
+  return ajv.addKeyword({
+    keyword: "uniqueItems",
+    type: "array",
+    schemaType: "boolean",
+    validate: checkUnique,
+  });
 }
 
+const checkUnique: SchemaValidateFunction = (isAsked: boolean, items: readonly JsonValue[]) => {
+  const indices = new Map<string, number>();
+  for (const [i, item] of isAsked ? items.entries() : []) {
+    const text = canonicalText(item);
+    const j = indices.get(text);
+    if (j !== undefined) {
+      checkUnique.errors = [{ keyword: "uniqueItems", params: { i, j } }];
+      return false;
+    }
+    indices.set(text, i);
+  }
+  return true;
+};
+
 function describeAll(errors: readonly ErrorObject[]): Flaw[] {
-  const choices = errors.filter(({ keyword }) => keyword === "anyOf" || keyword === "oneOf");
-  const isPartOfChoice = (error: ErrorObject): boolean =>
-    choices.some(({ schemaPath }) => error.schemaPath.startsWith(`${schemaPath}/`));
+  // Many values can fail the same choice.
+  const choices = new Set(
+    errors
+      .filter(({ keyword }) => keyword === "anyOf" || keyword === "oneOf")
+      .map(({ schemaPath }) => `${schemaPath}/`),
+  );
+  const isPartOfChoice = ({ schemaPath }: ErrorObject): boolean =>
+    [...choices].some((choice) => schemaPath.startsWith(choice));
   const flaws = new Map<string, Flaw>();
   for (const error of errors) {
     // These only repeat the errors of their subschemas.
@@ -139,6 +167,8 @@ function wordsOf({ keyword, params, message, data }: ErrorObject): string {
     case "minLength":
     case "minProperties":
       return param["limit"] === 1 ? "must not be empty" : (message ?? "is too short");
+    case "maxItems":
+      return `must have at most ${param["limit"]} items`;
     case "uniqueItems":
       return `the items ${param["j"]} and ${param["i"]} (counted from 0) are equal`;
     case "false schema":

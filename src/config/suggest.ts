@@ -5,7 +5,10 @@ export function suggest(misspelt: string, names: readonly string[]): string | un
   let best: string | undefined;
   let least = Math.min(2, Math.floor(wanted.length / 3)) + 1;
   for (const name of names) {
-    const distance = editDistance(wanted, name.toLowerCase());
+    const lower = name.toLowerCase();
+    // Each letter more or less is a change, so most names need not be compared letter by letter.
+    if (Math.abs(lower.length - wanted.length) >= least) continue;
+    const distance = editDistance(wanted, lower);
     if (distance < least) [best, least] = [name, distance];
   }
   return best;

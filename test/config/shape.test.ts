@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { compileShape } from "../../src/config/shape.ts";
 import { ConfigSource } from "../../src/config/source.ts";
+import type { JsonValue } from "../../src/json/value.ts";
 
 const shape = compileShape({
   type: "object",
@@ -88,4 +89,15 @@ test.each([
   { type: "string", patern: "a" },
 ])("compileShape refuses the schema %j", (schema) => {
   expect(() => compileShape(schema)).toThrow();
+});
+
+test("a shape reports equal items and too many items of a list, once, whatever their types are", () => {
+  const modes = compileShape({ type: "array", maxItems: 5, uniqueItems: true, items: { enum: ["a", "b"] } });
+  const messages = (value: JsonValue): string[] => modes(value).map(({ message }) => message);
+  expect(messages(["a", "b"])).toEqual([]);
+  expect(messages(["b", "a", "b"])).toEqual(["the items 0 and 2 (counted from 0) are equal"]);
+  expect(messages([{ x: 1, y: 2 }, "a", { y: 2, x: 1 }])).toContain(
+    "the items 0 and 2 (counted from 0) are equal",
+  );
+  expect(messages(["a", "b", 1, 2, 3, 4])).toContain("must have at most 5 items");
 });

@@ -10,3 +10,7 @@ test("suggest returns the closest name, but only an obvious one", () => {
   expect(suggest("colour", names)).toBeUndefined();
   expect(suggest("x".repeat(100_000), names)).toBeUndefined();
 });
+
+test("suggest counts the letters of a name in lower case", () => {
+  expect(suggest("i\u0307stanbul", ["\u0130stanbul"])).toBe("\u0130stanbul");
+});
