@@ -6,11 +6,13 @@ export interface CedarNames {
   readonly tools: readonly string[];
   /** The tags that `resource.tags` is tested for. */
   readonly tags: readonly string[];
+  /** The ids of roles. */
+  readonly roles: readonly string[];
 }
 
 /** Returns the names in a policy, in Cedar's JSON format for policies. */
 export function namesIn(policy: object): CedarNames {
-  const names = { tools: [], tags: [] };
+  const names = { tools: [], tags: [], roles: [] };
   visit(policy, names);
   return names;
 }
@@ -18,13 +20,15 @@ export function namesIn(policy: object): CedarNames {
 interface Names {
   readonly tools: string[];
   readonly tags: string[];
+  readonly roles: string[];
 }
 
 function visit(node: unknown, names: Names): void {
   if (typeof node !== "object" || node === null) return;
   const { type, id, ...operators } = node as { readonly [name: string]: unknown };
-  if (type === `${NAMESPACE}::Tool` && typeof id === "string") {
-    names.tools.push(id);
+  if (typeof id === "string") {
+    if (type === `${NAMESPACE}::Tool`) names.tools.push(id);
+    if (type === `${NAMESPACE}::Role`) names.roles.push(id);
     return;
   }
   for (const operator of ["contains", "containsAny", "containsAll"]) {

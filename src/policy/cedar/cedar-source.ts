@@ -52,6 +52,7 @@ export function readCedar(
   const statements = reader.statements();
   reader.validate(statements, schema);
   reader.checkNames(statements, Object.keys(schema[NAMESPACE]?.actions ?? {}), tags);
+  reader.checkRoles(statements);
   reader.checkAnnotations(statements, grants);
   return { statements, warnings: reader.finish() };
 }
@@ -133,6 +134,28 @@ class CedarReader {
       for (const tag of names.tags) {
         if (tags.includes(tag)) continue;
         this.#problem(offset, `no tool has the tag '${tag}'${didYouMean(tag, tags)}`, "warning");
+      }
+    }
+  }
+
+  /**
+   * Roles are the caller's to name, so none is wrong by itself. One that a single policy names, and that is almost another
+   * one, is most likely misspelt.
+   */
+  checkRoles(statements: readonly Located[]): void {
+    const uses = new Map<string, number>();
+    for (const { names } of statements)
+      for (const role of new Set(names.roles)) uses.set(role, (uses.get(role) ?? 0) + 1);
+    const suspected = new Set<string>();
+    // Of two that are named as often, the later one is suspected.
+    for (const { names, offset } of statements.toReversed()) {
+      for (const role of new Set(names.roles)) {
+        const others = [...uses.keys()].filter((other) => other !== role && !suspected.has(other));
+        const meant = uses.get(role) === 1 ? suggest(role, others) : undefined;
+        if (meant === undefined) continue;
+        suspected.add(role);
+        const message = `only this policy names the role '${role}'; did you mean '${meant}'?`;
+        this.#problem(offset, message, "warning");
       }
     }
   }

@@ -296,6 +296,28 @@ describe("a Cedar policy", () => {
     expect(seen).toEqual([["allow → deny"]]);
   });
 
+  test("warns of a role that a single policy names and that is almost another one", async () => {
+    const forRole = (role: string): string =>
+      `forbid (principal in Sandgate::Role::"${role}", action, resource);`;
+    const warnings = async (...roles: string[]) =>
+      (await open([PERMIT, ...roles.map(forRole)].join("\n"))).warnings.map(
+        ({ line, severity, message }) => `${line} ${severity}: ${message}`,
+      );
+    expect(await warnings("contractor", "contracter", "contractor")).toEqual([
+      "3 warning: only this policy names the role 'contracter'; did you mean 'contractor'?",
+    ]);
+    expect(await warnings("Intern", "intern")).toEqual([
+      "3 warning: only this policy names the role 'intern'; did you mean 'Intern'?",
+    ]);
+    expect(await warnings("intern", "payer", "auditor")).toEqual([]);
+    expect(await warnings("reader", "leader", "reader", "leader")).toEqual([]);
+    const nested = 'unless { principal in [Sandgate::Role::"intern", Sandgate::Role::"intrn"] };';
+    const { warnings: found } = await open(
+      `${PERMIT}\n${forRole("intern")}\nforbid (principal, action, resource) ${nested}`,
+    );
+    expect(found).toMatchObject([{ line: 3, message: expect.stringContaining("did you mean 'intern'?") }]);
+  });
+
   test("warns of a tag that no tool has", async () => {
     const tagged = (test: string): string =>
       `${PERMIT}\nforbid (principal, action, resource) when { ${test} };`;
