@@ -47,6 +47,8 @@ export const CALL_SHAPE: Shape = compileShape(mapOf(CALL, ["call"]));
 /** The shape of a list of {@link WrittenCase}. The limits are checked when they are parsed. */
 export const CASES_SHAPE: Shape = compileShape({
   type: "array",
+  // A test without cases would pass whatever the policy decides.
+  minItems: 1,
   items: mapOf(
     {
       ...CALL,

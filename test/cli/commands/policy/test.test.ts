@@ -64,6 +64,13 @@ describe("sandgate policy test", () => {
     expect(code).toBe(1);
   });
 
+  test.each(["[]", "# no cases yet\n"])("refuses a file without cases, and exits with 2: %j", async (cases) => {
+    const { code, stderr, stdout } = await runCases(cases);
+    expect(stdout).toBe("");
+    expect(stderr).toMatch(/cases\.yaml:1:1: must (not be empty|be a list, not null)/);
+    expect(code).toBe(2);
+  });
+
   test("reports every case that is not valid, with its position, and exits with 2", async () => {
     const { code, stderr, file } = await runCases(`
 - call: { tool: read_flie, arguments: { path: src/a.ts } }
