@@ -39,16 +39,30 @@ const NATIVE_STEPS = 64;
  */
 export function compilePattern(source: string, { ignoreCase = false }: PatternOptions = {}): Pattern {
   const key = `${ignoreCase ? "i" : ""}/${source}`;
-  let pattern = compiled.get(key);
+  let pattern = recent.get(key);
   if (pattern === undefined) {
-    pattern = compile(source, ignoreCase);
-    compiled.set(key, pattern);
+    pattern = used.get(key)?.deref();
+    if (pattern === undefined) {
+      pattern = compile(source, ignoreCase);
+      used.set(key, new WeakRef(pattern));
+      collected.register(pattern, key);
+    }
+    recent.set(key, pattern);
   }
   return pattern;
 }
 
 /** Each pattern is needed when it is checked, and again by up to two validators. */
-const compiled = new LruMap<string, Pattern>(256);
+const recent = new LruMap<string, Pattern>(256);
+
+/**
+ * A policy of 10,000 patterns compiles each several times in one job, in which a `WeakRef` keeps its target, and its next
+ * version has most of them, too.
+ */
+const used = new Map<string, WeakRef<Pattern>>();
+const collected = new FinalizationRegistry<string>((key) => {
+  if (used.get(key)?.deref() === undefined) used.delete(key);
+});
 
 function compile(source: string, ignoreCase: boolean): Pattern {
   if (source.length > MAX_PATTERN_LENGTH) {

@@ -1,7 +1,7 @@
 import type { ConfigPath } from "../../config/source.ts";
 import type { Tool } from "../../engine/tool.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
-import { namesTool } from "../../policy/file/tool-checks.ts";
+import { namedBy } from "../../policy/file/tool-checks.ts";
 import { type Capabilities, commonCapabilities } from "../../policy/grant/capabilities.ts";
 import { mostOf } from "../../policy/grant/grant-template.ts";
 import { type ResourceLimits, strictestLimits } from "../../policy/grant/limits.ts";
@@ -51,7 +51,7 @@ function partsOf(
   for (const [index, rule] of policy.rules.entries()) {
     const use = usedBy(rule);
     if (use === undefined || !concerned(rule)) continue;
-    const isNamed = namesTool(rule, { ...tool, sandboxes: [] });
+    const isNamed = namedBy(rule)({ ...tool, sandboxes: [] });
     const isAlways = !isConditional(rule);
     parts.push({ policy, source: rule, path: ["rules", index], isNamed, use, isAlways });
   }

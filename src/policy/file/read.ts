@@ -10,7 +10,7 @@ import type { PolicySubject } from "../policy.ts";
 import type { Invariant } from "../proof/invariant.ts";
 import { invariantFlaws } from "../proof/invariant-flaws.ts";
 import type { Proof } from "../proof/proof.ts";
-import { prove } from "../proof/prove.ts";
+import { ProofSizeError, prove } from "../proof/prove.ts";
 import type {
   AllowedUse,
   AllowRule,
@@ -18,6 +18,7 @@ import type {
   DefaultUse,
   DenyRule,
   PolicyRule,
+  RulePolicyOptions,
   UntrustedResult,
 } from "../rule/rule.ts";
 import { ruleFlaws } from "../rule/rule-flaws.ts";
@@ -97,8 +98,22 @@ export function readUnproved(
   problems.sort(byPosition);
   if (problems.some(({ severity }) => severity === "error")) throw new ConfigError(problems);
   const policy = new RulePolicy(options);
-  const proofs = tools === undefined ? [] : prove(options, written.invariants, tools.map(asSubject));
+  const proofs = tools === undefined ? [] : proveAll(options, written.invariants, tools, located);
   return { policy, warnings: problems, proofs, located };
+}
+
+function proveAll(
+  options: RulePolicyOptions,
+  invariants: readonly Invariant[],
+  tools: readonly PolicyTool[],
+  { problem }: LocatedPolicy,
+): readonly Proof[] {
+  try {
+    return prove(options, invariants, tools.map(asSubject));
+  } catch (error) {
+    if (!(error instanceof ProofSizeError)) throw error;
+    throw new ConfigError([problem(["invariants"], error.message, "error")]);
+  }
 }
 
 function byPosition(a: ConfigProblem, b: ConfigProblem): number {
@@ -137,8 +152,13 @@ interface WrittenPolicy {
 }
 
 function soundPart(value: JsonValue, flaws: readonly Flaw[]): WrittenPolicy {
-  const isSound = (...path: readonly string[]): boolean =>
-    !flaws.some((flaw) => flaw.path.every((step, i) => i >= path.length || step === path[i]));
+  // By the first one or two steps: there can be as many flaws as rules.
+  const unsound = new Set(flaws.map(({ path }) => placeOf(path.slice(0, 2))));
+  const members = new Set(flaws.map(({ path }) => placeOf(path.slice(0, 1))));
+  const isSound = (member: string, index?: string): boolean => {
+    if (unsound.has(placeOf([])) || unsound.has(placeOf([member]))) return false;
+    return index === undefined ? !members.has(placeOf([member])) : !unsound.has(placeOf([member, index]));
+  };
   const { rules, default: byDefault, invariants, untrusted } = isJsonObject(value) ? value : {};
   const entries = Array.isArray(rules) ? [...rules.entries()] : [];
   return {
@@ -148,6 +168,10 @@ function soundPart(value: JsonValue, flaws: readonly Flaw[]): WrittenPolicy {
     ...(untrusted !== undefined &&
       isSound("untrusted") && { untrusted: untrusted as unknown as readonly UntrustedResult[] }),
   };
+}
+
+function placeOf(path: readonly string[]): string {
+  return JSON.stringify(path);
 }
 
 function readUse<Use extends Partial<AllowedUse>>(

@@ -35,9 +35,10 @@ export function checkAgainstTools(
   return checks.problems;
 }
 
-/** Whether one of the rule's patterns is the tool's name, and not only a wildcard that matches it. */
-export function namesTool({ tools = [] }: PolicyRule, { name }: PolicyTool): boolean {
-  return tools.some((pattern) => compileNamePattern(pattern).literal === name);
+/** Returns a test whether one of the rule's patterns is a tool's name, and not only a wildcard that matches it. */
+export function namedBy({ tools = [] }: PolicyRule): (tool: PolicyTool) => boolean {
+  const names = new Set(tools.map((pattern) => compileNamePattern(pattern).literal));
+  return ({ name }) => names.has(name);
 }
 
 class PolicyChecks {
@@ -91,12 +92,12 @@ class PolicyChecks {
       this.#checkSideEffects(rule, path);
       return;
     }
-    const isNamed = (tool: PolicyTool): boolean => namesTool(rule, tool);
+    const isNamed = namedBy(rule);
     for (const problem of conditionProblems(rule.when, tools, isNamed)) this.#report(path, problem);
     this.#checkFields(rule, path);
     const { capabilities } = usedBy(rule) ?? {};
     for (const problem of templateProblems(capabilities, tools, isNamed)) this.#report(path, problem);
-    if (usedBy(rule) !== undefined) this.#checkSandboxes(rule, tools, [...path, "sandboxes"]);
+    if (usedBy(rule) !== undefined) this.#checkSandboxes(rule, tools, isNamed, [...path, "sandboxes"]);
     this.#checkFiles(rule, tools, path);
     if (rule.effect !== "deny" && tools.every((tool) => denied.has(tool))) {
       const names = [...new Set(tools.map((tool) => `'${denied.get(tool)}'`))].join(", ");
@@ -116,7 +117,7 @@ class PolicyChecks {
     if (!("sum" in condition)) return;
     const counted: PolicyRule = { effect: "deny", tools: patterns };
     const tools = concernedTools(counted, this.#tools);
-    const isNamed = (tool: PolicyTool): boolean => namesTool(counted, tool);
+    const isNamed = namedBy(counted);
     for (const problem of conditionProblems({ [condition.sum]: { range: { min: 0 } } }, tools, isNamed)) {
       this.#report([], { ...problem, path: [...path, "sum"], at: "value" });
     }
@@ -144,12 +145,17 @@ class PolicyChecks {
     if (others.length > 0) this.#warn([...path, "sideEffects"], "no matching tool has these side effects");
   }
 
-  #checkSandboxes(rule: PolicyRule, tools: readonly PolicyTool[], path: ConfigPath): void {
+  #checkSandboxes(
+    rule: PolicyRule,
+    tools: readonly PolicyTool[],
+    isNamed: (tool: PolicyTool) => boolean,
+    path: ConfigPath,
+  ): void {
     const { sandboxes = [] } = usedBy(rule) ?? {};
     const stranded = tools.filter((tool) => !sandboxes.some((mode) => tool.sandboxes.includes(mode)));
     for (const tool of stranded) {
       const message = `tool '${tool.name}' runs only in ${tool.sandboxes.join(", ")}, which this rule does not list`;
-      if (namesTool(rule, tool)) this.#report([], { path, message, severity: "error", at: "value" });
+      if (isNamed(tool)) this.#report([], { path, message, severity: "error", at: "value" });
       else this.#warn(path, message);
     }
     if (stranded.length === tools.length) return;

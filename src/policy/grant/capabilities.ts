@@ -138,7 +138,8 @@ export function commonCapabilities(a: Capabilities, b: Capabilities): Capabiliti
 }
 
 function inBoth(a: readonly string[] = [], b: readonly string[] = []): readonly string[] {
-  return a.filter((name) => b.includes(name));
+  const names = new Set(b);
+  return a.filter((name) => names.has(name));
 }
 
 /**
@@ -146,7 +147,11 @@ function inBoth(a: readonly string[] = [], b: readonly string[] = []): readonly 
  * are not.
  */
 function commonNames(a: readonly string[], b: readonly string[]): readonly string[] {
-  const within = (names: readonly string[], others: readonly string[]): string[] =>
-    names.filter((name) => others.some((other) => isWithinNamePattern(name, other)));
+  const within = (names: readonly string[], others: readonly string[]): string[] => {
+    const same = new Set(others);
+    // Without a star and a backslash, a pattern covers only itself.
+    const wide = others.filter((other) => /[*\\]/.test(other));
+    return names.filter((name) => same.has(name) || wide.some((other) => isWithinNamePattern(name, other)));
+  };
   return [...new Set([...within(a, b), ...within(b, a)])];
 }

@@ -12,7 +12,10 @@ export const TOOL_NAMES: JsonObject = {
     "must be a tool name without spaces, in which * matches any number of characters and \\* is a star",
 };
 
-const NAMES = { type: "array", items: { type: "string", minLength: 1 } };
+/** The most names, origins or files of one grant: what several rules have in common is found by comparing them. */
+const MAX_GRANTED = 1_000;
+
+const NAMES = { type: "array", maxItems: MAX_GRANTED, items: { type: "string", minLength: 1 } };
 
 const ORIGIN = {
   type: "string",
@@ -94,9 +97,9 @@ export const CAPABILITIES: JsonObject = {
     env: NAMES,
     clock: { type: "boolean" },
     random: { type: "boolean" },
-    tools: { type: "array", items: TOOL_NAMES },
-    fs: { type: "array", items: FS_GRANT },
-    net: { type: "array", items: NET_GRANT },
+    tools: { type: "array", maxItems: MAX_GRANTED, items: TOOL_NAMES },
+    fs: { type: "array", maxItems: MAX_GRANTED, items: FS_GRANT },
+    net: { type: "array", maxItems: MAX_GRANTED, items: NET_GRANT },
     secrets: NAMES,
     keyValue: NAMES,
     reuse: { const: "instance" },

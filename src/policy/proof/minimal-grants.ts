@@ -1,3 +1,5 @@
+import { canonicalText } from "../../json/canonical.ts";
+import type { JsonValue } from "../../json/value.ts";
 import { type Capabilities, commonCapabilities } from "../grant/capabilities.ts";
 import { hasTemplates } from "../grant/grant-template.ts";
 import type { PolicySubject } from "../policy.ts";
@@ -58,6 +60,24 @@ export function mayViolate(
   );
   if (!isAccepted || !uses.every((use) => hasSelected(use.capabilities, capabilities))) return false;
   return common === undefined || hasSelected(common, capabilities);
+}
+
+/** Returns the grants in groups that no invariant about their tool tells apart: policies have many rules with one grant. */
+export function groupAlike(grants: readonly MinimalGrant[]): readonly (readonly MinimalGrant[])[] {
+  if (grants.length < 2) return grants.map((grant) => [grant]);
+  return [...Map.groupBy(grants, ({ uses, isAsked }) => `${isAsked} ${uses.map(textOf).join()}`).values()];
+}
+
+const texts = new WeakMap<AllowedUse, string>();
+
+function textOf(use: AllowedUse): string {
+  let text = texts.get(use);
+  if (text === undefined) {
+    const { sandboxes, capabilities = {} } = use;
+    text = canonicalText([sandboxes, capabilities] as unknown as JsonValue);
+    texts.set(use, text);
+  }
+  return text;
 }
 
 function defaultGrant(use: DefaultUse, isAsked: boolean): MinimalGrant {

@@ -5,7 +5,7 @@ import type { RulePolicyOptions } from "../rule/rule.ts";
 import { RuleBook } from "../rule/rule-book.ts";
 import { ruleName } from "../rule/rule-flaws.ts";
 import { type Invariant, invariantName, selectionOf } from "./invariant.ts";
-import { type MinimalGrant, mayViolate, minimalGrants } from "./minimal-grants.ts";
+import { groupAlike, type MinimalGrant, mayViolate, minimalGrants } from "./minimal-grants.ts";
 import type { Proof, ProofFailure } from "./proof.ts";
 import { WitnessSearch } from "./witness/witness-search.ts";
 
@@ -13,11 +13,26 @@ import { WitnessSearch } from "./witness/witness-search.ts";
 const MAX_FAILURES = 20;
 /** The most tools whose calls are tried for one failure. */
 const MAX_TRIED = 5;
+/** The most comparisons of an invariant with what rules grant to a tool, for all invariants together. */
+const MAX_COMPARED = 1_000_000;
+
+/** Thrown if a policy has more invariants than can be proved for its rules and tools. */
+export class ProofSizeError extends TypeError {
+  override readonly name = "ProofSizeError";
+
+  constructor() {
+    super(
+      `the invariants need more than ${MAX_COMPARED} comparisons with what the rules grant to the tools: ` +
+        "state fewer invariants, or have more rules grant the same",
+    );
+  }
+}
 
 /**
  * Decides which invariants hold for every call of the tools, whatever its arguments, principal, session and time are.
  *
  * @param options Valid, as `RulePolicy` accepts them.
+ * @throws {ProofSizeError}
  */
 export function prove(
   options: RulePolicyOptions,
@@ -33,8 +48,10 @@ export function prove(
 class Prover {
   readonly #options: RulePolicyOptions;
   readonly #rules: RuleBook;
-  readonly #grants = new Map<PolicySubject, readonly MinimalGrant[]>();
+  /** Those that no invariant tells apart are together. */
+  readonly #grants = new Map<PolicySubject, readonly (readonly MinimalGrant[])[]>();
   readonly #search: WitnessSearch;
+  #compared = 0;
 
   constructor(options: RulePolicyOptions) {
     this.#options = options;
@@ -48,12 +65,17 @@ class Prover {
     const selected = concernedTools(selectionOf(invariant), tools);
     const suspects = new Map<string, Suspect>();
     for (const tool of selected) {
-      for (const grant of this.#grantsOf(tool)) {
-        if (!mayViolate(grant, tool, invariant)) continue;
-        const key = grant.rules.map(({ place }) => place).join(" ");
-        const suspect = suspects.get(key) ?? { grant, tools: [] };
-        suspects.set(key, suspect);
-        suspect.tools.push(tool);
+      const grants = this.#grantsOf(tool);
+      this.#count(grants.length);
+      for (const alike of grants) {
+        if (!mayViolate(alike[0] as MinimalGrant, tool, invariant)) continue;
+        this.#count(alike.length);
+        for (const grant of alike) {
+          const key = grant.rules.map(({ place }) => place).join(" ");
+          const suspect = suspects.get(key) ?? { grant, tools: [] };
+          suspects.set(key, suspect);
+          suspect.tools.push(tool);
+        }
       }
     }
     const examined = [...suspects.values()].sort(byPlace).slice(0, MAX_FAILURES);
@@ -69,11 +91,17 @@ class Prover {
     };
   }
 
-  #grantsOf(tool: PolicySubject): readonly MinimalGrant[] {
+  #count(compared: number): void {
+    this.#compared += compared;
+    if (this.#compared > MAX_COMPARED) throw new ProofSizeError();
+  }
+
+  #grantsOf(tool: PolicySubject): readonly (readonly MinimalGrant[])[] {
     let grants = this.#grants.get(tool);
     if (grants === undefined) {
       const { default: otherwise = "deny" } = this.#options;
-      grants = minimalGrants(this.#rules.find(tool), tool, otherwise === "deny" ? undefined : otherwise);
+      const byDefault = otherwise === "deny" ? undefined : otherwise;
+      grants = groupAlike(minimalGrants(this.#rules.find(tool), tool, byDefault));
       this.#grants.set(tool, grants);
     }
     return grants;

@@ -1,12 +1,9 @@
 import type { Flaw } from "../../config/shape.ts";
-import { compilePattern } from "../../patterns/pattern.ts";
 import { capabilityFlaws } from "../grant/capability-flaws.ts";
 import { conditionFlaws } from "./conditions/condition-flaws.ts";
-
+import { PatternBudget } from "./conditions/pattern-budget.ts";
 import { untrustedFlaws } from "./conditions/untrusted-flaws.ts";
-
 import { historyFlaws } from "./history/history-flaws.ts";
-
 import { type AllowedUse, type PolicyRule, type UntrustedResult, usedBy } from "./rule.ts";
 import { exampleFlaws } from "./rule-examples.ts";
 
@@ -28,6 +25,7 @@ export function ruleFlaws(
   const names = new Map<string, number>();
   const flaws: Flaw[] = [];
   const all = [...rules];
+  const patterns = new PatternBudget();
   for (const [index, rule] of all) {
     const path = ["rules", String(index)];
     const name = ruleName(rule, index);
@@ -39,8 +37,8 @@ export function ruleFlaws(
     }
     flaws.push(...capabilityFlaws([...path, "capabilities"], usedBy(rule)?.capabilities));
     const invalid = [
-      ...(rule.asked === undefined ? [] : patternFlaws([...path, "asked"], rule.asked)),
-      ...conditionFlaws([...path, "when"], rule.when),
+      ...(rule.asked === undefined ? [] : askedFlaws([...path, "asked"], rule.asked, patterns)),
+      ...conditionFlaws([...path, "when"], rule.when, patterns),
       ...historyFlaws([...path, "history"], rule.history),
     ];
     flaws.push(...(invalid.length > 0 ? invalid : exampleFlaws(path, rule)));
@@ -59,13 +57,9 @@ function isTime(text: string): boolean {
   return !Number.isNaN(Date.parse(text));
 }
 
-function patternFlaws(path: readonly string[], source: string): Flaw[] {
-  try {
-    compilePattern(source, { ignoreCase: true });
-    return [];
-  } catch (error) {
-    return [valueFlaw(path, (error as Error).message)];
-  }
+function askedFlaws(path: readonly string[], source: string, patterns: PatternBudget): Flaw[] {
+  const message = patterns.flawOf(source, { ignoreCase: true });
+  return message === undefined ? [] : [valueFlaw(path, message)];
 }
 
 function valueFlaw(path: readonly string[], message: string): Flaw {

@@ -87,9 +87,13 @@ const ARGUMENT = {
 };
 const SENTENCE = { type: "string", minLength: 1, maxLength: 1_000 };
 
+/** The most examples of each kind that a rule can have: each is checked against all conditions of the rule. */
+const MAX_EXAMPLES = 1_000;
+
 const EXAMPLES = {
   type: "array",
   minItems: 1,
+  maxItems: MAX_EXAMPLES,
   items: mapOf({ arguments: {}, principal: { type: "object" } }, ["arguments"]),
 };
 

@@ -17,16 +17,30 @@ const MAX_TRIED = 1_000;
 /** How many calls are tried in all before fewer are for each further tool and grant: the simplest ones only. */
 const MANY_TRIED = 100_000;
 const FEW_TRIED = 20;
+/** What may be spent on calls in all, in evaluated rules. */
+const MAX_WORK = 3_000_000;
+/** What making up a call costs besides. */
+const WORK_OF_CALL = 50;
 /** The most times at which each call is tried. */
 const MAX_TIMES = 8;
 const WORKSPACE = "/workspace";
+
+/** In what the calls of a tool are tried. */
+interface Setting {
+  /** Now, and the times around the ends of rules for the tool. */
+  readonly times: readonly number[];
+  /** What each call costs. */
+  readonly work: number;
+}
 
 /** Looks for calls that violate invariants: it makes up calls that a rule should match, and asks the policy about each. */
 export class WitnessSearch {
   readonly #options: RulePolicyOptions;
   readonly #schemas = new Map<PolicySubject, CompiledSchema | undefined>();
+  readonly #settings = new Map<PolicySubject, Setting>();
   #policy: RulePolicy | undefined;
   #tried = 0;
+  #work = 0;
   /** The time of the policy's clock. */
   #now = Date.now();
 
@@ -39,10 +53,11 @@ export class WitnessSearch {
     const schema = this.#schemaOf(tool);
     if (schema === undefined) return undefined;
     const rules = grant.rules.map(({ place }) => this.#options.rules[place] as PolicyRule);
-    const times = this.#timesFor(tool);
+    const { times, work } = this.#settingOf(tool);
     const end = this.#tried + (this.#tried < MANY_TRIED ? MAX_TRIED : FEW_TRIED);
     for (const sketch of sketchCalls(rules, grant.uses, tool.inputSchema)) {
-      if (++this.#tried > end) return undefined;
+      this.#work += work;
+      if (++this.#tried > end || this.#work > MAX_WORK) return undefined;
       if (schema.validate(sketch.input) !== undefined) continue;
       for (const at of times) {
         const witness = this.#try(sketch, tool, invariant, at);
@@ -68,12 +83,15 @@ export class WitnessSearch {
     }
   }
 
-  /** Now, and the times around the ends of rules for the tool. */
-  #timesFor(tool: PolicySubject): readonly number[] {
-    const ends = this.#options.rules
-      .filter((rule) => rule.until !== undefined && concernedTools(rule, [tool]).length > 0)
-      .map(({ until = "" }) => Date.parse(until));
-    return [...new Set([Date.now(), ...ends.flatMap((end) => [end, end - 1])])].slice(0, MAX_TIMES);
+  #settingOf(tool: PolicySubject): Setting {
+    const known = this.#settings.get(tool);
+    if (known !== undefined) return known;
+    const rules = this.#options.rules.filter((rule) => concernedTools(rule, [tool]).length > 0);
+    const ends = rules.flatMap(({ until }) => (until === undefined ? [] : [Date.parse(until)]));
+    const times = [...new Set([Date.now(), ...ends.flatMap((end) => [end, end - 1])])].slice(0, MAX_TIMES);
+    const setting = { times, work: WORK_OF_CALL + times.length * rules.length };
+    this.#settings.set(tool, setting);
+    return setting;
   }
 
   /** Returns `undefined` if the schema does not compile by itself, such as one that refers to shared schemas. */

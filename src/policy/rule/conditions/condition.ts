@@ -140,7 +140,9 @@ function compileComparison(condition: Comparison): ProvenanceTest {
   }
   if ("oneOf" in condition) {
     const { oneOf } = condition;
-    return (value) => yesOrNo(oneOf.some((item) => equalJson(item, value)));
+    const scalars = new Set<JsonValue>(oneOf.filter((item) => typeof item !== "object"));
+    const others = oneOf.filter((item) => typeof item === "object");
+    return (value) => yesOrNo(scalars.has(value) || others.some((item) => equalJson(item, value)));
   }
   if ("glob" in condition) {
     const globs = [condition.glob].flat().map(compileGlob);
