@@ -1,6 +1,11 @@
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { describe, expect, test } from "vitest";
+import { dispatch, dispatchBody, executionOf } from "../../../executor/harness.ts";
 import { createFolder, type Outcome, sandgate } from "../../sandgate.ts";
+import { start } from "../../serve.ts";
 
 const CONFIG = `
 tools:
@@ -95,5 +100,34 @@ describe("a config with a policy in Cedar", () => {
     const { code, stderr } = await run(["check"], files as Record<string, string>);
     expect(stderr).toMatch(problem);
     expect(code).not.toBe(0);
+  });
+
+  test("is served, and read again on SIGHUP, unless it is not valid", async () => {
+    const folder = await createFolder({
+      ...{ "sandgate.yaml": CONFIG, "policies.cedar": POLICIES },
+      "tools.mjs": "export const run = () => 'done';",
+    });
+    const { address, child } = await start(folder);
+    const lines = createInterface(child.stderr as Readable)[Symbol.asyncIterator]();
+    const change = async (policies: string): Promise<string> => {
+      await writeFile(join(folder, "policies.cedar"), policies);
+      child.kill("SIGHUP");
+      for (;;) {
+        const { event } = JSON.parse((await lines.next()).value ?? "");
+        if (/^config\.re/.test(event)) return event;
+      }
+    };
+    let calls = 0;
+    const codeOf = async (path: string): Promise<string | undefined> => {
+      const body = dispatchBody({ id: `call_${++calls}`, name: "read_file", arguments: { path } });
+      return executionOf(await dispatch({ address }, body)).error?.code;
+    };
+    expect([await codeOf("src/a.ts"), await codeOf("lib/a.ts")]).toEqual([undefined, "permission_denied"]);
+    expect(await change(POLICIES.replace("src/", "lib/").replace("read_file", "read_fil"))).toBe(
+      "config.refused",
+    );
+    expect([await codeOf("src/a.ts"), await codeOf("lib/a.ts")]).toEqual([undefined, "permission_denied"]);
+    expect(await change(POLICIES.replace("src/", "lib/"))).toBe("config.reloaded");
+    expect([await codeOf("src/a.ts"), await codeOf("lib/a.ts")]).toEqual(["permission_denied", undefined]);
   });
 });
