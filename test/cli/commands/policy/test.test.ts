@@ -64,7 +64,10 @@ describe("sandgate policy test", () => {
     expect(code).toBe(1);
   });
 
-  test.each(["[]", "# no cases yet\n"])("refuses a file without cases, and exits with 2: %j", async (cases) => {
+  test.each([
+    "[]",
+    "# no cases yet\n",
+  ])("refuses a file without cases, and exits with 2: %j", async (cases) => {
     const { code, stderr, stdout } = await runCases(cases);
     expect(stdout).toBe("");
     expect(stderr).toMatch(/cases\.yaml:1:1: must (not be empty|be a list, not null)/);
