@@ -4,8 +4,8 @@ import { FileFailure, shownPath } from "../../../tool/file-failure.ts";
 import type {
   ProcessImplementation,
   ProgramCompletion,
-  ProgramContext,
 } from "../../../tool/implementations/process-implementation.ts";
+import type { ProgramContext } from "../../../tool/program-context.ts";
 import { ToolFailure } from "../../../tool/tool-failure.ts";
 import { prefixOf } from "../../files/walk.ts";
 import type { GrepInput } from "../grep-input.ts";
