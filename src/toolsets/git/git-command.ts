@@ -16,10 +16,16 @@ const OVERRIDES: readonly string[] = [
   "core.alternateRefsCommand=true",
   "credential.helper=",
   "gpg.program=false",
+  "gpg.x509.program=false",
+  "gpg.ssh.program=false",
+  "gpg.ssh.defaultKeyCommand=false",
   "commit.gpgSign=false",
   "tag.gpgSign=false",
   "push.gpgSign=false",
   "log.showSignature=false",
+  "merge.verifySignatures=false",
+  // Another format can have signatures verified.
+  "format.pretty=medium",
   "diff.external=",
   "diff.ignoreSubmodules=all",
   "http.sslVerify=true",
@@ -27,9 +33,6 @@ const OVERRIDES: readonly string[] = [
   "sequence.editor=false",
   "submodule.recurse=false",
   "fetch.recurseSubmodules=false",
-  "protocol.allow=never",
-  "protocol.https.allow=always",
-  "protocol.http.allow=always",
   "maintenance.auto=false",
   "gc.auto=0",
   "advice.detachedHead=false",
@@ -53,7 +56,8 @@ set_value() {
   export "GIT_CONFIG_KEY_$count=$1" "GIT_CONFIG_VALUE_$count=$2"
   count=$((count + 1))
 }
-names=$(git config --name-only --get-regexp '^(${NAMED_PROGRAMS})$') || :
+# In other locales, no pattern matches a name that is not UTF-8.
+names=$(export LC_ALL=C; git config --name-only --get-regexp '^(${NAMED_PROGRAMS})$') || :
 while IFS= read -r name; do
   case $name in
     '') ;;
@@ -84,6 +88,8 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   GIT_CONFIG_NOSYSTEM: "1",
   GIT_ATTR_NOSYSTEM: "1",
   GIT_TERMINAL_PROMPT: "0",
+  // Configuration cannot change it, unlike `protocol.allow`, which gives way to that of a single protocol.
+  GIT_ALLOW_PROTOCOL: "https",
   GIT_OPTIONAL_LOCKS: "0",
   LC_ALL: "C.UTF-8",
 };

@@ -1,34 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/json/value.ts";
-import type { Isolation } from "../../../src/tool/isolation.ts";
-import type { GitOptions } from "../../../src/toolsets/git/git-tools.ts";
 import { ISOLATIONS, unavailable } from "../../sandboxes/process/availability.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
-
-/** A repository with one commit, and the tools on it. */
-async function openRepository(options: GitOptions = {}, isolation?: Isolation) {
-  const scene = await ToolsetScene.open("git", {}, options, isolation);
-  onTestFinished(() => scene[Symbol.asyncDispose]());
-  const path = (name: string): string => join(scene.workspace, name);
-  const git = (...args: string[]): string =>
-    execFileSync("git", args, { cwd: scene.workspace, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
-  git("init", "--quiet", "--initial-branch=main");
-  git("config", "user.name", "Ada");
-  git("config", "user.email", "ada@example.org");
-  writeFileSync(path("a.txt"), "one\n");
-  git("add", "a.txt");
-  git("commit", "--quiet", "--message=First");
-  const call = (name: string, args: JsonObject = {}) => scene.call(name, args);
-  const output = async (name: string, args: JsonObject = {}): Promise<string> => {
-    const { output: text, error } = await call(name, args);
-    if (error !== undefined) throw new Error(error.message);
-    return String(text);
-  };
-  return { scene, path, git, call, output };
-}
+import { openRepository } from "./repository.ts";
 
 describe.skipIf(unavailable)("The toolset git", () => {
   test("shows, stages and commits changes", async () => {
