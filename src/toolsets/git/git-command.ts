@@ -50,6 +50,13 @@ const NAMED_PROGRAMS =
 const SCRIPT = `
 fail() { echo "$1" >&2; exit 128; }
 [ -e .git ] || fail "The first granted directory is not the root of a git repository: create one with git init, or have another directory granted"
+# Git runs git in submodules, whose programs are not replaced. It runs the git that is found here, which does nothing there:
+# only in a submodule, the work tree is not set. The helpers of git are found by PATH.
+program=$(command -v git) && bin=$(mktemp -d) &&
+  printf '#!/bin/sh\\n[ -z "$GIT_WORK_TREE" ] || exec "%s" "$@"\\n' "$program" >"$bin/git" && chmod +x "$bin/git" ||
+  fail "Git is not installed, or its temporary files could not be written"
+PATH="$PATH:$(git --exec-path)"
+export GIT_EXEC_PATH="$bin"
 git() { command git --git-dir=.git --work-tree=. --no-pager --literal-pathspecs "$@"; }
 count=0
 set_value() {

@@ -82,4 +82,40 @@ describe.skipIf(unavailable)("The toolset git runs no program that a repository 
     git("log");
     expect(existsSync(path("pwned"))).toBe(true);
   });
+
+  test("in the configuration of a submodule", async () => {
+    const { path, git, output } = await openRepository();
+    const inside = (...args: string[]): string => git("-C", "sub", ...args);
+    git("init", "--quiet", "sub");
+    writeFileSync(path("sub/b.txt"), "one\n");
+    inside("add", "b.txt");
+    inside("-c", "user.name=Eve", "-c", "user.email=eve@example.org", "commit", "--quiet", "--message=First");
+    writeFileSync(path(".gitmodules"), '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n\tignore = none\n');
+    git("add", "sub", ".gitmodules");
+    git("commit", "--quiet", "--message=Second");
+    inside("config", "core.fsmonitor", "touch ../pwned; false");
+    inside("config", "filter.bad.clean", "touch ../pwned; cat");
+    writeFileSync(path("sub/.gitattributes"), "*.txt filter=bad\n");
+    writeFileSync(path("sub/b.txt"), "two\n");
+    writeFileSync(path("a.txt"), "two\n");
+    for (const [name, args] of [
+      ["git_status", {}],
+      ["git_diff", {}],
+      ["git_log", { patch: true }],
+      ["git_stage", { paths: ["."] }],
+      ["git_stage", { paths: ["sub"] }],
+      ["git_stage", { paths: ["."], unstage: true }],
+      ["git_branch", { action: "create", name: "topic" }],
+      ["git_branch", { action: "switch", name: "main" }],
+      ["git_stash", { action: "push" }],
+      ["git_stash", { action: "pop" }],
+      ["git_commit", { message: "Third", all: true }],
+    ] as const) {
+      await output(name, args);
+      expect(existsSync(path("pwned")), name).toBe(false);
+    }
+    expect(git("log", "--max-count=1", "--format=%s", "--name-only").trim()).toBe("Third\n\na.txt");
+    git("status");
+    expect(existsSync(path("pwned"))).toBe(true);
+  });
 });
