@@ -9,7 +9,7 @@ import type { JsonObject } from "../../src/json/value.ts";
 import { allow } from "../../src/policy/decision.ts";
 import type { Capabilities } from "../../src/policy/grant/capabilities.ts";
 import type { ResourceLimits } from "../../src/policy/grant/limits.ts";
-import { openSandboxes, type Sandboxes } from "../../src/sandboxes/open-sandboxes.ts";
+import { openSandboxes, type Sandboxes, type SandboxesOptions } from "../../src/sandboxes/open-sandboxes.ts";
 import type { Isolation } from "../../src/tool/isolation.ts";
 import type { SandboxMode } from "../../src/tool/sandbox-mode.ts";
 import { type ToolsetName, type ToolsetOptions, toolsOf } from "../../src/toolsets/toolsets.ts";
@@ -20,6 +20,11 @@ interface SceneGrant extends Capabilities {
   readonly limits?: ResourceLimits;
   /** Default: the first in which the tool can run. */
   readonly sandbox?: SandboxMode;
+}
+
+/** Options of sandboxes in which programs are confined in one way. Default: the best that there is. */
+export function withIsolation(isolation: Isolation | undefined): SandboxesOptions {
+  return isolation === undefined ? {} : { process: { isolation } };
 }
 
 /** A toolset whose calls all run, each in the first sandbox of its tool, with a workspace of its own. */
@@ -40,10 +45,9 @@ export class ToolsetScene<Name extends ToolsetName> implements AsyncDisposable {
     name: Name,
     grant: SceneGrant = {},
     options: ToolsetOptions[Name] = TOOLSET_OPTIONS[name],
-    isolation?: Isolation,
+    sandboxes: SandboxesOptions = {},
   ): Promise<ToolsetScene<Name>> {
-    const sandboxes = await openSandboxes(isolation === undefined ? {} : { process: { isolation } });
-    return new ToolsetScene(sandboxes, name, grant, options);
+    return new ToolsetScene(await openSandboxes(sandboxes), name, grant, options);
   }
 
   /** Dispatches a call. */

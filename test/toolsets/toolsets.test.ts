@@ -13,7 +13,7 @@ import {
 } from "../../src/toolsets/toolsets.ts";
 import { recordEvents } from "../engine/helpers.ts";
 import { ISOLATIONS } from "../sandboxes/process/availability.ts";
-import { ToolsetScene } from "./toolset-scene.ts";
+import { ToolsetScene, withIsolation } from "./toolset-scene.ts";
 import { OTHER_OPTIONS, TOOLSET_OPTIONS, TOOLSET_TABLE } from "./toolset-table.ts";
 
 function registryOf(name: ToolsetName): ToolRegistry {
@@ -38,7 +38,12 @@ describe.each(Object.entries(TOOLSET_TABLE))("The toolset %s", (name, rows) => {
     startsOf(name as ToolsetName),
   )("tells the class of $tool when a call starts in $sandbox, with $isolation", async (start) => {
     const { row, tool: toolName, sandbox, isolation, options } = start;
-    await using scene = await ToolsetScene.open(name as ToolsetName, { sandbox }, options, isolation);
+    await using scene = await ToolsetScene.open(
+      name as ToolsetName,
+      { sandbox },
+      options,
+      withIsolation(isolation),
+    );
     const { events, seen } = recordEvents();
     await scene.call(toolName, row.arguments, { events });
     const { sideEffects } = row;

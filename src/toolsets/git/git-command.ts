@@ -38,8 +38,9 @@ const OVERRIDES: readonly string[] = [
   "advice.detachedHead=false",
 ];
 
-/** Settings that hold a program for a name of their own, which only the repository knows. */
-const NAMED_PROGRAMS =
+/** Settings with a name of their own, which only the repository knows: programs, and what holds for one URL. */
+const NAMED_SETTINGS =
+  "http\\..*\\.sslverify|" +
   "filter\\..*\\.(clean|smudge|process|required)|merge\\..*\\.driver|credential\\..*\\.helper|trailer\\..*\\.(command|cmd)";
 
 /**
@@ -64,12 +65,12 @@ set_value() {
   count=$((count + 1))
 }
 # In other locales, no pattern matches a name that is not UTF-8.
-names=$(export LC_ALL=C; git config --name-only --get-regexp '^(${NAMED_PROGRAMS})$') || :
+names=$(export LC_ALL=C; git config --name-only --get-regexp '^(${NAMED_SETTINGS})$') || :
 while IFS= read -r name; do
   case $name in
     '') ;;
     filter.*.required | merge.*) set_value "$name" false ;;
-    trailer.*) set_value "$name" true ;;
+    trailer.* | http.*) set_value "$name" true ;;
     *) set_value "$name" '' ;;
   esac
 done <<END
@@ -89,6 +90,14 @@ export const REQUIRE_AUTHOR: string =
 export const REQUIRE_WRITE: string =
   'if [ -f .git/HEAD ] && [ ! -L .git/HEAD ]; then (: >>.git/HEAD) 2>/dev/null || fail "The repository cannot be changed: ' +
   'its directory was granted for reading only. Ask the user to grant this tool the directory with write"; fi';
+/**
+ * Appends to the last argument, a branch or tag, where it is pushed to: under its own name. Git would look for another one in
+ * the configuration of the repository, which can also ask for overwriting.
+ */
+export const PUSH_BY_NAME: string =
+  'for name; do :; done; full=$(git rev-parse --verify --quiet --symbolic-full-name "$name") || :; case $full in ' +
+  "refs/heads/* | refs/tags/*) ;; *) fail \"There is no branch '$name' to push: git_branch lists the branches\" ;; esac; " +
+  'set -- "$@:$full"';
 
 const ENVIRONMENT: Readonly<Record<string, string>> = {
   GIT_CONFIG_GLOBAL: "/dev/null",

@@ -2,7 +2,7 @@ import { defineTool, type Tool } from "../../engine/tool.ts";
 import type { ProgramContext } from "../../tool/program-context.ts";
 import { inputSchema } from "../input-schema.ts";
 import type { ToolsetNaming } from "../toolset-naming.ts";
-import { git, REQUIRE_AUTHOR, REQUIRE_WRITE } from "./git-command.ts";
+import { git, PUSH_BY_NAME, REQUIRE_AUTHOR, REQUIRE_WRITE } from "./git-command.ts";
 import { withTrailers } from "./trailers.ts";
 
 /** The options of the toolset `git`. */
@@ -229,9 +229,20 @@ const push = defineTool({
   name: "git_push",
   description: "Pushes a branch to a remote repository over HTTPS. It cannot overwrite what is there.",
   inputSchema: REMOTE,
-  process: git(({ remote = "origin", branch: name = "HEAD" }: RemoteInput) => [
-    ...["push", "--no-verify", "--recurse-submodules=no", "--end-of-options", remote, name],
-  ]),
+  process: git(
+    ({ remote = "origin", branch: name = "HEAD" }: RemoteInput) => [
+      ...[
+        "push",
+        "--no-verify",
+        "--no-follow-tags",
+        "--recurse-submodules=no",
+        "--end-of-options",
+        remote,
+        name,
+      ],
+    ],
+    PUSH_BY_NAME,
+  ),
 });
 
 const pull = defineTool({
@@ -241,7 +252,9 @@ const pull = defineTool({
   inputSchema: REMOTE,
   process: git(
     ({ remote = "origin", branch: name = "HEAD" }: RemoteInput) => [
-      ...["pull", "--ff-only", "--no-recurse-submodules", "--end-of-options", remote, name],
+      // Without it, the configuration says which branches are overwritten.
+      ...["pull", "--ff-only", `--refmap=+refs/heads/*:refs/remotes/${remote}/*`],
+      ...["--no-recurse-submodules", "--end-of-options", remote, name],
     ],
     () => [REQUIRE_WRITE],
   ),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { toolsOf } from "../../../src/toolsets/toolsets.ts";
 import { ISOLATIONS, unavailable } from "../../sandboxes/process/availability.ts";
-import { ToolsetScene } from "../toolset-scene.ts";
+import { ToolsetScene, withIsolation } from "../toolset-scene.ts";
 
 describe("get_diagnostics", () => {
   test("returns what the embedder's function finds in given files", async () => {
@@ -54,7 +54,7 @@ describe("get_diagnostics", () => {
     ISOLATIONS,
   )("fails if its command is not there, rather than to find nothing, with %s", async (isolation) => {
     const options = { command: ["no-such-compiler", "--check"] } as const;
-    await using scene = await ToolsetScene.open("diagnostics", {}, options, isolation);
+    await using scene = await ToolsetScene.open("diagnostics", {}, options, withIsolation(isolation));
     const { success, error } = await scene.call("get_diagnostics", {});
     expect(success).toBe(false);
     expect(error).toMatchObject({ code: "execution_error" });

@@ -6,7 +6,7 @@ import type { ToolExecution } from "../../../src/engine/call/execution.ts";
 import type { JsonObject } from "../../../src/json/value.ts";
 import type { Isolation } from "../../../src/tool/isolation.ts";
 import type { GitOptions } from "../../../src/toolsets/git/git-tools.ts";
-import { ToolsetScene } from "../toolset-scene.ts";
+import { ToolsetScene, withIsolation } from "../toolset-scene.ts";
 
 /** A repository with one commit, and the tools on it. */
 export interface Repository {
@@ -21,11 +21,8 @@ export interface Repository {
 }
 
 /** Makes one, until the test has finished. */
-export async function openRepository(
-  options: GitOptions = {},
-  isolation?: Isolation,
-): Promise<Repository> {
-  const scene = await ToolsetScene.open("git", {}, options, isolation);
+export async function openRepository(options: GitOptions = {}, isolation?: Isolation): Promise<Repository> {
+  const scene = await ToolsetScene.open("git", {}, options, withIsolation(isolation));
   onTestFinished(() => scene[Symbol.asyncDispose]());
   const path = (name: string): string => join(scene.workspace, name);
   const git = (...args: string[]): string =>
