@@ -15,6 +15,9 @@ export function checkPlain({ method = "", headers }: IncomingMessage): void {
   // A server may ignore an offer of HTTP/2 (RFC 9113, section 3.1), but not what a WebSocket client needs.
   if (headers.upgrade !== undefined && headers.upgrade.toLowerCase() !== "h2c")
     throw new EgressError("request_invalid", "the proxy passes no protocol on but HTTP/1.1: use https");
+  const coding = headers["transfer-encoding"];
+  if (coding !== undefined && coding.toLowerCase() !== "chunked")
+    throw new EgressError("request_invalid", "the proxy takes no transfer coding but 'chunked'");
 }
 
 /**
@@ -30,6 +33,9 @@ export async function forward(
   server: Socket,
   meter: TrafficMeter,
 ): Promise<void> {
+  // Unasked, Node.js would write the chunks of a GET as bytes after the request, which a server reads as another request.
+  const isChunked = request.headers["transfer-encoding"] !== undefined;
+  const framing = isChunked ? { "transfer-encoding": "chunked" } : {};
   try {
     const outgoing = httpRequest({
       // Node.js asks it for the socket only if no agent is given.
@@ -37,7 +43,7 @@ export async function forward(
       setHost: false,
       method: request.method ?? "",
       path: url.pathname + url.search,
-      headers: { ...forwarded(request), host: url.host, connection: "close" },
+      headers: { ...forwarded(request), ...framing, host: url.host, connection: "close" },
       maxHeaderSize: HEADER_BYTES,
     });
     const answered = new Promise<IncomingMessage>((resolve, reject) => {

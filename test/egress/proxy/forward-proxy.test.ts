@@ -154,6 +154,12 @@ describe("A plain request", () => {
         "0\r\n\r\n",
     ],
     [
+      "chunks of something compressed",
+      (port: number) =>
+        get(`http://a.test:${port}/`, `Host: a.test:${port}`, "Transfer-Encoding: gzip, chunked") +
+        "0\r\n\r\n",
+    ],
+    [
       "a space before a colon",
       (port: number) => get(`http://a.test:${port}/`, `Host: a.test:${port}`, "Content-Length : 1"),
     ],
@@ -181,6 +187,27 @@ describe("A plain request", () => {
         `Content-Length: ${inner.length}\r\n\r\n${inner}`,
     );
     expect(seen).toEqual([`/ ${inner}`]);
+  });
+
+  test.each([
+    "GET",
+    "OPTIONS",
+    "DELETE",
+    "POST",
+  ])("cannot smuggle another one in the chunks of %s, which are still a body for the server", async (method) => {
+    const seen: string[] = [];
+    const server = await serve(async (request, response) => {
+      seen.push(`${request.method} ${request.url} ${await bodyOf(request)}`);
+      response.end();
+    });
+    const { port } = await open(toHttp(server));
+    const inner = get("http://evil.test/", "Host: evil.test");
+    await exchange(
+      port,
+      `${method} http://a.test:${server}/ HTTP/1.1\r\nHost: a.test:${server}\r\nConnection: close\r\n` +
+        `Transfer-Encoding: chunked\r\n\r\n${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`,
+    );
+    expect(seen).toEqual([`${method} / ${inner}`]);
   });
 
   test("gets redirects as responses", async () => {
