@@ -18,6 +18,9 @@ import { tunnel } from "./tunnel.ts";
 /** The most connections of clients at once. */
 const MAX_CONNECTIONS = 128;
 
+/** The most requests of a connection that are answered or wait for it: pipelining is rare. */
+const MAX_PIPELINED = 16;
+
 /** The most bytes of a request's headers. */
 const HEADER_BYTES = 32_768;
 
@@ -45,6 +48,8 @@ export class ForwardProxy {
   readonly #options: ProxyOptions;
   readonly #meter: TrafficMeter;
   readonly #clients = new Set<Socket>();
+  /** The requests of each connection. */
+  readonly #turns = new WeakMap<Socket, { waiting: number; last: Promise<void> }>();
   readonly #closing = new AbortController();
   readonly #reported = new Set<string>();
   readonly #http: Server;
@@ -60,9 +65,11 @@ export class ForwardProxy {
       requestTimeout: 0,
       keepAliveTimeout: 0,
     });
-    this.#http.on("request", (request, response) => void this.#forward(request, response));
+    this.#http.on("request", (request, response) => this.#inTurn(request, response));
     this.#http.on("connect", (request: IncomingMessage, client: Socket, head: Buffer) => {
-      void this.#tunnel(request, client, head);
+      // Answers to requests before it would come out of the tunnel.
+      if (this.#turns.get(client)?.waiting) client.destroy();
+      else void this.#tunnel(request, client, head);
     });
     this.#http.on("clientError", (_error, client: Socket) => {
       refuseTunnel(client, { status: 400, text: "The request is not valid HTTP/1.1\n" });
@@ -90,6 +97,22 @@ export class ForwardProxy {
   close(): void {
     this.#closing.abort();
     for (const client of this.#clients) client.destroy();
+  }
+
+  /** Forwards the requests of a connection one after another: each of them holds a connection of this process. */
+  #inTurn(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    if (socket.destroyed) return;
+    const turn = this.#turns.get(socket) ?? { waiting: 0, last: Promise.resolve() };
+    this.#turns.set(socket, turn);
+    if (++turn.waiting > MAX_PIPELINED) {
+      socket.destroy();
+      return;
+    }
+    turn.last = turn.last.then(async () => {
+      if (!socket.destroyed) await this.#forward(request, response);
+      turn.waiting--;
+    });
   }
 
   async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -210,6 +210,26 @@ describe("A plain request", () => {
     expect(seen).toEqual([`${method} / ${inner}`]);
   });
 
+  test("waits for the answer to the one before it on its connection, of which few can wait", async () => {
+    const connections: Socket[] = [];
+    const server = await listen(createServer((socket) => connections.push(socket.resume())));
+    const { port } = await open(toHttp(server));
+    const asked = get(`http://a.test:${server}/`, `Host: a.test:${server}`);
+    const patient = connect(port, "127.0.0.1");
+    onTestFinished(() => void patient.destroy());
+    patient.write(asked.repeat(10));
+    await vi.waitFor(() => expect(connections).toHaveLength(1));
+    expect(await exchange(port, asked.repeat(1_000))).toBe("");
+    const last = await exchange(port, get("http://evil.test/", "Host: evil.test", "Connection: close"));
+    expect(statuses(last)).toEqual(["403"]);
+    expect(connections.length).toBeLessThanOrEqual(2);
+    connections[0]?.end("HTTP/1.1 204 No Content\r\n\r\n");
+    await vi.waitFor(() => expect(connections.filter((socket) => !socket.destroyed)).toHaveLength(1));
+    patient.destroy();
+    await vi.waitFor(() => expect(connections.every((socket) => socket.destroyed)).toBe(true));
+    expect(connections.length).toBeLessThanOrEqual(3);
+  });
+
   test("gets redirects as responses", async () => {
     const server = await serve((_, response) =>
       response.writeHead(302, { location: "http://evil.test/" }).end(),
