@@ -2,7 +2,7 @@ import { isIP, type Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { withoutBrackets } from "../connections/checked-lookup.ts";
 import { EgressError } from "../egress-error.ts";
-import { readClientHello } from "./client-hello.ts";
+import { ClientHelloReader } from "./client-hello.ts";
 import type { TrafficMeter } from "./traffic-meter.ts";
 
 /**
@@ -44,18 +44,19 @@ async function checkBeginning(client: Socket, { hostname, origin }: URL): Promis
 
 /** Returns the names in the ClientHello, which stays in the stream. */
 async function readHello(client: Socket, origin: string): Promise<readonly string[]> {
-  let bytes = Buffer.alloc(0);
+  const reader = new ClientHelloReader();
+  const chunks: Buffer[] = [];
   for (;;) {
     const chunk: Buffer | null = client.read();
     if (chunk !== null) {
-      bytes = Buffer.concat([bytes, chunk]);
-      const hello = readClientHello(bytes);
-      if (typeof hello !== "string") {
-        client.unshift(bytes);
-        return hello.serverNames;
-      }
+      chunks.push(chunk);
+      const hello = reader.add(chunk);
       if (hello === "not TLS")
         throw new EgressError("request_invalid", `a tunnel to '${origin}' was used without TLS`);
+      if (hello !== "incomplete") {
+        client.unshift(Buffer.concat(chunks));
+        return hello.serverNames;
+      }
     } else if (!(await moreOf(client))) {
       throw new EgressError("aborted", "the client closed the tunnel");
     }

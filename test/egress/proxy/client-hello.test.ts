@@ -1,9 +1,11 @@
 import { createServer } from "node:net";
 import { connect } from "node:tls";
 import fc from "fast-check";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { readClientHello } from "../../../src/egress/proxy/client-hello.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { ClientHelloReader, type FirstBytes } from "../../../src/egress/proxy/client-hello.ts";
 import { listen } from "../servers.ts";
+
+const readClientHello = (bytes: Buffer): FirstBytes => new ClientHelloReader().add(bytes);
 
 async function helloOf(options: object): Promise<Buffer> {
   const first = Promise.withResolvers<Buffer>();
@@ -43,6 +45,37 @@ describe("The first bytes of a connection", () => {
     const hello = await helloOf({ servername: "a.test" });
     for (const size of [1, 7, 100])
       expect(readClientHello(fragmented(hello, size))).toEqual({ serverNames: ["a.test"] });
+  });
+
+  test("tell it in whatever pieces they come", async () => {
+    const hello = fragmented(await helloOf({ servername: "a.test" }), 3);
+    fc.assert(
+      fc.property(fc.array(fc.nat(hello.length), { maxLength: 20 }), (cuts) => {
+        const reader = new ClientHelloReader();
+        let [from, result]: [number, FirstBytes] = [0, "incomplete"];
+        for (const to of [...cuts, hello.length].sort((a, b) => a - b)) {
+          if (result === "incomplete") result = reader.add(hello.subarray(from, to));
+          from = to;
+        }
+        expect(result).toEqual({ serverNames: ["a.test"] });
+      }),
+    );
+  });
+
+  test("are copied a few times at most if they come in many records and pieces", () => {
+    // A message of 60,000 bytes, as it says, in records of one byte.
+    const bytes = fragmented(Buffer.from([0, 0, 0, 0, 0, 1, 0, 234, 96, ...Buffer.alloc(10_000)]), 1);
+    const concatenations = vi.spyOn(Buffer, "concat");
+    onTestFinished(() => concatenations.mockRestore());
+    const reader = new ClientHelloReader();
+    const results = Array.from(bytes, (byte) => reader.add(Buffer.from([byte])));
+    expect(results.at(-1)).toBe("incomplete");
+    expect(concatenations.mock.calls.length).toBeLessThan(10);
+  });
+
+  test("are not TLS if they are too many", () => {
+    const message = Buffer.concat([Buffer.from([1, 1, 0, 64]), Buffer.alloc(65_600)]);
+    expect(readClientHello(fragmented(Buffer.concat([Buffer.alloc(5), message]), 1_000))).toBe("not TLS");
   });
 
   test.each([
