@@ -9,20 +9,20 @@ export interface Diagnostic {
   readonly message: string;
 }
 
-/** Formats of one line. The first that matches counts. */
+/** Formats of one line. The first that matches counts. Numbers have nine digits at most: beyond a safe integer, they are no JSON. */
 const FORMATS: readonly RegExp[] = [
   // `src/a.ts(3,14): error TS2322: …`, as tsc and msbuild write it.
-  /^(?<path>[^\s(][^(\n]*)\((?<line>\d+)(?:,(?<column>\d+))?\): (?<rest>.+)$/,
+  /^(?<path>[^\s(][^(\n]*)\((?<line>\d{1,9})(?:,(?<column>\d{1,9}))?\): (?<rest>.+)$/,
   // `src/a.sh: line 3: …`, as bash writes it. Of a command without a file, it gives its own name as the path.
-  /^(?!(?:\S*\/)?(?:ba|da)?sh:)(?<path>[^\s:][^:\n]*): line (?<line>\d+): (?<rest>.+)$/,
+  /^(?!(?:\S*\/)?(?:ba|da)?sh:)(?<path>[^\s:][^:\n]*): line (?<line>\d{1,9}): (?<rest>.+)$/,
   // `src/a.sh: 3: …`, as dash writes it. Without a dot or a slash, it could be anything.
-  /^(?<path>[^\s:]*[./][^\s:]*): (?<line>\d+): (?<rest>.+)$/,
+  /^(?<path>[^\s:]*[./][^\s:]*): (?<line>\d{1,9}): (?<rest>.+)$/,
   // `src/a.c:3:14: error: …`, as most others do.
-  /^(?<path>[^\s:][^:\n]*):(?<line>\d+)(?::(?<column>\d+))?:? (?<rest>.+)$/,
+  /^(?<path>[^\s:][^:\n]*):(?<line>\d{1,9})(?::(?<column>\d{1,9}))?:? (?<rest>.+)$/,
 ];
 
 /** `  File "src/a.py", line 3`, as Python writes it. Source lines follow, and then a {@link PYTHON_MESSAGE}. */
-const PYTHON_PLACE = /^(?:\*\*\*)?\s*File "(?<path>[^"\n]+)", line (?<line>\d+)(?:, in .*)?$/;
+const PYTHON_PLACE = /^(?:\*\*\*)?\s*File "(?<path>[^"\n]+)", line (?<line>\d{1,9})(?:, in .*)?$/;
 const PYTHON_MESSAGE = /^(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|Warning)(?:: .*)?$/;
 
 /** The most lines between a place and its message. */

@@ -84,6 +84,18 @@ describe("get_diagnostics", () => {
     });
   });
 
+  test.skipIf(unavailable)("takes numbers that no file has lines for as other output", async () => {
+    await using scene = await ToolsetScene.open("diagnostics", {}, { command: ["sh", "check.sh"] });
+    const odd = [`a.c:${"9".repeat(400)}: error: x`, `a.ts(1,${"9".repeat(400)}): error: x`];
+    const lines = [...odd, "b.c:1:2: error: y"];
+    writeFileSync(join(scene.workspace, "check.sh"), `cat <<'END'\n${lines.join("\n")}\nEND\n`);
+    const { output } = await scene.call("get_diagnostics", {});
+    expect(output).toMatchObject({
+      diagnostics: [{ path: "b.c", line: 1, column: 2 }],
+      otherOutput: odd.join("\n"),
+    });
+  });
+
   test("needs one source of diagnostics", () => {
     expect(() => toolsOf("diagnostics", {})).toThrow(
       "The toolset 'diagnostics' needs either a command or a function find",
