@@ -178,6 +178,9 @@ test("any text is read, and the lines of its symbols are in it", () => {
 test.each([
   ["a.ts", "`${".repeat(80_000)],
   ["a.ts", "/".repeat(500_000)],
+  // Each would take minutes if one of its characters had the rest of the text read.
+  ["a.ts", "{".repeat(6_000_000)],
+  ["a.ts", "''".repeat(3_000_000)],
   ["a.ts", `const a = "${"\\".repeat(400_000)}`],
   ["a.ts", "class A {\n".repeat(50_000)],
   ["a.ts", `const ${"a ".repeat(200_000)}`],
