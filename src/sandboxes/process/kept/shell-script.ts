@@ -23,7 +23,7 @@ export const FIRST_LINE: string = `${[
   "IFS= builtin read -r __sandgate &&",
   `builtin printf '\\036%s%0${CODE_DIGITS}d' "$__sandgate" "$1" &&`,
   `builtin printf '\\036%s%0${CODE_DIGITS}d' "$__sandgate" "$1" >&${SPARE_FD};`,
-  `} || builtin exit "$1"; } ${SPARE_FD}>&2 2>/dev/null; readonly -f __sandgate_end`,
+  `} ${SPARE_FD}>&2 2>/dev/null || builtin exit "$1" || \\exit "$1"; }; readonly -f __sandgate_end`,
 ].join(" ")}\n`;
 
 /**

@@ -136,6 +136,17 @@ describe.each(ISOLATIONS)("The shell of a session (%s)", (isolation) => {
   });
 
   test.each([
+    ["has no descriptor left for it", "ulimit -n 5; true", 0],
+    ["is restricted", "set -r; (exit 4)", 4],
+    ["has lost the builtins for it", "enable -n builtin read printf; (exit 5)", 5],
+  ])("ends, and no command waits, if it cannot write the end of one because it %s", async (_name, command, exitCode) => {
+    const scene = await openScene();
+    const { output } = await scene.run(command, { limits: { wallTimeMs: 15_000 } });
+    expect(output).toMatchObject({ exitCode, note: `${NEW}. ${ENDED}` });
+    expect((await scene.run("echo next")).output).toMatchObject({ stdout: "next\n", note: NEW });
+  });
+
+  test.each([
     ["does what it is asked", "", 5_000],
     ["ignores SIGTERM", "trap '' TERM; ", 100],
     ["handles SIGTERM", "trap 'echo no' TERM; ", 100],
