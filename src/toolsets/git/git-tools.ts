@@ -241,7 +241,7 @@ const push = defineTool({
         name,
       ],
     ],
-    PUSH_BY_NAME,
+    () => [PUSH_BY_NAME],
   ),
 });
 
