@@ -89,8 +89,13 @@ export class GrantedPaths implements GrantedFiles {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const fd of this.#fds.splice(0)) closeSync(fd);
+    const { launched } = this;
     // A program that still runs could put links in the way, and something else would be removed.
-    if (this.launched?.hasEnded === false) return;
+    if (launched?.hasEnded !== false) await this.#removeTemporary();
+    else void launched.exited.then(() => (launched.hasEnded ? this.#removeTemporary() : undefined));
+  }
+
+  async #removeTemporary(): Promise<void> {
     // A program can leave directories that its user may not read. They remain.
     await rm(this.temporary, { recursive: true, force: true }).catch(() => {});
   }

@@ -287,4 +287,25 @@ describe.skipIf(landlockUnavailable)("a program on Landlock", { timeout: 90_000 
     await run("exit 3");
     expect(readdirSync(temporary)).toEqual([]);
   });
+
+  test("leaves no temporary directory behind if it ends only after its call", async () => {
+    const temporary = mkdtempSync(join(root, "tmp-"));
+    vi.stubEnv("TMPDIR", temporary);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const cancelling = new AbortController();
+    const { signal } = cancelling;
+    const file = join(folder, "supervisor");
+    const running = run("echo $PPID > supervisor; sleep 1000", {
+      ...{ capabilities: writable(), signal, killGraceMs: 0 },
+    });
+    await vi.waitUntil(() => existsSync(file) && readFileSync(file, "utf8").endsWith("\n"), {
+      timeout: 60_000,
+    });
+    const supervisor = Number(readFileSync(file, "utf8"));
+    process.kill(supervisor, "SIGSTOP");
+    cancelling.abort();
+    expect((await running).receipt).toMatchObject({ mayStillRun: true, ended: "told" });
+    process.kill(supervisor, "SIGCONT");
+    await vi.waitUntil(() => readdirSync(temporary).length === 0, { timeout: 15_000 });
+  });
 });
