@@ -13,6 +13,7 @@ export type {
 } from "../engine/call/confirmation.ts";
 export type { DispatchContext } from "../engine/call/context.ts";
 export type { ExecutionReceipt, ToolExecution } from "../engine/call/execution.ts";
+export type { Holding } from "../engine/call/holding.ts";
 export {
   type AssistantMessage,
   type ToolMessage,
@@ -24,6 +25,7 @@ export type { DispatchAllOptions } from "../engine/dispatch-all.ts";
 export type { DispatchableTurn, DispatchTurnOptions } from "../engine/dispatch-turn.ts";
 export { ToolDispatchEngine } from "../engine/engine.ts";
 export { ERROR_CODES, type ErrorCode, type ToolError } from "../engine/failure/errors.ts";
+export type { GrantedFiles, HeldFiles, HoldChanges } from "../sandboxes/contract/held-changes.ts";
 export type { ContentBlock, ContentOutput, ImageBlock, TextBlock } from "../tool/content.ts";
 export { failure, success } from "../tool/reported-result.ts";
 

@@ -37,6 +37,7 @@ type SessionMember =
   | "principal"
   | "confirm"
   | "ask"
+  | "holdChanges"
   | "signal"
   | "partialOutput";
 

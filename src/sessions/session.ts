@@ -4,6 +4,7 @@ import type { ToolRegistry } from "../engine/registry.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
 import type { Redaction } from "../redaction/redaction.ts";
+import type { HoldChanges } from "../sandboxes/contract/held-changes.ts";
 import type { StoredApproval } from "./approvals/approval.ts";
 import type { ApprovalPlace, Approvals } from "./approvals/approvals.ts";
 import { Lanes } from "./calls/lanes.ts";
@@ -246,6 +247,11 @@ export class Session implements TurnSession {
       isLate: !this.#turns.isEmpty,
     });
     return this.#provenance;
+  }
+
+  /** @internal */
+  get holdChanges(): HoldChanges | undefined {
+    return undefined;
   }
 
   /** @internal */

@@ -45,6 +45,12 @@ export interface ToolTraits {
    */
   readonly usesFiles?: boolean;
   /**
+   * Every write of the tool goes through `context.files`, so that it can be held: a session in the mode `review` or `audit`
+   * runs it without asking. Of use only with `usesFiles` and a function or factory as the host implementation. Default:
+   * `false`.
+   */
+  readonly writesThroughFiles?: boolean;
+  /**
    * Whether the files that the host implementation opens by itself, without `context.files`, are logged at level `warn` with
    * the name of the tool (`tool.log`). Best effort, and nothing is kept from the tool: see docs/host-tools.md. Default:
    * `false`.

@@ -70,6 +70,7 @@ const TRAITS: Record<ConfigTrait, JsonObject> = {
   paths: { type: "array", items: mapOf({ argument: TEXT, access: TEXT }, ["argument", "access"]) },
   urls: { type: "array", items: mapOf({ argument: TEXT }, ["argument"]) },
   usesFiles: { type: "boolean" },
+  writesThroughFiles: { type: "boolean" },
   logFileAccess: { type: "boolean" },
   unhandledErrors: { type: "string", enum: ["message", "redacted"] },
 };

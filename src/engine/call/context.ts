@@ -9,6 +9,7 @@ import type { UpperBound } from "../bounds/upper-bound.ts";
 import type { ToolRegistry } from "../registry.ts";
 import type { Confirm } from "./confirmation.ts";
 import type { EventStream } from "./events.ts";
+import type { Holding } from "./holding.ts";
 import type { AgentHooks } from "./hooks.ts";
 import type { CallJournal } from "./journal.ts";
 import type { AskUser } from "./question.ts";
@@ -57,6 +58,11 @@ export type DispatchContext<Embedder = unknown> = {
   readonly confirm?: Confirm;
   /** Asks a person what a tool wants to know. Default: nobody can be asked. */
   readonly ask?: AskUser;
+  /**
+   * Returns how the changes of a call are held: what its tool, if it is a host function, changes through `context.files`
+   * does not reach the disk then. Default: no changes are held.
+   */
+  readonly holdChanges?: (callId: string) => Holding | undefined;
   /** Records every call: one that cannot be recorded does not run. Default: calls are not recorded. */
   readonly journal?: CallJournal;
   /** Follows every call: see `sandgate/opentelemetry`. Default: calls are not traced. */

@@ -4,18 +4,21 @@ import type { SandboxOutcome } from "../../sandboxes/contract/outcome.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
 import type { SandboxTask } from "../../sandboxes/contract/task.ts";
 import { NestedBudget } from "../bounds/nested-budget.ts";
+import type { DispatchContext } from "../call/context.ts";
+import { canHold, type Holding } from "../call/holding.ts";
 import { toolCaller } from "../call/nested.ts";
 import { PartialOutput } from "../call/partial-output.ts";
+import { shownName } from "../call/shown-name.ts";
 import type { PlacedCall } from "../call/state.ts";
 import type { CallTrace } from "../call/trace.ts";
-import { cancelled } from "../failure/refusal.ts";
+import { cancelled, denial } from "../failure/refusal.ts";
 import { questionAsker } from "./ask.ts";
 
 /**
  * Sets `task`, and has the sandbox run it.
  *
  * @returns What became of it, which ends the call.
- * @throws {Refusal} `cancelled`.
+ * @throws {Refusal} `cancelled`; `permission_denied` if the changes of the call have to be held and cannot be.
  */
 export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxOutcome> {
   const { ctx, principal, caller, grant, canonical, limits, reporter } = call;
@@ -23,6 +26,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   if (signal?.aborted) throw cancelled();
   const { id: callId, name: toolName } = call.received;
   const { capabilities } = grant;
+  const holding = ctx.holdChanges === undefined ? undefined : holdingOf(call, ctx.holdChanges);
   const nesting = caller === undefined ? 0 : caller.depth + 1;
   const implementations = call.registered.tool;
   const { definition, subject } = call.registered;
@@ -47,6 +51,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     observer: call.partialOutput ?? reporter,
     embedder,
     nesting,
+    holdChanges: holding?.open,
     ask: questionAsker(call),
     trace: call.trace,
   };
@@ -55,6 +60,17 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
   return call.trace === undefined
     ? call.sandbox.run(call.task)
     : runTraced(call.trace, call.sandbox, call.task);
+}
+
+/** A call that runs unasked since its changes are held must not change anything at once. */
+function holdingOf(
+  call: PlacedCall,
+  holdChanges: NonNullable<DispatchContext["holdChanges"]>,
+): Holding | undefined {
+  const holding = holdChanges(call.received.id);
+  if (holding?.isRequired !== true) return holding;
+  if (holding.open !== undefined && canHold(call.registered.tool, call.grant.sandbox)) return holding;
+  throw denial(shownName(call), "policy", "the changes of the call have to be held, and cannot be");
 }
 
 /** Runs a task as a part of its call's trace. What the sandbox returns later belongs to the trace, too. */

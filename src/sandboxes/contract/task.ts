@@ -9,6 +9,7 @@ import type { SandboxedTool } from "../../tool/implementations/implementations.t
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { Question, QuestionAnswer } from "../../tool/questions/question.ts";
 import type { GrantedTask } from "./bound-grant.ts";
+import type { HoldChanges } from "./held-changes.ts";
 import type { CallEffect } from "./outcome.ts";
 
 /** One granted call, as a sandbox receives it. */
@@ -39,6 +40,8 @@ export interface SandboxTask extends GrantedTask {
   readonly nesting?: number;
   /** Calls another tool for this one. Absent if the grant gives no tools. */
   readonly callTool?: CallTool;
+  /** Holds what a host function changes through `context.files`. Absent if its changes reach the disk. */
+  readonly holdChanges?: HoldChanges | undefined;
   /** Asks a person for the tool. Absent if nobody can be asked. */
   readonly ask?: AskForTask | undefined;
   /** Follows the call. Absent if it is not traced. */

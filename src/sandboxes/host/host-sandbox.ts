@@ -8,13 +8,13 @@ import { type HostImplementation, isHostModule } from "../../tool/implementation
 import type { SandboxedTool, ToolImplementations } from "../../tool/implementations/implementations.ts";
 import { workspaceIsSupported } from "../../workspace/paths/fd-path.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
+import type { HeldFiles } from "../contract/held-changes.ts";
 import type { SandboxOutcome } from "../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { PoolOptions } from "../threads/worker-pool.ts";
 import { AbandonedFunctions } from "./abandoned-functions.ts";
 import type { FileAccessLog } from "./files/file-access-log.ts";
-import type { HostFiles } from "./files/host-files.ts";
 import { FunctionRunner } from "./function-runner.ts";
 import type { ModuleRunner } from "./module-runner.ts";
 
@@ -25,7 +25,7 @@ const NO_CAPABILITIES: ReadonlySet<CapabilityName> = new Set();
 const FILES: ReadonlySet<CapabilityName> = new Set(workspaceIsSupported() ? (["fs"] as const) : []);
 
 /** Loaded on first use, since most programs have no tools with files. To import it for each call would take longer. */
-let Files: typeof HostFiles | undefined;
+let openFiles: typeof import("./files/open-files.ts").openFiles | undefined;
 
 /** The options of {@link HostSandbox}. */
 export interface HostSandboxOptions {
@@ -115,20 +115,20 @@ export class HostSandbox implements Sandbox {
     fs: readonly FsGrant[],
     accesses: FileAccessLog | undefined,
   ): Promise<SandboxOutcome> {
-    Files ??= (await import("./files/host-files.ts")).HostFiles;
-    let files: HostFiles;
+    openFiles ??= (await import("./files/open-files.ts")).openFiles;
+    let files: HeldFiles;
     try {
       if (this.#closed) throw new ToolPreparationError("the sandbox is closed");
-      files = new Files(fs, task.limits.fileBytes);
+      // A module opens them again in its thread, where its changes cannot be held.
+      files = openFiles(fs, task.limits.fileBytes, isHostModule(host) ? undefined : task.holdChanges);
     } catch (error) {
       const { detail } = describeThrown(error);
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
     }
     try {
-      // A module opens them again in its thread.
       if (isHostModule(host)) return await (await this.#moduleRunner()).run(host, task);
       const run = (): ReturnType<FunctionRunner["run"]> =>
-        this.#functions.run(host, task, performance.now(), files);
+        this.#functions.run(host, task, performance.now(), files.files);
       const outcome = await (accesses === undefined ? run() : accesses.run(run));
       const used = { ...outcome.used, fileBytes: files.writtenBytes };
       return { ...outcome, used, changes: files.changes };

@@ -1,15 +1,13 @@
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import { FORMATS, type Format } from "../../protocols/formats.ts";
 import type { SessionMode } from "../../sessions/deciding/levels.ts";
+import { isAtLeastAsStrict } from "../../sessions/deciding/strictness.ts";
 import { TooManySessionsError } from "../../sessions/sessions.ts";
 import { isTrusted, realPath } from "../../sessions/trusted-workspaces.ts";
 import { badRequest, forbidden, overloaded } from "../http/refusals.ts";
 import type { CallerBounds, SessionService } from "../service.ts";
 import type { NewSession, SessionChange } from "../shapes.ts";
 import type { App } from "./session-app.ts";
-
-/** From the loosest to the strictest. */
-const STRICTNESS: readonly SessionMode[] = ["autonomous", "cautious", "manual"];
 
 /** Opens, changes and closes sessions. */
 export function sessionRoutes(app: App, service: SessionService): void {
@@ -64,8 +62,10 @@ async function checkBounds(
   { mode, workspace }: { readonly mode: SessionMode; readonly workspace: string | undefined },
   bounds: CallerBounds,
 ): Promise<void> {
-  if (STRICTNESS.indexOf(mode) < STRICTNESS.indexOf(bounds.mode)) {
-    throw forbidden(`a caller cannot open a session in a mode that is looser than '${bounds.mode}'`);
+  if (!isAtLeastAsStrict(mode, bounds.mode)) {
+    throw forbidden(
+      `a caller can open a session only in a mode that is at least as strict as '${bounds.mode}'`,
+    );
   }
   if (workspace === undefined) return;
   if (!(await isTrusted(await realPath(workspace), bounds.workspaces))) {

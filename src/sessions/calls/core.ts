@@ -7,6 +7,7 @@ import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
+import type { HoldChanges } from "../../sandboxes/contract/held-changes.ts";
 import type { ApprovalPlace, Approvals } from "../approvals/approvals.ts";
 import type { Inquiries } from "../confirmations/inquiries.ts";
 import type { ClassLevels, SessionMode } from "../deciding/levels.ts";
@@ -25,6 +26,8 @@ export interface SessionCore {
   /** An absolute path. */
   readonly workspace: string | undefined;
   readonly mode: SessionMode;
+  /** Opens the files in which changes are held; `undefined` if the session cannot hold any. */
+  readonly holdChanges: HoldChanges | undefined;
   readonly settings: Settings;
   /** The tools that the session can see. */
   readonly registry: ToolRegistry;
@@ -57,6 +60,7 @@ export interface SessionCore {
 export interface MessageContext extends Pick<DispatchContext, "policy"> {
   readonly confirm: NonNullable<DispatchContext["confirm"]>;
   readonly ask: NonNullable<DispatchContext["ask"]>;
+  readonly holdChanges: NonNullable<DispatchContext["holdChanges"]>;
   readonly journal: DispatchContext["journal"];
 }
 
@@ -96,6 +100,8 @@ export interface MessageCore {
   count(request: PolicyRequest, quotas: Quotas): Promise<void> | undefined;
   /** Identifies a call of the message, or one that its tool makes, whose arguments are `input`. */
   identityOf(callId: string, name: string, input: JsonValue): CallIdentity;
+  /** Has the changes of a call held: it does not run otherwise. */
+  holdCall(callId: string): void;
   /** Called when a call of the message has its result. */
   endCall(): void;
   /** Keeps the result of a call. Returns a promise, which never rejects, only if there is something to wait for. */

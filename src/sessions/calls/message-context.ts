@@ -5,7 +5,7 @@ import type { MessageContext, TurnCore } from "./core.ts";
 export function messageContext(
   turn: TurnCore,
   messageId: string,
-  { policy, confirm, ask, journal }: MessageContext,
+  { policy, confirm, ask, holdChanges, journal }: MessageContext,
 ): DispatchContext {
   const { session } = turn;
   const { context } = session.settings;
@@ -27,6 +27,7 @@ export function messageContext(
     partialOutput: session.redaction,
     confirm,
     ask,
+    holdChanges,
     journal,
     signal: turn.signal,
     decisionTimeoutMs: context.decisionTimeoutMs,

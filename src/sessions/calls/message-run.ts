@@ -2,12 +2,14 @@ import type { ReceivedCall } from "../../engine/call/call.ts";
 import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { Holding } from "../../engine/call/holding.ts";
 import type { CallJournal } from "../../engine/call/journal.ts";
 import type { QuestionReply, QuestionRequest } from "../../engine/call/question.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { CallLedger } from "../../policy/history/call-ledger.ts";
 import type { PolicyRequest } from "../../policy/policy.ts";
+import { holdsChanges } from "../deciding/levels.ts";
 import type { Quotas } from "../deciding/quotas.ts";
 import { LedgerJournal } from "../ledger/ledger-journal.ts";
 import { MessageLedger } from "../ledger/message-ledger.ts";
@@ -34,6 +36,8 @@ export class MessageRun implements MessageCore, UnderWay {
   #left: number;
   /** `undefined` if no policy used the history when the message came. */
   readonly #ledger: MessageLedger | undefined;
+  /** The calls whose changes must be held; `undefined` if there is none. */
+  #held: Set<string> | undefined;
 
   constructor(turn: TurnCore, id: string, calls: readonly MessageCall[]) {
     const { session } = turn;
@@ -53,6 +57,7 @@ export class MessageRun implements MessageCore, UnderWay {
       policy: new SessionPolicy(this),
       confirm: (request, signal) => this.#confirm(request, signal),
       ask: (request, signal) => this.#ask(request, signal),
+      holdChanges: (callId) => this.#holdingOf(callId),
       journal: this.#journal(),
     });
   }
@@ -82,6 +87,18 @@ export class MessageRun implements MessageCore, UnderWay {
 
   abandon(): void {
     for (const call of this.calls) call.abandon();
+  }
+
+  holdCall(callId: string): void {
+    this.#held ??= new Set();
+    this.#held.add(callId);
+  }
+
+  /** A call that was decided on while changes were held has its changes held, also if the mode has changed since. */
+  #holdingOf(callId: string): Holding | undefined {
+    const { mode, holdChanges: open } = this.session;
+    const isRequired = this.#held?.has(callId) === true;
+    return isRequired || holdsChanges(mode) ? { open, isRequired } : undefined;
   }
 
   /** A call waits for its answer without a place. A nested call has none, and its caller keeps its own. */

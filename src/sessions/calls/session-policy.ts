@@ -1,4 +1,6 @@
 import { isThenable, type MaybePromise, toPromise } from "../../base/promises.ts";
+import { canHold } from "../../engine/call/holding.ts";
+import { Refusal } from "../../engine/failure/refusal.ts";
 import {
   type AskDecision,
   allow,
@@ -8,8 +10,17 @@ import {
   type PolicyDecision,
 } from "../../policy/decision.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
+import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
-import { hearsApprovals, type LevelBasis, levelOf } from "../deciding/levels.ts";
+import {
+  awaitsPlan,
+  type CallLevel,
+  hearsApprovals,
+  holdsChanges,
+  isReading,
+  type LevelBasis,
+  levelOf,
+} from "../deciding/levels.ts";
 import { namesUrls } from "../deciding/named-urls.ts";
 import type { MessageCore } from "./core.ts";
 
@@ -51,54 +62,92 @@ export class SessionPolicy implements RuntimePolicy {
     const history = this.#message.historyOf(request);
     const asked = history === undefined ? request : Object.freeze({ ...request, history });
     const answer: unknown = session.policy.check(asked);
-    if (isThenable(answer)) return toPromise(answer).then((late) => this.#count(read(late), request, traits));
-    return this.#count(read(answer), request, traits);
+    if (isThenable(answer))
+      return toPromise(answer).then((late) => this.#decide(read(late), request, traits));
+    return this.#decide(read(answer), request, traits);
   }
 
-  #count(decision: PolicyDecision, request: PolicyRequest, traits: ToolTraits): MaybePromise<PolicyDecision> {
+  #decide(decision: PolicyDecision, request: PolicyRequest, traits: Traits): MaybePromise<PolicyDecision> {
     // A call that a person confirmed was counted before, and its level is known.
     if (decision.decision === "deny" || request.confirmedBy !== undefined) return decision;
+    const basis = this.#basisOf(decision, request, traits);
+    const level = levelOf(basis);
+    if (level === "deny") return denied(decision, basis);
     const { quotas } = this.#message.session;
     const counted = quotas === undefined ? undefined : this.#message.count(request, quotas);
-    if (counted === undefined) return this.#decide(decision, request, traits);
-    return counted.then(() => this.#decide(decision, request, traits));
+    if (counted === undefined) return this.#atLevel(level, decision, request, basis);
+    return counted.then(() => this.#atLevel(level, decision, request, basis));
   }
 
-  #decide(
-    decision: Exclude<PolicyDecision, { decision: "deny" }>,
-    request: PolicyRequest,
-    traits: ToolTraits,
-  ): MaybePromise<PolicyDecision> {
+  #basisOf(decision: MayRun, request: PolicyRequest, traits: Traits): LevelBasis {
     const { session } = this.#message;
-    const basis: LevelBasis = {
+    const { name, sideEffects } = request.tool;
+    return {
       policy: decision.decision,
       remember: decision.decision === "ask" && decision.remember === "session",
       mode: session.mode,
-      sideEffects: request.tool.sideEffects,
-      configured: session.settings.tools.get(request.tool.name),
+      sideEffects,
+      canHold: session.holdChanges !== undefined && canHold(traits, decision.grant?.sandbox),
+      configured: session.settings.tools.get(name),
       own: namesUrls(traits, request, decision.grant) ? undefined : traits.confirm,
       alwaysConfirm: traits.alwaysConfirm === true,
       approved: false,
       trusted: session.trusted,
       classes: session.settings.classes,
     };
-    const level = levelOf(basis);
-    if (level === "auto") return decision;
-    if (level === "deny") {
-      return deny("the session's configuration denies the tool", { policyDecision: decision.decision });
-    }
+  }
+
+  #atLevel(
+    level: CallLevel,
+    decision: MayRun,
+    request: PolicyRequest,
+    basis: LevelBasis,
+  ): MaybePromise<PolicyDecision> {
+    const { session } = this.#message;
+    // Also of a call that a person is asked about, who is not told that it takes effect at once.
+    if (basis.canHold && holdsChanges(basis.mode)) this.#message.holdCall(request.callId);
+    if (level !== "prompt") return decision;
     const hears = hearsApprovals(basis);
     const { approvalTable, place } = session;
     const approval = hears ? approvalTable.find(place, request) : undefined;
-    if (approval === undefined) return raise(decision, request, hears);
+    const question = questionOf(decision, request, basis);
+    if (approval === undefined) return raise(decision, question, hears);
     const used = approvalTable.use(approval);
     const decide = (isCovered: boolean): PolicyDecision =>
-      isCovered ? lift(decision) : raise(decision, request, hears);
+      isCovered ? lift(decision) : raise(decision, question, hears);
     return used instanceof Promise ? used.then(decide) : decide(used);
   }
 }
 
-const NO_TRAITS: ToolTraits = Object.freeze({});
+/** What a tool says of itself, and how it is implemented. */
+type Traits = ToolTraits & Pick<ToolImplementations<never, never>, "host">;
+
+/** A decision with which a call may run, perhaps after a question. */
+type MayRun = Exclude<PolicyDecision, { decision: "deny" }>;
+
+const NO_TRAITS: Traits = Object.freeze({});
+
+/** @throws {Refusal} if a plan could change the answer: the model reads what to do. */
+function denied({ decision: policyDecision }: MayRun, basis: LevelBasis): PolicyDecision {
+  const { configured, modeLevel } = basis;
+  if (awaitsPlan(basis) && configured !== "deny" && modeLevel !== "deny") {
+    throw new Refusal("permission_denied", PLAN_NOT_APPROVED, { detail: "no plan is approved" });
+  }
+  return deny("the session's configuration denies the tool", { policyDecision });
+}
+
+const PLAN_NOT_APPROVED = "Permission denied: only reading is allowed until the plan is approved";
+
+/** What a person is asked: the question of the policy, if it has one. */
+function questionOf(decision: MayRun, { tool: { name } }: PolicyRequest, basis: LevelBasis): string {
+  const { sideEffects } = basis;
+  const question =
+    decision.decision === "ask" ? decision.question : `Run the tool '${name}' (${sideEffects})?`;
+  const takesEffect = holdsChanges(basis.mode) && !basis.canHold && !isReading(sideEffects);
+  return takesEffect ? `${question} ${NOT_HELD}` : question;
+}
+
+const NOT_HELD = "What it changes cannot be held, and takes effect at once.";
 
 /** Whether a call can run now: `ask` stands for `allow` once a person has confirmed it. */
 function runs({ decision }: PolicyDecision, { confirmedBy }: PolicyRequest): boolean {
@@ -110,21 +159,15 @@ function read(answer: unknown): PolicyDecision {
 }
 
 /** Allows a call that an approval covers. */
-function lift(decision: Exclude<PolicyDecision, { decision: "deny" }>): PolicyDecision {
+function lift(decision: MayRun): PolicyDecision {
   if (decision.decision === "allow" || decision.grant === undefined) return decision;
   const { grant, rules, sandboxes } = decision;
   return allow(grant, { ...(rules && { rules }), ...(sandboxes && { sandboxes }), policyDecision: "ask" });
 }
 
 /** Has a person asked about a call. */
-function raise(
-  decision: Exclude<PolicyDecision, { decision: "deny" }>,
-  { tool }: PolicyRequest,
-  hears: boolean,
-): AskDecision {
+function raise(decision: MayRun, question: string, hears: boolean): AskDecision {
   const { grant, rules, sandboxes } = decision;
-  const question =
-    decision.decision === "ask" ? decision.question : `Run the tool '${tool.name}' (${tool.sideEffects})?`;
   return ask(question, {
     ...(grant && { grant }),
     ...(rules && { rules }),

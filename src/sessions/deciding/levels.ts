@@ -3,11 +3,26 @@ import type { SideEffects } from "../../tool/side-effects.ts";
 /** What happens to a call: it runs, a person is asked first, or it does not run. From the mildest to the strictest. */
 export type Level = "auto" | "prompt" | "deny";
 
+/** The level of one call. `held`: it runs, and what it changes waits until a person accepts it. */
+export type CallLevel = Level | "held";
+
 /** How a session asks: see `docs/sessions.md`. */
-export type SessionMode = "cautious" | "autonomous" | "manual";
+export type SessionMode = "cautious" | "autonomous" | "manual" | "plan" | "review" | "audit";
 
 /** Every {@link SessionMode}. */
-export const SESSION_MODES: readonly SessionMode[] = Object.freeze(["cautious", "autonomous", "manual"]);
+export const SESSION_MODES: readonly SessionMode[] = Object.freeze([
+  "cautious",
+  "autonomous",
+  "manual",
+  "plan",
+  "review",
+  "audit",
+]);
+
+/** Whether changes of files wait in a mode until a person accepts them. */
+export function holdsChanges(mode: SessionMode): boolean {
+  return mode === "review" || mode === "audit";
+}
 
 /** What the configuration says about a tool. `prompt_once` asks until a person has allowed the tool in the session. */
 export type ToolLevel = Level | "prompt_once";
@@ -33,8 +48,13 @@ export interface LevelBasis {
   readonly policy: "allow" | "ask" | "deny";
   /** Whether the policy accepts an approval in place of an answer, with `ask`. */
   readonly remember: boolean;
+  /** The mode. A session whose plan is approved decides as in `autonomous`. */
   readonly mode: SessionMode;
+  /** What the mode says about the tool. Default: nothing. */
+  readonly modeLevel?: Level | undefined;
   readonly sideEffects: SideEffects;
+  /** Whether everything that the call changes can be held. */
+  readonly canHold: boolean;
   /** What the configuration says about the tool. Default: nothing. */
   readonly configured: ToolLevel | undefined;
   /** What the tool says about itself. Default: nothing. */
@@ -47,31 +67,51 @@ export interface LevelBasis {
   readonly classes: ClassLevels;
 }
 
-const ORDER: Record<Level, number> = { auto: 0, prompt: 1, deny: 2 };
+const ORDER: Record<CallLevel, number> = { auto: 0, held: 1, prompt: 2, deny: 3 };
+
+/** Returns the strictest of two levels. */
+export function strictestLevel(a: CallLevel, b: CallLevel): CallLevel {
+  return ORDER[a] > ORDER[b] ? a : b;
+}
 
 /** Returns the level of a call: the higher one of what raises it and of what it is otherwise. */
-export function levelOf(basis: LevelBasis): Level {
+export function levelOf(basis: LevelBasis): CallLevel {
   const raised = raisedLevel(basis);
   // Nothing is above it.
   if (raised === "deny") return raised;
-  const usual = usualLevel(basis);
-  return ORDER[raised] > ORDER[usual] ? raised : usual;
+  return strictestLevel(raised, usualLevel(basis));
+}
+
+/** Whether the mode denies a call, whatever else is said of it, until a person has approved a plan. */
+export function awaitsPlan({ mode, sideEffects }: Pick<LevelBasis, "mode" | "sideEffects">): boolean {
+  return mode === "plan" && !isReading(sideEffects);
+}
+
+/** Whether a tool of a class changes nothing. */
+export function isReading(sideEffects: SideEffects): boolean {
+  return sideEffects === "none" || sideEffects === "read";
 }
 
 /** What nothing can lower. */
 function raisedLevel(basis: LevelBasis): Level {
-  const { policy, configured, alwaysConfirm, mode } = basis;
-  if (policy === "deny" || configured === "deny") return "deny";
+  const { policy, configured, modeLevel, alwaysConfirm, mode } = basis;
+  if (policy === "deny" || configured === "deny" || modeLevel === "deny") return "deny";
+  if (awaitsPlan(basis)) return "deny";
   if (alwaysConfirm || mode === "manual") return "prompt";
   return policy === "ask" && !(basis.remember && basis.approved) ? "prompt" : "auto";
 }
 
 /** The first that says something, from what is said of the call to what holds for its class. */
-function usualLevel(basis: LevelBasis): Level {
-  const { configured, approved, own, mode, trusted, sideEffects, classes } = basis;
+function usualLevel(basis: LevelBasis): CallLevel {
+  const { configured, modeLevel, approved, own, mode, trusted, sideEffects, classes } = basis;
+  if (modeLevel === "auto" || modeLevel === "prompt") return modeLevel;
   if (configured === "auto" || configured === "prompt") return configured;
   if (approved) return "auto";
   if (configured === "prompt_once") return "prompt";
+  // What a tool says of itself, and where it works, must not keep a change from being looked at.
+  if (holdsChanges(mode) && !isReading(sideEffects)) {
+    return sideEffects === "write" && basis.canHold ? "held" : "prompt";
+  }
   if (own !== undefined) return own;
   if (mode === "autonomous") return "auto";
   if (trusted !== undefined) return trusted[sideEffects] ?? "auto";
@@ -79,7 +119,10 @@ function usualLevel(basis: LevelBasis): Level {
 }
 
 /** Whether an approval can answer in place of a person, so that it is worth remembering one. */
-export function hearsApprovals({ policy, remember, mode, configured, alwaysConfirm }: LevelBasis): boolean {
-  if (alwaysConfirm || mode === "manual" || configured === "prompt" || configured === "deny") return false;
+export function hearsApprovals(basis: LevelBasis): boolean {
+  const { policy, remember, mode, modeLevel, configured, alwaysConfirm } = basis;
+  if (alwaysConfirm || mode === "manual" || awaitsPlan(basis)) return false;
+  const explicit = modeLevel ?? configured;
+  if (explicit === "prompt" || explicit === "deny" || configured === "deny") return false;
   return policy === "allow" || (policy === "ask" && remember);
 }

@@ -33,6 +33,7 @@ const write = defineTool({
   idempotent: true,
   confirm: "prompt",
   usesFiles: true,
+  writesThroughFiles: true,
   paths: [{ argument: "/path", access: "write" }],
   inputSchema: inputSchema({ path: PATH, content: TEXT }),
   host: async ({ path, content }, context) => {

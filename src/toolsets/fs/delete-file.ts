@@ -12,6 +12,7 @@ export function deleteFile(writing: Writing): Tool {
     sideEffects: "destructive",
     confirm: "prompt",
     usesFiles: true,
+    writesThroughFiles: true,
     paths: [{ argument: "/path", access: "write" }],
     inputSchema: inputSchema({
       path: FILE_PATH,

@@ -29,6 +29,7 @@ export function editFile(writing: Writing): Tool {
     sideEffects: "write",
     confirm: "prompt",
     usesFiles: true,
+    writesThroughFiles: true,
     paths: [{ argument: "/path", access: "write" }],
     inputSchema: inputSchema({
       path: FILE_PATH,

@@ -14,6 +14,7 @@ export function patchFile(writing: Writing): Tool {
     sideEffects: "write",
     confirm: "prompt",
     usesFiles: true,
+    writesThroughFiles: true,
     paths: [{ argument: "/path", access: "write" }],
     inputSchema: inputSchema({
       path: FILE_PATH,

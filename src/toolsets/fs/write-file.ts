@@ -18,6 +18,7 @@ export function writeFile(writing: Writing): Tool {
     idempotent: true,
     confirm: "prompt",
     usesFiles: true,
+    writesThroughFiles: true,
     paths: [{ argument: "/path", access: "write" }],
     inputSchema: inputSchema({
       path: FILE_PATH,

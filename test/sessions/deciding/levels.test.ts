@@ -1,14 +1,16 @@
 import { describe, expect, test } from "vitest";
 import {
+  type CallLevel,
   DEFAULT_CLASS_LEVELS,
   hearsApprovals,
+  holdsChanges,
   type Level,
   type LevelBasis,
   levelOf,
   SESSION_MODES,
   TOOL_LEVELS,
 } from "../../../src/sessions/deciding/levels.ts";
-import { SIDE_EFFECTS } from "../../../src/tool/side-effects.ts";
+import { SIDE_EFFECTS, type SideEffects } from "../../../src/tool/side-effects.ts";
 
 const LEVELS: readonly Level[] = ["auto", "prompt", "deny"];
 const BOOLEANS = [false, true];
@@ -23,55 +25,73 @@ function* combinations(): Generator<LevelBasis> {
             for (const own of [undefined, "auto", "prompt"] as const)
               for (const alwaysConfirm of BOOLEANS)
                 for (const approved of BOOLEANS)
-                  for (const trusted of [undefined, {}, { execute: "prompt", network: "deny" }] as const)
-                    yield {
-                      ...{ policy, remember, mode, sideEffects, configured, own, alwaysConfirm, approved },
-                      ...{ trusted, classes: DEFAULT_CLASS_LEVELS },
-                    };
+                  for (const canHold of BOOLEANS)
+                    for (const trusted of [undefined, {}, { execute: "prompt", network: "deny" }] as const)
+                      yield {
+                        ...{ policy, remember, mode, sideEffects, configured, own, alwaysConfirm, approved },
+                        ...{ canHold, trusted, classes: DEFAULT_CLASS_LEVELS },
+                      };
 }
 
 const all = [...combinations()];
-const rank = (level: Level): number => LEVELS.indexOf(level);
+const rank = (level: CallLevel): number => ["auto", "held", "prompt", "deny"].indexOf(level);
 
 /**
  * The table: the first row that a call matches gives its level. Written from the strictest reason to the mildest, unlike
  * the code, which compares two levels.
  */
-const TABLE: readonly (readonly [row: string, matches: (basis: LevelBasis) => boolean, level: Level])[] = [
-  ["the policy denies", ({ policy }) => policy === "deny", "deny"],
-  ["the configuration denies", ({ configured }) => configured === "deny", "deny"],
+const TABLE: readonly (readonly [row: string, matches: (basis: LevelBasis) => boolean, level: CallLevel])[] =
   [
-    "a class of a trusted workspace is denied, and nothing says more of the call",
-    (basis) => isLeftToClass(basis) && basis.trusted !== undefined && levelOfTrusted(basis) === "deny",
-    "deny",
-  ],
-  ["the tool always asks", ({ alwaysConfirm }) => alwaysConfirm, "prompt"],
-  ["the mode is manual", ({ mode }) => mode === "manual", "prompt"],
-  ["the policy asks each time", ({ policy, remember }) => policy === "ask" && !remember, "prompt"],
-  [
-    "the policy asks, and nothing is approved",
-    ({ policy, approved }) => policy === "ask" && !approved,
-    "prompt",
-  ],
-  ["the configuration asks each time", ({ configured }) => configured === "prompt", "prompt"],
-  ["the configuration asks nothing", ({ configured }) => configured === "auto", "auto"],
-  ["an approval covers the call", ({ approved }) => approved, "auto"],
-  ["the configuration asks once", ({ configured }) => configured === "prompt_once", "prompt"],
-  ["the tool asks", ({ own }) => own === "prompt", "prompt"],
-  ["the tool asks nothing", ({ own }) => own === "auto", "auto"],
-  ["the mode is autonomous", ({ mode }) => mode === "autonomous", "auto"],
-  [
-    "the class asks in a trusted workspace",
-    (basis) => basis.trusted !== undefined && levelOfTrusted(basis) === "prompt",
-    "prompt",
-  ],
-  ["the workspace is trusted", ({ trusted }) => trusted !== undefined, "auto"],
-  ["the class reads at most", ({ sideEffects }) => sideEffects === "none" || sideEffects === "read", "auto"],
-  ["the class changes something", () => true, "prompt"],
-];
+    ["the policy denies", ({ policy }) => policy === "deny", "deny"],
+    ["the configuration denies", ({ configured }) => configured === "deny", "deny"],
+    ["no plan is approved", ({ mode, sideEffects }) => mode === "plan" && changes(sideEffects), "deny"],
+    [
+      "a class of a trusted workspace is denied, and nothing says more of the call",
+      (basis) => isLeftToClass(basis) && basis.trusted !== undefined && levelOfTrusted(basis) === "deny",
+      "deny",
+    ],
+    ["the tool always asks", ({ alwaysConfirm }) => alwaysConfirm, "prompt"],
+    ["the mode is manual", ({ mode }) => mode === "manual", "prompt"],
+    ["the policy asks each time", ({ policy, remember }) => policy === "ask" && !remember, "prompt"],
+    [
+      "the policy asks, and nothing is approved",
+      ({ policy, approved }) => policy === "ask" && !approved,
+      "prompt",
+    ],
+    ["the configuration asks each time", ({ configured }) => configured === "prompt", "prompt"],
+    ["the configuration asks nothing", ({ configured }) => configured === "auto", "auto"],
+    ["an approval covers the call", ({ approved }) => approved, "auto"],
+    ["the configuration asks once", ({ configured }) => configured === "prompt_once", "prompt"],
+    [
+      "the mode holds changes, and this one can be held",
+      ({ mode, sideEffects, canHold }) => holdsChanges(mode) && sideEffects === "write" && canHold,
+      "held",
+    ],
+    [
+      "the mode holds changes, and this one cannot be held",
+      ({ mode, sideEffects }) => holdsChanges(mode) && changes(sideEffects),
+      "prompt",
+    ],
+    ["the tool asks", ({ own }) => own === "prompt", "prompt"],
+    ["the tool asks nothing", ({ own }) => own === "auto", "auto"],
+    ["the mode is autonomous", ({ mode }) => mode === "autonomous", "auto"],
+    [
+      "the class asks in a trusted workspace",
+      (basis) => basis.trusted !== undefined && levelOfTrusted(basis) === "prompt",
+      "prompt",
+    ],
+    ["the workspace is trusted", ({ trusted }) => trusted !== undefined, "auto"],
+    ["the class reads at most", ({ sideEffects }) => !changes(sideEffects), "auto"],
+    ["the class changes something", () => true, "prompt"],
+  ];
 
-function isLeftToClass({ configured, approved, own, mode }: LevelBasis): boolean {
+function isLeftToClass({ configured, approved, own, mode, sideEffects }: LevelBasis): boolean {
+  if (holdsChanges(mode) && changes(sideEffects)) return false;
   return configured === undefined && !approved && own === undefined && mode !== "autonomous";
+}
+
+function changes(sideEffects: SideEffects): boolean {
+  return sideEffects !== "none" && sideEffects !== "read";
 }
 
 function levelOfTrusted({ trusted, sideEffects }: LevelBasis): Level {
@@ -119,7 +139,14 @@ describe("the level of a call", () => {
           sideEffects: "write",
           configured: undefined,
         },
-        ...{ own: undefined, alwaysConfirm: false, approved: false, trusted: undefined, classes },
+        ...{
+          canHold: false,
+          own: undefined,
+          alwaysConfirm: false,
+          approved: false,
+          trusted: undefined,
+          classes,
+        },
       };
       expect(levelOf(basis)).toBe(level);
     }

@@ -1,0 +1,31 @@
+import type { FsGrant } from "../../policy/grant/fs-grant.ts";
+import type { Changes } from "../../tool/changes.ts";
+import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
+
+/** What a task was granted, beneath the files that hold its changes. */
+export interface GrantedFiles {
+  /** The files on disk. Every path is held to the grant. */
+  readonly files: WorkspaceFiles;
+  readonly grants: readonly FsGrant[];
+  /** The most bytes that the task may write; `undefined` if there is no limit. */
+  readonly fileBytes: number | undefined;
+}
+
+/** The files of one task whose changes are held: its tool reads and writes them in place of those on disk. */
+export interface HeldFiles {
+  readonly files: WorkspaceFiles;
+  /** Bytes that the task has written. */
+  readonly writtenBytes: number;
+  /** What the task has changed so far; `undefined` if it may change nothing. */
+  readonly changes: Changes | undefined;
+  /** Ends the task: nothing changes any more. */
+  end(): void;
+}
+
+/**
+ * Opens the files of a task that the host sandbox runs in this process, so that what it changes is held and does not reach
+ * the disk. It may grant no more than it was given: a directory that can only be read stays so.
+ *
+ * @throws anything, if they cannot be opened: the task does not run.
+ */
+export type HoldChanges = (granted: GrantedFiles) => HeldFiles;

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import {
+  type CallLevel,
+  DEFAULT_CLASS_LEVELS,
+  type Level,
+  levelOf,
+  SESSION_MODES,
+  type SessionMode,
+} from "../../../src/sessions/deciding/levels.ts";
+import { SIDE_EFFECTS, type SideEffects } from "../../../src/tool/side-effects.ts";
+
+type Row = readonly [SessionMode, SideEffects, explicit: Level | undefined, alwaysConfirm: boolean];
+
+const ROWS: readonly Row[] = SESSION_MODES.flatMap((mode) =>
+  SIDE_EFFECTS.flatMap((sideEffects) =>
+    ([undefined, "auto", "prompt", "deny"] as const).flatMap((explicit) =>
+      [false, true].map((alwaysConfirm): Row => [mode, sideEffects, explicit, alwaysConfirm]),
+    ),
+  ),
+);
+
+/** What each mode says of each class: `none`, `read`, `write`, `execute`, `network`, `destructive`. */
+const BY_MODE: Readonly<Record<SessionMode, readonly CallLevel[]>> = {
+  cautious: ["auto", "auto", "prompt", "prompt", "prompt", "prompt"],
+  autonomous: ["auto", "auto", "auto", "auto", "auto", "auto"],
+  manual: ["prompt", "prompt", "prompt", "prompt", "prompt", "prompt"],
+  plan: ["auto", "auto", "deny", "deny", "deny", "deny"],
+  review: ["auto", "auto", "held", "prompt", "prompt", "prompt"],
+  audit: ["auto", "auto", "held", "prompt", "prompt", "prompt"],
+};
+
+/** The modes in which an explicit `auto` is not heard, since they raise every level to theirs. */
+const RAISING: readonly SessionMode[] = ["manual", "plan"];
+
+function expected([mode, sideEffects, explicit, alwaysConfirm]: Row): CallLevel {
+  const byMode = BY_MODE[mode][SIDE_EFFECTS.indexOf(sideEffects)] as CallLevel;
+  if (explicit === "deny" || byMode === "deny") return "deny";
+  if (alwaysConfirm || explicit === "prompt") return "prompt";
+  return explicit === "auto" && !RAISING.includes(mode) ? "auto" : byMode;
+}
+
+test("the classes are in the order of the table", () => {
+  expect(SIDE_EFFECTS).toEqual(["none", "read", "write", "execute", "network", "destructive"]);
+  expect(ROWS).toHaveLength(288);
+});
+
+test.each(ROWS)("in the mode %s, a tool of class %s with the level %s and alwaysConfirm %s", (...row) => {
+  const [mode, sideEffects, explicit, alwaysConfirm] = row;
+  const basis = {
+    ...({ policy: "allow", remember: false, mode, sideEffects, alwaysConfirm, approved: false } as const),
+    ...{ canHold: true, own: undefined, trusted: undefined, classes: DEFAULT_CLASS_LEVELS },
+  };
+  const level = expected(row);
+  expect(levelOf({ ...basis, modeLevel: explicit, configured: undefined })).toBe(level);
+  expect(levelOf({ ...basis, modeLevel: undefined, configured: explicit })).toBe(level);
+  // What cannot be held is asked about.
+  const unheld = level === "held" ? "prompt" : level;
+  expect(levelOf({ ...basis, canHold: false, modeLevel: explicit, configured: undefined })).toBe(unheld);
+});
