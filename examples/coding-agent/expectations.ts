@@ -2,8 +2,11 @@ import type { JsonValue, ToolExecution } from "sandgate";
 import type { ToolsetName } from "sandgate/toolsets";
 import type { Repository } from "./repository.ts";
 
-/** A tool of each toolset, of which a call must succeed. The tools of `basic5` are those of `fs` and `shell`. */
-const USED: Readonly<Record<Exclude<ToolsetName, "basic5">, string>> = {
+/**
+ * A tool of each toolset, of which a call must succeed. The tools of `basic5` are those of `fs` and `shell`, and the agent
+ * works in a mode that awaits no plan.
+ */
+const USED: Readonly<Record<Exclude<ToolsetName, "basic5" | "plan">, string>> = {
   ask: "ask_user",
   basic: "Echo",
   diagnostics: "get_diagnostics",

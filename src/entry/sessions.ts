@@ -2,7 +2,9 @@
 
 export type { KeptMessage } from "../sessions/calls/kept-messages.ts";
 export { MessageConflictError } from "../sessions/calls/kept-messages.ts";
-export type { ClassLevels, Level, SessionMode, ToolLevel } from "../sessions/deciding/levels.ts";
+export type { BaseMode, ClassLevels, Level, ToolLevel } from "../sessions/deciding/levels.ts";
+export type { CustomMode, SessionMode } from "../sessions/modes/mode.ts";
+export type { ModeChange, ModeListener } from "../sessions/modes/mode-changes.ts";
 export type { ConfirmationOptions, SessionLimits, SessionsOptions } from "../sessions/options.ts";
 export type { Session, TurnOptions } from "../sessions/session.ts";
 export {

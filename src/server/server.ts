@@ -4,7 +4,8 @@ import { EventStream } from "../engine/call/events.ts";
 import { Executor, type ExecutorOptions } from "../executor/executor.ts";
 import type { Credentials } from "../executor/http/authentication.ts";
 import { completeLimits } from "../executor/load/limits.ts";
-import { SESSION_MODES, type SessionMode } from "../sessions/deciding/levels.ts";
+import type { SessionMode } from "../sessions/modes/mode.ts";
+import { Modes } from "../sessions/modes/modes.ts";
 import type { ConfirmationOptions, SessionLimits, SessionsOptions } from "../sessions/options.ts";
 import { openSessions, type Sessions } from "../sessions/sessions.ts";
 import { MemorySessionStore } from "../sessions/store/memory-store.ts";
@@ -81,8 +82,7 @@ export class Server implements AsyncDisposable {
     const { policyFile, beforePolicy, onAdmin, ...given } = others;
     const { mode = "cautious", workspaces = [], store = new MemorySessionStore() } = served;
     const { listen, hosts, keys, token, tokenName, tokens, limits, ...context } = given;
-    if (!SESSION_MODES.includes(mode))
-      throw new TypeError(`the mode must be one of ${SESSION_MODES.join(", ")}`);
+    new Modes(served.confirmations?.modes).resolve(mode);
     if (served.resultBudget !== undefined) checkResultBudget(served.resultBudget);
     const complete = completeLimits(limits);
     const { bodyBytes } = complete;

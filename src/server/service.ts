@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Receiver } from "../base/receiver.ts";
 import type { EventStream } from "../engine/call/events.ts";
-import type { SessionMode } from "../sessions/deciding/levels.ts";
+import type { SessionMode } from "../sessions/modes/mode.ts";
 import type { ResumedMessage, Session } from "../sessions/session.ts";
 import type { Sessions } from "../sessions/sessions.ts";
 import type { AcceptedMessage, Turn } from "../sessions/turn.ts";
@@ -92,6 +92,10 @@ export class SessionService {
       const type = `tool.confirmation_${event.type}`;
       this.tell(sessionId, { type, data: told, ...(parent !== undefined && { callerData: toCaller }) });
       notifier?.take(event);
+    });
+    sessions.onModeChange(({ sessionId, ...change }) => {
+      const type = "session.mode_changed";
+      this.tell(sessionId, { type, data: JSON.stringify({ type, sessionId, ...change }) });
     });
     for (const message of sessions.takeResumed()) void this.#followResumed(message);
   }

@@ -3,7 +3,8 @@ import { FORMATS } from "../protocols/formats.ts";
 import { BodyCheck, closed } from "../remote-protocol/body-check.ts";
 import type { ApprovalScope } from "../sessions/approvals/approval.ts";
 import type { Choice } from "../sessions/confirmations/inquiry.ts";
-import { SESSION_MODES, type SessionMode } from "../sessions/deciding/levels.ts";
+import { BASE_MODES } from "../sessions/deciding/levels.ts";
+import type { SessionMode } from "../sessions/modes/mode.ts";
 import { MAX_ANSWER_CHARS, MAX_CHOICE_CHARS, MAX_CHOICES } from "../tool/questions/check-question.ts";
 import type { QuestionAnswer } from "../tool/questions/question.ts";
 
@@ -16,6 +17,23 @@ const PATTERNS: JsonObject = {
   items: { type: "string", minLength: 1, maxLength: 256 },
   maxItems: 100,
 };
+/** The name of a mode, or one that a client defines. */
+const MODE: JsonObject = {
+  anyOf: [
+    { type: "string", maxLength: 64 },
+    closed(
+      {
+        base: { enum: [...BASE_MODES] },
+        tools: {
+          type: "object",
+          additionalProperties: { enum: ["auto", "prompt", "deny"] },
+          maxProperties: 1_000,
+        },
+      },
+      ["tools"],
+    ),
+  ],
+};
 
 /**
  * JSON schemas (draft 2020-12) of the bodies of requests. A test checks that they are the same as in
@@ -25,13 +43,13 @@ export const BODY_SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freez
   NewSession: closed(
     {
       workspace: { type: "string", minLength: 1, maxLength: 4_096 },
-      mode: { enum: [...SESSION_MODES] },
+      mode: MODE,
       kind: { enum: ["main", "worker"] },
       tools: PATTERNS,
     },
     ["workspace", "mode", "kind", "tools"],
   ),
-  SessionChange: closed({ mode: { enum: [...SESSION_MODES] } }),
+  SessionChange: closed({ mode: MODE }),
   NewMessage: closed(
     {
       turnId: ID,

@@ -8,6 +8,8 @@ import {
   TOOL_LEVELS,
   type ToolLevel,
 } from "./deciding/levels.ts";
+import type { CustomMode } from "./modes/mode.ts";
+import { Modes } from "./modes/modes.ts";
 import type { SessionStore } from "./store/store.ts";
 import { absolutePath } from "./trusted-workspaces.ts";
 
@@ -43,6 +45,8 @@ type SessionMember =
 
 /** When a person is asked about a call. */
 export interface ConfirmationOptions {
+  /** Modes of your own, by name. Default: none. */
+  readonly modes?: Readonly<Record<string, CustomMode>>;
   /** By class of tool. Default: `auto` for `none` and `read`, and `prompt` for the others. */
   readonly default?: Partial<ClassLevels>;
   /** By name of tool. Default: none. */
@@ -78,6 +82,7 @@ export interface SessionLimits {
 /** The options, checked, with their defaults. */
 export interface Settings {
   readonly context: Omit<DispatchContext, SessionMember>;
+  readonly modes: Modes;
   readonly classes: ClassLevels;
   readonly tools: ReadonlyMap<string, ToolLevel>;
   readonly trustedWorkspaces: readonly string[];
@@ -117,6 +122,7 @@ export function checkOptions(options: SessionsOptions): Settings {
       unhandledErrors: "redacted",
       ...context,
     } as Settings["context"],
+    modes: new Modes(confirmations.modes),
     classes: { ...DEFAULT_CLASS_LEVELS, ...classes },
     tools: new Map(Object.entries(tools)),
     trustedWorkspaces: trustedWorkspaces.map((path) => absolutePath(path, "a trusted workspace")),
@@ -131,7 +137,7 @@ export function checkOptions(options: SessionsOptions): Settings {
 }
 
 const CONFIRMATION_NAMES = [
-  ...["default", "tools", "trustedWorkspaces", "trustedWorkspaceOverrides", "timeoutMs"],
+  ...["modes", "default", "tools", "trustedWorkspaces", "trustedWorkspaceOverrides", "timeoutMs"],
 ];
 const LIMIT_NAMES = ["concurrency", "perTool", "calls", "callsPerTool", "ledgerEntries"];
 

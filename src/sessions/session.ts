@@ -11,10 +11,12 @@ import { Lanes } from "./calls/lanes.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import type { Inquiries } from "./confirmations/inquiries.ts";
 import type { Inquiry } from "./confirmations/inquiry.ts";
-import { type ClassLevels, SESSION_MODES, type SessionMode } from "./deciding/levels.ts";
+import type { ClassLevels } from "./deciding/levels.ts";
 import type { Quotas } from "./deciding/quotas.ts";
 import { checkId, newId } from "./ids.ts";
 import { LedgerScope } from "./ledger/ledger-scope.ts";
+import { CurrentMode } from "./modes/current-mode.ts";
+import type { ModeState, SessionMode } from "./modes/mode.ts";
 import type { Settings } from "./options.ts";
 import { ProvenanceLedger } from "./provenance/ledger.ts";
 import { RememberedTurns } from "./remembered-turns.ts";
@@ -67,7 +69,7 @@ export class Session implements TurnSession {
   /** The turns with calls under way; `undefined` if there is none. */
   #active: Set<Turn> | undefined;
   readonly #turns: RememberedTurns;
-  #mode: SessionMode;
+  readonly #mode: CurrentMode;
   #provenance: ProvenanceLedger | undefined;
   #isClosed = false;
   #closing: Promise<void> | undefined;
@@ -86,8 +88,9 @@ export class Session implements TurnSession {
     this.kind = kind;
     this.#shared = shared;
     this.#state = state;
-    // A mode of a later version: the strictest of this one stands for it.
-    this.#mode = SESSION_MODES.find((each) => each === mode) ?? "manual";
+    this.#mode = new CurrentMode(shared.settings.modes.restore(mode), (text) =>
+      shared.table.setMode(id, text),
+    );
     const info = Object.freeze({ id, kind, ...(principal !== undefined && { principal }) });
     this.registry = visibleTools(
       shared.settings.context.registry as ToolRegistry<never>,
@@ -99,20 +102,38 @@ export class Session implements TurnSession {
     this.#turns = new RememberedTurns(state.turnIds);
   }
 
+  /** As it was set. */
   get mode(): SessionMode {
-    return this.#mode;
+    return this.modeState.mode;
+  }
+
+  /** Whether a person has approved a plan in the mode, so that the session decides as in `autonomous`. */
+  get isPlanApproved(): boolean {
+    return this.modeState.isPlanApproved;
   }
 
   /**
-   * Changes the mode, for the calls that the policy decides on from now on.
+   * Changes the mode, for the calls that the policy decides on from now on. A mode with the base `plan` awaits a new plan.
    *
-   * @throws {TypeError} if there is no such mode.
+   * @param by Who changes it, for those who are told. Default: not known.
+   * @throws {TypeError} if there is no such mode, or it is invalid.
    */
-  async setMode(mode: SessionMode): Promise<void> {
-    if (!SESSION_MODES.includes(mode))
-      throw new TypeError(`the mode must be one of ${SESSION_MODES.join(", ")}`);
-    await this.#shared.table.setMode(this.id, mode);
-    this.#mode = mode;
+  async setMode(mode: SessionMode, by?: string): Promise<void> {
+    await this.#mode.set(this.settings.modes.resolve(mode));
+    this.#tellMode(by);
+  }
+
+  /** @internal */
+  async approvePlan(by: string): Promise<void> {
+    if (await this.#mode.approvePlan()) this.#tellMode(by);
+  }
+
+  #tellMode(by: string | undefined): void {
+    const { mode, isPlanApproved } = this;
+    this.#shared.modeListeners.tell({
+      ...{ sessionId: this.id, mode, isPlanApproved, at: Date.now() },
+      ...(by !== undefined && { by }),
+    });
   }
 
   /** The tools that the session can see, as they are described to a model. */
@@ -247,6 +268,11 @@ export class Session implements TurnSession {
       isLate: !this.#turns.isEmpty,
     });
     return this.#provenance;
+  }
+
+  /** @internal */
+  get modeState(): ModeState {
+    return this.#mode.state;
   }
 
   /** @internal */

@@ -12,10 +12,13 @@ import { Inquiries } from "./confirmations/inquiries.ts";
 import type { Inquiry, InquiryRecord } from "./confirmations/inquiry.ts";
 import type { InquiryListener } from "./confirmations/inquiry-listeners.ts";
 import { SteadyClock } from "./confirmations/steady-clock.ts";
-import { SESSION_MODES, type SessionMode } from "./deciding/levels.ts";
 import { Quotas } from "./deciding/quotas.ts";
 import { checkId, newId } from "./ids.ts";
 import { Ledgers, type RestoredSession } from "./ledger/ledgers.ts";
+import type { SessionMode } from "./modes/mode.ts";
+import { type ModeListener, ModeListeners } from "./modes/mode-changes.ts";
+import type { Modes } from "./modes/modes.ts";
+import { writeStoredMode } from "./modes/stored-mode.ts";
 import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
 import { repair } from "./repair.ts";
 import { RestingTurn } from "./resting-turn.ts";
@@ -101,6 +104,7 @@ export class Sessions implements AsyncDisposable {
       redaction: settings.context.redaction ?? new Redaction(),
       inquiries: new Inquiries({ store: table, timeoutMs: settings.timeoutMs, clock }),
       approvals: new Approvals(table, () => clock.now()),
+      modeListeners: new ModeListeners(),
       resting: new RestingTurn(),
       ledgers: new Ledgers({ maxEntries: settings.ledgerEntries, clock, table: store?.ledger }),
       onIdle: () => this.#observer?.onIdle(),
@@ -116,7 +120,7 @@ export class Sessions implements AsyncDisposable {
    * @throws {TypeError} if an option is invalid. All of them are rejections.
    */
   async open(options: OpenSessionOptions = {}): Promise<Session> {
-    const record = recordOf(options);
+    const record = recordOf(options, this.modes);
     const { id, principal } = record;
     if (this.#shared.isSuspended) throw new TypeError("the sessions are closed");
     if (this.#sessions.has(id)) throw new SessionExistsError(`the session '${id}' exists`);
@@ -192,6 +196,21 @@ export class Sessions implements AsyncDisposable {
    */
   onInquiry(listener: InquiryListener): () => void {
     return this.#shared.inquiries.on(listener);
+  }
+
+  /**
+   * Calls a listener for every mode of a session that changes, and every plan that is approved. Errors that it throws are
+   * ignored.
+   *
+   * @returns a function that removes it.
+   */
+  onModeChange(listener: ModeListener): () => void {
+    return this.#shared.modeListeners.on(listener);
+  }
+
+  /** @internal */
+  get modes(): Modes {
+    return this.#shared.settings.modes;
   }
 
   /**
@@ -305,17 +324,12 @@ export class Sessions implements AsyncDisposable {
 }
 
 /** @throws {TypeError} if an option is invalid. */
-function recordOf({
-  id = newId(),
-  principal,
-  workspace,
-  mode = "cautious",
-  kind = "main",
-  tools,
-}: OpenSessionOptions): SessionRecord {
+function recordOf(
+  { id = newId(), principal, workspace, mode: given = "cautious", kind = "main", tools }: OpenSessionOptions,
+  modes: Modes,
+): SessionRecord {
   checkId(id, "session");
-  if (!SESSION_MODES.includes(mode))
-    throw new TypeError(`the mode must be one of ${SESSION_MODES.join(", ")}`);
+  const mode = writeStoredMode(modes.resolve(given));
   if (kind !== "main" && kind !== "worker") throw new TypeError("the kind must be main or worker");
   for (const pattern of tools ?? []) compileNamePattern(pattern);
   return Object.freeze({

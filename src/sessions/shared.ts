@@ -2,6 +2,7 @@ import type { Redaction } from "../redaction/redaction.ts";
 import type { Approvals } from "./approvals/approvals.ts";
 import type { Inquiries } from "./confirmations/inquiries.ts";
 import type { Ledgers } from "./ledger/ledgers.ts";
+import type { ModeListeners } from "./modes/mode-changes.ts";
 import type { Settings } from "./options.ts";
 import type { RestingTurn } from "./resting-turn.ts";
 import type { GuardedStore } from "./store/guarded-store.ts";
@@ -17,6 +18,7 @@ export interface Shared {
   readonly inquiries: Inquiries;
   readonly approvals: Approvals;
   readonly ledgers: Ledgers;
+  readonly modeListeners: ModeListeners;
   /** Whether the sessions are being closed, so that calls that wait go on in the next process. */
   readonly isSuspended: boolean;
   readonly resting: RestingTurn;

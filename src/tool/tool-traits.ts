@@ -30,6 +30,11 @@ export interface ToolTraits {
   /** Whether a session asks a person before every call, whatever was remembered. Default: `false`. */
   readonly alwaysConfirm?: boolean;
   /**
+   * Whether a call submits a plan: a session always asks a person, as about a plan, and in the mode `plan` more than reading
+   * is allowed once the person has allowed the call. Default: `false`.
+   */
+  readonly submitsPlan?: boolean;
+  /**
    * The arguments that are paths, and what the tool does there. Before the policy decides, a call is refused if one of them
    * leads out of the session's workspace (`permission_denied`), or cannot be a path (`validation_error`). Default: none.
    */

@@ -7,6 +7,7 @@ import { fsTools } from "./fs/fs-tools.ts";
 import { type GitOptions, gitTools } from "./git/git-tools.ts";
 import { indexTools } from "./index/index-tools.ts";
 import { type MemoryOptions, memoryTools } from "./memory/memory-tools.ts";
+import { planTools } from "./plan/plan-tools.ts";
 import type { SearchTime } from "./search/search.ts";
 import { searchTools } from "./search/search-tools.ts";
 import { type SettingsOptions, settingsTools } from "./settings/settings-tools.ts";
@@ -38,6 +39,8 @@ export interface ToolsetOptions {
   readonly git: GitOptions;
   /** `memory_add`, `memory_replace` and `memory_consolidate`, over a key-value store. */
   readonly memory: MemoryOptions;
+  /** `submit_plan`: has a person approve a plan. */
+  readonly plan: ToolsetNaming;
   /** `get_setting`, `update_setting` and `switch_backend`, over functions of the embedder. */
   readonly settings: SettingsOptions;
   /** `run_command` and `run_tests`, with bash. */
@@ -61,6 +64,7 @@ const TOOLSETS: { readonly [Name in ToolsetName]: (options: ToolsetOptions[Name]
   diagnostics: diagnosticsTools,
   git: gitTools,
   memory: memoryTools,
+  plan: planTools,
   settings: settingsTools,
   shell: shellTools,
   system: systemTools,

@@ -4,10 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { signRequest } from "../../src/remote-protocol/signatures/sign-request.ts";
+import { planTools } from "../../src/toolsets/plan/plan-tools.ts";
 import { dispatchBody, send } from "../executor/harness.ts";
 import {
   type ClientName,
   CREDENTIALS,
+  type ListedInquiry,
   pathOf,
   refusalOf,
   startServer,
@@ -188,6 +190,56 @@ describe("a caller cannot switch asking off", () => {
     });
     const { turnId } = await alice.dispatch(session, [CALL]);
     expect(await alice.executions(session, turnId)).toMatchObject([{ success: true }]);
+  });
+
+  test("a mode that a caller defines is held to the server's, and a mode that does not exist is refused", async () => {
+    const modes = { reading: { base: "plan", tools: { note: "deny" } } } as const;
+    const server = await startServer([], { sessions: { confirmations: { modes } } });
+    const [alice, carol] = [new TestClient(server, "alice"), new TestClient(server, "carol")];
+    for (const mode of [
+      "manual",
+      "plan",
+      "review",
+      "audit",
+      "reading",
+      { base: "review", tools: { a: "deny" } },
+    ])
+      await alice.open({ mode });
+    for (const mode of [{ base: "autonomous" }, { base: "cautious", tools: { write: "auto" } }])
+      expect(refusalOf(await alice.send("POST", "/v1/sessions", { mode }))).toBe("403 forbidden");
+    const unknown = ["unknown", { base: "unknown" }, { base: "plan", more: 1 }, { tools: {} }, 7];
+    for (const mode of unknown)
+      expect(refusalOf(await alice.send("POST", "/v1/sessions", { mode }))).toBe("400 bad_request");
+    const session = await alice.open();
+    for (const mode of unknown)
+      expect(refusalOf(await carol.send("PATCH", `/v1/sessions/${session}`, { mode }))).toBe(
+        "400 bad_request",
+      );
+    const loose = { base: "autonomous", tools: { write: "prompt" } };
+    expect(await carol.json("PATCH", `/v1/sessions/${session}`, { mode: loose })).toEqual({
+      id: session,
+      mode: loose,
+    });
+  });
+
+  test("clients of a session are told of its mode, and of who changed it", async () => {
+    const server = await startServer([...planTools()]);
+    const [alice, carol] = [new TestClient(server, "alice"), new TestClient(server, "carol")];
+    const session = await alice.open();
+    const events = alice.events(`/v1/sessions/${session}/events`);
+    expect(await events.opened).toBe(200);
+    await carol.json("PATCH", `/v1/sessions/${session}`, { mode: "plan" });
+    await alice.dispatch(session, [{ id: "c1", name: "submit_plan", arguments: { plan: "Look." } }]);
+    const [inquiry] = (await carol.inquiries()) as readonly [ListedInquiry];
+    expect(inquiry).toMatchObject({ kind: "plan", choices: ["allow", "deny"] });
+    if (inquiry !== undefined) await carol.answer(inquiry, { decision: "allow" });
+    await events.next("tool.completed");
+    const changes = events.received.filter(({ type }) => type === "session.mode_changed");
+    const change = { sessionId: session, mode: "plan", by: "carol", at: expect.any(Number) };
+    expect(changes).toMatchObject([
+      { ...change, isPlanApproved: false },
+      { ...change, isPlanApproved: true },
+    ]);
   });
 
   test("a caller chooses workspaces below those of the server only, regardless of links and similar names", async () => {

@@ -14,6 +14,7 @@ export const TOOLSET_OPTIONS: { readonly [Name in ToolsetName]: ToolsetOptions[N
   diagnostics: { command: ["true"] },
   git: {},
   memory: {},
+  plan: {},
   settings: { get: () => 1, update: () => true, switchBackend: () => true },
   web: { search: { url: "http://search.test/v1{?query}" } },
   shell: {},
@@ -41,6 +42,7 @@ interface ToolsetRow {
 
 /** The tools of every toolset, as docs/toolsets.md names them. */
 export const TOOLSET_TABLE: { readonly [Name in ToolsetName]: readonly ToolsetRow[] } = {
+  plan: [{ tool: "submit_plan", sideEffects: "none", alwaysConfirm: true, arguments: { plan: "a" } }],
   ask: [{ tool: "ask_user", sideEffects: "none", arguments: { question: "a" } }],
   basic: [
     { tool: "Echo", sideEffects: "none", arguments: { text: "a" } },

@@ -5,7 +5,9 @@ import type { ConfigProblem } from "../../config/problem.ts";
 import { compileShape, mapOf, type Shape, TEXT } from "../../config/shape.ts";
 import type { ConfigSource } from "../../config/source.ts";
 import type { JsonObject } from "../../json/value.ts";
-import { SESSION_MODES, type SessionMode, TOOL_LEVELS } from "../../sessions/deciding/levels.ts";
+import { BASE_MODES, TOOL_LEVELS } from "../../sessions/deciding/levels.ts";
+import type { CustomMode, SessionMode } from "../../sessions/modes/mode.ts";
+import { isModeName, MODE_NAME_FORM } from "../../sessions/modes/modes.ts";
 import type { ConfirmationOptions, SessionLimits } from "../../sessions/options.ts";
 import { SIDE_EFFECTS } from "../../tool/side-effects.ts";
 import { absolutePathBeside } from "./config-path.ts";
@@ -23,7 +25,18 @@ const CLASSES = mapOf(Object.fromEntries(SIDE_EFFECTS.map((name) => [name, LEVEL
 /** The shape of `confirmations`: when a person is asked. */
 const CONFIRMATIONS_SHAPE: Shape = compileShape(
   mapOf({
-    mode: { enum: [...SESSION_MODES] },
+    mode: TEXT,
+    modes: {
+      type: "object",
+      additionalProperties: mapOf(
+        {
+          base: { enum: [...BASE_MODES] },
+          tools: { type: "object", additionalProperties: LEVEL, maxProperties: 1_000 },
+        },
+        ["base"],
+      ),
+      maxProperties: 100,
+    },
     default: CLASSES,
     tools: { type: "object", additionalProperties: { enum: [...TOOL_LEVELS] } },
     trustedWorkspaces: { type: "array", items: TEXT },
@@ -48,7 +61,7 @@ const SESSIONS_SHAPE: Shape = compileShape(
 );
 
 interface ConfirmationsEntry extends Omit<ConfirmationOptions, "timeoutMs"> {
-  readonly mode?: SessionMode;
+  readonly mode?: string;
   /** With a unit. */
   readonly timeout?: string | number;
   readonly notify?: Receiver;
@@ -99,6 +112,9 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
       problems.push(source.problem(["confirmations", "notify"], (error as TypeError).message));
     }
   }
+  checkModes(mode, levels.modes ?? {}, (path, message) =>
+    problems.push(source.problem(["confirmations", ...path], message)),
+  );
   const { trustedWorkspaces, ...others } = levels;
   return {
     confirmations: {
@@ -123,4 +139,17 @@ export function loadSessions(source: ConfigSource, problems: ConfigProblem[]): S
 /** Returns the path of a workspace in a config: beside the config's file, unless it begins with `~`. */
 export function workspacePath(file: string, path: string): string {
   return path === "~" || path.startsWith("~/") ? path : absolutePathBeside(file, path);
+}
+
+function checkModes(
+  mode: string,
+  modes: Readonly<Record<string, CustomMode>>,
+  refuse: (path: readonly string[], message: string) => void,
+): void {
+  for (const name of Object.keys(modes)) {
+    if (BASE_MODES.some((each) => each === name)) refuse(["modes", name], `the mode '${name}' cannot be defined again`);
+    else if (!isModeName(name)) refuse(["modes", name], `the name of a mode must be ${MODE_NAME_FORM}`);
+  }
+  const known = [...new Set([...BASE_MODES, ...Object.keys(modes)])];
+  if (!known.includes(mode)) refuse(["mode"], `must be one of ${known.join(", ")}`);
 }

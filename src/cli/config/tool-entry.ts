@@ -67,6 +67,7 @@ const TRAITS: Record<ConfigTrait, JsonObject> = {
   maxConcurrent: { type: "integer" },
   confirm: { type: "string", enum: ["auto", "prompt"] },
   alwaysConfirm: { type: "boolean" },
+  submitsPlan: { type: "boolean" },
   paths: { type: "array", items: mapOf({ argument: TEXT, access: TEXT }, ["argument", "access"]) },
   urls: { type: "array", items: mapOf({ argument: TEXT }, ["argument"]) },
   usesFiles: { type: "boolean" },

@@ -1,7 +1,7 @@
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { DispatchableTurn } from "../../engine/dispatch-turn.ts";
 import type { CallInquiry, Inquiry, QuestionInquiry } from "../../sessions/confirmations/inquiry.ts";
-import type { SessionMode } from "../../sessions/deciding/levels.ts";
+import type { SessionMode } from "../../sessions/modes/mode.ts";
 import type { SessionsOptions } from "../../sessions/options.ts";
 import { openSessions, type Sessions } from "../../sessions/sessions.ts";
 import type { Terminal } from "../terminal/terminal.ts";

@@ -1,11 +1,12 @@
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import { FORMATS, type Format } from "../../protocols/formats.ts";
-import type { SessionMode } from "../../sessions/deciding/levels.ts";
-import { isAtLeastAsStrict } from "../../sessions/deciding/strictness.ts";
+import type { ModeState, SessionMode } from "../../sessions/modes/mode.ts";
+import type { Modes } from "../../sessions/modes/modes.ts";
+import { isAtLeastAsStrict } from "../../sessions/modes/strictness.ts";
 import { TooManySessionsError } from "../../sessions/sessions.ts";
 import { isTrusted, realPath } from "../../sessions/trusted-workspaces.ts";
 import { badRequest, forbidden, overloaded } from "../http/refusals.ts";
-import type { CallerBounds, SessionService } from "../service.ts";
+import type { SessionService } from "../service.ts";
 import type { NewSession, SessionChange } from "../shapes.ts";
 import type { App } from "./session-app.ts";
 
@@ -16,7 +17,7 @@ export function sessionRoutes(app: App, service: SessionService): void {
     if (!client.is("caller")) throw forbidden("only a caller can open sessions");
     service.refuseIfEnding();
     const { mode = service.bounds.mode, workspace, kind, tools } = await env.read<NewSession>("NewSession");
-    await checkBounds({ mode, workspace }, service.bounds);
+    await checkBounds({ mode, workspace }, service);
     // The server can begin to shut down while the body arrives.
     service.refuseIfEnding();
     try {
@@ -45,8 +46,12 @@ export function sessionRoutes(app: App, service: SessionService): void {
     const session = service.session(env.client, req.param("id"));
     if (!env.client.approves(session)) throw forbidden("only an approver can change a session");
     const { mode } = await env.read<SessionChange>("SessionChange");
-    await session.setMode(mode);
-    return json({ id: session.id, mode });
+    try {
+      await session.setMode(mode, env.client.principal?.id);
+    } catch (error) {
+      throw error instanceof TypeError ? badRequest(error.message) : error;
+    }
+    return json({ id: session.id, mode: session.mode });
   });
 
   app.delete("/v1/sessions/:id", async ({ env, req, json }) => {
@@ -57,19 +62,28 @@ export function sessionRoutes(app: App, service: SessionService): void {
   });
 }
 
-/** @throws {RouteRefusal} 403 if a caller may not open such a session. */
+/** @throws {RouteRefusal} 403 if a caller may not open such a session, and 400 if there is no such mode. */
 async function checkBounds(
   { mode, workspace }: { readonly mode: SessionMode; readonly workspace: string | undefined },
-  bounds: CallerBounds,
+  { bounds, sessions }: SessionService,
 ): Promise<void> {
-  if (!isAtLeastAsStrict(mode, bounds.mode)) {
-    throw forbidden(
-      `a caller can open a session only in a mode that is at least as strict as '${bounds.mode}'`,
-    );
+  const [asked, least] = resolve(sessions.modes, mode, bounds.mode);
+  if (!isAtLeastAsStrict(asked, least)) {
+    const which = typeof bounds.mode === "string" ? `'${bounds.mode}'` : "the mode of the server";
+    throw forbidden(`a caller can open a session only in a mode that is at least as strict as ${which}`);
   }
   if (workspace === undefined) return;
   if (!(await isTrusted(await realPath(workspace), bounds.workspaces))) {
     throw forbidden("the workspace is not below one of the server's workspaces");
+  }
+}
+
+/** @throws {RouteRefusal} 400 if there is no such mode. */
+function resolve(modes: Modes, asked: SessionMode, least: SessionMode): readonly [ModeState, ModeState] {
+  try {
+    return [modes.resolve(asked), modes.resolve(least)];
+  } catch (error) {
+    throw error instanceof TypeError ? badRequest(error.message) : error;
   }
 }
 

@@ -5,6 +5,7 @@ import { cancelled, Refusal } from "../../engine/failure/refusal.ts";
 import { CanonicalJson } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
 import { escapeName } from "../../policy/match/name-pattern.ts";
+import type { ToolTraits } from "../../tool/tool-traits.ts";
 import type { CallChoice, Inquiry, Resolution } from "../confirmations/inquiry.ts";
 import { shownCall } from "../confirmations/shown-call.ts";
 import type { MessageCore } from "./core.ts";
@@ -12,6 +13,8 @@ import { projectedChanges } from "./projected-changes.ts";
 
 const ONCE: readonly CallChoice[] = Object.freeze(["allow", "deny"]);
 const REMEMBERED: readonly CallChoice[] = Object.freeze(["allow", "deny", "always"]);
+
+const NO_TRAITS: ToolTraits = Object.freeze({});
 
 /**
  * Asks a person about a call, and waits for the answer.
@@ -26,11 +29,18 @@ export async function askPerson(
   const { session, turn } = message;
   const { inquiries, redaction } = session;
   const { callId, digest, principal, parent, remember: accepts, tool } = request;
-  const traits = session.registry.find(tool.name)?.tool ?? {};
+  const traits = session.registry.find(tool.name)?.tool ?? NO_TRAITS;
   let inquiry: Inquiry | undefined;
   const resolution = await inquiries.ask(
     {
-      ...{ kind: "call", sessionId: session.id, turnId: turn.id, messageId: message.id, callId, digest },
+      ...{
+        kind: traits.submitsPlan === true ? "plan" : "call",
+        sessionId: session.id,
+        turnId: turn.id,
+        messageId: message.id,
+        callId,
+        digest,
+      },
       ...(principal !== undefined && { principal: principal.id }),
       ...(parent !== undefined && { parent }),
       shown: shownCall(request, {
@@ -51,6 +61,8 @@ export async function askPerson(
   if (resolution === "nobody") return { decision: "nobody" };
   const { decision, by = "", arguments: edited } = resolution;
   if (inquiry !== undefined) await remember(message, inquiry, resolution);
+  // Again after a restart between the answer and this, when the answer is found.
+  if (inquiry?.kind === "plan" && decision === "allow") await session.approvePlan(by);
   switch (decision) {
     case "allow":
       return { decision, by, ...(edited !== undefined && { arguments: edited }) };

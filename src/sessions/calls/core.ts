@@ -10,9 +10,10 @@ import type { Redaction } from "../../redaction/redaction.ts";
 import type { HoldChanges } from "../../sandboxes/contract/held-changes.ts";
 import type { ApprovalPlace, Approvals } from "../approvals/approvals.ts";
 import type { Inquiries } from "../confirmations/inquiries.ts";
-import type { ClassLevels, SessionMode } from "../deciding/levels.ts";
+import type { ClassLevels } from "../deciding/levels.ts";
 import type { Quotas } from "../deciding/quotas.ts";
 import type { LedgerScope } from "../ledger/ledger-scope.ts";
+import type { ModeState } from "../modes/mode.ts";
 import type { Settings } from "../options.ts";
 import type { ProvenanceLedger } from "../provenance/ledger.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
@@ -25,7 +26,7 @@ export interface SessionCore {
   readonly principal: Principal | undefined;
   /** An absolute path. */
   readonly workspace: string | undefined;
-  readonly mode: SessionMode;
+  readonly modeState: ModeState;
   /** Opens the files in which changes are held; `undefined` if the session cannot hold any. */
   readonly holdChanges: HoldChanges | undefined;
   readonly settings: Settings;
@@ -48,6 +49,8 @@ export interface SessionCore {
   readonly store: GuardedStore | undefined;
   /** Whether this process is ending, so that the calls that wait go on in the next one. */
   readonly isSuspended: boolean;
+  /** Approves the plan of the session, if its mode awaits one. */
+  approvePlan(by: string): Promise<void>;
   /** How many calls of a tool may run at once. */
   placesOf(tool: string): number;
   /** What people approved in this session and in others. */

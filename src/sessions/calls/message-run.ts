@@ -96,9 +96,9 @@ export class MessageRun implements MessageCore, UnderWay {
 
   /** A call that was decided on while changes were held has its changes held, also if the mode has changed since. */
   #holdingOf(callId: string): Holding | undefined {
-    const { mode, holdChanges: open } = this.session;
+    const { modeState, holdChanges: open } = this.session;
     const isRequired = this.#held?.has(callId) === true;
-    return isRequired || holdsChanges(mode) ? { open, isRequired } : undefined;
+    return isRequired || holdsChanges(modeState.base) ? { open, isRequired } : undefined;
   }
 
   /** A call waits for its answer without a place. A nested call has none, and its caller keeps its own. */

@@ -22,6 +22,7 @@ import {
   levelOf,
 } from "../deciding/levels.ts";
 import { namesUrls } from "../deciding/named-urls.ts";
+import { decidingMode } from "../modes/mode.ts";
 import type { MessageCore } from "./core.ts";
 
 /**
@@ -82,15 +83,17 @@ export class SessionPolicy implements RuntimePolicy {
   #basisOf(decision: MayRun, request: PolicyRequest, traits: Traits): LevelBasis {
     const { session } = this.#message;
     const { name, sideEffects } = request.tool;
+    const { modeState: state } = session;
     return {
       policy: decision.decision,
       remember: decision.decision === "ask" && decision.remember === "session",
-      mode: session.mode,
+      mode: decidingMode(state),
+      modeLevel: state.tools.get(name),
       sideEffects,
       canHold: session.holdChanges !== undefined && canHold(traits, decision.grant?.sandbox),
       configured: session.settings.tools.get(name),
       own: namesUrls(traits, request, decision.grant) ? undefined : traits.confirm,
-      alwaysConfirm: traits.alwaysConfirm === true,
+      alwaysConfirm: traits.alwaysConfirm === true || traits.submitsPlan === true,
       approved: false,
       trusted: session.trusted,
       classes: session.settings.classes,
@@ -110,14 +113,27 @@ export class SessionPolicy implements RuntimePolicy {
     const hears = hearsApprovals(basis);
     const { approvalTable, place } = session;
     const approval = hears ? approvalTable.find(place, request) : undefined;
-    const question = questionOf(decision, request, basis);
+    const question = this.#questionOf(decision, request, basis);
     if (approval === undefined) return raise(decision, question, hears);
     const used = approvalTable.use(approval);
     const decide = (isCovered: boolean): PolicyDecision =>
       isCovered ? lift(decision) : raise(decision, question, hears);
     return used instanceof Promise ? used.then(decide) : decide(used);
   }
+
+  /** What a person is asked: the question of the policy, if it has one. */
+  #questionOf(decision: MayRun, { tool: { name } }: PolicyRequest, basis: LevelBasis): string {
+    const { session } = this.#message;
+    const { sideEffects, mode, canHold: holds } = basis;
+    const submitsPlan = session.registry.find(name)?.tool.submitsPlan === true;
+    const own = submitsPlan ? "Approve this plan?" : `Run the tool '${name}' (${sideEffects})?`;
+    const question = decision.decision === "ask" ? decision.question : own;
+    if (submitsPlan && mode === "plan") return `${question} ${AFTER_PLAN}`;
+    return holdsChanges(mode) && !holds && !isReading(sideEffects) ? `${question} ${NOT_HELD}` : question;
+  }
 }
+
+const AFTER_PLAN = "Afterwards, calls run as in the mode autonomous: most of them without a question.";
 
 /** What a tool says of itself, and how it is implemented. */
 type Traits = ToolTraits & Pick<ToolImplementations<never, never>, "host">;
@@ -137,15 +153,6 @@ function denied({ decision: policyDecision }: MayRun, basis: LevelBasis): Policy
 }
 
 const PLAN_NOT_APPROVED = "Permission denied: only reading is allowed until the plan is approved";
-
-/** What a person is asked: the question of the policy, if it has one. */
-function questionOf(decision: MayRun, { tool: { name } }: PolicyRequest, basis: LevelBasis): string {
-  const { sideEffects } = basis;
-  const question =
-    decision.decision === "ask" ? decision.question : `Run the tool '${name}' (${sideEffects})?`;
-  const takesEffect = holdsChanges(basis.mode) && !basis.canHold && !isReading(sideEffects);
-  return takesEffect ? `${question} ${NOT_HELD}` : question;
-}
 
 const NOT_HELD = "What it changes cannot be held, and takes effect at once.";
 

@@ -6,11 +6,11 @@ export type Level = "auto" | "prompt" | "deny";
 /** The level of one call. `held`: it runs, and what it changes waits until a person accepts it. */
 export type CallLevel = Level | "held";
 
-/** How a session asks: see `docs/sessions.md`. */
-export type SessionMode = "cautious" | "autonomous" | "manual" | "plan" | "review" | "audit";
+/** The modes that a session can be in, or on which a mode of your own is based: see `docs/sessions.md`. */
+export type BaseMode = "cautious" | "autonomous" | "manual" | "plan" | "review" | "audit";
 
-/** Every {@link SessionMode}. */
-export const SESSION_MODES: readonly SessionMode[] = Object.freeze([
+/** Every {@link BaseMode}. */
+export const BASE_MODES: readonly BaseMode[] = Object.freeze([
   "cautious",
   "autonomous",
   "manual",
@@ -20,7 +20,7 @@ export const SESSION_MODES: readonly SessionMode[] = Object.freeze([
 ]);
 
 /** Whether changes of files wait in a mode until a person accepts them. */
-export function holdsChanges(mode: SessionMode): boolean {
+export function holdsChanges(mode: BaseMode): boolean {
   return mode === "review" || mode === "audit";
 }
 
@@ -49,7 +49,7 @@ export interface LevelBasis {
   /** Whether the policy accepts an approval in place of an answer, with `ask`. */
   readonly remember: boolean;
   /** The mode. A session whose plan is approved decides as in `autonomous`. */
-  readonly mode: SessionMode;
+  readonly mode: BaseMode;
   /** What the mode says about the tool. Default: nothing. */
   readonly modeLevel?: Level | undefined;
   readonly sideEffects: SideEffects;

@@ -29,6 +29,7 @@ const CHECKS: Record<keyof ToolTraits, Check> = {
   ],
   confirm: oneOf(["auto", "prompt"]),
   alwaysConfirm: boolean(),
+  submitsPlan: boolean(),
   paths: [
     (value) => isListOf(value, (path) => isArgument(path, ["access"]) && isAccess(path["access"])),
     'must be a list of { argument: "/path", access: "read" | "write" }',

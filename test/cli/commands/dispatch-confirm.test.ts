@@ -88,6 +88,26 @@ describe("sandgate dispatch --confirm", () => {
     expect(refused.stderr).toMatch(/must be one of auto, prompt, deny, prompt_once/);
   });
 
+  test("asks as a mode of the config says, and refuses a mode that is none", async () => {
+    const modes = "modes: { careful: { base: autonomous, tools: { read_note: prompt } } }";
+    const { stderr } = await dispatch(
+      message(call("c1", "write_note", "hi"), call("c2", "read_note", "x")),
+      ["--confirm"],
+      { isInteractive: true, stdin: "n\n" },
+      `${CONFIG}confirmations: { mode: careful, ${modes} }\n`,
+    );
+    expect(stderr).toContain("call 'read_note'");
+    expect(stderr).not.toContain("call 'write_note'");
+    const invalid = `${CONFIG}confirmations: { mode: careless, modes: { plan: { base: plan }, "a b": { base: maybe } } }\n`;
+    const refused = await dispatch(WRITE, [], {}, invalid);
+    expect(refused).toMatchObject({ code: 2 });
+    expect(refused.stderr).toMatch(/must be one of cautious, autonomous, manual, plan, review, audit/);
+    const named = await dispatch(WRITE, [], {}, invalid.replace("maybe", "plan"));
+    expect(named.stderr).toMatch(/18:\d+: the mode 'plan' cannot be defined again/);
+    expect(named.stderr).toMatch(/the name of a mode must be 1 to 64 letters/);
+    expect(named.stderr).toMatch(/must be one of cautious, .*, audit, a b/);
+  });
+
   test("is refused without a terminal", async () => {
     const { code, stderr } = await dispatch(WRITE, ["--confirm"], { stdin: "y\n" });
     expect([code, stderr]).toMatchObject([2, expect.stringContaining("--confirm needs a terminal")]);

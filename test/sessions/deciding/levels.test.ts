@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  BASE_MODES,
   type CallLevel,
   DEFAULT_CLASS_LEVELS,
   hearsApprovals,
@@ -7,7 +8,6 @@ import {
   type Level,
   type LevelBasis,
   levelOf,
-  SESSION_MODES,
   TOOL_LEVELS,
 } from "../../../src/sessions/deciding/levels.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../../../src/tool/side-effects.ts";
@@ -19,7 +19,7 @@ const BOOLEANS = [false, true];
 function* combinations(): Generator<LevelBasis> {
   for (const policy of ["allow", "ask", "deny"] as const)
     for (const remember of policy === "ask" ? BOOLEANS : [false])
-      for (const mode of SESSION_MODES)
+      for (const mode of BASE_MODES)
         for (const sideEffects of SIDE_EFFECTS)
           for (const configured of [undefined, ...TOOL_LEVELS])
             for (const own of [undefined, "auto", "prompt"] as const)

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import {
+  BASE_MODES,
+  type BaseMode,
   type CallLevel,
   DEFAULT_CLASS_LEVELS,
   type Level,
   levelOf,
-  SESSION_MODES,
-  type SessionMode,
 } from "../../../src/sessions/deciding/levels.ts";
 import { SIDE_EFFECTS, type SideEffects } from "../../../src/tool/side-effects.ts";
 
-type Row = readonly [SessionMode, SideEffects, explicit: Level | undefined, alwaysConfirm: boolean];
+type Row = readonly [BaseMode, SideEffects, explicit: Level | undefined, alwaysConfirm: boolean];
 
-const ROWS: readonly Row[] = SESSION_MODES.flatMap((mode) =>
+const ROWS: readonly Row[] = BASE_MODES.flatMap((mode) =>
   SIDE_EFFECTS.flatMap((sideEffects) =>
     ([undefined, "auto", "prompt", "deny"] as const).flatMap((explicit) =>
       [false, true].map((alwaysConfirm): Row => [mode, sideEffects, explicit, alwaysConfirm]),
@@ -20,7 +20,7 @@ const ROWS: readonly Row[] = SESSION_MODES.flatMap((mode) =>
 );
 
 /** What each mode says of each class: `none`, `read`, `write`, `execute`, `network`, `destructive`. */
-const BY_MODE: Readonly<Record<SessionMode, readonly CallLevel[]>> = {
+const BY_MODE: Readonly<Record<BaseMode, readonly CallLevel[]>> = {
   cautious: ["auto", "auto", "prompt", "prompt", "prompt", "prompt"],
   autonomous: ["auto", "auto", "auto", "auto", "auto", "auto"],
   manual: ["prompt", "prompt", "prompt", "prompt", "prompt", "prompt"],
@@ -30,7 +30,7 @@ const BY_MODE: Readonly<Record<SessionMode, readonly CallLevel[]>> = {
 };
 
 /** The modes in which an explicit `auto` is not heard, since they raise every level to theirs. */
-const RAISING: readonly SessionMode[] = ["manual", "plan"];
+const RAISING: readonly BaseMode[] = ["manual", "plan"];
 
 function expected([mode, sideEffects, explicit, alwaysConfirm]: Row): CallLevel {
   const byMode = BY_MODE[mode][SIDE_EFFECTS.indexOf(sideEffects)] as CallLevel;

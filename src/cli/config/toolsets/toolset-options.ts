@@ -70,6 +70,7 @@ export const OPTIONS_READERS: { readonly [Name in ToolsetName]: OptionsReader<To
   diagnostics: asWritten({ ...NAMING, command: { type: "array", items: { type: "string" }, minItems: 1 } }),
   git: { members: { ...NAMING, author: AUTHOR, commitTrailers: TEXTS }, read: readGit },
   memory: asWritten(NAMING),
+  plan: asWritten(NAMING),
   settings: { members: { ...NAMING, module: TEXT, export: TEXT }, read: readSettings },
   web: asWritten({ ...NAMING, search: WEB_SEARCH }),
   shell: SHELL,

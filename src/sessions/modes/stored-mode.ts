@@ -1,0 +1,31 @@
+import type { ModeState, SessionMode } from "./mode.ts";
+
+/** What a store keeps of a mode. */
+export interface StoredMode {
+  /** Not checked. */
+  readonly mode: unknown;
+  readonly isPlanApproved: boolean;
+}
+
+/**
+ * Returns a mode as a text for a store: its name, or JSON if there is more to it than its name. A mode of the configuration
+ * is kept by its name, so that it is what the configuration says when it is read.
+ */
+export function writeStoredMode({
+  mode,
+  isPlanApproved,
+}: Pick<ModeState, "mode" | "isPlanApproved">): string {
+  if (typeof mode === "string" && !isPlanApproved) return mode;
+  const stored: { readonly mode: SessionMode; readonly plan?: "approved" } = {
+    mode,
+    ...(isPlanApproved && { plan: "approved" }),
+  };
+  return JSON.stringify(stored);
+}
+
+/** @throws {SyntaxError} if a text that looks like JSON is none. */
+export function readStoredMode(text: string): StoredMode {
+  if (!text.startsWith("{")) return { mode: text, isPlanApproved: false };
+  const { mode, plan } = JSON.parse(text) as Partial<Record<"mode" | "plan", unknown>>;
+  return { mode, isPlanApproved: plan === "approved" };
+}
