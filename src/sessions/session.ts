@@ -1,4 +1,5 @@
 import { race } from "../base/timers/race.ts";
+import type { Refusal } from "../engine/failure/refusal.ts";
 import type { ToolDefinition } from "../engine/registered-tool.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
@@ -7,6 +8,7 @@ import type { Redaction } from "../redaction/redaction.ts";
 import type { HoldChanges } from "../sandboxes/contract/held-changes.ts";
 import type { StoredApproval } from "./approvals/approval.ts";
 import type { ApprovalPlace, Approvals } from "./approvals/approvals.ts";
+import type { AgentOrigin } from "./calls/core.ts";
 import { Lanes } from "./calls/lanes.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import type { Inquiries } from "./confirmations/inquiries.ts";
@@ -48,6 +50,10 @@ export interface SessionState {
   readonly trusted: Partial<ClassLevels> | undefined;
   /** The turns of earlier processes, in the order in which they began. */
   readonly turnIds: readonly string[];
+  /** The tools of which the session can see some. Default: all. */
+  readonly registry?: ToolRegistry;
+  /** Where its calls are entered. Default: a ledger of its own. */
+  readonly ledger?: LedgerScope;
 }
 
 /** A conversation with a model, whose calls run under one mode, in one workspace. `Sessions.open` opens it. */
@@ -65,7 +71,10 @@ export class Session implements TurnSession {
   /** @internal */
   readonly ledger: LedgerScope;
   readonly #shared: Shared;
-  readonly #state: SessionState;
+  /** @internal */
+  readonly state: SessionState;
+  /** @internal */
+  readonly origin: AgentOrigin | undefined = undefined;
   /** The turns with calls under way; `undefined` if there is none. */
   #active: Set<Turn> | undefined;
   readonly #turns: RememberedTurns;
@@ -87,17 +96,17 @@ export class Session implements TurnSession {
     this.workspace = workspace;
     this.kind = kind;
     this.#shared = shared;
-    this.#state = state;
+    this.state = state;
     this.#mode = new CurrentMode(shared.settings.modes.restore(mode), (text) =>
       shared.table.setMode(id, text),
     );
     const info = Object.freeze({ id, kind, ...(principal !== undefined && { principal }) });
     this.registry = visibleTools(
-      shared.settings.context.registry as ToolRegistry<never>,
+      (state.registry ?? shared.settings.context.registry) as ToolRegistry<never>,
       info,
       tools,
     ) as ToolRegistry;
-    this.ledger = new LedgerScope(shared.ledgers);
+    this.ledger = state.ledger ?? new LedgerScope(shared.ledgers);
     this.lanes = new Lanes(shared.settings.concurrency, shared.onIdle);
     this.#turns = new RememberedTurns(state.turnIds);
   }
@@ -271,6 +280,11 @@ export class Session implements TurnSession {
   }
 
   /** @internal */
+  admitMessage(): Refusal | undefined {
+    return undefined;
+  }
+
+  /** @internal */
   get modeState(): ModeState {
     return this.#mode.state;
   }
@@ -287,12 +301,12 @@ export class Session implements TurnSession {
 
   /** @internal */
   get trusted(): Partial<ClassLevels> | undefined {
-    return this.#state.trusted;
+    return this.state.trusted;
   }
 
   /** @internal */
   get quotas(): Quotas | undefined {
-    return this.#state.quotas;
+    return this.state.quotas;
   }
 
   /** @internal */
@@ -324,7 +338,7 @@ export class Session implements TurnSession {
 
   /** @internal */
   get place(): ApprovalPlace {
-    const { realWorkspace: workspace } = this.#state;
+    const { realWorkspace: workspace } = this.state;
     return {
       sessionId: this.id,
       ...(this.principal !== undefined && { principal: this.principal.id }),

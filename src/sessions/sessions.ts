@@ -1,8 +1,15 @@
+import type { MaybePromise } from "../base/promises.ts";
 import { SandgateError } from "../base/sandgate-error.ts";
 import { receiveCall } from "../engine/call/call.ts";
-import { compileNamePattern } from "../policy/match/name-pattern.ts";
-import { checkPrincipal, type Principal } from "../policy/principal.ts";
 import { Redaction } from "../redaction/redaction.ts";
+import { AgentSession } from "./agents/agent-session.ts";
+import {
+  type AgentCall,
+  type AgentOptions,
+  originOf,
+  recordOfAgent,
+  stateOfAgent,
+} from "./agents/open-agent.ts";
 import { Approvals } from "./approvals/approvals.ts";
 import { interruptedExecution } from "./calls/ended-calls.ts";
 import { identityOf } from "./calls/identity.ts";
@@ -13,22 +20,20 @@ import type { Inquiry, InquiryRecord } from "./confirmations/inquiry.ts";
 import type { InquiryListener } from "./confirmations/inquiry-listeners.ts";
 import { SteadyClock } from "./confirmations/steady-clock.ts";
 import { Quotas } from "./deciding/quotas.ts";
-import { checkId, newId } from "./ids.ts";
 import { Ledgers, type RestoredSession } from "./ledger/ledgers.ts";
-import type { SessionMode } from "./modes/mode.ts";
 import { type ModeListener, ModeListeners } from "./modes/mode-changes.ts";
 import type { Modes } from "./modes/modes.ts";
-import { writeStoredMode } from "./modes/stored-mode.ts";
 import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
 import { repair } from "./repair.ts";
 import { RestingTurn } from "./resting-turn.ts";
 import { type ResumedMessage, Session } from "./session.ts";
+import { type OpenSessionOptions, recordOf } from "./session-record.ts";
 import type { Shared } from "./shared.ts";
 import { GuardedStore } from "./store/guarded-store.ts";
 import { MemorySessionStore } from "./store/memory-store.ts";
 import type { MessageRecord, SessionRecord } from "./store/records.ts";
 import type { SessionStore } from "./store/store.ts";
-import { absolutePath, isTrusted, realPath } from "./trusted-workspaces.ts";
+import { isTrusted, realPath } from "./trusted-workspaces.ts";
 
 /** The most open sessions of one principal; those without a principal share this number. */
 const MAX_SESSIONS = 1_000;
@@ -43,22 +48,6 @@ export class SessionExistsError extends SandgateError {
 export class TooManySessionsError extends SandgateError {
   override readonly name = "TooManySessionsError";
   override readonly code = "too_many_sessions";
-}
-
-/** Options of {@link Sessions.open}. */
-export interface OpenSessionOptions {
-  /** At most 128 characters. Default: a new id, which cannot be guessed. */
-  readonly id?: string;
-  /** Who calls, as you authenticated it. Default: not known. */
-  readonly principal?: Principal;
-  /** The folder in which the tools work: an absolute path, or one that begins with `~/`. Default: there is none. */
-  readonly workspace?: string;
-  /** How the session asks. Default: `"cautious"`. */
-  readonly mode?: SessionMode;
-  /** A worker does not see tools with the tag `memory`. Default: `"main"`. */
-  readonly kind?: "main" | "worker";
-  /** Names of the tools that the session can see, in which `*` matches any number of characters. Default: all. */
-  readonly tools?: readonly string[];
 }
 
 /**
@@ -120,7 +109,13 @@ export class Sessions implements AsyncDisposable {
    * @throws {TypeError} if an option is invalid. All of them are rejections.
    */
   async open(options: OpenSessionOptions = {}): Promise<Session> {
-    const record = recordOf(options, this.modes);
+    return this.#open(recordOf(options, this.modes), (record) => this.#create(record));
+  }
+
+  async #open<Opened extends Session>(
+    record: SessionRecord,
+    create: (record: SessionRecord) => MaybePromise<Opened>,
+  ): Promise<Opened> {
     const { id, principal } = record;
     if (this.#shared.isSuspended) throw new TypeError("the sessions are closed");
     if (this.#sessions.has(id)) throw new SessionExistsError(`the session '${id}' exists`);
@@ -129,7 +124,7 @@ export class Sessions implements AsyncDisposable {
       throw new TooManySessionsError(`a principal can have ${MAX_SESSIONS} open sessions`);
     this.#countByPrincipal.set(principal?.id, count + 1);
     try {
-      const session = await this.#create(record);
+      const session = await create(record);
       if (!(await this.#shared.table.addSession(record)))
         throw new SessionExistsError(`the session '${id}' exists`);
       this.#sessions.set(id, session);
@@ -151,6 +146,21 @@ export class Sessions implements AsyncDisposable {
       : new Quotas(settings, store, store && (await store.counts(record.id)));
     const turnIds = store === undefined ? [] : await store.turnIds(record.id);
     return new Session(this.#shared, record, { quotas, trusted, realWorkspace, turnIds });
+  }
+
+  /**
+   * Opens the session of an agent that a call of another session runs: see {@link AgentSession}.
+   *
+   * @throws {Refusal} as {@link originOf}, and {@link TooManySessionsError}. Both are rejections.
+   * @internal
+   */
+  async openAgent(above: Session, call: AgentCall, options: AgentOptions): Promise<Session> {
+    const origin = await originOf(above, call, options);
+    const state = stateOfAgent(above, options);
+    return this.#open(
+      recordOfAgent(above, origin, options.tools),
+      (record) => new AgentSession(this.#shared, record, state, origin),
+    );
   }
 
   /** Returns an open session; `undefined` if there is none with this id. */
@@ -246,6 +256,9 @@ export class Sessions implements AsyncDisposable {
   async restore(): Promise<void> {
     const { inquiries, approvals, settings, store } = this.#shared;
     if (store !== undefined) {
+      // What would read the results of an agent has ended.
+      for (const { id, parent } of await store.sessions())
+        if (parent !== undefined) await store.removeSession(id);
       await inquiries.restore();
       await approvals.restore();
       for (const record of await store.sessions()) {
@@ -321,21 +334,4 @@ export class Sessions implements AsyncDisposable {
     if (left === 0) this.#countByPrincipal.delete(principal);
     else this.#countByPrincipal.set(principal, left);
   }
-}
-
-/** @throws {TypeError} if an option is invalid. */
-function recordOf(
-  { id = newId(), principal, workspace, mode: given = "cautious", kind = "main", tools }: OpenSessionOptions,
-  modes: Modes,
-): SessionRecord {
-  checkId(id, "session");
-  const mode = writeStoredMode(modes.resolve(given));
-  if (kind !== "main" && kind !== "worker") throw new TypeError("the kind must be main or worker");
-  for (const pattern of tools ?? []) compileNamePattern(pattern);
-  return Object.freeze({
-    ...{ id, mode, kind, openedAt: Date.now() },
-    ...(principal !== undefined && { principal: checkPrincipal(principal) }),
-    ...(workspace !== undefined && { workspace: absolutePath(workspace, "the workspace") }),
-    ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
-  });
 }

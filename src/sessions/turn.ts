@@ -82,7 +82,8 @@ export class Turn implements TurnCore {
 
   /** @internal */
   get ledger(): LedgerScope {
-    const { ledger } = this.session;
+    const { ledger, origin } = this.session;
+    if (origin !== undefined) return origin.root.turn.ledger;
     // A session forgets old turns, and finds them again.
     const earlier = (): Ledger => ledger.ledger.select(({ turnId }) => turnId === this.id);
     this.#ledger ??= new LedgerScope(ledger.ledgers, this.#isNew ? undefined : earlier);
@@ -91,7 +92,9 @@ export class Turn implements TurnCore {
 
   /** @internal */
   miss(): void {
-    if (this.#ledger !== undefined) this.#ledger.miss();
+    const { origin } = this.session;
+    if (origin !== undefined) origin.root.turn.miss();
+    else if (this.#ledger !== undefined) this.#ledger.miss();
     // The session misses the same call: its ledger says so.
     else this.#isNew = false;
   }
@@ -159,7 +162,7 @@ export class Turn implements TurnCore {
   /** Takes the turn for active while a message waits, too: it is not forgotten, and cancelling it waits for the message. */
   async #whileUnderWay<Result>(run: () => Promise<Result>): Promise<Result> {
     // It ends with its calls, under whose id the message is kept.
-    const message: UnderWay = { id: "", abandon: () => {} };
+    const message: UnderWay = { id: "", isRunning: () => false, abandon: () => {} };
     this.begin(message);
     try {
       return await run();
@@ -219,6 +222,14 @@ export class Turn implements TurnCore {
     if ((await race(idle, { timeoutMs: ABANDONED_AFTER_MS })) !== "timeout") return;
     for (const message of this.#underWay ?? []) message.abandon();
     await idle;
+  }
+
+  /** Whether the model made a call in a message of the turn, which has no result yet. @internal */
+  isRunning(messageId: string, callId: string): boolean {
+    for (const message of this.#underWay ?? []) {
+      if (message.id === messageId && message.isRunning(callId)) return true;
+    }
+    return false;
   }
 
   /** @internal */

@@ -22,7 +22,7 @@ import { questionAsker } from "./ask.ts";
  */
 export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxOutcome> {
   const { ctx, principal, caller, grant, canonical, limits, reporter } = call;
-  const { sessionId, turnId, workspace, signal, embedder } = ctx;
+  const { sessionId, turnId, messageId, workspace, signal, embedder } = ctx;
   if (signal?.aborted) throw cancelled();
   const { id: callId, name: toolName } = call.received;
   const { capabilities } = grant;
@@ -38,6 +38,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     callId,
     sessionId,
     turnId,
+    messageId,
     workspace,
     principal,
     toolName,

@@ -18,6 +18,8 @@ export interface SandboxTask extends GrantedTask {
   readonly sessionId: string;
   /** The turn of the conversation; absent if it is not known. */
   readonly turnId?: string | undefined;
+  /** The assistant message within its turn; absent if it is not known. */
+  readonly messageId?: string | undefined;
   /** The absolute path of the session's workspace; absent if it has none. */
   readonly workspace?: string | undefined;
   /** Who calls, frozen; absent if it is not known. */

@@ -45,6 +45,10 @@ export class FunctionCall implements HostContext<never> {
     return this.#task.turnId;
   }
 
+  get messageId(): string | undefined {
+    return this.#task.messageId;
+  }
+
   get workspace(): string | undefined {
     return this.#task.workspace;
   }

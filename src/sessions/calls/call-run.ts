@@ -32,7 +32,8 @@ export class CallRun {
   /** Runs the call as soon as there is a place for it. Resolves to its result; never rejects. */
   start(): Promise<Result> {
     const { received } = this;
-    const { session, context } = this.#message;
+    const { session, context, refusal } = this.#message;
+    if (refusal !== undefined) return this.#run(() => refuseCall(received, context, refusal));
     if (received.isCutOff) return this.#run(() => refuseCall(received, context, cutOffRefusal()));
     if (!session.lanes.take(received.name, this.#most)) return this.#startLater();
     this.#hasPlace = true;
@@ -106,6 +107,10 @@ export class CallRun {
     // The call can have ended meanwhile, and given back what it had.
     if (this.#isLent) this.#isLent = false;
     else session.lanes.lend();
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** Ends a cancelled call whose tool does not stop. What it returns later is dropped. */

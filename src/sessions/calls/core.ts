@@ -1,6 +1,7 @@
 import type { ReceivedCall } from "../../engine/call/call.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
+import type { Refusal } from "../../engine/failure/refusal.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
@@ -27,6 +28,10 @@ export interface SessionCore {
   /** An absolute path. */
   readonly workspace: string | undefined;
   readonly modeState: ModeState;
+  /** The call that runs the agent whose session this is; `undefined` for the session of a person. */
+  readonly origin: AgentOrigin | undefined;
+  /** Counts a message with calls. Returns why it is refused; `undefined` if it is not. */
+  admitMessage(): Refusal | undefined;
   /** Opens the files in which changes are held; `undefined` if the session cannot hold any. */
   readonly holdChanges: HoldChanges | undefined;
   readonly settings: Settings;
@@ -59,17 +64,42 @@ export interface SessionCore {
   readonly place: ApprovalPlace;
 }
 
+/** Where the session of an agent comes from: the call of another session that runs the agent. */
+export interface AgentOrigin {
+  /** The session of the call. */
+  readonly parent: SessionCore;
+  /** The call that runs the agent. */
+  readonly callId: string;
+  /** How many agents are above each other: 1 for one that a session of a person runs. */
+  readonly depth: number;
+  /** The most messages with calls that the agent may send. */
+  readonly maxMessages: number;
+  /** The call of the session of a person, which runs this agent or one above it. */
+  readonly root: RootCall;
+}
+
+/** A call that is under way in a session of a person. */
+export interface RootCall {
+  readonly session: SessionCore;
+  readonly turn: TurnCore;
+  readonly messageId: string;
+  readonly callId: string;
+}
+
 /** The members of a context that each message has for itself. */
 export interface MessageContext extends Pick<DispatchContext, "policy"> {
   readonly confirm: NonNullable<DispatchContext["confirm"]>;
   readonly ask: NonNullable<DispatchContext["ask"]>;
   readonly holdChanges: NonNullable<DispatchContext["holdChanges"]>;
   readonly journal: DispatchContext["journal"];
+  readonly events: DispatchContext["events"];
 }
 
 /** What the calls of a turn need of it. */
 export interface TurnCore {
   readonly id: string;
+  /** What the user said; `undefined` if it is not known. */
+  readonly userText: string | undefined;
   readonly session: SessionCore;
   /** Aborted if the turn is cancelled. */
   readonly signal: AbortSignal;
@@ -85,6 +115,8 @@ export interface TurnCore {
 /** A message with calls that have no result yet. */
 export interface UnderWay {
   readonly id: string;
+  /** Whether the model made a call with this id, which has no result yet. */
+  isRunning(callId: string): boolean;
   /** Ends these calls, although their tools do not stop. */
   abandon(): void;
 }
@@ -95,6 +127,8 @@ export interface MessageCore {
   readonly session: SessionCore;
   readonly turn: TurnCore;
   readonly context: DispatchContext;
+  /** Why none of its calls runs; `undefined` if they may run. */
+  readonly refusal: Refusal | undefined;
   /** Enters a call that the policy is about to decide on. Returns what the policy may depend on. */
   historyOf(request: PolicyRequest): CallHistory | undefined;
   /** The same for other arguments of a call that was entered. */

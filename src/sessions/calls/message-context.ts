@@ -5,7 +5,7 @@ import type { MessageContext, TurnCore } from "./core.ts";
 export function messageContext(
   turn: TurnCore,
   messageId: string,
-  { policy, confirm, ask, holdChanges, journal }: MessageContext,
+  { policy, confirm, ask, holdChanges, journal, events }: MessageContext,
 ): DispatchContext {
   const { session } = turn;
   const { context } = session.settings;
@@ -21,7 +21,7 @@ export function messageContext(
     principal: session.principal,
     toolAlias: context.toolAlias,
     hooks: context.hooks,
-    events: context.events,
+    events,
     tracer: context.tracer,
     redaction: context.redaction,
     partialOutput: session.redaction,

@@ -1,10 +1,12 @@
 import type { ReceivedCall } from "../../engine/call/call.ts";
 import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
 import type { DispatchContext } from "../../engine/call/context.ts";
+import type { EventStream } from "../../engine/call/events.ts";
 import type { ToolExecution } from "../../engine/call/execution.ts";
 import type { Holding } from "../../engine/call/holding.ts";
 import type { CallJournal } from "../../engine/call/journal.ts";
 import type { QuestionReply, QuestionRequest } from "../../engine/call/question.ts";
+import type { Refusal } from "../../engine/failure/refusal.ts";
 import type { JsonValue } from "../../json/value.ts";
 import type { CallHistory } from "../../policy/history/call-history.ts";
 import type { CallLedger } from "../../policy/history/call-ledger.ts";
@@ -14,6 +16,7 @@ import type { Quotas } from "../deciding/quotas.ts";
 import { LedgerJournal } from "../ledger/ledger-journal.ts";
 import { MessageLedger } from "../ledger/message-ledger.ts";
 import type { CallIdentity } from "../store/call-identity.ts";
+import { AgentJournal, agentEvents, parentName } from "./agent-records.ts";
 import { askPerson } from "./asking.ts";
 import { askQuestion } from "./asking-questions.ts";
 import { CallRun } from "./call-run.ts";
@@ -22,6 +25,7 @@ import { withdrawnExecution } from "./ended-calls.ts";
 import { identityOf } from "./identity.ts";
 import type { MessageCall } from "./message-calls.ts";
 import { messageContext } from "./message-context.ts";
+import { modesOf } from "./modes-of.ts";
 import { RecordedCalls } from "./recorded-calls.ts";
 import { SessionPolicy } from "./session-policy.ts";
 
@@ -32,6 +36,7 @@ export class MessageRun implements MessageCore, UnderWay {
   readonly id: string;
   readonly calls: readonly CallRun[];
   readonly context: DispatchContext;
+  readonly refusal: Refusal | undefined;
   /** How many of the calls have no result yet. */
   #left: number;
   /** `undefined` if no policy used the history when the message came. */
@@ -46,10 +51,13 @@ export class MessageRun implements MessageCore, UnderWay {
     this.id = id;
     this.calls = calls.map((call) => new CallRun(call, this));
     this.#left = calls.length;
-    const { policy, ledger, principal } = session;
+    this.refusal = session.admitMessage();
+    const { policy, ledger, principal, origin } = session;
     if (policy.usesHistory === true) {
+      // The calls of an agent are calls of the turn in which a person had it begin.
+      const entered = origin?.root ?? { session, turn };
       this.#ledger = new MessageLedger({
-        ...{ sessionId: session.id, turnId: turn.id, principal: principal?.id },
+        ...{ sessionId: entered.session.id, turnId: entered.turn.id, principal: principal?.id },
         ...{ turn: turn.ledger, session: ledger },
       });
     }
@@ -59,14 +67,23 @@ export class MessageRun implements MessageCore, UnderWay {
       ask: (request, signal) => this.#ask(request, signal),
       holdChanges: (callId) => this.#holdingOf(callId),
       journal: this.#journal(),
+      events: this.#events(),
     });
   }
 
   #journal(): CallJournal | undefined {
-    const { store, settings } = this.session;
-    const { journal } = settings.context;
+    const { store, settings, origin } = this.session;
+    const { journal: own } = settings.context;
+    const journal =
+      own === undefined || origin === undefined ? own : new AgentJournal(own, parentName(origin));
     const kept = store === undefined ? journal : new RecordedCalls(this, store, journal);
     return this.#ledger === undefined ? kept : new LedgerJournal(this.#ledger, kept);
+  }
+
+  #events(): EventStream | undefined {
+    const { settings, origin } = this.session;
+    const { events } = settings.context;
+    return events === undefined || origin === undefined ? events : agentEvents(events, parentName(origin));
   }
 
   /** Runs the only call of the message. */
@@ -96,9 +113,10 @@ export class MessageRun implements MessageCore, UnderWay {
 
   /** A call that was decided on while changes were held has its changes held, also if the mode has changed since. */
   #holdingOf(callId: string): Holding | undefined {
-    const { modeState, holdChanges: open } = this.session;
+    const { session } = this;
     const isRequired = this.#held?.has(callId) === true;
-    return isRequired || holdsChanges(modeState.base) ? { open, isRequired } : undefined;
+    const isHeld = isRequired || modesOf(session).some(({ base }) => holdsChanges(base));
+    return isHeld ? { open: session.holdChanges, isRequired } : undefined;
   }
 
   /** A call waits for its answer without a place. A nested call has none, and its caller keeps its own. */
@@ -126,6 +144,10 @@ export class MessageRun implements MessageCore, UnderWay {
     }
   }
 
+  isRunning(callId: string): boolean {
+    return this.#runOf(callId)?.hasEnded === false;
+  }
+
   #runOf(callId: string): CallRun | undefined {
     return this.calls.find(({ received }) => received.id === callId);
   }
@@ -147,7 +169,7 @@ export class MessageRun implements MessageCore, UnderWay {
 
   /** Counts a call that the policy does not deny. */
   count({ callId, tool, input }: PolicyRequest, quotas: Quotas): Promise<void> | undefined {
-    const counted = quotas.count(tool.name, () => this.identityOf(callId, tool.name, input));
+    const counted = quotas.count(tool.name, () => this.#countedAs(callId, tool.name, input));
     return counted instanceof Promise ? counted : undefined;
   }
 
@@ -161,6 +183,15 @@ export class MessageRun implements MessageCore, UnderWay {
     if (run === undefined) return this.#newIdentity({ id: callId, name, arguments: input });
     run.identity ??= this.#newIdentity(run.received);
     return run.identity;
+  }
+
+  /** A call of an agent counts as one that the tool of a person's call makes. */
+  #countedAs(callId: string, name: string, input: JsonValue): CallIdentity {
+    const { id, origin } = this.session;
+    if (origin === undefined) return this.identityOf(callId, name, input);
+    const { session, turn, messageId, callId: root } = origin.root;
+    const counted = { id: `${root}/${id}/${this.turn.id}/${this.id}/${callId}`, name, arguments: input };
+    return identityOf({ session, turnId: turn.id, messageId }, counted);
   }
 
   #newIdentity(call: Parameters<typeof identityOf>[1]): CallIdentity {

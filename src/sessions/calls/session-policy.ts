@@ -20,10 +20,12 @@ import {
   isReading,
   type LevelBasis,
   levelOf,
+  strictestLevel,
 } from "../deciding/levels.ts";
 import { namesUrls } from "../deciding/named-urls.ts";
 import { decidingMode } from "../modes/mode.ts";
 import type { MessageCore } from "./core.ts";
+import { modesOf } from "./modes-of.ts";
 
 /**
  * The policy of one message of a session: the embedder's, with the session's quotas and levels over it. It lets no call
@@ -71,24 +73,27 @@ export class SessionPolicy implements RuntimePolicy {
   #decide(decision: PolicyDecision, request: PolicyRequest, traits: Traits): MaybePromise<PolicyDecision> {
     // A call that a person confirmed was counted before, and its level is known.
     if (decision.decision === "deny" || request.confirmedBy !== undefined) return decision;
-    const basis = this.#basisOf(decision, request, traits);
-    const level = levelOf(basis);
+    const bases = this.#basesOf(decision, request, traits);
+    const [basis, level] = strictestOf(bases);
     if (level === "deny") return denied(decision, basis);
     const { quotas } = this.#message.session;
     const counted = quotas === undefined ? undefined : this.#message.count(request, quotas);
-    if (counted === undefined) return this.#atLevel(level, decision, request, basis);
-    return counted.then(() => this.#atLevel(level, decision, request, basis));
+    const decide = (): MaybePromise<PolicyDecision> =>
+      level === "prompt" ? this.#prompt(decision, request, bases, basis) : decision;
+    // Also of a call that a person is asked about, who is not told that it takes effect at once.
+    if (bases.some((each) => each.canHold && holdsChanges(each.mode))) {
+      this.#message.holdCall(request.callId);
+    }
+    return counted === undefined ? decide() : counted.then(decide);
   }
 
-  #basisOf(decision: MayRun, request: PolicyRequest, traits: Traits): LevelBasis {
+  /** What the level depends on in the mode of the session, and in those of the sessions above it. */
+  #basesOf(decision: MayRun, request: PolicyRequest, traits: Traits): Bases {
     const { session } = this.#message;
     const { name, sideEffects } = request.tool;
-    const { modeState: state } = session;
-    return {
+    const common: Omit<LevelBasis, "mode"> = {
       policy: decision.decision,
       remember: decision.decision === "ask" && decision.remember === "session",
-      mode: decidingMode(state),
-      modeLevel: state.tools.get(name),
       sideEffects,
       canHold: session.holdChanges !== undefined && canHold(traits, decision.grant?.sandbox),
       configured: session.settings.tools.get(name),
@@ -98,20 +103,21 @@ export class SessionPolicy implements RuntimePolicy {
       trusted: session.trusted,
       classes: session.settings.classes,
     };
+    return modesOf(session).map((state) => ({
+      ...common,
+      mode: decidingMode(state),
+      modeLevel: state.tools.get(name),
+    })) as unknown as Bases;
   }
 
-  #atLevel(
-    level: CallLevel,
+  #prompt(
     decision: MayRun,
     request: PolicyRequest,
+    bases: Bases,
     basis: LevelBasis,
   ): MaybePromise<PolicyDecision> {
-    const { session } = this.#message;
-    // Also of a call that a person is asked about, who is not told that it takes effect at once.
-    if (basis.canHold && holdsChanges(basis.mode)) this.#message.holdCall(request.callId);
-    if (level !== "prompt") return decision;
-    const hears = hearsApprovals(basis);
-    const { approvalTable, place } = session;
+    const hears = bases.every((each) => levelOf(each) !== "prompt" || hearsApprovals(each));
+    const { approvalTable, place } = this.#message.session;
     const approval = hears ? approvalTable.find(place, request) : undefined;
     const question = this.#questionOf(decision, request, basis);
     if (approval === undefined) return raise(decision, question, hears);
@@ -137,6 +143,20 @@ const AFTER_PLAN = "Afterwards, calls run as in the mode autonomous: most of the
 
 /** What a tool says of itself, and how it is implemented. */
 type Traits = ToolTraits & Pick<ToolImplementations<never, never>, "host">;
+
+/** What the level of a call depends on: in the mode of its session, and in those of the sessions above. */
+type Bases = readonly [LevelBasis, ...LevelBasis[]];
+
+function strictestOf(bases: Bases): readonly [LevelBasis, CallLevel] {
+  let [basis] = bases;
+  let level = levelOf(basis);
+  for (const each of bases.slice(1)) {
+    const other = levelOf(each);
+    if (strictestLevel(level, other) === level) continue;
+    [basis, level] = [each, other];
+  }
+  return [basis, level];
+}
 
 /** A decision with which a call may run, perhaps after a question. */
 type MayRun = Exclude<PolicyDecision, { decision: "deny" }>;

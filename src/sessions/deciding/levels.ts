@@ -103,19 +103,24 @@ function raisedLevel(basis: LevelBasis): Level {
 
 /** The first that says something, from what is said of the call to what holds for its class. */
 function usualLevel(basis: LevelBasis): CallLevel {
-  const { configured, modeLevel, approved, own, mode, trusted, sideEffects, classes } = basis;
+  const { configured, modeLevel, approved, own, mode, sideEffects } = basis;
   if (modeLevel === "auto" || modeLevel === "prompt") return modeLevel;
   if (configured === "auto" || configured === "prompt") return configured;
   if (approved) return "auto";
   if (configured === "prompt_once") return "prompt";
   // What a tool says of itself, and where it works, must not keep a change from being looked at.
   if (holdsChanges(mode) && !isReading(sideEffects)) {
+    if (classLevel(basis) === "deny") return "deny";
     return sideEffects === "write" && basis.canHold ? "held" : "prompt";
   }
   if (own !== undefined) return own;
   if (mode === "autonomous") return "auto";
-  if (trusted !== undefined) return trusted[sideEffects] ?? "auto";
-  return classes[sideEffects];
+  return classLevel(basis);
+}
+
+/** The level of the class, which is another one in a trusted workspace. */
+function classLevel({ trusted, sideEffects, classes }: LevelBasis): Level {
+  return trusted === undefined ? classes[sideEffects] : (trusted[sideEffects] ?? "auto");
 }
 
 /** Whether an approval can answer in place of a person, so that it is worth remembering one. */

@@ -23,7 +23,8 @@ export function isAtLeastAsStrict(mode: ModeState, bound: ModeState): boolean {
   for (const [name, level] of mode.tools) {
     const most = bound.tools.get(name);
     if (level === "auto" && most !== "auto") return false;
-    if (level === "prompt" && most === "deny") return false;
+    // It would be asked about in place of what its class says, which may be `deny`.
+    if (level === "prompt" && (most === undefined || most === "deny")) return false;
   }
   for (const [name, level] of bound.tools) {
     // What the mode does not name is left to its base, which may ask nothing.

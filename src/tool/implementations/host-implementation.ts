@@ -26,6 +26,8 @@ export interface HostContext<Embedder = unknown> {
   readonly display: (display: Display) => void;
   /** The turn of the conversation, if the context says so. */
   readonly turnId?: string | undefined;
+  /** The assistant message within its turn, if the context says so. */
+  readonly messageId?: string | undefined;
   /** The absolute path of the session's workspace, if it has one. */
   readonly workspace?: string | undefined;
   /** The files that the call was granted, if the tool declares `usesFiles` and the grant has `fs`. */
@@ -81,7 +83,7 @@ export interface HostModule {
  * The second argument of the function of a {@link HostModule}. There is no `signal`: its deadline ends the thread. Nor can
  * it ask anybody, or display anything.
  */
-export type HostModuleContext = Omit<HostContext, "signal" | "embedder" | "ask" | "display">;
+export type HostModuleContext = Omit<HostContext, "signal" | "embedder" | "ask" | "display" | "messageId">;
 
 /** The function of a {@link HostModule}. Its output is the same as that of a {@link HostFunction}. */
 export type HostModuleFunction = (input: JsonValue, context: HostModuleContext) => unknown;

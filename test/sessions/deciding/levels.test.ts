@@ -86,7 +86,8 @@ const TABLE: readonly (readonly [row: string, matches: (basis: LevelBasis) => bo
   ];
 
 function isLeftToClass({ configured, approved, own, mode, sideEffects }: LevelBasis): boolean {
-  if (holdsChanges(mode) && changes(sideEffects)) return false;
+  // What the tool says of itself is not heard.
+  if (holdsChanges(mode) && changes(sideEffects)) return configured === undefined && !approved;
   return configured === undefined && !approved && own === undefined && mode !== "autonomous";
 }
 

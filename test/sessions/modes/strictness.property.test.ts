@@ -86,6 +86,30 @@ test.each([
   expect(isAtLeastAsStrict(modes.resolve(mode), modes.resolve(bound))).toBe(expected);
 });
 
+test("a class that is denied stays so in a mode that holds changes, and where a mode asks about a tool", () => {
+  const basis = {
+    ...({
+      policy: "allow",
+      remember: false,
+      sideEffects: "network",
+      canHold: false,
+      approved: false,
+    } as const),
+    ...({
+      configured: undefined,
+      own: undefined,
+      alwaysConfirm: false,
+      trusted: { network: "deny" },
+    } as const),
+    classes: DEFAULT_CLASS_LEVELS,
+  };
+  expect(levelOf({ ...basis, mode: "audit" })).toBe("deny");
+  const [asking, cautious] = [{ base: "cautious", tools: { a: "prompt" } }, "cautious"].map((mode) =>
+    modes.resolve(mode),
+  ) as [ModeState, ModeState];
+  expect(isAtLeastAsStrict(asking, cautious)).toBe(false);
+});
+
 test("a tool that the bound denies must be denied, and one that it asks about must not run unasked", () => {
   const bound = modes.resolve({ base: "cautious", tools: { a: "deny", b: "prompt" } });
   const strict = (tools: Record<string, "auto" | "prompt" | "deny">): boolean =>
@@ -96,4 +120,5 @@ test("a tool that the bound denies must be denied, and one that it asks about mu
   expect(strict({ a: "deny", b: "auto" })).toBe(false);
   expect(strict({ a: "deny" })).toBe(false);
   expect(strict({ a: "deny", b: "prompt", c: "auto" })).toBe(false);
+  expect(strict({ a: "deny", b: "prompt", c: "deny" })).toBe(true);
 });

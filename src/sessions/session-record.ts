@@ -1,0 +1,45 @@
+import { compileNamePattern } from "../policy/match/name-pattern.ts";
+import { checkPrincipal, type Principal } from "../policy/principal.ts";
+import { checkId, newId } from "./ids.ts";
+import type { SessionMode } from "./modes/mode.ts";
+import type { Modes } from "./modes/modes.ts";
+import { writeStoredMode } from "./modes/stored-mode.ts";
+import type { SessionRecord } from "./store/records.ts";
+import { absolutePath } from "./trusted-workspaces.ts";
+
+/** Options of {@link Sessions.open}. */
+export interface OpenSessionOptions {
+  /** At most 128 characters. Default: a new id, which cannot be guessed. */
+  readonly id?: string;
+  /** Who calls, as you authenticated it. Default: not known. */
+  readonly principal?: Principal;
+  /** The folder in which the tools work: an absolute path, or one that begins with `~/`. Default: there is none. */
+  readonly workspace?: string;
+  /** How the session asks. Default: `"cautious"`. */
+  readonly mode?: SessionMode;
+  /** A worker does not see tools with the tag `memory`. Default: `"main"`. */
+  readonly kind?: "main" | "worker";
+  /** Names of the tools that the session can see, in which `*` matches any number of characters. Default: all. */
+  readonly tools?: readonly string[];
+}
+
+/**
+ * Returns what is kept of a session that is opened.
+ *
+ * @throws {TypeError} if an option is invalid.
+ */
+export function recordOf(
+  { id = newId(), principal, workspace, mode: given = "cautious", kind = "main", tools }: OpenSessionOptions,
+  modes: Modes,
+): SessionRecord {
+  checkId(id, "session");
+  const mode = writeStoredMode(modes.resolve(given));
+  if (kind !== "main" && kind !== "worker") throw new TypeError("the kind must be main or worker");
+  for (const pattern of tools ?? []) compileNamePattern(pattern);
+  return Object.freeze({
+    ...{ id, mode, kind, openedAt: Date.now() },
+    ...(principal !== undefined && { principal: checkPrincipal(principal) }),
+    ...(workspace !== undefined && { workspace: absolutePath(workspace, "the workspace") }),
+    ...(tools !== undefined && { tools: Object.freeze([...tools]) }),
+  });
+}
