@@ -8,7 +8,6 @@ export type { ModeChange, ModeListener } from "../sessions/modes/mode-changes.ts
 export type { ConfirmationOptions, SessionLimits, SessionsOptions } from "../sessions/options.ts";
 export type { Session, TurnOptions } from "../sessions/session.ts";
 export {
-  type OpenSessionOptions,
   openSessions,
   SessionExistsError,
   type Sessions,
@@ -43,6 +42,7 @@ export type { Approval, ApprovalScope, StoredApproval } from "../sessions/approv
 export type { ApprovalTable } from "../sessions/approvals/approval-table.ts";
 export type { InquiryTable } from "../sessions/confirmations/inquiry-table.ts";
 export type { LedgerRecord, LedgerState, LedgerTable } from "../sessions/ledger/ledger-table.ts";
+export type { OpenSessionOptions } from "../sessions/session-record.ts";
 export type { CallIdentity } from "../sessions/store/call-identity.ts";
 export { MemorySessionStore } from "../sessions/store/memory-store.ts";
 export type {

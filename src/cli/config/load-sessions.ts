@@ -147,7 +147,8 @@ function checkModes(
   refuse: (path: readonly string[], message: string) => void,
 ): void {
   for (const name of Object.keys(modes)) {
-    if (BASE_MODES.some((each) => each === name)) refuse(["modes", name], `the mode '${name}' cannot be defined again`);
+    if (BASE_MODES.some((each) => each === name))
+      refuse(["modes", name], `the mode '${name}' cannot be defined again`);
     else if (!isModeName(name)) refuse(["modes", name], `the name of a mode must be ${MODE_NAME_FORM}`);
   }
   const known = [...new Set([...BASE_MODES, ...Object.keys(modes)])];
