@@ -1,5 +1,5 @@
 import type { MaybePromise } from "../base/promises.ts";
-import type { ToolDefinition } from "../engine/registry.ts";
+import type { ToolDefinition } from "../engine/registered-tool.ts";
 import type { Session } from "../sessions/session.ts";
 
 /** What an agent is to do, and with what. */
