@@ -91,9 +91,12 @@ export class SessionPolicy implements RuntimePolicy {
   #basesOf(decision: MayRun, request: PolicyRequest, traits: Traits): Bases {
     const { session } = this.#message;
     const { name, sideEffects } = request.tool;
-    const common: Omit<LevelBasis, "mode"> = {
+    const { modeState, origin } = session;
+    const own: LevelBasis = {
       policy: decision.decision,
       remember: decision.decision === "ask" && decision.remember === "session",
+      mode: decidingMode(modeState),
+      modeLevel: modeState.tools.get(name),
       sideEffects,
       canHold: session.holdChanges !== undefined && canHold(traits, decision.grant?.sandbox),
       configured: session.settings.tools.get(name),
@@ -103,11 +106,13 @@ export class SessionPolicy implements RuntimePolicy {
       trusted: session.trusted,
       classes: session.settings.classes,
     };
-    return modesOf(session).map((state) => ({
-      ...common,
+    if (origin === undefined) return [own];
+    const above = modesOf(origin.parent).map((state) => ({
+      ...own,
       mode: decidingMode(state),
       modeLevel: state.tools.get(name),
-    })) as unknown as Bases;
+    }));
+    return [own, ...above];
   }
 
   #prompt(
