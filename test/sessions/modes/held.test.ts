@@ -14,6 +14,9 @@ function holdIn(session: Session): Map<string, string | undefined> {
   const hold: HoldChanges = ({ files }) => ({
     files: Object.assign(Object.create(files), {
       readBytes: async (path: string) => Buffer.from(held.get(path) ?? ""),
+      readRange: async (path: string, offset: number, length: number) =>
+        Buffer.from(held.get(path) ?? "").subarray(offset, offset + length),
+      stat: async (path: string) => ({ kind: "file", size: (held.get(path) ?? "").length, modifiedMs: 0 }),
       write: async (path: string, text: string) => void held.set(path, text),
       delete: async (path: string) => void held.set(path, undefined),
     }),
