@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import { EscapeError, WorkspaceError } from "./error.ts";
-import { type KeptDirectory, useDirectory } from "./handles/kept-directories.ts";
+import { OPEN_EACH_TIME, type UsedDirectory } from "./handles/kept-directories.ts";
 import { workspaceIsSupported } from "./paths/fd-path.ts";
 import { namesIn } from "./paths/real-path.ts";
 import { pathSegments } from "./paths/segments.ts";
@@ -48,7 +48,7 @@ export type UnresolvedPath = "escapes" | { readonly problem: string };
 export class PathResolver implements Disposable {
   readonly #directory: string;
   /** `undefined` where directories cannot be held open: then links are not resolved. */
-  readonly #opened: KeptDirectory | undefined;
+  readonly #opened: UsedDirectory | undefined;
 
   /**
    * @param directory An absolute path.
@@ -56,7 +56,7 @@ export class PathResolver implements Disposable {
    */
   constructor(directory: string) {
     this.#directory = directory;
-    this.#opened = workspaceIsSupported() ? useDirectory(directory, openGranted) : undefined;
+    this.#opened = workspaceIsSupported() ? OPEN_EACH_TIME.use(directory, openGranted) : undefined;
   }
 
   /**

@@ -4,7 +4,7 @@ import type { ChangeBudget } from "./change-budget.ts";
 import { isOfKernel } from "./entry-stat.ts";
 import { EscapeError, ProtectedPlaceError, syscall, WorkspaceError } from "./error.ts";
 import { HeldFd } from "./handles/held-fd.ts";
-import { useDirectory } from "./handles/kept-directories.ts";
+import type { DirectorySource } from "./handles/kept-directories.ts";
 import type { OpenHandles } from "./handles/open-handles.ts";
 import { DIRECTORY_FLAGS, fdPath } from "./paths/fd-path.ts";
 import { namesIn, realPath } from "./paths/real-path.ts";
@@ -30,6 +30,7 @@ export class WorkspaceRoot {
 
   /**
    * @param index Identifies the root among those of the call.
+   * @param directories Opens the directory.
    * @param named The path that the grant names: the directory, or a file in it. Default: the directory.
    * @throws {DirectoryGrantError} if the directory does not exist or cannot be granted.
    */
@@ -38,6 +39,7 @@ export class WorkspaceRoot {
     handles: OpenHandles,
     budget: ChangeBudget,
     index: number,
+    directories: DirectorySource,
     named: string = directory,
   ) {
     this.isWritable = write;
@@ -46,12 +48,12 @@ export class WorkspaceRoot {
     this.handles = handles;
     this.budget = budget;
     handles.checkRoom();
-    const kept = useDirectory(directory, openGranted);
-    this.device = kept.device;
+    const used = directories.use(directory, openGranted);
+    this.device = used.device;
     this.fd = new HeldFd(
       handles,
-      () => kept.fd,
-      () => kept.release(),
+      () => used.fd,
+      () => used.release(),
     );
   }
 

@@ -6,6 +6,7 @@ import { ChangeBudget } from "./change-budget.ts";
 import { WorkspaceDirectory } from "./directory.ts";
 import { changeOf } from "./entry-change.ts";
 import { GrantedFiles } from "./granted-files.ts";
+import { type DirectorySource, OPEN_EACH_TIME } from "./handles/kept-directories.ts";
 import { OpenHandles } from "./handles/open-handles.ts";
 import { WorkspaceRoot } from "./root.ts";
 import type { ToolDirectory } from "./tool-directory.ts";
@@ -33,19 +34,28 @@ export class Workspace implements Disposable {
   readonly directories: readonly MountedDirectory[];
   readonly #handles = new OpenHandles();
   readonly #budget: ChangeBudget;
+  readonly #directories: DirectorySource;
   readonly #roots: GrantedRoot[] = [];
 
   /**
    * @param fileBytes The limit `fileBytes` of the call.
+   * @param directories Opens the granted directories. Default: each is opened for this workspace alone.
    * @throws {DirectoryGrantError} if a granted directory cannot be used.
    */
-  constructor(grants: readonly FsGrant[], fileBytes: number) {
+  constructor(grants: readonly FsGrant[], fileBytes: number, directories: DirectorySource = OPEN_EACH_TIME) {
+    this.#directories = directories;
     this.#budget = new ChangeBudget(fileBytes);
     try {
       const directories = grants.flatMap((grant) => {
         if (isFileGrant(grant)) return [];
         const { at = "/" } = grant;
-        const root = new WorkspaceRoot(grant, this.#handles, this.#budget, this.#roots.length);
+        const root = new WorkspaceRoot(
+          grant,
+          this.#handles,
+          this.#budget,
+          this.#roots.length,
+          this.#directories,
+        );
         this.#roots.push({ root, shownAs: (path) => (grants.length === 1 ? path : join(at, path).slice(1)) });
         return [{ at, directory: new WorkspaceDirectory(root, root.fd) }];
       });
@@ -63,7 +73,14 @@ export class Workspace implements Disposable {
       const { file, at = `/${basename(file)}`, within = dirname(file), write = false } = grant;
       const named = grant.within ?? file;
       const opened = { directory: within, write };
-      const root = new WorkspaceRoot(opened, this.#handles, this.#budget, this.#roots.length, named);
+      const root = new WorkspaceRoot(
+        opened,
+        this.#handles,
+        this.#budget,
+        this.#roots.length,
+        this.#directories,
+        named,
+      );
       this.#roots.push({ root, shownAs: () => at.slice(1) });
       const place = dirname(at);
       const files = mounted.get(place) ?? new GrantedFiles();

@@ -77,8 +77,7 @@ describe.runIf(isHere)("the limits of a workspace", () => {
     expect(ours()).toBe(MAX_OPEN);
     workspace[Symbol.dispose]();
     workspace[Symbol.dispose]();
-    // The granted directory itself stays open for the next call.
-    expect(ours()).toBe(1);
+    expect(ours()).toBe(0);
     expect(codeOf(() => all[1]?.read(0, 1))).toBe("bad-descriptor");
     expect(codeOf(() => listing.next())).toBe("bad-descriptor");
     expect(codeOf(() => readText(directory, "ok.txt"))).toBe("bad-descriptor");

@@ -14,6 +14,7 @@ import { type Sandbox, ToolPreparationError } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { PoolOptions } from "../threads/worker-pool.ts";
 import { AbandonedFunctions } from "./abandoned-functions.ts";
+import type { CallFiles } from "./files/call-files.ts";
 import type { FileAccessLog } from "./files/file-access-log.ts";
 import { FunctionRunner } from "./function-runner.ts";
 import type { ModuleRunner } from "./module-runner.ts";
@@ -23,9 +24,6 @@ const ENFORCEABLE_WITH_FILES: readonly LimitName[] = [...ENFORCEABLE, "fileBytes
 
 const NO_CAPABILITIES: ReadonlySet<CapabilityName> = new Set();
 const FILES: ReadonlySet<CapabilityName> = new Set(workspaceIsSupported() ? (["fs"] as const) : []);
-
-/** Loaded on first use, since most programs have no tools with files. To import it for each call would take longer. */
-let openFiles: typeof import("./files/open-files.ts").openFiles | undefined;
 
 /** The options of {@link HostSandbox}. */
 export interface HostSandboxOptions {
@@ -48,6 +46,8 @@ export class HostSandbox implements Sandbox {
   readonly #options: HostSandboxOptions;
   readonly #functions: FunctionRunner;
   #modules: Promise<ModuleRunner> | undefined;
+  /** Loaded on first use, since most programs have no tools with files. */
+  #files: CallFiles | undefined;
   #closed = false;
 
   constructor(options: HostSandboxOptions = {}) {
@@ -115,12 +115,12 @@ export class HostSandbox implements Sandbox {
     fs: readonly FsGrant[],
     accesses: FileAccessLog | undefined,
   ): Promise<SandboxOutcome> {
-    openFiles ??= (await import("./files/open-files.ts")).openFiles;
     let files: HeldFiles;
     try {
+      const opener = this.#files ?? (await this.#loadFiles());
       if (this.#closed) throw new ToolPreparationError("the sandbox is closed");
       // A module opens them again in its thread, where its changes cannot be held.
-      files = openFiles(fs, task.limits.fileBytes, isHostModule(host) ? undefined : task.holdChanges);
+      files = opener.open(fs, task.limits.fileBytes, isHostModule(host) ? undefined : task.holdChanges);
     } catch (error) {
       const { detail } = describeThrown(error);
       return { status: "unavailable", effect: "none", used: { wallTimeMs: 0 }, detail };
@@ -137,8 +137,15 @@ export class HostSandbox implements Sandbox {
     }
   }
 
+  async #loadFiles(): Promise<CallFiles> {
+    const { CallFiles } = await import("./files/call-files.ts");
+    this.#files ??= new CallFiles();
+    return this.#files;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
+    this.#files?.[Symbol.dispose]();
     await Promise.all([this.#functions.close(), this.#modules?.then((runner) => runner.close())]);
   }
 

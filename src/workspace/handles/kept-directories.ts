@@ -1,12 +1,12 @@
-import { closeSync, fstatSync } from "node:fs";
+import { closeSync, fstatSync, statSync } from "node:fs";
 import { realPath } from "../paths/real-path.ts";
 
 /** How long a directory stays open after its last use, and how many do. */
 const KEPT_MS = 2_000;
 const MAX_KEPT = 16;
 
-/** An open directory that several calls use, one after the other or at once. */
-export interface KeptDirectory {
+/** An open granted directory. */
+export interface UsedDirectory {
   readonly fd: number;
   /** The device of its file system. */
   readonly device: number;
@@ -14,74 +14,107 @@ export interface KeptDirectory {
   release(): void;
 }
 
+/** Opens granted directories. */
+export interface DirectorySource {
+  /**
+   * Opens a directory, or uses one that is open.
+   *
+   * @param directory An absolute path.
+   * @param open Opens it. Whatever it throws is thrown.
+   */
+  use(directory: string, open: (directory: string) => number): UsedDirectory;
+}
+
+/** Opens a directory for each use, and closes it after the use. */
+export const OPEN_EACH_TIME: DirectorySource = Object.freeze({
+  use(directory: string, open: (directory: string) => number): UsedDirectory {
+    const fd = open(directory);
+    return { fd, device: fstatSync(fd).dev, release: () => closeSync(fd) };
+  },
+});
+
 interface Entry {
   readonly fd: number;
   readonly device: number;
+  readonly inode: number;
   users: number;
   /** Whether it was used since the last look at what can be closed. */
   isRecent: boolean;
 }
 
-/** By their paths. */
-const entries = new Map<string, Entry>();
-let timer: NodeJS.Timeout | undefined;
-
 /**
- * Uses a directory that was opened for an earlier call, if it is still the one at its path, or opens it. The calls of an
- * agent have the same workspace, and to look at the path of an open directory takes a quarter of the time that it takes to
- * open and check it. A file system that is mounted over the directory is seen two seconds after the last call.
- *
- * @param directory An absolute path.
- * @param open Opens it. Whatever it throws is thrown.
+ * Keeps directories open for later calls, up to four seconds. The calls of an agent have the same workspace, and to check
+ * that an open directory is still the one at its path takes less than to open and check it.
  */
-export function useDirectory(directory: string, open: (directory: string) => number): KeptDirectory {
-  let entry = entries.get(directory);
-  if (entry !== undefined && !isAt(entry, directory)) {
-    drop(directory, entry);
-    entry = undefined;
+export class KeptDirectories implements DirectorySource, Disposable {
+  /** By their paths. */
+  readonly #entries = new Map<string, Entry>();
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  use(directory: string, open: (directory: string) => number): UsedDirectory {
+    if (this.#isClosed) return OPEN_EACH_TIME.use(directory, open);
+    let entry = this.#entries.get(directory);
+    if (entry !== undefined && !isAt(entry, directory)) {
+      this.#drop(directory, entry);
+      entry = undefined;
+    }
+    entry ??= this.#keep(directory, open);
+    entry.users++;
+    entry.isRecent = true;
+    const { fd, device } = entry;
+    return { fd, device, release: () => this.#release(directory, entry) };
   }
-  entry ??= keep(directory, open);
-  entry.users++;
-  entry.isRecent = true;
-  const { fd, device } = entry;
-  return { fd, device, release: () => release(directory, entry) };
-}
 
-/** The system says of a directory that was moved or removed that it is elsewhere. */
-function isAt({ fd }: Entry, directory: string): boolean {
-  return realPath(fd) === directory;
-}
-
-function keep(directory: string, open: (directory: string) => number): Entry {
-  const fd = open(directory);
-  const entry = { fd, device: fstatSync(fd).dev, users: 0, isRecent: true };
-  if (entries.size >= MAX_KEPT) closeUnused(() => true);
-  if (entries.size < MAX_KEPT) entries.set(directory, entry);
-  timer ??= setInterval(closeOld, KEPT_MS).unref();
-  return entry;
-}
-
-function release(directory: string, entry: Entry): void {
-  entry.users--;
-  if (entry.users === 0 && entries.get(directory) !== entry) closeSync(entry.fd);
-}
-
-/** Closes a directory now, or when its last user releases it. */
-function drop(directory: string, entry: Entry): void {
-  entries.delete(directory);
-  if (entry.users === 0) closeSync(entry.fd);
-}
-
-function closeOld(): void {
-  closeUnused(({ isRecent }) => !isRecent);
-  for (const entry of entries.values()) entry.isRecent = false;
-  if (entries.size > 0) return;
-  clearInterval(timer);
-  timer = undefined;
-}
-
-function closeUnused(isOld: (entry: Entry) => boolean): void {
-  for (const [directory, entry] of entries) {
-    if (entry.users === 0 && isOld(entry)) drop(directory, entry);
+  #keep(directory: string, open: (directory: string) => number): Entry {
+    const fd = open(directory);
+    const { dev: device, ino: inode } = fstatSync(fd);
+    const entry = { fd, device, inode, users: 0, isRecent: true };
+    if (this.#entries.size >= MAX_KEPT) this.#closeUnused(() => true);
+    if (this.#entries.size < MAX_KEPT) this.#entries.set(directory, entry);
+    this.#timer ??= setInterval(() => this.#closeOld(), KEPT_MS).unref();
+    return entry;
   }
+
+  #release(directory: string, entry: Entry): void {
+    entry.users--;
+    if (entry.users === 0 && this.#entries.get(directory) !== entry) closeSync(entry.fd);
+  }
+
+  /** Closes a directory now, or when its last user releases it. */
+  #drop(directory: string, entry: Entry): void {
+    this.#entries.delete(directory);
+    if (entry.users === 0) closeSync(entry.fd);
+  }
+
+  #closeOld(): void {
+    this.#closeUnused(({ isRecent }) => !isRecent);
+    for (const entry of this.#entries.values()) entry.isRecent = false;
+    if (this.#entries.size === 0) this.#stop();
+  }
+
+  #closeUnused(isOld: (entry: Entry) => boolean): void {
+    for (const [directory, entry] of this.#entries) {
+      if (entry.users === 0 && isOld(entry)) this.#drop(directory, entry);
+    }
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Closes what no call uses; the rest is closed when its calls end. */
+  [Symbol.dispose](): void {
+    this.#isClosed = true;
+    this.#stop();
+    for (const [directory, entry] of this.#entries) this.#drop(directory, entry);
+  }
+}
+
+/** Whether an open directory was not moved or removed, and nothing was mounted over it. */
+function isAt({ fd, device, inode }: Entry, directory: string): boolean {
+  if (realPath(fd) !== directory) return false;
+  const found = statSync(directory, { throwIfNoEntry: false });
+  return found !== undefined && found.dev === device && found.ino === inode;
 }

@@ -1,6 +1,9 @@
+import { execFileSync } from "node:child_process";
 import {
   mkdirSync,
   mkdtempSync,
+  readdirSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -11,25 +14,42 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openFile } from "../../../src/workspace/entries.ts";
+import { KeptDirectories } from "../../../src/workspace/handles/kept-directories.ts";
 import { PathResolver } from "../../../src/workspace/resolve-path.ts";
 import { DirectoryGrantError } from "../../../src/workspace/root.ts";
 import { Workspace } from "../../../src/workspace/workspace.ts";
 
 let base: string;
 let root: string;
+let kept: KeptDirectories;
 
 beforeEach(() => {
+  kept = new KeptDirectories();
   base = realpathSync(mkdtempSync(join(tmpdir(), "kept-")));
   root = join(base, "root");
   mkdirSync(root);
   writeFileSync(join(root, "a.txt"), "first");
 });
 
-afterEach(() => rmSync(base, { recursive: true, force: true }));
+afterEach(() => {
+  kept[Symbol.dispose]();
+  rmSync(base, { recursive: true, force: true });
+});
+
+/** The open descriptors of what is in the tree of the test. */
+function openInTree(): readonly string[] {
+  return readdirSync("/proc/self/fd").filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith(base);
+    } catch {
+      return false;
+    }
+  });
+}
 
 /** Reads `a.txt` as a call does that is granted the directory. */
 function read(): string {
-  using workspace = new Workspace([{ directory: root }], 0);
+  using workspace = new Workspace([{ directory: root }], 0, kept);
   const directory = workspace.directories[0]?.directory;
   if (directory === undefined) throw new Error("no directory was granted");
   const file = openFile(directory, "a.txt", { read: true });
@@ -67,7 +87,7 @@ describe("A granted directory that stays open between calls", () => {
   });
 
   test("stays the same for a call that has begun", () => {
-    using workspace = new Workspace([{ directory: root }], 0);
+    using workspace = new Workspace([{ directory: root }], 0, kept);
     replaceRoot();
     expect(read()).toBe("second");
     const directory = workspace.directories[0]?.directory;
@@ -86,11 +106,37 @@ describe("A granted directory that stays open between calls", () => {
     expect(resolve("b/../a.txt")).toMatchObject({ path: "a.txt" });
   });
 
+  test("is closed with what keeps it, or after its last use", () => {
+    const workspace = new Workspace([{ directory: root }], 0, kept);
+    expect(read()).toBe("first");
+    expect(openInTree()).toHaveLength(1);
+    kept[Symbol.dispose]();
+    expect(openInTree()).toHaveLength(1);
+    workspace[Symbol.dispose]();
+    expect(openInTree()).toEqual([]);
+    expect(read()).toBe("first");
+    expect(openInTree()).toEqual([]);
+  });
+
+  test.skipIf(process.getuid?.() !== 0)(
+    "is opened again once a file system is mounted there (needs root)",
+    () => {
+      expect(read()).toBe("first");
+      execFileSync("mount", ["-t", "tmpfs", "none", root]);
+      onTestFinished(() => {
+        kept[Symbol.dispose]();
+        execFileSync("umount", [root]);
+      });
+      writeFileSync(join(root, "a.txt"), "mounted");
+      expect(read()).toBe("mounted");
+    },
+  );
+
   test("does not keep more than a few others from being used", () => {
     for (let index = 0; index < 40; index++) {
       const directory = join(base, `${index}`);
       mkdirSync(directory);
-      using workspace = new Workspace([{ directory }], 0);
+      using workspace = new Workspace([{ directory }], 0, kept);
       expect(workspace.directories).toHaveLength(1);
     }
     expect(read()).toBe("first");

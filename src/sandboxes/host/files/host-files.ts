@@ -11,6 +11,7 @@ import {
   removeEntry,
 } from "../../../workspace/entries.ts";
 import { EscapeError, WorkspaceError } from "../../../workspace/error.ts";
+import type { DirectorySource } from "../../../workspace/handles/kept-directories.ts";
 import type { Location } from "../../../workspace/locate.ts";
 import { Workspace } from "../../../workspace/workspace.ts";
 import { outsideOfTool } from "./file-access-log.ts";
@@ -33,11 +34,16 @@ export class HostFiles implements WorkspaceFiles {
 
   /**
    * @param fileBytes The limit of the call. Default: none.
+   * @param directories Opens the granted directories. Default: each is opened for this call alone.
    * @throws {DirectoryGrantError} if a granted directory cannot be used.
    */
-  constructor(grants: readonly FsGrant[], fileBytes: number = Number.POSITIVE_INFINITY) {
+  constructor(
+    grants: readonly FsGrant[],
+    fileBytes: number = Number.POSITIVE_INFINITY,
+    directories?: DirectorySource,
+  ) {
     this.#grants = grants;
-    this.#workspace = new Workspace(grants, fileBytes);
+    this.#workspace = new Workspace(grants, fileBytes, directories);
   }
 
   /** Bytes that the call has written. */

@@ -1,24 +1,30 @@
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
+import { KeptDirectories } from "../../../workspace/handles/kept-directories.ts";
 import type { HeldFiles, HoldChanges } from "../../contract/held-changes.ts";
 import { HostFiles } from "./host-files.ts";
 
-/**
- * Opens the files of a call: those on disk, or what holds their changes.
- *
- * @throws {DirectoryGrantError} if a granted directory cannot be used, and what `hold` throws.
- */
-export function openFiles(
-  grants: readonly FsGrant[],
-  fileBytes: number | undefined,
-  hold: HoldChanges | undefined,
-): HeldFiles {
-  const disk = new HostFiles(grants, fileBytes);
-  if (hold === undefined) return new DiskFiles(disk);
-  try {
-    return new FilesOverDisk(hold({ files: disk, grants, fileBytes }), disk);
-  } catch (error) {
-    disk.end();
-    throw error;
+/** Opens the files of calls, and keeps granted directories open for a few seconds. */
+export class CallFiles implements Disposable {
+  readonly #directories = new KeptDirectories();
+
+  /**
+   * Opens the files of a call: those on disk, or what holds their changes.
+   *
+   * @throws {DirectoryGrantError} if a granted directory cannot be used, and what `hold` throws.
+   */
+  open(grants: readonly FsGrant[], fileBytes: number | undefined, hold: HoldChanges | undefined): HeldFiles {
+    const disk = new HostFiles(grants, fileBytes, this.#directories);
+    if (hold === undefined) return new DiskFiles(disk);
+    try {
+      return new FilesOverDisk(hold({ files: disk, grants, fileBytes }), disk);
+    } catch (error) {
+      disk.end();
+      throw error;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#directories[Symbol.dispose]();
   }
 }
 
