@@ -123,12 +123,13 @@ describe("A granted directory that stays open between calls", () => {
     () => {
       expect(read()).toBe("first");
       execFileSync("mount", ["-t", "tmpfs", "none", root]);
-      onTestFinished(() => {
+      try {
+        writeFileSync(join(root, "a.txt"), "mounted");
+        expect(read()).toBe("mounted");
+      } finally {
         kept[Symbol.dispose]();
         execFileSync("umount", [root]);
-      });
-      writeFileSync(join(root, "a.txt"), "mounted");
-      expect(read()).toBe("mounted");
+      }
     },
   );
 
