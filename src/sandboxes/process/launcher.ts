@@ -1,4 +1,4 @@
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { FsGrant } from "../../policy/grant/fs-grant.ts";
 import type { ResourceLimits } from "../../policy/grant/limits.ts";
 import type { Isolation } from "../../tool/isolation.ts";
@@ -47,6 +47,8 @@ export interface Launch<Files extends GrantedFiles = GrantedFiles> {
   readonly cgroup?: Cgroup | undefined;
   /** Default: the program has no network. Only namespaces can give it one. */
   readonly listener?: ProxyListener | undefined;
+  /** Whether the program gets a socket as descriptor 3: see {@link Launched.channel}. Default: false. */
+  readonly hasChannel?: boolean | undefined;
 }
 
 /** A program that was launched, with the process that waits for it. */
@@ -54,6 +56,13 @@ export interface Launched {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
+  /** The other end of the program's descriptor 3. Absent if it was not asked for. */
+  readonly channel?: Duplex | undefined;
+  /**
+   * Resolves to the number, on this machine, of a process with which all others of the program end; to `undefined` if it
+   * could not be started.
+   */
+  readonly pid: Promise<number | undefined>;
   /**
    * Resolves when the process that waits has exited, with the program's code or with 128 and the number of the signal that
    * ended it; -1 if that process was killed or could not be started.

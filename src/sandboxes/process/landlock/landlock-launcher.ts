@@ -26,7 +26,7 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
   readonly ownProcesses = 0;
   readonly #system: readonly GrantedPath[] = systemPaths();
   readonly #filter: string;
-  readonly #pool = new SupervisorPool(startSupervisor);
+  readonly #pool = new SupervisorPool(() => startSupervisor());
 
   /** @throws {Error} if programs cannot be confined in this way here. The message says why. */
   static async open(): Promise<LandlockLauncher> {
@@ -43,7 +43,7 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
     return new GrantedPaths(grants);
   }
 
-  launch({ program, files, limits, cgroup, listener }: Launch<GrantedPaths>): Launched {
+  launch({ program, files, limits, cgroup, listener, hasChannel = false }: Launch<GrantedPaths>): Launched {
     if (listener !== undefined) throw new Error("programs on Landlock have no network");
     const { command, args, env, cwd } = program;
     const { temporary } = files;
@@ -59,10 +59,11 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
       paths: [...this.#system, ...files.paths],
       limits: limitsOf(limits),
       cgroups: cgroup?.processFiles ?? [],
+      hasChannel,
     };
     // The program enters the cgroup immediately before it begins.
     cgroup?.enforce();
-    const launched = this.#pool.take();
+    const launched = hasChannel ? startSupervisor({ hasChannel }) : this.#pool.take();
     launched.start(plan);
     files.launched = launched;
     return launched;
@@ -78,11 +79,15 @@ export class LandlockLauncher implements Launcher<GrantedPaths> {
 }
 
 /** Starts a supervisor, which knows nothing of a call until it gets its plan. */
-function startSupervisor(): LaunchedOnLandlock {
+function startSupervisor({ hasChannel = false }: Pick<Launch, "hasChannel"> = {}): LaunchedOnLandlock {
   const supervisor = entryFile("sandboxes/process/landlock/child/supervisor");
   return new LaunchedOnLandlock(
     spawn(process.execPath, [...NODE_OPTIONS, supervisor], {
-      ...{ env: {}, cwd: "/", stdio: ["pipe", "pipe", "pipe", "pipe", "pipe"] },
+      ...{
+        env: {},
+        cwd: "/",
+        stdio: ["pipe", "pipe", "pipe", "pipe", "pipe", hasChannel ? "pipe" : "ignore"],
+      },
     }),
   );
 }

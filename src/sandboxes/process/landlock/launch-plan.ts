@@ -24,6 +24,8 @@ export interface LaunchPlan {
   readonly limits: readonly (readonly [resource: number, soft: number, hard: number])[];
   /** `cgroup.procs` of the cgroups that the program is in. The launcher's own memory must not count. */
   readonly cgroups: readonly string[];
+  /** Whether descriptor 5 of the launcher process becomes descriptor 3 of the program. */
+  readonly hasChannel: boolean;
   /** The seccomp filter, in base64. */
   readonly filter: string;
 }

@@ -10,6 +10,8 @@ export class LaunchedOnLandlock implements Launched {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
+  readonly channel: Duplex | undefined;
+  readonly pid: Promise<number | undefined>;
   readonly exited: Promise<number>;
   readonly closed: Promise<void>;
   readonly #child: ChildProcess;
@@ -21,14 +23,17 @@ export class LaunchedOnLandlock implements Launched {
 
   /** @param child The supervisor, which will wait for its plan. */
   constructor(child: ChildProcess) {
-    const [stdin, stdout, stderr, control, started] = child.stdio as unknown as [
+    const [stdin, stdout, stderr, control, started, channel] = child.stdio as unknown as [
       Writable,
       Readable,
       Readable,
       Duplex,
       Readable,
+      Duplex | null,
     ];
     this.#child = child;
+    this.channel = channel ?? undefined;
+    this.pid = Promise.resolve(child.pid);
     this.exited = exitOf(child);
     this.closed = closeOf(child);
     this.stdin = stdin;
@@ -42,7 +47,7 @@ export class LaunchedOnLandlock implements Launched {
       this.#isReady = true;
       this.#passOn();
     });
-    for (const stream of [stdin, stdout, stderr, control, started]) stream.on("error", () => {});
+    for (const stream of child.stdio) stream?.on("error", () => {});
   }
 
   /** Starts the program, as soon as the supervisor is ready. */
@@ -81,7 +86,7 @@ export class LaunchedOnLandlock implements Launched {
   }
 
   keepAlive(isKept: boolean): void {
-    const streams = this.#child.stdio as unknown as readonly Socket[];
+    const streams = this.#child.stdio.filter((stream) => stream !== null) as unknown as readonly Socket[];
     // A socket that is closed would wait for its connection.
     for (const each of [this.#child, ...streams.filter(({ destroyed }) => !destroyed)])
       if (isKept) each.ref();

@@ -5,25 +5,24 @@ import type { Writable } from "node:stream";
 import { promisify } from "node:util";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { Launch, Launched, Launcher } from "../launcher.ts";
-import type { ProxyListener } from "../network/proxy-listener.ts";
 import { seccompFilter } from "../seccomp/filter.ts";
 import { GrantedMounts } from "./granted-mounts.ts";
 import { LaunchedInNamespaces } from "./launched-in-namespaces.ts";
 import { leakingDescriptors } from "./leaking-descriptors.ts";
 import { PreparedSandbox, STREAMS } from "./prepared-sandbox.ts";
 import { SandboxPool } from "./sandbox-pool.ts";
-import { runScript } from "./start-script.ts";
+import { runScript, START_FDS } from "./start-script.ts";
 import { SystemFiles, USER_ID } from "./system-files.ts";
 
 /** The descriptors of a launched process besides the standard ones. */
 const ARGS_FD = 3;
 /** After the descriptor of the script, 4. */
 const GATE_FD = 5;
-const STATUS_FD = STREAMS;
-const FILTER_FD = STREAMS + 1;
-const FIRST_MOUNT_FD = STREAMS + 2;
-/** With a network, the descriptors 8 and 9 of the start script come before the mounts. */
-const FIRST_MOUNT_FD_WITH_NETWORK = STREAMS + 4;
+/** After those of the start script, whose numbers must be less than 10: see `START_FDS`. */
+const FILTER_FD = 10;
+const FIRST_MOUNT_FD = 11;
+
+const NO_HAND_OVER = ["ignore", "ignore"] as const;
 
 const ENVIRONMENT = { PATH: "/usr/bin:/bin", HOME: "/tmp", LANG: "C.UTF-8" };
 
@@ -82,7 +81,8 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
 
   launch(launch: Launch<GrantedMounts>): Launched {
     const { files, listener } = launch;
-    const sandbox = listener === undefined ? this.#pool.take(files) : this.makeSandbox(files, listener);
+    const isPlain = listener === undefined && launch.hasChannel !== true;
+    const sandbox = isPlain ? this.#pool.take(files) : this.makeSandbox(files, launch);
     return new LaunchedInNamespaces(sandbox, launch);
   }
 
@@ -93,27 +93,39 @@ export class Bubblewrap implements Launcher<GrantedMounts> {
   /**
    * Makes a sandbox that waits for its program. The mounts can be closed afterwards.
    *
-   * @param listener Gets the listening socket of the sandbox. Default: the sandbox has no network.
+   * @param ways.listener Gets the listening socket of the sandbox. Default: the sandbox has no network.
+   * @param ways.hasChannel Whether the program gets a socket besides its standard streams. Default: false.
    */
-  makeSandbox(mounts: GrantedMounts, listener?: ProxyListener): PreparedSandbox {
+  makeSandbox(
+    mounts: GrantedMounts,
+    { listener, hasChannel }: Pick<Launch, "listener" | "hasChannel"> = {},
+  ): PreparedSandbox {
     const filter = openSync(listener === undefined ? this.#filter : this.#networkFilter, "r");
     const nothing = openSync("/dev/null", "r");
     const status = openNameless(this.#system.directory);
     try {
       const pipes = Array.from({ length: STREAMS }, () => "pipe" as const);
-      const handOver = listener === undefined ? [] : (["ipc", listener.nodeFd] as const);
+      const channel = hasChannel ? "pipe" : "ignore";
+      const handOver = listener === undefined ? NO_HAND_OVER : (["ipc", listener.nodeFd] as const);
       const child = spawn(this.#path, ["--args", `${ARGS_FD}`, "--", ...runScript()], {
         // Its environment can be read in the sandbox, as that of process 1.
         env: {},
-        stdio: [...withoutLeaks([...pipes, status, filter, ...handOver, ...mounts.fds], nothing)],
+        stdio: [...withoutLeaks([...pipes, channel, status, ...handOver, filter, ...mounts.fds], nothing)],
       });
       const sandbox = new PreparedSandbox(child, status, listener);
       const options = [
         ...isolation(),
         ...this.#system.args,
         ...(listener === undefined ? [] : this.#system.networkArgs),
-        ...mounts.args(listener === undefined ? FIRST_MOUNT_FD : FIRST_MOUNT_FD_WITH_NETWORK),
-        ...["--seccomp", `${FILTER_FD}`, "--json-status-fd", `${STATUS_FD}`, "--block-fd", `${GATE_FD}`],
+        ...mounts.args(FIRST_MOUNT_FD),
+        ...[
+          "--seccomp",
+          `${FILTER_FD}`,
+          "--json-status-fd",
+          `${START_FDS.status}`,
+          "--block-fd",
+          `${GATE_FD}`,
+        ],
         ...Object.entries(ENVIRONMENT).flatMap(([name, value]) => ["--setenv", name, value]),
         ...["--chdir", mounts.workingDirectory, "--remount-ro", "/dev", "--remount-ro", "/"],
       ];
@@ -144,12 +156,12 @@ function openNameless(directory: string): number {
 
 /** Puts `/dev/null` in the place of descriptors that the program would inherit besides its own. */
 function withoutLeaks(
-  stdio: readonly ("pipe" | "ipc" | number)[],
+  stdio: readonly ("pipe" | "ipc" | "ignore" | number)[],
   nothing: number,
 ): readonly ("pipe" | "ipc" | "ignore" | number)[] {
   const all: ("pipe" | "ipc" | "ignore" | number)[] = [...stdio];
   for (const fd of leakingDescriptors()) {
-    if (fd < stdio.length) continue;
+    if (fd < stdio.length && stdio[fd] !== "ignore") continue;
     // Descriptors from 3 on that are ignored are not changed.
     while (all.length < fd) all.push("ignore");
     all[fd] = nothing;

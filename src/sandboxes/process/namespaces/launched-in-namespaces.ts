@@ -1,4 +1,4 @@
-import type { Readable, Writable } from "node:stream";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { Launch, Launched } from "../launcher.ts";
 import type { FirstProcess } from "./first-process.ts";
 import type { GrantedMounts } from "./granted-mounts.ts";
@@ -10,6 +10,8 @@ export class LaunchedInNamespaces implements Launched {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
+  readonly channel: Duplex | undefined;
+  readonly pid: Promise<number | undefined>;
   readonly exited: Promise<number>;
   readonly closed: Promise<void>;
   readonly #sandbox: PreparedSandbox;
@@ -23,6 +25,8 @@ export class LaunchedInNamespaces implements Launched {
     this.stdin = sandbox.stdin;
     this.stdout = sandbox.stdout;
     this.stderr = sandbox.stderr;
+    this.channel = sandbox.channel;
+    this.pid = sandbox.first.then((first) => first?.pid);
     this.exited = sandbox.exited;
     this.closed = sandbox.closed;
     void this.#start(launch);
@@ -58,8 +62,18 @@ export class LaunchedInNamespaces implements Launched {
   }
 
   /** Never rejects. */
-  async #start({ program, files, limits, cgroup, listener }: Launch<GrantedMounts>): Promise<void> {
-    const script = startScript(program, limits, files.workingDirectory, listener !== undefined);
+  async #start({
+    program,
+    files,
+    limits,
+    cgroup,
+    listener,
+    hasChannel = false,
+  }: Launch<GrantedMounts>): Promise<void> {
+    const script = startScript(program, limits, files.workingDirectory, {
+      hasNetwork: listener !== undefined,
+      hasChannel,
+    });
     const first = await this.#sandbox.first;
     this.#first = { process: first };
     if (first === undefined || this.#isKilled) return;

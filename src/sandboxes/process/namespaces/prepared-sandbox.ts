@@ -6,6 +6,7 @@ import type { Cgroup } from "../cgroups/cgroups.ts";
 import { closeOf, exitOf } from "../child-end.ts";
 import type { ProxyListener } from "../network/proxy-listener.ts";
 import { FirstProcess } from "./first-process.ts";
+import { START_FDS } from "./start-script.ts";
 
 /** Milliseconds between two looks at the status, and whether the first process is bound to bubblewrap. */
 const POLL_MS = 1;
@@ -31,6 +32,8 @@ export class PreparedSandbox {
   readonly stdin: Socket;
   readonly stdout: Socket;
   readonly stderr: Socket;
+  /** The other end of the program's descriptor 3. Absent if it was not asked for. */
+  readonly channel: Socket | undefined;
   /** Bubblewrap's exit code, which is that of the program; -1 if it was killed or could not be started. */
   readonly exited: Promise<number>;
   /** Resolves when it has exited and everything that was written has been read. */
@@ -57,7 +60,9 @@ export class PreparedSandbox {
     this.#streams = child.stdio.slice(0, STREAMS) as unknown as SandboxStreams;
     const [stdin, stdout, stderr, , script] = this.#streams;
     [this.stdin, this.stdout, this.stderr] = [stdin, stdout, stderr];
-    for (const stream of this.#streams) stream.on("error", () => {});
+    const streams: readonly unknown[] = child.stdio;
+    this.channel = (streams[START_FDS.channel] ?? undefined) as Socket | undefined;
+    for (const stream of this.#allStreams) stream.on("error", () => {});
     this.exited = exitOf(child);
     void this.exited.then(() => {
       this.#hasExited = true;
@@ -118,16 +123,20 @@ export class PreparedSandbox {
   /** Ends a sandbox that is not used any more. */
   async discard(): Promise<void> {
     await this.kill();
-    for (const stream of this.#streams) stream.destroy();
+    for (const stream of this.#allStreams) stream.destroy();
     if (this.#child.connected) this.#child.disconnect();
   }
 
   /** Whether it keeps this process running. */
   keepAlive(isKept: boolean): void {
     // A socket that is closed would wait for its connection.
-    for (const each of [this.#child, ...this.#streams.filter(({ destroyed }) => !destroyed)])
+    for (const each of [this.#child, ...this.#allStreams.filter(({ destroyed }) => !destroyed)])
       if (isKept) each.ref();
       else each.unref();
+  }
+
+  get #allStreams(): readonly Socket[] {
+    return this.channel === undefined ? this.#streams : [...this.#streams, this.channel];
   }
 
   /** Reads bubblewrap's status: lines of JSON, of which the first has `child-pid`. */

@@ -6,8 +6,18 @@ import { NO_DIRECTORY, OUTSIDE, STARTED } from "../start-words.ts";
 /** The descriptor from which the script is read, and to which it writes. */
 export const SCRIPT_FD = 4;
 
-/** With a network, the descriptors with which the script hands its socket over. */
-const HAND_OVER_FDS = { channel: 8, node: 9 } as const;
+/** The descriptors that follow those of the streams. dash requires that the script's own are less than 10. */
+export const START_FDS = {
+  /** Becomes descriptor 3 of the program, if it gets a socket besides its standard streams. */
+  channel: 6,
+  /** Only bubblewrap has it. */
+  status: 7,
+  /** With a network, those with which the script hands its socket over. */
+  handOver: { channel: 8, node: 9 },
+} as const;
+
+/** The descriptor of a program's channel. */
+const CHANNEL_FD = 3;
 
 /**
  * Returns the command that writes a line to the descriptor, reads a script from it and runs it. At the descriptor's end,
@@ -34,7 +44,7 @@ export function startScript(
   { command, args, env, cwd }: Program,
   { cpuMs, processMemoryBytes, processes }: ResourceLimits,
   root: string,
-  hasNetwork: boolean,
+  { hasNetwork, hasChannel }: { readonly hasNetwork?: boolean; readonly hasChannel?: boolean } = {},
 ): string {
   const say = (what: string): string => `echo ${what} >&${SCRIPT_FD}`;
   const enter =
@@ -54,8 +64,11 @@ export function startScript(
   const set = limits.map((limit) => `${limit} || exit; `).join("");
   const variables = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}; `);
   const become = [command, ...args].map(quote).join(" ");
-  const before = hasNetwork ? handOverScript({ ...HAND_OVER_FDS, gate: SCRIPT_FD }) : "";
-  return `${enter}${before}${set}${variables.join("")}${say(STARTED)}; exec ${SCRIPT_FD}>&-; exec ${become}`;
+  const before = hasNetwork ? handOverScript({ ...START_FDS.handOver, gate: SCRIPT_FD }) : "";
+  const { channel } = START_FDS;
+  const connect = hasChannel ? `exec ${CHANNEL_FD}<&${channel} ${channel}<&-; ` : "";
+  const start = `${say(STARTED)}; exec ${SCRIPT_FD}>&-; exec ${become}`;
+  return `${enter}${before}${set}${variables.join("")}${connect}${start}`;
 }
 
 /** At the soft limit, a process gets SIGXCPU, from which the cause is known; at the hard limit SIGKILL. */

@@ -15,6 +15,7 @@ const { functions } = dlopen(null, {
 const CALLS = {
   x64: {
     fcntl: 72,
+    dup3: 292,
     capset: 126,
     prlimit: 302,
     exit_group: 231,
@@ -26,6 +27,7 @@ const CALLS = {
   },
   arm64: {
     fcntl: 25,
+    dup3: 24,
     capset: 91,
     prlimit: 261,
     exit_group: 94,

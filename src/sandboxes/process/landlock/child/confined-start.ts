@@ -22,6 +22,9 @@ import { confine } from "./ruleset.ts";
 
 const PLAN_FD = 3;
 const STARTED_FD = 4;
+const CHANNEL_FD = 5;
+/** The descriptor of a program's channel. */
+const PROGRAM_CHANNEL_FD = 3;
 
 const PR_SET_PDEATHSIG = 1;
 const PR_SET_SECCOMP = 22;
@@ -37,6 +40,8 @@ try {
   succeed("close_range", systemCall("close_range", 3, 0xffff_ffff, CLOSE_ON_EXEC));
   // Node.js has it close these.
   for (const fd of [0, 1, 2]) succeed("fcntl", systemCall("fcntl", fd, F_SETFD, 0));
+  // The copy is open in the program. The plan has been read.
+  if (plan.hasChannel) succeed("dup3", systemCall("dup3", CHANNEL_FD, PROGRAM_CHANNEL_FD, 0));
   const directory = openSync(plan.directory, DIRECTORY_FLAGS);
   succeed("fchdir", systemCall("fchdir", directory));
   if (plan.cwd !== undefined) enter(plan.cwd, directory);

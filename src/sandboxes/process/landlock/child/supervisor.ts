@@ -9,11 +9,14 @@
 import { spawn } from "node:child_process";
 import { closeSync, openSync, readSync, writeSync } from "node:fs";
 import { extname, join } from "node:path";
+import type { LaunchPlan } from "../launch-plan.ts";
 import { addressOf, poll, prctl, reapChild, succeed, systemCall } from "./c-library.ts";
 import { killDescendants } from "./descendants.ts";
 
 const CONTROL_FD = 3;
 const STARTED_FD = 4;
+/** Becomes descriptor 3 of the program, if the plan says so. */
+const CHANNEL_FD = 5;
 const PR_SET_CHILD_SUBREAPER = 36;
 
 /** Milliseconds between two looks for children that have ended, unless a signal comes, and for processes to kill. */
@@ -45,10 +48,12 @@ function fileWith(text: string): number {
 
 succeed("PR_SET_CHILD_SUBREAPER", prctl(PR_SET_CHILD_SUBREAPER, 1));
 writeSync(CONTROL_FD, "r");
-const plan = fileWith(readPlan());
+const text = readPlan();
+const plan = fileWith(text);
+const given = (JSON.parse(text) as LaunchPlan).hasChannel ? [CHANNEL_FD] : [];
 const start = join(import.meta.dirname, `confined-start${extname(import.meta.filename)}`);
 const child = spawn(process.execPath, [...process.execArgv, start], {
-  stdio: [0, 1, 2, plan, STARTED_FD],
+  stdio: [0, 1, 2, plan, STARTED_FD, ...given],
   env: { PATH: "/usr/bin:/bin" },
   // In a session and a process group of its own.
   detached: true,
@@ -56,7 +61,7 @@ const child = spawn(process.execPath, [...process.execArgv, start], {
 const pid = child.pid;
 if (pid === undefined) throw new Error("Node.js cannot be started again");
 const program = succeed("pidfd_open", systemCall("pidfd_open", pid, 0));
-for (const fd of [0, 1, 2, plan, STARTED_FD]) closeSync(fd);
+for (const fd of [0, 1, 2, plan, STARTED_FD, ...given]) closeSync(fd);
 // What is opened next gets these numbers.
 for (const _ of [0, 1, 2]) openSync("/dev/null", "r+");
 
