@@ -239,6 +239,12 @@ export {
   type SandboxesOptions,
   type SandboxStats,
 } from "../sandboxes/open-sandboxes.ts";
+export type {
+  ConfinedProgram,
+  ConfinedProgramEnd,
+  ConfinedProgramOptions,
+  LongRunningLimits,
+} from "../sandboxes/process/long-running/confined-program.ts";
 export type { ProcessSandboxOptions } from "../sandboxes/process/process-sandbox.ts";
 export type { SecretSource } from "../sandboxes/remote/endpoint/secrets.ts";
 export type { ExecutorCredentials } from "../sandboxes/remote/executor-client/credentials.ts";

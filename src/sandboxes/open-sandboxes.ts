@@ -6,7 +6,8 @@ import { type Sandbox, type SandboxRouter, ToolPreparationError } from "./contra
 import { AbandonedFunctions } from "./host/abandoned-functions.ts";
 import { HostSandbox } from "./host/host-sandbox.ts";
 import type { MicrovmOptions } from "./microvm/open-microvm.ts";
-import type { ProcessSandboxOptions } from "./process/process-sandbox.ts";
+import type { ConfinedProgram, ConfinedProgramOptions } from "./process/long-running/confined-program.ts";
+import type { ProcessSandbox, ProcessSandboxOptions } from "./process/process-sandbox.ts";
 import type { SecretSource } from "./remote/endpoint/secrets.ts";
 import { checkCredentials, type ExecutorCredentials } from "./remote/executor-client/credentials.ts";
 import { AbandonedThreads } from "./threads/abandoned/abandoned-threads.ts";
@@ -51,6 +52,14 @@ export interface Sandboxes extends SandboxRouter, AsyncDisposable {
    * @throws {ToolPreparationError} if it cannot run in one of them.
    */
   prepare(tool: ToolImplementations<never, never>): Promise<void>;
+  /**
+   * Starts a program in the sandbox `process` that stays, such as a server that is spoken to over its standard streams. It
+   * is confined like the program of a tool, and ends with these sandboxes and with this process.
+   *
+   * @throws {ToolPreparationError} if it cannot be confined as asked. The message says why.
+   * @throws {TypeError} if an option is invalid.
+   */
+  startConfinedProgram(options: ConfinedProgramOptions): Promise<ConfinedProgram>;
   /**
    * The number of threads that could not be terminated and are still running. Node.js emits a warning with the code
    * `SANDGATE_THREAD_ABANDONED` for each. Until the thread ends, calls of its tool fail with `sandbox_unavailable`. If
@@ -159,6 +168,12 @@ class LazySandboxes implements Sandboxes {
       if (sandbox === undefined) throw new ToolPreparationError("the sandboxes are closed");
       await sandbox.prepare(tool);
     }
+  }
+
+  async startConfinedProgram(options: ConfinedProgramOptions): Promise<ConfinedProgram> {
+    const sandbox = await this.route("process");
+    if (sandbox === undefined) throw new ToolPreparationError("the sandboxes are closed");
+    return (sandbox as ProcessSandbox).start(options);
   }
 
   get abandonedThreads(): number {

@@ -5,7 +5,7 @@ import type { SandboxOutcome } from "../contract/outcome.ts";
 import type { SandboxTask } from "../contract/task.ts";
 import type { Cgroup } from "./cgroups/cgroups.ts";
 import type { GrantedFiles, Launched, Launcher } from "./launcher.ts";
-import { type CallNetwork, PROXY_VARIABLES } from "./network/call-network.ts";
+import { type CallNetwork, withProxy } from "./network/call-network.ts";
 import { ProgramOutput } from "./output/program-output.ts";
 import { KILL_GRACE_MS, PROCESS_DEFAULTS } from "./process-limits.ts";
 import type { Program } from "./program.ts";
@@ -101,9 +101,4 @@ export class ProcessCall {
       ...{ cause: this.#cause, code },
     });
   }
-}
-
-/** The program with the variables by which it finds the proxy, which is its only way to the network. */
-function withProxy(program: Program): Program {
-  return { ...program, env: { ...program.env, ...PROXY_VARIABLES } };
 }

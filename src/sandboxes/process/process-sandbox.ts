@@ -12,10 +12,12 @@ import { type Cgroup, Cgroups } from "./cgroups/cgroups.ts";
 import { failedStart } from "./failed-start.ts";
 import { KeptCommands } from "./kept/kept-commands.ts";
 import type { GrantedFiles, Launcher } from "./launcher.ts";
+import type { ConfinedProgram, ConfinedProgramOptions } from "./long-running/confined-program.ts";
+import { type RunningProgram, startRunningProgram } from "./long-running/running-program.ts";
 import { CallNetwork } from "./network/call-network.ts";
 import { openLauncher } from "./open-launcher.ts";
 import { ProcessCall } from "./process-call.ts";
-import { defaultLimits, enforceableLimits } from "./process-limits.ts";
+import { defaultLimits, enforceableLimits, PROCESS_DEFAULTS } from "./process-limits.ts";
 import { keptCommand, type Program, programFor } from "./program.ts";
 import { ProgramChanges } from "./program-changes.ts";
 
@@ -55,6 +57,7 @@ export class ProcessSandbox implements Sandbox {
   readonly #openEgress: ProxyOptions["openEgress"];
   readonly #kept: KeptCommands;
   readonly #running = new Set<ProcessCall>();
+  readonly #programs = new Set<RunningProgram>();
   /** Why there are no namespaces, until it is logged. */
   #fellBack: string | undefined;
   #found: Cgroups | undefined;
@@ -123,7 +126,12 @@ export class ProcessSandbox implements Sandbox {
       await changes.begin();
       if (this.#closed) return unavailable("the sandbox is closed");
       cgroup = this.#cgroups.create(task.limits, launcher.ownProcesses);
-      network = CallNetwork.of(task, this.#openEgress);
+      network = CallNetwork.of({
+        openEgress: this.#openEgress,
+        grants: task.capabilities.net ?? [],
+        netBytes: task.limits.netBytes ?? PROCESS_DEFAULTS.netBytes,
+        warn: (text) => task.observer.log("warn", text),
+      });
       const call = new ProcessCall({ task, tool, program, launcher, files, cgroup, network });
       this.#running.add(call);
       const outcome = await call.ended.finally(() => this.#running.delete(call));
@@ -139,6 +147,26 @@ export class ProcessSandbox implements Sandbox {
     }
   }
 
+  /**
+   * Starts a program that stays until it ends, is stopped, or this process or the sandbox ends.
+   *
+   * @throws {ToolPreparationError} if it cannot be confined as asked. The message says why.
+   * @throws {TypeError} if an option is invalid.
+   */
+  async start(options: ConfinedProgramOptions): Promise<ConfinedProgram> {
+    if (this.#closed) throw new ToolPreparationError("the sandbox is closed");
+    if (this.#fellBack !== undefined) {
+      options.warn?.(fallbackText(this.#fellBack));
+      this.#fellBack = undefined;
+    }
+    const program = await startRunningProgram(options, {
+      ...{ launcher: this.#launcher, cgroups: this.#cgroups, openEgress: this.#openEgress },
+    });
+    this.#programs.add(program);
+    void program.ended.then(() => this.#programs.delete(program));
+    return program;
+  }
+
   endSession(sessionId: string): void {
     this.#kept.endSession(sessionId);
   }
@@ -149,6 +177,7 @@ export class ProcessSandbox implements Sandbox {
     await Promise.all([
       this.#kept.close(),
       ...Array.from(this.#running, (call) => call.stop("cancelled", 0)),
+      ...Array.from(this.#programs, (program) => program.stop(0)),
     ]);
     await this.#launcher[Symbol.asyncDispose]();
   }
@@ -161,10 +190,13 @@ export class ProcessSandbox implements Sandbox {
 
   #warn({ observer }: SandboxTask): void {
     if (this.#fellBack === undefined) return;
-    const message = "Programs are confined with Landlock, which holds less than namespaces would";
-    observer.log("warn", `${message}: ${this.#fellBack}`);
+    observer.log("warn", fallbackText(this.#fellBack));
     this.#fellBack = undefined;
   }
+}
+
+function fallbackText(reason: string): string {
+  return `Programs are confined with Landlock, which holds less than namespaces would: ${reason}`;
 }
 
 function unavailable(detail: string): SandboxOutcome {

@@ -11,7 +11,7 @@ import { grantedVariables } from "../contract/granted-variables.ts";
 import type { SandboxTask } from "../contract/task.ts";
 
 /** The most bytes of the arguments and variables of a program together. */
-const MAX_BYTES = 120 * 1_024;
+export const MAX_PROGRAM_BYTES: number = 120 * 1_024;
 
 /** A program with everything that depends on the arguments of the call. */
 export interface Program {
@@ -45,10 +45,17 @@ export function programFor(
     env: { ...grantedVariables(task.capabilities.env?.filter(isVariableName)), ...own },
     cwd: typeof cwd === "object" ? values.single(cwd) : cwd,
   };
-  const texts = [command, ...program.args, ...Object.entries(program.env).flat(), program.cwd ?? ""];
-  if (texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0) > MAX_BYTES)
-    throw refusal(`The arguments of the program are longer than ${MAX_BYTES / 1_024} KiB: pass on less`);
+  if (programBytes(program) > MAX_PROGRAM_BYTES)
+    throw refusal(
+      `The arguments of the program are longer than ${MAX_PROGRAM_BYTES / 1_024} KiB: pass on less`,
+    );
   return program;
+}
+
+/** The bytes of a program's arguments and variables. */
+export function programBytes({ command, args, env, cwd = "" }: Program): number {
+  const texts = [command, ...args, ...Object.entries(env).flat(), cwd];
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0);
 }
 
 /**

@@ -1,0 +1,144 @@
+import type { Duplex, Readable, Writable } from "node:stream";
+import { checkFsGrants } from "../../../policy/grant/fs-grant.ts";
+import { firstLimitBesides } from "../../../policy/grant/limits.ts";
+import { checkNetGrant } from "../../../policy/grant/net-grant.ts";
+import { isProgramText, isVariableName } from "../../../tool/checks/process-problems.ts";
+import type { Isolation } from "../../../tool/isolation.ts";
+import { ToolPreparationError } from "../../contract/sandbox.ts";
+import type { Cgroup, Cgroups } from "../cgroups/cgroups.ts";
+import type { GrantedFiles, Launched, Launcher } from "../launcher.ts";
+import { CallNetwork, type CallNetworkOptions, withProxy } from "../network/call-network.ts";
+import { enforceableLimits, KILL_GRACE_MS, PROCESS_DEFAULTS } from "../process-limits.ts";
+import { MAX_PROGRAM_BYTES, type Program, programBytes } from "../program.ts";
+import { ProgramEnd } from "../program-end.ts";
+import { NO_DIRECTORY, OUTSIDE, STARTED } from "../start-words.ts";
+import type { ConfinedProgram, ConfinedProgramEnd, ConfinedProgramOptions } from "./confined-program.ts";
+
+/** What a program is started with. */
+interface Confinement {
+  readonly launcher: Launcher;
+  readonly cgroups: Cgroups;
+  readonly openEgress: CallNetworkOptions["openEgress"];
+}
+
+/** Everything that a running program holds. */
+interface Held {
+  files?: GrantedFiles;
+  cgroup?: Cgroup | undefined;
+  network?: CallNetwork | undefined;
+}
+
+/**
+ * Starts a program that stays.
+ *
+ * @throws {ToolPreparationError} if it cannot be confined as asked. The message says why.
+ * @throws {TypeError} if an option is invalid.
+ */
+export async function startRunningProgram(
+  options: ConfinedProgramOptions,
+  { launcher, cgroups, openEgress }: Confinement,
+): Promise<RunningProgram> {
+  const program = checkProgram(options);
+  const { limits = {}, warn = () => {} } = options;
+  const fs = checkFsGrants(options.fs ?? []);
+  const grants = (options.net ?? []).map(checkNetGrant);
+  const unheld = firstLimitBesides(limits, enforceableLimits(cgroups, launcher.isolation));
+  if (unheld !== undefined) throw new ToolPreparationError(`the limit '${unheld}' cannot be enforced here`);
+  if (grants.length > 0 && launcher.isolation !== "namespaces")
+    throw new ToolPreparationError("a program has a network only with namespaces");
+  const held: Held = {};
+  try {
+    held.files = launcher.openFiles(fs);
+    held.cgroup = cgroups.create(limits, launcher.ownProcesses);
+    const { netBytes = PROCESS_DEFAULTS.netBytes } = limits;
+    held.network = CallNetwork.of({ openEgress, grants, netBytes, warn });
+    const launched = launcher.launch({
+      program: held.network === undefined ? program : withProxy(program),
+      ...{ files: held.files, limits, cgroup: held.cgroup, listener: held.network?.listener },
+      hasChannel: options.channel === true,
+    });
+    return new RunningProgram(launched, held, launcher.isolation);
+  } catch (error) {
+    await release(held);
+    throw error instanceof TypeError ? error : new ToolPreparationError((error as Error).message);
+  }
+}
+
+/** A program that runs until it is ended, with everything that it holds. */
+export class RunningProgram implements ConfinedProgram {
+  readonly isolation: Isolation;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly channel?: Duplex;
+  readonly pid: Promise<number | undefined>;
+  readonly ended: Promise<ConfinedProgramEnd>;
+  readonly #launched: Launched;
+  readonly #end: ProgramEnd;
+  #grace: NodeJS.Timeout | undefined;
+
+  constructor(launched: Launched, held: Held, isolation: Isolation) {
+    this.#launched = launched;
+    this.isolation = isolation;
+    this.stdin = launched.stdin;
+    this.stdout = launched.stdout;
+    this.stderr = launched.stderr;
+    if (launched.channel !== undefined) this.channel = launched.channel;
+    this.pid = launched.pid;
+    this.#end = new ProgramEnd(launched);
+    this.ended = this.#finish(held);
+  }
+
+  async stop(graceMs: number = KILL_GRACE_MS): Promise<ConfinedProgramEnd> {
+    const hasBegun = this.#launched.said.startsWith(STARTED);
+    if (graceMs === 0 || !hasBegun) this.#end.kill();
+    else if (this.#grace === undefined) {
+      this.#launched.terminate();
+      this.#grace = setTimeout(() => this.#end.kill(), graceMs);
+      void this.#end.exited.then(() => clearTimeout(this.#grace));
+    }
+    return this.ended;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop(0);
+  }
+
+  async #finish(held: Held): Promise<ConfinedProgramEnd> {
+    await this.#end.exited;
+    const code = await this.#end.finish();
+    await release(held);
+    const { said, problem } = this.#launched;
+    const hasBegun = said.startsWith(STARTED);
+    return {
+      ...{ code, hasBegun, ended: code === undefined ? "told" : "confirmed" },
+      ...(!hasBegun && { problem: problem ?? startProblem(said) }),
+    };
+  }
+}
+
+async function release({ files, cgroup, network }: Held): Promise<void> {
+  network?.[Symbol.dispose]();
+  await files?.[Symbol.asyncDispose]();
+  await cgroup?.[Symbol.asyncDispose]();
+}
+
+function startProblem(said: string): string {
+  if (said.startsWith(NO_DIRECTORY)) return "its working directory does not exist";
+  if (said.startsWith(OUTSIDE)) return "its working directory is not in a directory that it was granted";
+  return "the sandbox could not be made";
+}
+
+/** @throws {TypeError} if it is no program that can be started. */
+function checkProgram({ command, args = [], env = {}, cwd }: ConfinedProgramOptions): Program {
+  const texts = [command, ...args, ...Object.values(env), ...(cwd === undefined ? [] : [cwd])];
+  if (command === "" || !texts.every(isProgramText))
+    throw new TypeError("command, args, env and cwd must be strings without NUL, and command not empty");
+  const wrong = Object.keys(env).find((name) => !isVariableName(name));
+  if (wrong !== undefined) throw new TypeError(`env: '${wrong}' is not the name of a variable`);
+  const program: Program = { command, args: [...args], env: { ...env }, cwd, stdin: "" };
+  if (programBytes(program) <= MAX_PROGRAM_BYTES) return program;
+  throw new TypeError(
+    `the arguments and variables of a program have at most ${MAX_PROGRAM_BYTES / 1_024} KiB together`,
+  );
+}
