@@ -241,9 +241,10 @@ export {
 } from "../sandboxes/open-sandboxes.ts";
 export type {
   ConfinedProgram,
-  ConfinedProgramEnd,
   ConfinedProgramOptions,
+  LongRunningEnd,
   LongRunningLimits,
+  LongRunningProgram,
 } from "../sandboxes/process/long-running/confined-program.ts";
 export type { ProcessSandboxOptions } from "../sandboxes/process/process-sandbox.ts";
 export type { SecretSource } from "../sandboxes/remote/endpoint/secrets.ts";

@@ -32,8 +32,8 @@ export interface ConfinedProgramOptions {
   readonly warn?: (text: string) => void;
 }
 
-/** How a confined program ended. */
-export interface ConfinedProgramEnd {
+/** How a program that stays ended. */
+export interface LongRunningEnd {
   /** Its exit code, or 128 and the number of the signal that ended it; `undefined` if its processes could not be ended. */
   readonly code: number | undefined;
   /** Whether the program itself began. If it did not, `problem` says why. */
@@ -45,12 +45,10 @@ export interface ConfinedProgramEnd {
 }
 
 /**
- * A program that runs confined until it ends, is stopped, or this process ends: then the kernel ends all its processes.
- * What it writes is hostile, and waits in its pipes until it is read. Read or resume all its outputs: it has ended only when
- * they have.
+ * A program that runs until it ends, is stopped, or this process ends. What it writes is hostile, and waits in its pipes
+ * until it is read. Read or resume all its outputs: it has ended only when they have.
  */
-export interface ConfinedProgram extends AsyncDisposable {
-  readonly isolation: Isolation;
+export interface LongRunningProgram extends AsyncDisposable {
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
@@ -62,11 +60,16 @@ export interface ConfinedProgram extends AsyncDisposable {
    */
   readonly pid: Promise<number | undefined>;
   /** Resolves when all its processes have ended, or could not be ended. Never rejects. */
-  readonly ended: Promise<ConfinedProgramEnd>;
+  readonly ended: Promise<LongRunningEnd>;
   /**
    * Ends it: with SIGTERM to its process group, and after a time SIGKILL to all its processes. Can be repeated.
    *
    * @param graceMs Milliseconds between the two. Default: 5,000; 0: it is killed at once.
    */
-  stop(graceMs?: number): Promise<ConfinedProgramEnd>;
+  stop(graceMs?: number): Promise<LongRunningEnd>;
+}
+
+/** A program that runs confined: the kernel ends all its processes with it. */
+export interface ConfinedProgram extends LongRunningProgram {
+  readonly isolation: Isolation;
 }

@@ -12,7 +12,7 @@ import { enforceableLimits, KILL_GRACE_MS, PROCESS_DEFAULTS } from "../process-l
 import { MAX_PROGRAM_BYTES, type Program, programBytes } from "../program.ts";
 import { ProgramEnd } from "../program-end.ts";
 import { NO_DIRECTORY, OUTSIDE, STARTED } from "../start-words.ts";
-import type { ConfinedProgram, ConfinedProgramEnd, ConfinedProgramOptions } from "./confined-program.ts";
+import type { ConfinedProgram, ConfinedProgramOptions, LongRunningEnd } from "./confined-program.ts";
 
 /** What a program is started with. */
 interface Confinement {
@@ -72,7 +72,7 @@ export class RunningProgram implements ConfinedProgram {
   readonly stderr: Readable;
   readonly channel?: Duplex;
   readonly pid: Promise<number | undefined>;
-  readonly ended: Promise<ConfinedProgramEnd>;
+  readonly ended: Promise<LongRunningEnd>;
   readonly #launched: Launched;
   readonly #end: ProgramEnd;
   #grace: NodeJS.Timeout | undefined;
@@ -89,7 +89,7 @@ export class RunningProgram implements ConfinedProgram {
     this.ended = this.#finish(held);
   }
 
-  async stop(graceMs: number = KILL_GRACE_MS): Promise<ConfinedProgramEnd> {
+  async stop(graceMs: number = KILL_GRACE_MS): Promise<LongRunningEnd> {
     const hasBegun = this.#launched.said.startsWith(STARTED);
     if (graceMs === 0 || !hasBegun) this.#end.kill();
     else if (this.#grace === undefined) {
@@ -104,7 +104,7 @@ export class RunningProgram implements ConfinedProgram {
     await this.stop(0);
   }
 
-  async #finish(held: Held): Promise<ConfinedProgramEnd> {
+  async #finish(held: Held): Promise<LongRunningEnd> {
     await this.#end.exited;
     const code = await this.#end.finish();
     await release(held);
