@@ -8,6 +8,7 @@ import type {
   SessionCall,
 } from "../engine/call/journal.ts";
 import type { CanonicalJson } from "../json/canonical.ts";
+import type { KernelChange } from "../policy/kernel/capability-kernel.ts";
 import type { PolicySubject, RuntimePolicy } from "../policy/policy.ts";
 import { withPaths } from "../tool/changes.ts";
 import { changesNothing } from "../tool/side-effects.ts";
@@ -23,7 +24,7 @@ import {
   namesOf,
   type ShownArguments,
 } from "./line/call-parts.ts";
-import { eventParts } from "./line/event-parts.ts";
+import { eventParts, kernelChangeParts } from "./line/event-parts.ts";
 import type { RecordParts } from "./line/record-parts.ts";
 import type { JournalNotice } from "./notice.ts";
 import { type CheckedOptions, checkOptions, type JournalOptions } from "./options.ts";
@@ -145,6 +146,10 @@ export class Journal implements CallJournal, AsyncDisposable {
   deny(record: DeniedRecord): void {
     const { canonical, sessionId } = record;
     this.#addUnawaited(deniedParts(record, canonical && this.#show(canonical, sessionId)));
+  }
+
+  recordKernelChange(change: KernelChange): void {
+    this.#addUnawaited(kernelChangeParts(change));
   }
 
   /**

@@ -2,6 +2,7 @@ import type { CanonicalJson } from "../json/canonical.ts";
 import type { JsonObject, JsonValue } from "../json/value.ts";
 import type { SandboxMode } from "../tool/sandbox-mode.ts";
 import type { SideEffects } from "../tool/side-effects.ts";
+import type { ToolAccess } from "../tool/tool-traits.ts";
 import type { PolicyDecision } from "./decision.ts";
 import type { PolicyExplanation } from "./explanation.ts";
 import type { CallHistory } from "./history/call-history.ts";
@@ -84,6 +85,8 @@ export interface PolicySubject {
    * digest is computed when it is first read.
    */
   readonly definition?: { readonly digest: string };
+  /** What the tool says of the files and servers that its calls use. Absent if it says nothing. */
+  readonly access?: ToolAccess;
   /** The JSON Schema of the tool's input. */
   readonly inputSchema: JsonObject;
 }

@@ -56,6 +56,11 @@ export interface ToolTraits {
    */
   readonly writesThroughFiles?: boolean;
   /**
+   * Whether a supervised agent needs the tool among its capabilities to call it. The paths and URLs of the call are checked
+   * either way. `false` is for tools of your own that every agent may call. Default: `true`.
+   */
+  readonly requiresCapability?: boolean;
+  /**
    * Whether the files that the host implementation opens by itself, without `context.files`, are logged at level `warn` with
    * the name of the tool (`tool.log`). Best effort, and nothing is kept from the tool: see docs/host-tools.md. Default:
    * `false`.
@@ -74,6 +79,9 @@ export interface ToolTraits {
    */
   readonly unhandledErrors?: "message" | "redacted";
 }
+
+/** What a tool says of the files and servers that its calls use. */
+export type ToolAccess = Pick<ToolTraits, "paths" | "urls" | "usesFiles" | "requiresCapability">;
 
 /** An argument that is a path. */
 export interface PathArgument {

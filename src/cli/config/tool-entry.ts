@@ -72,6 +72,7 @@ const TRAITS: Record<ConfigTrait, JsonObject> = {
   urls: { type: "array", items: mapOf({ argument: TEXT }, ["argument"]) },
   usesFiles: { type: "boolean" },
   writesThroughFiles: { type: "boolean" },
+  requiresCapability: { type: "boolean" },
   logFileAccess: { type: "boolean" },
   unhandledErrors: { type: "string", enum: ["message", "redacted"] },
 };

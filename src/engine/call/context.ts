@@ -3,6 +3,7 @@ import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { SandboxRouter } from "../../sandboxes/contract/sandbox.ts";
+import type { CallingAgent } from "../../tool/supervised-agent.ts";
 import { checkResultBudget, type ResultBudget } from "../bounds/result-budget.ts";
 import { type ClassTimeouts, checkTimeouts } from "../bounds/timeouts.ts";
 import type { UpperBound } from "../bounds/upper-bound.ts";
@@ -37,6 +38,8 @@ export type DispatchContext<Embedder = unknown> = {
    * is invalid is denied. `checkPrincipal` returns one that need not be copied for each call. Default: not known.
    */
   readonly principal?: Principal;
+  /** The supervised agent that calls, for host functions: see `sandgate/supervisor`. Default: none. */
+  readonly agent?: CallingAgent;
   /**
    * Returns the alias under which the model was offered a tool, for texts that it reads: a protocol's `toAlias`.
    * Default: tools have no aliases.

@@ -1,6 +1,7 @@
 import type { CanonicalJson } from "../../json/canonical.ts";
 import type { NearMiss } from "../../policy/decision.ts";
 import type { ExecutionGrant } from "../../policy/grant/execution-grant.ts";
+import type { KernelChange } from "../../policy/kernel/capability-kernel.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { CallEffect } from "../../sandboxes/contract/outcome.ts";
 import type { Changes } from "../../tool/changes.ts";
@@ -36,6 +37,11 @@ export interface CallJournal {
    * @throws if the records cannot be read, as a rejection.
    */
   findCalls?(calls: readonly SessionCall[], since: number): Promise<readonly (RecordedCall | undefined)[]>;
+  /**
+   * Records that a supervised agent was granted something, or that it was taken away. Errors are ignored. Default: it is not
+   * recorded.
+   */
+  recordKernelChange?(change: KernelChange): void;
   /** Whether the engine waits for the records of every class. Default: not for `none` and `read`. */
   readonly awaitsEvery?: boolean;
   /** Why it cannot write now: an executor is not ready meanwhile. Default: it can. */
@@ -120,6 +126,8 @@ export interface EndedRecord extends CallRecord {
 export interface DeniedRecord extends DecidedRecord {
   /** `aborted` if a hook aborted the call. */
   readonly code: ErrorCode | "aborted";
+  /** What a supervised agent reads in place of the code. Absent for other callers. */
+  readonly slug?: string;
   /** For operators; absent if there is nothing to add to the code. */
   readonly reason?: string;
 }

@@ -22,7 +22,7 @@ import { questionAsker } from "./ask.ts";
  */
 export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxOutcome> {
   const { ctx, principal, caller, grant, canonical, limits, reporter } = call;
-  const { sessionId, turnId, messageId, workspace, signal, embedder } = ctx;
+  const { sessionId, turnId, messageId, workspace, signal, embedder, agent } = ctx;
   if (signal?.aborted) throw cancelled();
   const { id: callId, name: toolName } = call.received;
   const { capabilities } = grant;
@@ -51,6 +51,7 @@ export function run(call: PlacedCall): SandboxOutcome | OneShotThenable<SandboxO
     signal,
     observer: call.partialOutput ?? reporter,
     embedder,
+    agent,
     nesting,
     holdChanges: holding?.open,
     ask: questionAsker(call),

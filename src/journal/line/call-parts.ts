@@ -91,7 +91,7 @@ function changesMember(changes: Changes | undefined): string {
 
 /** The record of a call that did not run. */
 export function deniedParts(record: DeniedRecord, shown: ShownArguments | undefined): RecordParts {
-  const { code, confirmation, decision, definitionDigest, grant, near, reason, sideEffects } = record;
+  const { code, confirmation, decision, definitionDigest, grant, near, reason, sideEffects, slug } = record;
   const names = namesOf(record);
   return {
     beforeAt: shown === undefined ? "" : argumentMembers(shown),
@@ -114,6 +114,7 @@ export function deniedParts(record: DeniedRecord, shown: ShownArguments | undefi
     afterSeq:
       `"session":${quoted(names.session)},` +
       (sideEffects === undefined ? "" : `"sideEffects":"${sideEffects}",`) +
+      (slug === undefined ? "" : `"slug":${quoted(slug)},`) +
       call(names, "tool.call.denied"),
   };
 }

@@ -1,6 +1,7 @@
 import { wellFormed } from "../../base/text.ts";
 import { canonicalText } from "../../json/canonical.ts";
 import type { JsonValue } from "../../json/value.ts";
+import type { KernelChange } from "../../policy/kernel/capability-kernel.ts";
 import type { CallNames } from "./call-parts.ts";
 import type { RecordParts } from "./record-parts.ts";
 
@@ -21,6 +22,16 @@ export type JournalEvent =
       /** Why it could not write. */
       readonly reason: string;
     };
+
+/** The record of what a supervised agent was granted, or of what was taken away from it. */
+export function kernelChangeParts({ kind, agent, capabilities }: KernelChange): RecordParts {
+  return {
+    beforeAt: `"agent":${JSON.stringify(wellFormed(agent))},`,
+    beforePrev: `"capabilities":${canonicalText(capabilities as unknown as JsonValue)},`,
+    beforeSeq: "",
+    afterSeq: `"type":"agent.${kind}"`,
+  };
+}
 
 /** The record of an event of the journal itself. */
 export function eventParts(event: JournalEvent): RecordParts {

@@ -8,6 +8,7 @@ import type { Display } from "../../tool/display.ts";
 import type { SandboxedTool } from "../../tool/implementations/implementations.ts";
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { Question, QuestionAnswer } from "../../tool/questions/question.ts";
+import type { CallingAgent } from "../../tool/supervised-agent.ts";
 import type { GrantedTask } from "./bound-grant.ts";
 import type { HoldChanges } from "./held-changes.ts";
 import type { CallEffect } from "./outcome.ts";
@@ -38,6 +39,8 @@ export interface SandboxTask extends GrantedTask {
   readonly observer: TaskObserver;
   /** The embedder's own data, for functions in this process only; it never leaves the process. */
   readonly embedder: unknown;
+  /** The supervised agent that calls, for functions in this process only. Absent if there is none. */
+  readonly agent?: CallingAgent | undefined;
   /** Depth of nested calls: 0 for a call of the model, 1 for a call that its tool makes. Default: 0. */
   readonly nesting?: number;
   /** Calls another tool for this one. Absent if the grant gives no tools. */

@@ -4,6 +4,7 @@ import type { LogLevel } from "../../tool/log-level.ts";
 import type { Principal } from "../../tool/principal.ts";
 import type { Ask, Question, QuestionAnswer } from "../../tool/questions/question.ts";
 import { nobodyToAsk } from "../../tool/questions/question-failures.ts";
+import type { AgentInfo, KernelChecks } from "../../tool/supervised-agent.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import type { SandboxTask } from "../contract/task.ts";
 
@@ -59,6 +60,16 @@ export class FunctionCall implements HostContext<never> {
 
   get principal(): Principal | undefined {
     return this.#task.principal;
+  }
+
+  /** Without the checks, which are a member of their own. */
+  get agent(): AgentInfo | undefined {
+    const { agent } = this.#task;
+    return agent && { id: agent.id, pid: agent.pid };
+  }
+
+  get kernel(): KernelChecks | undefined {
+    return this.#task.agent?.kernel;
   }
 
   /** The registry's type made sure that it is what the function needs. */

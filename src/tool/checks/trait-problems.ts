@@ -37,6 +37,7 @@ const CHECKS: Record<keyof ToolTraits, Check> = {
   urls: [(value) => isListOf(value, (url) => isArgument(url, [])), 'must be a list of { argument: "/url" }'],
   usesFiles: boolean(),
   writesThroughFiles: boolean(),
+  requiresCapability: boolean(),
   logFileAccess: boolean(),
   visibleTo: [isFunction, "must be a function"],
   projectChanges: [isFunction, "must be a function"],

@@ -3,6 +3,7 @@ import type { Display } from "../display.ts";
 import type { LogLevel } from "../log-level.ts";
 import type { Principal } from "../principal.ts";
 import type { Ask } from "../questions/question.ts";
+import type { AgentInfo, KernelChecks } from "../supervised-agent.ts";
 import type { WorkspaceFiles } from "../workspace-files.ts";
 
 /**
@@ -38,6 +39,10 @@ export interface HostContext<Embedder = unknown> {
   readonly runtime?: undefined;
   /** Identifies the call for systems that must not act twice, if the tool is idempotent. Nothing provides it yet. */
   readonly idempotencyKey?: string | undefined;
+  /** The supervised agent that calls; absent if the call is none of such an agent. */
+  readonly agent?: AgentInfo | undefined;
+  /** What the agent may have done for it, to ask about what no argument names; absent if `agent` is. */
+  readonly kernel?: KernelChecks | undefined;
   /** The value of `DispatchContext.embedder`. */
   readonly embedder: Embedder;
 }
@@ -81,9 +86,12 @@ export interface HostModule {
 
 /**
  * The second argument of the function of a {@link HostModule}. There is no `signal`: its deadline ends the thread. Nor can
- * it ask anybody, or display anything.
+ * it ask anybody, display anything, or know the supervised agent.
  */
-export type HostModuleContext = Omit<HostContext, "signal" | "embedder" | "ask" | "display" | "messageId">;
+export type HostModuleContext = Omit<
+  HostContext,
+  "signal" | "embedder" | "ask" | "display" | "messageId" | "agent" | "kernel"
+>;
 
 /** The function of a {@link HostModule}. Its output is the same as that of a {@link HostFunction}. */
 export type HostModuleFunction = (input: JsonValue, context: HostModuleContext) => unknown;
