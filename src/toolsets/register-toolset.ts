@@ -1,5 +1,5 @@
 import type { ToolRegistry } from "../engine/registry.ts";
-import { DuplicateToolError } from "../engine/registry-errors.ts";
+import { registerTools } from "./register-tools.ts";
 import { type ToolsetName, type ToolsetOptions, toolsOf } from "./toolsets.ts";
 
 /** The options of a toolset, which can be left out if none is required. */
@@ -20,8 +20,5 @@ export function registerToolset<Name extends ToolsetName>(
   name: Name,
   ...[options = {} as ToolsetOptions[Name]]: ToolsetArguments<Name>
 ): void {
-  const tools = toolsOf(name, options);
-  const taken = tools.find((tool) => registry.has(tool.name));
-  if (taken !== undefined) throw new DuplicateToolError(taken.name, ["the name is taken"]);
-  for (const tool of tools) registry.register(tool);
+  registerTools(registry, toolsOf(name, options));
 }
