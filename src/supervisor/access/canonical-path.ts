@@ -1,0 +1,64 @@
+import { lstatSync, readlinkSync } from "node:fs";
+
+/** Where a path of this machine leads. */
+export interface CanonicalPath {
+  /** Absolute, without links, `.` and `..`. Names at its end need not exist. */
+  readonly path: string;
+  readonly kind: "file" | "folder" | "absent";
+}
+
+/** The longest path in bytes, and the most links on the way, as on Linux (`path_resolution(7)`). */
+const MAX_BYTES = 4_096;
+const MAX_LINKS = 40;
+
+/**
+ * Resolves an absolute path name by name, as the system does, and follows each link. What is there can change afterwards:
+ * whatever opens the path has to keep within what was granted.
+ *
+ * @returns `undefined` if the path leads nowhere: it is not absolute, too long, passes through a file or a folder that is
+ *   missing or cannot be read, or has too many links.
+ */
+export function canonicalPath(path: string): CanonicalPath | undefined {
+  if (!path.startsWith("/") || path.includes("\0") || !path.isWellFormed()) return undefined;
+  if (Buffer.byteLength(path) > MAX_BYTES) return undefined;
+  try {
+    return resolve(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function resolve(given: string): CanonicalPath | undefined {
+  const left = namesOf(given).reverse();
+  let at: string[] = [];
+  let isFolder = true;
+  for (let links = 0; ; ) {
+    const name = left.pop();
+    if (name === undefined) return { path: `/${at.join("/")}`, kind: isFolder ? "folder" : "file" };
+    if (!isFolder) return undefined;
+    if (name === "..") {
+      at.pop();
+      continue;
+    }
+    const path = `/${[...at, name].join("/")}`;
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found === undefined) {
+      // The system does not find what is behind a missing folder.
+      if (left.includes("..")) return undefined;
+      return { path: [path, ...left.reverse()].join("/"), kind: "absent" };
+    }
+    if (found.isSymbolicLink()) {
+      if (++links > MAX_LINKS) return undefined;
+      const target = readlinkSync(path);
+      if (target.startsWith("/")) at = [];
+      left.push(...namesOf(target).reverse());
+    } else {
+      at.push(name);
+      isFolder = found.isDirectory();
+    }
+  }
+}
+
+function namesOf(path: string): string[] {
+  return path.split("/").filter((name) => name !== "" && name !== ".");
+}

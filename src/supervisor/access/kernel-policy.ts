@@ -1,0 +1,53 @@
+import { allow, deny, type PolicyDecision } from "../../policy/decision.ts";
+import type { FsGrant } from "../../policy/grant/fs-grant.ts";
+import type { FsCapability } from "../../policy/kernel/agent-capabilities.ts";
+import type { CapabilityKernel } from "../../policy/kernel/capability-kernel.ts";
+import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
+import type { SandboxMode } from "../../tool/sandbox-mode.ts";
+import { type AllowedPath, checkDeclaredAccess } from "./declared-access.ts";
+
+/**
+ * Returns the kernel as a policy. It decides on calls whose principal is of the kind `agent` and has the id of one of the
+ * kernel's agents; every other call is denied. A tool gets the folders and files that its call names and that the agent has,
+ * at their own paths, and outside the host sandbox the agent's origins; nothing else. It counts no calls.
+ */
+export function kernelPolicy(kernel: CapabilityKernel): RuntimePolicy {
+  return { check: (request) => decide(kernel, request) };
+}
+
+function decide(kernel: CapabilityKernel, { principal, tool, input }: PolicyRequest): PolicyDecision {
+  if (principal?.kind !== "agent") return deny("the caller is not an agent");
+  const { id } = principal;
+  const { access = {} } = tool;
+  if (access.requiresCapability !== false && !kernel.checkTool(id, tool.name))
+    return deny("the agent has no capability for the tool");
+  const checked = checkDeclaredAccess(kernel, id, access, input);
+  if ("slug" in checked) return deny(checked.reason);
+  const [sandbox] = tool.sandboxes;
+  if (sandbox === undefined) return deny("the tool has no implementation");
+  const { fs: held = [], net: origins = [] } = kernel.capabilitiesOf(id) ?? {};
+  const fs = access.paths !== undefined ? grantsOf(checked) : access.usesFiles ? held.map(grantOf) : [];
+  const net = hasNetwork(sandbox) && (access.urls !== undefined || sandbox === "remote") ? origins : [];
+  return allow({ sandbox, capabilities: { fs, net } }, { sandboxes: [...tool.sandboxes] });
+}
+
+/** One grant for each capability, which can be written to if one of the paths is. */
+function grantsOf(paths: readonly AllowedPath[]): readonly FsGrant[] {
+  const grants = new Map<string, FsGrant>();
+  for (const { capability, isWritten } of paths) {
+    const { path } = capability;
+    const write = isWritten || grants.get(path)?.write === true;
+    grants.set(path, grantOf({ ...capability, mode: write ? "rw" : "r" }));
+  }
+  return [...grants.values()];
+}
+
+function grantOf({ path, mode, kind }: FsCapability): FsGrant {
+  const write = mode === "rw";
+  return kind === "file" ? { file: path, at: path, write } : { directory: path, at: path, write };
+}
+
+/** The host sandbox cannot hold a function to origins. */
+function hasNetwork(sandbox: SandboxMode): boolean {
+  return sandbox !== "host" && sandbox !== "microvm";
+}
