@@ -1,0 +1,23 @@
+// Supervised agents
+
+export type { AgentEnd, AgentHandle } from "../supervisor/agent.ts";
+export type { AgentLogLine } from "../supervisor/agent-log.ts";
+export type { Slug } from "../supervisor/slugs.ts";
+export {
+  type AgentOptions,
+  openSupervisor,
+  type Supervisor,
+  type SupervisorOptions,
+} from "../supervisor/supervisor.ts";
+
+// What agents may have done for them
+
+export type {
+  AgentCapabilities,
+  AgentQuotas,
+  FsCapability,
+} from "../policy/kernel/agent-capabilities.ts";
+export { CapabilityKernel, type KernelChange } from "../policy/kernel/capability-kernel.ts";
+export { kernelPolicy } from "../supervisor/access/kernel-policy.ts";
+export type { AgentInfo, CallingAgent, FsMode, KernelChecks } from "../tool/supervised-agent.ts";
+export { registerBasicTools } from "../toolsets/basic/register-basic-tools.ts";

@@ -1,0 +1,215 @@
+import { randomUUID } from "node:crypto";
+import type { DispatchContext } from "../engine/call/context.ts";
+import { ToolDispatchEngine } from "../engine/engine.ts";
+import { ToolRegistry } from "../engine/registry.ts";
+import type { AgentCapabilities } from "../policy/kernel/agent-capabilities.ts";
+import type { CapabilityKernel } from "../policy/kernel/capability-kernel.ts";
+import type { RuntimePolicy } from "../policy/policy.ts";
+import { checkPrincipal } from "../policy/principal.ts";
+import { ToolPreparationError } from "../sandboxes/contract/sandbox.ts";
+import type { Sandboxes } from "../sandboxes/open-sandboxes.ts";
+import type { LongRunningProgram } from "../sandboxes/process/long-running/confined-program.ts";
+import { startUnconfinedProgram } from "../sandboxes/process/long-running/unconfined-program.ts";
+import type { FsMode } from "../tool/supervised-agent.ts";
+import { canonicalCapabilities } from "./access/canonical-capabilities.ts";
+import { canonicalPath } from "./access/canonical-path.ts";
+import { SupervisedPolicy } from "./access/supervised-policy.ts";
+import { Agent, type AgentHandle } from "./agent.ts";
+import { AgentCalls } from "./agent-calls.ts";
+import { AgentLog, type AgentLogLine } from "./agent-log.ts";
+import { ownFiles } from "./own-files.ts";
+
+/** Options of {@link openSupervisor}, with those of a call's context that every agent shares. */
+export interface SupervisorOptions
+  extends Pick<
+    DispatchContext,
+    | "journal"
+    | "events"
+    | "tracer"
+    | "redaction"
+    | "hooks"
+    | "confirm"
+    | "ask"
+    | "timeouts"
+    | "unhandledErrors"
+    | "decisionTimeoutMs"
+    | "upperBound"
+  > {
+  /** The tools. Default: none, so that every call is `tool_not_found`. */
+  readonly registry?: ToolRegistry;
+  /** What each agent may have done for it. */
+  readonly kernel: CapabilityKernel;
+  /** Where tools run, and where agents are confined. They must stay open until the supervisor is closed. */
+  readonly sandboxes: Sandboxes;
+  /** Decides on calls that the kernel allows, and grants at most what it does. Default: the kernel decides alone. */
+  readonly policy?: RuntimePolicy;
+  /** Gets what agents write besides their calls. Default: it is dropped. */
+  readonly onLog?: (line: AgentLogLine) => void;
+  /** The most agents at once. Default: 256. */
+  readonly maxAgents?: number;
+}
+
+/** How an agent is started. */
+export interface AgentOptions {
+  /** A path, or a name that is looked up in this process's `PATH`. */
+  readonly command: string;
+  /** Default: none. */
+  readonly args?: readonly string[];
+  /** Variables besides `PATH`, `HOME` and `LANG`. Default: none; nothing of this process's environment is passed on. */
+  readonly env?: Readonly<Record<string, string>>;
+  /**
+   * The agent's own folder, in which it begins. A confined agent sees it read-only with everything below it. Default: it has
+   * no files; an unconfined one begins in `/`.
+   */
+  readonly cwd?: string;
+  /** Granted to the agent when it starts. Paths may lead through links. Default: what the kernel has for its id. */
+  readonly capabilities?: AgentCapabilities;
+  /** Identifies the agent to the kernel, policies and the journal. Default: a new id. */
+  readonly id?: string;
+  /** Whether the calls come over a socket as its descriptor 3, and not over its standard streams. Default: false. */
+  readonly channel?: boolean;
+  /** `none` lets it do everything that this process can. Default: `"process"`, the sandbox. */
+  readonly confinement?: "process" | "none";
+}
+
+/** Agents as child processes, whose tool calls it answers. Close it when they should end. */
+export interface Supervisor extends AsyncDisposable {
+  /**
+   * Starts an agent.
+   *
+   * @throws {TypeError} if an option is invalid, the id belongs to a running agent, or there are too many.
+   * @throws {ToolPreparationError} if it cannot be started or confined. The message says why.
+   */
+  start(options: AgentOptions): Promise<AgentHandle>;
+  /** Ends all agents, and waits for that. Idempotent. */
+  close(): Promise<void>;
+}
+
+const MAX_AGENTS = 256;
+const MAX_ID_LENGTH = 256;
+
+/** Opens a supervisor. Agents that it starts end with it, and with this process. */
+export function openSupervisor(options: SupervisorOptions): Supervisor {
+  return new OpenSupervisor(options);
+}
+
+class OpenSupervisor implements Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #engine = new ToolDispatchEngine();
+  readonly #registry: ToolRegistry;
+  readonly #policy: RuntimePolicy;
+  /** `undefined` while an agent starts. */
+  readonly #agents = new Map<string, Agent | undefined>();
+  readonly #stopListening: () => void;
+  #isClosed = false;
+
+  constructor(options: SupervisorOptions) {
+    const { kernel, journal, registry = new ToolRegistry(), policy } = options;
+    this.#options = options;
+    this.#registry = registry;
+    this.#policy = new SupervisedPolicy(kernel, policy);
+    this.#stopListening = kernel.onChange((change) => {
+      try {
+        journal?.recordKernelChange?.(change);
+      } catch {
+        // The journal reports its own failure, and refuses the next call.
+      }
+    });
+  }
+
+  async start(options: AgentOptions): Promise<AgentHandle> {
+    const { id = randomUUID(), capabilities } = options;
+    const { kernel, maxAgents = MAX_AGENTS } = this.#options;
+    if (this.#isClosed) throw new TypeError("the supervisor is closed");
+    if (typeof id !== "string" || id === "" || id.length > MAX_ID_LENGTH || !id.isWellFormed())
+      throw new TypeError(`the id of an agent must be a string of 1 to ${MAX_ID_LENGTH} characters`);
+    if (this.#agents.has(id)) throw new TypeError(`an agent with the id '${id}' is running`);
+    if (this.#agents.size >= maxAgents)
+      throw new TypeError(`${maxAgents} agents are running, the most at once`);
+    const granted = capabilities && canonicalCapabilities(capabilities);
+    this.#agents.set(id, undefined);
+    try {
+      if (granted !== undefined) kernel.grant(id, granted);
+      const log = new AgentLog(id, this.#options.onLog ?? (() => {}));
+      const program = await this.#launch(options, (text) => log.note(text));
+      const agent = await this.#supervise(id, program, log, granted !== undefined);
+      this.#agents.set(id, agent);
+      if (this.#isClosed) void agent.stop(0);
+      return agent;
+    } catch (error) {
+      this.#forget(id, granted !== undefined);
+      throw error;
+    }
+  }
+
+  async #launch(
+    { command, args = [], env = {}, cwd, channel = false, confinement = "process" }: AgentOptions,
+    warn: (text: string) => void,
+  ): Promise<LongRunningProgram> {
+    if (confinement === "none") {
+      const variables = {
+        PATH: process.env["PATH"] ?? "/usr/bin:/bin",
+        LANG: "C.UTF-8",
+        HOME: "/tmp",
+        ...env,
+      };
+      return startUnconfinedProgram({ command, args, env: variables, cwd: cwd ?? "/", channel });
+    }
+    const own = ownFiles(command, cwd);
+    const { sandboxes } = this.#options;
+    return sandboxes.startConfinedProgram({ ...own, args, env, channel, warn });
+  }
+
+  async #supervise(
+    id: string,
+    program: LongRunningProgram,
+    log: AgentLog,
+    isGrantedHere: boolean,
+  ): Promise<Agent> {
+    const pid = await program.pid;
+    if (pid === undefined) {
+      for (const stream of [program.stdout, program.stderr, program.channel]) stream?.resume();
+      const { problem = "it ended at once" } = await program.stop(0);
+      throw new ToolPreparationError(`the agent could not be started: ${problem}`);
+    }
+    const { kernel, policy: _, registry: __, onLog: ___, maxAgents: ____, ...context } = this.#options;
+    const cancelling = new AbortController();
+    const checks = Object.freeze({
+      checkTool: (tool: string) => kernel.checkTool(id, String(tool)),
+      checkFs: (path: string, mode: FsMode) => {
+        const found = canonicalPath(String(path));
+        return found !== undefined && kernel.checkFs(id, found.path, mode);
+      },
+      checkNet: (origin: string) => kernel.checkNet(id, String(origin)),
+    });
+    const calls = new AgentCalls({
+      ...{ agent: id, kernel, engine: this.#engine, policy: this.#policy },
+      context: {
+        ...context,
+        ...{ registry: this.#registry, policy: this.#policy, sessionId: `agent:${id}` },
+        ...{ principal: checkPrincipal({ id, kind: "agent" }), signal: cancelling.signal },
+        agent: Object.freeze({ id, pid, kernel: checks }),
+      },
+    });
+    const onEnd = (): void => this.#forget(id, isGrantedHere);
+    return new Agent({ id, pid, program, calls, cancelling, log, onEnd });
+  }
+
+  /** What was granted when an agent started ends with it. */
+  #forget(id: string, isGrantedHere: boolean): void {
+    this.#agents.delete(id);
+    const { sandboxes, kernel } = this.#options;
+    sandboxes.endSession(`agent:${id}`);
+    if (isGrantedHere) kernel.revoke(id);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all(Array.from(this.#agents.values(), (agent) => agent?.stop(0)));
+    this.#stopListening();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

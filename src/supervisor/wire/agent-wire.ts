@@ -1,0 +1,120 @@
+import type { Readable, Writable } from "node:stream";
+import { BoundedLines } from "./bounded-lines.ts";
+import { type Answer, answerLine, MAX_LINE_BYTES, readLine, type WireCall } from "./messages.ts";
+
+/** The most bytes of answers that an agent has not read. */
+const MAX_UNREAD_BYTES = 8 * 1_024 * 1_024;
+
+/** With so many calls outstanding, or lines of calls of so many bytes, nothing is read until calls have ended. */
+const MAX_OUTSTANDING = 1_024;
+const MAX_OUTSTANDING_BYTES = 16 * 1_024 * 1_024;
+
+const OUTSTANDING_TEXT = "Invalid tool call: a call with this tool_call_id is outstanding: choose another id";
+
+/** Why the wire ends an agent. */
+export type WireEnd = "line too long" | "answers not read";
+
+/** What surrounds a wire. */
+export interface WireUse {
+  /** Runs a call. Never rejects. */
+  readonly call: (call: WireCall) => Promise<Answer>;
+  /** Gets each line that is no call. */
+  readonly log: (text: string) => void;
+  /** Called once, if the agent must be ended. */
+  readonly end: (reason: WireEnd) => void;
+}
+
+/**
+ * Turns the lines of one agent into calls, and their ends into answers. Each call has one answer. Nothing is read while too much
+ * is outstanding, so that the agent waits.
+ */
+export class AgentWire {
+  readonly #input: Readable;
+  readonly #output: Writable;
+  readonly #use: WireUse;
+  readonly #lines = new BoundedLines(MAX_LINE_BYTES);
+  /** The ids of the outstanding calls. */
+  readonly #outstanding = new Set<string>();
+  #outstandingBytes = 0;
+  #isOver = false;
+
+  constructor(input: Readable, output: Writable, use: WireUse) {
+    this.#input = input;
+    this.#output = output;
+    this.#use = use;
+    input.on("data", (chunk: Buffer) => this.#read(chunk));
+    input.once("end", () => this.#finish());
+    for (const stream of [input, output]) stream.on("error", () => {});
+  }
+
+  /** Reads and writes nothing more, and drops what comes, so that the end of the agent is seen. */
+  close(): void {
+    this.#isOver = true;
+    this.#input.resume();
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#isOver) return;
+    const lines = this.#lines.push(chunk);
+    for (let next = lines.next(); ; next = lines.next()) {
+      if (next.done === true) {
+        if (!next.value) this.#end("line too long");
+        break;
+      }
+      this.#readLine(next.value);
+      if (this.#isOver) break;
+    }
+    this.#pace();
+  }
+
+  #readLine(bytes: Buffer): void {
+    const line = readLine(bytes);
+    if (line.kind === "log") this.#use.log(line.text);
+    else if (line.kind === "bad") this.#refuse(line.id, line.message);
+    else if (this.#outstanding.has(line.id)) this.#refuse(line.id, OUTSTANDING_TEXT);
+    else this.#run(line, bytes.length);
+  }
+
+  #run(call: WireCall, bytes: number): void {
+    const { id } = call;
+    this.#outstanding.add(id);
+    this.#outstandingBytes += bytes;
+    void this.#use.call(call).then((answer) => {
+      this.#outstanding.delete(id);
+      this.#outstandingBytes -= bytes;
+      this.#answer(id, answer);
+      this.#pace();
+    });
+  }
+
+  #refuse(id: string, message: string): void {
+    this.#answer(id, { ok: false, error: "invalid_args", message });
+  }
+
+  #answer(id: string, answer: Answer): void {
+    if (this.#isOver || this.#output.destroyed) return;
+    const line = answerLine(id, answer);
+    if (this.#output.writableLength + line.length > MAX_UNREAD_BYTES) this.#end("answers not read");
+    else this.#output.write(line);
+  }
+
+  #pace(): void {
+    if (this.#isOver) return;
+    const isFull =
+      this.#outstanding.size >= MAX_OUTSTANDING || this.#outstandingBytes >= MAX_OUTSTANDING_BYTES;
+    if (isFull) this.#input.pause();
+    else if (this.#input.isPaused()) this.#input.resume();
+  }
+
+  /** What has no end does not run. */
+  #finish(): void {
+    const { rest } = this.#lines;
+    if (!this.#isOver && rest.length > 0) this.#use.log(rest.toString("utf8"));
+  }
+
+  #end(reason: WireEnd): void {
+    if (this.#isOver) return;
+    this.close();
+    this.#use.end(reason);
+  }
+}

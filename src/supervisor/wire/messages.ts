@@ -1,0 +1,91 @@
+import { isUtf8 } from "node:buffer";
+import { wellFormed } from "../../base/text.ts";
+import type { JsonBounds } from "../../json/bounds.ts";
+import { parseJson } from "../../json/parse.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import type { Slug } from "../slugs.ts";
+
+/** The longest line in either direction, without its end. */
+export const MAX_LINE_BYTES: number = 2 * 1_024 * 1_024;
+
+/** The longest id of a call, in UTF-16 code units. */
+const MAX_ID_LENGTH = 256;
+
+const BOUNDS: JsonBounds = { length: MAX_LINE_BYTES, values: 100_000, members: 20_000 };
+
+/** A call as an agent wrote it. */
+export interface WireCall {
+  readonly id: string;
+  readonly tool: string;
+  /** Deeply frozen. */
+  readonly args: JsonObject;
+}
+
+/** What a line is: a call, one that cannot be used but has an id, or a line for the log. */
+export type WireLine =
+  | ({ readonly kind: "call" } & WireCall)
+  | { readonly kind: "bad"; readonly id: string; readonly message: string }
+  | { readonly kind: "log"; readonly text: string };
+
+/** Reads a line of an agent. Never throws. */
+export function readLine(bytes: Buffer): WireLine {
+  const text = bytes.toString("utf8");
+  const log: WireLine = { kind: "log", text };
+  if (!isUtf8(bytes)) return badLine(text, "the line is not UTF-8") ?? log;
+  const parsed = parseJson(text, BOUNDS);
+  if (!("value" in parsed)) {
+    if (parsed.kind === "syntax") return log;
+    return badLine(text, `${parsed.reason} (position ${parsed.position})`) ?? log;
+  }
+  const { value } = parsed;
+  if (!isJsonObject(value) || value["op"] !== "tool_call" || !isId(value["tool_call_id"])) return log;
+  const { tool_call_id: id, tool, args } = value;
+  if (typeof tool !== "string") return bad(id, "tool must be string");
+  if (!isJsonObject(args)) return bad(id, "args must be object");
+  return { kind: "call", id, tool, args };
+}
+
+/** A call that is refused as a whole, if its id can be read. It is parsed only for that: the line is short enough. */
+function badLine(text: string, message: string): WireLine | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (!isJsonObject(value) || value["op"] !== "tool_call" || !isId(value["tool_call_id"])) return undefined;
+  return bad(value["tool_call_id"], message);
+}
+
+function bad(id: string, problem: string): WireLine {
+  return { kind: "bad", id, message: `Invalid tool call: ${problem}` };
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === "string" && value.length >= 1 && value.length <= MAX_ID_LENGTH;
+}
+
+/** How a call ended, as its agent reads it. */
+export type Answer =
+  | { readonly ok: true; readonly result: JsonValue; readonly durationMs: number }
+  | { readonly ok: false; readonly error: Slug; readonly message: string };
+
+/** Returns the line of an answer with its end. An answer that is too long is one that says so. */
+export function answerLine(id: string, answer: Answer): Buffer {
+  const head = { op: "tool_response", tool_call_id: id };
+  if (answer.ok) {
+    const { result, durationMs } = answer;
+    const line = toLine({ ...head, ok: true, result, metadata: { durationMs } });
+    if (line.length <= MAX_LINE_BYTES + 1) return line;
+    const message = `The result is longer than ${MAX_LINE_BYTES / 1_048_576} MiB, the most of one line: ask for less`;
+    return answerLine(id, { ok: false, error: "tool_failed", message });
+  }
+  const { error, message } = answer;
+  return toLine({ ...head, ok: false, error, message: wellFormed(message).slice(0, MAX_MESSAGE_LENGTH) });
+}
+
+const MAX_MESSAGE_LENGTH = 65_536;
+
+function toLine(value: object): Buffer {
+  return Buffer.from(`${JSON.stringify(value)}\n`);
+}
