@@ -5,6 +5,7 @@ import { type JournalCommand, parseJournal, parseWhy } from "./journal-command.t
 import { type McpCommand, parseMcp } from "./mcp-command.ts";
 import { CONFIG, HELP, oneOf, parse, required } from "./parse-options.ts";
 import { type PolicyCommand, parsePolicy } from "./policy-command.ts";
+import { parseSupervise, type SuperviseCommand } from "./supervise-command.ts";
 import { LANGUAGES, NEW_OPTIONS, TOOL_OPTIONS, type ToolCommand } from "./tool-command.ts";
 
 /** The values of `--format`. */
@@ -18,6 +19,7 @@ export type Command =
   | JournalCommand
   | PolicyCommand
   | McpCommand
+  | SuperviseCommand
   | { readonly name: "help" | "version" }
   | { readonly name: "check"; readonly config: string }
   | {
@@ -81,6 +83,7 @@ export function parseCommandLine(argv: readonly string[]): Command {
   if (name === "check") return parseCheck(rest);
   if (name === "doctor") return parseDoctor(rest);
   if (name === "serve") return parseServe(rest);
+  if (name === "supervise") return parseSupervise(rest) ?? { name: "help" };
   if (name === "confirm") return parseConfirm(rest);
   if (name === "tool") return parseTool(rest);
   if (name === "journal") return parseJournal(rest) ?? { name: "help" };

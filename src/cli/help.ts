@@ -19,6 +19,8 @@ export const HELP_TEXT = `Usage:
   sandgate policy diff OLD NEW --journal DIR... [--accept-wider]
   sandgate policy prove --config sandgate.yaml
   sandgate serve --config sandgate.yaml [--listen HOST:PORT|unix:PATH]
+  sandgate supervise [--config sandgate.yaml] [--agent NAME] [--fd 3] [--unconfined]
+                     [--env NAME]... -- PROGRAM [ARGUMENT]...
   sandgate journal verify DIR|FILE... [--key FILE]... [--checkpoint FILE]...
   sandgate journal show PLACE [CALL_ID] [--session ID] [--tool NAME] [--since TIME]
                         [--json | --as policy-test]
@@ -64,6 +66,16 @@ SIGHUP: see docs/remote-protocol.md. It writes the operator's log to standard er
 docs/operations.md.
   -l, --listen   the address; default: the config's server.listen, or 127.0.0.1:7420
 
+supervise runs an agent as a child process, and answers the tool calls that it writes as lines:
+see docs/supervisor.md. The agent is confined: it sees the system's files and, read-only, the
+working directory, and has no network. It exits with the agent's code.
+  -c, --config   has the tools, and what each agent may have done for it; default: sandgate.yaml
+  -a, --agent    which of the config's agents; default: the only one
+  --fd 3         takes the calls from the agent's descriptor 3, a socket; default: from its
+                 standard output, with the answers on its standard input
+  -e, --env      a variable that the agent gets
+  --unconfined   does not confine the agent: it can do everything that you can
+
 journal works on the record of calls (docs/journal.md). PLACE is --directory DIR, the journal
 itself, or --config FILE, a config that has one.
   verify         finds what was changed, left out or cut off; without --key, checkpoints are
@@ -97,7 +109,8 @@ tool new creates a project that builds a component. It overwrites no files.
 Exit codes: 0 if all calls were dispatched, even if tools failed; 1 if the tool of a tool
 run failed, the config of a doctor uses what does not hold here, a journal contradicts itself, a decision differs from the recorded or expected
 one, an invariant is not proved, a definition differs from the lock, or there is no such call or key; 3 if a policy diff found that NEW permits more; 2 if the command line, the config, the message or a tool's file is invalid;
-130 if interrupted.`;
+130 if interrupted. supervise exits with the agent's code, and with 128 and the number of the
+signal that ended it.`;
 
 /** Reads the version of this package. */
 export async function readVersion(): Promise<string> {

@@ -3,14 +3,7 @@ import { ShownText } from "../rendering/shown-text.ts";
 import { type Command, parseCommandLine } from "./command-line.ts";
 import { MessageError, UsageError } from "./errors.ts";
 import { HELP_TEXT, readVersion } from "./help.ts";
-import {
-  EXIT_BAD_INPUT,
-  EXIT_INTERRUPTED,
-  EXIT_OK,
-  type ExitCode,
-  print,
-  type Terminal,
-} from "./terminal/terminal.ts";
+import { EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_OK, print, type Terminal } from "./terminal/terminal.ts";
 
 /**
  * Runs the `sandgate` command.
@@ -18,7 +11,7 @@ import {
  * @param argv The arguments after the program's name.
  * @returns the exit code. Rejects only if there is a bug: the user's mistakes are reported on `stderr`.
  */
-export async function run(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
   try {
     return await runCommand(parseCommandLine(argv), terminal);
   } catch (error) {
@@ -46,7 +39,7 @@ async function problemText(error: unknown): Promise<ShownText | undefined> {
 }
 
 /** Runs a command. Each command's module is loaded on use, so that `--version` does not load all of them. */
-async function runCommand(command: Command, terminal: Terminal): Promise<ExitCode> {
+async function runCommand(command: Command, terminal: Terminal): Promise<number> {
   switch (command.name) {
     case "help":
       await print(terminal.stdout, new ShownText(HELP_TEXT, { isData: true }));
@@ -62,6 +55,8 @@ async function runCommand(command: Command, terminal: Terminal): Promise<ExitCod
       return (await import("./commands/dispatch.ts")).dispatch(command, terminal);
     case "serve":
       return (await import("./commands/serve.ts")).serve(command, terminal);
+    case "supervise":
+      return (await import("./commands/supervise.ts")).supervise(command, terminal);
     case "journal verify":
       return (await import("./commands/journal/verify.ts")).verifyFiles(command, terminal);
     case "journal show":

@@ -32,7 +32,7 @@ export async function check(
   { config: file }: Extract<Command, { name: "check" }>,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const config = await loadConfig(file);
+  const config = await loadConfig(file, { policy: "optional" });
   const { lock, registry, source, tools } = config;
   const problems = [...config.problems, ...(await checkTools(config, terminal))];
   if (lock.lock !== undefined) problems.push(...unapprovedTools(source, registry, tools));

@@ -8,6 +8,7 @@ import { isJsonObject } from "../../json/value.ts";
 import type { LocatedPolicy } from "../../policy/file/located-policy.ts";
 import type { RuntimePolicy } from "../../policy/policy.ts";
 import type { SandboxesOptions } from "../../sandboxes/open-sandboxes.ts";
+import { type ConfiguredAgents, loadAgents } from "./load-agents.ts";
 import { type ContextOptions, loadContext } from "./load-context.ts";
 import { loadJournalOptions } from "./load-journal.ts";
 import { type LocatedLock, loadLock } from "./load-lock.ts";
@@ -18,29 +19,30 @@ import { loadSessions, type SessionsConfig } from "./load-sessions.ts";
 import { type ConfiguredTool, loadTools } from "./load-tools.ts";
 
 /** The shape of `sandgate.yaml`. Each part is checked by its own loader. */
-const CONFIG_SHAPE: Shape = compileShape(
-  mapOf(
-    {
-      tools: { type: "array" },
-      toolsets: { type: "array" },
-      policy: { type: ["object", "string", "array"], minItems: 1, items: { type: ["object", "string"] } },
-      shadow: { type: "string" },
-      lock: { type: "string" },
-      requireSideEffects: { type: "boolean" },
-      redaction: {},
-      timeouts: {},
-      unhandledErrors: {},
-      resultBudget: {},
-      log: {},
-      sandboxes: {},
-      server: {},
-      journal: {},
-      sessions: {},
-      confirmations: {},
-    },
-    ["policy"],
-  ),
-);
+const CONFIG_SHAPE: Shape = compileShape({
+  ...mapOf({
+    tools: { type: "array" },
+    toolsets: { type: "array" },
+    policy: { type: ["object", "string", "array"], minItems: 1, items: { type: ["object", "string"] } },
+    shadow: { type: "string" },
+    lock: { type: "string" },
+    requireSideEffects: { type: "boolean" },
+    redaction: {},
+    timeouts: {},
+    unhandledErrors: {},
+    resultBudget: {},
+    log: {},
+    sandboxes: {},
+    server: {},
+    journal: {},
+    sessions: {},
+    confirmations: {},
+    agents: {},
+  }),
+  // The capabilities of agents can do without a policy.
+  if: { required: ["agents"] },
+  else: { required: ["policy"] },
+});
 
 /** A loaded `sandgate.yaml`, without the parts that could not be loaded. */
 export interface Config {
@@ -54,7 +56,7 @@ export interface Config {
   /** With the pins of the lock, if there is one. */
   readonly registry: ToolRegistry;
   readonly lock: LocatedLock;
-  /** `undefined` if it has errors. */
+  /** `undefined` if it has errors, or is optional and absent. */
   readonly policy: RuntimePolicy | undefined;
   /** The candidate for the policy; `undefined` if there is none, or if it has errors. */
   readonly shadow: RuntimePolicy | undefined;
@@ -66,6 +68,8 @@ export interface Config {
   readonly sessions: SessionsConfig;
   readonly context: ContextOptions;
   readonly log: LogSettings;
+  /** The agents without errors. */
+  readonly agents: ConfiguredAgents;
   /** `undefined` if there is none, or if it has errors. */
   readonly journalOptions: JournalOptions | undefined;
 }
@@ -74,14 +78,21 @@ export interface Config {
  * Loads `sandgate.yaml` and the files that it names: schemas, host modules, the policy. It continues after a problem,
  * so that all problems are reported at once.
  *
+ * @param options.policy Whether a config with `agents` needs a policy as well. Default: it does.
  * @throws {ConfigError} if the file itself cannot be read or is not valid YAML.
  */
-export async function loadConfig(file: string): Promise<Config> {
+export async function loadConfig(
+  file: string,
+  { policy: need = "required" }: { readonly policy?: "required" | "optional" } = {},
+): Promise<Config> {
   const source = await readConfigFile(file);
   const problems = source.check(CONFIG_SHAPE);
   if (isJsonObject(source.value) && !["tools", "toolsets"].some((key) => source.at([key]) !== undefined)) {
     problems.push(source.problem([], "tools or toolsets is missing"));
   }
+  const hasPolicy = source.at(["policy"]) !== undefined;
+  if (!hasPolicy && need === "required" && source.at(["agents"]) !== undefined)
+    problems.push(source.problem([], "policy is missing: only sandgate supervise does without one"));
   const { toolCount, tools, registry } = await loadTools(source, problems);
   const lock = await loadLock(source, registry, problems);
   const { policy, located: locatedPolicies, proofs, ...loaded } = await loadPolicy(source, registry.subjects);
@@ -90,8 +101,10 @@ export async function loadConfig(file: string): Promise<Config> {
   const sandboxOptions = await loadSandboxOptions(source, problems);
   const context = loadContext(source, problems);
   const log = loadLog(source, problems);
+  const agents = loadAgents(source, problems);
   const tooling = { toolCount, tools, registry, policy, locatedPolicies, proofs, shadow };
   const sessions = loadSessions(source, problems);
   const journalOptions = await loadJournalOptions(source, problems);
-  return { source, problems, ...tooling, lock, sandboxOptions, context, log, sessions, journalOptions };
+  const located = { source, problems, lock, agents };
+  return { ...located, ...tooling, sandboxOptions, context, log, sessions, journalOptions };
 }
