@@ -87,5 +87,9 @@ export function answerLine(id: string, answer: Answer): Buffer {
 const MAX_MESSAGE_LENGTH = 65_536;
 
 function toLine(value: object): Buffer {
-  return Buffer.from(`${JSON.stringify(value)}\n`);
+  // Some readers, such as node:readline, end a line at these as well.
+  const text = JSON.stringify(value).replace(/[\u2028\u2029]/g, (end) =>
+    end === "\u2028" ? "\\u2028" : "\\u2029",
+  );
+  return Buffer.from(`${text}\n`);
 }
