@@ -109,4 +109,6 @@ const MODES: Readonly<Record<string, () => void | Promise<void>>> = {
   },
 };
 
-await MODES[name]?.();
+const run = MODES[name];
+if (run === undefined) process.exit(3);
+await run();

@@ -1,0 +1,55 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { answerLine, MAX_LINE_BYTES, readLine } from "../../../src/supervisor/wire/messages.ts";
+
+test("a call of exactly 2 MiB is read", () => {
+  const frame = '{"op":"tool_call","tool_call_id":"a","tool":"Echo","args":{"text":""}}';
+  const text = "x".repeat(MAX_LINE_BYTES - frame.length);
+  const bytes = Buffer.from(frame.replace('""', `"${text}"`));
+  expect(bytes.length).toBe(MAX_LINE_BYTES);
+  expect(readLine(bytes)).toEqual({ kind: "call", id: "a", tool: "Echo", args: { text } });
+});
+
+test("no bytes make it throw, and it never takes for a call what has no id", () => {
+  const piece = fc.constantFrom(
+    '{"op":"tool_call"',
+    ',"tool_call_id":"a"',
+    ',"tool":"Echo"',
+    ',"args":{}',
+    "}",
+    "\ud800",
+    ",",
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.uint8Array({ maxLength: 200 }),
+        fc.array(piece).map((all) => Buffer.from(all.join(""))),
+      ),
+      (bytes) => {
+        const line = readLine(Buffer.from(bytes));
+        if (line.kind !== "log") expect(line.id).toMatch(/^.{1,256}$/su);
+      },
+    ),
+  );
+});
+
+test("an answer is one line of JSON for every result", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", minLength: 1, maxLength: 256 }), fc.jsonValue(), (id, result) => {
+      const text = answerLine(id, { ok: true, result: result as never, durationMs: 1 }).toString();
+      expect(text.search(/[\n\u2028\u2029]/)).toBe(text.length - 1);
+      const answer = JSON.parse(text) as object;
+      expect(answer).toMatchObject({ op: "tool_response", tool_call_id: id, ok: true });
+      expect(answer).toHaveProperty("result", JSON.parse(JSON.stringify(result)));
+    }),
+  );
+});
+
+test("a result that is longer than a line is a failure that says so", () => {
+  const line = answerLine("a", { ok: true, result: "x".repeat(MAX_LINE_BYTES), durationMs: 1 }).toString();
+  expect(JSON.parse(line)).toEqual({
+    ...{ op: "tool_response", tool_call_id: "a", ok: false, error: "tool_failed" },
+    message: "The result is longer than 2 MiB, the most of one line: ask for less",
+  });
+});
