@@ -5,7 +5,18 @@ const ALL = "test/**/*.test.ts";
 /** The folders with tests that start processes, build programs or try thousands of inputs. */
 const HEAVY = [
   ...["base", "cli", "contract", "docs", "engine", "entry", "escapes", "examples", "executor", "journal"],
-  ...["log", "main-thread", "races", "rendering", "sandboxes", "server", "sessions", "toolsets", "workspace"],
+  ...[
+    "log",
+    "main-thread",
+    "races",
+    "rendering",
+    "sandboxes",
+    "server",
+    "sessions",
+    "supervisor",
+    "toolsets",
+    "workspace",
+  ],
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 
 const config: ViteUserConfig = {

@@ -19,5 +19,3 @@ export type {
 } from "../policy/kernel/agent-capabilities.ts";
 export { CapabilityKernel, type KernelChange } from "../policy/kernel/capability-kernel.ts";
 export { kernelPolicy } from "../supervisor/access/kernel-policy.ts";
-export type { AgentInfo, CallingAgent, FsMode, KernelChecks } from "../tool/supervised-agent.ts";
-export { registerBasicTools } from "../toolsets/basic/register-basic-tools.ts";

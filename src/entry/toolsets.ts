@@ -1,3 +1,4 @@
+export { registerBasicTools } from "../toolsets/basic/register-basic-tools.ts";
 export type { DiagnosticsOptions } from "../toolsets/diagnostics/diagnostics-tools.ts";
 export type { Diagnostic } from "../toolsets/diagnostics/parse-diagnostics.ts";
 export type { GitOptions } from "../toolsets/git/git-tools.ts";

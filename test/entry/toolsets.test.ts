@@ -3,7 +3,7 @@ import { exportedNames } from "./names.ts";
 
 test("sandgate/toolsets exports exactly these names", async () => {
   expect(await exportedNames("toolsets")).toEqual({
-    values: ["registerToolset"],
+    values: ["registerBasicTools", "registerToolset"],
     types: [
       "Diagnostic",
       "DiagnosticsOptions",

@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { ToolRegistry } from "../../../src/engine/registry.ts";
+import { DuplicateToolError } from "../../../src/engine/registry-errors.ts";
+import { registerBasicTools } from "../../../src/toolsets/basic/register-basic-tools.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
 
 test("Echo returns its text", async () => {
@@ -36,4 +39,20 @@ test("Read is denied a path that leads out of the workspace", async () => {
   expect(await scene.call("Read", { path: "../../etc/passwd" })).toMatchObject({
     error: { code: "permission_denied", message: "Path escapes workspace boundary" },
   });
+});
+
+test("registerBasicTools replaces tools of the same names only if it is asked to, and registers all or none", () => {
+  const registry = new ToolRegistry();
+  const own = {
+    name: "Read",
+    description: "Another one.",
+    inputSchema: { type: "object" },
+    host: () => null,
+  };
+  registry.register(own);
+  expect(() => registerBasicTools(registry)).toThrow(DuplicateToolError);
+  expect(registry.names).toEqual(["Read"]);
+  registerBasicTools(registry, { replace: true });
+  expect(registry.names.toSorted()).toEqual(["Echo", "Read", "Write"]);
+  expect(registry.get("Read").description).not.toBe("Another one.");
 });
