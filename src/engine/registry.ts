@@ -12,7 +12,7 @@ import { SCHEMA_BOUNDS } from "../schema/bounds.ts";
 import { type CompiledSchema, compileSchema } from "../schema/compiled-schema.ts";
 import { sandboxesOf } from "../tool/implementations/implementations.ts";
 import { SIDE_EFFECTS, UNDECLARED_SIDE_EFFECTS } from "../tool/side-effects.ts";
-import type { ToolTraits } from "../tool/tool-traits.ts";
+import { accessTo } from "../tool/tool-traits.ts";
 import { type CheckedArguments, checkArguments, onlyProblem } from "./arguments/check-arguments.ts";
 import { declaredArguments } from "./arguments/declared-arguments.ts";
 import { receiveArguments, unreadableText } from "./arguments/receive-arguments.ts";
@@ -111,8 +111,7 @@ export class ToolRegistry<in Embedder = unknown> {
     const subject: PolicySubject = Object.freeze({
       ...{ name, sideEffects, sandboxes: sandboxesOf(tool), inputSchema, definition },
       tags: Object.freeze([...tags]),
-      ...(tool.usesFiles && { usesFiles: true }),
-      ...accessOf(tool),
+      ...accessTo(tool),
     });
     const registered: RegisteredTool<Embedder> = {
       tool: kept,
@@ -289,17 +288,6 @@ export class ToolRegistry<in Embedder = unknown> {
   #refuseView(): void {
     if (this.#isVisible !== undefined) throw new TypeError("a view of a registry cannot be changed");
   }
-}
-
-function accessOf({ paths, urls, usesFiles, requiresCapability }: ToolTraits): Pick<PolicySubject, "access"> {
-  if (paths === undefined && urls === undefined && !usesFiles && requiresCapability !== false) return {};
-  const access = {
-    ...(paths && { paths }),
-    ...(urls && { urls }),
-    ...(usesFiles && { usesFiles }),
-    ...(requiresCapability === false && { requiresCapability }),
-  };
-  return { access: Object.freeze(access) };
 }
 
 function check(args: unknown, registered: RegisteredTool<never>): CheckedArguments {

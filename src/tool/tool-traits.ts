@@ -81,7 +81,21 @@ export interface ToolTraits {
 }
 
 /** What a tool says of the files and servers that its calls use. */
-export type ToolAccess = Pick<ToolTraits, "paths" | "urls" | "usesFiles" | "requiresCapability">;
+export type ToolAccess = Pick<ToolTraits, "paths" | "urls" | "requiresCapability">;
+
+/** Returns what policies see of the files and servers that a tool uses. Members that say nothing are absent. */
+export function accessTo({ usesFiles, paths, urls, requiresCapability }: ToolTraits): {
+  readonly usesFiles?: true;
+  readonly access?: ToolAccess;
+} {
+  const hasAccess = paths !== undefined || urls !== undefined || requiresCapability === false;
+  const access: ToolAccess = {
+    ...(paths && { paths }),
+    ...(urls && { urls }),
+    ...(requiresCapability === false && { requiresCapability }),
+  };
+  return { ...(usesFiles && { usesFiles: true }), ...(hasAccess && { access: Object.freeze(access) }) };
+}
 
 /** An argument that is a path. */
 export interface PathArgument {

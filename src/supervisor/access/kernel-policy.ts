@@ -26,7 +26,7 @@ function decide(kernel: CapabilityKernel, { principal, tool, input }: PolicyRequ
   const [sandbox] = tool.sandboxes;
   if (sandbox === undefined) return deny("the tool has no implementation");
   const { fs: held = [], net: origins = [] } = kernel.capabilitiesOf(id) ?? {};
-  const fs = access.paths !== undefined ? grantsOf(checked) : access.usesFiles ? held.map(grantOf) : [];
+  const fs = access.paths !== undefined ? grantsOf(checked) : tool.usesFiles ? held.map(grantOf) : [];
   const net = hasNetwork(sandbox) && (access.urls !== undefined || sandbox === "remote") ? origins : [];
   return allow({ sandbox, capabilities: { fs, net } }, { sandboxes: [...tool.sandboxes] });
 }
