@@ -1,0 +1,55 @@
+import { WorkspaceError } from "../error.ts";
+
+/** An amount of held changes. */
+export interface HeldAmount {
+  readonly bytes: number;
+  readonly entries: number;
+}
+
+/** How much the held changes of a session may take up, and those of all sessions together. */
+export const HELD_LIMITS: { readonly session: HeldAmount; readonly all: HeldAmount } = Object.freeze({
+  session: { bytes: 256 * 1_024 * 1_024, entries: 10_000 },
+  all: { bytes: 1_024 * 1_024 * 1_024, entries: 100_000 },
+});
+
+/** Counts held changes against a limit, and against another one of more sessions. */
+export class HeldRoom {
+  readonly #limits: HeldAmount;
+  readonly #all: HeldRoom | undefined;
+  #bytes = 0;
+  #entries = 0;
+
+  /** @param all The room that this one is part of. Default: none. */
+  constructor(limits: HeldAmount, all?: HeldRoom) {
+    this.#limits = limits;
+    this.#all = all;
+  }
+
+  /** @throws {WorkspaceError} `insufficient-space` if that exceeds a limit. Nothing is counted then. */
+  take(bytes: number, entries: number): void {
+    if (this.#bytes + bytes > this.#limits.bytes || this.#entries + entries > this.#limits.entries) {
+      throw new WorkspaceError("insufficient-space", TOO_MUCH);
+    }
+    this.#all?.take(bytes, entries);
+    this.#bytes += bytes;
+    this.#entries += entries;
+  }
+
+  giveBack(bytes: number, entries: number): void {
+    this.#all?.giveBack(bytes, entries);
+    this.#bytes -= bytes;
+    this.#entries -= entries;
+  }
+
+  /** Counts what is there already, whatever the limits are. */
+  add({ bytes, entries }: HeldAmount): void {
+    this.giveBack(-bytes, -entries);
+  }
+
+  /** Gives back everything. */
+  clear(): void {
+    this.giveBack(this.#bytes, this.#entries);
+  }
+}
+
+const TOO_MUCH = "too many changes wait to be accepted: ask the user to accept or reject some first";

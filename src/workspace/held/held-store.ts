@@ -1,0 +1,130 @@
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { loadCrypto } from "../../base/load-crypto.ts";
+import { syscall, syscallUnless } from "../error.ts";
+import type { HeldRecord } from "./held-record.ts";
+import type { HeldAmount } from "./held-room.ts";
+
+/**
+ * The held changes of a session, in a folder of its own. `contents/` has the new versions of files, and `records/` has a
+ * file for each change, in a folder for each directory of the workspace. No name in it comes from a tool.
+ *
+ * Nothing is kept in memory, so that what is held survives the process: a record replaces another one as a whole, after the
+ * contents that it names have been written. It need not survive a power failure.
+ */
+export class HeldStore {
+  readonly folder: string;
+  /** The folder of the new versions of files. */
+  readonly contents: string;
+  readonly #records: string;
+
+  /** @param folder An absolute path. It is created if it does not exist. */
+  constructor(folder: string) {
+    this.folder = folder;
+    this.contents = join(folder, "contents");
+    this.#records = join(folder, "records");
+    syscall(() => {
+      mkdirSync(this.contents, { recursive: true, mode: 0o700 });
+      mkdirSync(this.#records, { recursive: true, mode: 0o700 });
+    });
+  }
+
+  /** Returns the change that is held of a path; `undefined` if there is none. */
+  find(path: string): HeldRecord | undefined {
+    return readRecord(this.#fileOf(path));
+  }
+
+  /** Returns the changes that are held of the entries of a directory. */
+  in(directory: string): readonly HeldRecord[] {
+    return this.#readAll(join(this.#records, digest(directory)));
+  }
+
+  /** Returns all changes, sorted by path. */
+  all(): readonly HeldRecord[] {
+    const folders = syscall(() => readdirSync(this.#records)).filter((name) => NAME.test(name));
+    const records = folders.flatMap((name) => this.#readAll(join(this.#records, name)));
+    return records.sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  /** Keeps a change, in place of one of the same path. */
+  put(record: HeldRecord): void {
+    const file = this.#fileOf(record.path);
+    const temporary = join(this.#records, `.${this.newContent()}`);
+    syscall(() => {
+      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      writeFileSync(temporary, JSON.stringify(record), { flag: "wx", mode: 0o600 });
+      renameSync(temporary, file);
+    });
+  }
+
+  /** Removes a change, if it is still the same. Returns whether it was. */
+  remove(record: HeldRecord): boolean {
+    const found = this.find(record.path);
+    if (JSON.stringify(found) !== JSON.stringify(record)) return false;
+    const file = this.#fileOf(record.path);
+    syscallUnless(["no-entry"], () => unlinkSync(file));
+    syscallUnless(["not-empty", "no-entry"], () => rmdirSync(dirname(file)));
+    return true;
+  }
+
+  /** Returns a name for new contents that is not in use. */
+  newContent(): string {
+    return loadCrypto().randomBytes(16).toString("hex");
+  }
+
+  /** Removes contents that no record names any more. Returns their size in bytes. */
+  removeContent(content: string): number {
+    const path = join(this.contents, content);
+    const bytes = syscallUnless(["no-entry"], () => statSync(path).size) ?? 0;
+    syscallUnless(["no-entry"], () => unlinkSync(path));
+    return bytes;
+  }
+
+  /** Returns how much is held. */
+  amount(): HeldAmount {
+    const sizes = syscall(() => readdirSync(this.contents)).map((name) => this.#size(name));
+    return { bytes: sizes.reduce((sum, size) => sum + size, 0), entries: this.all().length };
+  }
+
+  /** Removes the contents that no record names, which an earlier process has left behind. No call may be under way. */
+  sweep(): void {
+    const named = new Set(this.all().map(({ now }) => (now.kind === "file" ? now.content : "")));
+    for (const name of syscall(() => readdirSync(this.contents))) {
+      if (!named.has(name)) this.removeContent(name);
+    }
+  }
+
+  #size(content: string): number {
+    return syscallUnless(["no-entry"], () => statSync(join(this.contents, content)).size) ?? 0;
+  }
+
+  #fileOf(path: string): string {
+    return join(this.#records, digest(posix.dirname(path)), digest(path));
+  }
+
+  #readAll(folder: string): HeldRecord[] {
+    const names = syscallUnless(["no-entry"], () => readdirSync(folder)) ?? [];
+    return names.flatMap((name) => (NAME.test(name) ? (readRecord(join(folder, name)) ?? []) : []));
+  }
+}
+
+const NAME = /^[0-9a-f]{32}$/;
+
+/** Paths as names of files: short, and without meaning to any program. */
+function digest(path: string): string {
+  return loadCrypto().createHash("sha256").update(path).digest("hex").slice(0, 32);
+}
+
+function readRecord(file: string): HeldRecord | undefined {
+  const text = syscallUnless(["no-entry", "not-directory"], () => readFileSync(file, "utf8"));
+  return text === undefined ? undefined : (JSON.parse(text) as HeldRecord);
+}
