@@ -1,17 +1,20 @@
 import type { EntryStat } from "./entry-stat.ts";
 import { EscapeError, WorkspaceError } from "./error.ts";
-import type { WorkspaceFile } from "./file.ts";
+import { WorkspaceFile } from "./file.ts";
 import { FileReplacement, type ReplaceOptions } from "./file-replacement.ts";
+import type { HeldDirectory } from "./held/held-directory.ts";
 import { OpenedDirectory, type OpenOptions, openPath, statPath } from "./open-path.ts";
 import { pathSegments } from "./paths/segments.ts";
 import type { WorkspaceRoot } from "./root.ts";
-import type { ToolDirectory } from "./tool-directory.ts";
+import type { NewVersion, ToolDirectory } from "./tool-directory.ts";
 
 /** A granted file, and the open directory from which it is reached. */
 interface GrantedFile {
   readonly root: WorkspaceRoot;
   /** Relative to the root. */
   readonly path: string;
+  /** The root's directory with the held changes; `undefined` if changes are not held. */
+  readonly held: HeldDirectory | undefined;
 }
 
 /**
@@ -24,9 +27,10 @@ export class GrantedFiles implements ToolDirectory {
   /**
    * @param name The name that the tool sees.
    * @param path Relative to the root.
+   * @param held The root's directory with the held changes. Default: changes are not held.
    */
-  add(name: string, root: WorkspaceRoot, path: string): void {
-    this.#files.set(name, { root, path });
+  add(name: string, root: WorkspaceRoot, path: string, held?: HeldDirectory): void {
+    this.#files.set(name, { root, path, held });
   }
 
   get isWritable(): boolean {
@@ -39,7 +43,8 @@ export class GrantedFiles implements ToolDirectory {
       if (options.write || options.create) throw new WorkspaceError("is-directory");
       return this;
     }
-    const { root } = file;
+    const { root, held } = file;
+    if (held !== undefined) return openHeld(held, file.path, options);
     const opened = openPath(root, root.fd.number, file.path, { ...options, follow: false, links: "refused" });
     if (!(opened instanceof OpenedDirectory)) return opened;
     opened.fd.release();
@@ -49,7 +54,7 @@ export class GrantedFiles implements ToolDirectory {
   stat(path: string): EntryStat {
     const file = this.#find(path);
     if (file === undefined) return this.statSelf();
-    const stat = statPath(file.root.fd.number, file.path, { links: "refused" });
+    const stat = file.held?.stat(file.path) ?? statPath(file.root.fd.number, file.path, { links: "refused" });
     // What else could be there is not granted.
     if (stat.kind !== "regular-file") throw new WorkspaceError("not-permitted");
     return stat;
@@ -61,9 +66,14 @@ export class GrantedFiles implements ToolDirectory {
     return { kind: "directory", size: 0n, links: 1n, ...times, identity: "granted files" };
   }
 
-  replace(path: string, options: Pick<ReplaceOptions, "create"> = {}): FileReplacement {
+  replace(path: string, options: Pick<ReplaceOptions, "create"> = {}): NewVersion {
     const file = this.#find(path);
     if (file === undefined) throw new WorkspaceError("is-directory");
+    if (file.held !== undefined) {
+      // No link leads to a granted file.
+      if (file.held.exists(file.path)) this.stat(path);
+      return file.held.replace(file.path, options);
+    }
     return new FileReplacement(file.root, file.root.fd.number, file.path, { ...options, links: "refused" });
   }
 
@@ -107,4 +117,11 @@ export class GrantedFiles implements ToolDirectory {
     if (others.length > 0 || path.endsWith("/")) throw new WorkspaceError("not-directory");
     return file;
   }
+}
+
+function openHeld(held: HeldDirectory, path: string, options: OpenOptions): WorkspaceFile {
+  const opened = held.open(path, { ...options, follow: false });
+  if (opened instanceof WorkspaceFile) return opened;
+  opened.close();
+  throw new WorkspaceError("is-directory");
 }

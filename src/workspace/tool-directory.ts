@@ -1,8 +1,23 @@
-import type { DirectoryListing } from "./directory-listing.ts";
+import type { DirectoryEntry } from "./directory-listing.ts";
 import type { EntryStat } from "./entry-stat.ts";
 import type { WorkspaceFile } from "./file.ts";
-import type { FileReplacement, ReplaceOptions } from "./file-replacement.ts";
+import type { ReplaceOptions } from "./file-replacement.ts";
 import type { OpenOptions } from "./open-path.ts";
+
+/** A new version of a file, which takes its place when it is complete: see `FileReplacement`. */
+export interface NewVersion extends Disposable {
+  /** The new version, empty at first. */
+  readonly file: WorkspaceFile;
+  /** Gives the new version the name of the file. It must have been flushed to the disk. */
+  commit(): void;
+}
+
+/** The names in a directory, in no particular order, without `.` and `..`. */
+export interface Listing {
+  /** Returns the next entry; `undefined` at the end. */
+  next(): DirectoryEntry | undefined;
+  close(): void;
+}
 
 /**
  * An open directory, as a tool uses it: a granted one, one below it, or one that shows only granted files. Paths are
@@ -33,10 +48,10 @@ export interface ToolDirectory {
   readLink(path: string): string;
 
   /** Lists the names in this directory. */
-  list(): DirectoryListing;
+  list(): Listing;
 
-  /** Begins to replace the contents of a file: see {@link FileReplacement}. Follows links. */
-  replace(path: string, options?: Pick<ReplaceOptions, "create">): FileReplacement;
+  /** Begins to replace the contents of a file. Follows links. */
+  replace(path: string, options?: Pick<ReplaceOptions, "create">): NewVersion;
 
   createDirectory(path: string): void;
 

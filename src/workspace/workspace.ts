@@ -8,6 +8,8 @@ import { changeOf } from "./entry-change.ts";
 import { GrantedFiles } from "./granted-files.ts";
 import { type DirectorySource, OPEN_EACH_TIME } from "./handles/kept-directories.ts";
 import { OpenHandles } from "./handles/open-handles.ts";
+import type { HeldMount } from "./held/held-mount.ts";
+import { HeldWorkspace, withoutOutside } from "./held/held-workspace.ts";
 import { WorkspaceRoot } from "./root.ts";
 import type { ToolDirectory } from "./tool-directory.ts";
 import type { TouchedList } from "./touched-entries.ts";
@@ -18,6 +20,14 @@ export interface MountedDirectory {
   readonly at: string;
   /** Open until the workspace is disposed. */
   readonly directory: ToolDirectory;
+}
+
+/** Options of {@link Workspace}. */
+export interface WorkspaceOptions {
+  /** Opens the granted directories. Default: each is opened for this workspace alone. */
+  readonly directories?: DirectorySource | undefined;
+  /** Where changes are held. Default: they are not, but made at once. */
+  readonly held?: HeldMount | undefined;
 }
 
 /** The directory of a grant, and how paths in it are shown among changes. */
@@ -36,16 +46,22 @@ export class Workspace implements Disposable {
   readonly #budget: ChangeBudget;
   readonly #directories: DirectorySource;
   readonly #roots: GrantedRoot[] = [];
+  readonly #held: HeldWorkspace | undefined;
 
   /**
    * @param fileBytes The limit `fileBytes` of the call.
-   * @param directories Opens the granted directories. Default: each is opened for this workspace alone.
    * @throws {DirectoryGrantError} if a granted directory cannot be used.
    */
-  constructor(grants: readonly FsGrant[], fileBytes: number, directories: DirectorySource = OPEN_EACH_TIME) {
-    this.#directories = directories;
+  constructor(
+    given: readonly FsGrant[],
+    fileBytes: number,
+    { directories: source = OPEN_EACH_TIME, held }: WorkspaceOptions = {},
+  ) {
+    this.#directories = source;
     this.#budget = new ChangeBudget(fileBytes);
     try {
+      const grants = held === undefined ? given : given.map((grant) => withoutOutside(grant, held));
+      this.#held = held && new HeldWorkspace(held, this.#handles, this.#budget);
       const directories = grants.flatMap((grant) => {
         if (isFileGrant(grant)) return [];
         const { at = "/" } = grant;
@@ -56,8 +72,10 @@ export class Workspace implements Disposable {
           this.#roots.length,
           this.#directories,
         );
-        this.#roots.push({ root, shownAs: (path) => (grants.length === 1 ? path : join(at, path).slice(1)) });
-        return [{ at, directory: new WorkspaceDirectory(root, root.fd) }];
+        const shownAs = (path: string): string => (grants.length === 1 ? path : join(at, path).slice(1));
+        this.#roots.push({ root, shownAs });
+        const directory = new WorkspaceDirectory(root, root.fd);
+        return [{ at, directory: this.#held?.show(directory, grant, shownAs) ?? directory }];
       });
       this.directories = [...directories, ...this.#openFiles(grants.filter(isFileGrant))];
     } catch (error) {
@@ -81,10 +99,12 @@ export class Workspace implements Disposable {
         this.#directories,
         named,
       );
-      this.#roots.push({ root, shownAs: () => at.slice(1) });
+      const shownAs = (): string => at.slice(1);
+      this.#roots.push({ root, shownAs });
+      const held = this.#held?.show(new WorkspaceDirectory(root, root.fd), { ...opened, named }, shownAs);
       const place = dirname(at);
       const files = mounted.get(place) ?? new GrantedFiles();
-      files.add(basename(at), root, relative(within, file));
+      files.add(basename(at), root, relative(within, file), held);
       mounted.set(place, files);
     }
     return Array.from(mounted, ([at, directory]) => ({ at, directory }));
@@ -119,7 +139,7 @@ export class Workspace implements Disposable {
       const change = changeOf(entry, root.fd.number);
       return change === undefined ? [] : [{ ...change, path: shownAs(change.path) }];
     });
-    return toChanges(files, { more: hasMore });
+    return toChanges([...files, ...(this.#held?.changes() ?? [])], { more: hasMore });
   }
 
   /** Resets the counts of changes for the next call. Open handles stay open. */

@@ -49,7 +49,7 @@ function openInTree(): readonly string[] {
 
 /** Reads `a.txt` as a call does that is granted the directory. */
 function read(): string {
-  using workspace = new Workspace([{ directory: root }], 0, kept);
+  using workspace = new Workspace([{ directory: root }], 0, { directories: kept });
   const directory = workspace.directories[0]?.directory;
   if (directory === undefined) throw new Error("no directory was granted");
   const file = openFile(directory, "a.txt", { read: true });
@@ -87,7 +87,7 @@ describe("A granted directory that stays open between calls", () => {
   });
 
   test("stays the same for a call that has begun", () => {
-    using workspace = new Workspace([{ directory: root }], 0, kept);
+    using workspace = new Workspace([{ directory: root }], 0, { directories: kept });
     replaceRoot();
     expect(read()).toBe("second");
     const directory = workspace.directories[0]?.directory;
@@ -107,7 +107,7 @@ describe("A granted directory that stays open between calls", () => {
   });
 
   test("is closed with what keeps it, or after its last use", () => {
-    const workspace = new Workspace([{ directory: root }], 0, kept);
+    const workspace = new Workspace([{ directory: root }], 0, { directories: kept });
     expect(read()).toBe("first");
     expect(openInTree()).toHaveLength(1);
     kept[Symbol.dispose]();
@@ -137,7 +137,7 @@ describe("A granted directory that stays open between calls", () => {
     for (let index = 0; index < 40; index++) {
       const directory = join(base, `${index}`);
       mkdirSync(directory);
-      using workspace = new Workspace([{ directory }], 0, kept);
+      using workspace = new Workspace([{ directory }], 0, { directories: kept });
       expect(workspace.directories).toHaveLength(1);
     }
     expect(read()).toBe("first");

@@ -13,7 +13,7 @@ export class CallFiles implements Disposable {
    * @throws {DirectoryGrantError} if a granted directory cannot be used, and what `hold` throws.
    */
   open(grants: readonly FsGrant[], fileBytes: number | undefined, hold: HoldChanges | undefined): HeldFiles {
-    const disk = new HostFiles(grants, fileBytes, this.#directories);
+    const disk = new HostFiles(grants, fileBytes, { directories: this.#directories });
     if (hold === undefined) return new DiskFiles(disk);
     try {
       return new FilesOverDisk(hold({ files: disk, grants, fileBytes }), disk);

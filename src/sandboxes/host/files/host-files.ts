@@ -11,9 +11,8 @@ import {
   removeEntry,
 } from "../../../workspace/entries.ts";
 import { EscapeError, WorkspaceError } from "../../../workspace/error.ts";
-import type { DirectorySource } from "../../../workspace/handles/kept-directories.ts";
 import type { Location } from "../../../workspace/locate.ts";
-import { Workspace } from "../../../workspace/workspace.ts";
+import { Workspace, type WorkspaceOptions } from "../../../workspace/workspace.ts";
 import { outsideOfTool } from "./file-access-log.ts";
 import { findPath } from "./find-path.ts";
 import { readAll, readRange, readText } from "./read-contents.ts";
@@ -34,16 +33,15 @@ export class HostFiles implements WorkspaceFiles {
 
   /**
    * @param fileBytes The limit of the call. Default: none.
-   * @param directories Opens the granted directories. Default: each is opened for this call alone.
    * @throws {DirectoryGrantError} if a granted directory cannot be used.
    */
   constructor(
     grants: readonly FsGrant[],
     fileBytes: number = Number.POSITIVE_INFINITY,
-    directories?: DirectorySource,
+    options: WorkspaceOptions = {},
   ) {
     this.#grants = grants;
-    this.#workspace = new Workspace(grants, fileBytes, directories);
+    this.#workspace = new Workspace(grants, fileBytes, options);
   }
 
   /** Bytes that the call has written. */

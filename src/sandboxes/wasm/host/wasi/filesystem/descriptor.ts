@@ -1,8 +1,7 @@
-import type { DirectoryListing } from "../../../../../workspace/directory-listing.ts";
 import type { EntryKind, EntryStat } from "../../../../../workspace/entry-stat.ts";
 import { WorkspaceError } from "../../../../../workspace/error.ts";
 import { WorkspaceFile } from "../../../../../workspace/file.ts";
-import type { ToolDirectory } from "../../../../../workspace/tool-directory.ts";
+import type { Listing, ToolDirectory } from "../../../../../workspace/tool-directory.ts";
 import type { ComponentRecord, ComponentValue } from "../../../abi/value.ts";
 import { requireBytes } from "../../interface-members.ts";
 import type { InputStream, OutputStream } from "../streams.ts";
@@ -14,7 +13,7 @@ type Flags = readonly string[];
 
 // Not static methods, because a component could call them by name.
 let make: (node: WorkspaceFile | ToolDirectory) => Descriptor;
-let makeEntries: (listing: DirectoryListing) => DirectoryEntryStream;
+let makeEntries: (listing: Listing) => DirectoryEntryStream;
 
 /** Returns a descriptor for an open file or directory, which is closed when the descriptor is dropped. */
 export function descriptorOf(node: WorkspaceFile | ToolDirectory): Descriptor {
@@ -174,7 +173,7 @@ export class DirectoryEntryStream {
     };
   }
 
-  #listing: DirectoryListing | undefined;
+  #listing: Listing | undefined;
 
   readDirectoryEntry(): ComponentRecord | undefined {
     const entry = orErrorCode(() => this.#listing?.next());

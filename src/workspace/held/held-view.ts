@@ -1,0 +1,259 @@
+import { posix } from "node:path";
+import { openDirectory, openFile } from "../entries.ts";
+import type { EntryStat } from "../entry-stat.ts";
+import { ProtectedPlaceError, WorkspaceError } from "../error.ts";
+import type { WorkspaceFile } from "../file.ts";
+import type { OpenOptions } from "../open-path.ts";
+import { namesIn } from "../paths/real-path.ts";
+import { isProtected } from "../protected-places.ts";
+import type { NewVersion, ToolDirectory } from "../tool-directory.ts";
+import { type HeldContents, readDisk } from "./held-contents.ts";
+import type { HeldLookup, HeldPlace } from "./held-path.ts";
+import {
+  type DiskEntry,
+  type HeldEntry,
+  type HeldRecord,
+  type SeenVersions,
+  versionOf,
+} from "./held-record.ts";
+
+/** A granted directory of the workspace. */
+export interface HeldViewOptions {
+  /** The granted directory as it is on the disk. */
+  readonly disk: ToolDirectory;
+  /** Its absolute path. */
+  readonly directory: string;
+  /** The path that the grant names: the directory, or a file in it. */
+  readonly named: string;
+  /** Its path in the workspace: empty for the workspace itself. */
+  readonly prefix: string;
+  readonly isWritable: boolean;
+  readonly contents: HeldContents;
+  readonly seen: SeenVersions;
+  /** Told of each path in the workspace that is changed, and whether there was something. */
+  readonly touch: (path: string, existed: boolean) => void;
+}
+
+/** The changes in a granted directory: what is done with one place at a time. */
+export class HeldView implements HeldLookup {
+  readonly #options: HeldViewOptions;
+
+  constructor(options: HeldViewOptions) {
+    this.#options = options;
+  }
+
+  get disk(): ToolDirectory {
+    return this.#options.disk;
+  }
+
+  get isWritable(): boolean {
+    return this.#options.isWritable;
+  }
+
+  /** @throws {WorkspaceError} `read-only` if the grant does not allow writing. */
+  checkWritable(): void {
+    if (!this.isWritable) throw new WorkspaceError("read-only");
+  }
+
+  find(path: string): HeldRecord | undefined {
+    return this.#contents.store.find(this.#inWorkspace(path));
+  }
+
+  /** The path of a place in the workspace. */
+  pathOf({ path }: HeldPlace): string {
+    return this.#inWorkspace(path);
+  }
+
+  /** Returns what is held of the entries of a directory. */
+  heldIn(path: string): readonly { readonly name: string; readonly kind: HeldEntry["kind"] }[] {
+    const records = this.#contents.store.in(this.#inWorkspace(path) || ".");
+    return records.map(({ path: entry, now }) => ({ name: posix.basename(entry), kind: now.kind }));
+  }
+
+  /** Opens a directory on the disk; `undefined` if it is no longer there. */
+  openDisk(path: string): ToolDirectory | undefined {
+    try {
+      return openDirectory(this.disk, path || ".");
+    } catch (error) {
+      if (error instanceof WorkspaceError && error.code === "no-entry") return undefined;
+      throw error;
+    }
+  }
+
+  statOf({ kind, record, disk }: HeldPlace): EntryStat {
+    if (kind === "missing") throw new WorkspaceError("no-entry");
+    if (record?.now.kind !== "file") return disk ?? NEW_DIRECTORY;
+    const file = this.#contents.open(record.now.content, { read: true });
+    try {
+      return file.stat();
+    } finally {
+      file.close();
+    }
+  }
+
+  /** Opens a file for reading only. */
+  read({ path, record }: HeldPlace, { read }: OpenOptions): WorkspaceFile {
+    if (record?.now.kind === "file") return this.#contents.open(record.now.content, { read: read ?? false });
+    const file = openFile(this.disk, path, { read: read ?? false, links: "refused" });
+    this.#options.seen.add(this.#inWorkspace(path), versionOf(file.stat()));
+    return file;
+  }
+
+  /** Opens a file for writing: of one on the disk, a copy. */
+  change(place: HeldPlace, { read = false }: OpenOptions): WorkspaceFile {
+    this.#checkUnprotected(place);
+    const held = place.record?.now.kind === "file" ? place.record.now.content : this.#copy(place);
+    this.#options.touch(this.pathOf(place), true);
+    return this.#contents.open(held, { read, write: true });
+  }
+
+  createFile(place: HeldPlace, { read = false }: OpenOptions): WorkspaceFile {
+    this.#checkUnprotected(place);
+    const { content, file } = this.#contents.create();
+    file.close();
+    try {
+      this.#hold(place, { kind: "file", content });
+    } catch (error) {
+      this.#contents.remove(content);
+      throw error;
+    }
+    return this.#contents.open(content, { read, write: true });
+  }
+
+  /** Begins a new version of a file. */
+  replace(place: HeldPlace): NewVersion {
+    this.#checkUnprotected(place);
+    const { content, file } = this.#contents.create();
+    let isPending = true;
+    return {
+      file,
+      commit: () => {
+        this.#hold(place, { kind: "file", content });
+        isPending = false;
+      },
+      [Symbol.dispose]: () => {
+        file.close();
+        if (isPending) this.#contents.remove(content);
+        isPending = false;
+      },
+    };
+  }
+
+  createDirectory(place: HeldPlace): void {
+    this.#checkUnprotected(place);
+    this.#hold(place, { kind: "directory" });
+  }
+
+  remove(place: HeldPlace): void {
+    this.#checkUnprotected(place);
+    this.#hold(place, { kind: "gone" });
+  }
+
+  /** Moves a file, which may replace another one. */
+  move(place: HeldPlace, to: HeldView, target: HeldPlace): void {
+    this.#checkUnprotected(place);
+    to.#checkUnprotected(target);
+    const source = this.read(place, { read: true });
+    try {
+      using version = to.replace(target);
+      readDisk(source, version.file);
+      version.commit();
+    } finally {
+      source.close();
+    }
+    this.#hold(place, { kind: "gone" });
+  }
+
+  get #contents(): HeldContents {
+    return this.#options.contents;
+  }
+
+  #inWorkspace(path: string): string {
+    return posix.join(this.#options.prefix, path).replace(/^\.$/, "");
+  }
+
+  /** @throws {ProtectedPlaceError} as for a place on the disk: see `WorkspaceRoot`. */
+  #checkUnprotected({ path, aliases }: HeldPlace): void {
+    const own = namesIn(this.#options.directory);
+    const named = namesIn(this.#options.named).length;
+    const paths = [namesIn(path), ...aliases];
+    if (paths.some((names) => isProtected([...own, ...names], named, true))) throw new ProtectedPlaceError();
+  }
+
+  /** Holds a copy of a file, to be changed. Returns the name of its contents. */
+  #copy(place: HeldPlace): string {
+    const { content, file } = this.#contents.create();
+    try {
+      const was = this.#readDisk(place, file);
+      this.#contents.room.take(0, 1);
+      this.#contents.store.put({ path: this.pathOf(place), was, now: { kind: "file", content } });
+      return content;
+    } catch (error) {
+      this.#contents.remove(content);
+      throw error;
+    } finally {
+      file.close();
+    }
+  }
+
+  /** Holds a change. What was on the disk is what it was when the first change was held. */
+  #hold(place: HeldPlace, now: HeldEntry): void {
+    const path = this.pathOf(place);
+    // Another call of the session can have changed it since the path was resolved.
+    const before = this.find(place.path);
+    if (before === undefined) this.#contents.room.take(0, 1);
+    try {
+      const was = before === undefined ? this.#onDisk(place) : before.was;
+      const record: HeldRecord = { path, was, now };
+      this.#contents.store.put(record);
+      this.#options.touch(path, place.kind !== "missing");
+      if (isNoChange(record) && this.#contents.store.remove(record)) this.#contents.room.giveBack(0, 1);
+    } catch (error) {
+      if (before === undefined) this.#contents.room.giveBack(0, 1);
+      throw error;
+    }
+    if (before?.now.kind === "file") this.#contents.remove(before.now.content);
+  }
+
+  #onDisk(place: HeldPlace): DiskEntry | null {
+    switch (place.kind) {
+      case "missing":
+        return null;
+      case "directory":
+        return { kind: "directory" };
+      case "link":
+        return { kind: "link", target: this.disk.readLink(place.path) };
+      default:
+        return this.#readDisk(place);
+    }
+  }
+
+  #readDisk({ path }: HeldPlace, copy?: WorkspaceFile): DiskEntry {
+    const file = openFile(this.disk, path, { read: true, links: "refused" });
+    try {
+      const version = versionOf(file.stat());
+      const entry = readDisk(file, copy);
+      const seen = this.#options.seen.get(this.#inWorkspace(path));
+      return seen === undefined || seen === version ? entry : { ...entry, isStale: true };
+    } finally {
+      file.close();
+    }
+  }
+}
+
+/** Whether a change and a later one of the same place have undone each other. */
+function isNoChange({ was, now }: HeldRecord): boolean {
+  if (now.kind === "gone") return was === null;
+  return now.kind === "directory" && was?.kind === "directory";
+}
+
+/** A directory that is only held has no times. */
+const NEW_DIRECTORY: EntryStat = Object.freeze({
+  kind: "directory",
+  size: 0n,
+  links: 1n,
+  accessedAt: 0n,
+  modifiedAt: 0n,
+  changedAt: 0n,
+  identity: "held",
+});
