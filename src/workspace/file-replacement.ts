@@ -135,7 +135,8 @@ function checkReplaceable(place: number): Stats {
   }
 }
 
-function takeOver(fd: number, { mode, uid, gid }: Stats): void {
+/** Gives a new version the permissions of the old one, and its owner where this process may set it. */
+export function takeOver(fd: number, { mode, uid, gid }: Pick<Stats, "mode" | "uid" | "gid">): void {
   const own = fstatSync(fd);
   if (own.uid !== uid || own.gid !== gid) {
     // Only a privileged process may give files away. Others may set a group of theirs.

@@ -26,6 +26,8 @@ export class HeldStore {
   /** The folder of the new versions of files. */
   readonly contents: string;
   readonly #records: string;
+  /** Whether nothing can be changed, since changes are being accepted or rejected. */
+  isLocked = false;
 
   /** @param folder An absolute path. It is created if it does not exist. */
   constructor(folder: string) {

@@ -53,6 +53,11 @@ export class HeldView implements HeldLookup {
   /** @throws {WorkspaceError} `read-only` if the grant does not allow writing. */
   checkWritable(): void {
     if (!this.isWritable) throw new WorkspaceError("read-only");
+    this.#checkUnlocked();
+  }
+
+  #checkUnlocked(): void {
+    if (this.#contents.store.isLocked) throw new WorkspaceError("busy", LOCKED);
   }
 
   find(path: string): HeldRecord | undefined {
@@ -198,6 +203,7 @@ export class HeldView implements HeldLookup {
 
   /** Holds a change. What was on the disk is what it was when the first change was held. */
   #hold(place: HeldPlace, now: HeldEntry): void {
+    this.#checkUnlocked();
     const path = this.pathOf(place);
     // Another call of the session can have changed it since the path was resolved.
     const before = this.find(place.path);
@@ -240,6 +246,8 @@ export class HeldView implements HeldLookup {
     }
   }
 }
+
+const LOCKED = "the user is accepting or rejecting changes: try again";
 
 /** Whether a change and a later one of the same place have undone each other. */
 function isNoChange({ was, now }: HeldRecord): boolean {

@@ -1,0 +1,142 @@
+import { posix } from "node:path";
+import { WorkspaceError } from "../../workspace/error.ts";
+import type { HeldRecord } from "../../workspace/held/held-record.ts";
+import type { HeldStore } from "../../workspace/held/held-store.ts";
+import type { WorkspacePlaces } from "../workspace-places.ts";
+import { AcceptingJournal } from "./accepting-journal.ts";
+import { plan, prepare } from "./prepare.ts";
+import { isRunning, ownProcess } from "./process-id.ts";
+import { changedDirectories, doStep, removeOwn, StepConflict, undoStep } from "./run-steps.ts";
+import type { AcceptingRecord, Step } from "./step.ts";
+
+/**
+ * Makes held changes on the disk: all of them, or none. What happens is recorded in a journal before it happens, so that
+ * {@link recover} can complete or undo it after a crash.
+ *
+ * @returns the path of an entry that others have changed meanwhile, so that nothing was accepted; `undefined` if all were.
+ * @throws {WorkspaceError} as a rejection, if the system refuses a step: nothing was accepted.
+ */
+export async function acceptRecords(
+  places: WorkspacePlaces,
+  store: HeldStore,
+  records: readonly HeldRecord[],
+): Promise<string | undefined> {
+  const journal = new AcceptingJournal(store.folder);
+  const planned = plan(places, records);
+  const base = { process: ownProcess(), made: planned.made, records };
+  journal.write({ ...base, state: "preparing", steps: [] });
+  let steps: readonly Step[] = [];
+  try {
+    steps = await prepare(places, store, planned);
+    places.sync(planned.made.map((path) => posix.dirname(path).replace(/^\.$/, "")));
+    journal.write({ ...base, state: "applying", steps });
+  } catch (error) {
+    clean(places, journal, planned.made);
+    return conflictIn(error);
+  }
+  try {
+    complete(places, store, { ...base, state: "applying", steps });
+    return undefined;
+  } catch (error) {
+    undo(places, store, { ...base, state: "undoing", steps });
+    return conflictIn(error);
+  }
+}
+
+/** @throws what was thrown, unless it is a conflict. */
+function conflictIn(error: unknown): string {
+  if (error instanceof StepConflict) return error.path;
+  throw error;
+}
+
+/**
+ * Completes or undoes what a process that has ended was accepting.
+ *
+ * @param isOwn Whether this process may have been accepting it, and no longer is. Default: false.
+ * @returns `"accepted"` if the changes have been made, `"undone"` if none was made; `undefined` if nothing was being
+ *   accepted, or the process still runs.
+ * @throws {WorkspaceError} if the system refuses to undo it. It can be tried again.
+ */
+export function recover(
+  places: WorkspacePlaces,
+  store: HeldStore,
+  isOwn = false,
+): "accepted" | "undone" | undefined {
+  const journal = new AcceptingJournal(store.folder);
+  const record = journal.read();
+  if (record === undefined || (!isOwn && isRunning(record.process))) return undefined;
+  checkPaths(places, record);
+  switch (record.state) {
+    case "preparing":
+      clean(places, journal, record.made);
+      return "undone";
+    case "undoing":
+      undo(places, store, record);
+      return "undone";
+    case "done":
+      finish(places, store, record);
+      return "accepted";
+    case "applying":
+      try {
+        complete(places, store, record);
+        return "accepted";
+      } catch (error) {
+        if (!(error instanceof StepConflict || error instanceof WorkspaceError)) throw error;
+        undo(places, store, record);
+        return "undone";
+      }
+  }
+}
+
+const OWN_NAME = /^\.sandgate-[0-9a-f]{16}\.tmp$/;
+
+/**
+ * The journal is in the workspace, where others than Sandgate could have written it.
+ *
+ * @throws {WorkspaceError} if it would change what no accepted change can.
+ */
+function checkPaths(places: WorkspacePlaces, { made, steps }: AcceptingRecord): void {
+  const own = steps.flatMap((step) => {
+    if (step.kind === "remove") return [step.backup];
+    if (step.kind !== "place") return [];
+    return step.backup === null ? [step.temporary] : [step.temporary, step.backup];
+  });
+  const areOwn = [...made, ...own].every((path) => {
+    const folder = posix.dirname(path);
+    return OWN_NAME.test(posix.basename(path)) && (folder === "." || !places.isProtected(folder));
+  });
+  if (areOwn && !steps.some(({ path }) => places.isProtected(path))) return;
+  throw new WorkspaceError("not-permitted", "the record of accepted changes names places that it cannot change");
+}
+
+function complete(places: WorkspacePlaces, store: HeldStore, record: AcceptingRecord): void {
+  for (const step of record.steps) doStep(places, step);
+  places.sync(existing(places, changedDirectories(record.steps)));
+  new AcceptingJournal(store.folder).write({ ...record, state: "done" });
+  finish(places, store, record);
+}
+
+/** Forgets changes that have been made. */
+function finish(places: WorkspacePlaces, store: HeldStore, { records, made }: AcceptingRecord): void {
+  for (const record of records) {
+    if (store.remove(record) && record.now.kind === "file") store.removeContent(record.now.content);
+  }
+  clean(places, new AcceptingJournal(store.folder), made);
+}
+
+function undo(places: WorkspacePlaces, store: HeldStore, record: AcceptingRecord): void {
+  const journal = new AcceptingJournal(store.folder);
+  journal.write({ ...record, state: "undoing" });
+  for (const step of record.steps.toReversed()) undoStep(places, step);
+  places.sync(existing(places, changedDirectories(record.steps)));
+  clean(places, journal, record.made);
+}
+
+function clean(places: WorkspacePlaces, journal: AcceptingJournal, made: readonly string[]): void {
+  for (const path of made) removeOwn(places, path);
+  journal.remove();
+}
+
+function existing(places: WorkspacePlaces, directories: readonly string[]): readonly string[] {
+  return directories.filter((path) => path === "" || places.exists(path));
+}

@@ -1,0 +1,112 @@
+import { linkSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
+import { posix } from "node:path";
+import { syscallUnless } from "../../workspace/error.ts";
+import { findEntry } from "../disk-entry.ts";
+import type { WorkspacePlaces } from "../workspace-places.ts";
+import type { PlaceStep, RemoveStep, Step } from "./step.ts";
+
+/** A step cannot be done, since somebody else has changed the entry. */
+export class StepConflict extends Error {
+  override readonly name = "StepConflict";
+  readonly path: string;
+
+  constructor(path: string) {
+    super(`'${path}' has changed`);
+    this.path = path;
+  }
+}
+
+/**
+ * Does a step, unless it is done.
+ *
+ * @throws {StepConflict} if the entry is no longer the one that the step was planned for.
+ */
+export function doStep(places: WorkspacePlaces, step: Step): void {
+  switch (step.kind) {
+    case "remove":
+      return remove(places, step);
+    case "place":
+      return place(places, step);
+    case "remove-folder":
+      return removeFolder(places, step.path);
+    case "create-folder":
+      if (findEntry(places, step.path).kind === "directory") return;
+      places.at(step.path, (entry) => mkdirSync(entry));
+  }
+}
+
+function remove(places: WorkspacePlaces, { path, backup, version }: RemoveStep): void {
+  if (places.exists(backup)) return;
+  const found = places.version(path);
+  if (found === undefined) return;
+  if (found !== version) throw new StepConflict(path);
+  move(places, path, backup);
+}
+
+function place(places: WorkspacePlaces, { path, temporary, identity, version }: PlaceStep): void {
+  if (!places.exists(temporary)) return;
+  if (version !== null) {
+    if (places.version(path) !== version) throw new StepConflict(path);
+    move(places, temporary, path);
+    return;
+  }
+  // A rename would replace what others create meanwhile.
+  if (places.identity(path) !== identity) {
+    const isNew = syscallUnless(["exist"], () => {
+      places.at(temporary, (from) => places.at(path, (to) => linkSync(from, to)));
+      return true;
+    });
+    if (isNew === undefined) throw new StepConflict(path);
+  }
+  places.at(temporary, (entry) => unlinkSync(entry));
+}
+
+function removeFolder(places: WorkspacePlaces, path: string): void {
+  if (!places.exists(path)) return;
+  const isRemoved = syscallUnless(["not-empty", "exist", "not-directory"], () => {
+    places.at(path, (entry) => rmdirSync(entry));
+    return true;
+  });
+  if (isRemoved === undefined) throw new StepConflict(path);
+}
+
+/** Undoes a step, unless it was not done. What others have changed since stays. */
+export function undoStep(places: WorkspacePlaces, step: Step): void {
+  switch (step.kind) {
+    case "remove":
+      if (places.exists(step.backup) && !places.exists(step.path)) move(places, step.backup, step.path);
+      return;
+    case "place":
+      return unplace(places, step);
+    case "remove-folder":
+      if (!places.exists(step.path)) places.at(step.path, (entry) => mkdirSync(entry, step.mode));
+      return;
+    case "create-folder":
+      syscallUnless(["no-entry", "not-empty", "exist"], () =>
+        places.at(step.path, (entry) => rmdirSync(entry)),
+      );
+  }
+}
+
+function unplace(places: WorkspacePlaces, { path, identity, backup }: PlaceStep): void {
+  if (places.identity(path) !== identity) return;
+  if (backup === null) places.at(path, (entry) => unlinkSync(entry));
+  else if (places.exists(backup)) move(places, backup, path);
+}
+
+/** Removes a file of Sandgate's own, if it is there. */
+export function removeOwn(places: WorkspacePlaces, path: string): void {
+  syscallUnless(["no-entry", "not-directory"], () => places.at(path, (entry) => unlinkSync(entry)));
+}
+
+/** The directories in which steps change names. */
+export function changedDirectories(steps: readonly Step[]): readonly string[] {
+  return steps.flatMap((step) => {
+    const paths = "backup" in step && step.backup !== null ? [step.path, step.backup] : [step.path];
+    return paths.map((path) => posix.dirname(path).replace(/^\.$/, ""));
+  });
+}
+
+function move(places: WorkspacePlaces, from: string, to: string): void {
+  places.at(from, (source) => places.at(to, (target) => renameSync(source, target)));
+}

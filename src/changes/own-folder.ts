@@ -1,0 +1,50 @@
+import { createHash } from "node:crypto";
+import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { syscall, syscallUnless, WorkspaceError } from "../workspace/error.ts";
+import { DIRECTORY_FLAGS, entryPath } from "../workspace/paths/fd-path.ts";
+import { realPath } from "../workspace/paths/real-path.ts";
+import { OWN_PREFIX } from "../workspace/protected-places.ts";
+import { openGranted } from "../workspace/root.ts";
+
+/** The name of Sandgate's own folder in a workspace. No tool can change it. */
+export const OWN_FOLDER: string = OWN_PREFIX;
+
+/**
+ * Returns the path of a folder in Sandgate's own folder of a workspace, and creates it. No link leads to it. Git ignores it.
+ *
+ * @param names Names of folders, one in the other.
+ * @throws {DirectoryGrantError} if the workspace does not exist, or is reached through a link.
+ * @throws {WorkspaceError} if there is something else in the folder's place.
+ */
+export function ownFolder(workspace: string, ...names: readonly string[]): string {
+  let fd = openGranted(workspace);
+  try {
+    for (const [index, name] of [OWN_FOLDER, ...names].entries()) {
+      const path = entryPath(fd, name);
+      const isNew = syscallUnless(["exist"], () => mkdirSync(path, 0o700) ?? true);
+      const next = syscall(() => openSync(path, DIRECTORY_FLAGS));
+      closeSync(fd);
+      fd = next;
+      if (index === 0 && isNew) syscall(() => writeFileSync(entryPath(fd, ".gitignore"), "*\n", { flag: "wx" }));
+    }
+    const folder = join(workspace, OWN_FOLDER, ...names);
+    if (realPath(fd) !== folder) throw new WorkspaceError("not-permitted");
+    return folder;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Removes a folder that {@link ownFolder} returned, with all that is in it. Links in it are not followed. */
+export function removeOwnFolder(folder: string): void {
+  syscall(() => rmSync(folder, { recursive: true, force: true }));
+}
+
+const SAFE_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Returns a name of a folder for an id, which is the id itself unless it could mean something else as a name. */
+export function folderName(id: string): string {
+  if (SAFE_NAME.test(id)) return id;
+  return `~${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
+}

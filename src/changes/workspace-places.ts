@@ -1,0 +1,103 @@
+import { closeSync, constants, fsyncSync, lstatSync, openSync } from "node:fs";
+import { syscall, syscallUnless, WorkspaceError } from "../workspace/error.ts";
+import { entryPath } from "../workspace/paths/fd-path.ts";
+import { namesIn } from "../workspace/paths/real-path.ts";
+import { PathWalk } from "../workspace/paths/walk.ts";
+import { isProtected } from "../workspace/protected-places.ts";
+import { openGranted } from "../workspace/root.ts";
+
+/**
+ * Entries of a workspace by their paths. Each use walks to the entry anew and follows no link, so that no path leads out,
+ * whatever others do in the workspace meanwhile.
+ */
+export class WorkspacePlaces implements Disposable {
+  /** An absolute path without links. */
+  readonly workspace: string;
+  readonly #fd: number;
+
+  /** @throws {DirectoryGrantError} if the directory does not exist, or is reached through a link. */
+  constructor(workspace: string) {
+    this.workspace = workspace;
+    this.#fd = openGranted(workspace);
+  }
+
+  /**
+   * Calls `act` with a path to an entry, which is valid until `act` returns.
+   *
+   * @throws {WorkspaceError} if the directory of the entry cannot be reached without links, and what system calls throw.
+   */
+  at<Result>(path: string, act: (entry: string) => Result): Result {
+    using walk = new PathWalk(this.#fd, path, "refused");
+    const name = walk.toLastName();
+    if (name === undefined) throw new WorkspaceError("invalid");
+    return syscall(() => act(entryPath(walk.directory, name)));
+  }
+
+  /** Identifies the entry and its version; `undefined` if there is none. Reading it does not change the version. */
+  version(path: string): string | undefined {
+    return syscallUnless(["no-entry", "not-directory"], () =>
+      this.at(path, (entry) => {
+        const { dev, ino, size, mtimeNs, ctimeNs } = lstatSync(entry, { bigint: true });
+        return [dev, ino, size, mtimeNs, ctimeNs].join(":");
+      }),
+    );
+  }
+
+  /** Identifies the entry, whatever its contents; `undefined` if there is none. */
+  identity(path: string): string | undefined {
+    return this.version(path)?.split(":", 2).join(":");
+  }
+
+  exists(path: string): boolean {
+    return this.version(path) !== undefined;
+  }
+
+  /**
+   * Returns the nearest directory above a path that exists: empty for the workspace itself.
+   *
+   * @param except Directories that are passed over.
+   */
+  existingAbove(path: string, except: ReadonlySet<string>): string {
+    const names = namesIn(path).slice(0, -1);
+    while (names.length > 0) {
+      const directory = names.join("/");
+      if (!except.has(directory) && this.exists(directory)) return directory;
+      names.pop();
+    }
+    return "";
+  }
+
+  /** Whether a change there would have to be named by a grant: see `isProtected`. */
+  isProtected(path: string): boolean {
+    const own = namesIn(this.workspace);
+    return isProtected([...own, ...namesIn(path)], own.length, true);
+  }
+
+  /** Has the names in directories survive a power failure. */
+  sync(directories: Iterable<string>): void {
+    for (const directory of new Set(directories)) {
+      using walk = new PathWalk(this.#fd, directory || ".", "refused");
+      const place = walk.open(false);
+      if (typeof place !== "number") continue;
+      try {
+        syscall(() => syncDirectory(entryPath(place, ".")));
+      } finally {
+        closeSync(place);
+      }
+    }
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#fd);
+  }
+}
+
+/** Has the names in a directory survive a power failure. */
+export function syncDirectory(path: string): void {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
