@@ -4,19 +4,9 @@ const ALL = "test/**/*.test.ts";
 
 /** The folders with tests that start processes, build programs or try thousands of inputs. */
 const HEAVY = [
-  ...["base", "cli", "contract", "docs", "engine", "entry", "escapes", "examples", "executor", "journal"],
-  ...[
-    "log",
-    "main-thread",
-    "races",
-    "rendering",
-    "sandboxes",
-    "server",
-    "sessions",
-    "supervisor",
-    "toolsets",
-    "workspace",
-  ],
+  ...["agents", "base", "changes", "cli", "contract", "docs", "engine", "entry", "escapes", "examples"],
+  ...["executor", "journal", "log", "main-thread", "mcp", "races", "rendering", "sandboxes", "server"],
+  ...["sessions", "supervisor", "toolsets", "workspace"],
 ].map((folder) => `test/${folder}/**/*.test.ts`);
 
 const config: ViteUserConfig = {

@@ -1,0 +1,256 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { HoldChanges } from "../sandboxes/contract/held-changes.ts";
+import { HostFiles } from "../sandboxes/host/files/host-files.ts";
+import { syscall, syscallUnless } from "../workspace/error.ts";
+import type { HeldMount } from "../workspace/held/held-mount.ts";
+import { type HeldRecord, SeenVersions } from "../workspace/held/held-record.ts";
+import { HELD_LIMITS, HeldRoom } from "../workspace/held/held-room.ts";
+import { HeldStore } from "../workspace/held/held-store.ts";
+import { acceptRecords, recover } from "./accepting/accept.ts";
+import { conflictOf, type ConflictReason } from "./disk-entry.ts";
+import { folderName, OWN_FOLDER, ownFolder, removeOwnFolder } from "./own-folder.ts";
+import { describe, digestOf, digestOfAll, type PendingChange } from "./pending/pending.ts";
+import { acceptedWith, rejectedWith } from "./pending/related.ts";
+import { WorkspacePlaces } from "./workspace-places.ts";
+
+/** A change that cannot be accepted. */
+export interface ChangeConflict {
+  /** Relative to the workspace. */
+  readonly path: string;
+  /**
+   * `changed`, `deleted`, `replaced` (by something that is no file, or another link), `created` (where nothing was) or
+   * `not-empty`: the disk is not what the session saw. `unreachable`: a directory on the way is no longer one. `protected`:
+   * no tool may change it. `not-shown`: the change is not the one that was shown.
+   */
+  readonly reason: ConflictReason;
+}
+
+/** What became of changes that were to be accepted: either all of them were, or there are conflicts. */
+export interface AcceptedChanges {
+  /** Relative to the workspace, sorted. Empty if there are conflicts. */
+  readonly accepted: readonly string[];
+  readonly conflicts: readonly ChangeConflict[];
+}
+
+/** Options of accepting changes. */
+export interface AcceptOptions {
+  /** The digest of what was shown. Default: what is held now is accepted, whatever it is. */
+  readonly digest?: string;
+}
+
+const FOLDER = "changes";
+
+/**
+ * The held changes of a session. They are kept in `.sandgate/changes/` of the workspace, and survive this process. All
+ * methods run one after the other; while changes are being accepted or rejected, no call can change anything.
+ */
+export class HeldChanges {
+  readonly #places: WorkspacePlaces;
+  readonly #mount: HeldMount;
+  #last: Promise<unknown> = Promise.resolve();
+
+  /**
+   * Opens the held changes of a session, and completes or undoes what an earlier process was accepting in the workspace.
+   *
+   * @param workspace An absolute path without links.
+   * @param all Counts the changes of all sessions.
+   * @throws {DirectoryGrantError} if the workspace does not exist, or is reached through a link.
+   * @throws {WorkspaceError} if the changes cannot be kept, or what was being accepted can neither be completed nor undone.
+   */
+  constructor(workspace: string, sessionId: string, all: HeldRoom = new HeldRoom(HELD_LIMITS.all)) {
+    const name = folderName(sessionId);
+    const store = new HeldStore(ownFolder(workspace, FOLDER, name));
+    this.#places = new WorkspacePlaces(workspace);
+    try {
+      recover(this.#places, store, true);
+      for (const folder of others(workspace, name)) {
+        recover(this.#places, new HeldStore(ownFolder(workspace, FOLDER, folder)));
+      }
+      store.sweep();
+      const room = new HeldRoom(HELD_LIMITS.session, all);
+      room.add(store.amount());
+      this.#mount = { workspace, store, room, seen: new SeenVersions() };
+    } catch (error) {
+      this.#places[Symbol.dispose]();
+      throw error;
+    }
+  }
+
+  /** Whether a session has held changes, as far as can be told without opening them. */
+  static exist(workspace: string, sessionId: string): boolean {
+    const records = join(workspace, OWN_FOLDER, FOLDER, folderName(sessionId), "records");
+    return (syscallUnless(["no-entry", "not-directory"], () => readdirSync(records)) ?? []).length > 0;
+  }
+
+  /** Opens the files of a call, so that its changes are held. */
+  readonly hold: HoldChanges = ({ grants, fileBytes }) => {
+    const files = new HostFiles(grants, fileBytes, this.#mount);
+    return {
+      files,
+      get writtenBytes() {
+        return files.writtenBytes;
+      },
+      get changes() {
+        return files.changes;
+      },
+      end: () => files.end(),
+    };
+  };
+
+  get isEmpty(): boolean {
+    return this.#store.all().length === 0;
+  }
+
+  /**
+   * Returns the held changes, sorted by path.
+   *
+   * @param path Only the change of this path. Default: all.
+   */
+  pending(path?: string): Promise<readonly PendingChange[]> {
+    return this.#next(async () => {
+      const records = path === undefined ? this.#store.all() : (this.#find(path) ?? []);
+      const changes: PendingChange[] = [];
+      for (const record of [records].flat()) changes.push(await describe(this.#places, this.#store, record));
+      return changes;
+    });
+  }
+
+  /**
+   * Makes one change on the disk, with those of directories that it needs.
+   *
+   * @returns `undefined` if no change of this path is held.
+   */
+  accept(path: string, { digest }: AcceptOptions = {}): Promise<AcceptedChanges | undefined> {
+    return this.#locked(async () => {
+      const record = this.#find(path);
+      if (record === undefined) return undefined;
+      if (digest !== undefined && digest !== (await digestOf(this.#store, record))) {
+        return { accepted: [], conflicts: [{ path, reason: "not-shown" }] };
+      }
+      return this.#accept(acceptedWith(this.#store.all(), record));
+    });
+  }
+
+  /**
+   * Makes all changes on the disk, or none: neither a failure nor a crash leaves some of them made.
+   *
+   * @param options The digest is the one of all changes: see {@link digestOfAll}.
+   */
+  acceptAll({ digest }: AcceptOptions = {}): Promise<AcceptedChanges> {
+    return this.#locked(async () => {
+      const records = this.#store.all();
+      if (digest !== undefined) {
+        const digests: { digest: string }[] = [];
+        for (const record of records) digests.push({ digest: await digestOf(this.#store, record) });
+        if (digestOfAll(digests) !== digest) {
+          return { accepted: [], conflicts: [{ path: ".", reason: "not-shown" }] };
+        }
+      }
+      return this.#accept(records);
+    });
+  }
+
+  /**
+   * Forgets a change, with those that cannot be made without it.
+   *
+   * @returns the paths of the changes; empty if no change of this path is held.
+   */
+  reject(path: string): Promise<readonly string[]> {
+    return this.#locked(async () => {
+      const record = this.#find(path);
+      return record === undefined ? [] : this.#forget(rejectedWith(this.#store.all(), record));
+    });
+  }
+
+  /** Forgets all changes. Returns their paths. */
+  rejectAll(): Promise<readonly string[]> {
+    return this.#locked(async () => this.#forget(this.#store.all()));
+  }
+
+  /** Closes the workspace. What is held stays. */
+  close(): Promise<void> {
+    return this.#next(async () => {
+      this.#mount.room.clear();
+      this.#places[Symbol.dispose]();
+    });
+  }
+
+  /** Closes the workspace, and removes all that is held. */
+  async remove(): Promise<void> {
+    await this.close();
+    removeOwnFolder(this.#store.folder);
+  }
+
+  get #store(): HeldStore {
+    return this.#mount.store;
+  }
+
+  #find(path: string): HeldRecord | undefined {
+    return this.#store.find(path.replace(/\/$/, ""));
+  }
+
+  async #accept(records: readonly HeldRecord[]): Promise<AcceptedChanges> {
+    // What could neither be completed nor undone, such as on a full disk, comes first.
+    recover(this.#places, this.#store, true);
+    const conflicts: ChangeConflict[] = [];
+    for (const record of records) {
+      const reason = await conflictOf(this.#places, record);
+      if (reason !== undefined) conflicts.push({ path: record.path, reason });
+    }
+    if (conflicts.length > 0 || records.length === 0) return { accepted: [], conflicts };
+    const before = this.#store.amount();
+    try {
+      const changed = await acceptRecords(this.#places, this.#store, records);
+      if (changed !== undefined) return { accepted: [], conflicts: [await this.#conflictAt(changed, records)] };
+    } finally {
+      this.#recount(before);
+    }
+    return { accepted: records.map(({ path }) => path).sort(), conflicts: [] };
+  }
+
+  /** Names what was found out only while the change was being made. */
+  async #conflictAt(path: string, records: readonly HeldRecord[]): Promise<ChangeConflict> {
+    const record = records.find((each) => each.path === path) as HeldRecord;
+    const reason = await conflictOf(this.#places, record);
+    const otherwise = record.was?.kind === "directory" ? "not-empty" : "changed";
+    return { path, reason: reason ?? otherwise };
+  }
+
+  #forget(records: readonly HeldRecord[]): readonly string[] {
+    const before = this.#store.amount();
+    for (const record of records) {
+      if (this.#store.remove(record) && record.now.kind === "file") this.#store.removeContent(record.now.content);
+    }
+    this.#recount(before);
+    return records.map(({ path }) => path).sort();
+  }
+
+  #recount(before: ReturnType<HeldStore["amount"]>): void {
+    const { bytes, entries } = this.#store.amount();
+    this.#mount.room.giveBack(before.bytes - bytes, before.entries - entries);
+  }
+
+  async #locked<Result>(act: () => Promise<Result>): Promise<Result> {
+    return this.#next(async () => {
+      this.#store.isLocked = true;
+      try {
+        return await act();
+      } finally {
+        this.#store.isLocked = false;
+      }
+    });
+  }
+
+  #next<Result>(act: () => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(act);
+    this.#last = result.catch(() => {});
+    return result;
+  }
+}
+
+/** The folders of other sessions, in which a process that has ended can have left work half done. */
+function others(workspace: string, own: string): readonly string[] {
+  const entries = syscall(() => readdirSync(join(workspace, OWN_FOLDER, FOLDER), { withFileTypes: true }));
+  return entries.flatMap((entry) => (entry.isDirectory() && entry.name !== own ? [entry.name] : []));
+}
