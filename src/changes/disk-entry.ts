@@ -1,5 +1,14 @@
 import { createHash } from "node:crypto";
-import { closeSync, constants, fstatSync, lstatSync, openSync, read, readlinkSync, type Stats } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  read,
+  readlinkSync,
+  type Stats,
+} from "node:fs";
 import { promisify } from "node:util";
 import { syscallLater, syscallUnless, WorkspaceError } from "../workspace/error.ts";
 import type { HeldRecord } from "../workspace/held/held-record.ts";
@@ -91,12 +100,14 @@ export async function conflictOf(
     throw error;
   }
   if (was === null) {
-    if (found.kind === "missing" || (found.kind === "directory" && now.kind === "directory")) return undefined;
+    if (found.kind === "missing" || (found.kind === "directory" && now.kind === "directory"))
+      return undefined;
     return "created";
   }
   if (found.kind === "missing") return "deleted";
   if (found.kind !== was.kind) return "replaced";
-  if (was.kind === "link") return found.kind === "link" && found.target === was.target ? undefined : "replaced";
+  if (was.kind === "link")
+    return found.kind === "link" && found.target === was.target ? undefined : "replaced";
   if (was.kind === "directory") return undefined;
   if (was.isStale) return "changed";
   return (await readFile(places, path)) === was.sha256 ? undefined : "changed";

@@ -8,9 +8,10 @@ import { type HeldRecord, SeenVersions } from "../workspace/held/held-record.ts"
 import { HELD_LIMITS, HeldRoom } from "../workspace/held/held-room.ts";
 import { HeldStore } from "../workspace/held/held-store.ts";
 import { acceptRecords, recover } from "./accepting/accept.ts";
-import { conflictOf, type ConflictReason } from "./disk-entry.ts";
+import { type ConflictReason, conflictOf } from "./disk-entry.ts";
 import { folderName, OWN_FOLDER, ownFolder, removeOwnFolder } from "./own-folder.ts";
-import { describe, digestOf, digestOfAll, type PendingChange } from "./pending/pending.ts";
+import { digestOfAll } from "./pending/digest-of-all.ts";
+import { describe, digestOf, type PendingChange } from "./pending/pending.ts";
 import { acceptedWith, rejectedWith } from "./pending/related.ts";
 import { WorkspacePlaces } from "./workspace-places.ts";
 
@@ -202,7 +203,8 @@ export class HeldChanges {
     const before = this.#store.amount();
     try {
       const changed = await acceptRecords(this.#places, this.#store, records);
-      if (changed !== undefined) return { accepted: [], conflicts: [await this.#conflictAt(changed, records)] };
+      if (changed !== undefined)
+        return { accepted: [], conflicts: [await this.#conflictAt(changed, records)] };
     } finally {
       this.#recount(before);
     }
@@ -220,7 +222,8 @@ export class HeldChanges {
   #forget(records: readonly HeldRecord[]): readonly string[] {
     const before = this.#store.amount();
     for (const record of records) {
-      if (this.#store.remove(record) && record.now.kind === "file") this.#store.removeContent(record.now.content);
+      if (this.#store.remove(record) && record.now.kind === "file")
+        this.#store.removeContent(record.now.content);
     }
     this.#recount(before);
     return records.map(({ path }) => path).sort();

@@ -26,7 +26,8 @@ export function ownFolder(workspace: string, ...names: readonly string[]): strin
       const next = syscall(() => openSync(path, DIRECTORY_FLAGS));
       closeSync(fd);
       fd = next;
-      if (index === 0 && isNew) syscall(() => writeFileSync(entryPath(fd, ".gitignore"), "*\n", { flag: "wx" }));
+      if (index === 0 && isNew)
+        syscall(() => writeFileSync(entryPath(fd, ".gitignore"), "*\n", { flag: "wx" }));
     }
     const folder = join(workspace, OWN_FOLDER, ...names);
     if (realPath(fd) !== folder) throw new WorkspaceError("not-permitted");

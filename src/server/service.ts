@@ -97,6 +97,10 @@ export class SessionService {
       const type = "session.mode_changed";
       this.tell(sessionId, { type, data: JSON.stringify({ type, sessionId, ...change }) });
     });
+    sessions.onChanges(({ sessionId, type: what, ...event }) => {
+      const type = `changes.${what}`;
+      this.tell(sessionId, { type, data: JSON.stringify({ type, sessionId, ...event }) });
+    });
     for (const message of sessions.takeResumed()) void this.#followResumed(message);
   }
 

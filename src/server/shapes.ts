@@ -65,6 +65,14 @@ export const BODY_SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freez
     },
     ["turnId", "messageId", "userText", "calls", "format", "message"],
   ),
+  ChangeDecision: closed(
+    {
+      decision: { enum: ["accept", "reject"] },
+      digest: { type: "string", maxLength: 128 },
+      path: { type: "string", minLength: 1, maxLength: 4_096 },
+    },
+    ["digest", "path"],
+  ),
   Answer: closed(
     {
       decision: { enum: ["allow", "deny", "always", "answer"] },
@@ -83,7 +91,7 @@ export const BODY_SCHEMAS: Readonly<Record<BodyName, JsonObject>> = Object.freez
 });
 
 /** The name of a body, as in `docs/openapi.yaml`. */
-export type BodyName = "NewSession" | "SessionChange" | "NewMessage" | "Answer";
+export type BodyName = "NewSession" | "SessionChange" | "NewMessage" | "ChangeDecision" | "Answer";
 
 /** The body that opens a session. */
 export interface NewSession {
@@ -109,6 +117,15 @@ export interface NewMessage {
   readonly calls?: readonly { readonly id: string; readonly name: string; readonly arguments: JsonValue }[];
   readonly format?: (typeof FORMATS)[number];
   readonly message?: JsonValue;
+}
+
+/** The body that accepts or rejects held changes. */
+export interface ChangeDecision {
+  readonly decision: "accept" | "reject";
+  /** The digest of what was shown. Required to accept. */
+  readonly digest?: string;
+  /** Default: all changes. */
+  readonly path?: string;
 }
 
 /** The body that answers an inquiry. */

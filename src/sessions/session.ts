@@ -10,10 +10,11 @@ import type { StoredApproval } from "./approvals/approval.ts";
 import type { ApprovalPlace, Approvals } from "./approvals/approvals.ts";
 import type { AgentOrigin } from "./calls/core.ts";
 import { Lanes } from "./calls/lanes.ts";
+import { SessionChanges } from "./changes/session-changes.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import type { Inquiries } from "./confirmations/inquiries.ts";
 import type { Inquiry } from "./confirmations/inquiry.ts";
-import type { ClassLevels } from "./deciding/levels.ts";
+import { type ClassLevels, holdsChanges } from "./deciding/levels.ts";
 import type { Quotas } from "./deciding/quotas.ts";
 import { checkId, newId } from "./ids.ts";
 import { LedgerScope } from "./ledger/ledger-scope.ts";
@@ -70,6 +71,8 @@ export class Session implements TurnSession {
   readonly lanes: Lanes;
   /** @internal */
   readonly ledger: LedgerScope;
+  /** The changes that wait for a person: see the modes `review` and `audit`. */
+  readonly changes: SessionChanges;
   readonly #shared: Shared;
   /** @internal */
   readonly state: SessionState;
@@ -109,6 +112,10 @@ export class Session implements TurnSession {
     this.ledger = state.ledger ?? new LedgerScope(shared.ledgers);
     this.lanes = new Lanes(shared.settings.concurrency, shared.onIdle);
     this.#turns = new RememberedTurns(state.turnIds);
+    this.changes = new SessionChanges({
+      ...{ sessionId: id, workspace: state.realWorkspace },
+      ...{ listeners: shared.changeListeners, room: shared.heldRoom, redaction: shared.redaction },
+    });
   }
 
   /** As it was set. */
@@ -126,9 +133,12 @@ export class Session implements TurnSession {
    *
    * @param by Who changes it, for those who are told. Default: not known.
    * @throws {TypeError} if there is no such mode, or it is invalid.
+   * @throws as a rejection, if the mode holds changes, and the workspace cannot be used.
    */
   async setMode(mode: SessionMode, by?: string): Promise<void> {
-    await this.#mode.set(this.settings.modes.resolve(mode));
+    const state = this.settings.modes.resolve(mode);
+    if (holdsChanges(state.base)) await this.changes.open();
+    await this.#mode.set(state);
     this.#tellMode(by);
   }
 
@@ -243,6 +253,7 @@ export class Session implements TurnSession {
     this.#isClosed = true;
     await this.cancel();
     await this.#shared.remove(this);
+    await this.changes.remove();
   }
 
   /**
@@ -291,7 +302,12 @@ export class Session implements TurnSession {
 
   /** @internal */
   get holdChanges(): HoldChanges | undefined {
-    return undefined;
+    return this.changes.hold;
+  }
+
+  /** @internal */
+  openChanges(): Promise<void> {
+    return holdsChanges(this.modeState.base) ? this.changes.open() : this.changes.restore();
   }
 
   /** @internal */

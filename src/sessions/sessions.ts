@@ -1,5 +1,6 @@
 import type { MaybePromise } from "../base/promises.ts";
 import { SandgateError } from "../base/sandgate-error.ts";
+import { describeThrown } from "../base/thrown.ts";
 import { receiveCall } from "../engine/call/call.ts";
 import { Redaction } from "../redaction/redaction.ts";
 import { AgentSession } from "./agents/agent-session.ts";
@@ -13,6 +14,7 @@ import {
 import { Approvals } from "./approvals/approvals.ts";
 import { interruptedExecution } from "./calls/ended-calls.ts";
 import { identityOf } from "./calls/identity.ts";
+import { type ChangeListener, ChangeListeners } from "./changes/change-events.ts";
 import { emitInto } from "./confirmation-events.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import { Inquiries } from "./confirmations/inquiries.ts";
@@ -94,6 +96,8 @@ export class Sessions implements AsyncDisposable {
       inquiries: new Inquiries({ store: table, timeoutMs: settings.timeoutMs, clock }),
       approvals: new Approvals(table, () => clock.now()),
       modeListeners: new ModeListeners(),
+      changeListeners: new ChangeListeners(),
+      heldRoom: { held: undefined },
       resting: new RestingTurn(),
       ledgers: new Ledgers({ maxEntries: settings.ledgerEntries, clock, table: store?.ledger }),
       onIdle: () => this.#observer?.onIdle(),
@@ -125,6 +129,7 @@ export class Sessions implements AsyncDisposable {
     this.#countByPrincipal.set(principal?.id, count + 1);
     try {
       const session = await create(record);
+      await session.openChanges();
       if (!(await this.#shared.table.addSession(record)))
         throw new SessionExistsError(`the session '${id}' exists`);
       this.#sessions.set(id, session);
@@ -218,6 +223,15 @@ export class Sessions implements AsyncDisposable {
     return this.#shared.modeListeners.on(listener);
   }
 
+  /**
+   * Calls a listener for what happens to held changes. Errors that it throws are ignored.
+   *
+   * @returns a function that removes it.
+   */
+  onChanges(listener: ChangeListener): () => void {
+    return this.#shared.changeListeners.on(listener);
+  }
+
   /** @internal */
   get modes(): Modes {
     return this.#shared.settings.modes;
@@ -240,6 +254,7 @@ export class Sessions implements AsyncDisposable {
     if (this.#shared.isSuspended) return;
     this.#shared.isSuspended = true;
     await Promise.all(this.list().map((session) => session.cancel()));
+    await Promise.all(this.list().map(({ changes }) => changes.suspend()));
     this.#shared.inquiries.close();
     await this.#shared.table.close();
   }
@@ -262,7 +277,14 @@ export class Sessions implements AsyncDisposable {
       await inquiries.restore();
       await approvals.restore();
       for (const record of await store.sessions()) {
-        this.#sessions.set(record.id, await this.#create(record));
+        const session = await this.#create(record);
+        this.#sessions.set(record.id, session);
+        // Without its workspace, it can hold no changes, so that a person is asked about them.
+        await session.openChanges().catch((error: unknown) => {
+          process.emitWarning(`The changes of a session cannot be held: ${describeThrown(error).detail}`, {
+            code: "SANDGATE_CHANGES_NOT_HELD",
+          });
+        });
         const principal = record.principal?.id;
         this.#countByPrincipal.set(principal, (this.#countByPrincipal.get(principal) ?? 0) + 1);
       }

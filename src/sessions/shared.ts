@@ -1,5 +1,7 @@
 import type { Redaction } from "../redaction/redaction.ts";
 import type { Approvals } from "./approvals/approvals.ts";
+import type { ChangeListeners } from "./changes/change-events.ts";
+import type { SessionChangesOptions } from "./changes/session-changes.ts";
 import type { Inquiries } from "./confirmations/inquiries.ts";
 import type { Ledgers } from "./ledger/ledgers.ts";
 import type { ModeListeners } from "./modes/mode-changes.ts";
@@ -19,6 +21,9 @@ export interface Shared {
   readonly approvals: Approvals;
   readonly ledgers: Ledgers;
   readonly modeListeners: ModeListeners;
+  readonly changeListeners: ChangeListeners;
+  /** Counts the held changes of all sessions. */
+  readonly heldRoom: SessionChangesOptions["room"];
   /** Whether the sessions are being closed, so that calls that wait go on in the next process. */
   readonly isSuspended: boolean;
   readonly resting: RestingTurn;

@@ -41,7 +41,10 @@ export class ChangesTree implements AsyncDisposable {
   }
 
   /** The files of a call of the session. */
-  files(grants: readonly FsGrant[] = [{ directory: this.root, write: true }], fileBytes?: number): WorkspaceFiles {
+  files(
+    grants: readonly FsGrant[] = [{ directory: this.root, write: true }],
+    fileBytes?: number,
+  ): WorkspaceFiles {
     const disk = new HostFiles(grants, fileBytes);
     const held = this.changes.hold({ files: disk, grants, fileBytes });
     this.#ended.push(() => {

@@ -41,7 +41,9 @@ const paths = fc.constantFrom(
 );
 const op: fc.Arbitrary<Op | Move> = fc.oneof(
   fc.tuple(
-    fc.constantFrom("write", "append", "patch", "mkdir", "delete", "read", "list", "exists") as fc.Arbitrary<Op[0]>,
+    fc.constantFrom("write", "append", "patch", "mkdir", "delete", "read", "list", "exists") as fc.Arbitrary<
+      Op[0]
+    >,
     paths,
   ),
   // Directories cannot be moved while changes are held.
@@ -133,7 +135,10 @@ test("holds the changes of a file that was granted alone", async () => {
 
 test("counts held bytes and entries against the limits of the session and of all sessions", () => {
   const all = new HeldRoom({ bytes: 100, entries: 3 });
-  const [one, other] = [new HeldRoom({ bytes: 60, entries: 2 }, all), new HeldRoom({ bytes: 60, entries: 2 }, all)];
+  const [one, other] = [
+    new HeldRoom({ bytes: 60, entries: 2 }, all),
+    new HeldRoom({ bytes: 60, entries: 2 }, all),
+  ];
   one.take(60, 1);
   expect(() => one.take(1, 0)).toThrow("too many changes wait");
   expect(() => other.take(50, 0)).toThrow("too many changes wait");

@@ -106,7 +106,10 @@ function checkPaths(places: WorkspacePlaces, { made, steps }: AcceptingRecord): 
     return OWN_NAME.test(posix.basename(path)) && (folder === "." || !places.isProtected(folder));
   });
   if (areOwn && !steps.some(({ path }) => places.isProtected(path))) return;
-  throw new WorkspaceError("not-permitted", "the record of accepted changes names places that it cannot change");
+  throw new WorkspaceError(
+    "not-permitted",
+    "the record of accepted changes names places that it cannot change",
+  );
 }
 
 function complete(places: WorkspacePlaces, store: HeldStore, record: AcceptingRecord): void {

@@ -1,14 +1,5 @@
 import { randomBytes } from "node:crypto";
-import {
-  closeSync,
-  constants,
-  fsync,
-  futimesSync,
-  lstatSync,
-  openSync,
-  type Stats,
-  write,
-} from "node:fs";
+import { closeSync, constants, fsync, futimesSync, lstatSync, openSync, type Stats, write } from "node:fs";
 import { join, posix } from "node:path";
 import { promisify } from "node:util";
 import { syscall, syscallLater } from "../../workspace/error.ts";
@@ -175,7 +166,6 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 function create(places: WorkspacePlaces, path: string, mode: number): number {
   return places.at(path, (entry) => openSync(entry, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, mode));
 }
-
 
 async function writeAll(fd: number, chunk: Buffer): Promise<void> {
   for (let done = 0; done < chunk.length; ) {

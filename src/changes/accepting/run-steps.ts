@@ -24,11 +24,14 @@ export class StepConflict extends Error {
 export function doStep(places: WorkspacePlaces, step: Step): void {
   switch (step.kind) {
     case "remove":
-      return remove(places, step);
+      remove(places, step);
+      return;
     case "place":
-      return place(places, step);
+      place(places, step);
+      return;
     case "remove-folder":
-      return removeFolder(places, step.path);
+      removeFolder(places, step.path);
+      return;
     case "create-folder":
       if (findEntry(places, step.path).kind === "directory") return;
       places.at(step.path, (entry) => mkdirSync(entry));
@@ -77,7 +80,8 @@ export function undoStep(places: WorkspacePlaces, step: Step): void {
       if (places.exists(step.backup) && !places.exists(step.path)) move(places, step.backup, step.path);
       return;
     case "place":
-      return unplace(places, step);
+      unplace(places, step);
+      return;
     case "remove-folder":
       if (!places.exists(step.path)) places.at(step.path, (entry) => mkdirSync(entry, step.mode));
       return;

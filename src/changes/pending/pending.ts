@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { syscall, WorkspaceError } from "../../workspace/error.ts";
 import type { HeldRecord } from "../../workspace/held/held-record.ts";
 import type { HeldStore } from "../../workspace/held/held-store.ts";
-import { conflictOf, type ConflictReason, findEntry, hashOf, readFile } from "../disk-entry.ts";
+import { type ConflictReason, conflictOf, findEntry, hashOf, readFile } from "../disk-entry.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
 import { type DiffedContents, fileDiff, MAX_DIFFED_BYTES } from "./file-diff.ts";
 
@@ -52,13 +52,9 @@ function linkDiff(path: string, target: string, after: DiffedContents): string {
 /** Identifies a held change. Changes of the disk are found when it is accepted. */
 export async function digestOf(store: HeldStore, { path, was, now }: HeldRecord): Promise<string> {
   const content = now.kind === "file" ? await hashContents(store, now.content, () => {}) : now.kind;
-  return createHash("sha256").update(JSON.stringify([path, was, now.kind, content])).digest("hex");
-}
-
-/** Identifies several changes together, by their digests. */
-export function digestOfAll(changes: readonly Pick<PendingChange, "digest">[]): string {
-  const digests = changes.map(({ digest }) => digest).sort();
-  return createHash("sha256").update(digests.join("\n")).digest("hex");
+  return createHash("sha256")
+    .update(JSON.stringify([path, was, now.kind, content]))
+    .digest("hex");
 }
 
 async function contentsOnDisk(places: WorkspacePlaces, { path, was }: HeldRecord): Promise<DiffedContents> {

@@ -20,7 +20,7 @@ export function overloaded(message: string): RouteRefusal {
 }
 
 export function conflict(
-  code: "already_answered" | "message_conflict" | "closed" | "turn_full",
+  code: "already_answered" | "message_conflict" | "closed" | "turn_full" | "changes_conflict",
   message: string,
   members?: object,
 ): RouteRefusal {

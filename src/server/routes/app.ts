@@ -4,6 +4,7 @@ import { notFound, storeFailed } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import { adminRoutes } from "./admin.ts";
 import { approvalRoutes } from "./approvals.ts";
+import { changeRoutes } from "./changes.ts";
 import { confirmationRoutes } from "./confirmations.ts";
 import { eventRoutes } from "./events.ts";
 import { messageRoutes } from "./messages.ts";
@@ -13,7 +14,7 @@ import { turnRoutes } from "./turns.ts";
 
 const ROUTES = [
   ...[sessionRoutes, messageRoutes, turnRoutes, eventRoutes],
-  ...[confirmationRoutes, approvalRoutes, adminRoutes],
+  ...[confirmationRoutes, approvalRoutes, changeRoutes, adminRoutes],
 ];
 
 /** Returns the routes of the sessions. They throw refusals. */

@@ -1,0 +1,199 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { AcceptedChanges, AcceptOptions, HeldChanges } from "../../changes/held-changes.ts";
+import type { PendingChange } from "../../changes/pending/pending.ts";
+import type { Redaction } from "../../redaction/redaction.ts";
+import { textSummary } from "../../rendering/text-summary.ts";
+import type { HoldChanges } from "../../sandboxes/contract/held-changes.ts";
+import type { HeldRoom } from "../../workspace/held/held-room.ts";
+import { OWN_PREFIX } from "../../workspace/protected-places.ts";
+import type { ChangeEvent, ChangeListeners } from "./change-events.ts";
+
+/** The most characters of a diff that are shown. */
+const SHOWN_CHARS = 20_000;
+
+/** What the changes of a session need of it. */
+export interface SessionChangesOptions {
+  readonly sessionId: string;
+  /** The workspace with its links resolved; `undefined` if there is none: then nothing can be held. */
+  readonly workspace: string | undefined;
+  readonly listeners: ChangeListeners;
+  /** Hides secrets in what is shown. */
+  readonly redaction: Redaction;
+  /** The room of all sessions; `undefined` until one of them holds changes. */
+  readonly room: { held: HeldRoom | undefined };
+}
+
+/** A change that waits, as a person is shown it. */
+export interface ShownChange extends PendingChange {
+  /** The diff: escaped, without secrets, of a long one the beginning and the end. */
+  readonly shown: string;
+  /** What is missing in it, such as `1,234 characters left out, 1 secret hidden`; empty if nothing is. */
+  readonly missing: string;
+}
+
+/** Who accepts or rejects. */
+export interface ChangeAnswer {
+  /** Named in events. Default: not known. */
+  readonly by?: string;
+}
+
+/** The changes of a session that wait for a person. In the modes `review` and `audit`, calls make no others. */
+export class SessionChanges {
+  readonly #options: SessionChangesOptions;
+  #held: HeldChanges | undefined;
+  #opening: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(options: SessionChangesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Returns the changes that wait, sorted by path.
+   *
+   * @param path Only the change of this path. Default: all.
+   */
+  async pending(path?: string): Promise<readonly ShownChange[]> {
+    const changes = (await this.#held?.pending(path)) ?? [];
+    const { redaction } = this.#options;
+    return changes.map((change) => {
+      const { text, missing } = textSummary(change.diff, { redaction, chars: SHOWN_CHARS, keepsLines: true });
+      return { ...change, shown: text, missing };
+    });
+  }
+
+  /**
+   * Makes the change of one path on the disk, with those of directories that it needs.
+   *
+   * @returns what became of it; `undefined` if no change of this path waits.
+   */
+  async accept(
+    path: string,
+    { by, ...options }: AcceptOptions & ChangeAnswer = {},
+  ): Promise<AcceptedChanges | undefined> {
+    const accepted = await this.#held?.accept(path, options);
+    if (accepted !== undefined) this.#tellAccepted(accepted, by);
+    return accepted;
+  }
+
+  /**
+   * Makes all changes on the disk, or none of them: neither a failure nor a crash leaves only some of them made. Nothing is
+   * accepted if one of them is in conflict with the disk.
+   */
+  async acceptAll({ by, ...options }: AcceptOptions & ChangeAnswer = {}): Promise<AcceptedChanges> {
+    const accepted = (await this.#held?.acceptAll(options)) ?? { accepted: [], conflicts: [] };
+    this.#tellAccepted(accepted, by);
+    return accepted;
+  }
+
+  /**
+   * Forgets the change of one path, with those that cannot be made without it.
+   *
+   * @returns their paths; empty if no change of this path waits.
+   */
+  async reject(path: string, { by }: ChangeAnswer = {}): Promise<readonly string[]> {
+    const rejected = (await this.#held?.reject(path)) ?? [];
+    this.#tell("rejected", rejected, by);
+    return rejected;
+  }
+
+  /** Forgets all changes. Returns their paths. */
+  async rejectAll({ by }: ChangeAnswer = {}): Promise<readonly string[]> {
+    const rejected = (await this.#held?.rejectAll()) ?? [];
+    this.#tell("rejected", rejected, by);
+    return rejected;
+  }
+
+  /**
+   * Opens what holds the changes, unless it is open.
+   *
+   * @throws as a rejection, if the workspace cannot be used.
+   * @internal
+   */
+  open(): Promise<void> {
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  /** Opens what an earlier process has held. @internal */
+  async restore(): Promise<void> {
+    const { workspace, sessionId } = this.#options;
+    if (workspace === undefined || !existsSync(join(workspace, OWN_PREFIX))) return;
+    const { HeldChanges } = await import("../../changes/held-changes.ts");
+    if (HeldChanges.exist(workspace, sessionId)) await this.open();
+  }
+
+  async #open(): Promise<void> {
+    const { workspace, sessionId, room } = this.#options;
+    if (workspace === undefined) return;
+    const { HELD_LIMITS, HeldRoom } = await import("../../workspace/held/held-room.ts");
+    const { HeldChanges } = await import("../../changes/held-changes.ts");
+    room.held ??= new HeldRoom(HELD_LIMITS.all);
+    this.#held = new HeldChanges(workspace, sessionId, room.held);
+  }
+
+  /**
+   * Opens the files of a call, so that its changes wait; `undefined` if nothing can be held.
+   *
+   * @internal
+   */
+  get hold(): HoldChanges | undefined {
+    const held = this.#held;
+    if (held === undefined) return undefined;
+    return (granted) => {
+      const files = held.hold(granted);
+      return {
+        files: files.files,
+        get writtenBytes() {
+          return files.writtenBytes;
+        },
+        get changes() {
+          return files.changes;
+        },
+        end: () => {
+          const paths = files.changes?.files.map(({ path }) => path) ?? [];
+          files.end();
+          this.#tell("pending", paths);
+        },
+      };
+    };
+  }
+
+  /** Closes the workspace. What waits, waits on. @internal */
+  async suspend(): Promise<void> {
+    await this.#held?.close();
+    this.#held = undefined;
+  }
+
+  /** Forgets everything. @internal */
+  async remove(): Promise<void> {
+    await this.#held?.remove();
+    this.#held = undefined;
+  }
+
+  #tellAccepted({ accepted, conflicts }: AcceptedChanges, by: string | undefined): void {
+    if (conflicts.length === 0) this.#tell("accepted", accepted, by);
+    else
+      this.#tell(
+        "conflicts",
+        conflicts.map(({ path }) => path),
+        by,
+        { conflicts },
+      );
+  }
+
+  #tell(
+    type: ChangeEvent["type"],
+    paths: readonly string[],
+    by?: string,
+    more: Pick<ChangeEvent, "conflicts"> = {},
+  ): void {
+    if (paths.length === 0) return;
+    const { sessionId, listeners } = this.#options;
+    listeners.tell({ type, sessionId, paths, ...more, ...(by !== undefined && { by }), at: Date.now() });
+  }
+}
