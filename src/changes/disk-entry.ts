@@ -83,7 +83,8 @@ export type ConflictReason =
   | "not-empty"
   | "unreachable"
   | "protected"
-  | "not-shown";
+  | "not-shown"
+  | "unsupported";
 
 /** Returns why a held change cannot be accepted now; `undefined` if it can. */
 export async function conflictOf(

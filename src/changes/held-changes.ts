@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { HoldChanges } from "../sandboxes/contract/held-changes.ts";
 import { HostFiles } from "../sandboxes/host/files/host-files.ts";
@@ -23,6 +23,7 @@ export interface ChangeConflict {
    * `changed`, `deleted`, `replaced` (by something that is no file, or another link), `created` (where nothing was) or
    * `not-empty`: the disk is not what the session saw. `unreachable`: a directory on the way is no longer one. `protected`:
    * no tool may change it. `not-shown`: the change is not the one that was shown.
+   * `unsupported`: a link or a device of a shadow, which is not merged.
    */
   readonly reason: ConflictReason;
 }
@@ -161,6 +162,27 @@ export class HeldChanges {
     return this.#locked(async () => {
       const record = this.#find(path);
       return record === undefined ? [] : this.#forget(rejectedWith(this.#store.all(), record));
+    });
+  }
+
+  /**
+   * Holds changes that another store has, such as those of a shadow.
+   *
+   * @returns conflicts with changes that are held already: then none was taken.
+   */
+  adopt(from: HeldStore, records: readonly HeldRecord[]): Promise<readonly ChangeConflict[]> {
+    return this.#locked(async () => {
+      const taken = records.filter(({ path }) => this.#find(path) !== undefined);
+      if (taken.length > 0) return taken.map(({ path }) => ({ path, reason: "changed" as const }));
+      const { bytes, entries } = from.amount();
+      this.#mount.room.take(bytes, entries);
+      for (const { path, was, now } of records) {
+        if (now.kind === "file") {
+          renameSync(join(from.contents, now.content), join(this.#store.contents, now.content));
+        }
+        this.#store.put({ path, was, now });
+      }
+      return [];
     });
   }
 

@@ -63,7 +63,7 @@ function randomBytes(): Uint8Array {
  *
  * @throws {TypeError} unless it has 1 to 128 letters, digits, and characters of `_.:@-`.
  */
-export function checkId(id: unknown, what: "session" | "turn" | "message"): string {
+export function checkId(id: unknown, what: "session" | "turn" | "message" | "task"): string {
   if (typeof id === "string" && VALID.test(id)) return id;
   throw new TypeError(`a ${what}'s id must be 1 to ${MAX_LENGTH} letters, digits and characters of _.:@-`);
 }

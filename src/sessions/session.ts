@@ -2,6 +2,7 @@ import { race } from "../base/timers/race.ts";
 import type { Refusal } from "../engine/failure/refusal.ts";
 import type { ToolDefinition } from "../engine/registered-tool.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
+import { shadowedBy } from "../changes/shadow/shadowed-by.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
 import type { Redaction } from "../redaction/redaction.ts";
@@ -11,6 +12,7 @@ import type { ApprovalPlace, Approvals } from "./approvals/approvals.ts";
 import type { AgentOrigin } from "./calls/core.ts";
 import { Lanes } from "./calls/lanes.ts";
 import { SessionChanges } from "./changes/session-changes.ts";
+import type { ShadowPlace } from "./changes/shadow-grants.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import type { Inquiries } from "./confirmations/inquiries.ts";
 import type { Inquiry } from "./confirmations/inquiry.ts";
@@ -65,6 +67,8 @@ export class Session implements TurnSession {
   /** The absolute path of the workspace; `undefined` if there is none. */
   readonly workspace: string | undefined;
   readonly kind: "main" | "worker";
+  /** @internal */
+  readonly tools: readonly string[] | undefined;
   /** The tools that the session can see. A protocol that is created with it offers only these. */
   readonly registry: ToolRegistry;
   /** @internal */
@@ -98,6 +102,7 @@ export class Session implements TurnSession {
     this.principal = principal;
     this.workspace = workspace;
     this.kind = kind;
+    this.tools = tools;
     this.#shared = shared;
     this.state = state;
     this.#mode = new CurrentMode(shared.settings.modes.restore(mode), (text) =>
@@ -303,6 +308,18 @@ export class Session implements TurnSession {
   /** @internal */
   get holdChanges(): HoldChanges | undefined {
     return this.changes.hold;
+  }
+
+  /** @internal */
+  get realWorkspace(): string | undefined {
+    return this.state.realWorkspace;
+  }
+
+  /** @internal */
+  get shadowPlace(): ShadowPlace | undefined {
+    const shadow = this.state.realWorkspace;
+    const workspace = shadow === undefined ? undefined : shadowedBy(shadow);
+    return workspace === undefined ? undefined : { workspace, shadow: shadow as string };
   }
 
   /** @internal */

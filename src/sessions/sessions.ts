@@ -15,12 +15,14 @@ import { Approvals } from "./approvals/approvals.ts";
 import { interruptedExecution } from "./calls/ended-calls.ts";
 import { identityOf } from "./calls/identity.ts";
 import { type ChangeListener, ChangeListeners } from "./changes/change-events.ts";
+import { SessionShadow } from "./changes/session-shadow.ts";
 import { emitInto } from "./confirmation-events.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import { Inquiries } from "./confirmations/inquiries.ts";
 import type { Inquiry, InquiryRecord } from "./confirmations/inquiry.ts";
 import type { InquiryListener } from "./confirmations/inquiry-listeners.ts";
 import { SteadyClock } from "./confirmations/steady-clock.ts";
+import { holdsChanges } from "./deciding/levels.ts";
 import { Quotas } from "./deciding/quotas.ts";
 import { Ledgers, type RestoredSession } from "./ledger/ledgers.ts";
 import { type ModeListener, ModeListeners } from "./modes/mode-changes.ts";
@@ -138,6 +140,36 @@ export class Sessions implements AsyncDisposable {
       this.#release(principal?.id);
       throw error;
     }
+  }
+
+  /**
+   * Copies the workspace of a session for a task, and opens another session that works in the copy. What an earlier process
+   * has copied for the task is used again.
+   *
+   * @param options Of the other session. Default: those of the first one. Its mode is `cautious` if that of the first one
+   *   holds changes, since the copy does so already.
+   * @throws {TypeError} as a rejection, if the session has no workspace, or works in a shadow itself.
+   * @throws {TooLargeError} as a rejection, if the workspace has more than 100,000 entries or 4 GiB.
+   */
+  async shadow(
+    session: Session,
+    taskId: string,
+    options: Omit<OpenSessionOptions, "workspace" | "principal"> = {},
+  ): Promise<SessionShadow> {
+    const { realWorkspace, shadowPlace, principal, kind, modeState, mode, tools } = session;
+    if (realWorkspace === undefined) throw new TypeError("the session has no workspace");
+    if (shadowPlace !== undefined) throw new TypeError("the session works in a shadow itself");
+    const { ShadowTree } = await import("../changes/shadow/shadow.ts");
+    const tree = await ShadowTree.open(realWorkspace, checkId(taskId, "task"));
+    const opened = await this.open({
+      mode: holdsChanges(modeState.base) ? "cautious" : mode,
+      kind,
+      ...(tools !== undefined && { tools }),
+      ...options,
+      ...(principal !== undefined && { principal }),
+      workspace: tree.directory,
+    });
+    return new SessionShadow(session, opened, tree);
   }
 
   async #create(record: SessionRecord): Promise<Session> {

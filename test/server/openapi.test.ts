@@ -155,6 +155,9 @@ test("real requests and responses match docs/openapi.yaml", async () => {
     alice.send("POST", `${session}/turns/${waiting}/cancel`, {}),
   );
   await check(confirmation, "post", carol.answer(late, { decision: "allow" }));
+  await check(`${at}/changes`, "get", alice.send("GET", `${session}/changes`));
+  await check(`${at}/changes`, "post", carol.send("POST", `${session}/changes`, { decision: "reject" }));
+  await check(`${at}/changes`, "post", alice.send("POST", `${session}/changes`, { decision: "reject" }));
   await check(at, "delete", alice.send("DELETE", session));
   const frank = new TestClient(server, "frank");
   const yaml = (body: string) => ({

@@ -5,6 +5,7 @@ import type { Modes } from "../../sessions/modes/modes.ts";
 import { isAtLeastAsStrict } from "../../sessions/modes/strictness.ts";
 import { TooManySessionsError } from "../../sessions/sessions.ts";
 import { isTrusted, realPath } from "../../sessions/trusted-workspaces.ts";
+import { OWN_PREFIX } from "../../workspace/protected-places.ts";
 import { badRequest, forbidden, overloaded } from "../http/refusals.ts";
 import type { SessionService } from "../service.ts";
 import type { NewSession, SessionChange } from "../shapes.ts";
@@ -73,7 +74,9 @@ async function checkBounds(
     throw forbidden(`a caller can open a session only in a mode that is at least as strict as ${which}`);
   }
   if (workspace === undefined) return;
-  if (!(await isTrusted(await realPath(workspace), bounds.workspaces))) {
+  const real = await realPath(workspace);
+  if (real?.split("/").includes(OWN_PREFIX)) throw forbidden("the workspace is in a folder of Sandgate's own");
+  if (!(await isTrusted(real, bounds.workspaces))) {
     throw forbidden("the workspace is not below one of the server's workspaces");
   }
 }

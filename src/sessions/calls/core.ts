@@ -11,6 +11,7 @@ import type { Redaction } from "../../redaction/redaction.ts";
 import type { HoldChanges } from "../../sandboxes/contract/held-changes.ts";
 import type { ApprovalPlace, Approvals } from "../approvals/approvals.ts";
 import type { Inquiries } from "../confirmations/inquiries.ts";
+import type { ShadowPlace } from "../changes/shadow-grants.ts";
 import type { ClassLevels } from "../deciding/levels.ts";
 import type { Quotas } from "../deciding/quotas.ts";
 import type { LedgerScope } from "../ledger/ledger-scope.ts";
@@ -34,6 +35,8 @@ export interface SessionCore {
   admitMessage(): Refusal | undefined;
   /** Opens the files in which changes are held; `undefined` if the session cannot hold any. */
   readonly holdChanges: HoldChanges | undefined;
+  /** Set if the session works in a shadow: its calls get the shadow in place of the workspace. */
+  readonly shadowPlace: ShadowPlace | undefined;
   readonly settings: Settings;
   /** The tools that the session can see. */
   readonly registry: ToolRegistry;

@@ -24,6 +24,7 @@ import {
 } from "../deciding/levels.ts";
 import { namesUrls } from "../deciding/named-urls.ts";
 import { decidingMode } from "../modes/mode.ts";
+import { grantShadow } from "../changes/shadow-grants.ts";
 import type { MessageCore } from "./core.ts";
 import { modesOf } from "./modes-of.ts";
 
@@ -66,8 +67,14 @@ export class SessionPolicy implements RuntimePolicy {
     const asked = history === undefined ? request : Object.freeze({ ...request, history });
     const answer: unknown = session.policy.check(asked);
     if (isThenable(answer))
-      return toPromise(answer).then((late) => this.#decide(read(late), request, traits));
-    return this.#decide(read(answer), request, traits);
+      return toPromise(answer).then((late) => this.#decide(this.#read(late), request, traits));
+    return this.#decide(this.#read(answer), request, traits);
+  }
+
+  #read(answer: unknown): PolicyDecision {
+    const decision = read(answer);
+    const { shadowPlace } = this.#message.session;
+    return shadowPlace === undefined ? decision : grantShadow(decision, shadowPlace);
   }
 
   #decide(decision: PolicyDecision, request: PolicyRequest, traits: Traits): MaybePromise<PolicyDecision> {

@@ -163,6 +163,19 @@ export class SessionChanges {
     };
   }
 
+  /**
+   * Has changes held that calls have made elsewhere.
+   *
+   * @throws {TypeError} as a rejection, if nothing can be held.
+   * @internal
+   */
+  async take(hold: (held: HeldChanges) => Promise<AcceptedChanges>): Promise<AcceptedChanges> {
+    if (this.#held === undefined) throw new TypeError("the session cannot hold changes: it has no workspace");
+    const taken = await hold(this.#held);
+    this.#tell("pending", taken.accepted);
+    return taken;
+  }
+
   /** Closes the workspace. What waits, waits on. @internal */
   async suspend(): Promise<void> {
     await this.#held?.close();
