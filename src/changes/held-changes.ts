@@ -87,7 +87,7 @@ export class HeldChanges {
 
   /** Opens the files of a call, so that its changes are held. */
   readonly hold: HoldChanges = ({ grants, fileBytes }) => {
-    const files = new HostFiles(grants, fileBytes, this.#mount);
+    const files = new HostFiles(grants, fileBytes, { held: this.#mount });
     return {
       files,
       get writtenBytes() {

@@ -15,6 +15,16 @@ export {
 } from "../sessions/sessions.ts";
 export type { DispatchMessageOptions, Turn } from "../sessions/turn.ts";
 
+// Changes that wait
+
+export type { ConflictReason } from "../changes/disk-entry.ts";
+export type { AcceptedChanges, AcceptOptions, ChangeConflict } from "../changes/held-changes.ts";
+export { digestOfAll } from "../changes/pending/digest-of-all.ts";
+export type { PendingChange } from "../changes/pending/pending.ts";
+export type { ChangeEvent, ChangeListener } from "../sessions/changes/change-events.ts";
+export type { ChangeAnswer, SessionChanges, ShownChange } from "../sessions/changes/session-changes.ts";
+export type { SessionShadow } from "../sessions/session-shadow.ts";
+
 // People who are asked
 
 export type { AnswerOutcome, InquiryAnswer } from "../sessions/confirmations/answer.ts";

@@ -1,8 +1,8 @@
 import { race } from "../base/timers/race.ts";
+import { shadowedBy } from "../changes/shadow/shadowed-by.ts";
 import type { Refusal } from "../engine/failure/refusal.ts";
 import type { ToolDefinition } from "../engine/registered-tool.ts";
 import type { ToolRegistry } from "../engine/registry.ts";
-import { shadowedBy } from "../changes/shadow/shadowed-by.ts";
 import type { RuntimePolicy } from "../policy/policy.ts";
 import type { Principal } from "../policy/principal.ts";
 import type { Redaction } from "../redaction/redaction.ts";
@@ -53,6 +53,8 @@ export interface SessionState {
   readonly trusted: Partial<ClassLevels> | undefined;
   /** The turns of earlier processes, in the order in which they began. */
   readonly turnIds: readonly string[];
+  /** Those of the session above: an agent's changes wait there. Default: its own. */
+  readonly changes?: SessionChanges;
   /** The tools of which the session can see some. Default: all. */
   readonly registry?: ToolRegistry;
   /** Where its calls are entered. Default: a ledger of its own. */
@@ -117,10 +119,12 @@ export class Session implements TurnSession {
     this.ledger = state.ledger ?? new LedgerScope(shared.ledgers);
     this.lanes = new Lanes(shared.settings.concurrency, shared.onIdle);
     this.#turns = new RememberedTurns(state.turnIds);
-    this.changes = new SessionChanges({
-      ...{ sessionId: id, workspace: state.realWorkspace },
-      ...{ listeners: shared.changeListeners, room: shared.heldRoom, redaction: shared.redaction },
-    });
+    this.changes =
+      state.changes ??
+      new SessionChanges({
+        ...{ sessionId: id, workspace: state.realWorkspace },
+        ...{ listeners: shared.changeListeners, room: shared.heldRoom, redaction: shared.redaction },
+      });
   }
 
   /** As it was set. */
@@ -258,7 +262,7 @@ export class Session implements TurnSession {
     this.#isClosed = true;
     await this.cancel();
     await this.#shared.remove(this);
-    await this.changes.remove();
+    if (this.state.changes === undefined) await this.changes.remove();
   }
 
   /**

@@ -63,7 +63,9 @@ test("refuses in the order of the checks: 401, 404, 403, 400, 409, 422", async (
   const refused = await carol.send("POST", at, { decision: "accept", digest });
   expect(refusalOf(refused)).toBe("409 changes_conflict");
   expect(refused.text).toContain('"conflicts":[{"path":"a.txt","reason":"changed"}]');
-  expect(await carol.json("POST", at, { decision: "reject", path: "a.txt" })).toEqual({ rejected: ["a.txt"] });
+  expect(await carol.json("POST", at, { decision: "reject", path: "a.txt" })).toEqual({
+    rejected: ["a.txt"],
+  });
   expect(await carol.json("POST", at, { decision: "reject" })).toEqual({ rejected: ["b.txt"] });
   expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("of somebody else\n");
 });

@@ -87,7 +87,8 @@ async function* entriesOf(root: string): AsyncGenerator<readonly [string, Dirent
   for (let directory = waiting.shift(); directory !== undefined; directory = waiting.shift()) {
     for (const entry of readdirSync(join(root, directory), { withFileTypes: true })) {
       if (LEFT_OUT.includes(entry.name)) continue;
-      if (++count > MAX_ENTRIES) throw new TooLargeError(`the workspace has more than ${MAX_ENTRIES} entries`);
+      if (++count > MAX_ENTRIES)
+        throw new TooLargeError(`the workspace has more than ${MAX_ENTRIES} entries`);
       if (count % 100 === 0) await setImmediate();
       const path = directory === "" ? entry.name : `${directory}/${entry.name}`;
       yield [path, entry];
@@ -95,4 +96,3 @@ async function* entriesOf(root: string): AsyncGenerator<readonly [string, Dirent
     }
   }
 }
-

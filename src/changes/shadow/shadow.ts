@@ -1,4 +1,4 @@
-import { copyFileSync, constants, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { constants, copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { syscall } from "../../workspace/error.ts";
 import type { HeldRecord } from "../../workspace/held/held-record.ts";
@@ -9,9 +9,8 @@ import type { AcceptedChanges, ChangeConflict, HeldChanges } from "../held-chang
 import { folderName, OWN_FOLDER, ownFolder, removeOwnFolder } from "../own-folder.ts";
 import { describe, type PendingChange } from "../pending/pending.ts";
 import { WorkspacePlaces } from "../workspace-places.ts";
-import { SHADOWS } from "./shadowed-by.ts";
 import { copyTree, readTree, type Tree, type TreeEntry } from "./shadow-tree.ts";
-
+import { SHADOWS } from "./shadowed-by.ts";
 
 /**
  * A copy of a workspace, `.sandgate/shadows/<task-id>/`, in which an agent works. Nothing reaches the workspace until it is
@@ -143,7 +142,9 @@ export class ShadowTree {
     if (now === undefined) return { kind: "gone" };
     if (now.kind === "directory") return now;
     const content = store.newContent();
-    syscall(() => copyFileSync(join(this.directory, path), join(store.contents, content), constants.COPYFILE_FICLONE));
+    syscall(() =>
+      copyFileSync(join(this.directory, path), join(store.contents, content), constants.COPYFILE_FICLONE),
+    );
     return { kind: "file", content };
   }
 }

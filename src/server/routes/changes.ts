@@ -23,13 +23,12 @@ export function changeRoutes(app: App, service: SessionService): void {
   app.post("/v1/sessions/:id/changes", async ({ env, req, json }) => {
     const session = service.session(env.client, req.param("id"));
     const by = env.client.principal?.id;
-    if (by === undefined || !env.client.approves(session)) throw forbidden("only an approver can accept or reject changes");
+    if (by === undefined || !env.client.approves(session))
+      throw forbidden("only an approver can accept or reject changes");
     service.refuseIfEnding();
     const body = await env.read<ChangeDecision>("ChangeDecision");
     return json(
-      body.decision === "accept"
-        ? await accept(session, body, by)
-        : await reject(session, body, by),
+      body.decision === "accept" ? await accept(session, body, by) : await reject(session, body, by),
     );
   });
 }

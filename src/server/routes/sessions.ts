@@ -75,7 +75,8 @@ async function checkBounds(
   }
   if (workspace === undefined) return;
   const real = await realPath(workspace);
-  if (real?.split("/").includes(OWN_PREFIX)) throw forbidden("the workspace is in a folder of Sandgate's own");
+  if (real?.split("/").includes(OWN_PREFIX))
+    throw forbidden("the workspace is in a folder of Sandgate's own");
   if (!(await isTrusted(real, bounds.workspaces))) {
     throw forbidden("the workspace is not below one of the server's workspaces");
   }

@@ -76,5 +76,8 @@ export function stateOfAgent(above: Session, { hasTool }: Pick<AgentOptions, "ha
     hasTool === undefined
       ? registry
       : registry.view((tool) => hasTool({ ...tool, sideEffects: tool.sideEffects ?? "destructive" }));
-  return { quotas, realWorkspace, trusted, turnIds: [], registry: tools, ledger: above.ledger };
+  return {
+    ...{ quotas, realWorkspace, trusted, turnIds: [], registry: tools },
+    ...{ ledger: above.ledger, changes: above.changes },
+  };
 }

@@ -12,6 +12,7 @@ import {
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
+import { grantShadow } from "../changes/shadow-grants.ts";
 import {
   awaitsPlan,
   type CallLevel,
@@ -24,7 +25,6 @@ import {
 } from "../deciding/levels.ts";
 import { namesUrls } from "../deciding/named-urls.ts";
 import { decidingMode } from "../modes/mode.ts";
-import { grantShadow } from "../changes/shadow-grants.ts";
 import type { MessageCore } from "./core.ts";
 import { modesOf } from "./modes-of.ts";
 

@@ -52,7 +52,10 @@ test("in review, writes run unasked, the session sees them, and the disk changes
   expect(a).toMatchObject({ path: "a.txt", change: "modified" });
   expect(a?.diff).toBe("--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n");
   expect(b).toMatchObject({ path: "b.txt", change: "created" });
-  expect(await session.changes.accept("a.txt", { by: "eve" })).toEqual({ accepted: ["a.txt"], conflicts: [] });
+  expect(await session.changes.accept("a.txt", { by: "eve" })).toEqual({
+    accepted: ["a.txt"],
+    conflicts: [],
+  });
   expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("one\nTWO\n");
   expect(await session.changes.reject("b.txt")).toEqual(["b.txt"]);
   await expect(run(session, "read_file", { path: "b.txt" })).rejects.toThrow("no such file");

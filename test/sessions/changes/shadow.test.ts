@@ -1,12 +1,21 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { defineTool } from "../../../src/engine/tool.ts";
 import { allow } from "../../../src/policy/decision.ts";
 import type { RuntimePolicy } from "../../../src/policy/policy.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { fsTools } from "../../../src/toolsets/fs/fs-tools.ts";
-import { defineTool } from "../../../src/engine/tool.ts";
 import { call, testSessions } from "../harness.ts";
 
 /** A program that changes files where it runs, as the shell does. */
@@ -22,6 +31,8 @@ const shell = defineTool({
     output: "completion",
   },
 });
+
+const UNASKED = { confirmations: { tools: { write_file: "auto" } } } as const;
 
 function workspace(): string {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "sandgate-shadow-")));
@@ -50,7 +61,7 @@ async function run(session: Session, name: string, args: object): Promise<unknow
 }
 
 async function shadowOf(root: string, mode: "autonomous" | "review" = "autonomous") {
-  const { sessions } = await testSessions([...fsTools(), shell], { policy: granting(root) });
+  const { sessions } = await testSessions([...fsTools(), shell], { policy: granting(root), ...UNASKED });
   onTestFinished(() => sessions.close());
   const session = await sessions.open({ workspace: root, mode });
   return { session, shadow: await sessions.shadow(session, "task-1", { mode: "autonomous" }) };
@@ -72,7 +83,10 @@ test("nothing that an agent changes in a shadow reaches the workspace before it 
     ["n/", "created"],
     ["n/c.txt", "created"],
   ]);
-  expect(await shadow.merge()).toEqual({ accepted: ["a.txt", "d", "d/b.txt", "n", "n/c.txt"], conflicts: [] });
+  expect(await shadow.merge()).toEqual({
+    accepted: ["a.txt", "d", "d/b.txt", "n", "n/c.txt"],
+    conflicts: [],
+  });
   expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("changed\n");
   expect(readFileSync(join(root, "n/c.txt"), "utf8")).toBe("made\n");
   expect(existsSync(join(root, "d"))).toBe(false);
@@ -128,7 +142,7 @@ test("a grant above the workspace can only be read in a shadow", async () => {
   const policy: RuntimePolicy = {
     check: () => allow({ sandbox: "host", capabilities: { fs: [{ directory: above, write: true }] } }),
   };
-  const { sessions } = await testSessions(fsTools(), { policy });
+  const { sessions } = await testSessions(fsTools(), { policy, ...UNASKED });
   const session = await sessions.open({ workspace: root, mode: "autonomous" });
   const shadow = await sessions.shadow(session, "task-1");
   const path = join(root, "a.txt");

@@ -1,8 +1,8 @@
-import type { AcceptedChanges } from "../../changes/held-changes.ts";
-import type { PendingChange } from "../../changes/pending/pending.ts";
-import type { ShadowTree } from "../../changes/shadow/shadow.ts";
-import { holdsChanges } from "../deciding/levels.ts";
-import type { Session } from "../session.ts";
+import type { AcceptedChanges } from "../changes/held-changes.ts";
+import type { PendingChange } from "../changes/pending/pending.ts";
+import type { ShadowTree } from "../changes/shadow/shadow.ts";
+import { holdsChanges } from "./deciding/levels.ts";
+import type { Session } from "./session.ts";
 
 /**
  * A copy of a session's workspace, in which another session works. Its grants give the copy in place of the workspace, so
