@@ -149,3 +149,10 @@ test("what waits is there after a restart, and after the mode has changed", asyn
   expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("kept\n");
   await second.sessions.close();
 });
+
+test("a workspace that does not exist can hold nothing, so that no session in review opens there", async () => {
+  const root = workspace();
+  const { sessions } = await testSessions(tools(), { policy: granting(root) });
+  await expect(sessions.open({ workspace: join(root, "nowhere"), mode: "review" })).rejects.toThrow();
+  await sessions.close();
+});
