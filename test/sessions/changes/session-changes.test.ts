@@ -150,9 +150,14 @@ test("what waits is there after a restart, and after the mode has changed", asyn
   await second.sessions.close();
 });
 
-test("a workspace that does not exist can hold nothing, so that no session in review opens there", async () => {
+test("without a workspace nothing can be held, so that a person is asked", async () => {
   const root = workspace();
-  const { sessions } = await testSessions(tools(), { policy: granting(root) });
-  await expect(sessions.open({ workspace: join(root, "nowhere"), mode: "review" })).rejects.toThrow();
+  const { sessions, nextInquiry } = await testSessions(tools(), { policy: granting(root) });
+  const session = await sessions.open({ mode: "review" });
+  const written = run(session, "write_file", { path: "a.txt", content: "asked\n" });
+  const inquiry = await nextInquiry();
+  expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("one\ntwo\n");
+  await session.answer(inquiry.id, { decision: "deny", digest: inquiry.digest, by: "eve" });
+  await expect(written).rejects.toThrow("User denied this operation.");
   await sessions.close();
 });
