@@ -1,3 +1,5 @@
+import { setImmediate } from "node:timers/promises";
+import { TextFinder } from "../../base/text-finder.ts";
 import { defineTool, type Tool } from "../../engine/tool.ts";
 import { shownPath } from "../../tool/file-failure.ts";
 import { ToolFailure } from "../../tool/tool-failure.ts";
@@ -15,6 +17,10 @@ interface Edit {
 
 /** The most edits in a call. */
 const MAX_EDITS = 100;
+
+/** How far occurrences of a text are counted that is to occur once, and how many an edit replaces at most. */
+const MAX_COUNT = 1_000;
+const MAX_REPLACEMENTS = 1_000_000;
 
 /** The longest text that a call makes, in UTF-16 code units: no file that can be read is longer. */
 const MAX_LENGTH: number = 16 * 1_024 * 1_024;
@@ -53,18 +59,19 @@ export function editFile(writing: Writing): Tool {
     host: ({ path, edits }, context) =>
       writing.run(context.workspace, async () => {
         const files = grantedFiles(context);
-        const { text, replacements } = applyEdits(await files.read(path), edits, path);
+        const { text, replacements } = await applyEdits(await files.read(path), edits, path, context.signal);
         await files.write(path, text);
         return { replacements };
       }),
   });
 }
 
-function applyEdits(
+async function applyEdits(
   whole: string,
   edits: readonly Edit[],
   path: string,
-): { readonly text: string; readonly replacements: number } {
+  signal: AbortSignal,
+): Promise<{ readonly text: string; readonly replacements: number }> {
   let text = whole;
   let replacements = 0;
   for (const [index, { old, new: replacement, replaceAll = false }] of edits.entries()) {
@@ -74,30 +81,50 @@ function applyEdits(
       const message = `Cannot edit '${shownPath(path)}':${which} ${reason}`;
       throw new ToolFailure("execution_error", message, { effect: "none" });
     };
-    const times = countOf(text, old);
+    // Each edit takes some time of a large file.
+    if (index > 0) await setImmediate();
+    signal.throwIfAborted();
+    const finder = new TextFinder(old);
+    const times = replaceAll ? replaceableIn(text, finder) : finder.countIn(text, MAX_COUNT + 1);
     if (times === 0) refuse(missing(text, old));
-    if (times > 1 && !replaceAll) refuse(`the text occurs ${times} times. ${MORE_OR_ALL}`);
+    if (times > 1 && !replaceAll) {
+      refuse(`the text occurs ${times > MAX_COUNT ? `more than ${MAX_COUNT}` : times} times. ${MORE_OR_ALL}`);
+    }
+    if (times > MAX_REPLACEMENTS) {
+      refuse(`the text occurs more than ${MAX_REPLACEMENTS} times. Give more of the text around it.`);
+    }
     if (text.length + times * (replacement.length - old.length) > MAX_LENGTH) {
       refuse("the file would be larger than 16 MiB. Replace less.");
     }
-    // A function, since `$&` is special in a text.
-    text = text.replaceAll(old, () => replacement);
+    text = replace(text, old, replacement, finder);
     replacements += times;
   }
   return { text, replacements };
 }
 
-function countOf(text: string, part: string): number {
+/** Counts the occurrences that can be replaced, which do not overlap. */
+function replaceableIn(text: string, finder: TextFinder): number {
   let count = 0;
-  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) count++;
+  for (const _ of finder.positionsIn(text)) if (++count > MAX_REPLACEMENTS) break;
   return count;
+}
+
+/** Takes the replacement as it is: `$&` means nothing. */
+function replace(text: string, old: string, replacement: string, finder: TextFinder): string {
+  const parts: string[] = [];
+  let end = 0;
+  for (const at of finder.positionsIn(text)) {
+    parts.push(text.slice(end, at), replacement);
+    end = at + old.length;
+  }
+  return parts.join("") + text.slice(end);
 }
 
 const MORE_OR_ALL = "Give more of the text around it, or set replaceAll.";
 
 /** Says what to do about a text that does not occur. */
 function missing(text: string, old: string): string {
-  if (old.includes("\n") && text.includes(old.replaceAll(/\r?\n/g, "\r\n"))) {
+  if (old.includes("\n") && new TextFinder(old.replaceAll(/\r?\n/g, "\r\n")).indexIn(text) >= 0) {
     return "the text does not occur, as the lines of the file end with \\r\\n. Give the text with these line ends.";
   }
   return "the text does not occur. Read the file again, and copy the text exactly, with its white space.";

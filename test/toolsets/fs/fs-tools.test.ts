@@ -190,6 +190,34 @@ describe("edit_file", () => {
     expect(textOf(scene, "a.txt")).toBe("a".repeat(10_000));
   });
 
+  test("refuses a text that overlaps itself, and replaces what does not overlap if it is to replace all", async () => {
+    await using scene = await open({ "a.txt": "aaaaa" });
+    const edits = [{ old: "aaa", new: "b" }];
+    expect(await failure(scene, "edit_file", { path: "a.txt", edits })).toContain("the text occurs 3 times");
+    await output(scene, "edit_file", { path: "a.txt", edits: [{ old: "aa", new: "b", replaceAll: true }] });
+    expect(textOf(scene, "a.txt")).toBe("bba");
+  });
+
+  test("edits a large file in a short time, whatever is to be replaced", async () => {
+    await using scene = await open({ "a.txt": "a".repeat(8 << 20) });
+    // A search with the product of both lengths would take hours, and 100 edits of everything minutes.
+    const old = `ab${"a".repeat(500_000)}`;
+    expect(await failure(scene, "edit_file", { path: "a.txt", edits: [{ old, new: "" }] })).toContain(
+      "the text does not occur",
+    );
+    const edits = Array.from({ length: 100 }, (_, index) => ({
+      old: "ab"[index % 2] as string,
+      new: "ba"[index % 2] as string,
+      replaceAll: true,
+    }));
+    expect(await failure(scene, "edit_file", { path: "a.txt", edits })).toContain(
+      "the text occurs more than 1000000 times. Give more of the text around it.",
+    );
+    expect(await failure(scene, "edit_file", { path: "a.txt", edits: [{ old: "a", new: "" }] })).toContain(
+      "the text occurs more than 1000 times.",
+    );
+  });
+
   test("loses no edit of calls that run at once", async () => {
     await using scene = await open({
       "a.txt": Array.from({ length: 20 }, (_, index) => `<${index}>`).join(""),
@@ -221,6 +249,25 @@ describe("patch_file", () => {
     await using scene = await open({ "a.txt": "a a a" });
     expect(await failure(scene, "patch_file", { path: "a.txt", old, new: "b" })).toContain(message);
     expect(textOf(scene, "a.txt")).toBe("a a a");
+  });
+
+  test("changes nothing if the text overlaps itself", async () => {
+    await using scene = await open({ "a.txt": "}\n}\n}\n" });
+    expect(await failure(scene, "patch_file", { path: "a.txt", old: "}\n}\n", new: "" })).toContain(
+      "the text occurs 2 times.",
+    );
+    expect(textOf(scene, "a.txt")).toBe("}\n}\n}\n");
+  });
+
+  test("finds a long text in a long file in a short time", async () => {
+    await using scene = await open({ "a.txt": "a".repeat(8 << 20) });
+    const old = `ab${"a".repeat(500_000)}`;
+    expect(await failure(scene, "patch_file", { path: "a.txt", old, new: "" })).toContain(
+      "the text does not occur",
+    );
+    expect(await failure(scene, "patch_file", { path: "a.txt", old: "a", new: "" })).toContain(
+      "the text occurs more than 1000 times.",
+    );
   });
 });
 

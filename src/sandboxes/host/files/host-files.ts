@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { TextFinder } from "../../../base/text-finder.ts";
 import type { FsGrant } from "../../../policy/grant/fs-grant.ts";
 import type { Changes } from "../../../tool/changes.ts";
 import { FileFailure, shownPath, WorkspaceEscapeError } from "../../../tool/file-failure.ts";
@@ -20,6 +21,9 @@ import { readAll, readRange, readText } from "./read-contents.ts";
 /** The longest listing, and how much of it is read in a turn of the event loop. */
 const MAX_ENTRIES = 100_000;
 const ENTRIES_PER_TURN = 1_000;
+
+/** How far occurrences of a text are counted. */
+const MAX_COUNT = 1_000;
 
 /**
  * The files of one call of a host tool. Paths are resolved and files are opened synchronously, since no other step may
@@ -93,12 +97,12 @@ export class HostFiles implements WorkspaceFiles {
   patch(path: string, old: string, text: string): Promise<void> {
     return this.#do("patch", path, async (at) => {
       const whole = await readText(at);
-      const times = textOf(old) === "" ? 0 : whole.split(old).length - 1;
-      if (times !== 1) {
-        const found = times === 0 ? "the text does not occur" : `the text occurs ${times} times`;
-        throw new FileFailure("invalid", `Cannot patch '${shownPath(path)}': ${found}`);
+      const finder = textOf(old) === "" ? undefined : new TextFinder(old);
+      const times = finder?.countIn(whole, MAX_COUNT + 1) ?? 0;
+      if (finder === undefined || times !== 1) {
+        throw new FileFailure("invalid", `Cannot patch '${shownPath(path)}': the text ${occurrences(times)}`);
       }
-      const start = whole.indexOf(old);
+      const start = finder.indexIn(whole);
       const patched = whole.slice(0, start) + textOf(text) + whole.slice(start + old.length);
       await this.#replace(at, Buffer.from(patched));
     });
@@ -200,6 +204,11 @@ async function listEntries({ directory, path }: Location): Promise<readonly File
   } finally {
     opened.close();
   }
+}
+
+function occurrences(times: number): string {
+  if (times === 0) return "does not occur";
+  return times > MAX_COUNT ? `occurs more than ${MAX_COUNT} times` : `occurs ${times} times`;
 }
 
 /** The types of a tool in JavaScript are not checked. */
