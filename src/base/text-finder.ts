@@ -1,8 +1,21 @@
+import { beginning } from "./text.ts";
+
 /**
  * V8 searches for a text of at most so many characters in linear time. For a longer one it falls back on an algorithm that
  * takes the product of both lengths at worst: minutes for texts that a model can choose.
  */
 const MAX_NATIVE_LENGTH = 200;
+
+/** So many characters have at most 192 bytes as UTF-8. */
+const MAX_REQUIRED_LENGTH = 64;
+
+/**
+ * Returns the beginning of a text. Bytes without it do not have the text, and `Buffer.prototype.includes`, which has the same
+ * limit in bytes, searches them in linear time.
+ */
+export function requiredBeginning(text: string): string {
+  return beginning(text, MAX_REQUIRED_LENGTH);
+}
 
 /** Finds a text in others, in time that is linear in their lengths. */
 export class TextFinder {
@@ -28,6 +41,11 @@ export class TextFinder {
     return this.#positions(text, false);
   }
 
+  /** The positions in a text, in order, also of those that overlap others. */
+  allPositionsIn(text: string): Generator<number, void, undefined> {
+    return this.#positions(text, true);
+  }
+
   /**
    * How often a text has the part, also where two of them overlap.
    *
@@ -35,7 +53,7 @@ export class TextFinder {
    */
   countIn(text: string, most: number): number {
     let count = 0;
-    for (const _ of this.#positions(text, true)) if (++count >= most) break;
+    for (const _ of this.allPositionsIn(text)) if (++count >= most) break;
     return count;
   }
 

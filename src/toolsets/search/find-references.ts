@@ -1,3 +1,4 @@
+import { requiredBeginning } from "../../base/text-finder.ts";
 import { defineTool, type Tool } from "../../engine/tool.ts";
 import { inputSchema } from "../input-schema.ts";
 import { isDefinition } from "./definition-line.ts";
@@ -82,8 +83,9 @@ async function* references(
   glob: string | undefined,
 ): AsyncGenerator<Reference, void, undefined> {
   const filter = glob === undefined ? undefined : compilePathGlob(glob);
+  const required = requiredBeginning(symbol);
   for await (const { path, bytes } of search.contents(start, filter)) {
-    if (!bytes.includes(symbol)) continue;
+    if (!bytes.includes(required)) continue;
     for (const { number, text } of linesOf(bytes.toString("utf8"))) {
       if (number % STEP === 0) await search.pace.turn();
       const at = findWord(text, symbol);

@@ -1,4 +1,5 @@
 import { beginning } from "../../base/text.ts";
+import { requiredBeginning, TextFinder } from "../../base/text-finder.ts";
 import { compilePattern, type Pattern } from "../../patterns/pattern.ts";
 import { PatternError } from "../../patterns/pattern-syntax.ts";
 import { requiredLiteral } from "../../patterns/required-literal.ts";
@@ -24,6 +25,7 @@ export class LinePattern {
   /** The cost of a character, in characters of a simple pattern. */
   readonly work: number;
   readonly #pattern: Pattern;
+  readonly #finder: TextFinder | undefined;
   readonly #maxLine: number;
 
   /** @throws {ToolFailure} `validation_error` if it is not a regular expression that matches in linear time. */
@@ -39,7 +41,9 @@ export class LinePattern {
     }
     const { size, work } = this.#pattern;
     this.literal = !ignoreCase && LITERAL.test(source) ? source : undefined;
-    this.required = this.literal ?? (ignoreCase ? undefined : requiredLiteral(source));
+    this.#finder = this.literal === undefined ? undefined : new TextFinder(this.literal);
+    const required = this.literal ?? (ignoreCase ? undefined : requiredLiteral(source));
+    this.required = required === undefined ? undefined : requiredBeginning(required);
     this.work = Math.max(1, work);
     this.#maxLine = Math.min(MAX_LINE, Math.max(MIN_LINE, Math.floor(MAX_LINE_WORK / Math.max(1, size))));
   }
@@ -50,14 +54,14 @@ export class LinePattern {
   }
 
   matches(line: string): boolean {
-    return this.literal === undefined
+    return this.#finder === undefined
       ? this.#pattern.test(this.#searched(line))
-      : line.includes(this.literal);
+      : this.#finder.indexIn(line) >= 0;
   }
 
   /** Returns where the first match in a line begins; 0 if it is not known. */
   indexIn(line: string): number {
-    if (this.literal !== undefined) return line.indexOf(this.literal);
+    if (this.#finder !== undefined) return this.#finder.indexIn(line);
     const searched = this.#searched(line);
     if (searched.length * this.#pattern.size > MAX_SEARCH_WORK) return 0;
     return Math.max(0, this.#pattern.search(searched));

@@ -179,6 +179,16 @@ describe("grep", () => {
     expect(error).toMatchObject({ code: "validation_error", message: expect.stringContaining(reason) });
   });
 
+  test("finds a long literal in a huge line in a short time", async () => {
+    const pattern = `ab${"a".repeat(1_000)}`;
+    await using scene = await open({ "a.txt": "a".repeat(8 << 20), "b.txt": pattern });
+    // With the product of both lengths, it would take many times its time, in one turn of the event loop.
+    const found = await output(scene, "grep", { pattern, filesOnly: true });
+    expect(found).toEqual({ paths: ["b.txt"] });
+    const other = `${pattern.slice(0, 500)}b`;
+    expect(await output(scene, "grep", { pattern: other })).toEqual({ matches: [] });
+  });
+
   test("ends with what it has found when its time is up", async () => {
     await using scene = await open({ "a.txt": "x" }, { timeMs: 0.000_1 });
     expect(await output(scene, "grep", { pattern: "x" })).toEqual({
@@ -228,6 +238,13 @@ describe("find_references", () => {
       "a.ts:3 false",
       "b.ts:1 false",
     ]);
+  });
+
+  test("passes over a huge word that begins with the symbol", async () => {
+    const symbol = "a".repeat(1_000);
+    await using scene = await open({ "a.txt": `${"a".repeat(8 << 20)} ${symbol}` });
+    const { references } = await output(scene, "find_references", { symbol });
+    expect(references).toMatchObject([{ path: "a.txt", line: 1 }]);
   });
 
   test("finds a definition behind more references than its limit", async () => {
