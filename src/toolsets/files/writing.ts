@@ -1,6 +1,6 @@
 /**
- * Runs changes of files one after another, since several calls of a message run at once: of two edits of one file, the
- * later one has to read what the earlier one has written.
+ * Runs changes of files, or of what a session remembers, one after another, since several calls run at once: of two edits
+ * of one file, the later one has to read what the earlier one has written.
  */
 export class Writing {
   readonly #last = new Map<string, Promise<unknown>>();
@@ -8,10 +8,10 @@ export class Writing {
   /**
    * Runs a change when the earlier ones have ended.
    *
-   * @param workspace The path of the workspace that is changed. Changes of others do not wait.
+   * @param changed What is changed, such as the path of a workspace. Changes of something else do not wait.
    */
-  async run<Result>(workspace: string | undefined, change: () => Promise<Result>): Promise<Result> {
-    const key = workspace ?? "";
+  async run<Result>(changed: string | undefined, change: () => Promise<Result>): Promise<Result> {
+    const key = changed ?? "";
     const before = this.#last.get(key) ?? Promise.resolve();
     const result = before.then(change);
     const ended = result.catch(() => undefined);

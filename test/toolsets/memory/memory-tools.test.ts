@@ -1,8 +1,30 @@
+import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
+import type { KeyValueChange } from "../../../src/key-value/key-value-store.ts";
 import { MemoryKeyValue } from "../../../src/key-value/memory-key-value.ts";
 import { ToolsetScene } from "../toolset-scene.ts";
 
 const { signal } = new AbortController();
+
+/** Stores that answer in a later turn of the event loop, as those on a disk do. */
+class SlowStores extends MemoryKeyValue {
+  override open(name: string, sessionId: string) {
+    const store = super.open(name, sessionId);
+    return {
+      get: async (key: string) => {
+        await setImmediate();
+        return store.get(key, signal);
+      },
+      update: async (changes: readonly KeyValueChange[]) => {
+        await setImmediate();
+        await store.update(changes, signal);
+      },
+      set: (key: string, value: Uint8Array) => store.set(key, value, signal),
+      delete: (key: string) => store.delete(key, signal),
+      listKeys: (after: string | undefined, count: number) => store.listKeys(after, count, signal),
+    };
+  }
+}
 
 async function openMemory(options?: { readonly maxKeys?: number }) {
   const stores = new MemoryKeyValue(options);
@@ -79,4 +101,38 @@ test("a session cannot reach the entries of another one", async () => {
   const { error } = await scene.call("memory_replace", { key, text: "b" }, { sessionId: "other" });
   expect(error?.code).toBe("validation_error");
   expect(await entries()).toEqual({ [key]: "a" });
+});
+
+test("an entry is replaced by one of several calls that run at once", async () => {
+  const stores = new SlowStores();
+  await using scene = await ToolsetScene.open("memory", {}, { stores });
+  const { output } = await scene.call("memory_add", { text: "a" });
+  const { key } = output as { key: string };
+  const results = await Promise.all([
+    scene.call("memory_consolidate", { keys: [key], text: "b" }),
+    scene.call("memory_consolidate", { keys: [key], text: "c" }),
+    scene.call("memory_replace", { key, text: "d" }),
+  ]);
+  expect(results.map(({ error }) => error?.code)).toEqual([
+    undefined,
+    "validation_error",
+    "validation_error",
+  ]);
+  expect(await stores.open("memory", "session").listKeys(undefined, 10)).toEqual([
+    (results[0].output as { key: string }).key,
+  ]);
+});
+
+test("a call that was cancelled while it waited for another one changes nothing", async () => {
+  const stores = new SlowStores();
+  await using scene = await ToolsetScene.open("memory", {}, { stores });
+  const cancelling = new AbortController();
+  const first = scene.call("memory_add", { text: "a" });
+  const second = scene.call("memory_add", { text: "b" }, { signal: cancelling.signal });
+  cancelling.abort();
+  const [{ output }] = await Promise.all([first, second.catch(() => undefined)]);
+  await scene.call("memory_add", { text: "c" });
+  const keys = await stores.open("memory", "session").listKeys(undefined, 10);
+  expect(keys).toHaveLength(2);
+  expect(keys).toContain((output as { key: string }).key);
 });
