@@ -21,6 +21,15 @@ export function ending(text: string, length: number): string {
   return text.slice(splitsPair(text, start) ? start + 1 : start);
 }
 
+/**
+ * Whether a text has at most so many code points, which is how `maxLength` of JSON Schema counts: a tool must take what its
+ * input schema accepts.
+ */
+export function hasAtMost(text: string, codePoints: number): boolean {
+  if (text.length <= codePoints) return true;
+  return text.length <= 2 * codePoints && [...text].length <= codePoints;
+}
+
 function splitsPair(text: string, index: number): boolean {
   const before = text.charCodeAt(index - 1);
   const after = text.charCodeAt(index);

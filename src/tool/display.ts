@@ -1,3 +1,5 @@
+import { hasAtMost } from "../base/text.ts";
+
 /** Something that a tool shows to people, for example a diagram. */
 export interface Display {
   /** How the source is to be read, such as `mermaid`: 1 to 64 letters, digits and `.+-/`. */
@@ -17,7 +19,7 @@ export function checkDisplay(given: Display): Display {
   if (typeof format !== "string" || !new RegExp(DISPLAY_FORMAT).test(format)) {
     throw new TypeError("the format must be 1 to 64 letters, digits and .+-/");
   }
-  if (typeof source !== "string" || source === "" || source.length > MAX_DISPLAY_CHARS) {
+  if (typeof source !== "string" || source === "" || !hasAtMost(source, MAX_DISPLAY_CHARS)) {
     throw new TypeError(`the source must be a text of 1 to ${MAX_DISPLAY_CHARS} characters`);
   }
   return Object.freeze({ format, source: source.toWellFormed() });

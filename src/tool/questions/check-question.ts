@@ -1,3 +1,4 @@
+import { hasAtMost } from "../../base/text.ts";
 import { MAX_DELAY_MS } from "../../base/timers/deadline-timer.ts";
 import { toWellFormed } from "../../json/well-formed.ts";
 import type { Question, QuestionAnswer } from "./question.ts";
@@ -41,7 +42,7 @@ function checkChoices(given: readonly string[]): readonly string[] {
 }
 
 function checkText(given: unknown, most: number, what: string): asserts given is string {
-  if (typeof given === "string" && given.length >= 1 && given.length <= most) return;
+  if (typeof given === "string" && given !== "" && hasAtMost(given, most)) return;
   throw new TypeError(`${what} must be a text of 1 to ${most} characters`);
 }
 
@@ -62,10 +63,13 @@ export function answerProblem(
 }
 
 function isText(answer: string): boolean {
-  return answer.length >= 1 && answer.length <= MAX_ANSWER_CHARS && answer.isWellFormed();
+  return answer !== "" && hasAtMost(answer, MAX_ANSWER_CHARS) && answer.isWellFormed();
 }
 
-/** Returns a frozen copy of a value that is an answer. */
+/** Returns a frozen copy of a value that is an answer. Of a list that is too long, it copies as much as is too long. */
 export function copyAnswer(answer: unknown): QuestionAnswer {
-  return Array.isArray(answer) ? Object.freeze([...(answer as string[])]) : (answer as string);
+  if (!Array.isArray(answer)) return answer as string;
+  const list: readonly unknown[] = answer;
+  const length = Math.min(list.length, MAX_CHOICES + 1);
+  return Object.freeze(Array.from({ length }, (_, index) => list[index] as string));
 }

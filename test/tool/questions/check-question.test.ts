@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { answerProblem, checkQuestion } from "../../../src/tool/questions/check-question.ts";
+import { answerProblem, checkQuestion, copyAnswer } from "../../../src/tool/questions/check-question.ts";
 import type { Question } from "../../../src/tool/questions/question.ts";
 
 describe("A question", () => {
@@ -43,4 +43,19 @@ describe("A question", () => {
 test("An answer is one of the choices only as it was written", () => {
   expect(answerProblem({ choices: ["é"] }, "e\u0301")).toBe("the answer must be one of the choices");
   expect(answerProblem({ choices: ["é"] }, "é")).toBeUndefined();
+});
+
+test("An answer of another length than the choices is copied only as far as it is checked", () => {
+  // A list that says it is as long as this would take gigabytes.
+  const list = new Proxy(["a"], {
+    get: (target, name) => (name === "length" ? 1e9 : Reflect.get(target, name)),
+  });
+  const copy = copyAnswer(list);
+  expect(copy).toHaveLength(101);
+  expect(answerProblem({ choices: ["a"], multiple: true }, copy)).toMatch(/^the answer must be a list/);
+});
+
+test("An answer with a hole is not one of the choices", () => {
+  // biome-ignore lint/suspicious/noSparseArray: a hole is what is tested.
+  expect(answerProblem({ choices: ["a"], multiple: true }, copyAnswer([, "a"]))).toMatch(/^the answer must/);
 });

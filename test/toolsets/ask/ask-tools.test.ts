@@ -22,6 +22,15 @@ describe("ask_user", () => {
     expect(requests[0]).not.toHaveProperty("choices");
   });
 
+  test("takes every text that its schema accepts, which counts code points", async () => {
+    await using scene = await ToolsetScene.open("ask");
+    const [question, option] = ["\u{1f600}".repeat(4_000), "\u{1f600}".repeat(500)];
+    const answers: AskUser = async () => ({ decision: "answer", by: "ann", answer: option });
+    expect((await scene.call("ask_user", { question, options: [option] }, { ask: answers })).output).toEqual({
+      answer: option,
+    });
+  });
+
   test("fails without an effect if nobody can be asked", async () => {
     await using scene = await ToolsetScene.open("ask");
     expect((await scene.call("ask_user", { question: "?" })).error).toMatchObject({

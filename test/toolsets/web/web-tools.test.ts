@@ -199,6 +199,13 @@ describe("display_diagram", () => {
     expect(JSON.stringify(redacted.displayed)).not.toContain("AKIA");
   });
 
+  test("takes every text that its schema accepts, which counts code points", async () => {
+    const diagram = { source: "\u{1f600}".repeat(100_000), format: "dot" };
+    const { execution, displayed } = await dispatchOne("display_diagram", diagram);
+    expect(execution?.output).toEqual({ displayed: true });
+    expect(displayed).toMatchObject([diagram]);
+  });
+
   test.each([
     [{ source: "", format: "dot" }],
     [{ source: "a", format: "<b>" }],
