@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import { connect, type LookupFunction, type Socket } from "node:net";
 import { EgressError, NO_TRAFFIC } from "../egress-error.ts";
 import { egressErrorOf } from "../failure.ts";
 import type { OriginRule } from "../net-rules.ts";
@@ -9,6 +9,8 @@ export class RawConnections {
   readonly #resolve: ResolveHost;
   readonly #connectTimeoutMs: number;
   readonly #open = new Set<Socket>();
+  /** Shared, so that connections that open at the same time look their name up once. */
+  readonly #lookups = new WeakMap<OriginRule, LookupFunction>();
   #isClosed = false;
 
   /** @param connectTimeoutMs Milliseconds for name resolution and connecting. */
@@ -28,7 +30,7 @@ export class RawConnections {
     const socket = connect({
       host: withoutBrackets(hostname),
       port: Number(port) || (protocol === "https:" ? 443 : 80),
-      lookup: lookupFor(rule, this.#resolve),
+      lookup: this.#lookupFor(rule),
       allowHalfOpen: true,
       noDelay: true,
     });
@@ -59,6 +61,15 @@ export class RawConnections {
       clearTimeout(timer);
       signal.removeEventListener("abort", abort);
     }
+  }
+
+  #lookupFor(rule: OriginRule): LookupFunction {
+    let lookup = this.#lookups.get(rule);
+    if (lookup === undefined) {
+      lookup = lookupFor(rule, this.#resolve);
+      this.#lookups.set(rule, lookup);
+    }
+    return lookup;
   }
 
   /** Closes every connection. */

@@ -48,6 +48,8 @@ export class ForwardProxy {
   readonly #options: ProxyOptions;
   readonly #meter: TrafficMeter;
   readonly #clients = new Set<Socket>();
+  /** Connections of clients, and those that are gone while something is still opened for them. */
+  #taken = 0;
   /** The requests of each connection. */
   readonly #turns = new WeakMap<Socket, { waiting: number; last: Promise<void> }>();
   readonly #closing = new AbortController();
@@ -69,7 +71,7 @@ export class ForwardProxy {
     this.#http.on("connect", (request: IncomingMessage, client: Socket, head: Buffer) => {
       // Answers to requests before it would come out of the tunnel.
       if (this.#turns.get(client)?.waiting) client.destroy();
-      else void this.#tunnel(request, client, head);
+      else this.#turns.set(client, { waiting: 1, last: this.#tunnel(request, client, head) });
     });
     this.#http.on("clientError", (_error, client: Socket) => {
       refuseTunnel(client, { status: 400, text: "The request is not valid HTTP/1.1\n" });
@@ -78,14 +80,25 @@ export class ForwardProxy {
 
   /** Serves the connection of a client. */
   accept(client: Socket): void {
-    if (this.#closing.signal.aborted || this.#clients.size >= MAX_CONNECTIONS) {
+    if (this.#closing.signal.aborted || this.#taken >= MAX_CONNECTIONS) {
       client.destroy();
       return;
     }
+    this.#taken++;
     this.#clients.add(client);
-    client.once("close", () => this.#clients.delete(client)).on("error", () => {});
+    client.once("close", () => void this.#leave(client)).on("error", () => {});
     client.allowHalfOpen = true;
     this.#http.emit("connection", client);
+  }
+
+  /** A client that leaves while its connection is opened makes no room for another one: it could leave any number behind. */
+  async #leave(client: Socket): Promise<void> {
+    this.#clients.delete(client);
+    try {
+      await this.#turns.get(client)?.last;
+    } finally {
+      this.#taken--;
+    }
   }
 
   /** What was sent to servers and received from them. */

@@ -13,9 +13,12 @@ interface Opened {
   readonly denied: string[];
 }
 
-async function open(grants: ProxyOptions["grants"], netBytes = 1_000_000): Promise<Opened> {
+async function open(
+  grants: ProxyOptions["grants"],
+  netBytes = 1_000_000,
+  egress = openEgress(),
+): Promise<Opened> {
   const denied: string[] = [];
-  const egress = openEgress();
   const proxy = new ForwardProxy({
     openEgress: async () => egress,
     grants,
@@ -228,6 +231,43 @@ describe("A plain request", () => {
     patient.destroy();
     await vi.waitFor(() => expect(connections.every((socket) => socket.destroyed)).toBe(true));
     expect(connections.length).toBeLessThanOrEqual(3);
+  });
+
+  test("counts until its connection was opened, also if the client has gone", async () => {
+    const target = await serve(echo);
+    const { promise: canResolve, resolve: letResolve } = Promise.withResolvers<void>();
+    let lookups = 0;
+    const egress = openEgress({
+      resolve: async () => {
+        lookups++;
+        await canResolve;
+        return ["127.0.0.1"];
+      },
+    });
+    const { proxy } = await open(toHttp(target), undefined, egress);
+    const accepted: Socket[] = [];
+    const port = await listen(
+      createServer((socket) => {
+        accepted.push(socket);
+        proxy.accept(socket);
+      }),
+    );
+    const connecting = vi.spyOn(egress, "connect");
+    const lines = [`host: a.test:${target}`, "connection: close"];
+    const text = get(`http://a.test:${target}/`, ...lines);
+    const clients = Array.from({ length: 128 }, () => connect(port, "127.0.0.1").on("error", () => {}));
+    for (const client of clients) client.write(text);
+    await vi.waitFor(() => expect(connecting).toHaveBeenCalledTimes(128), { timeout: 10_000 });
+    for (const client of clients) client.resetAndDestroy();
+    await vi.waitFor(() => expect(accepted.every(({ destroyed }) => destroyed)).toBe(true), {
+      timeout: 10_000,
+    });
+    expect(await exchange(port, text)).toBe("");
+    expect([connecting.mock.calls.length, lookups]).toEqual([128, 1]);
+    letResolve();
+    await vi.waitFor(async () => expect(statuses(await exchange(port, text))).toEqual(["200"]), {
+      timeout: 10_000,
+    });
   });
 
   test("gets redirects as responses", async () => {
