@@ -1,5 +1,6 @@
 import { isSandboxMode, type SandboxMode } from "../tool/sandbox-mode.ts";
 import { checkGrant, type ExecutionGrant, type GrantOptions } from "./grant/execution-grant.ts";
+import type { TemplateSource } from "./grant/grant-template.ts";
 
 /**
  * The decision of a policy. `deny` is stricter than `ask`, and `ask` than `allow`. Texts, names of rules and near
@@ -61,6 +62,11 @@ export interface NearMiss {
 export interface AllowOptions extends DecisionBasis {
   /** Default: only the sandbox of the grant. */
   readonly sandboxes?: readonly SandboxMode[];
+  /**
+   * The request that the policy decides on. Fills in the capabilities of the grant that depend on the call: the workspace,
+   * and files and origins out of arguments. Default: none of them does.
+   */
+  readonly request?: TemplateSource;
 }
 
 /** The options of {@link ask}. */
@@ -81,9 +87,11 @@ const checkedDecisions = new WeakSet<object>();
  * Returns the decision to run a call, frozen.
  *
  * @throws {TypeError} if the sandbox, a limit or a capability is unknown or invalid.
+ * @throws {Error} if the request does not have what the capabilities depend on, or it is ambiguous. A policy that throws
+ *   denies the call.
  */
 export function allow(grant: GrantOptions, options: AllowOptions = {}): AllowDecision {
-  const checked = checkGrant(grant);
+  const checked = checkGrant(grant, options.request);
   return freeze({ decision: "allow", grant: checked, ...optional(options, checked) });
 }
 
@@ -101,12 +109,12 @@ export function deny(reason: string, { near, ...options }: DenyOptions = {}): De
 /**
  * Returns the decision to have a person confirm a call first, frozen.
  *
- * @throws {TypeError} if the grant is invalid, as in {@link allow}.
+ * @throws {Error} as in {@link allow}.
  */
 export function ask(question: string, options: AskOptions = {}): AskDecision {
-  const { grant, rules, sandboxes, remember, policyDecision } = options;
+  const { grant, rules, sandboxes, remember, policyDecision, request } = options;
   if (remember !== undefined && remember !== "session") throw new TypeError("remember must be 'session'");
-  const checked = grant && checkGrant(grant);
+  const checked = grant && checkGrant(grant, request);
   return freeze({
     decision: "ask",
     question,
@@ -126,14 +134,19 @@ export function checkDecision(decision: PolicyDecision): PolicyDecision {
   if (checkedDecisions.has(decision)) return decision;
   switch (decision?.decision) {
     case "allow":
-      return allow(decision.grant, decision);
+      return allow(decision.grant, membersOf(decision));
     case "ask":
-      return ask(decision.question, decision);
+      return ask(decision.question, membersOf(decision));
     case "deny":
       return deny(decision.reason, decision);
     default:
       throw new TypeError("the policy returned an invalid decision");
   }
+}
+
+/** A grant in a decision is filled in: what else a decision has is no request. */
+function membersOf<Decision extends AllowDecision | AskDecision>(decision: Decision): Decision {
+  return "request" in decision ? { ...decision, request: undefined } : decision;
 }
 
 function freeze<Decision extends PolicyDecision>(decision: Decision): Decision {
@@ -149,7 +162,7 @@ function optional(
     policyDecision,
   }: { readonly [Name in keyof AllowOptions]: AllowOptions[Name] | undefined },
   grant?: ExecutionGrant,
-): AllowOptions {
+): Omit<AllowOptions, "request"> {
   if (sandboxes !== undefined && sandboxes.length > 0) {
     if (!sandboxes.every(isSandboxMode)) throw new TypeError("a decision must have valid sandbox modes");
     if (grant?.isolation !== undefined && sandboxes.length > 1)

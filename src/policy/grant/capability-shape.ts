@@ -2,6 +2,7 @@ import { mapOf, thenSchema } from "../../config/shape.ts";
 import { POINTER_PATTERN } from "../../json/pointer.ts";
 import type { JsonObject } from "../../json/value.ts";
 import { NAME_PATTERN } from "../match/name-pattern.ts";
+import { WORKSPACE_PATTERN } from "./grant-template.ts";
 import { CIDR_PATTERN, ORIGIN_PATTERN } from "./net-grant.ts";
 
 /** The schema of a pattern of tool names. */
@@ -35,11 +36,10 @@ const POINTER = {
   message: "must be a JSON pointer to an argument, such as '/url'",
 };
 
-/** A relative path in `/` segments, none of which is `.` or `..`. */
 const WORKSPACE = {
   type: ["boolean", "string"],
   not: { const: false },
-  pattern: "^(?!\\.{1,2}(/|$))[^/\\\\\\0]+(/(?!\\.{1,2}(/|$))[^/\\\\\\0]+)*$",
+  pattern: WORKSPACE_PATTERN,
   message: "must be true, or the path of a directory in the workspace, such as src/generated",
 };
 

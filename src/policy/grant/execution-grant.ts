@@ -1,5 +1,7 @@
 import { isSandboxMode, type SandboxMode } from "../../tool/sandbox-mode.ts";
 import { type Capabilities, checkCapabilities } from "./capabilities.ts";
+import { checkTemplates } from "./check-templates.ts";
+import { fillIn, type RuleCapabilities, type TemplateSource } from "./grant-template.ts";
 import { checkLimits, type ResourceLimits } from "./limits.ts";
 
 /** The sandbox, limits and capabilities for a call. Frozen. */
@@ -25,8 +27,8 @@ export interface GrantOptions {
   readonly isolation?: RequiredIsolation;
   /** Limits to enforce. Default: those of the sandbox. */
   readonly limits?: ResourceLimits;
-  /** Default: none. */
-  readonly capabilities?: Capabilities;
+  /** Those that depend on the call need the option `request` of {@link allow} or `ask`. Default: none. */
+  readonly capabilities?: RuleCapabilities;
 }
 
 /** Grants that this module checked and froze, and that therefore need no further check. */
@@ -36,9 +38,11 @@ const checkedGrants = new WeakSet<object>();
  * Checks a grant, and returns a frozen copy. A grant that this function returned earlier is returned
  * unchanged.
  *
+ * @param call What its capabilities can depend on. Default: they do not depend on a call.
  * @throws {TypeError} if the sandbox, a limit or a capability is unknown or invalid, or the isolation.
+ * @throws {TemplateRefusal} if the call does not have what the capabilities depend on.
  */
-export function checkGrant(grant: GrantOptions): ExecutionGrant {
+export function checkGrant(grant: GrantOptions, call?: TemplateSource): ExecutionGrant {
   if (checkedGrants.has(grant)) return grant as ExecutionGrant;
   const { sandbox, isolation, limits = {}, capabilities = {}, ...unknown } = grant;
   if (!isSandboxMode(sandbox)) throw new TypeError("a grant must have a valid sandbox mode as 'sandbox'");
@@ -51,8 +55,14 @@ export function checkGrant(grant: GrantOptions): ExecutionGrant {
     sandbox,
     ...(isolation && { isolation }),
     limits: checkLimits(limits),
-    capabilities: checkCapabilities(capabilities),
+    capabilities: checkCapabilities(capabilitiesFor(capabilities, call)),
   });
   checkedGrants.add(checked);
   return checked;
+}
+
+function capabilitiesFor(capabilities: RuleCapabilities, call: TemplateSource | undefined): Capabilities {
+  if (call === undefined) return capabilities as Capabilities;
+  checkTemplates(capabilities);
+  return fillIn(capabilities, call);
 }

@@ -25,6 +25,9 @@ export interface WorkspaceTemplate {
   readonly write?: boolean;
 }
 
+/** A relative path in `/` segments, none of which is `.` or `..`. */
+export const WORKSPACE_PATTERN = "^(?!\\.{1,2}(/|$))[^/\\\\\\0]+(/(?!\\.{1,2}(/|$))[^/\\\\\\0]+)*$";
+
 /**
  * Grants the origin of the URL in an argument. The call is denied if the argument is missing, is ambiguous (see
  * `isAmbiguous`) or is not a URL whose origin is within the origins of the rule.

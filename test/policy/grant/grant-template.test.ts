@@ -2,10 +2,12 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { CanonicalJson } from "../../../src/json/canonical.ts";
 import type { JsonValue } from "../../../src/json/value.ts";
-import type { PolicyDecision } from "../../../src/policy/decision.ts";
+import { allow, ask, checkDecision, type PolicyDecision } from "../../../src/policy/decision.ts";
+import type { GrantOptions } from "../../../src/policy/grant/execution-grant.ts";
 import type { RuleCapabilities } from "../../../src/policy/grant/grant-template.ts";
 import { isWithinOrigin, parseOrigin } from "../../../src/policy/grant/net-grant.ts";
-import type { PolicySubject } from "../../../src/policy/policy.ts";
+import { TemplateRefusal } from "../../../src/policy/grant/template-refusal.ts";
+import type { PolicyRequest, PolicySubject } from "../../../src/policy/policy.ts";
 import type { PolicyRule } from "../../../src/policy/rule/rule.ts";
 import { RulePolicy } from "../../../src/policy/rule/rule-policy.ts";
 
@@ -158,4 +160,70 @@ test.each<[unknown, RegExp]>([
 ])("%j is not a template of an origin", (grant, message) => {
   const rule = allowing({ net: [grant as string] });
   expect(() => new RulePolicy({ rules: [rule] })).toThrow(message);
+});
+
+describe("A policy in code", () => {
+  const requestOf = (input: JsonValue, workspace?: string): PolicyRequest => ({
+    ...{ callId: "c", sessionId: "s", input, canonical: new CanonicalJson(input), tool: FETCH },
+    ...(workspace !== undefined && { workspace }),
+  });
+  const grant: GrantOptions = {
+    sandbox: "quickjs",
+    capabilities: {
+      fs: [
+        { workspace: "src", at: "/src" },
+        { file: { argument: "/path" }, within: "/srv/notes", write: true },
+      ],
+      net: [{ argument: "/url", within: ["https://*.example.com"] }],
+    },
+  };
+  const input = { path: "may.txt", url: "https://a.example.com/x" };
+
+  test.each([
+    ["allows", (request: PolicyRequest) => allow(grant, { request })],
+    ["asks about", (request: PolicyRequest) => ask("Really?", { grant, request })],
+  ])("%s a call with the capabilities that its arguments name", (_, decideOn) => {
+    const decision = decideOn(requestOf(input, "/home/ann"));
+    expect(decision).not.toHaveProperty("request");
+    expect(decision.grant?.capabilities).toEqual({
+      fs: [
+        { directory: "/home/ann/src", at: "/src" },
+        { file: "/srv/notes/may.txt", within: "/srv/notes", at: "/may.txt", write: true },
+      ],
+      net: ["https://a.example.com"],
+    });
+    expect(checkDecision(decision)).toBe(decision);
+  });
+
+  test.each<[string, JsonValue, string | undefined]>([
+    ["an argument is missing", { url: input.url }, "/w"],
+    ["a path leads out", { ...input, path: "../may.txt" }, "/w"],
+    ["a path is ambiguous", { ...input, path: "a//b" }, "/w"],
+    ["an origin is another one", { ...input, url: "https://evil.test" }, "/w"],
+    ["there is no workspace", input, undefined],
+  ])("throws, which denies the call, if %s", (_, given, workspace) => {
+    expect(() => allow(grant, { request: requestOf(given, workspace) })).toThrow(TemplateRefusal);
+  });
+
+  test.each<[string, unknown]>([
+    ["without the request", undefined],
+    ["for a path out of the workspace", { fs: [{ workspace: "../../etc" }] }],
+    ["for a workspace that is false", { fs: [{ workspace: false }] }],
+    ["for a relative directory", { fs: [{ file: { argument: "/path" }, within: "notes" }] }],
+    ["for a place that is not normal", { fs: [{ file: { argument: "/path" }, within: "/n", at: "/a/.." }] }],
+    ["for what is no pointer", { fs: [{ file: { argument: "path" }, within: "/n" }] }],
+    ["with a misspelt member", { fs: [{ file: { argument: "/path" }, within: "/n", wirte: true }] }],
+    ["for no origins", { net: [{ argument: "/url", within: [] }] }],
+    ["for a text as origins", { net: [{ argument: "/url", within: "https://a.example.com" }] }],
+    ["for lists that are none", { fs: "/", net: {} }],
+  ])("cannot grant anything %s", (_, capabilities) => {
+    const options = { ...grant, ...(capabilities !== undefined && { capabilities }) } as GrantOptions;
+    const request = capabilities === undefined ? {} : { request: requestOf(input, "/w") };
+    expect(() => allow(options, request)).toThrow(TypeError);
+  });
+
+  test("cannot have a grant that was not filled in, whatever else its decision has", () => {
+    const decision = { decision: "allow", grant, request: requestOf(input, "/w") };
+    expect(() => checkDecision(decision as unknown as PolicyDecision)).toThrow(TypeError);
+  });
 });
