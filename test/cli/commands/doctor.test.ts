@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { Cgroups } from "../../../src/sandboxes/process/cgroups/cgroups.ts";
 import { NOT_HELD } from "../../../src/sandboxes/process/landlock/not-held.ts";
@@ -102,6 +104,20 @@ describe("sandgate doctor", () => {
     expect(stdout).toMatch(/^ {2}isolation: none$/m);
     expect(stdout).toMatch(/^ {4}wallTimeMs: does not hold: programs cannot be confined here$/m);
   });
+
+  test.skipIf(!process.allowedNodeEnvironmentFlags.has("--experimental-ffi"))(
+    "says that programs cannot run on Landlock without node:ffi, and how to get it",
+    () => {
+      const main = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
+      const stdout = execFileSync(process.execPath, ["--no-experimental-ffi", main, "doctor"], {
+        encoding: "utf8",
+      });
+      expect(stdout).toContain("node:ffi: needs --experimental-ffi");
+      expect(stdout).toMatch(
+        /^ {4}landlock: does not hold: Node\.js \S+ has no node:ffi, .* \(remedy: start Node\.js with --experimental-ffi\)$/m,
+      );
+    },
+  );
 
   test("exits with 2 if the config is invalid", async () => {
     const folder = await createFolder({ "sandgate.yaml": "tools: 1" });

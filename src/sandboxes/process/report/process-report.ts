@@ -19,6 +19,13 @@ const DELEGATE = "have systemd delegate cgroups: Delegate=memory pids and Delega
 const LANDLOCK_KERNEL =
   "use Linux 6.12 or later, with landlock in the kernel's list of security modules (lsm=)";
 
+/** How to get `node:ffi`: some versions have it only with an option, and others without one unless it is switched off. */
+function ffiRemedy(): string {
+  return process.allowedNodeEnvironmentFlags.has("--experimental-ffi")
+    ? "start Node.js with --experimental-ffi"
+    : "use Node.js 26 or later";
+}
+
 /** Whether something holds on this machine. */
 export type Holding =
   | { readonly holds: true }
@@ -67,7 +74,7 @@ export async function reportProcess({
   const seccomp = process.platform === "linux" && seccompFilter() !== undefined;
   const remedies: Readonly<Record<Isolation, string>> = {
     namespaces: bubblewrap === undefined ? "apt-get install bubblewrap" : namespaceRemedy(userNamespaces),
-    landlock: isBuiltin("node:ffi") ? LANDLOCK_KERNEL : "use Node.js 26 or later",
+    landlock: isBuiltin("node:ffi") ? LANDLOCK_KERNEL : ffiRemedy(),
   };
   const report = async (isolation: Isolation): Promise<Holding> => {
     try {
