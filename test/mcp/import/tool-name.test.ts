@@ -12,7 +12,10 @@ describe("The name of an imported tool", () => {
   });
 
   test("is cut with a hash of the whole, so that long names differ", () => {
-    const [a, b] = [importedToolName("s", `${"x".repeat(100)}a`), importedToolName("s", `${"x".repeat(100)}b`)];
+    const [a, b] = [
+      importedToolName("s", `${"x".repeat(100)}a`),
+      importedToolName("s", `${"x".repeat(100)}b`),
+    ];
     expect(a).toMatch(/^mcp_s_x{49}_[0-9a-f]{8}$/);
     expect(b).not.toBe(a);
   });

@@ -1,0 +1,77 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import { importedToolName } from "./tool-name.ts";
+
+/** A tool in the list of an MCP server (MCP, "Tool"), without what is wrong with it. */
+export interface ListedTool {
+  /** The name under which it is registered. */
+  readonly name: string;
+  /** The server's own name of it. */
+  readonly original: string;
+  readonly title?: string;
+  /** Empty if the server gives none. */
+  readonly description: string;
+  readonly inputSchema: JsonObject;
+  readonly outputSchema?: JsonObject;
+  readonly annotations?: JsonObject;
+  /** Everything else that the server says about it, such as `icons`, `_meta` and `execution`. */
+  readonly others: JsonObject;
+}
+
+/** The tools of a list that can be registered, and why the others cannot. */
+export interface ReadTools {
+  readonly tools: readonly ListedTool[];
+  /** One line for each. They have text of the server: show them only rendered. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * Reads the tools of a server. A definition that is malformed costs that tool, and not the others. Of several tools with one
+ * name, none is taken: which of them a call would reach is not known.
+ *
+ * @param server The name of the server in the config.
+ * @param listed The members of `tools` of all pages. Anything.
+ */
+export function readListedTools(server: string, listed: readonly JsonValue[]): ReadTools {
+  const problems: string[] = [];
+  const byName = new Map<string, ListedTool[]>();
+  for (const [index, item] of listed.entries()) {
+    const tool = readTool(server, item);
+    if (typeof tool === "string") problems.push(`tool ${index + 1} of server '${server}': ${tool}`);
+    else byName.set(tool.name, [...(byName.get(tool.name) ?? []), tool]);
+  }
+  const tools: ListedTool[] = [];
+  for (const [name, same] of byName) {
+    const [first, ...others] = same;
+    if (first !== undefined && others.length === 0) tools.push(first);
+    else {
+      const originals = same.map(({ original }) => `'${original}'`).join(" and ");
+      problems.push(`server '${server}' has several tools that would be called ${name}: ${originals}`);
+    }
+  }
+  return { tools, problems };
+}
+
+function readTool(server: string, item: JsonValue): ListedTool | string {
+  if (!isJsonObject(item)) return "it is not an object";
+  const { name, title, description = "", inputSchema, outputSchema, annotations, ...others } = item;
+  if (typeof name !== "string" || name === "") return "it has no name";
+  if (title !== undefined && typeof title !== "string") return `the title of '${name}' is not a string`;
+  if (typeof description !== "string") return `the description of '${name}' is not a string`;
+  if (!isJsonObject(inputSchema)) return `the input schema of '${name}' is not an object`;
+  if (outputSchema !== undefined && !isJsonObject(outputSchema)) {
+    return `the output schema of '${name}' is not an object`;
+  }
+  if (annotations !== undefined && !isJsonObject(annotations)) {
+    return `the annotations of '${name}' are not an object`;
+  }
+  return {
+    name: importedToolName(server, name),
+    original: name,
+    description,
+    inputSchema,
+    others: others as JsonObject,
+    ...(title !== undefined && { title }),
+    ...(outputSchema !== undefined && { outputSchema }),
+    ...(annotations !== undefined && { annotations }),
+  };
+}

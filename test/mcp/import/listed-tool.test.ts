@@ -1,0 +1,77 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { JsonValue } from "../../../src/json/value.ts";
+import { readListedTools } from "../../../src/mcp/import/listed-tool.ts";
+
+const inputSchema = { type: "object" };
+
+describe("The tools that a server lists", () => {
+  test("keep everything that the server says about them", () => {
+    const icons = [{ src: "https://example.com/icon.png" }];
+    const tool = {
+      ...{ name: "a.b", title: "A", description: "Does a.", inputSchema, outputSchema: { type: "string" } },
+      ...{ annotations: { readOnlyHint: true }, icons, _meta: { x: 1 }, "x-own": true },
+    };
+    expect(readListedTools("s", [tool])).toEqual({
+      tools: [
+        {
+          ...{ name: "mcp_s_a_b", original: "a.b", title: "A", description: "Does a.", inputSchema },
+          ...{ outputSchema: { type: "string" }, annotations: { readOnlyHint: true } },
+          others: { icons, _meta: { x: 1 }, "x-own": true },
+        },
+      ],
+      problems: [],
+    });
+  });
+
+  test.each<[string, JsonValue, string]>([
+    ["is not an object", "add", "tool 1 of server 's': it is not an object"],
+    ["has no name", { inputSchema }, "tool 1 of server 's': it has no name"],
+    ["has an empty name", { name: "", inputSchema }, "tool 1 of server 's': it has no name"],
+    [
+      "has a schema that is null",
+      { name: "x", inputSchema: null },
+      "the input schema of 'x' is not an object",
+    ],
+    [
+      "has a schema that is a list",
+      { name: "x", inputSchema: [] },
+      "the input schema of 'x' is not an object",
+    ],
+    ["has no schema", { name: "x" }, "the input schema of 'x' is not an object"],
+    ["has a title that is no text", { name: "x", title: 1, inputSchema }, "the title of 'x' is not a string"],
+    [
+      "has a description that is no text",
+      { name: "x", description: {}, inputSchema },
+      "the description of 'x'",
+    ],
+    ["has a bad output schema", { name: "x", inputSchema, outputSchema: true }, "the output schema of 'x'"],
+    ["has bad annotations", { name: "x", inputSchema, annotations: "safe" }, "the annotations of 'x'"],
+  ])("cost only one tool if it %s", (_what, bad, problem) => {
+    const { tools, problems } = readListedTools("s", [bad, { name: "good", inputSchema }]);
+    expect(tools.map(({ name }) => name)).toEqual(["mcp_s_good"]);
+    expect(problems).toEqual([expect.stringContaining(problem)]);
+  });
+
+  test("are refused if two of them have one name, also after characters were replaced", () => {
+    const list = [
+      { name: "a.b", inputSchema },
+      { name: "c", inputSchema },
+      { name: "a_b", inputSchema },
+    ];
+    const { tools, problems } = readListedTools("s", list);
+    expect(tools.map(({ name }) => name)).toEqual(["mcp_s_c"]);
+    expect(problems).toEqual([
+      "server 's' has several tools that would be called mcp_s_a_b: 'a.b' and 'a_b'",
+    ]);
+  });
+
+  test("never make the reader throw", () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), (list) => {
+        const { tools, problems } = readListedTools("s", list as JsonValue[]);
+        expect(tools.length + problems.length).toBeLessThanOrEqual(list.length);
+      }),
+    );
+  });
+});
