@@ -37,6 +37,11 @@ export interface TurnOptions {
   readonly id?: string;
   /** What the user said. Default: not known. */
   readonly userText?: string;
+  /**
+   * Whether no person can be asked while the turn is under way: a call that needs a confirmation is denied at once, with the
+   * text of a call without an approver. Not kept: after a restart, people can be asked. Default: `false`.
+   */
+  readonly unattended?: boolean;
 }
 
 /** A message of an earlier process that goes on. */
@@ -174,11 +179,11 @@ export class Session implements TurnSession {
    *
    * @throws {TypeError} if the id is invalid or in use, or the session is closed.
    */
-  turn({ id = newId(), userText }: TurnOptions = {}): Turn {
+  turn({ id = newId(), userText, unattended = false }: TurnOptions = {}): Turn {
     if (this.#isClosed) throw new TypeError("the session is closed");
     checkId(id, "turn");
     if (this.#turns.has(id)) throw new TypeError(`the session has a turn with the id '${id}' already`);
-    return this.#addTurn(id, userText, true);
+    return this.#addTurn(id, userText, true, unattended);
   }
 
   /** Returns a turn that the session remembers, also one of an earlier process. */
@@ -189,11 +194,11 @@ export class Session implements TurnSession {
     return message && (this.#turns.get(id) ?? this.#addTurn(id, message.userText, false));
   }
 
-  #addTurn(id: string, userText: string | undefined, isNew: boolean): Turn {
+  #addTurn(id: string, userText: string | undefined, isNew: boolean, unattended = false): Turn {
     // Made before the first turn is added, from which on calls could be missing.
     const { provenance } = this;
     if (typeof userText === "string") provenance?.hear(userText);
-    const turn = new Turn(this, id, userText, isNew);
+    const turn = new Turn(this, id, userText, isNew, unattended);
     const forgotten = this.#turns.add(turn, (each) => this.#active?.has(each) === true);
     if (forgotten !== undefined) void this.#shared.table.removeTurn(this.id, forgotten);
     return turn;

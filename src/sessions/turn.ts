@@ -45,6 +45,8 @@ export class Turn implements TurnCore {
   /** What the user said. */
   readonly userText: string | undefined;
   /** @internal */
+  readonly unattended: boolean;
+  /** @internal */
   readonly session: TurnSession;
   // A session remembers many turns that are over, so these have only what is of use then.
   /** `undefined` while nothing could be cancelled. */
@@ -62,7 +64,14 @@ export class Turn implements TurnCore {
   #idle: PromiseWithResolvers<void> | undefined;
 
   /** @internal */
-  constructor(session: TurnSession, id: string, userText: string | undefined, isNew: boolean) {
+  constructor(
+    session: TurnSession,
+    id: string,
+    userText: string | undefined,
+    isNew: boolean,
+    unattended: boolean,
+  ) {
+    this.unattended = unattended;
     this.session = session;
     this.id = id;
     this.userText = userText;
@@ -230,6 +239,19 @@ export class Turn implements TurnCore {
       if (message.id === messageId && message.isRunning(callId)) return true;
     }
     return false;
+  }
+
+  /**
+   * Lends the session's place of a call to other calls while its tool waits for its client.
+   *
+   * @returns a function that waits for a place again.
+   * @internal
+   */
+  lendPlace(callId: string): () => Promise<void> {
+    const reclaims = Array.from(this.#underWay ?? [], (message) => message.lendPlace?.(callId));
+    return async () => {
+      await Promise.all(reclaims.map((reclaim) => reclaim?.()));
+    };
   }
 
   /** @internal */

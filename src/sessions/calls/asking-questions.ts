@@ -14,6 +14,7 @@ export async function askQuestion(
   request: QuestionRequest,
   signal: AbortSignal,
 ): Promise<QuestionReply> {
+  if (turn.unattended) return { decision: "nobody" };
   const { inquiries, redaction } = session;
   const { callId, digest, principal, parent, timeoutMs = inquiries.timeoutMs } = request;
   const resolution = await inquiries.ask(

@@ -27,6 +27,7 @@ export async function askPerson(
   signal: AbortSignal,
 ): Promise<ConfirmationAnswer> {
   const { session, turn } = message;
+  if (turn.unattended) return { decision: "nobody" };
   const { inquiries, redaction } = session;
   const { callId, digest, principal, parent, remember: accepts, tool } = request;
   const traits = session.registry.find(tool.name)?.tool ?? NO_TRAITS;

@@ -104,6 +104,8 @@ export interface TurnCore {
   /** What the user said; `undefined` if it is not known. */
   readonly userText: string | undefined;
   readonly session: SessionCore;
+  /** Whether no person can be asked about its calls. */
+  readonly unattended: boolean;
   /** Aborted if the turn is cancelled. */
   readonly signal: AbortSignal;
   /** What the policy may depend on; `undefined` if it does not. */
@@ -122,6 +124,8 @@ export interface UnderWay {
   isRunning(callId: string): boolean;
   /** Ends these calls, although their tools do not stop. */
   abandon(): void;
+  /** Lends the session's place of a call of the message: see `Turn.lendPlace`. */
+  lendPlace?(callId: string): () => Promise<void>;
 }
 
 /** What a call needs of its message. */

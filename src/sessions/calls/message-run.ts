@@ -119,6 +119,12 @@ export class MessageRun implements MessageCore, UnderWay {
     return isHeld ? { open: session.holdChanges, isRequired } : undefined;
   }
 
+  lendPlace(callId: string): () => Promise<void> {
+    const run = this.#runOf(callId);
+    run?.lendPlace();
+    return async () => run?.reclaimPlace();
+  }
+
   /** A call waits for its answer without a place. A nested call has none, and its caller keeps its own. */
   #confirm(request: ConfirmationRequest, signal: AbortSignal): Promise<ConfirmationAnswer> {
     const run = request.parent === undefined ? this.#runOf(request.callId) : undefined;
