@@ -1,0 +1,45 @@
+import type { EventStream } from "../../engine/call/events.ts";
+import type { ToolRegistry } from "../../engine/registry.ts";
+import type { OpenSessionOptions, Sessions } from "../../sessions/sessions.ts";
+import type { Principal } from "../../tool/principal.ts";
+import type { McpOffers } from "./mcp-offers.ts";
+
+/** Options of `openMcpServer`. */
+export interface McpServerOptions extends McpOffers {
+  /** The sessions in which the calls of clients run. The server does not close them. */
+  readonly sessions: Sessions;
+  /**
+   * The registry of the sessions. The server adds the tools `resources/read` and `prompts/get` if it has resources or
+   * prompts, and removes them when it is closed. Only its own sessions see them.
+   */
+  readonly registry: ToolRegistry;
+  /** The event stream of the sessions: progress and logs come from it. Default: clients are told of neither. */
+  readonly events?: EventStream;
+  /** What the server says it is. Default: the name `sandgate`, and the version of the package. */
+  readonly info?: { readonly name: string; readonly version: string; readonly title?: string };
+  /** What clients show to their models about the server. Default: nothing. */
+  readonly instructions?: string;
+  /**
+   * Who confirms calls and answers the questions of tools. `elicitation`: the person at the client, if the client can show
+   * forms, besides the approvers of the sessions. The client passes the answer on, so an agent that controls its client can
+   * give it. `none`: only the approvers of the sessions. Default: `"elicitation"`.
+   */
+  readonly confirm?: "elicitation" | "none";
+  /**
+   * Where approvers answer, such as the address of a console. With it, a call that the person at the client cannot confirm
+   * waits for an approver, and its text names the address if it waits in vain. Default: such a call is denied at once.
+   */
+  readonly approvalUrl?: string;
+  /** Whether clients that ask for logs get those of tools (`context.logger`). They are meant for operators. Default: `false`. */
+  readonly logs?: boolean;
+  /** The workspace, the mode and the tools of a client's session. Default: those of `Sessions.open`. */
+  readonly session?: (principal: Principal | undefined) => Omit<OpenSessionOptions, "id" | "principal">;
+  /** Told of what goes wrong besides calls, such as malformed messages. Must not throw. Default: nothing is. */
+  readonly onProblem?: (problem: string) => void;
+}
+
+/** Who sends a request, as it was authenticated. */
+export interface McpSender {
+  /** Default: not known. */
+  readonly principal?: Principal | undefined;
+}

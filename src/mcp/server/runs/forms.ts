@@ -1,0 +1,80 @@
+import type { JsonObject } from "../../../json/value.ts";
+import { toTerminalLines } from "../../../rendering/lines.ts";
+import { render } from "../../../rendering/render.ts";
+import { joinShown, shown } from "../../../rendering/shown.ts";
+import type { ShownText } from "../../../rendering/shown-text.ts";
+import type { InquiryAnswer } from "../../../sessions/confirmations/answer.ts";
+import type { CallInquiry, Inquiry, QuestionInquiry } from "../../../sessions/confirmations/inquiry.ts";
+import type { McpInputRequest } from "./input-requests.ts";
+
+/** The most characters of arguments that a form shows. A person cannot open the rest of it, so there is no form for more. */
+export const MAX_FORM_CHARS = 16_000;
+
+/**
+ * The form that asks the person at a client about an inquiry; `undefined` if a form cannot show all of it. What the tool or
+ * the model wrote is rendered, and each of its lines has a prefix.
+ */
+export function formOf(inquiry: Inquiry): McpInputRequest | undefined {
+  const form = inquiry.kind === "question" ? questionForm(inquiry) : callForm(inquiry);
+  if (form === undefined) return undefined;
+  const { message, properties, required } = form;
+  return {
+    method: "elicitation/create",
+    params: {
+      mode: "form",
+      message: message.text,
+      requestedSchema: { type: "object", properties, required },
+    },
+  };
+}
+
+interface Form {
+  readonly message: ShownText;
+  readonly properties: JsonObject;
+  readonly required: readonly string[];
+}
+
+function callForm({ shown: call }: CallInquiry): Form | undefined {
+  if (call.arguments.length > MAX_FORM_CHARS) return undefined;
+  const message = joinShown(
+    [
+      shown`Allow the tool '${call.toolName}' (${call.sideEffects}) to run with these arguments?`,
+      toTerminalLines(render(call.arguments, { syntax: "json" })),
+      ...(call.question === "" ? [] : [shown`The policy asks: ${call.question}`]),
+      ...call.projectedChanges.map((change) => shown`The tool says that it would change: ${change}`),
+    ],
+    "\n",
+  );
+  const decision = { type: "string", title: "Decision", enum: ["deny", "allow"] };
+  return { message, properties: { decision }, required: ["decision"] };
+}
+
+function questionForm({ shown: asked }: QuestionInquiry): Form | undefined {
+  if (asked.question.length > MAX_FORM_CHARS) return undefined;
+  const message = joinShown(
+    [
+      shown`The tool '${asked.toolName}' asks:`,
+      toTerminalLines(render(asked.question, { keepsLines: true })),
+      shown`Do not answer with passwords or other secrets.`,
+    ],
+    "\n",
+  );
+  const { options, multiple } = asked;
+  const one: JsonObject = options === undefined ? { type: "string" } : { type: "string", enum: options };
+  const answer: JsonObject = multiple ? { type: "array", items: one, minItems: 1 } : one;
+  return { message, properties: { answer: { ...answer, title: "Answer" } }, required: ["answer"] };
+}
+
+/** What a response to the form answers. Whatever does not clearly allow a call denies it. */
+export function answerOf(inquiry: Inquiry, response: JsonObject, by: string): InquiryAnswer {
+  const { action, content } = response as { action?: string; content?: JsonObject };
+  const { digest } = inquiry;
+  if (action !== "accept") return { decision: "deny", digest, by };
+  if (inquiry.kind === "question") {
+    const answer = content?.["answer"] as InquiryAnswer["answer"];
+    return answer === undefined
+      ? { decision: "deny", digest, by }
+      : { decision: "answer", digest, by, answer };
+  }
+  return { decision: content?.["decision"] === "allow" ? "allow" : "deny", digest, by };
+}

@@ -1,0 +1,128 @@
+import type { DispatchEvent } from "../../../engine/call/events.ts";
+import type { JsonValue } from "../../../json/value.ts";
+import type { InquiryEvent } from "../../../sessions/confirmations/inquiry-listeners.ts";
+import { newId } from "../../../sessions/ids.ts";
+import type { Session } from "../../../sessions/session.ts";
+import type { McpServerOptions } from "../options.ts";
+import { MAX_FORM_CHARS } from "./forms.ts";
+import { type ClientCapabilities, showsForms } from "./input-requests.ts";
+import { InquiryForms } from "./inquiry-forms.ts";
+import { type InputResponses, Run } from "./run.ts";
+
+/** A call to be made for a client. */
+export interface ClientCall {
+  readonly session: Session;
+  readonly name: string;
+  readonly arguments: JsonValue;
+  readonly capabilities: ClientCapabilities;
+  readonly early: InputResponses;
+  readonly watch: RunWatch;
+}
+
+/** What a client is told while its call is under way. Must not throw. */
+export interface RunWatch {
+  readonly onOutput: (chunk: string) => void;
+  readonly onLog: (level: string, message: string) => void;
+}
+
+interface Active {
+  readonly run: Run;
+  readonly sessionId: string;
+  readonly forms: InquiryForms | undefined;
+  watch: RunWatch;
+}
+
+type RunsOptions = Pick<McpServerOptions, "sessions" | "confirm" | "approvalUrl" | "events" | "logs">;
+
+/** The calls of clients that are under way. Each is a turn of its own, whose id is that of the call, too. */
+export class Runs {
+  readonly #options: RunsOptions;
+  /** By the ids of their turns. */
+  readonly #active = new Map<string, Active>();
+  readonly #stops: readonly (() => void)[];
+  #idle: PromiseWithResolvers<void> | undefined;
+
+  constructor(options: RunsOptions) {
+    const { sessions, events } = options;
+    this.#options = options;
+    this.#stops = [
+      sessions.onInquiry((event) => this.#onInquiry(event)),
+      ...(events === undefined ? [] : [events.on((event) => this.#onEvent(event))]),
+    ];
+  }
+
+  /** Makes a call through the whole pipeline. */
+  start({ session, name, arguments: args, capabilities, early, watch }: ClientCall): Run {
+    const { confirm = "elicitation", approvalUrl, sessions } = this.#options;
+    const fits = JSON.stringify(args).length <= MAX_FORM_CHARS;
+    const asks = confirm === "elicitation" && fits && showsForms(capabilities);
+    const id = newId();
+    const turn = session.turn({ id, unattended: !asks && approvalUrl === undefined });
+    const cancel = (): void => void turn.cancel();
+    const run = new Run({ capabilities, early, cancel, lendPlace: () => turn.lendPlace(id) });
+    const forms = asks ? new InquiryForms(run, sessions, session.principal) : undefined;
+    this.#active.set(id, { run, sessionId: session.id, forms, watch });
+    const execution = turn.dispatch({ id, name, arguments: args }).finally(() => {
+      this.#active.delete(id);
+      if (this.#active.size === 0) this.#idle?.resolve();
+    });
+    run.follow(execution);
+    return run;
+  }
+
+  /** The call of a turn; `undefined` if it is not one of these. */
+  of(turnId: string | undefined): Run | undefined {
+    return turnId === undefined ? undefined : this.#active.get(turnId)?.run;
+  }
+
+  /** Has another request of the client told what happens. */
+  watch(run: Run, watch: RunWatch): void {
+    for (const active of this.#active.values()) if (active.run === run) active.watch = watch;
+  }
+
+  #onInquiry(event: InquiryEvent): void {
+    const { turnId, sessionId } = event.inquiry;
+    const active = this.#active.get(turnId);
+    if (active === undefined || active.sessionId !== sessionId) return;
+    if (event.type === "resolved") {
+      active.forms?.withdraw(event.inquiry.id);
+      return;
+    }
+    if (active.forms?.offer(event.inquiry) === true) return;
+    const { approvalUrl } = this.#options;
+    if (approvalUrl !== undefined) {
+      active.watch.onOutput(waitingText(approvalUrl));
+      return;
+    }
+    // No person sees it: the form would be too long. Waiting would only take time.
+    active.forms?.deny(event.inquiry);
+  }
+
+  #onEvent(event: DispatchEvent): void {
+    if (event.parent !== undefined) return;
+    const active = this.#active.get(event.callId);
+    if (active === undefined || active.sessionId !== event.sessionId) return;
+    if (event.type === "tool.output") active.watch.onOutput(event.chunk);
+    if (event.type === "tool.log" && this.#options.logs === true)
+      active.watch.onLog(event.level, event.message);
+  }
+
+  /** Waits until no call is under way. */
+  async idle(): Promise<void> {
+    if (this.#active.size === 0) return;
+    this.#idle ??= Promise.withResolvers();
+    await this.#idle.promise;
+  }
+
+  /** Cancels all calls. */
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop();
+    for (const { run } of [...this.#active.values()]) run.cancel();
+    await this.idle();
+  }
+}
+
+/** What a client is told of a call that waits for an approver. */
+export function waitingText(approvalUrl: string): string {
+  return `Waiting for a person to confirm the call at ${approvalUrl}`;
+}
