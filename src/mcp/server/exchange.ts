@@ -1,0 +1,150 @@
+import type { ServerContext } from "@modelcontextprotocol/server";
+import type { ToolExecution } from "../../engine/call/execution.ts";
+import { canonicalText } from "../../json/canonical.ts";
+import { copyJson } from "../../json/copy.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
+import type { Session } from "../../sessions/session.ts";
+import type { Sdk } from "./load-sdk.ts";
+import type { HeldRuns } from "./runs/held-runs.ts";
+import type { ClientCapabilities } from "./runs/input-requests.ts";
+import type { InputResponses, OpenRequest, Run } from "./runs/run.ts";
+import type { Runs } from "./runs/runs.ts";
+import { watchOf } from "./watch.ts";
+
+/** A call, as a request of a client makes it. */
+export interface RequestedCall {
+  /** The tool to be called. */
+  readonly tool: string;
+  readonly arguments: JsonValue;
+}
+
+/** What the requests of a client need. */
+export interface ExchangeParts {
+  readonly sdk: Sdk;
+  readonly runs: Runs;
+  readonly held: HeldRuns;
+  readonly isModern: boolean;
+  readonly session: () => Promise<Session>;
+  /** What the client declared; on the wire without sessions, with this request. */
+  readonly capabilities: (context: ServerContext) => ClientCapabilities;
+}
+
+/** What the client gets: the end of the call, or what it has to answer first. */
+export type ExchangeResult =
+  | { readonly execution: ToolExecution | null; readonly run: Run }
+  | { readonly inputRequests: Record<string, JsonObject>; readonly requestState: string };
+
+/** Cancelled forms count as declined. */
+const CANCELLED: JsonObject = { action: "cancel" };
+/** Milliseconds for which a client has a person answer. The inquiry, or the tool, ends earlier. */
+const ANSWER_MS = 10 * 60_000;
+
+/**
+ * Runs the call of a request, and asks the client while it runs: on the wire with sessions by requests to the client, on the
+ * other one by results that say what the client has to send with its next request.
+ *
+ * @throws an error of the SDK, as a rejection, for the client.
+ */
+export async function exchange(
+  parts: ExchangeParts,
+  call: RequestedCall,
+  context: ServerContext,
+): Promise<ExchangeResult> {
+  const { runs, isModern } = parts;
+  const { signal } = context.mcpReq;
+  const session = await parts.session();
+  const binding = canonicalText(copyJson([session.id, call.tool, call.arguments]));
+  const principal = session.principal?.id ?? "";
+  const run = takeOrStart(parts, call, context, session, principal, binding);
+  runs.watch(run, watchOf(context));
+  const cancel = (): void => run.cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    if (signal.aborted) run.cancel();
+    for (;;) {
+      const step = await run.next();
+      if (step.requests === undefined) {
+        refuseMissing(parts, run, step.execution);
+        return { execution: step.execution, run };
+      }
+      if (!isModern) await askAll(context, run, step.requests);
+      else {
+        const requestState = parts.held.hold(run, principal, binding);
+        if (requestState !== undefined) return { inputRequests: inputRequests(step.requests), requestState };
+      }
+    }
+  } finally {
+    signal.removeEventListener("abort", cancel);
+  }
+}
+
+function takeOrStart(
+  { sdk, runs, held, capabilities }: ExchangeParts,
+  call: RequestedCall,
+  context: ServerContext,
+  session: Session,
+  principal: string,
+  binding: string,
+): Run {
+  const state = context.mcpReq.requestState<string>();
+  const responses = (context.mcpReq.inputResponses ?? {}) as InputResponses;
+  if (state === undefined) {
+    return runs.start({
+      ...{ session, name: call.tool, arguments: call.arguments },
+      ...{ capabilities: capabilities(context), early: responses, watch: watchOf(context) },
+    });
+  }
+  const run = typeof state === "string" ? held.take(state, principal, binding) : undefined;
+  if (run === undefined) {
+    const message = "The requestState is not one that waits for this request: call again without it";
+    throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, message, {
+      reason: "invalid_request_state",
+    });
+  }
+  run.supply(responses);
+  return run;
+}
+
+/** @throws the error of MCP 2026-07-28 for a call that failed for want of a capability of the client. */
+function refuseMissing({ sdk, isModern }: ExchangeParts, run: Run, execution: ToolExecution | null): void {
+  if (!isModern || run.missing === undefined || execution?.success !== false) return;
+  const requiredCapabilities = run.missing as object;
+  throw new sdk.MissingRequiredClientCapabilityError({ requiredCapabilities });
+}
+
+function inputRequests(requests: ReadonlyMap<string, OpenRequest>): Record<string, JsonObject> {
+  const entries = Array.from(requests, ([key, { request }]): [string, JsonObject] => [
+    key,
+    { method: request.method, params: request.params ?? {} },
+  ]);
+  return Object.fromEntries(entries);
+}
+
+/** Sends the requests to the client, and waits for what it answers to each. */
+async function askAll(
+  { mcpReq }: ServerContext,
+  run: Run,
+  requests: ReadonlyMap<string, OpenRequest>,
+): Promise<void> {
+  await Promise.all(
+    Array.from(requests, async ([key, { request, signal }]) => {
+      const { method, params = {} } = request;
+      let response: JsonValue;
+      try {
+        const sent = await mcpReq.send(
+          { method, params: params as Record<string, unknown> },
+          { signal: AbortSignal.any([signal, mcpReq.signal]), timeout: ANSWER_MS },
+        );
+        response = copyJson(sent);
+      } catch (error) {
+        if (method !== "elicitation/create") run.fail(key, refusalText(method, error));
+        response = CANCELLED;
+      }
+      run.supply({ [key]: isJsonObject(response) ? response : CANCELLED });
+    }),
+  );
+}
+
+function refusalText(method: string, error: unknown): string {
+  return `the client did not answer ${method}: ${error instanceof Error ? error.message : "it failed"}`;
+}

@@ -1,0 +1,15 @@
+import type { McpOffers } from "../mcp-offers.ts";
+
+/** Why a prompt cannot be had with these arguments; `undefined` if it can. */
+export function findPromptProblem(
+  { prompts = [] }: McpOffers,
+  name: string,
+  args: Readonly<Record<string, string>>,
+): string | undefined {
+  const prompt = prompts.find((each) => each.name === name);
+  if (prompt === undefined) return "There is no prompt with this name: list the prompts";
+  const missing = (prompt.arguments ?? []).find(
+    ({ name: argument, required }) => required === true && !Object.hasOwn(args, argument),
+  );
+  return missing && `The argument '${missing.name}' of the prompt is missing`;
+}
