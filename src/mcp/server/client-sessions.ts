@@ -1,0 +1,77 @@
+import { newId } from "../../sessions/ids.ts";
+import type { Session } from "../../sessions/session.ts";
+import type { Principal } from "../../tool/principal.ts";
+import type { McpServerOptions } from "./options.ts";
+
+/** The beginning of the ids of sessions of MCP clients. */
+const PREFIX = "mcp-";
+/** How many principals have a session on the wire without sessions. */
+const MAX_SHARED = 1_000;
+
+/**
+ * The sessions of clients. A session of MCP 2025-11-25 has one of its own. MCP 2026-07-28 has no sessions, and what a
+ * client sees must not depend on its connection: there, all requests of a principal share one.
+ */
+export class ClientSessions {
+  readonly #options: Pick<McpServerOptions, "sessions" | "session">;
+  /** By the ids of principals; `""` for those that are not known. */
+  readonly #shared = new Map<string, Promise<Session>>();
+
+  constructor(options: Pick<McpServerOptions, "sessions" | "session">) {
+    this.#options = options;
+  }
+
+  /** Whether a session is a client's of this kind of server. */
+  static owns(sessionId: string): boolean {
+    return sessionId.startsWith(PREFIX);
+  }
+
+  /** Closes the sessions that an earlier process left: their clients are gone. */
+  async closeLeft(): Promise<void> {
+    const left = this.#options.sessions.list().filter(({ id }) => ClientSessions.owns(id));
+    await Promise.all(left.map((session) => session.close()));
+  }
+
+  /** Opens a session for one client. The caller closes it. */
+  open(principal: Principal | undefined): Promise<Session> {
+    const { sessions, session } = this.#options;
+    const given = session?.(principal) ?? {};
+    return sessions.open({ ...given, id: PREFIX + newId(), ...(principal !== undefined && { principal }) });
+  }
+
+  /** The session that all requests of a principal share. */
+  async shared(principal: Principal | undefined): Promise<Session> {
+    const key = principal?.id ?? "";
+    const known = this.#shared.get(key);
+    if (known !== undefined) {
+      const session = await known;
+      // A client of the sessions' own API, or the embedder, may have closed it.
+      if (this.#options.sessions.get(session.id) === session) return session;
+    }
+    const current = this.#shared.get(key);
+    if (current !== undefined && current !== known) return current;
+    this.#makeRoom();
+    const opening = this.open(principal);
+    this.#shared.set(key, opening);
+    opening.catch(() => this.#shared.delete(key));
+    return opening;
+  }
+
+  /** Closes the session that was opened first. Its principal gets another one, with new quotas. */
+  #makeRoom(): void {
+    if (this.#shared.size < MAX_SHARED) return;
+    const [oldest] = this.#shared;
+    if (oldest === undefined) return;
+    this.#shared.delete(oldest[0]);
+    oldest[1].then((session) => session.close()).catch(() => {});
+  }
+
+  /** Closes the shared sessions. */
+  async close(): Promise<void> {
+    const opened = await Promise.allSettled(this.#shared.values());
+    this.#shared.clear();
+    await Promise.allSettled(
+      opened.map((each) => (each.status === "fulfilled" ? each.value.close() : undefined)),
+    );
+  }
+}

@@ -1,0 +1,144 @@
+import { randomUUID } from "node:crypto";
+import type {
+  Server as SdkServer,
+  WebStandardStreamableHTTPServerTransport,
+} from "@modelcontextprotocol/server";
+import type { Session } from "../../../sessions/session.ts";
+import type { Principal } from "../../../tool/principal.ts";
+import type { ClientSessions } from "../client-sessions.ts";
+import { peerServer, type ServerParts } from "../peer-server.ts";
+
+/** Milliseconds after which a session that is not used ends. */
+const IDLE_MS = 30 * 60_000;
+const SWEEP_MS = 60_000;
+/** How many sessions one principal has, and all together. */
+const MAX_OF_PRINCIPAL = 100;
+const MAX_SESSIONS = 1_000;
+
+/** A session of MCP 2025-11-25. */
+interface McpSession {
+  readonly principal: string;
+  readonly server: SdkServer;
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  /** Opened with the first call or list. */
+  readonly session: () => Promise<Session>;
+  /** Requests whose responses have not ended. */
+  open: number;
+  usedAt: number;
+}
+
+/** The sessions of clients of MCP 2025-11-25 over HTTP. */
+export class LegacySessions {
+  readonly #parts: ServerParts;
+  readonly #clients: ClientSessions;
+  readonly #sessions = new Map<string, McpSession>();
+  readonly #sweep: NodeJS.Timeout;
+  #starting = 0;
+
+  constructor(parts: ServerParts, clients: ClientSessions) {
+    this.#parts = parts;
+    this.#clients = clients;
+    this.#sweep = setInterval(() => this.#closeIdle(), SWEEP_MS);
+    this.#sweep.unref();
+  }
+
+  /** The servers of the sessions. */
+  servers(): readonly SdkServer[] {
+    return Array.from(this.#sessions.values(), ({ server }) => server);
+  }
+
+  /**
+   * Responds to a request. One that has no session and is no `initialize` is refused by the SDK.
+   *
+   * @param body The body as parsed JSON; `undefined` if there is none.
+   */
+  async handle(request: Request, principal: Principal | undefined, body: unknown): Promise<Response> {
+    const id = request.headers.get("mcp-session-id");
+    if (id === null) return this.#begin(request, principal, body);
+    const session = this.#sessions.get(id);
+    // The same for a session of another principal, which must not show that it exists.
+    if (session === undefined || session.principal !== keyOf(principal)) {
+      return errorResponse(404, -32_001, "The session does not exist: initialize again");
+    }
+    return this.#respond(session, request, body);
+  }
+
+  async #begin(request: Request, principal: Principal | undefined, body: unknown): Promise<Response> {
+    const { sdk } = this.#parts;
+    if (request.method !== "POST" || !sdk.isInitializeRequest(body)) {
+      return errorResponse(400, -32_600, "The request needs the header mcp-session-id of a session");
+    }
+    const key = keyOf(principal);
+    const own = [...this.#sessions.values()].filter((each) => each.principal === key).length;
+    if (own >= MAX_OF_PRINCIPAL || this.#sessions.size + this.#starting >= MAX_SESSIONS) {
+      return errorResponse(429, -32_603, "There are too many sessions: end some with DELETE");
+    }
+    this.#starting++;
+    try {
+      const { session, transport, server } = this.#create(key, principal);
+      await server.connect(transport);
+      return await this.#respond(session, request, body);
+    } finally {
+      this.#starting--;
+    }
+  }
+
+  #create(key: string, principal: Principal | undefined) {
+    const { sdk } = this.#parts;
+    let opened: Promise<Session> | undefined;
+    const open = (): Promise<Session> => {
+      opened ??= this.#clients.open(principal);
+      return opened;
+    };
+    const server = peerServer(this.#parts, false, open);
+    const transport = new sdk.WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => {
+        this.#sessions.set(id, session);
+      },
+    });
+    const session: McpSession = {
+      ...{ principal: key, server, transport, session: open, open: 0, usedAt: Date.now() },
+    };
+    // After `connect`, which sets it, the SDK calls this one, too.
+    server.onclose = () => {
+      if (transport.sessionId !== undefined) this.#sessions.delete(transport.sessionId);
+      void opened?.then((each) => each.close()).catch(() => {});
+    };
+    return { session, transport, server };
+  }
+
+  async #respond(session: McpSession, request: Request, body: unknown): Promise<Response> {
+    session.open++;
+    session.usedAt = Date.now();
+    const close = (): void => {
+      session.open--;
+      session.usedAt = Date.now();
+    };
+    if (request.signal.aborted) close();
+    else request.signal.addEventListener("abort", close, { once: true });
+    return session.transport.handleRequest(request, body === undefined ? {} : { parsedBody: body });
+  }
+
+  #closeIdle(): void {
+    const before = Date.now() - IDLE_MS;
+    for (const { open, usedAt, server } of this.#sessions.values()) {
+      if (open === 0 && usedAt < before) void server.close();
+    }
+  }
+
+  /** Ends all sessions. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweep);
+    await Promise.allSettled(this.servers().map((server) => server.close()));
+  }
+}
+
+function keyOf(principal: Principal | undefined): string {
+  return principal?.id ?? "";
+}
+
+/** A response with an error of JSON-RPC that belongs to no request. */
+export function errorResponse(status: number, code: number, message: string): Response {
+  return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status });
+}

@@ -1,0 +1,180 @@
+import type { McpHttpHandler, Server as SdkServer } from "@modelcontextprotocol/server";
+import type { JsonObject, JsonValue } from "../../json/value.ts";
+import type { HostContext } from "../../tool/implementations/host-implementation.ts";
+import type { Principal } from "../../tool/principal.ts";
+import { ClientSessions } from "./client-sessions.ts";
+import { errorResponse, LegacySessions } from "./http/legacy-sessions.ts";
+import { readBody } from "./http/read-body.ts";
+import { loadSdk } from "./load-sdk.ts";
+import { isSubscribed, templateMatcher } from "./offers/offer-handlers.ts";
+import { offerTools } from "./offers/offer-tools.ts";
+import type { McpSender, McpServerOptions } from "./options.ts";
+import { peerServer, type ServerParts } from "./peer-server.ts";
+import { HeldRuns } from "./runs/held-runs.ts";
+import type { ClientCapabilities, McpInputRequest } from "./runs/input-requests.ts";
+import { Runs } from "./runs/runs.ts";
+import { type McpStdio, type StdioStreams, serveStdio } from "./stdio/serve-stdio.ts";
+
+/** The client of a call, which its tool can ask. */
+export interface McpClient {
+  /** What the client declared that it can do, by name, such as `elicitation`. Not to be trusted. */
+  readonly capabilities: ClientCapabilities;
+  /**
+   * Asks the client, and waits for all its responses. The wall time of the call goes on: to ask a person without that, use
+   * `context.ask`. A response has the form that its method prescribes, and a form's content matches its `requestedSchema`;
+   * nothing else about it is checked.
+   *
+   * @param requests At most 16, by keys of letters, digits and `_.-`. A form must not ask for secrets.
+   * @throws {TypeError} as a rejection, if a request is invalid, and an `Error` if the client cannot be asked.
+   */
+  ask(requests: Readonly<Record<string, McpInputRequest>>): Promise<Readonly<Record<string, JsonObject>>>;
+}
+
+/** A server of MCP: tools, resources and prompts for clients, over HTTP and stdio. {@link openMcpServer} opens it. */
+export class McpServer implements AsyncDisposable {
+  readonly #parts: ServerParts;
+  readonly #clients: ClientSessions;
+  readonly #legacy: LegacySessions;
+  readonly #modern: McpHttpHandler;
+  readonly #stdio = new Set<McpStdio>();
+  #isClosed = false;
+
+  /** @internal */
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    this.#clients = new ClientSessions(parts.options);
+    this.#legacy = new LegacySessions(parts, this.#clients);
+    this.#modern = parts.sdk.createMcpHandler(
+      ({ authInfo }) => this.#modernServer(authInfo?.extra?.["principal"] as Principal | undefined),
+      { legacy: "reject", onerror: (error) => parts.options.onProblem?.(error.message) },
+    );
+  }
+
+  #modernServer(principal: Principal | undefined): SdkServer {
+    return peerServer(this.#parts, true, () => this.#clients.shared(principal));
+  }
+
+  /**
+   * Responds to a request over HTTP, of either wire. It must have passed the checks of `Host` and `Origin`, and its sender must
+   * be authenticated. Its signal must be aborted when the connection is closed, or the response was sent.
+   *
+   * @returns the response. Never rejects for what a client sends.
+   */
+  async fetch(request: Request, { principal }: McpSender = {}): Promise<Response> {
+    if (this.#isClosed) return errorResponse(503, -32_603, "The server is shutting down");
+    let body: JsonValue | undefined;
+    if (request.method === "POST") {
+      const read = await readBody(request);
+      if (read instanceof Response) return read;
+      body = read.value;
+    }
+    const { sdk } = this.#parts;
+    const { method, headers, url, signal } = request;
+    // The body was read: the SDK gets the parsed one.
+    const bare = new Request(url, { method, headers, signal });
+    if (await sdk.isLegacyRequest(bare, body)) return this.#legacy.handle(bare, principal, body);
+    const authInfo = { token: "", clientId: principal?.id ?? "", scopes: [], extra: { principal } };
+    return this.#modern.fetch(bare, { authInfo, ...(body !== undefined && { parsedBody: body }) });
+  }
+
+  /**
+   * Serves one client over standard input and output, or other streams. The wire is that of its first message.
+   *
+   * @param streams Default: those of the process. Nothing else may write to the output.
+   */
+  serveStdio({ principal }: McpSender = {}, streams: Partial<StdioStreams> = {}): McpStdio {
+    const stdio = serveStdio(this.#parts, () => this.#clients.open(principal), streams);
+    this.#stdio.add(stdio);
+    stdio.closed.finally(() => this.#stdio.delete(stdio));
+    return stdio;
+  }
+
+  /** The client of a call; `undefined` if the call is not one of a client of this server. */
+  clientOf({ turnId, callId }: Pick<HostContext, "turnId" | "callId">): McpClient | undefined {
+    // Calls of tools are in the same turn: their tools have not been offered to the client.
+    const run = turnId === callId ? this.#parts.runs.of(turnId) : undefined;
+    return run && { capabilities: run.capabilities, ask: (requests) => run.ask(requests) };
+  }
+
+  /** Tells clients that the tools have changed. */
+  toolsChanged(): void {
+    const { registry } = this.#parts.options;
+    // If all tools were replaced, those of resources and prompts are gone.
+    for (const tool of offeredTools(this.#parts)) if (!registry.has(tool.name)) registry.register(tool);
+    this.#modern.notify.toolsChanged();
+    this.#tellLegacy((server) => server.sendToolListChanged());
+  }
+
+  /** Tells clients that the prompts have changed. */
+  promptsChanged(): void {
+    this.#modern.notify.promptsChanged();
+    this.#tellLegacy((server) => server.sendPromptListChanged());
+  }
+
+  /** Tells clients that the list of resources has changed. */
+  resourcesChanged(): void {
+    this.#modern.notify.resourcesChanged();
+    this.#tellLegacy((server) => server.sendResourceListChanged());
+  }
+
+  /** Tells the clients that are subscribed to a resource that it has changed. */
+  resourceUpdated(uri: string): void {
+    this.#modern.notify.resourceUpdated(uri);
+    this.#tellLegacy((server) =>
+      isSubscribed(server, uri) ? server.sendResourceUpdated({ uri }) : Promise.resolve(),
+    );
+  }
+
+  #tellLegacy(tell: (server: SdkServer) => Promise<void>): void {
+    const stdio = [...this.#stdio].flatMap((each) => each.servers());
+    // A client that does not listen is told nothing.
+    for (const server of [...this.#legacy.servers(), ...stdio]) tell(server).catch(() => {});
+  }
+
+  /** Waits until no call of a client is under way. */
+  idle(): Promise<void> {
+    return this.#parts.runs.idle();
+  }
+
+  /** Cancels the calls of all clients, and closes their connections and sessions. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const { held, runs, options } = this.#parts;
+    held.close();
+    await runs.close();
+    await Promise.allSettled([
+      ...Array.from(this.#stdio, (each) => each.close()),
+      this.#modern.close(),
+      this.#legacy.close(),
+    ]);
+    await this.#clients.close();
+    for (const { name } of offeredTools(this.#parts)) options.registry.unregister(name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/**
+ * Opens a server of MCP over sessions: what a client calls goes through their whole pipeline. See `docs/mcp-server.md`.
+ *
+ * @throws {TypeError} as a rejection, if the package `@modelcontextprotocol/server` is not installed, and
+ *   `DuplicateToolError` if the registry has other tools with the names `resources/read` or `prompts/get`.
+ */
+export async function openMcpServer(options: McpServerOptions): Promise<McpServer> {
+  const sdk = await loadSdk();
+  const { info = { name: "sandgate", version: "0.1.0" } } = options;
+  await new ClientSessions(options).closeLeft();
+  const parts = { sdk, options, info, runs: new Runs(options), held: new HeldRuns() };
+  for (const tool of offeredTools(parts)) options.registry.register(tool);
+  return new McpServer(parts);
+}
+
+function offeredTools(parts: ServerParts) {
+  const { options } = parts;
+  const { resources, resourceTemplates, prompts } = options;
+  if (resources === undefined && resourceTemplates === undefined && prompts === undefined) return [];
+  return offerTools(options, templateMatcher(parts), ClientSessions.owns);
+}
