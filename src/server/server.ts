@@ -4,6 +4,8 @@ import { EventStream } from "../engine/call/events.ts";
 import { Executor, type ExecutorOptions } from "../executor/executor.ts";
 import type { Credentials } from "../executor/http/authentication.ts";
 import { completeLimits } from "../executor/load/limits.ts";
+import type { McpServer } from "../mcp/server/mcp-server.ts";
+import type { McpServerOptions } from "../mcp/server/options.ts";
 import type { SessionMode } from "../sessions/modes/mode.ts";
 import { Modes } from "../sessions/modes/modes.ts";
 import type { ConfirmationOptions, SessionLimits, SessionsOptions } from "../sessions/options.ts";
@@ -15,6 +17,8 @@ import { Clients } from "./access/client.ts";
 import { type Credential, withCredentials } from "./access/credential.ts";
 import { Admin, type AdminOptions } from "./admin.ts";
 import { Origins } from "./http/origins.ts";
+import { McpRoutes } from "./mcp/mcp-routes.ts";
+import type { ProtectedResourceOptions } from "./mcp/protected-resource.ts";
 import { ReloadableTools } from "./reloadable-tools.ts";
 import { SessionService } from "./service.ts";
 import { SessionRoutes } from "./session-routes.ts";
@@ -34,7 +38,18 @@ export type ServerOptions<Embedder = unknown> = ExecutorOptions<Embedder> &
      * Origins of the pages that may use the sessions from a browser, such as `https://console.example.com`. Default: none.
      */
     readonly origins?: readonly string[];
+    /**
+     * Serves MCP at `/mcp`, with the credentials of callers. Needs the package `@modelcontextprotocol/server`. Default: it
+     * is not served.
+     */
+    readonly mcp?: ServedMcp;
   };
+
+/** The MCP server of a server. */
+export type ServedMcp = Omit<McpServerOptions, "sessions" | "registry" | "events" | "session"> & {
+  /** Where clients get tokens. Default: clients are not told. */
+  readonly oauth?: ProtectedResourceOptions;
+};
 
 /** The sessions of a server. */
 export interface ServedSessions {
@@ -65,20 +80,29 @@ export interface ServedSessions {
 export class Server implements AsyncDisposable {
   /** For the embedder's own use: what is done here has passed no credentials. */
   readonly sessions: Sessions;
+  /** What serves MCP; `undefined` unless the options have `mcp`. */
+  readonly mcp: McpServer | undefined;
   readonly #executor: Executor;
   readonly #tools: ReloadableTools;
   readonly #routes: SessionRoutes;
 
-  private constructor(executor: Executor, sessions: Sessions, tools: ReloadableTools, routes: SessionRoutes) {
+  private constructor(
+    executor: Executor,
+    sessions: Sessions,
+    tools: ReloadableTools,
+    routes: SessionRoutes,
+    mcp: McpServer | undefined,
+  ) {
     this.#executor = executor;
     this.sessions = sessions;
+    this.mcp = mcp;
     this.#tools = tools;
     this.#routes = routes;
   }
 
   /** See {@link startServer}. @internal */
   static async start(options: ServerOptions): Promise<Server> {
-    const { sessions: served, credentials = [], origins: pages = [], ...others } = options;
+    const { sessions: served, credentials = [], origins: pages = [], mcp: servedMcp, ...others } = options;
     const { policyFile, beforePolicy, onAdmin, ...given } = others;
     const { mode = "cautious", workspaces = [], store = new MemorySessionStore() } = served;
     const { listen, hosts, keys, token, tokenName, tokens, limits, ...context } = given;
@@ -108,9 +132,11 @@ export class Server implements AsyncDisposable {
     try {
       const service = new SessionService({ sessions, admin, events, bounds, notify });
       const clients = new Clients(credentials);
-      const routes = new SessionRoutes({ service, clients, origins, limits: complete });
+      const common = { sessions, registry: tools.registry, events };
+      const mcp = servedMcp && (await openMcp(servedMcp, { ...common, session: () => ({ mode }) }));
+      const routes = new SessionRoutes({ service, clients, origins, limits: complete, mcp });
       const executor = await Executor.start({ ...given, ...access, policy: tools.policy }, routes);
-      return new Server(executor, sessions, tools, routes);
+      return new Server(executor, sessions, tools, routes, mcp?.server);
     } catch (error) {
       await sessions.close();
       throw error;
@@ -138,6 +164,7 @@ export class Server implements AsyncDisposable {
     this.#executor.reload({ registry, policy: this.#tools.policy, ...withCredentials(own, credentials) });
     this.#tools.replace({ registry, policy });
     this.#routes.reload(new Clients(credentials), this.#executor.guards);
+    this.#routes.toolsChanged();
   }
 
   /**
@@ -162,6 +189,14 @@ export class Server implements AsyncDisposable {
 export function startServer<Embedder = unknown>(options: ServerOptions<Embedder>): Promise<Server> {
   return Server.start(options as unknown as ServerOptions);
 }
+
+async function openMcp({ oauth, ...options }: ServedMcp, common: CommonMcpOptions): Promise<McpRoutes> {
+  // Loaded only for those who serve MCP.
+  const { openMcpServer } = await import("../mcp/server/mcp-server.ts");
+  return new McpRoutes(await openMcpServer({ ...options, ...common }), oauth);
+}
+
+type CommonMcpOptions = Pick<McpServerOptions, "sessions" | "registry" | "events" | "session">;
 
 /** The events of sessions alone, which pass on to the embedder's. A client of the executor names its sessions as it likes. */
 function eventsBefore(own: EventStream | undefined): EventStream {

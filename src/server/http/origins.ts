@@ -3,7 +3,7 @@ import { RemoteProblem } from "../../remote-protocol/problems.ts";
 
 const METHODS = "GET, POST, PUT, PATCH, DELETE";
 const REQUEST_HEADERS =
-  "authorization, content-type, content-digest, last-event-id, signature, signature-input";
+  "authorization, content-type, content-digest, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, signature, signature-input";
 const PREFLIGHT_S = "600";
 
 /** What an origin must be, for messages. */
@@ -35,6 +35,7 @@ export class Origins {
       throw new RemoteProblem("misdirected", "the server does not accept requests of this origin");
     }
     response.setHeader("access-control-allow-origin", origin);
+    response.setHeader("access-control-expose-headers", "mcp-session-id");
   }
 
   /** Responds to the request with which a browser asks whether a page may send another one. */

@@ -1,0 +1,62 @@
+import type { IncomingMessage } from "node:http";
+import { race } from "../../base/timers/race.ts";
+import type { McpServer } from "../../mcp/server/mcp-server.ts";
+import { JSON_MEDIA_TYPE } from "../../remote-protocol/http.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { draining, forbidden, notFound } from "../http/refusals.ts";
+import { MCP_PATH } from "./mcp-path.ts";
+import { ProtectedResource, type ProtectedResourceOptions } from "./protected-resource.ts";
+
+const METHODS: readonly string[] = ["GET", "POST", "DELETE"];
+
+/** The routes of an MCP server. */
+export class McpRoutes {
+  readonly resource: ProtectedResource | undefined;
+  readonly server: McpServer;
+  #isEnding = false;
+
+  constructor(server: McpServer, resource: ProtectedResourceOptions | undefined) {
+    this.server = server;
+    this.resource = resource && new ProtectedResource(resource);
+  }
+
+  /** Whether a request is for the MCP server. */
+  static has({ url = "" }: IncomingMessage): boolean {
+    return url === MCP_PATH || url.startsWith(`${MCP_PATH}?`);
+  }
+
+  /**
+   * Responds to a request that has passed the checks of its host, its origin and its sender.
+   *
+   * @throws {RouteRefusal | RemoteProblem} as a rejection.
+   */
+  async handle(exchange: Exchange): Promise<Response> {
+    const { client, closed, request } = exchange;
+    if (!client.is("caller")) throw forbidden("only a caller can use the MCP server");
+    if (this.#isEnding) throw draining();
+    const { method = "GET", headers } = request;
+    if (!METHODS.includes(method)) throw notFound();
+    const body = method === "POST" ? await exchange.readText([JSON_MEDIA_TYPE]) : undefined;
+    const entries = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+      value === undefined || name.startsWith(":") ? [] : [[name, String(value)]],
+    );
+    const routed = new Request(`http://server${MCP_PATH}`, {
+      ...{ method, headers: entries, signal: closed },
+      ...(body !== undefined && { body }),
+    });
+    const { principal } = client;
+    return this.server.fetch(routed, { principal });
+  }
+
+  /** Says to clients that the tools were replaced. */
+  toolsChanged(): void {
+    this.server.toolsChanged();
+  }
+
+  /** Waits for the calls that are under way, and cancels those that take longer. Later requests are refused. */
+  async drain(maxMs: number): Promise<void> {
+    this.#isEnding = true;
+    await race(this.server.idle(), { timeoutMs: maxMs });
+    await this.server.close();
+  }
+}
