@@ -1,0 +1,83 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { parse } from "yaml";
+
+/** The revisions of MCP whose frozen requirements are run. */
+export const REVISIONS = ["2025-11-25", "2026-07-28"] as const;
+export type Revision = (typeof REVISIONS)[number];
+
+/** The result of one scenario. */
+export interface ScenarioResult {
+  readonly name: string;
+  /** Checks that passed, beside those that only say that the peer answered. */
+  readonly passed: number;
+  /** Checks that failed, were skipped or warned, with what they say. */
+  readonly missed: readonly string[];
+}
+
+/** The package does not export its command, so that only its manifest says where it is. */
+const PACKAGE = dirname(
+  createRequire(import.meta.url).resolve("@modelcontextprotocol/conformance/package.json"),
+);
+const COMMAND = join(PACKAGE, "dist", "index.js");
+/** A scenario of the suite takes 30 seconds at most. */
+const TIMEOUT_MS = 60_000;
+
+/** The scenarios that a revision requires, as they were frozen at its release. */
+export async function requiredScenarios(
+  revision: Revision,
+  side: "server" | "client",
+): Promise<readonly string[]> {
+  const text = await readFile(join(PACKAGE, "requirements", `${revision}.yaml`), "utf8");
+  return (parse(text) as Record<string, string[]>)[side] ?? [];
+}
+
+/** Runs a scenario against a server. A scenario without a check that passed has not been run. */
+export async function runServerScenario(
+  url: string,
+  revision: Revision,
+  name: string,
+): Promise<ScenarioResult> {
+  const args = ["server", "--url", url, "--scenario", name, "--spec-version", revision, "--verbose"];
+  const run = promisify(execFile);
+  const options = { timeout: TIMEOUT_MS, maxBuffer: 64 * 1_024 * 1_024 };
+  // A failed scenario is an exit code; what it prints tells more.
+  const { stdout } = await run(process.execPath, [COMMAND, ...args], options).catch(
+    (error: { stdout?: string }) => ({ stdout: error.stdout ?? "" }),
+  );
+  return countChecks(name, stdout);
+}
+
+interface Check {
+  readonly id: string;
+  readonly status: string;
+  readonly errorMessage?: string;
+}
+
+/** Counts the checks in what the suite printed. */
+export function countChecks(name: string, printed: string): ScenarioResult {
+  const checks = readChecks(printed);
+  const passed = checks.filter(({ id, status }) => status === "SUCCESS" && id !== ANSWERS).length;
+  const missed = checks
+    .filter(({ status }) => status !== "SUCCESS" && status !== "INFO")
+    .map(({ id, status, errorMessage = "" }) => `${id}: ${status} ${errorMessage}`);
+  if (passed === 0) missed.push("no check passed");
+  return { name, passed, missed };
+}
+
+/** Says only that the server answered in the form of its revision. */
+const ANSWERS = "wire-schema-valid";
+
+function readChecks(printed: string): readonly Check[] {
+  const start = printed.indexOf("[\n");
+  const end = printed.lastIndexOf("]");
+  if (start < 0 || end < start) return [];
+  try {
+    return JSON.parse(printed.slice(start, end + 1)) as readonly Check[];
+  } catch {
+    return [];
+  }
+}
