@@ -1,5 +1,5 @@
 import type { McpHttpHandler, Server as SdkServer } from "@modelcontextprotocol/server";
-import type { JsonObject, JsonValue } from "../../json/value.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/value.ts";
 import type { HostContext } from "../../tool/implementations/host-implementation.ts";
 import type { Principal } from "../../tool/principal.ts";
 import { ClientSessions } from "./client-sessions.ts";
@@ -14,6 +14,7 @@ import { HeldRuns } from "./runs/held-runs.ts";
 import type { ClientCapabilities, McpInputRequest } from "./runs/input-requests.ts";
 import { Runs } from "./runs/runs.ts";
 import { type McpStdio, type StdioStreams, serveStdio } from "./stdio/serve-stdio.ts";
+import { refuseParamHeaders } from "./tools/param-headers.ts";
 
 /** The client of a call, which its tool can ask. */
 export interface McpClient {
@@ -73,8 +74,22 @@ export class McpServer implements AsyncDisposable {
     // The body was read: the SDK gets the parsed one.
     const bare = new Request(url, { method, headers, signal });
     if (await sdk.isLegacyRequest(bare, body)) return this.#legacy.handle(bare, principal, body);
+    const refused = await this.#refuseParams(bare, body, principal);
+    if (refused !== undefined) return refused;
     const authInfo = { token: "", clientId: principal?.id ?? "", scopes: [], extra: { principal } };
     return this.#modern.fetch(bare, { authInfo, ...(body !== undefined && { parsedBody: body }) });
+  }
+
+  async #refuseParams(
+    { headers }: Request,
+    body: JsonValue | undefined,
+    principal: Principal | undefined,
+  ): Promise<Response | undefined> {
+    if (!isJsonObject(body) || body["method"] !== "tools/call") return undefined;
+    const { registry } = await this.#clients.shared(principal);
+    return refuseParamHeaders(body, headers, (name) =>
+      registry.has(name) ? registry.get(name).inputSchema : undefined,
+    );
   }
 
   /**

@@ -1,33 +1,40 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
-import type { Sdk } from "../load-sdk.ts";
 
 /** Deeper members of a schema are not searched. */
 const MAX_DEPTH = 16;
 /** MCP 2026-07-28: "header mismatch". */
 const HEADER_MISMATCH = -32_020;
+/** A name of a header (RFC 9110, section 5.1). */
+const HEADER = /^[!#$%&'*+.^_`|~\w-]+$/;
 const BASE64 = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/;
 
 /**
- * Checks the headers that repeat arguments (`x-mcp-header` in a tool's schema, `Mcp-Param-NAME`): what looked at the headers
- * before must have seen the same values.
+ * Checks the headers that repeat arguments of a call (`x-mcp-header` in a tool's schema, `Mcp-Param-NAME`): what looked at the
+ * headers before must have seen the same values.
  *
- * @throws `-32020` of the SDK if a header is missing, or has another value than the argument.
+ * @param message A message of MCP 2026-07-28. Anything.
+ * @param schemaOf Returns the schema of a tool, if there is one.
+ * @returns the response that refuses it; `undefined` if it is no call, or all headers match.
  */
-export function checkParamHeaders(
-  sdk: Sdk,
-  schema: JsonObject | undefined,
-  args: JsonValue,
-  headers: Headers | undefined,
-): void {
-  if (schema === undefined || headers === undefined) return;
-  for (const { header, value } of declaredHeaders(schema, args, 0)) {
+export function refuseParamHeaders(
+  message: JsonObject,
+  headers: Headers,
+  schemaOf: (name: string) => JsonObject | undefined,
+): Response | undefined {
+  const { method, params, id = null } = message;
+  if (method !== "tools/call" || !isJsonObject(params) || typeof params["name"] !== "string")
+    return undefined;
+  const schema = schemaOf(params["name"]);
+  if (schema === undefined) return undefined;
+  for (const { header, value } of declaredHeaders(schema, params["arguments"] ?? {}, 0)) {
     const name = `mcp-param-${header.toLowerCase()}`;
     const given = headers.get(name);
     const expected = value === undefined || value === null ? null : textOf(value);
     if ((given === null ? null : decoded(given)) === expected) continue;
-    const message = `The header ${name} does not match the argument`;
-    throw new sdk.ProtocolError(HEADER_MISMATCH, message, { header: name });
+    const error = { code: HEADER_MISMATCH, message: `The header ${name} does not match the argument` };
+    return Response.json({ jsonrpc: "2.0", id, error }, { status: 400 });
   }
+  return undefined;
 }
 
 interface DeclaredHeader {
@@ -42,7 +49,7 @@ function declaredHeaders(schema: JsonObject, args: JsonValue, depth: number): re
     if (!isJsonObject(member)) return [];
     const value = isJsonObject(args) && Object.hasOwn(args, name) ? args[name] : undefined;
     const { "x-mcp-header": header } = member;
-    const own = typeof header === "string" ? [{ header, value }] : [];
+    const own = typeof header === "string" && HEADER.test(header) ? [{ header, value }] : [];
     return [...own, ...declaredHeaders(member, value ?? null, depth + 1)];
   });
 }

@@ -2,8 +2,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/val
 
 /** The member in which a value that is no object is wrapped, for clients of 2025-11-25. */
 const WRAPPED = "value";
-/** The URI of a schema within the one that wraps it, so that its references stay within it. */
-const INNER_ID = "urn:sandgate:output";
+/** Where the schema of that member is, for references. */
+const WRAPPED_POINTER = `#/properties/${WRAPPED}`;
+/** Members of schemas that are data. */
+const DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
 
 /** An output schema as the wire has it: 2025-11-25 knows only objects. */
 export function wireOutputSchema(schema: JsonObject, isModern: boolean): JsonObject {
@@ -12,7 +14,7 @@ export function wireOutputSchema(schema: JsonObject, isModern: boolean): JsonObj
   return {
     ...($schema !== undefined && { $schema }),
     type: "object",
-    properties: { [WRAPPED]: { $id: INNER_ID, ...inner } },
+    properties: { [WRAPPED]: moved(inner) },
     required: [WRAPPED],
   };
 }
@@ -33,4 +35,18 @@ export function wireStructuredContent(
 
 function isObjectSchema(schema: JsonObject): boolean {
   return schema["type"] === "object";
+}
+
+/** Returns a schema whose references to itself lead to where it is wrapped. */
+function moved(schema: JsonValue): JsonValue {
+  if (Array.isArray(schema)) return schema.map(moved);
+  if (!isJsonObject(schema)) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([name, value = null]): [string, JsonValue] => {
+      if (name === "$ref" && typeof value === "string" && /^#(?:\/|$)/.test(value)) {
+        return [name, WRAPPED_POINTER + value.slice(1)];
+      }
+      return [name, DATA.has(name) ? value : moved(value)];
+    }),
+  );
 }

@@ -3,7 +3,6 @@ import { isJsonObject, type JsonValue } from "../../../json/value.ts";
 import { type ExchangeParts, exchange } from "../exchange.ts";
 import type { McpServerOptions } from "../options.ts";
 import { listedTools } from "./listed-tools.ts";
-import { checkParamHeaders } from "./param-headers.ts";
 import { toolResult } from "./tool-result.ts";
 
 /** Adds `tools/list` and `tools/call`. */
@@ -22,7 +21,6 @@ export function addTools(
     const { name, arguments: given = {} } = params;
     const session = await parts.session();
     const tool = session.registry.has(name) ? session.registry.get(name) : undefined;
-    if (isModern) checkParamHeaders(sdk, tool?.inputSchema, given as JsonValue, context.http?.req?.headers);
     const args = tool?.freeform === true ? textOf(given as JsonValue) : (given as JsonValue);
     const result = await exchange(parts, { tool: name, arguments: args }, context);
     if ("requestState" in result) return sdk.inputRequired(result as Parameters<typeof sdk.inputRequired>[0]);
