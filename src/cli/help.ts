@@ -31,6 +31,7 @@ export const HELP_TEXT = `Usage:
   sandgate why CALL_ID PLACE
   sandgate mcp pin --config sandgate.yaml
   sandgate mcp diff --config sandgate.yaml [--accept]
+  sandgate mcp serve --config sandgate.yaml [--workspace DIR]
   sandgate confirm URL [--token-file FILE] [--watch]
   sandgate tool run FILE [--input JSON] [--policy FILE] [--export NAME] [--tool NAME]
   sandgate tool check FILE... [--export NAME]
@@ -89,6 +90,8 @@ why prints rules, near misses, grant and receipt of a call.
 mcp works on the definitions of tools that a person approved (docs/pins.md).
   pin            writes them to the lock: sandgate.lock beside the config, or its 'lock'
   diff           prints what changed since; --accept writes it to the lock
+  serve          serves the tools to a client of MCP over standard input and output; the log
+                 goes to standard error: see docs/mcp-server.md. serve above does so at /mcp
 confirm lists the questions that wait on a server of sessions, and has you answer them: see
 docs/sessions.md. Without a terminal, it only lists them.
   --token-file   the file with an approver's token; default: the variable SANDGATE_TOKEN

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { shown } from "../rendering/shown.ts";
 import { UsageError } from "./errors.ts";
 import { CONFIG, HELP, parse, required } from "./parse-options.ts";
@@ -6,13 +7,19 @@ import { CONFIG, HELP, parse, required } from "./parse-options.ts";
 export type McpCommand =
   | { readonly name: "mcp pin"; readonly config: string }
   | {
+      readonly name: "mcp serve";
+      readonly config: string;
+      /** The folder in which the tools work. Default: there is none. */
+      readonly workspace: string | undefined;
+    }
+  | {
       readonly name: "mcp diff";
       readonly config: string;
       /** Whether the lock is written anew with what is shown. */
       readonly accepts: boolean;
     };
 
-const SUBCOMMANDS = { pin: parsePin, diff: parseDiff };
+const SUBCOMMANDS = { pin: parsePin, diff: parseDiff, serve: parseServe };
 
 /**
  * Parses the arguments after `mcp`. Returns `undefined` if they ask for help.
@@ -35,4 +42,11 @@ function parseDiff(args: readonly string[]): McpCommand | undefined {
   const { values } = parse(args, { ...HELP, ...CONFIG, accept: { type: "boolean" } }, 0);
   if (values.help) return undefined;
   return { name: "mcp diff", config: required(values.config), accepts: values.accept === true };
+}
+
+function parseServe(args: readonly string[]): McpCommand | undefined {
+  const { values } = parse(args, { ...HELP, ...CONFIG, workspace: { type: "string" } }, 0);
+  if (values.help) return undefined;
+  const workspace = values.workspace === undefined ? undefined : resolve(values.workspace);
+  return { name: "mcp serve", config: required(values.config), workspace };
 }

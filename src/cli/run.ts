@@ -81,6 +81,8 @@ async function runCommand(command: Command, terminal: Terminal): Promise<number>
       return (await import("./commands/policy/prove.ts")).prove(command, terminal);
     case "mcp pin":
       return (await import("./commands/mcp/pin.ts")).pin(command, terminal);
+    case "mcp serve":
+      return (await import("./commands/mcp/serve.ts")).serveMcp(command, terminal);
     case "mcp diff":
       return (await import("./commands/mcp/diff.ts")).diffDefinitions(command, terminal);
     case "confirm":

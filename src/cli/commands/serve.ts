@@ -72,7 +72,7 @@ export async function serve(
     ...(journal && { beforePolicy: (policy, registry) => journal.keep(policy, registry.subjects) }),
   };
   const serving = { ...options, ...dispatching, listen: where, onRefusal };
-  await using server = await start(serving, admin, loaded);
+  await using server = await start(serving, admin, loaded, log);
   if (loaded.dropsNetwork) orUsageError(dropNetwork);
   reloads.begin(() => reload(server, config, loaded, log, journal));
   const { address } = server;
@@ -209,16 +209,22 @@ async function start(
   options: ExecutorOptions,
   admin: AdminOptions,
   { served, sessions }: Pick<LoadedConfig, "served" | "sessions">,
+  log: Log,
 ): Promise<Executor | Server> {
   try {
     if (served === undefined) return await startExecutor(options);
-    const { workspaces, ...access } = served;
+    const { workspaces, mcp, ...access } = served;
     const { storeFile, ...rest } = sessions;
     // Loaded only for those who serve sessions.
     const { startServer } = await import("../../server/server.ts");
     const { SqliteSessionStore } = await import("../../sessions/store/sqlite-store.ts");
     const store = new SqliteSessionStore(storeFile);
-    return await startServer({ ...options, ...admin, ...access, sessions: { ...rest, store, workspaces } });
+    const onProblem = (message: string): void =>
+      log.write({ level: "warn", event: "mcp.problem", fields: { message } });
+    return await startServer({
+      ...{ ...options, ...admin, ...access, sessions: { ...rest, store, workspaces } },
+      ...(mcp && { mcp: { ...mcp, onProblem } }),
+    });
   } catch (error) {
     if (error instanceof SessionStoreError)
       throw new UsageError(shown`cannot open the sessions: ${error.message}`);

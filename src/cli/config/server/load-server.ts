@@ -10,6 +10,7 @@ import { isOrigin, ORIGIN_FORM } from "../../../server/http/origins.ts";
 import { absolutePathBeside } from "../config-path.ts";
 import { workspacePath } from "../load-sessions.ts";
 import { loadCredentials } from "./load-credentials.ts";
+import { loadMcp, type McpEntry } from "./load-mcp.ts";
 import { readPublicKeyFile } from "./public-key.ts";
 import { readExecutorLimits, SERVER_SHAPE, type ServerEntry } from "./server-entry.ts";
 import { readToken } from "./token.ts";
@@ -21,6 +22,8 @@ export interface ServerConfig {
   readonly dropsNetwork: boolean;
   /** What serves sessions; `undefined` unless the config says so. */
   readonly served: ServedConfig | undefined;
+  /** How MCP is served; `undefined` unless the config says so. */
+  readonly mcp: McpEntry | undefined;
 }
 
 /** What a server of sessions needs besides what an executor does. */
@@ -29,6 +32,8 @@ export interface ServedConfig {
   readonly origins: readonly string[];
   /** The workspaces that callers can choose. */
   readonly workspaces: readonly string[];
+  /** Absent unless MCP is served, too. */
+  readonly mcp?: McpEntry;
 }
 
 /** The default address of an executor. */
@@ -40,12 +45,18 @@ const DEFAULT_LISTEN = "127.0.0.1:7420";
  * @param problems Receives every problem.
  */
 export async function loadServer(source: ConfigSource, problems: ConfigProblem[]): Promise<ServerConfig> {
-  const byDefault = { options: { listen: DEFAULT_LISTEN }, dropsNetwork: false, served: undefined };
+  const byDefault = {
+    options: { listen: DEFAULT_LISTEN },
+    dropsNetwork: false,
+    served: undefined,
+    mcp: undefined,
+  };
   if (source.at(["server"]) === undefined) return byDefault;
   const entry = source.read<ServerEntry>(SERVER_SHAPE, problems, ["server"]);
   if (entry === undefined) return byDefault;
   const reader = new ServerReader(entry, problems);
   const token = await reader.token();
+  const mcp = loadMcp(entry, problems);
   return {
     options: {
       listen: reader.listen(),
@@ -55,7 +66,8 @@ export async function loadServer(source: ConfigSource, problems: ConfigProblem[]
       limits: reader.limits(),
     },
     dropsNetwork: reader.dropsNetwork(),
-    served: await reader.served(),
+    served: await reader.served(mcp),
+    mcp,
   };
 }
 
@@ -83,7 +95,7 @@ class ServerReader {
     return this.#entry.value.dropNetwork === true;
   }
 
-  async served(): Promise<ServedConfig | undefined> {
+  async served(mcp: McpEntry | undefined): Promise<ServedConfig | undefined> {
     const { value, file } = this.#entry;
     if (value.sessions !== true) {
       for (const name of ["credentials", "origins", "workspaces"] as const) {
@@ -95,6 +107,7 @@ class ServerReader {
       credentials: await loadCredentials(this.#entry, this.#problems),
       origins: this.#origins(),
       workspaces: (value.workspaces ?? []).map((path) => workspacePath(file, path)),
+      ...(mcp && { mcp }),
     };
   }
 

@@ -4,6 +4,7 @@ import { compileShape, type Flaw, mapOf, type Shape, TEXT } from "../../../confi
 import { EXECUTOR_DEFAULT_LIMITS, type ExecutorLimits } from "../../../executor/load/limits.ts";
 import type { JsonObject } from "../../../json/value.ts";
 import { CREDENTIAL, type CredentialEntry } from "./load-credentials.ts";
+import { MCP, type McpEntry } from "./load-mcp.ts";
 import { TOKEN, type TokenEntry } from "./token.ts";
 
 const AMOUNT: JsonObject = { type: ["string", "number"] };
@@ -27,6 +28,7 @@ export const SERVER_SHAPE: Shape = compileShape(
     credentials: { type: "array", items: CREDENTIAL },
     origins: { type: "array", items: TEXT },
     workspaces: { type: "array", items: TEXT },
+    mcp: MCP,
     limits: mapOf({
       inFlight: COUNT,
       queued: COUNT,
@@ -61,6 +63,8 @@ export interface ServerEntry {
   readonly origins?: readonly string[];
   /** The paths of the workspaces that callers can choose, with everything below them. */
   readonly workspaces?: readonly string[];
+  /** How MCP is served; at `/mcp` only with `sessions`. */
+  readonly mcp?: McpEntry;
   readonly limits?: WrittenExecutorLimits;
 }
 

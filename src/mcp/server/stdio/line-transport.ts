@@ -43,7 +43,11 @@ export class LineTransport implements Transport {
 
   readonly #onEnd = (): void => void this.close();
 
-  readonly #onData = (chunk: Buffer | string): void => {
+  readonly #onData = (chunk: Buffer | string): void => this.take(chunk);
+
+  /** Takes bytes of the client. What comes after the end is dropped. */
+  take(chunk: Buffer | string): void {
+    if (this.#isClosed) return;
     let rest = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
     for (let end = rest.indexOf(LINE_FEED); end >= 0 && !this.#isClosed; end = rest.indexOf(LINE_FEED)) {
       this.#line.push(rest.subarray(0, end));
@@ -51,7 +55,7 @@ export class LineTransport implements Transport {
       this.#line = [];
       this.#lineBytes = 0;
       rest = rest.subarray(end + 1);
-      if (line !== "") this.#take(line);
+      if (line !== "") this.#takeLine(line);
     }
     this.#line.push(rest);
     this.#lineBytes += rest.length;
@@ -59,9 +63,9 @@ export class LineTransport implements Transport {
       this.#onProblem(`a line of the client is longer than ${MAX_LINE_BYTES} bytes`);
       void this.close();
     }
-  };
+  }
 
-  #take(line: string): void {
+  #takeLine(line: string): void {
     const parsed = line.length > MAX_LINE_BYTES ? undefined : parseJson(line, MESSAGE_BOUNDS);
     if (parsed === undefined || !("value" in parsed)) {
       this.#refuse(-32_700, `The line is not valid JSON: ${parsed?.reason ?? "it is too long"}`);

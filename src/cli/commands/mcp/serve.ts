@@ -1,0 +1,70 @@
+import { ConfigError } from "../../../config/problem.ts";
+import { EventStream } from "../../../engine/call/events.ts";
+import { LOCAL_ID } from "../../../executor/http/authentication.ts";
+import { logCalls } from "../../../log/call-log.ts";
+import { LoggedWarnings } from "../../../log/logged-warnings.ts";
+import { openMcpServer } from "../../../mcp/server/mcp-server.ts";
+import { openSandboxes } from "../../../sandboxes/open-sandboxes.ts";
+import { openSessions } from "../../../sessions/sessions.ts";
+import { loadConfig } from "../../config/load-config.ts";
+import { loadServer } from "../../config/server/load-server.ts";
+import type { McpCommand } from "../../mcp-command.ts";
+import { openLog } from "../../terminal/open-log.ts";
+import { EXIT_INTERRUPTED, EXIT_OK, type ExitCode, type Terminal } from "../../terminal/terminal.ts";
+import { openConfiguredJournal } from "../open-journal.ts";
+
+/**
+ * Serves the tools of a config to one client over standard input and output, until the client closes its end. The log goes to
+ * standard error. The sessions are kept in memory.
+ *
+ * @throws {ConfigError} if the config is invalid.
+ */
+export async function serveMcp(
+  { config, workspace }: Extract<McpCommand, { name: "mcp serve" }>,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const loaded = await loadConfig(config);
+  const { source, registry, policy, context } = loaded;
+  const problems = [...loaded.problems];
+  const { mcp = {} } = await loadServer(source, problems);
+  if (policy === undefined || problems.some(({ severity }) => severity === "error")) {
+    throw new ConfigError(problems);
+  }
+  await using log = openLog(terminal, loaded.log, context.redaction);
+  using _warnings = new LoggedWarnings(log);
+  const recorded = { registry, policy, redaction: context.redaction };
+  await using journal = await openConfiguredJournal(loaded.journalOptions, recorded, ({ kind, message }) =>
+    log.write({ level: "warn", event: `journal.${kind}`, fields: { message } }),
+  );
+  await using sandboxes = await openSandboxes(loaded.sandboxOptions);
+  sandboxes.ensureExit();
+  const events = new EventStream();
+  events.on(logCalls(log));
+  const { confirmations, limits, mode } = loaded.sessions;
+  await using sessions = await openSessions({
+    ...{ ...context, registry, policy, sandboxes, events },
+    ...(journal && { journal }),
+    ...(confirmations && { confirmations }),
+    ...(limits && { limits }),
+  });
+  const { oauth: _oauth, ...options } = mcp;
+  await using server = await openMcpServer({
+    ...{ ...options, sessions, registry, events },
+    session: () => ({
+      ...(mode !== undefined && { mode }),
+      ...(workspace !== undefined && { workspace }),
+    }),
+    onProblem: (message) => log.write({ level: "warn", event: "mcp.problem", fields: { message } }),
+  });
+  const principal = { id: LOCAL_ID, kind: "service" } as const;
+  const client = server.serveStdio({ principal }, { input: terminal.stdin, output: terminal.stdout });
+  const { signal } = terminal;
+  const interrupt = (): void => void client.close();
+  signal?.addEventListener("abort", interrupt);
+  process.once("SIGTERM", interrupt);
+  log.write({ level: "info", event: "server.started", fields: { address: "stdio", tools: registry.size } });
+  await client.closed;
+  process.off("SIGTERM", interrupt);
+  signal?.removeEventListener("abort", interrupt);
+  return signal?.aborted ? EXIT_INTERRUPTED : EXIT_OK;
+}

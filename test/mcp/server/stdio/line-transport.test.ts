@@ -1,0 +1,67 @@
+import { PassThrough } from "node:stream";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { LineTransport } from "../../../../src/mcp/server/stdio/line-transport.ts";
+
+function start() {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const problems: string[] = [];
+  const transport = new LineTransport(input, output, (problem) => problems.push(problem));
+  const messages: unknown[] = [];
+  transport.onmessage = (message) => messages.push(message);
+  void transport.start();
+  const written = (): unknown[] =>
+    String(output.read() ?? "")
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line));
+  return { input, transport, messages, problems, written };
+}
+
+const ping = (id: number) => ({ jsonrpc: "2.0", id, method: "ping" });
+
+test("messages are read however they are split", () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(60), { maxLength: 12 }), (cuts) => {
+      const { transport, messages } = start();
+      const data = Buffer.from(`${JSON.stringify(ping(1))}\r\n\n${JSON.stringify(ping(2))}\n`);
+      const places = [0, ...[...cuts].sort((one, other) => one - other), data.length];
+      for (const [index, place] of places.entries()) {
+        transport.take(data.subarray(place, places[index + 1] ?? place));
+      }
+      expect(messages).toEqual([ping(1), ping(2)]);
+    }),
+  );
+});
+
+test.each([
+  "{",
+  "[1]",
+  '"text"',
+  "{}",
+  '{"jsonrpc":"1.0","id":1}',
+  "\u0000",
+  '{"a":1,"a":2}',
+])("the line %j costs only itself", (line) => {
+  const { transport, messages, problems, written } = start();
+  transport.take(Buffer.from(`${line}\n${JSON.stringify(ping(2))}\n`));
+  expect(messages).toEqual([ping(2)]);
+  expect(problems).toHaveLength(1);
+  expect(written()).toMatchObject([{ jsonrpc: "2.0", id: null, error: { code: expect.any(Number) } }]);
+});
+
+test("a line without an end ends the connection, and is not kept", async () => {
+  const { transport, messages, problems } = start();
+  const mebibyte = Buffer.alloc(1_024 * 1_024, "x");
+  for (let count = 0; count < 5; count++) transport.take(mebibyte);
+  await transport.closed;
+  expect(problems).toEqual(["a line of the client is longer than 4194304 bytes"]);
+  transport.take(Buffer.from(`\n${JSON.stringify(ping(1))}\n`));
+  expect(messages).toEqual([]);
+});
+
+test("the end of the input closes the connection", async () => {
+  const { input, transport } = start();
+  input.end();
+  await transport.closed;
+});
