@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { shown } from "../rendering/shown.ts";
 import { UsageError } from "./errors.ts";
 import { CONFIG, HELP, parse, required } from "./parse-options.ts";
@@ -47,6 +46,5 @@ function parseDiff(args: readonly string[]): McpCommand | undefined {
 function parseServe(args: readonly string[]): McpCommand | undefined {
   const { values } = parse(args, { ...HELP, ...CONFIG, workspace: { type: "string" } }, 0);
   if (values.help) return undefined;
-  const workspace = values.workspace === undefined ? undefined : resolve(values.workspace);
-  return { name: "mcp serve", config: required(values.config), workspace };
+  return { name: "mcp serve", config: required(values.config), workspace: values.workspace };
 }

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { ConfigError } from "../../../config/problem.ts";
 import { EventStream } from "../../../engine/call/events.ts";
 import { LOCAL_ID } from "../../../executor/http/authentication.ts";
@@ -52,7 +53,7 @@ export async function serveMcp(
     ...{ ...options, sessions, registry, events },
     session: () => ({
       ...(mode !== undefined && { mode }),
-      ...(workspace !== undefined && { workspace }),
+      ...(workspace !== undefined && { workspace: resolve(workspace) }),
     }),
     onProblem: (message) => log.write({ level: "warn", event: "mcp.problem", fields: { message } }),
   });
