@@ -1,6 +1,7 @@
 import type { EventStream } from "../../engine/call/events.ts";
 import type { ToolRegistry } from "../../engine/registry.ts";
-import type { OpenSessionOptions, Sessions } from "../../sessions/sessions.ts";
+import type { OpenSessionOptions } from "../../sessions/session-record.ts";
+import type { Sessions } from "../../sessions/sessions.ts";
 import type { Principal } from "../../tool/principal.ts";
 import type { McpOffers } from "./mcp-offers.ts";
 
