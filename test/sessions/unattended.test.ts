@@ -17,7 +17,7 @@ describe("an unattended turn", () => {
     expect(sessions.openInquiries()).toEqual([]);
   });
 
-  test("asks nobody what a tool wants to know", async () => {
+  test("denies a question of a tool", async () => {
     const asks = (_input: unknown, { ask }: HostContext) => ask({ question: "Which one?" });
     const { sessions } = await testSessions([tool("ask", "read", asks)]);
     const session = await sessions.open();

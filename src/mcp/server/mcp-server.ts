@@ -142,7 +142,7 @@ export class McpServer implements AsyncDisposable {
 
   #tellLegacy(tell: (server: SdkServer) => Promise<void>): void {
     const stdio = [...this.#stdio].flatMap((each) => each.servers());
-    // A client that does not listen is told nothing.
+    // Clients that do not listen get no notification.
     for (const server of [...this.#legacy.servers(), ...stdio]) tell(server).catch(() => {});
   }
 

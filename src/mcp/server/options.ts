@@ -14,7 +14,7 @@ export interface McpServerOptions extends McpOffers {
    * prompts, and removes them when it is closed. Only its own sessions see them.
    */
   readonly registry: ToolRegistry;
-  /** The event stream of the sessions: progress and logs come from it. Default: clients are told of neither. */
+  /** The event stream of the sessions: progress and logs come from it. Default: clients get neither. */
   readonly events?: EventStream;
   /** What the server says it is. Default: the name `sandgate`, and the version of the package. */
   readonly info?: { readonly name: string; readonly version: string; readonly title?: string };
@@ -35,7 +35,7 @@ export interface McpServerOptions extends McpOffers {
   readonly logs?: boolean;
   /** The workspace, the mode and the tools of a client's session. Default: those of `Sessions.open`. */
   readonly session?: (principal: Principal | undefined) => Omit<OpenSessionOptions, "id" | "principal">;
-  /** Told of what goes wrong besides calls, such as malformed messages. Must not throw. Default: nothing is. */
+  /** Receives what goes wrong besides calls, such as malformed messages. Must not throw. Default: it is ignored. */
   readonly onProblem?: (problem: string) => void;
 }
 

@@ -131,7 +131,7 @@ describe("Resources and prompts", () => {
     });
   });
 
-  test("are no tools for anybody but the MCP server, and come back after a reload", async () => {
+  test("are tools of the MCP server only, and come back after a reload", async () => {
     const server = await startMcpServer([], OFFERS);
     const session = await server.sessions.open();
     expect(session.definitions()).toEqual([]);

@@ -76,7 +76,7 @@ describe.each(PEERS)("a client of %s", (peer) => {
     expect((await (await connect(server, peer, { name: "bob" })).listTools()).tools).toHaveLength(1);
   });
 
-  test("is told of the output of a call as progress", async () => {
+  test("gets the output of a call as progress", async () => {
     const talks = defineTool({
       name: "talk",
       description: "Talks.",

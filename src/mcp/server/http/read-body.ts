@@ -15,7 +15,7 @@ export const MESSAGE_BOUNDS: JsonBounds = Object.freeze({
 /**
  * Reads the message in the body of a request, which may be hostile.
  *
- * @returns the message, or the response that refuses it: a batch is none (MCP 2025-06-18 and later).
+ * @returns the message, or the response that refuses it. Batches are refused: MCP has had none since 2025-06-18.
  */
 export async function readBody(request: Request): Promise<{ readonly value: JsonValue } | Response> {
   const type = request.headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase();

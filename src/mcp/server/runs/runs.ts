@@ -19,7 +19,7 @@ export interface ClientCall {
   readonly watch: RunWatch;
 }
 
-/** What a client is told while its call is under way. Must not throw. */
+/** Receives what a client can be notified of while its call is under way. Must not throw. */
 export interface RunWatch {
   readonly onOutput: (chunk: string) => void;
   readonly onLog: (level: string, message: string) => void;
@@ -122,7 +122,7 @@ export class Runs {
   }
 }
 
-/** What a client is told of a call that waits for an approver. */
+/** The progress message of a call that waits for an approver. */
 export function waitingText(approvalUrl: string): string {
   return `Waiting for a person to confirm the call at ${approvalUrl}`;
 }

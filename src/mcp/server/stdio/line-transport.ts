@@ -9,7 +9,7 @@ const LINE_FEED = 0x0a;
 const MAX_LINE_BYTES = 4 * 1_024 * 1_024;
 
 /**
- * Messages as lines of JSON. A line that is no message costs only itself: the client is told, and the connection goes on. One
+ * Messages as lines of JSON. A line that is no message costs only itself: the client gets an error, and the connection goes on. One
  * that is too long ends the connection, as it cannot be known where the next message begins.
  */
 export class LineTransport implements Transport {
