@@ -88,6 +88,8 @@ export class Agent implements AgentHandle {
 
   async #finish(): Promise<AgentEnd> {
     const { program, calls, cancelling, log, onEnd } = this.#parts;
+    await program.exited;
+    this.#wire.drain();
     const { code, problem } = await program.ended;
     this.#wire.close();
     cancelling.abort();

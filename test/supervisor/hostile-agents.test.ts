@@ -122,6 +122,15 @@ test("An agent that dies has its calls cancelled, and the journal says that they
   ]);
 });
 
+test("An agent that exits while too much is outstanding is seen to end, and its calls are cancelled", async () => {
+  await using scene = await SupervisorScene.open();
+  const { end, records } = await scene.play("leave=3600", EVERYTHING);
+  expect(end).toEqual({ code: 7 });
+  const ends = records.filter(({ type }) => type === "tool.call.ended");
+  expect(ends.length).toBeGreaterThanOrEqual(1_024);
+  expect(ends.every(({ code }) => code === "cancelled")).toBe(true);
+});
+
 test("1,000 outstanding calls have 1,000 answers", async () => {
   await using scene = await SupervisorScene.open();
   const { log } = await scene.play("many=1000", EVERYTHING);

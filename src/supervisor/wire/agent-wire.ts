@@ -36,6 +36,7 @@ export class AgentWire {
   /** The ids of the outstanding calls. */
   readonly #outstanding = new Set<string>();
   #outstandingBytes = 0;
+  #isDraining = false;
   #isOver = false;
 
   constructor(input: Readable, output: Writable, use: WireUse) {
@@ -45,6 +46,12 @@ export class AgentWire {
     input.on("data", (chunk: Buffer) => this.#read(chunk));
     input.once("end", () => this.#finish());
     for (const stream of [input, output]) stream.on("error", () => {});
+  }
+
+  /** Reads what an agent that has exited left in its pipe, however much is outstanding: its end would never be seen otherwise. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#input.resume();
   }
 
   /** Reads and writes nothing more, and drops what comes, so that the end of the agent is seen. */
@@ -99,7 +106,7 @@ export class AgentWire {
   }
 
   #pace(): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isDraining) return;
     const isFull =
       this.#outstanding.size >= MAX_OUTSTANDING || this.#outstandingBytes >= MAX_OUTSTANDING_BYTES;
     if (isFull) this.#input.pause();

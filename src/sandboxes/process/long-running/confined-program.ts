@@ -59,6 +59,8 @@ export interface LongRunningProgram extends AsyncDisposable {
    * could not be started.
    */
   readonly pid: Promise<number | undefined>;
+  /** Resolves when the program has exited, although its outputs may not have been read to their ends. Never rejects. */
+  readonly exited: Promise<void>;
   /** Resolves when all its processes have ended, or could not be ended. Never rejects. */
   readonly ended: Promise<LongRunningEnd>;
   /**

@@ -72,6 +72,7 @@ export class RunningProgram implements ConfinedProgram {
   readonly stderr: Readable;
   readonly channel?: Duplex;
   readonly pid: Promise<number | undefined>;
+  readonly exited: Promise<void>;
   readonly ended: Promise<LongRunningEnd>;
   readonly #launched: Launched;
   readonly #end: ProgramEnd;
@@ -86,6 +87,7 @@ export class RunningProgram implements ConfinedProgram {
     if (launched.channel !== undefined) this.channel = launched.channel;
     this.pid = launched.pid;
     this.#end = new ProgramEnd(launched);
+    this.exited = this.#end.exited.then(() => {});
     this.ended = this.#finish(held);
   }
 

@@ -39,6 +39,7 @@ class UnconfinedProgram implements LongRunningProgram {
   readonly stderr: Readable;
   readonly channel?: Duplex;
   readonly pid: Promise<number | undefined>;
+  readonly exited: Promise<void>;
   readonly ended: Promise<LongRunningEnd>;
   readonly #control: Duplex;
   #report: GuardReport | undefined;
@@ -62,6 +63,7 @@ class UnconfinedProgram implements LongRunningProgram {
     if (channel) this.channel = streams[4] as Duplex;
     for (const stream of guardian.stdio) stream?.on("error", () => {});
     this.pid = this.#readReport(guardian);
+    this.exited = exitOf(guardian).then(() => {});
     this.ended = this.#finish(guardian);
     const program: GuardedProgram = { command, args, env, cwd, hasChannel: channel };
     this.#control.write(`${JSON.stringify(program)}\n`);
