@@ -3,7 +3,13 @@ import { systemCall } from "./c-library.ts";
 
 const SIGKILL = 9;
 
-/** Sends SIGKILL to all processes below this one. Those that begin meanwhile are left for the next time. */
+/** How often the children are read after all processes were. */
+const ROUNDS = 200;
+
+/**
+ * Sends SIGKILL to all processes below this one, which must be a subreaper and reap nothing meanwhile. Those that begin
+ * meanwhile are left for the next time.
+ */
 export function killDescendants(): void {
   const all = new Map<number, Found>();
   for (const name of readdirSync("/proc")) {
@@ -11,6 +17,35 @@ export function killDescendants(): void {
     if (found !== undefined) all.set(found.pid, found);
   }
   for (const found of all.values()) if (isDescendant(found, all)) kill(found);
+  killChildren();
+}
+
+/**
+ * Kills the children of this process, many times in a row. Of processes that fork and exit at once, each has ended before all
+ * processes are read, but the next one has become a child of this process, and is found here within microseconds.
+ */
+function killChildren(): void {
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const pid of children()) {
+      try {
+        // It is not reaped yet, so that no other process has the number.
+        process.kill(pid, SIGKILL);
+      } catch {
+        // It has changed its user.
+      }
+    }
+  }
+}
+
+/** The numbers of the children of this thread, also of those that have ended (proc_tid_children(5)). */
+function children(): readonly number[] {
+  try {
+    const text = readFileSync(`/proc/self/task/${process.pid}/children`, "latin1");
+    return text.split(" ").filter(Boolean).map(Number);
+  } catch {
+    // This kernel does not have the file.
+    return [];
+  }
 }
 
 interface Found {

@@ -30,8 +30,19 @@ const CHANNEL_FD = 4;
 const SWEEP_MS = 5;
 const MAX_SWEEPS = 1_000;
 
-/** Guards a program until it has ended. Never returns. */
-export function guard(): void {
+/** What a guarding process that can make system calls knows of its descendants, all of which stay below it. */
+export interface Descendants {
+  readonly kill: () => void;
+  /** Reaps those of its children that have ended. Returns whether there are others: without a child, it has no descendant. */
+  readonly reap: () => boolean;
+}
+
+/**
+ * Guards a program until it has ended. Never returns.
+ *
+ * @param descendants Default: they are looked for in `/proc`, where those that begin meanwhile are missed.
+ */
+export function guard(descendants?: Descendants): void {
   const control = new Socket({ fd: CONTROL_FD, readable: true, writable: true });
   let text = "";
   let command: ((letters: string) => void) | undefined;
@@ -41,7 +52,7 @@ export function guard(): void {
     text += given;
     const end = text.indexOf("\n");
     if (end === -1) return;
-    command = start(JSON.parse(text.slice(0, end)) as GuardedProgram, control);
+    command = start(JSON.parse(text.slice(0, end)) as GuardedProgram, control, descendants);
     command(text.slice(end + 1));
   });
   const orphaned = (): void => {
@@ -56,6 +67,7 @@ export function guard(): void {
 function start(
   { command, args, env, cwd, hasChannel }: GuardedProgram,
   control: Socket,
+  descendants: Descendants | undefined,
 ): (letters: string) => void {
   const report = (said: GuardReport): void => void control.write(`${JSON.stringify(said)}\n`);
   const child = spawn(command, [...args], {
@@ -72,16 +84,27 @@ function start(
   report({ pid });
   child.once("exit", (code, signal) => {
     const number = signal === null ? undefined : constants.signals[signal];
-    void endAll(pid).then(() => process.exit(number === undefined ? (code ?? 1) : 128 + number));
+    const ended = descendants === undefined ? endFound(pid) : endDescendants(pid, descendants);
+    void ended.then(() => process.exit(number === undefined ? (code ?? 1) : 128 + number));
   });
   return (letters) => {
-    if (letters.includes("k")) void endAll(pid);
+    // Its descendants are killed when it has exited.
+    if (letters.includes("k")) for (const each of [-pid, pid]) signal(each, "SIGKILL");
     else if (letters.includes("t")) signalGroup(pid, "SIGTERM");
   };
 }
 
-/** Kills the program's process group and all descendants of this process, until none is left. */
-async function endAll(pid: number): Promise<void> {
+/** Kills all descendants of this process until it has no child any more, which nothing can hide. */
+async function endDescendants(pid: number, { kill, reap }: Descendants): Promise<void> {
+  signalGroup(pid, "SIGKILL");
+  for (let isLeft = reap(); isLeft; isLeft = reap()) {
+    kill();
+    await wait(1);
+  }
+}
+
+/** Kills the program's process group and all descendants of this process that are found, until none is. */
+async function endFound(pid: number): Promise<void> {
   for (let sweeps = 0; sweeps < MAX_SWEEPS; sweeps++) {
     signalGroup(pid, "SIGKILL");
     const left = livingDescendants();
