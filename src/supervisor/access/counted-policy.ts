@@ -4,13 +4,13 @@ import type { PolicyDecision } from "../../policy/decision.ts";
 import type { CapabilityKernel } from "../../policy/kernel/capability-kernel.ts";
 import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 
-/** The policy of one call, which is counted unless it is denied. */
+/** The policy of one call and of those that its tool makes. Each is counted unless it is denied. */
 export class CountedPolicy implements RuntimePolicy {
   readonly #kernel: CapabilityKernel;
   readonly #agent: string;
   readonly #policy: RuntimePolicy;
-  /** A policy is asked again when a person has confirmed a call. */
-  #isCounted = false;
+  /** The ids of calls that were counted: a policy is asked again when a person has confirmed a call. */
+  readonly #counted = new Set<string>();
 
   constructor(kernel: CapabilityKernel, agent: string, policy: RuntimePolicy) {
     this.#kernel = kernel;
@@ -29,12 +29,12 @@ export class CountedPolicy implements RuntimePolicy {
     return isThenable(decision) ? adopt(decision).then(count) : count(decision);
   }
 
-  #count(decision: PolicyDecision, { tool }: PolicyRequest): PolicyDecision {
-    if (decision.decision === "deny" || this.#isCounted) return decision;
+  #count(decision: PolicyDecision, { callId, tool }: PolicyRequest): PolicyDecision {
+    if (decision.decision === "deny" || this.#counted.has(callId)) return decision;
     const full = this.#kernel.count(this.#agent, tool.name);
     if (full !== undefined)
       throw new Refusal("permission_denied", `Permission denied: ${full}`, { detail: full });
-    this.#isCounted = true;
+    this.#counted.add(callId);
     return decision;
   }
 }
