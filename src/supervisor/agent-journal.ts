@@ -3,7 +3,10 @@ import { CanonicalJson } from "../json/canonical.ts";
 import type { JsonValue } from "../json/value.ts";
 import { type Slug, slugOf } from "./slugs.ts";
 
-/** The journal of one supervised call: a denial has the slug that the agent reads, and the arguments as it wrote them. */
+/**
+ * The journal of one supervised call and of those that its tool makes: a denial has the slug that the agent reads, and that of
+ * its own call the arguments as it wrote them.
+ */
 export class AgentJournal implements CallJournal {
   readonly #journal: CallJournal;
   readonly #args: JsonValue;
@@ -33,7 +36,12 @@ export class AgentJournal implements CallJournal {
   }
 
   deny(record: DeniedRecord): void {
+    const { code, parent } = record;
+    if (parent !== undefined) {
+      this.#journal.deny({ ...record, slug: slugOf(code) });
+      return;
+    }
     const { canonical = new CanonicalJson(this.#args) } = record;
-    this.#journal.deny({ ...record, canonical, slug: this.#slug ?? slugOf(record.code) });
+    this.#journal.deny({ ...record, canonical, slug: this.#slug ?? slugOf(code) });
   }
 }

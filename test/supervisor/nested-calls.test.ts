@@ -64,4 +64,14 @@ describe("A call that the tool of an agent makes", () => {
     expect(ran).toBe(2);
     expect(answers.map(({ ok }) => ok)).toEqual([true, false]);
   });
+
+  test("is recorded with its own arguments if it is denied, and not with those of the agent's call", async () => {
+    const { records } = await play({});
+    const denied = records.filter(({ type }) => type === "tool.call.denied");
+    expect(denied).toMatchObject([
+      { tool: "missing", parent: "outer", slug: "tool_not_found" },
+      { tool: "Read", parent: "outer", slug: "permission_denied", args: { path: "/etc/passwd" } },
+    ]);
+    expect(denied[0]).not.toMatchObject({ args: { of: "the agent" } });
+  });
 });
