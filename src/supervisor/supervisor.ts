@@ -78,7 +78,8 @@ export interface Supervisor extends AsyncDisposable {
    * Starts an agent.
    *
    * @throws {TypeError} if an option is invalid, the id belongs to a running agent, or there are too many.
-   * @throws {ToolPreparationError} if it cannot be started or confined. The message says why.
+   * @throws {ToolPreparationError} if it cannot be started or confined, or the supervisor is closed meanwhile. The message says
+   *   why.
    */
   start(options: AgentOptions): Promise<AgentHandle>;
   /** Ends all agents, and waits for that. Idempotent. */
@@ -100,6 +101,7 @@ class OpenSupervisor implements Supervisor {
   readonly #policy: RuntimePolicy;
   /** `undefined` while an agent starts. */
   readonly #agents = new Map<string, Agent | undefined>();
+  readonly #starting = new Set<Promise<AgentHandle>>();
   readonly #stopListening: () => void;
   #isClosed = false;
 
@@ -127,17 +129,28 @@ class OpenSupervisor implements Supervisor {
     if (this.#agents.size >= maxAgents)
       throw new TypeError(`${maxAgents} agents are running, the most at once`);
     const granted = capabilities && canonicalCapabilities(capabilities);
+    if (granted !== undefined) kernel.grant(id, granted);
     this.#agents.set(id, undefined);
+    const starting = this.#start(id, options, granted !== undefined);
+    this.#starting.add(starting);
     try {
-      if (granted !== undefined) kernel.grant(id, granted);
+      return await starting;
+    } finally {
+      this.#starting.delete(starting);
+    }
+  }
+
+  async #start(id: string, options: AgentOptions, isGrantedHere: boolean): Promise<AgentHandle> {
+    try {
       const log = new AgentLog(id, this.#options.onLog ?? (() => {}));
       const program = await this.#launch(options, (text) => log.note(text));
-      const agent = await this.#supervise(id, program, log, granted !== undefined);
+      const agent = await this.#supervise(id, program, log, isGrantedHere);
       this.#agents.set(id, agent);
-      if (this.#isClosed) void agent.stop(0);
-      return agent;
+      if (!this.#isClosed) return agent;
+      await agent.stop(0);
+      throw new ToolPreparationError("the supervisor was closed before the agent began");
     } catch (error) {
-      this.#forget(id, granted !== undefined);
+      this.#forget(id, isGrantedHere);
       throw error;
     }
   }
@@ -205,7 +218,9 @@ class OpenSupervisor implements Supervisor {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.all(Array.from(this.#agents.values(), (agent) => agent?.stop(0)));
+    const stopping = Array.from(this.#agents.values(), (agent) => agent?.stop(0));
+    // Agents that are starting are ended as soon as they have started.
+    await Promise.all([...stopping, ...Array.from(this.#starting, (starting) => starting.catch(() => {}))]);
     this.#stopListening();
   }
 
