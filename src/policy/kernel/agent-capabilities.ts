@@ -23,7 +23,7 @@ export interface FsCapability {
   readonly kind?: "file" | "folder";
 }
 
-/** How many calls an agent may make. Calls that are denied do not count. */
+/** How many calls an agent may make. Those that tools make count; those that are denied do not. */
 export interface AgentQuotas {
   /** Of all tools. Default: any number. */
   readonly calls?: number;
