@@ -52,7 +52,7 @@ function conflictIn(error: unknown): string {
 /**
  * Completes or undoes what a process that has ended was accepting.
  *
- * @param isOwn Whether this process may have been accepting it, and no longer is. Default: false.
+ * @param isOwnProcess Whether this process may have been accepting it, and no longer is. Default: false.
  * @returns `"accepted"` if the changes have been made, `"undone"` if none was made; `undefined` if nothing was being
  *   accepted, or the process still runs.
  * @throws {WorkspaceError} if the system refuses to undo it. It can be tried again.
@@ -60,12 +60,12 @@ function conflictIn(error: unknown): string {
 export function recover(
   places: WorkspacePlaces,
   store: HeldStore,
-  isOwn = false,
+  isOwnProcess = false,
 ): "accepted" | "undone" | undefined {
   const journal = new AcceptingJournal(store.folder);
   const record = journal.read();
-  if (record === undefined || (!isOwn && isRunning(record.process))) return undefined;
-  checkPaths(places, record);
+  if (record === undefined || (!isOwnProcess && isRunning(record.process))) return undefined;
+  if (!isOwn(places, record)) return undefined;
   switch (record.state) {
     case "preparing":
       clean(places, journal, record.made);
@@ -90,12 +90,8 @@ export function recover(
 
 const OWN_NAME = /^\.sandgate-[0-9a-f]{16}\.tmp$/;
 
-/**
- * The journal is in the workspace, where others than Sandgate could have written it.
- *
- * @throws {WorkspaceError} if it would change what no accepted change can.
- */
-function checkPaths(places: WorkspacePlaces, { made, steps }: AcceptingRecord): void {
+/** Whether a record changes only what accepted changes can: others than Sandgate could have written it in the workspace. */
+function isOwn(places: WorkspacePlaces, { made, steps }: AcceptingRecord): boolean {
   const own = steps.flatMap((step) => {
     if (step.kind === "remove") return [step.backup];
     if (step.kind !== "place") return [];
@@ -105,11 +101,7 @@ function checkPaths(places: WorkspacePlaces, { made, steps }: AcceptingRecord): 
     const folder = posix.dirname(path);
     return OWN_NAME.test(posix.basename(path)) && (folder === "." || !places.isProtected(folder));
   });
-  if (areOwn && !steps.some(({ path }) => places.isProtected(path))) return;
-  throw new WorkspaceError(
-    "not-permitted",
-    "the record of accepted changes names places that it cannot change",
-  );
+  return areOwn && !steps.some(({ path }) => places.isProtected(path));
 }
 
 function complete(places: WorkspacePlaces, store: HeldStore, record: AcceptingRecord): void {

@@ -1,8 +1,13 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { syscall, syscallUnless } from "../../workspace/error.ts";
+import { readOwnFile } from "../../workspace/held/read-own-file.ts";
 import { syncDirectory } from "../workspace-places.ts";
+import { parseAccepting } from "./parse-accepting.ts";
 import type { AcceptingRecord } from "./step.ts";
+
+/** The size of the longest record: of 100,000 changes of a shadow, with their steps. */
+const MAX_BYTES: number = 256 * 1_024 * 1_024;
 
 /** The file in a session's folder in which accepting changes is recorded, before each state begins. */
 export class AcceptingJournal {
@@ -12,19 +17,20 @@ export class AcceptingJournal {
     this.#folder = folder;
   }
 
-  /** Returns what was recorded; `undefined` if no changes were being accepted. */
+  /** Returns what was recorded; `undefined` if no changes were being accepted, or Sandgate has not written it. */
   read(): AcceptingRecord | undefined {
-    const text = syscallUnless(["no-entry"], () => readFileSync(this.#file, "utf8"));
-    return text === undefined ? undefined : (JSON.parse(text) as AcceptingRecord);
+    return parseAccepting(readOwnFile(this.#file, MAX_BYTES));
   }
 
   /** Replaces what was recorded. It survives a power failure. */
   write(record: AcceptingRecord): void {
     const temporary = `${this.#file}.new`;
     syscall(() => {
-      const fd = openSync(temporary, "w", 0o600);
+      rmSync(temporary, { recursive: true, force: true });
+      const fd = openSync(temporary, "wx", 0o600);
       try {
-        writeSync(fd, JSON.stringify(record));
+        // On a full disk, `writeSync` may write only the beginning.
+        writeFileSync(fd, JSON.stringify(record));
         fsyncSync(fd);
       } finally {
         closeSync(fd);

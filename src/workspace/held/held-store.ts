@@ -1,18 +1,25 @@
 import {
+  closeSync,
+  lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
-  readFileSync,
   renameSync,
   rmdirSync,
-  statSync,
   unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { loadCrypto } from "../../base/load-crypto.ts";
 import { syscall, syscallUnless } from "../error.ts";
+import { DIRECTORY_FLAGS } from "../paths/fd-path.ts";
 import type { HeldRecord } from "./held-record.ts";
 import type { HeldAmount } from "./held-room.ts";
+import { HELD_NAME, parseRecord } from "./parse-record.ts";
+import { readOwnFile } from "./read-own-file.ts";
+
+/** The size of the longest record: the paths in it are escaped. */
+const MAX_RECORD_BYTES = 65_536;
 
 /**
  * The held changes of a session, in a folder of its own. `contents/` has the new versions of files, and `records/` has a
@@ -29,20 +36,22 @@ export class HeldStore {
   /** Whether nothing can be changed, since changes are being accepted or rejected. */
   isLocked = false;
 
-  /** @param folder An absolute path. It is created if it does not exist. */
+  /**
+   * @param folder The absolute path of a directory, reached without links.
+   * @throws {WorkspaceError} if a link or a file is in the place of a directory in it.
+   */
   constructor(folder: string) {
     this.folder = folder;
     this.contents = join(folder, "contents");
     this.#records = join(folder, "records");
-    syscall(() => {
-      mkdirSync(this.contents, { recursive: true, mode: 0o700 });
-      mkdirSync(this.#records, { recursive: true, mode: 0o700 });
-    });
+    ensureDirectory(this.contents);
+    ensureDirectory(this.#records);
   }
 
   /** Returns the change that is held of a path; `undefined` if there is none. */
   find(path: string): HeldRecord | undefined {
-    return readRecord(this.#fileOf(path));
+    const record = readRecord(this.#fileOf(path));
+    return record?.path === path ? record : undefined;
   }
 
   /** Returns the changes that are held of the entries of a directory. */
@@ -52,7 +61,7 @@ export class HeldStore {
 
   /** Returns all changes, sorted by path. */
   all(): readonly HeldRecord[] {
-    const folders = syscall(() => readdirSync(this.#records)).filter((name) => NAME.test(name));
+    const folders = syscall(() => readdirSync(this.#records)).filter((name) => HELD_NAME.test(name));
     const records = folders.flatMap((name) => this.#readAll(join(this.#records, name)));
     return records.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
@@ -62,7 +71,7 @@ export class HeldStore {
     const file = this.#fileOf(record.path);
     const temporary = join(this.#records, `.${this.newContent()}`);
     syscall(() => {
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      ensureDirectory(dirname(file));
       writeFileSync(temporary, JSON.stringify(record), { flag: "wx", mode: 0o600 });
       renameSync(temporary, file);
     });
@@ -86,7 +95,7 @@ export class HeldStore {
   /** Removes contents that no record names any more. Returns their size in bytes. */
   removeContent(content: string): number {
     const path = join(this.contents, content);
-    const bytes = syscallUnless(["no-entry"], () => statSync(path).size) ?? 0;
+    const bytes = syscallUnless(["no-entry"], () => lstatSync(path).size) ?? 0;
     syscallUnless(["no-entry"], () => unlinkSync(path));
     return bytes;
   }
@@ -106,7 +115,7 @@ export class HeldStore {
   }
 
   #size(content: string): number {
-    return syscallUnless(["no-entry"], () => statSync(join(this.contents, content)).size) ?? 0;
+    return syscallUnless(["no-entry"], () => lstatSync(join(this.contents, content)).size) ?? 0;
   }
 
   #fileOf(path: string): string {
@@ -114,12 +123,22 @@ export class HeldStore {
   }
 
   #readAll(folder: string): HeldRecord[] {
+    if (syscallUnless(["no-entry"], () => lstatSync(folder).isDirectory()) !== true) return [];
     const names = syscallUnless(["no-entry"], () => readdirSync(folder)) ?? [];
-    return names.flatMap((name) => (NAME.test(name) ? (readRecord(join(folder, name)) ?? []) : []));
+    return names.flatMap((name) => {
+      const file = join(folder, name);
+      const record = HELD_NAME.test(name) ? readRecord(file) : undefined;
+      return record !== undefined && this.#fileOf(record.path) === file ? [record] : [];
+    });
   }
 }
 
-const NAME = /^[0-9a-f]{32}$/;
+/** Creates a directory, unless it exists. */
+function ensureDirectory(path: string): void {
+  syscallUnless(["exist"], () => mkdirSync(path, { mode: 0o700 }));
+  // A link that a repository brought would lead out of the workspace.
+  closeSync(syscall(() => openSync(path, DIRECTORY_FLAGS)));
+}
 
 /** Paths as names of files: short, and without meaning to any program. */
 function digest(path: string): string {
@@ -127,6 +146,5 @@ function digest(path: string): string {
 }
 
 function readRecord(file: string): HeldRecord | undefined {
-  const text = syscallUnless(["no-entry", "not-directory"], () => readFileSync(file, "utf8"));
-  return text === undefined ? undefined : (JSON.parse(text) as HeldRecord);
+  return parseRecord(readOwnFile(file, MAX_RECORD_BYTES));
 }
