@@ -214,8 +214,6 @@ export class HeldChanges {
   }
 
   async #accept(records: readonly HeldRecord[]): Promise<AcceptedChanges> {
-    // What could neither be completed nor undone, such as on a full disk, comes first.
-    recover(this.#places, this.#store, true);
     const conflicts: ChangeConflict[] = [];
     for (const record of records) {
       const reason = await conflictOf(this.#places, record);
@@ -260,11 +258,19 @@ export class HeldChanges {
     return this.#next(async () => {
       this.#store.isLocked = true;
       try {
+        this.#recover();
         return await act();
       } finally {
         this.#store.isLocked = false;
       }
     });
+  }
+
+  /** Completes or undoes what could be neither before. What is rejected must not be accepted by that later. */
+  #recover(): void {
+    if (recover(this.#places, this.#store, true) !== "accepted") return;
+    this.#mount.room.clear();
+    this.#mount.room.add(this.#store.amount());
   }
 
   #next<Result>(act: () => Promise<Result>): Promise<Result> {

@@ -107,7 +107,7 @@ function isOwn(places: WorkspacePlaces, { made, steps }: AcceptingRecord): boole
 function complete(places: WorkspacePlaces, store: HeldStore, record: AcceptingRecord): void {
   for (const step of record.steps) doStep(places, step);
   places.sync(existing(places, changedDirectories(record.steps)));
-  new AcceptingJournal(store.folder).write({ ...record, state: "done" });
+  new AcceptingJournal(store.folder).setState("done");
   finish(places, store, record);
 }
 
@@ -121,7 +121,7 @@ function finish(places: WorkspacePlaces, store: HeldStore, { records, made }: Ac
 
 function undo(places: WorkspacePlaces, store: HeldStore, record: AcceptingRecord): void {
   const journal = new AcceptingJournal(store.folder);
-  journal.write({ ...record, state: "undoing" });
+  journal.setState("undoing");
   for (const step of record.steps.toReversed()) undoStep(places, step);
   places.sync(existing(places, changedDirectories(record.steps)));
   clean(places, journal, record.made);

@@ -1,4 +1,14 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { syscall, syscallUnless } from "../../workspace/error.ts";
 import { readOwnFile } from "../../workspace/held/read-own-file.ts";
@@ -30,7 +40,7 @@ export class AcceptingJournal {
       const fd = openSync(temporary, "wx", 0o600);
       try {
         // On a full disk, `writeSync` may write only the beginning.
-        writeFileSync(fd, JSON.stringify(record));
+        writeFileSync(fd, textOf(record));
         fsyncSync(fd);
       } finally {
         closeSync(fd);
@@ -38,6 +48,22 @@ export class AcceptingJournal {
       renameSync(temporary, this.#file);
     });
     this.#sync();
+  }
+
+  /**
+   * Replaces the state of what was recorded, in its place: that takes no space, so that what was begun can be ended on a
+   * full disk. Nor can it be written in part.
+   */
+  setState(state: AcceptingRecord["state"]): void {
+    syscall(() => {
+      const fd = openSync(this.#file, constants.O_WRONLY | constants.O_NOFOLLOW);
+      try {
+        writeSync(fd, stateText(state), BEGINNING.length);
+        fsyncSync(fd);
+      } finally {
+        closeSync(fd);
+      }
+    });
   }
 
   /** Says that nothing is being accepted any more. */
@@ -53,4 +79,16 @@ export class AcceptingJournal {
   #sync(): void {
     syscall(() => syncDirectory(this.#folder));
   }
+}
+
+const BEGINNING = '{"state":';
+
+/** The state comes first, at the same place in every record. */
+function textOf({ state, ...others }: AcceptingRecord): string {
+  return `${BEGINNING}${stateText(state)},${JSON.stringify(others).slice(1)}`;
+}
+
+/** All states are equally long. */
+function stateText(state: AcceptingRecord["state"]): string {
+  return JSON.stringify(state).padEnd('"preparing"'.length);
 }

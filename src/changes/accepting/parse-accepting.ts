@@ -27,8 +27,9 @@ function isRecord(value: unknown): value is HeldRecord {
 }
 
 function isStep(value: unknown): value is Step {
-  if (!isObject(value) || !isPath(value.path)) return false;
-  const { kind, backup, version, temporary, identity, mode } = value;
+  if (!isObject(value)) return false;
+  const { kind, path, backup, version, temporary, identity, mode } = value;
+  if (!isPath(path)) return false;
   switch (kind) {
     case "create-folder":
       return true;
