@@ -11,8 +11,15 @@ import { acceptRecords, recover } from "./accepting/accept.ts";
 import { type ConflictReason, conflictOf } from "./disk-entry.ts";
 import { folderName, OWN_FOLDER, ownFolder, removeOwnFolder } from "./own-folder.ts";
 import { digestOfAll } from "./pending/digest-of-all.ts";
-import { describe, digestOf, type PendingChange } from "./pending/pending.ts";
-import { acceptedWith, rejectedWith } from "./pending/related.ts";
+import { DiffBudget } from "./pending/file-diff.ts";
+import {
+  describe,
+  digestOf,
+  hashContents,
+  type ListedChanges,
+  type PendingChange,
+} from "./pending/pending.ts";
+import { RecordsByPath, rejectedWith } from "./pending/related.ts";
 import { WorkspacePlaces } from "./workspace-places.ts";
 
 /** A change that cannot be accepted. */
@@ -111,9 +118,11 @@ export class HeldChanges {
    */
   pending(path?: string): Promise<readonly PendingChange[]> {
     return this.#next(async () => {
-      const records = path === undefined ? this.#store.all() : (this.#find(path) ?? []);
+      const all = this.#store.all();
+      const records = path === undefined ? all : [this.#find(path) ?? []].flat();
       const changes: PendingChange[] = [];
-      for (const record of [records].flat()) changes.push(await describe(this.#places, this.#store, record));
+      const listed = { store: this.#store, all: new RecordsByPath(all), budget: new DiffBudget() };
+      for (const record of records) changes.push(...(await this.#describe(record, listed)));
       return changes;
     });
   }
@@ -127,10 +136,14 @@ export class HeldChanges {
     return this.#locked(async () => {
       const record = this.#find(path);
       if (record === undefined) return undefined;
-      if (digest !== undefined && digest !== (await digestOf(this.#store, record))) {
+      const all = new RecordsByPath(this.#store.all());
+      const records = all.acceptedWith(record);
+      const hashes = await this.#hash(records);
+      const now = { store: this.#store, all };
+      if (digest !== undefined && digest !== (await digestOf(now, record, hashes.get(record.path)))) {
         return { accepted: [], conflicts: [{ path, reason: "not-shown" }] };
       }
-      return this.#accept(acceptedWith(this.#store.all(), record));
+      return this.#accept(records, hashes);
     });
   }
 
@@ -142,14 +155,17 @@ export class HeldChanges {
   acceptAll({ digest }: AcceptOptions = {}): Promise<AcceptedChanges> {
     return this.#locked(async () => {
       const records = this.#store.all();
+      const hashes = await this.#hash(records);
       if (digest !== undefined) {
+        const now = { store: this.#store, all: new RecordsByPath(records) };
         const digests: { digest: string }[] = [];
-        for (const record of records) digests.push({ digest: await digestOf(this.#store, record) });
+        for (const record of records)
+          digests.push({ digest: await digestOf(now, record, hashes.get(record.path)) });
         if (digestOfAll(digests) !== digest) {
           return { accepted: [], conflicts: [{ path: ".", reason: "not-shown" }] };
         }
       }
-      return this.#accept(records);
+      return this.#accept(records, hashes);
     });
   }
 
@@ -205,6 +221,21 @@ export class HeldChanges {
     removeOwnFolder(this.#store.folder);
   }
 
+  /** Returns nothing for a change that a call has undone meanwhile. */
+  async #describe(first: HeldRecord, listed: ListedChanges): Promise<readonly PendingChange[]> {
+    for (let record: HeldRecord | undefined = first; record !== undefined; ) {
+      try {
+        return [await describe(this.#places, listed, record)];
+      } catch (error) {
+        // A call can have replaced the contents meanwhile.
+        const newer = this.#find(record.path);
+        if (JSON.stringify(newer) === JSON.stringify(record)) throw error;
+        record = newer;
+      }
+    }
+    return [];
+  }
+
   get #store(): HeldStore {
     return this.#mount.store;
   }
@@ -213,7 +244,20 @@ export class HeldChanges {
     return this.#store.find(path.replace(/\/$/, ""));
   }
 
-  async #accept(records: readonly HeldRecord[]): Promise<AcceptedChanges> {
+  /** Returns the SHA-256 of the new contents of files, by their paths. */
+  async #hash(records: readonly HeldRecord[]): Promise<ReadonlyMap<string, string>> {
+    const hashes = new Map<string, string>();
+    for (const { path, now } of records) {
+      if (now.kind === "file") hashes.set(path, await hashContents(this.#store, now.content));
+    }
+    return hashes;
+  }
+
+  /** @param hashes What the new contents must be: a call can still be writing to a file that it opened before. */
+  async #accept(
+    records: readonly HeldRecord[],
+    hashes: ReadonlyMap<string, string>,
+  ): Promise<AcceptedChanges> {
     const conflicts: ChangeConflict[] = [];
     for (const record of records) {
       const reason = await conflictOf(this.#places, record);
@@ -222,9 +266,9 @@ export class HeldChanges {
     if (conflicts.length > 0 || records.length === 0) return { accepted: [], conflicts };
     const before = this.#store.amount();
     try {
-      const changed = await acceptRecords(this.#places, this.#store, records);
+      const changed = await acceptRecords(this.#places, this.#store, records, hashes);
       if (changed !== undefined)
-        return { accepted: [], conflicts: [await this.#conflictAt(changed, records)] };
+        return { accepted: [], conflicts: [await this.#conflictAt(changed, records, hashes)] };
     } finally {
       this.#recount(before);
     }
@@ -232,10 +276,17 @@ export class HeldChanges {
   }
 
   /** Names what was found out only while the change was being made. */
-  async #conflictAt(path: string, records: readonly HeldRecord[]): Promise<ChangeConflict> {
+  async #conflictAt(
+    path: string,
+    records: readonly HeldRecord[],
+    hashes: ReadonlyMap<string, string>,
+  ): Promise<ChangeConflict> {
     const record = records.find((each) => each.path === path) as HeldRecord;
     const reason = await conflictOf(this.#places, record);
-    const otherwise = record.was?.kind === "directory" ? "not-empty" : "changed";
+    const { now, was } = record;
+    const isWritten =
+      now.kind === "file" && (await hashContents(this.#store, now.content)) !== hashes.get(path);
+    const otherwise = isWritten ? "not-shown" : was?.kind === "directory" ? "not-empty" : "changed";
     return { path, reason: reason ?? otherwise };
   }
 

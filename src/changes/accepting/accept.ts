@@ -13,6 +13,7 @@ import type { AcceptingRecord, Step } from "./step.ts";
  * Makes held changes on the disk: all of them, or none. What happens is recorded in a journal before it happens, so that
  * {@link recover} can complete or undo it after a crash.
  *
+ * @param hashes The SHA-256 that the new contents of files must have, by their paths. Default: they may be any.
  * @returns the path of an entry that others have changed meanwhile, so that nothing was accepted; `undefined` if all were.
  * @throws {WorkspaceError} as a rejection, if the system refuses a step: nothing was accepted.
  */
@@ -20,6 +21,7 @@ export async function acceptRecords(
   places: WorkspacePlaces,
   store: HeldStore,
   records: readonly HeldRecord[],
+  hashes: ReadonlyMap<string, string> = new Map(),
 ): Promise<string | undefined> {
   const journal = new AcceptingJournal(store.folder);
   const planned = plan(places, records);
@@ -27,7 +29,7 @@ export async function acceptRecords(
   journal.write({ ...base, state: "preparing", steps: [] });
   let steps: readonly Step[] = [];
   try {
-    steps = await prepare(places, store, planned);
+    steps = await prepare(places, store, planned, hashes);
     places.sync(planned.made.map((path) => posix.dirname(path).replace(/^\.$/, "")));
     journal.write({ ...base, state: "applying", steps });
   } catch (error) {

@@ -76,13 +76,15 @@ export async function prepare(
   places: WorkspacePlaces,
   { contents }: HeldStore,
   { steps }: Plan,
+  hashes: ReadonlyMap<string, string>,
 ): Promise<readonly Step[]> {
   const prepared: Step[] = [];
   for (const step of steps) {
     const { path } = step;
     switch (step.kind) {
       case "create-folder":
-        prepared.push({ kind: step.kind, path });
+        // One that is there already is none of the steps, so that it is not removed if they are undone.
+        if (findEntry(places, path).kind !== "directory") prepared.push({ kind: step.kind, path });
         break;
       case "remove-folder": {
         const { mode } = places.at(path, (entry) => lstatSync(entry));
@@ -100,7 +102,8 @@ export async function prepare(
         if (backup !== null) await copyFile(places, path, backup, record);
         const old = findEntry(places, path);
         const stats = old.kind === "file" && backup !== null ? old.stats : undefined;
-        await writeNew(places, temporary, join(contents, content), stats);
+        const hash = await writeNew(places, temporary, join(contents, content), stats);
+        if (hash !== (hashes.get(path) ?? hash)) throw new StepConflict(path);
         const identity = places.identity(temporary) as string;
         prepared.push({ kind: step.kind, path, temporary, identity, backup, version });
       }
@@ -139,20 +142,24 @@ async function copyFile(
   }
 }
 
-/** @param old The file that is replaced. Default: the file is new. */
+/**
+ * @param old The file that is replaced. Default: the file is new.
+ * @returns the SHA-256 of what was written.
+ */
 async function writeNew(
   places: WorkspacePlaces,
   temporary: string,
   source: string,
   old: Stats | undefined,
-): Promise<void> {
+): Promise<string> {
   const from = syscall(() => openSync(source, constants.O_RDONLY | constants.O_NOFOLLOW));
   try {
     const fd = create(places, temporary, old === undefined ? 0o666 : 0o600);
     try {
-      await hashOf(from, (chunk) => writeAll(fd, chunk));
+      const hash = await hashOf(from, (chunk) => writeAll(fd, chunk));
       if (old !== undefined) takeOver(fd, old);
       await syscallLater(fsyncLater(fd));
+      return hash;
     } finally {
       closeSync(fd);
     }

@@ -1,4 +1,14 @@
-import { linkSync, mkdirSync, renameSync, rmdirSync, unlinkSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+} from "node:fs";
 import { posix } from "node:path";
 import { syscallUnless } from "../../workspace/error.ts";
 import { findEntry } from "../disk-entry.ts";
@@ -83,12 +93,23 @@ export function undoStep(places: WorkspacePlaces, step: Step): void {
       unplace(places, step);
       return;
     case "remove-folder":
-      if (!places.exists(step.path)) places.at(step.path, (entry) => mkdirSync(entry, step.mode));
+      if (!places.exists(step.path)) places.at(step.path, (entry) => makeDirectory(entry, step.mode));
       return;
     case "create-folder":
       syscallUnless(["no-entry", "not-empty", "exist"], () =>
         places.at(step.path, (entry) => rmdirSync(entry)),
       );
+  }
+}
+
+/** The mask of this process does not apply to a directory that was there before. */
+function makeDirectory(entry: string, mode: number): void {
+  mkdirSync(entry, mode);
+  const fd = openSync(entry, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    fchmodSync(fd, mode);
+  } finally {
+    closeSync(fd);
   }
 }
 

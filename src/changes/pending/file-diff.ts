@@ -3,7 +3,19 @@ import { createTwoFilesPatch } from "diff";
 
 /** The longest file whose difference is computed, and the most lines by which two files are compared line by line. */
 const MAX_BYTES: number = 1_024 * 1_024;
-const MAX_EDITS = 2_000;
+const MAX_EDITS = 1_000;
+
+/** The most comparisons of lines for one file: each edit can take as many as there are lines (Myers 1986). */
+const MAX_COMPARISONS = 20_000_000;
+
+/**
+ * What differences that are computed together can take: contents in bytes, and steps of comparing. Steps grow with the
+ * square of the lines that differ. Once there are none left, files that differ are shown one after the other.
+ */
+export class DiffBudget {
+  bytes: number = 16 * 1_024 * 1_024;
+  steps = 20_000_000;
+}
 
 /** The contents of a file: `undefined` if there is none, a number if there are too many bytes. */
 export type DiffedContents = Buffer | undefined | number;
@@ -12,7 +24,12 @@ export type DiffedContents = Buffer | undefined | number;
 export const MAX_DIFFED_BYTES: number = MAX_BYTES;
 
 /** Returns a unified diff of a file, with three lines of context. Its text is that of the files, and not safe to be shown. */
-export function fileDiff(path: string, before: DiffedContents, after: DiffedContents): string {
+export function fileDiff(
+  path: string,
+  before: DiffedContents,
+  after: DiffedContents,
+  budget: DiffBudget = new DiffBudget(),
+): string {
   const oldName = before === undefined ? "/dev/null" : quoted(`a/${path}`);
   const newName = after === undefined ? "/dev/null" : quoted(`b/${path}`);
   const [oldText, newText] = [textOf(before), textOf(after)];
@@ -20,9 +37,24 @@ export function fileDiff(path: string, before: DiffedContents, after: DiffedCont
     const isLong = typeof before === "number" || typeof after === "number";
     return `${isLong ? "Long files" : "Binary files"} ${oldName} and ${newName} differ\n`;
   }
-  const options = { context: 3, maxEditLength: MAX_EDITS };
+  const lines = countLines(oldText) + countLines(newText);
+  const most = Math.min(MAX_EDITS, MAX_COMPARISONS / lines, Math.sqrt(budget.steps));
+  const options = { context: 3, maxEditLength: Math.floor(most) };
   const patch = createTwoFilesPatch(oldName, newName, oldText, newText, undefined, undefined, options);
+  const edits = patch === undefined ? options.maxEditLength : (patch.match(/^[+-]/gm)?.length ?? 0);
+  budget.steps = Math.max(0, budget.steps - edits ** 2);
   return withoutRule(patch ?? wholeDiff(oldName, newName, oldText, newText));
+}
+
+function countLines(text: string): number {
+  let count = 1;
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count++;
+  return count;
+}
+
+/** Says that files differ, when the differences of too many others are shown. */
+export function omittedDiff(path: string): string {
+  return `File ${quoted(path)} differs. Too many changes wait to show all differences: read this one by its path\n`;
 }
 
 function textOf(contents: DiffedContents): string | undefined {

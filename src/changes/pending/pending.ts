@@ -6,7 +6,14 @@ import type { HeldRecord } from "../../workspace/held/held-record.ts";
 import type { HeldStore } from "../../workspace/held/held-store.ts";
 import { type ConflictReason, conflictOf, findEntry, hashOf, readFile } from "../disk-entry.ts";
 import type { WorkspacePlaces } from "../workspace-places.ts";
-import { type DiffedContents, fileDiff, MAX_DIFFED_BYTES } from "./file-diff.ts";
+import {
+  type DiffBudget,
+  type DiffedContents,
+  fileDiff,
+  MAX_DIFFED_BYTES,
+  omittedDiff,
+} from "./file-diff.ts";
+import type { RecordsByPath } from "./related.ts";
 
 /** A change that waits for a person to accept or to reject it. */
 export interface PendingChange {
@@ -18,30 +25,51 @@ export interface PendingChange {
    * shows it must render it first. A directory has none.
    */
   readonly diff: string;
-  /** Identifies the change, with the new contents: what is accepted with it is what was shown. */
+  /** Set if `diff` says only that there is one, since too many others were shown: the change can be read by its path. */
+  readonly isOmitted?: true;
+  /** Identifies the change, with the new contents and what is accepted with it: what is accepted is what was shown. */
   readonly digest: string;
   /** Why the change cannot be accepted; absent if it can. It can be rejected. */
   readonly conflict?: ConflictReason;
 }
 
+/** What changes that are listed together are described with. */
+export interface ListedChanges {
+  readonly store: HeldStore;
+  /** All that are held. */
+  readonly all: RecordsByPath;
+  /** What is left for differences. */
+  readonly budget: DiffBudget;
+}
+
 /** Returns what is shown of a held change. */
 export async function describe(
   places: WorkspacePlaces,
-  store: HeldStore,
+  listed: ListedChanges,
   record: HeldRecord,
 ): Promise<PendingChange> {
+  const { store, budget } = listed;
   const { path, was, now } = record;
   const conflict = await conflictOf(places, record);
-  const shown = { digest: await digestOf(store, record), ...(conflict !== undefined && { conflict }) };
+  const isShown = budget.bytes > 0;
+  // What is shown must be what the digest identifies, even if a call is changing it: it is read once.
+  const { contents: after, hash } = await contentsOf(store, record, isShown);
+  const shown = { digest: await digestOf(listed, record, hash), ...(conflict !== undefined && { conflict }) };
   const isDirectory = now.kind === "directory" || (now.kind === "gone" && was?.kind === "directory");
   if (isDirectory && was?.kind !== "file" && was?.kind !== "link") {
     return { path: `${path}/`, change: now.kind === "gone" ? "deleted" : "created", diff: "", ...shown };
   }
-  const before = await contentsOnDisk(places, record);
-  const after = now.kind === "file" ? await contentsOf(store, now.content) : undefined;
   const change = now.kind === "gone" ? "deleted" : was === null ? "created" : "modified";
-  const diff = was?.kind === "link" ? linkDiff(path, was.target, after) : fileDiff(path, before, after);
+  if (!isShown) return { path, change, diff: omittedDiff(path), isOmitted: true, ...shown };
+  const before = await contentsOnDisk(places, record);
+  budget.bytes -= path.length + lengthOf(before) + lengthOf(after);
+  const diff =
+    was?.kind === "link" ? linkDiff(path, was.target, after) : fileDiff(path, before, after, budget);
   return { path, change, diff, ...shown };
+}
+
+function lengthOf(contents: DiffedContents): number {
+  return typeof contents === "object" ? contents.length : 0;
 }
 
 function linkDiff(path: string, target: string, after: DiffedContents): string {
@@ -49,11 +77,23 @@ function linkDiff(path: string, target: string, after: DiffedContents): string {
   return after === undefined ? removed : removed + fileDiff(path, undefined, after);
 }
 
-/** Identifies a held change. Changes of the disk are found when it is accepted. */
-export async function digestOf(store: HeldStore, { path, was, now }: HeldRecord): Promise<string> {
-  const content = now.kind === "file" ? await hashContents(store, now.content, () => {}) : now.kind;
+/**
+ * Identifies a held change, with those that are accepted with it. Changes of the disk are found when it is accepted.
+ *
+ * @param hash The SHA-256 of the new contents. Default: they are read.
+ */
+export async function digestOf(
+  { store, all }: Omit<ListedChanges, "budget">,
+  record: HeldRecord,
+  hash?: string,
+): Promise<string> {
+  const { path, was, now } = record;
+  const content = now.kind === "file" ? (hash ?? (await hashContents(store, now.content))) : now.kind;
+  const others = all
+    .acceptedWith(record)
+    .flatMap((other) => (other.path === path ? [] : [[other.path, other.was, other.now.kind]]));
   return createHash("sha256")
-    .update(JSON.stringify([path, was, now.kind, content]))
+    .update(JSON.stringify([path, was, now.kind, content, others]))
     .digest("hex");
 }
 
@@ -62,36 +102,49 @@ async function contentsOnDisk(places: WorkspacePlaces, { path, was }: HeldRecord
   try {
     const found = findEntry(places, path);
     if (found.kind !== "file") return undefined;
-    return await collect(found.stats.size, (take) => readFile(places, path, take));
+    if (found.stats.size > MAX_DIFFED_BYTES) return found.stats.size;
+    const collected = new Collected();
+    await readFile(places, path, collected.take);
+    return collected.contents;
   } catch (error) {
     if (error instanceof WorkspaceError) return undefined;
     throw error;
   }
 }
 
-function contentsOf(store: HeldStore, content: string): Promise<DiffedContents> {
-  return collect(0, (take) => hashContents(store, content, take));
+/** Reads the new contents. @param isShown Whether they are needed, or only their hash. */
+async function contentsOf(
+  store: HeldStore,
+  { now }: HeldRecord,
+  isShown: boolean,
+): Promise<{ readonly contents: DiffedContents; readonly hash?: string }> {
+  if (now.kind !== "file") return { contents: undefined };
+  const collected = new Collected();
+  const hash = await hashContents(store, now.content, isShown ? collected.take : undefined);
+  return { contents: collected.contents, hash };
 }
 
-/** @param size At least this many bytes are there. */
-async function collect(
-  size: number,
-  read: (take: (chunk: Buffer) => void) => Promise<unknown>,
-): Promise<DiffedContents> {
-  if (size > MAX_DIFFED_BYTES) return size;
-  const chunks: Buffer[] = [];
-  let length = 0;
-  await read((chunk) => {
-    length += chunk.length;
-    if (length <= MAX_DIFFED_BYTES) chunks.push(Buffer.from(chunk));
-  });
-  return length > MAX_DIFFED_BYTES ? length : Buffer.concat(chunks);
+/** The contents of a file, unless they are too long. */
+class Collected {
+  #chunks: Buffer[] = [];
+  #length = 0;
+
+  readonly take = (chunk: Buffer): void => {
+    this.#length += chunk.length;
+    if (this.#length > MAX_DIFFED_BYTES) this.#chunks = [];
+    else this.#chunks.push(Buffer.from(chunk));
+  };
+
+  get contents(): DiffedContents {
+    return this.#length > MAX_DIFFED_BYTES ? this.#length : Buffer.concat(this.#chunks);
+  }
 }
 
-async function hashContents(
+/** Returns the SHA-256 of new contents. @param take Receives each chunk. Default: nothing does. */
+export async function hashContents(
   { contents }: HeldStore,
   content: string,
-  take: (chunk: Buffer) => void,
+  take: (chunk: Buffer) => void = () => {},
 ): Promise<string> {
   const fd = syscall(() => openSync(join(contents, content), constants.O_RDONLY | constants.O_NOFOLLOW));
   try {

@@ -1,13 +1,44 @@
 import type { HeldRecord } from "../../workspace/held/held-record.ts";
 
-/** Returns a change with those that have to be accepted before it: directories above it, and what was in it. */
-export function acceptedWith(records: readonly HeldRecord[], record: HeldRecord): readonly HeldRecord[] {
-  return records.filter((other) => {
-    if (other.path === record.path) return true;
-    if (isBelow(record.path, other.path)) return other.now.kind === "directory";
+/** Held changes by their paths. */
+export class RecordsByPath {
+  readonly #sorted: readonly HeldRecord[];
+  readonly #byPath: ReadonlyMap<string, HeldRecord>;
+
+  /** @param sorted All held changes, sorted by path. */
+  constructor(sorted: readonly HeldRecord[]) {
+    this.#sorted = sorted;
+    this.#byPath = new Map(sorted.map((record) => [record.path, record]));
+  }
+
+  /** Returns a change with those that have to be accepted before it: directories above it, and what was in it. */
+  acceptedWith(record: HeldRecord): readonly HeldRecord[] {
+    const above = directoriesAbove(record.path).flatMap((path) => this.#byPath.get(path) ?? []);
     const isReplaced = record.was?.kind === "directory" && record.now.kind !== "directory";
-    return isReplaced && isBelow(other.path, record.path) && other.now.kind === "gone";
-  });
+    const below = isReplaced ? this.#below(record.path) : [];
+    return [
+      ...above.filter(({ now }) => now.kind === "directory"),
+      record,
+      ...below.filter(({ now }) => now.kind === "gone"),
+    ];
+  }
+
+  #below(directory: string): readonly HeldRecord[] {
+    const prefix = `${directory}/`;
+    let [start, end] = [0, this.#sorted.length];
+    while (start < end) {
+      const middle = (start + end) >>> 1;
+      if ((this.#sorted[middle] as HeldRecord).path < prefix) start = middle + 1;
+      else end = middle;
+    }
+    while (this.#sorted[end]?.path.startsWith(prefix)) end++;
+    return this.#sorted.slice(start, end);
+  }
+}
+
+function directoriesAbove(path: string): readonly string[] {
+  const names = path.split("/").slice(0, -1);
+  return names.map((_, index) => names.slice(0, index + 1).join("/"));
 }
 
 /** Returns a change with those that cannot stay without it: what is in it, and the removal of directories above it. */

@@ -7,7 +7,9 @@ import { acceptRecords } from "../accepting/accept.ts";
 import { conflictOf } from "../disk-entry.ts";
 import type { AcceptedChanges, ChangeConflict, HeldChanges } from "../held-changes.ts";
 import { folderName, OWN_FOLDER, ownFolder, removeOwnFolder } from "../own-folder.ts";
+import { DiffBudget } from "../pending/file-diff.ts";
 import { describe, type PendingChange } from "../pending/pending.ts";
+import { RecordsByPath } from "../pending/related.ts";
 import { WorkspacePlaces } from "../workspace-places.ts";
 import { copyTree, readTree, type Tree, type TreeEntry } from "./shadow-tree.ts";
 import { SHADOWS } from "./shadowed-by.ts";
@@ -54,7 +56,8 @@ export class ShadowTree {
   async pending(): Promise<readonly PendingChange[]> {
     return this.#withRecords(async (places, store, records) => {
       const changes: PendingChange[] = [];
-      for (const record of records) changes.push(await describe(places, store, record));
+      const listed = { store, all: new RecordsByPath(records), budget: new DiffBudget() };
+      for (const record of records) changes.push(await describe(places, listed, record));
       return changes;
     });
   }
@@ -127,6 +130,7 @@ export class ShadowTree {
           unsupported.push({ path, reason: "unsupported" });
         } else records.push({ path, was: was ?? null, now: this.#hold(store, path, now) });
       }
+      records.sort((a, b) => (a.path < b.path ? -1 : 1));
       for (const record of records) store.put(record);
       return await act(places, store, records, unsupported);
     } finally {

@@ -12,6 +12,8 @@ import type { ChangeEvent, ChangeListeners } from "./change-events.ts";
 /** The most characters of a diff that are shown. */
 const SHOWN_CHARS = 20_000;
 
+const OMITTED = "the difference: too many changes wait to show all, so read it by its path";
+
 /** What the changes of a session need of it. */
 export interface SessionChangesOptions {
   readonly sessionId: string;
@@ -59,7 +61,7 @@ export class SessionChanges {
     const { redaction } = this.#options;
     return changes.map((change) => {
       const { text, missing } = textSummary(change.diff, { redaction, chars: SHOWN_CHARS, keepsLines: true });
-      return { ...change, shown: text, missing };
+      return { ...change, shown: text, missing: change.isOmitted ? OMITTED : missing };
     });
   }
 
