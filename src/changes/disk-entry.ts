@@ -39,6 +39,18 @@ export function findEntry(places: WorkspacePlaces, path: string): FoundEntry {
 const FILE_FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 /**
+ * Opens a file of the workspace for reading. The caller must close it.
+ *
+ * @throws {WorkspaceError} if it is no regular file.
+ */
+export function openFile(places: WorkspacePlaces, path: string): number {
+  const fd = places.at(path, (entry) => openSync(entry, FILE_FLAGS));
+  if (fstatSync(fd).isFile()) return fd;
+  closeSync(fd);
+  throw new WorkspaceError("not-permitted");
+}
+
+/**
  * Reads a file of the workspace without blocking this thread.
  *
  * @param take Receives each chunk. Default: nothing does.
@@ -50,9 +62,8 @@ export async function readFile(
   path: string,
   take: (chunk: Buffer) => unknown = () => {},
 ): Promise<string> {
-  const fd = places.at(path, (entry) => openSync(entry, FILE_FLAGS));
+  const fd = openFile(places, path);
   try {
-    if (!fstatSync(fd).isFile()) throw new WorkspaceError("not-permitted");
     return await hashOf(fd, take);
   } finally {
     closeSync(fd);

@@ -1,4 +1,4 @@
-import { closeSync, constants, fsyncSync, lstatSync, openSync } from "node:fs";
+import { closeSync, constants, type Dirent, fsyncSync, lstatSync, openSync, readdirSync } from "node:fs";
 import { syscall, syscallUnless, WorkspaceError } from "../workspace/error.ts";
 import { entryPath } from "../workspace/paths/fd-path.ts";
 import { namesIn } from "../workspace/paths/real-path.ts";
@@ -71,6 +71,13 @@ export class WorkspacePlaces implements Disposable {
   isProtected(path: string): boolean {
     const own = namesIn(this.workspace);
     return isProtected([...own, ...namesIn(path)], own.length, true);
+  }
+
+  /** Returns what is in a directory: empty for the workspace itself. */
+  list(directory: string): readonly Dirent[] {
+    using walk = new PathWalk(this.#fd, `${directory || "."}/.`, "refused");
+    walk.toLastName();
+    return syscall(() => readdirSync(entryPath(walk.directory, "."), { withFileTypes: true }));
   }
 
   /** Has the names in directories survive a power failure. */

@@ -3,16 +3,19 @@ import {
   constants,
   copyFileSync,
   type Dirent,
+  fstatSync,
   lstatSync,
   mkdirSync,
-  openSync,
-  readdirSync,
   readlinkSync,
   symlinkSync,
 } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { hashOf } from "../disk-entry.ts";
+import { syscall } from "../../workspace/error.ts";
+import { isDiskEntry, isObject, isPath } from "../../workspace/held/parse-record.ts";
+import { fdPath } from "../../workspace/paths/fd-path.ts";
+import { openFile, readFile } from "../disk-entry.ts";
+import type { WorkspacePlaces } from "../workspace-places.ts";
 
 /** The most entries and bytes of a workspace that is copied. */
 const MAX_ENTRIES = 100_000;
@@ -37,55 +40,65 @@ export class TooLargeError extends RangeError {
 }
 
 /**
- * Copies a workspace. No link is followed, and no program runs.
+ * Copies a workspace. No link is followed, whatever others do in the workspace meanwhile, and no program runs.
  *
  * @throws {TooLargeError} as a rejection, if it has more than 100,000 entries or 4 GiB.
  */
-export async function copyTree(from: string, to: string): Promise<void> {
+export async function copyTree(from: WorkspacePlaces, to: string): Promise<void> {
   let bytes = 0;
   for await (const [path, entry] of entriesOf(from)) {
     const target = join(to, path);
-    const source = join(from, path);
-    if (entry.isDirectory()) mkdirSync(target, { mode: lstatSync(source).mode & 0o777 });
-    else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target);
+    if (entry.isDirectory())
+      mkdirSync(target, { mode: from.at(path, (source) => lstatSync(source).mode & 0o777) });
+    else if (entry.isSymbolicLink())
+      symlinkSync(
+        from.at(path, (source) => readlinkSync(source)),
+        target,
+      );
     else if (entry.isFile()) {
-      bytes += lstatSync(source).size;
+      bytes += copyFile(from, path, target);
       if (bytes > MAX_BYTES) throw new TooLargeError("the workspace has more than 4 GiB");
-      copyFileSync(source, target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL);
     }
   }
 }
 
-/** Reads all entries of a tree. */
-export async function readTree(root: string): Promise<Tree> {
-  const tree = new Map<string, TreeEntry>();
-  for await (const [path, entry] of entriesOf(root)) tree.set(path, await readEntry(join(root, path), entry));
-  return tree;
-}
-
-const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
-
-async function readEntry(path: string, entry: Dirent): Promise<TreeEntry> {
-  if (entry.isDirectory()) return { kind: "directory" };
-  if (entry.isSymbolicLink()) return { kind: "link", target: readlinkSync(path) };
-  if (!entry.isFile()) return { kind: "other" };
-  const fd = openSync(path, FLAGS);
+/** Copies a file of a tree to a new path. Returns its size in bytes. */
+export function copyFile(from: WorkspacePlaces, path: string, target: string): number {
+  const fd = openFile(from, path);
   try {
-    let bytes = 0;
-    const sha256 = await hashOf(fd, (chunk) => {
-      bytes += chunk.length;
-    });
-    return { kind: "file", sha256, bytes };
+    const { size } = fstatSync(fd);
+    if (size > MAX_BYTES) throw new TooLargeError("the workspace has more than 4 GiB");
+    syscall(() => copyFileSync(fdPath(fd), target, constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL));
+    return size;
   } finally {
     closeSync(fd);
   }
 }
 
-async function* entriesOf(root: string): AsyncGenerator<readonly [string, Dirent]> {
+/** Reads all entries of a tree. */
+export async function readTree(root: WorkspacePlaces): Promise<Tree> {
+  const tree = new Map<string, TreeEntry>();
+  for await (const [path, entry] of entriesOf(root)) tree.set(path, await readEntry(root, path, entry));
+  return tree;
+}
+
+async function readEntry(root: WorkspacePlaces, path: string, entry: Dirent): Promise<TreeEntry> {
+  if (entry.isDirectory()) return { kind: "directory" };
+  if (entry.isSymbolicLink())
+    return { kind: "link", target: root.at(path, (source) => readlinkSync(source)) };
+  if (!entry.isFile()) return { kind: "other" };
+  let bytes = 0;
+  const sha256 = await readFile(root, path, (chunk) => {
+    bytes += chunk.length;
+  });
+  return { kind: "file", sha256, bytes };
+}
+
+async function* entriesOf(root: WorkspacePlaces): AsyncGenerator<readonly [string, Dirent]> {
   const waiting = [""];
   let count = 0;
   for (let directory = waiting.shift(); directory !== undefined; directory = waiting.shift()) {
-    for (const entry of readdirSync(join(root, directory), { withFileTypes: true })) {
+    for (const entry of root.list(directory)) {
       if (LEFT_OUT.includes(entry.name)) continue;
       if (++count > MAX_ENTRIES)
         throw new TooLargeError(`the workspace has more than ${MAX_ENTRIES} entries`);
@@ -95,4 +108,20 @@ async function* entriesOf(root: string): AsyncGenerator<readonly [string, Dirent
       if (entry.isDirectory()) waiting.push(path);
     }
   }
+}
+
+/**
+ * Reads a tree that was kept in the workspace, where others than Sandgate can have written it.
+ *
+ * @returns `undefined` if it is not one that Sandgate writes.
+ */
+export function parseTree(value: unknown): Tree | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const entries: unknown[] = value;
+  const isTree = entries.every((each) => Array.isArray(each) && isPath(each[0]) && isTreeEntry(each[1]));
+  return isTree ? new Map(entries as [string, TreeEntry][]) : undefined;
+}
+
+function isTreeEntry(value: unknown): boolean {
+  return isDiskEntry(value) || (isObject(value) && value["kind"] === "other");
 }

@@ -1,17 +1,20 @@
-import { constants, copyFileSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { syscall } from "../../workspace/error.ts";
+import { syscall, WorkspaceError } from "../../workspace/error.ts";
 import type { HeldRecord } from "../../workspace/held/held-record.ts";
 import { HeldStore } from "../../workspace/held/held-store.ts";
-import { acceptRecords } from "../accepting/accept.ts";
-import { conflictOf } from "../disk-entry.ts";
+import { readOwnFile } from "../../workspace/held/read-own-file.ts";
+import { acceptRecords, recover } from "../accepting/accept.ts";
+import { AcceptingJournal } from "../accepting/accepting-journal.ts";
+import { isRunning, ownProcess } from "../accepting/process-id.ts";
+import { conflictOf, findEntry, readFile } from "../disk-entry.ts";
 import type { AcceptedChanges, ChangeConflict, HeldChanges } from "../held-changes.ts";
 import { folderName, OWN_FOLDER, ownFolder, removeOwnFolder } from "../own-folder.ts";
 import { DiffBudget } from "../pending/file-diff.ts";
-import { describe, type PendingChange } from "../pending/pending.ts";
+import { describe, hashContents, type PendingChange } from "../pending/pending.ts";
 import { RecordsByPath } from "../pending/related.ts";
 import { WorkspacePlaces } from "../workspace-places.ts";
-import { copyTree, readTree, type Tree, type TreeEntry } from "./shadow-tree.ts";
+import { copyFile, copyTree, parseTree, readTree, type Tree, type TreeEntry } from "./shadow-tree.ts";
 import { SHADOWS } from "./shadowed-by.ts";
 
 /**
@@ -37,14 +40,19 @@ export class ShadowTree {
    * @throws {TooLargeError} as a rejection, if the workspace has more than 100,000 entries or 4 GiB.
    */
   static async open(workspace: string, taskId: string): Promise<ShadowTree> {
-    const shadow = new ShadowTree(workspace, folderName(taskId));
-    if (existsSync(shadow.#baseFile)) return shadow;
+    const name = folderName(taskId);
+    const shadow = new ShadowTree(workspace, name);
+    // No link leads out on the way to what is removed or opened here.
+    ownFolder(workspace, SHADOWS, name);
+    if (shadow.#readBase() !== undefined) return shadow;
     // Without its base, a copy was not completed.
     removeOwnFolder(shadow.directory);
-    ownFolder(workspace, SHADOWS, shadow.#name);
+    ownFolder(workspace, SHADOWS, name);
     try {
-      await copyTree(workspace, shadow.directory);
-      shadow.#writeBase(await readTree(shadow.directory));
+      using from = new WorkspacePlaces(workspace);
+      await copyTree(from, shadow.directory);
+      using copy = new WorkspacePlaces(shadow.directory);
+      shadow.#writeBase(await readTree(copy));
     } catch (error) {
       removeOwnFolder(shadow.directory);
       throw error;
@@ -68,7 +76,7 @@ export class ShadowTree {
    * @param held Where they are held, rather than made. Default: they are made.
    */
   async merge(held?: HeldChanges): Promise<AcceptedChanges> {
-    return this.#withRecords(async (places, store, records, unsupported) => {
+    return this.#withRecords(async (places, store, records, unsupported, after) => {
       const conflicts: ChangeConflict[] = [...unsupported];
       for (const record of records) {
         const reason = await conflictOf(places, record);
@@ -82,7 +90,7 @@ export class ShadowTree {
         const changed = await acceptRecords(places, store, records);
         if (changed !== undefined) return { accepted: [], conflicts: [{ path: changed, reason: "changed" }] };
       }
-      this.#writeBase(await readTree(this.directory));
+      this.#writeBase(after);
       return { accepted: records.map(({ path }) => path).sort(), conflicts: [] };
     });
   }
@@ -98,57 +106,105 @@ export class ShadowTree {
   }
 
   #writeBase(tree: Tree): void {
+    const temporary = `${this.#baseFile}.new`;
+    removeOwnFolder(temporary);
     syscall(() => {
-      writeFileSync(`${this.#baseFile}.new`, JSON.stringify([...tree]));
-      renameSync(`${this.#baseFile}.new`, this.#baseFile);
+      writeFileSync(temporary, JSON.stringify([...tree]), { flag: "wx", mode: 0o600 });
+      renameSync(temporary, this.#baseFile);
     });
   }
 
-  #readBase(): Tree {
-    return new Map(JSON.parse(readFileSync(this.#baseFile, "utf8")) as [string, TreeEntry][]);
+  #readBase(): Tree | undefined {
+    return parseTree(readOwnFile(this.#baseFile, MAX_BASE_BYTES));
   }
 
-  /** Copies what has changed, so that what is merged does not change meanwhile. */
-  async #withRecords<Result>(
-    act: (
-      places: WorkspacePlaces,
-      store: HeldStore,
-      records: readonly HeldRecord[],
-      unsupported: readonly ChangeConflict[],
-    ) => Promise<Result>,
-  ): Promise<Result> {
-    const [before, after] = [this.#readBase(), await readTree(this.directory)];
-    const store = new HeldStore(ownFolder(this.workspace, "changes", `shadow-${this.#name}`.slice(0, 64)));
+  /**
+   * Copies what has changed, so that what is merged does not change meanwhile. What another caller has begun for the same
+   * copy ends first.
+   */
+  #withRecords<Result>(act: Act<Result>): Promise<Result> {
+    const result = (RUNNING.get(this.directory) ?? Promise.resolve()).then(() => this.#copyRecords(act));
+    const ended = result.then(
+      () => {},
+      () => {},
+    );
+    RUNNING.set(this.directory, ended);
+    void ended.then(() => RUNNING.get(this.directory) === ended && RUNNING.delete(this.directory));
+    return result;
+  }
+
+  async #copyRecords<Result>(act: Act<Result>): Promise<Result> {
+    const base = this.#readBase();
+    if (base === undefined) throw new WorkspaceError("no-entry", "the copy was removed");
     using places = new WorkspacePlaces(this.workspace);
+    using copy = new WorkspacePlaces(this.directory);
+    // No session has a folder of this name.
+    const store = new HeldStore(ownFolder(this.workspace, "changes", `+${this.#name}`));
+    const merging = new AcceptingJournal(store.folder).read()?.process;
+    if (merging !== undefined && merging !== ownProcess() && isRunning(merging)) {
+      throw new WorkspaceError("busy", "another process is merging this copy: try again");
+    }
+    recover(places, store, true);
+    const after = await readTree(copy);
     const records: HeldRecord[] = [];
     const unsupported: ChangeConflict[] = [];
     try {
-      for (const path of new Set([...before.keys(), ...after.keys()])) {
-        const [was, now] = [before.get(path), after.get(path)];
-        if (JSON.stringify(was) === JSON.stringify(now)) continue;
+      for (const path of [...new Set([...base.keys(), ...after.keys()])].sort()) {
+        const [was, now] = [base.get(path), after.get(path)];
+        if (JSON.stringify(was) === JSON.stringify(now) || (await isThere(places, path, now))) continue;
         if (was?.kind === "other" || now?.kind === "other" || now?.kind === "link") {
           unsupported.push({ path, reason: "unsupported" });
-        } else records.push({ path, was: was ?? null, now: this.#hold(store, path, now) });
+        } else records.push({ path, was: was ?? null, now: await this.#hold(copy, store, path, now) });
       }
-      records.sort((a, b) => (a.path < b.path ? -1 : 1));
       for (const record of records) store.put(record);
-      return await act(places, store, records, unsupported);
+      return await act(places, store, records, unsupported, after);
     } finally {
-      removeOwnFolder(store.folder);
+      // What could neither be completed nor undone is tried again.
+      if (new AcceptingJournal(store.folder).read() === undefined) removeOwnFolder(store.folder);
     }
   }
 
-  #hold(
+  async #hold(
+    copy: WorkspacePlaces,
     store: HeldStore,
     path: string,
     now: Exclude<TreeEntry, { kind: "link" | "other" }> | undefined,
-  ): HeldRecord["now"] {
+  ): Promise<HeldRecord["now"]> {
     if (now === undefined) return { kind: "gone" };
     if (now.kind === "directory") return now;
     const content = store.newContent();
-    syscall(() =>
-      copyFileSync(join(this.directory, path), join(store.contents, content), constants.COPYFILE_FICLONE),
-    );
+    copyFile(copy, path, join(store.contents, content));
+    if ((await hashContents(store, content)) !== now.sha256) {
+      throw new WorkspaceError("busy", "a file of the copy is being changed: try again");
+    }
     return { kind: "file", content };
+  }
+}
+
+type Act<Result> = (
+  places: WorkspacePlaces,
+  store: HeldStore,
+  records: readonly HeldRecord[],
+  unsupported: readonly ChangeConflict[],
+  after: Tree,
+) => Promise<Result>;
+
+/** The size of the longest base: of 100,000 entries. */
+const MAX_BASE_BYTES: number = 256 * 1_024 * 1_024;
+
+/** What runs for each copy. */
+const RUNNING = new Map<string, Promise<void>>();
+
+/** Whether a file of a copy is in the workspace, too: a merge was completed after a crash, or others have made the change. */
+async function isThere(places: WorkspacePlaces, path: string, now: TreeEntry | undefined): Promise<boolean> {
+  try {
+    const found = findEntry(places, path);
+    if (now === undefined) return found.kind === "missing";
+    if (now.kind !== "file") return now.kind === "directory" && found.kind === "directory";
+    const isSameSize = found.kind === "file" && found.stats.size === now.bytes;
+    return isSameSize && (await readFile(places, path)) === now.sha256;
+  } catch (error) {
+    if (error instanceof WorkspaceError) return false;
+    throw error;
   }
 }

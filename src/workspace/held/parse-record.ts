@@ -32,7 +32,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function isDiskEntry(value: unknown): value is DiskEntry {
+export function isDiskEntry(value: unknown): value is DiskEntry {
   if (!isObject(value)) return false;
   const { kind, sha256, bytes, isStale, target } = value;
   if (kind === "directory") return true;
