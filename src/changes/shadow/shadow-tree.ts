@@ -19,9 +19,9 @@ import type { WorkspacePlaces } from "../workspace-places.ts";
 
 /** The most entries and bytes of a workspace that is copied. */
 const MAX_ENTRIES = 100_000;
-const MAX_BYTES: number = 4 * 1_024 * 1_024 * 1_024;
+export const MAX_BYTES: number = 4 * 1_024 * 1_024 * 1_024;
 
-/** What is not copied: the history of the workspace, in which a program could leave work for others, and Sandgate's own. */
+/** What is not copied as it is: what git could run, and Sandgate's own. */
 const LEFT_OUT: readonly string[] = [".git", ".sandgate"];
 
 /** An entry of a tree: a directory, the digest of a file, or the target of a link. */
@@ -94,8 +94,17 @@ async function readEntry(root: WorkspacePlaces, path: string, entry: Dirent): Pr
   return { kind: "file", sha256, bytes };
 }
 
-async function* entriesOf(root: WorkspacePlaces): AsyncGenerator<readonly [string, Dirent]> {
-  const waiting = [""];
+/**
+ * Lists a tree, each directory before what is in it.
+ *
+ * @param start The directory in it that is listed. Default: all.
+ * @throws {TooLargeError} as a rejection, if there are more than 100,000 entries.
+ */
+export async function* entriesOf(
+  root: WorkspacePlaces,
+  start = "",
+): AsyncGenerator<readonly [string, Dirent]> {
+  const waiting = [start];
   let count = 0;
   for (let directory = waiting.shift(); directory !== undefined; directory = waiting.shift()) {
     for (const entry of root.list(directory)) {

@@ -14,12 +14,14 @@ import { DiffBudget } from "../pending/file-diff.ts";
 import { describe, hashContents, type PendingChange } from "../pending/pending.ts";
 import { RecordsByPath } from "../pending/related.ts";
 import { WorkspacePlaces } from "../workspace-places.ts";
+import { copyRepository } from "./shadow-repository.ts";
 import { copyFile, copyTree, parseTree, readTree, type Tree, type TreeEntry } from "./shadow-tree.ts";
 import { SHADOWS } from "./shadowed-by.ts";
 
 /**
  * A copy of a workspace, `.sandgate/shadows/<task-id>/`, in which an agent works. Nothing reaches the workspace until it is
- * merged. It has no `.git`, so that no program that works in it can reach the repository.
+ * merged. It has a repository of its own, so that no program that works in it can reach that of the workspace: see
+ * `copyRepository`.
  */
 export class ShadowTree {
   readonly workspace: string;
@@ -51,6 +53,7 @@ export class ShadowTree {
     try {
       using from = new WorkspacePlaces(workspace);
       await copyTree(from, shadow.directory);
+      await copyRepository(from, shadow.directory);
       using copy = new WorkspacePlaces(shadow.directory);
       shadow.#writeBase(await readTree(copy));
     } catch (error) {

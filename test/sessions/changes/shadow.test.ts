@@ -113,10 +113,12 @@ test("merges nothing if a file has changed in the workspace, or if a shadow has 
   expect(existsSync(join(root, "new.txt"))).toBe(false);
 });
 
-test("has no repository, and what it puts in protected places is not merged", async () => {
+test("has nothing that git runs, and what it puts in protected places is not merged", async () => {
   const root = workspace();
   const { shadow } = await shadowOf(root);
-  expect(existsSync(join(shadow.directory, ".git"))).toBe(false);
+  expect(readFileSync(join(shadow.directory, ".git/config"), "utf8")).not.toContain("fsmonitor");
+  mkdirSync(join(shadow.directory, ".git/hooks"));
+  writeFileSync(join(shadow.directory, ".git/hooks/pre-commit"), "#!/bin/sh\nevil\n");
   mkdirSync(join(shadow.directory, ".ssh"));
   writeFileSync(join(shadow.directory, ".ssh/config"), "ProxyCommand evil");
   expect((await shadow.merge()).conflicts).toEqual([

@@ -1,0 +1,74 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { syscall, WorkspaceError } from "../../workspace/error.ts";
+import { findEntry, readFile } from "../disk-entry.ts";
+import type { WorkspacePlaces } from "../workspace-places.ts";
+import { freshConfig } from "./git-config.ts";
+import { copyFile, entriesOf, MAX_BYTES, TooLargeError } from "./shadow-tree.ts";
+
+/** What a repository has besides its objects. References come first, so that the objects they need are there. */
+const FIRST = /^(HEAD|packed-refs|shallow|index|sharedindex\.[0-9a-f]+|info\/exclude|refs\/(?!stash$).+)$/;
+const OBJECTS = /^objects\/.+/;
+
+/** Objects of other repositories, which are elsewhere. */
+const ALTERNATES: readonly string[] = ["objects/info/alternates", "objects/info/http-alternates"];
+
+/** The longest configuration that is read. */
+const MAX_CONFIG_BYTES = 65_536;
+
+/**
+ * Gives the copy of a workspace a repository of its own: with the objects, the references and the index of the workspace's,
+ * and a new configuration. Nothing that git runs is copied, such as hooks, and nothing is shared. No program runs, and no
+ * link is followed.
+ *
+ * There is none if the workspace is not the root of a repository, if its repository is elsewhere (as in a worktree or a
+ * submodule), has objects elsewhere, uses an extension of the format, or is larger than 100,000 files or 4 GiB.
+ *
+ * @param to The copy.
+ * @returns whether there is one.
+ */
+export async function copyRepository(from: WorkspacePlaces, to: string): Promise<boolean> {
+  const target = join(to, ".git");
+  try {
+    const config = await configOf(from);
+    if (config === undefined || ALTERNATES.some((path) => from.exists(`.git/${path}`))) return false;
+    syscall(() => mkdirSync(target));
+    for (const path of ["objects", "refs"]) syscall(() => mkdirSync(join(target, path)));
+    syscall(() => writeFileSync(join(target, "config"), config, { flag: "wx" }));
+    let bytes = 0;
+    for (const pattern of [FIRST, OBJECTS]) bytes = await copyMatching(from, target, pattern, bytes);
+    return true;
+  } catch (error) {
+    // What changes while it is copied, such as by a garbage collection, cannot be relied on.
+    if (!(error instanceof WorkspaceError || error instanceof TooLargeError)) throw error;
+    rmSync(target, { recursive: true, force: true });
+    return false;
+  }
+}
+
+async function copyMatching(
+  from: WorkspacePlaces,
+  target: string,
+  pattern: RegExp,
+  before: number,
+): Promise<number> {
+  let bytes = before;
+  for await (const [path, entry] of entriesOf(from, ".git")) {
+    const name = path.slice(".git/".length);
+    if (!entry.isFile() || !pattern.test(name) || name.endsWith(".lock")) continue;
+    syscall(() => mkdirSync(dirname(join(target, name)), { recursive: true }));
+    bytes += copyFile(from, path, join(target, name));
+    if (bytes > MAX_BYTES) throw new TooLargeError("the repository has more than 4 GiB");
+  }
+  return bytes;
+}
+
+/** Returns the configuration for a copy; `undefined` if the repository cannot be copied. */
+async function configOf(from: WorkspacePlaces): Promise<string | undefined> {
+  if (findEntry(from, ".git").kind !== "directory") return undefined;
+  const found = findEntry(from, ".git/config");
+  if (found.kind !== "file" || found.stats.size > MAX_CONFIG_BYTES) return undefined;
+  const chunks: Buffer[] = [];
+  await readFile(from, ".git/config", (chunk) => chunks.push(chunk));
+  return freshConfig(Buffer.concat(chunks).toString("utf8"));
+}
