@@ -2,51 +2,27 @@ import { readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import type { HoldChanges } from "../sandboxes/contract/held-changes.ts";
 import { HostFiles } from "../sandboxes/host/files/host-files.ts";
-import { syscall, syscallUnless } from "../workspace/error.ts";
+import { syscallUnless } from "../workspace/error.ts";
 import type { HeldMount } from "../workspace/held/held-mount.ts";
 import { type HeldRecord, SeenVersions } from "../workspace/held/held-record.ts";
 import { HELD_LIMITS, HeldRoom } from "../workspace/held/held-room.ts";
 import { HeldStore } from "../workspace/held/held-store.ts";
+import type { AcceptedChanges, AcceptOptions, ChangeConflict } from "./accepted-changes.ts";
 import { acceptRecords, recover } from "./accepting/accept.ts";
-import { type ConflictReason, conflictOf } from "./disk-entry.ts";
-import { folderName, OWN_FOLDER, ownFolder, removeOwnFolder } from "./own-folder.ts";
+import { conflictOf } from "./disk-entry.ts";
+import { folderName, OWN_FOLDER, otherFolders, ownFolder, removeOwnFolder } from "./own-folder.ts";
 import { digestOfAll } from "./pending/digest-of-all.ts";
 import { DiffBudget } from "./pending/file-diff.ts";
 import {
   describe,
   digestOf,
+  hashAll,
   hashContents,
   type ListedChanges,
   type PendingChange,
 } from "./pending/pending.ts";
 import { RecordsByPath, rejectedWith } from "./pending/related.ts";
 import { WorkspacePlaces } from "./workspace-places.ts";
-
-/** A change that cannot be accepted. */
-export interface ChangeConflict {
-  /** Relative to the workspace. */
-  readonly path: string;
-  /**
-   * `changed`, `deleted`, `replaced` (by something that is no file, or another link), `created` (where nothing was) or
-   * `not-empty`: the disk is not what the session saw. `unreachable`: a directory on the way is no longer one. `protected`:
-   * no tool may change it. `not-shown`: the change is not the one that was shown.
-   * `unsupported`: a link or a device of a shadow, which is not merged.
-   */
-  readonly reason: ConflictReason;
-}
-
-/** What became of changes that were to be accepted: either all of them were, or there are conflicts. */
-export interface AcceptedChanges {
-  /** Relative to the workspace, sorted. Empty if there are conflicts. */
-  readonly accepted: readonly string[];
-  readonly conflicts: readonly ChangeConflict[];
-}
-
-/** Options of accepting changes. */
-export interface AcceptOptions {
-  /** The digest of what was shown. Default: what is held now is accepted, whatever it is. */
-  readonly digest?: string;
-}
 
 const FOLDER = "changes";
 
@@ -73,7 +49,7 @@ export class HeldChanges {
     this.#places = new WorkspacePlaces(workspace);
     try {
       recover(this.#places, store, true);
-      for (const folder of others(workspace, name)) {
+      for (const folder of otherFolders(workspace, FOLDER, name)) {
         recover(this.#places, new HeldStore(ownFolder(workspace, FOLDER, folder)));
       }
       store.sweep();
@@ -138,7 +114,7 @@ export class HeldChanges {
       if (record === undefined) return undefined;
       const all = new RecordsByPath(this.#store.all());
       const records = all.acceptedWith(record);
-      const hashes = await this.#hash(records);
+      const hashes = await hashAll(this.#store, records);
       const now = { store: this.#store, all };
       if (digest !== undefined && digest !== (await digestOf(now, record, hashes.get(record.path)))) {
         return { accepted: [], conflicts: [{ path, reason: "not-shown" }] };
@@ -155,7 +131,7 @@ export class HeldChanges {
   acceptAll({ digest }: AcceptOptions = {}): Promise<AcceptedChanges> {
     return this.#locked(async () => {
       const records = this.#store.all();
-      const hashes = await this.#hash(records);
+      const hashes = await hashAll(this.#store, records);
       if (digest !== undefined) {
         const now = { store: this.#store, all: new RecordsByPath(records) };
         const digests: { digest: string }[] = [];
@@ -244,15 +220,6 @@ export class HeldChanges {
     return this.#store.find(path.replace(/\/$/, ""));
   }
 
-  /** Returns the SHA-256 of the new contents of files, by their paths. */
-  async #hash(records: readonly HeldRecord[]): Promise<ReadonlyMap<string, string>> {
-    const hashes = new Map<string, string>();
-    for (const { path, now } of records) {
-      if (now.kind === "file") hashes.set(path, await hashContents(this.#store, now.content));
-    }
-    return hashes;
-  }
-
   /** @param hashes What the new contents must be: a call can still be writing to a file that it opened before. */
   async #accept(
     records: readonly HeldRecord[],
@@ -329,10 +296,4 @@ export class HeldChanges {
     this.#last = result.catch(() => {});
     return result;
   }
-}
-
-/** The folders of other sessions, in which a process that has ended can have left work half done. */
-function others(workspace: string, own: string): readonly string[] {
-  const entries = syscall(() => readdirSync(join(workspace, OWN_FOLDER, FOLDER), { withFileTypes: true }));
-  return entries.flatMap((entry) => (entry.isDirectory() && entry.name !== own ? [entry.name] : []));
 }

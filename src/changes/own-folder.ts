@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { closeSync, mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { syscall, syscallUnless, WorkspaceError } from "../workspace/error.ts";
 import { DIRECTORY_FLAGS, entryPath } from "../workspace/paths/fd-path.ts";
@@ -48,4 +48,10 @@ const SAFE_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 export function folderName(id: string): string {
   if (SAFE_NAME.test(id)) return id;
   return `~${createHash("sha256").update(id).digest("hex").slice(0, 32)}`;
+}
+
+/** Returns the names of the folders in one of Sandgate's own folders, but for one of them. */
+export function otherFolders(workspace: string, folder: string, own: string): readonly string[] {
+  const entries = syscall(() => readdirSync(join(workspace, OWN_FOLDER, folder), { withFileTypes: true }));
+  return entries.flatMap((entry) => (entry.isDirectory() && entry.name !== own ? [entry.name] : []));
 }

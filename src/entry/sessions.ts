@@ -17,8 +17,8 @@ export type { DispatchMessageOptions, Turn } from "../sessions/turn.ts";
 
 // Changes that wait
 
+export type { AcceptedChanges, AcceptOptions, ChangeConflict } from "../changes/accepted-changes.ts";
 export type { ConflictReason } from "../changes/disk-entry.ts";
-export type { AcceptedChanges, AcceptOptions, ChangeConflict } from "../changes/held-changes.ts";
 export { digestOfAll } from "../changes/pending/digest-of-all.ts";
 export type { PendingChange } from "../changes/pending/pending.ts";
 export type { ChangeEvent, ChangeListener } from "../sessions/changes/change-events.ts";

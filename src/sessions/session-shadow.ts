@@ -1,4 +1,4 @@
-import type { AcceptedChanges } from "../changes/held-changes.ts";
+import type { AcceptedChanges } from "../changes/accepted-changes.ts";
 import type { PendingChange } from "../changes/pending/pending.ts";
 import type { ShadowTree } from "../changes/shadow/shadow.ts";
 import { holdsChanges } from "./deciding/levels.ts";

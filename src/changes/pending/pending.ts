@@ -153,3 +153,15 @@ export async function hashContents(
     closeSync(fd);
   }
 }
+
+/** Returns the SHA-256 of the new contents of files, by their paths. */
+export async function hashAll(
+  store: HeldStore,
+  records: readonly HeldRecord[],
+): Promise<ReadonlyMap<string, string>> {
+  const hashes = new Map<string, string>();
+  for (const { path, now } of records) {
+    if (now.kind === "file") hashes.set(path, await hashContents(store, now.content));
+  }
+  return hashes;
+}

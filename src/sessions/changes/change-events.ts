@@ -1,4 +1,4 @@
-import type { ChangeConflict } from "../../changes/held-changes.ts";
+import type { ChangeConflict } from "../../changes/accepted-changes.ts";
 
 /** What happened to the held changes of a session. Frozen. */
 export interface ChangeEvent {

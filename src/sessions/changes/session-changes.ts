@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { AcceptedChanges, AcceptOptions, HeldChanges } from "../../changes/held-changes.ts";
+import type { AcceptedChanges, AcceptOptions } from "../../changes/accepted-changes.ts";
+import type { HeldChanges } from "../../changes/held-changes.ts";
 import type { PendingChange } from "../../changes/pending/pending.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import { textSummary } from "../../rendering/text-summary.ts";
