@@ -5,6 +5,7 @@ import type { Session } from "../sessions/session.ts";
 import { type Sessions, TooManySessionsError } from "../sessions/sessions.ts";
 import type { HostContext, HostInstance } from "../tool/implementations/host-implementation.ts";
 import { ToolFailure } from "../tool/tool-failure.ts";
+import { pauseOf } from "../tool/wall-time.ts";
 import type { RunAgent } from "./run-agent.ts";
 
 /** The most messages with calls that an agent may send. */
@@ -53,14 +54,15 @@ export class AgentRun<Input extends AgentInput> implements HostInstance<Input> {
     }
   }
 
-  async #open(input: Input, { sessionId, turnId, messageId, callId }: HostContext): Promise<Session> {
+  async #open(input: Input, context: HostContext): Promise<Session> {
+    const { sessionId, turnId, messageId, callId } = context;
     const sessions = this.#runner.sessions();
     const above = sessions.get(sessionId);
     if (above === undefined) throw refused("Permission denied: agents run only in sessions");
     try {
       return await sessions.openAgent(
         above,
-        { turnId, messageId, callId },
+        { turnId, messageId, callId, pause: pauseOf(context) },
         { ...this.#optionsOf(input), maxMessages: MAX_ITERATIONS },
       );
     } catch (error) {

@@ -276,13 +276,13 @@ export type {
   NestedCall,
   NestedCallOptions,
   NestedResult,
-  PauseWallTime,
   SandboxTask,
   TaskObserver,
   TaskTrace,
 } from "../sandboxes/contract/task.ts";
 export type { Isolation } from "../tool/isolation.ts";
 export type { SandboxMode } from "../tool/sandbox-mode.ts";
+export type { PauseWallTime } from "../tool/wall-time.ts";
 
 // Key-value stores
 

@@ -22,11 +22,17 @@ export async function agentSessions(
   {
     tools = TOOLS,
     worker,
+    timeoutMs,
     ...more
-  }: Partial<SessionsOptions> & { tools?: readonly Tool[]; worker?: AgentToolsOptions["worker"] } = {},
+  }: Partial<SessionsOptions> &
+    Partial<Pick<AgentToolsOptions, "worker" | "timeoutMs">> & { readonly tools?: readonly Tool[] } = {},
 ): Promise<TestSessions> {
   let sessions: Sessions | undefined;
-  const own = agentTools({ sessions: () => sessions as Sessions, runAgent, ...(worker && { worker }) });
+  const own = agentTools({
+    ...{ sessions: () => sessions as Sessions, runAgent },
+    ...(worker && { worker }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  });
   const opened = await testSessions([...tools, ...own], more);
   sessions = opened.sessions;
   return opened;

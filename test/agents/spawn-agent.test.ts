@@ -1,8 +1,11 @@
+import { setTimeout } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { AgentRequest } from "../../src/agents/run-agent.ts";
 import { MemorySessionStore } from "../../src/sessions/store/memory-store.ts";
 import { answerTo, call, Gate, tool } from "../sessions/harness.ts";
 import { agentSessions, run, spawn, TOOLS } from "./harness.ts";
+
+const DEEPER = ["spawn_agent", { prompt: "Deeper." }] as const;
 
 describe("spawn_agent", () => {
   test("runs an agent with the prompt and the tools of the session, and returns its last text", async () => {
@@ -203,6 +206,55 @@ describe("the session of an agent", () => {
     await opened.sessions.answer(inquiry.id, answerTo(inquiry, "allow"));
     expect((await spawned).output).toBe("write ran");
     await opened.sessions.close();
+  });
+
+  test("names the call that runs the agent in its inquiries, for a call of the agent and one of an agent below", async () => {
+    const opened = await agentSessions(async ({ session, prompt }) =>
+      String((await (prompt === "Deeper." ? run(session, "write") : run(session, ...DEEPER))).output),
+    );
+    const session = await opened.sessions.open({ id: "s1" });
+    const spawned = run(session, "spawn_agent", { prompt: "Begin." });
+    const inquiry = await opened.nextInquiry();
+    const [, middle] = opened.sessions.list();
+    expect(inquiry.parent).toBe(`${middle?.id}/c`);
+    expect(middle?.origin?.parent.id).toBe("s1");
+    await opened.sessions.answer(inquiry.id, answerTo(inquiry, "allow"));
+    expect((await spawned).output).toBe("write ran");
+    const asked = opened.events.filter(({ type }) => type.startsWith("tool.confirmation"));
+    expect(asked).toMatchObject([{ parent: `${middle?.id}/c` }, { parent: `${middle?.id}/c` }]);
+    await opened.sessions.close();
+  });
+
+  test("does not use up the wall time of the calls that run agents while a person is asked", async () => {
+    const asking = tool("ask", "none", async (_input, { ask }) => ask({ question: "Which?" }));
+    const opened = await agentSessions(
+      async ({ session, prompt }) => {
+        if (prompt !== "Deeper.") return String((await run(session, ...DEEPER)).output);
+        await run(session, "write");
+        return String((await run(session, "ask")).output);
+      },
+      { tools: [...TOOLS, asking], timeoutMs: 1_500 },
+    );
+    const session = await opened.sessions.open();
+    const spawned = run(session, "spawn_agent", { prompt: "Begin." });
+    const inquiry = await opened.nextInquiry();
+    await setTimeout(1_600);
+    await opened.sessions.answer(inquiry.id, answerTo(inquiry, "allow"));
+    const question = await opened.nextQuestion();
+    await setTimeout(1_600);
+    const answer = { digest: question.digest, decision: "answer", answer: "this", by: "eve" } as const;
+    await opened.sessions.answer(question.id, answer);
+    expect(await spawned).toMatchObject({ success: true, output: "this" });
+    await opened.sessions.close();
+  });
+
+  test("uses up the wall time of the call that runs it while no person is asked", async () => {
+    const gate = new Gate();
+    const execution = await spawn(async ({ session }) => String((await run(session, "wait")).error?.code), {
+      tools: [tool("wait", "read", gate.host)],
+      timeoutMs: 200,
+    });
+    expect(execution.error?.code).toBe("timeout");
   });
 });
 

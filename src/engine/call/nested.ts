@@ -8,7 +8,8 @@ import {
 } from "../../policy/grant/limits.ts";
 import { compileNamePattern } from "../../policy/match/name-pattern.ts";
 import type { Sandbox } from "../../sandboxes/contract/sandbox.ts";
-import type { CallTool, NestedResult, PauseWallTime } from "../../sandboxes/contract/task.ts";
+import type { CallTool, NestedResult } from "../../sandboxes/contract/task.ts";
+import { type PauseWallTime, pauseBoth } from "../../tool/wall-time.ts";
 import type { NestedBudget } from "../bounds/nested-budget.ts";
 import { abortedByHookText } from "../failure/errors.ts";
 import type { RegisteredTool } from "../registered-tool.ts";
@@ -76,15 +77,7 @@ export function toolCaller(
 function pauseAll(own: PauseWallTime | undefined, parent: Caller | undefined): PauseWallTime | undefined {
   if (own === undefined || parent === undefined) return own;
   const { pause: others } = parent;
-  if (others === undefined) return undefined;
-  return () => {
-    const resumeOthers = others();
-    const resumeOwn = own();
-    return () => {
-      resumeOwn();
-      resumeOthers();
-    };
-  };
+  return others && pauseBoth(own, others);
 }
 
 const BUDGET_USED_UP = Object.freeze({

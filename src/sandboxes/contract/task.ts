@@ -9,6 +9,7 @@ import type { SandboxedTool } from "../../tool/implementations/implementations.t
 import type { LogLevel } from "../../tool/log-level.ts";
 import type { Question, QuestionAnswer } from "../../tool/questions/question.ts";
 import type { CallingAgent } from "../../tool/supervised-agent.ts";
+import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { GrantedTask } from "./bound-grant.ts";
 import type { HoldChanges } from "./held-changes.ts";
 import type { CallEffect } from "./outcome.ts";
@@ -76,9 +77,6 @@ export interface NestedCallOptions {
   /** Stops the caller's wall time. Default: it cannot be stopped, so that no person is asked about the nested call. */
   readonly pause?: PauseWallTime | undefined;
 }
-
-/** Stops a call's wall time while a person is asked. Returns a function that lets it go on. */
-export type PauseWallTime = () => () => void;
 
 /**
  * Asks a person on behalf of a tool.

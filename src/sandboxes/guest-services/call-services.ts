@@ -1,6 +1,7 @@
 import type { KeyValueStores } from "../../key-value/key-value-store.ts";
+import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { CallEffect, ResourceUse } from "../contract/outcome.ts";
-import type { PauseWallTime, SandboxTask } from "../contract/task.ts";
+import type { SandboxTask } from "../contract/task.ts";
 import { type HttpRules, HttpService, type OpenEgress } from "./http-service.ts";
 import { KeyValueService } from "./key-value-service.ts";
 import type { ServiceReply, ServiceRequest, TimedRequest } from "./service-request.ts";

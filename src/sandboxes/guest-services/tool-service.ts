@@ -1,6 +1,7 @@
 import { awaitTurn } from "../../base/turns.ts";
+import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { CallEffect } from "../contract/outcome.ts";
-import type { CallTool, PauseWallTime } from "../contract/task.ts";
+import type { CallTool } from "../contract/task.ts";
 import type { ServiceError, ServiceReply, ToolReply, ToolRequest } from "./service-request.ts";
 
 /** Makes the calls of one guest to other tools. */

@@ -5,6 +5,7 @@ import type { Principal } from "../../tool/principal.ts";
 import type { Ask, Question, QuestionAnswer } from "../../tool/questions/question.ts";
 import { nobodyToAsk } from "../../tool/questions/question-failures.ts";
 import type { AgentInfo, KernelChecks } from "../../tool/supervised-agent.ts";
+import type { PausableContext } from "../../tool/wall-time.ts";
 import type { WorkspaceFiles } from "../../tool/workspace-files.ts";
 import type { SandboxTask } from "../contract/task.ts";
 
@@ -17,7 +18,7 @@ export interface CallRunner {
 }
 
 /** The context of one call of a host function. Members that most tools do not use are created on demand. */
-export class FunctionCall implements HostContext<never> {
+export class FunctionCall implements HostContext<never>, PausableContext {
   readonly #task: SandboxTask;
   readonly #runner: CallRunner;
   readonly files: WorkspaceFiles | undefined;
@@ -112,6 +113,11 @@ export class FunctionCall implements HostContext<never> {
     this.#asking ??= new AbortController();
     if (this.#hasEnded) this.#asking.abort();
     return ask(question, { signal: this.#asking.signal, pause: () => this.#runner.pause() });
+  }
+
+  /** See {@link PausableContext}. */
+  pauseWallTime(): () => void {
+    return this.#runner.pause();
   }
 
   #stream(text: string): void {

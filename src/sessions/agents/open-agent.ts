@@ -1,6 +1,7 @@
 import { Refusal } from "../../engine/failure/refusal.ts";
 import type { SideEffects } from "../../tool/side-effects.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
+import { type PauseWallTime, pauseBoth } from "../../tool/wall-time.ts";
 import type { AgentOrigin } from "../calls/core.ts";
 import { newId } from "../ids.ts";
 import { writeStoredMode } from "../modes/stored-mode.ts";
@@ -17,6 +18,8 @@ export interface AgentCall {
   readonly turnId: string | undefined;
   readonly messageId: string | undefined;
   readonly callId: string;
+  /** Stops its wall time. Default: it cannot be stopped. */
+  readonly pause?: PauseWallTime | undefined;
 }
 
 /** What an agent is to have less of than the session of the call that runs it. */
@@ -37,7 +40,7 @@ export interface AgentOptions {
  */
 export async function originOf(
   parent: Session,
-  { turnId, messageId, callId }: AgentCall,
+  { turnId, messageId, callId, pause: own = () => () => {} }: AgentCall,
   { maxMessages }: Pick<AgentOptions, "maxMessages">,
 ): Promise<AgentOrigin> {
   const turn = turnId === undefined ? undefined : await parent.findTurn(turnId);
@@ -50,7 +53,8 @@ export async function originOf(
   const depth = (above?.depth ?? 0) + 1;
   if (depth > MAX_AGENT_DEPTH) throw new Refusal("permission_denied", TOO_DEEP, { detail: TOO_DEEP });
   const root = above?.root ?? { session: parent, turn, messageId, callId };
-  return Object.freeze({ parent, callId, depth, maxMessages, root });
+  const pause = above === undefined ? own : pauseBoth(own, above.pause);
+  return Object.freeze({ parent, callId, depth, maxMessages, root, pause });
 }
 
 /** What is kept of the session of an agent: that of the session above, as a worker. */

@@ -1,6 +1,7 @@
 import type { QuestionReply, QuestionRequest } from "../../engine/call/question.ts";
 import type { QuestionChoice } from "../confirmations/inquiry.ts";
 import { shownQuestion } from "../confirmations/shown-question.ts";
+import { askInquiry } from "./asking-inquiry.ts";
 import type { MessageCore } from "./core.ts";
 
 const CHOICES: readonly QuestionChoice[] = Object.freeze(["answer", "deny"]);
@@ -17,7 +18,8 @@ export async function askQuestion(
   if (turn.unattended) return { decision: "nobody" };
   const { inquiries, redaction } = session;
   const { callId, digest, principal, parent, timeoutMs = inquiries.timeoutMs } = request;
-  const resolution = await inquiries.ask(
+  const resolution = await askInquiry(
+    session,
     {
       ...{ kind: "question", sessionId: session.id, turnId: turn.id, messageId, callId, digest },
       ...(principal !== undefined && { principal: principal.id }),

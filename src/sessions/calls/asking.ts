@@ -8,6 +8,7 @@ import { escapeName } from "../../policy/match/name-pattern.ts";
 import type { ToolTraits } from "../../tool/tool-traits.ts";
 import type { CallChoice, Inquiry, Resolution } from "../confirmations/inquiry.ts";
 import { shownCall } from "../confirmations/shown-call.ts";
+import { askInquiry } from "./asking-inquiry.ts";
 import type { MessageCore } from "./core.ts";
 import { projectedChanges } from "./projected-changes.ts";
 
@@ -32,7 +33,8 @@ export async function askPerson(
   const { callId, digest, principal, parent, remember: accepts, tool } = request;
   const traits = session.registry.find(tool.name)?.tool ?? NO_TRAITS;
   let inquiry: Inquiry | undefined;
-  const resolution = await inquiries.ask(
+  const resolution = await askInquiry(
+    session,
     {
       ...{
         kind: traits.submitsPlan === true ? "plan" : "call",

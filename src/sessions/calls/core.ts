@@ -9,6 +9,7 @@ import type { PolicyRequest, RuntimePolicy } from "../../policy/policy.ts";
 import type { Principal } from "../../policy/principal.ts";
 import type { Redaction } from "../../redaction/redaction.ts";
 import type { HoldChanges } from "../../sandboxes/contract/held-changes.ts";
+import type { PauseWallTime } from "../../tool/wall-time.ts";
 import type { ApprovalPlace, Approvals } from "../approvals/approvals.ts";
 import type { ShadowPlace } from "../changes/shadow-grants.ts";
 import type { Inquiries } from "../confirmations/inquiries.ts";
@@ -79,6 +80,8 @@ export interface AgentOrigin {
   readonly maxMessages: number;
   /** The call of the session of a person, which runs this agent or one above it. */
   readonly root: RootCall;
+  /** Stops the wall time of the calls that run this agent and those above it. */
+  readonly pause: PauseWallTime;
 }
 
 /** A call that is under way in a session of a person. */

@@ -1,0 +1,24 @@
+/** Stops a call's wall time while a person is asked. Returns a function that lets it go on. Several stops can overlap. */
+export type PauseWallTime = () => () => void;
+
+/** A context of a host tool whose call's wall time can be stopped. This is no part of what tools are told of their context. */
+export interface PausableContext {
+  pauseWallTime(): () => void;
+}
+
+/** Returns the function that stops the wall time of the call with this context; `undefined` if it cannot be stopped. */
+export function pauseOf(context: object | PausableContext): PauseWallTime | undefined {
+  return "pauseWallTime" in context ? () => context.pauseWallTime() : undefined;
+}
+
+/** Joins the pause of a call with that of the calls above it. */
+export function pauseBoth(own: PauseWallTime, above: PauseWallTime): PauseWallTime {
+  return () => {
+    const resumeAbove = above();
+    const resumeOwn = own();
+    return () => {
+      resumeOwn();
+      resumeAbove();
+    };
+  };
+}
