@@ -147,6 +147,8 @@ test("real requests and responses match docs/openapi.yaml", async () => {
   await check(confirmation, "get", carol.send("GET", pathOf(question)));
   await alice.executions(id, asking);
   await check(at, "patch", carol.send("PATCH", session, { mode: "manual" }));
+  await check(at, "get", alice.send("GET", session));
+  await check(at, "get", bob.send("GET", session));
   const { turnId: waiting } = (await add({ calls })) as { turnId: string };
   const [late] = (await carol.inquiries()) as readonly [ListedInquiry];
   await check(

@@ -1,5 +1,6 @@
 import { PROTOCOLS } from "../../protocols/by-format.ts";
 import { FORMATS, type Format } from "../../protocols/formats.ts";
+import { parentName } from "../../sessions/calls/agent-records.ts";
 import type { ModeState, SessionMode } from "../../sessions/modes/mode.ts";
 import type { Modes } from "../../sessions/modes/modes.ts";
 import { isAtLeastAsStrict } from "../../sessions/modes/strictness.ts";
@@ -11,7 +12,7 @@ import type { SessionService } from "../service.ts";
 import type { NewSession, SessionChange } from "../shapes.ts";
 import type { App } from "./session-app.ts";
 
-/** Opens, changes and closes sessions. */
+/** Opens, shows, changes and closes sessions. */
 export function sessionRoutes(app: App, service: SessionService): void {
   app.post("/v1/sessions", async ({ env, json }) => {
     const { client } = env;
@@ -35,6 +36,12 @@ export function sessionRoutes(app: App, service: SessionService): void {
       if (error instanceof TypeError) throw badRequest(error.message);
       throw error;
     }
+  });
+
+  app.get("/v1/sessions/:id", ({ env, req, json }) => {
+    const { id, kind, mode, isPlanApproved, origin } = service.session(env.client, req.param("id"));
+    const parent = origin && parentName(origin);
+    return json({ id, kind, mode, isPlanApproved, ...(parent !== undefined && { parent }) });
   });
 
   app.get("/v1/sessions/:id/definitions", ({ env, req, json }) => {
