@@ -11,6 +11,7 @@ import type { LoggedEvent } from "./events/event-log.ts";
 import { EventLogs } from "./events/event-logs.ts";
 import type { EventStreamOptions, FinalEvent } from "./events/event-stream.ts";
 import { callerEvent, publicEvent, publicInquiryEvent } from "./events/public-event.ts";
+import { withSessionsAbove } from "./events/sessions-above.ts";
 import { StreamRoom, type UnreadBytes } from "./events/stream-room.ts";
 import type { Exchange } from "./http/exchange.ts";
 import { draining, notFound, overloaded, paused } from "./http/refusals.ts";
@@ -73,7 +74,9 @@ export class SessionService {
         this.kept.close(sessionId);
       },
     });
-    const notifier = notify && new Notifier(notify, (sessionId) => this.#approvers.has(sessionId));
+    const notifier =
+      notify &&
+      new Notifier(notify, (sessionId) => this.withAbove(sessionId).some((id) => this.#approvers.has(id)));
     this.#notifier = notifier;
     events.on((event) => {
       const told = publicEvent(event);
@@ -90,7 +93,8 @@ export class SessionService {
       ) as [string, string];
       const { sessionId, parent } = event.inquiry;
       const type = `tool.confirmation_${event.type}`;
-      this.tell(sessionId, { type, data: told, ...(parent !== undefined && { callerData: toCaller }) });
+      const logged = { type, data: told, ...(parent !== undefined && { callerData: toCaller }) };
+      for (const id of this.withAbove(sessionId)) this.tell(id, logged);
       notifier?.take(event);
     });
     sessions.onModeChange(({ sessionId, ...change }) => {
@@ -118,6 +122,11 @@ export class SessionService {
     const session = this.sessions.get(id);
     if (session !== undefined && client.sees(session)) return session;
     throw notFound();
+  }
+
+  /** See {@link withSessionsAbove}. */
+  withAbove(sessionId: string): readonly string[] {
+    return withSessionsAbove(this.sessions, sessionId);
   }
 
   /** @throws {RouteRefusal} 503 if the server is shutting down. */

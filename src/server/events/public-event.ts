@@ -62,11 +62,12 @@ export function publicInquiryEvent(event: InquiryEvent, isCaller: boolean): obje
     const view = isCaller ? callerInquiryView(event.inquiry) : inquiryView(event.inquiry);
     return { type: "tool.confirmation_requested", ...view };
   }
-  const { id: requestId, callId, turnId, shown } = event.inquiry;
+  const { id: requestId, sessionId, callId, turnId, parent, shown } = event.inquiry;
   const { decision, by, at } = event.resolution;
   return {
     type: "tool.confirmation_resolved",
-    ...{ requestId, callId, turnId, toolName: shown.toolName, decision },
+    ...{ requestId, sessionId, callId, turnId, toolName: shown.toolName, decision },
+    ...(parent !== undefined && { parent }),
     ...(by !== undefined && { by }),
     at,
   };

@@ -20,8 +20,9 @@ export function eventRoutes(app: App, service: SessionService): void {
     const log = service.logs.of(session.id);
     const seen = lastEventNumber(env.request.headers["last-event-id"]?.toString(), service.epoch);
     const isCaller = !env.client.inspects(session);
-    const open = session
+    const open = service.sessions
       .openInquiries()
+      .filter(({ sessionId }) => service.withAbove(sessionId).includes(session.id))
       .map((inquiry) => publicInquiryEvent({ type: "requested", inquiry }, isCaller));
     // How many events of another process are lost is not known.
     const lost = seen === -1 ? [{ type: "events.lost" }] : [];
