@@ -62,7 +62,7 @@ policy works on the rules of a config (docs/policies.md).
                  and prints what changed
   prove          prints which invariants hold for every call, and calls that violate others
 
-serve dispatches calls over HTTP until SIGTERM, and reloads tools, policy and keys on
+serve dispatches calls over HTTP until SIGTERM, and reloads tools, policy, keys and modes on
 SIGHUP: see docs/remote-protocol.md. It writes the operator's log to standard error: see
 docs/operations.md.
   -l, --listen   the address; default: the config's server.listen, or 127.0.0.1:7420

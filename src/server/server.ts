@@ -76,6 +76,22 @@ export interface ServedSessions {
   readonly workspaces?: readonly string[];
 }
 
+/** What {@link Server.reload} replaces. */
+interface ReloadedOptions
+  extends Pick<ServerOptions, "registry" | "policy" | "credentials">,
+    Credentials,
+    Pick<ConfirmationOptions, "modes"> {}
+
+interface ServerParts {
+  readonly executor: Executor;
+  readonly sessions: Sessions;
+  readonly tools: ReloadableTools;
+  readonly routes: SessionRoutes;
+  /** That of new sessions. */
+  readonly mode: SessionMode;
+  readonly mcp: McpServer | undefined;
+}
+
 /** An executor that also serves sessions. `docs/sessions.md` describes its API. */
 export class Server implements AsyncDisposable {
   /** For the embedder's own use: what is done here has passed no credentials. */
@@ -85,19 +101,15 @@ export class Server implements AsyncDisposable {
   readonly #executor: Executor;
   readonly #tools: ReloadableTools;
   readonly #routes: SessionRoutes;
+  readonly #mode: SessionMode;
 
-  private constructor(
-    executor: Executor,
-    sessions: Sessions,
-    tools: ReloadableTools,
-    routes: SessionRoutes,
-    mcp: McpServer | undefined,
-  ) {
+  private constructor({ executor, sessions, tools, routes, mode, mcp }: ServerParts) {
     this.#executor = executor;
     this.sessions = sessions;
     this.mcp = mcp;
     this.#tools = tools;
     this.#routes = routes;
+    this.#mode = mode;
   }
 
   /** See {@link startServer}. @internal */
@@ -136,7 +148,7 @@ export class Server implements AsyncDisposable {
       const mcp = servedMcp && (await openMcp(servedMcp, { ...common, session: () => ({ mode }) }));
       const routes = new SessionRoutes({ service, clients, origins, limits: complete, mcp });
       const executor = await Executor.start({ ...given, ...access, policy: tools.policy }, routes);
-      return new Server(executor, sessions, tools, routes, mcp?.server);
+      return new Server({ executor, sessions, tools, routes, mode, mcp: mcp?.server });
     } catch (error) {
       await sessions.close();
       throw error;
@@ -149,21 +161,20 @@ export class Server implements AsyncDisposable {
   }
 
   /**
-   * Replaces tools, policy and credentials, for calls that the policy has not decided on, and for calls that wait for a
+   * Replaces tools, policy, credentials and modes, for calls that the policy has not decided on, and for calls that wait for a
    * person: if the tool or what the policy grants is not what the person was shown, the person is asked again. Streams of
    * events, and requests whose bodies have not arrived, end if their credential is gone or its roles have changed.
    *
-   * @throws {ListenError | TypeError} as `Executor.reload` does; nothing is replaced then.
+   * @param options.modes The modes of the configuration: see `Sessions.replaceModes`. Default: they stay.
+   * @throws {ListenError | TypeError} as `Executor.reload` does, and if a mode is invalid or that of new sessions is gone;
+   *   nothing is replaced then.
    */
-  reload({
-    registry,
-    policy,
-    credentials = [],
-    ...own
-  }: Pick<ServerOptions, "registry" | "policy" | "credentials"> & Credentials): void {
+  reload({ registry, policy, credentials = [], modes, ...own }: ReloadedOptions): void {
+    if (modes !== undefined) new Modes(modes).resolve(this.#mode);
     this.#executor.reload({ registry, policy: this.#tools.policy, ...withCredentials(own, credentials) });
     this.#tools.replace({ registry, policy });
     this.#routes.reload(new Clients(credentials), this.#executor.guards);
+    if (modes !== undefined) this.sessions.replaceModes(modes);
     this.#routes.toolsChanged();
   }
 

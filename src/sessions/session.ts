@@ -13,6 +13,7 @@ import type { AgentOrigin } from "./calls/core.ts";
 import { Lanes } from "./calls/lanes.ts";
 import { SessionChanges } from "./changes/session-changes.ts";
 import type { ShadowPlace } from "./changes/shadow-grants.ts";
+import { warnIfNotHeld } from "./changes/warn-if-not-held.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import type { Inquiries } from "./confirmations/inquiries.ts";
 import type { Inquiry } from "./confirmations/inquiry.ts";
@@ -112,9 +113,7 @@ export class Session implements TurnSession {
     this.tools = tools;
     this.#shared = shared;
     this.state = state;
-    this.#mode = new CurrentMode(shared.settings.modes.restore(mode), (text) =>
-      shared.table.setMode(id, text),
-    );
+    this.#mode = new CurrentMode(mode, shared.settings.modes, (text) => shared.table.setMode(id, text));
     const info = Object.freeze({ id, kind, ...(principal !== undefined && { principal }) });
     this.registry = visibleTools(
       (state.registry ?? shared.settings.context.registry) as ToolRegistry<never>,
@@ -159,6 +158,17 @@ export class Session implements TurnSession {
   /** @internal */
   async approvePlan(by: string): Promise<void> {
     if (await this.#mode.approvePlan()) this.#tellMode(by);
+  }
+
+  /**
+   * Reads the mode again, since the modes of the configuration were replaced.
+   *
+   * @internal
+   */
+  readModeAgain(): void {
+    if (!this.#mode.readAgain()) return;
+    void warnIfNotHeld(this.openChanges());
+    this.#tellMode(undefined);
   }
 
   #tellMode(by: string | undefined): void {

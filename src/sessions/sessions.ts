@@ -1,6 +1,5 @@
 import type { MaybePromise } from "../base/promises.ts";
 import { SandgateError } from "../base/sandgate-error.ts";
-import { describeThrown } from "../base/thrown.ts";
 import { receiveCall } from "../engine/call/call.ts";
 import { Redaction } from "../redaction/redaction.ts";
 import { AgentSession } from "./agents/agent-session.ts";
@@ -15,6 +14,7 @@ import { Approvals } from "./approvals/approvals.ts";
 import { interruptedExecution } from "./calls/ended-calls.ts";
 import { identityOf } from "./calls/identity.ts";
 import { type ChangeListener, ChangeListeners } from "./changes/change-events.ts";
+import { warnIfNotHeld } from "./changes/warn-if-not-held.ts";
 import { emitInto } from "./confirmation-events.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import { Inquiries } from "./confirmations/inquiries.ts";
@@ -25,6 +25,7 @@ import { holdsChanges } from "./deciding/levels.ts";
 import { Quotas } from "./deciding/quotas.ts";
 import { checkId } from "./ids.ts";
 import { Ledgers, type RestoredSession } from "./ledger/ledgers.ts";
+import type { CustomMode } from "./modes/mode.ts";
 import { type ModeListener, ModeListeners } from "./modes/mode-changes.ts";
 import type { Modes } from "./modes/modes.ts";
 import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
@@ -136,6 +137,8 @@ export class Sessions implements AsyncDisposable {
       if (!(await this.#shared.table.addSession(record)))
         throw new SessionExistsError(`the session '${id}' exists`);
       this.#sessions.set(id, session);
+      // The modes may have been replaced while it was opened.
+      session.readModeAgain();
       return session;
     } catch (error) {
       this.#release(principal?.id);
@@ -265,6 +268,17 @@ export class Sessions implements AsyncDisposable {
     return this.#shared.changeListeners.on(listener);
   }
 
+  /**
+   * Replaces the modes of the configuration, also for sessions that are in one of them. A session whose mode is gone decides
+   * as in `manual`, until its mode is changed or is there again.
+   *
+   * @throws {TypeError} if a mode is invalid. Nothing is replaced then.
+   */
+  replaceModes(modes: Readonly<Record<string, CustomMode>>): void {
+    this.modes.replace(modes);
+    for (const session of this.#sessions.values()) session.readModeAgain();
+  }
+
   /** @internal */
   get modes(): Modes {
     return this.#shared.settings.modes;
@@ -313,11 +327,7 @@ export class Sessions implements AsyncDisposable {
         const session = await this.#create(record);
         this.#sessions.set(record.id, session);
         // Without its workspace, it can hold no changes, so that a person is asked about them.
-        await session.openChanges().catch((error: unknown) => {
-          process.emitWarning(`The changes of a session cannot be held: ${describeThrown(error).detail}`, {
-            code: "SANDGATE_CHANGES_NOT_HELD",
-          });
-        });
+        await warnIfNotHeld(session.openChanges());
         const principal = record.principal?.id;
         this.#countByPrincipal.set(principal, (this.#countByPrincipal.get(principal) ?? 0) + 1);
       }

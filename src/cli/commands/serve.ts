@@ -34,7 +34,7 @@ import { Reloads } from "./reloads.ts";
 
 /**
  * Serves the tools of a config until SIGTERM or an interruption. It then answers the calls that it has accepted. On
- * SIGHUP it reloads tools, policy and credentials.
+ * SIGHUP it reloads tools, policy, credentials and modes.
  *
  * @throws {ConfigError} if the config is invalid.
  * @throws {UsageError} if it cannot listen on the address or drop the network.
@@ -132,7 +132,7 @@ function toolsOf({ tools: { registry, policy }, shadow }: LoadedConfig, log: Log
 }
 
 /**
- * Loads the config again, and replaces the server's tools, policy and credentials. If the config is invalid, it
+ * Loads the config again, and replaces the server's tools, policy, credentials and modes. If the config is invalid, it
  * changes nothing. Never rejects.
  */
 async function reload(
@@ -150,7 +150,7 @@ async function reload(
     server.reload({
       ...tools,
       ...credentialsOf(options),
-      ...(served && { credentials: served.credentials }),
+      ...(served && { credentials: served.credentials, modes: loaded.sessions.confirmations.modes ?? {} }),
     });
     logWarnings(warnings, log);
     log.write({ level: "info", event: "config.reloaded", fields: fieldsOf(tools) });

@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
 import type { ModeState } from "./mode.ts";
-import { approvePlanIn } from "./modes.ts";
+import { approvePlanIn, type Modes } from "./modes.ts";
 import { writeStoredMode } from "./stored-mode.ts";
 
 /** Keeps the text of a mode. */
@@ -7,12 +8,18 @@ type Store = (text: string) => unknown;
 
 /** The mode of a session. Changes are kept one after another, so that the store and this process agree on the last. */
 export class CurrentMode {
+  readonly #modes: Modes;
+  /** As the store has it. */
+  #text: string;
   #state: ModeState;
   readonly #store: Store;
   #changing: Promise<unknown> | undefined;
 
-  constructor(state: ModeState, store: Store) {
-    this.#state = state;
+  /** @param text The mode as the store has it. */
+  constructor(text: string, modes: Modes, store: Store) {
+    this.#modes = modes;
+    this.#text = text;
+    this.#state = modes.restore(text);
     this.#store = store;
   }
 
@@ -30,6 +37,17 @@ export class CurrentMode {
     return this.#change((current) => (current.isPlanApproved ? current : approvePlanIn(current)));
   }
 
+  /**
+   * Reads the mode again, since the modes of the configuration were replaced. `manual` takes the place of one that is gone.
+   *
+   * @returns whether the session decides in another way now.
+   */
+  readAgain(): boolean {
+    const before = this.#state;
+    this.#state = this.#modes.restore(this.#text);
+    return !isDeepStrictEqual(before, this.#state);
+  }
+
   /** Resolves to whether the mode is another one then. */
   async #change(next: (current: ModeState) => ModeState): Promise<boolean> {
     const before = this.#changing;
@@ -37,8 +55,11 @@ export class CurrentMode {
       await before?.catch(() => undefined);
       const state = next(this.#state);
       if (state === this.#state) return false;
-      await this.#store(writeStoredMode(state));
-      this.#state = state;
+      const text = writeStoredMode(state);
+      await this.#store(text);
+      this.#text = text;
+      // The modes of the configuration may have been replaced meanwhile.
+      this.#state = this.#modes.restore(text);
       return true;
     })();
     this.#changing = changing;

@@ -20,19 +20,20 @@ export function isModeName(name: string): boolean {
 
 /** The modes that sessions can have: those that there always are, and those of a configuration. */
 export class Modes {
-  readonly #named: ReadonlyMap<string, ModeState>;
+  #named: ReadonlyMap<string, ModeState>;
 
   /** @throws {TypeError} if a mode is invalid. */
   constructor(named: Readonly<Record<string, CustomMode>> = {}) {
-    const entries = Object.entries(named);
-    if (entries.length > MAX_MODES) throw new TypeError(`there can be ${MAX_MODES} modes at most`);
-    this.#named = new Map(
-      entries.map(([name, custom]) => {
-        if (isBaseMode(name)) throw new TypeError(`the mode '${name}' cannot be defined again`);
-        if (!isModeName(name)) throw new TypeError(`the name of a mode must be ${MODE_NAME_FORM}`);
-        return [name, { ...stateOf(custom, `the mode '${name}'`), mode: name }];
-      }),
-    );
+    this.#named = namedModes(named);
+  }
+
+  /**
+   * Replaces the modes of the configuration.
+   *
+   * @throws {TypeError} if a mode is invalid. Nothing is replaced then.
+   */
+  replace(named: Readonly<Record<string, CustomMode>>): void {
+    this.#named = namedModes(named);
   }
 
   /**
@@ -63,6 +64,19 @@ export class Modes {
     if (!isBaseMode(name)) return this.#named.get(name);
     return Object.freeze({ mode: name, base: name, tools: NO_TOOLS, isPlanApproved: false });
   }
+}
+
+/** @throws {TypeError} if a mode is invalid. */
+function namedModes(named: Readonly<Record<string, CustomMode>>): ReadonlyMap<string, ModeState> {
+  const entries = Object.entries(named);
+  if (entries.length > MAX_MODES) throw new TypeError(`there can be ${MAX_MODES} modes at most`);
+  return new Map(
+    entries.map(([name, custom]) => {
+      if (isBaseMode(name)) throw new TypeError(`the mode '${name}' cannot be defined again`);
+      if (!isModeName(name)) throw new TypeError(`the name of a mode must be ${MODE_NAME_FORM}`);
+      return [name, { ...stateOf(custom, `the mode '${name}'`), mode: name }];
+    }),
+  );
 }
 
 /** Returns the mode with its plan approved; the same if it awaits none. */

@@ -190,6 +190,25 @@ describe("sandgate serve with sessions", () => {
     ]);
   });
 
+  test("replaces the modes of the config by a reload, also for sessions that are in one, unless theirs is gone", async () => {
+    const withModes = (modes: string): string =>
+      FILES["sandgate.yaml"].replace("mode: manual,", `mode: careful, modes: ${modes},`);
+    const first = withModes("{ careful: { base: manual } }");
+    const served = await serve(await createFolder({ ...FILES, "sandgate.yaml": first }));
+    const agent = new TestClient(served, { token: "the-token-of-the-agent" });
+    const session = await agent.open();
+    const events = agent.events(`/v1/sessions/${session}/events`);
+    await events.opened;
+    const second = withModes("{ careful: { base: manual, tools: { write_note: deny } } }");
+    expect(await served.reload("sandgate.yaml", second)).toContain("config.reloaded");
+    expect(await events.next("session.mode_changed")).toMatchObject({ mode: "careful" });
+    const { turnId } = await agent.dispatch(session, [{ id: "c1", name: "write_note", arguments: {} }]);
+    expect(await agent.executions(session, turnId)).toMatchObject([{ error: { code: "permission_denied" } }]);
+    const without = FILES["sandgate.yaml"];
+    expect(await served.reload("sandgate.yaml", without)).toMatch(/config\.refused.*the mode must be one of/);
+    expect(await agent.json("GET", `/v1/sessions/${session}`)).toMatchObject({ mode: "careful" });
+  });
+
   test("refuses a reload that switches the sessions off, and goes on with them", async () => {
     const folder = await createFolder(FILES);
     const served = await serve(folder);
