@@ -16,6 +16,7 @@ const SUITES: Readonly<Record<string, () => Promise<readonly Question[]>>> = {
   sessions: async () => (await import("./sessions/questions.ts")).questions,
   policy: async () => (await import("./policy/questions.ts")).questions,
   telemetry: async () => (await import("./telemetry/questions.ts")).questions,
+  supervisor: async () => (await import("./supervisor/questions.ts")).questions,
   toolsets: async () => (await import("./toolsets/questions.ts")).questions,
   cold: async () => (await import("./cold/questions.ts")).questions,
 };
