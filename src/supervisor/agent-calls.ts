@@ -34,7 +34,9 @@ export class AgentCalls {
   readonly #options: AgentCallsOptions;
   /** The tools that a call which found none may read of. */
   readonly #visible: ToolRegistry;
-  readonly #running = new Set<Promise<unknown>>();
+  #running = 0;
+  /** Resolves when no call is running; `undefined` if nothing waits for that. */
+  #settled: PromiseWithResolvers<void> | undefined;
 
   constructor(options: AgentCallsOptions) {
     this.#options = options;
@@ -45,34 +47,39 @@ export class AgentCalls {
   }
 
   /** Runs a call. Never rejects. */
-  call(call: WireCall): Promise<Answer> {
-    const running = this.#call(call).finally(() => this.#running.delete(running));
-    this.#running.add(running);
-    return running;
+  async call({ id, tool, args }: WireCall): Promise<Answer> {
+    this.#running++;
+    try {
+      const call: ToolCall = { id, name: tool, arguments: args };
+      const admission = this.#admit(call);
+      const ctx = this.#contextOf(call, admission?.slug);
+      const execution =
+        admission === undefined
+          ? await this.#options.engine.dispatch(call, ctx)
+          : refuseCall(receiveCall(call), ctx, admission.refusal);
+      return answerOf(execution, admission?.slug);
+    } finally {
+      if (--this.#running === 0) this.#settled?.resolve();
+    }
   }
 
-  /** Resolves when no call is running. */
+  /** Resolves when no call is running. No further calls may come. */
   async settled(): Promise<void> {
-    while (this.#running.size > 0) await Promise.all(this.#running);
+    if (this.#running === 0) return;
+    this.#settled ??= Promise.withResolvers();
+    await this.#settled.promise;
   }
 
-  async #call({ id, tool, args }: WireCall): Promise<Answer> {
-    const { engine, agent, kernel, policy, context } = this.#options;
-    const call: ToolCall = { id, name: tool, arguments: args };
-    const admission = this.#admit(call);
-    const journal = context.journal && new AgentJournal(context.journal, args, admission?.slug);
-    const ctx = {
+  #contextOf({ name, arguments: args }: ToolCall, slug: Slug | undefined): DispatchContext {
+    const { agent, kernel, policy, context } = this.#options;
+    const { journal, registry } = context;
+    return {
       ...context,
-      ...(journal && { journal }),
       // A call that finds no tool reads the names of those that it may call.
-      ...(!context.registry.has(tool) && { registry: this.#visible }),
+      registry: registry.has(name) ? registry : this.#visible,
+      journal: journal && new AgentJournal(journal, args, slug),
       policy: new CountedPolicy(kernel, agent, policy),
     } as DispatchContext;
-    const execution =
-      admission === undefined
-        ? await engine.dispatch(call, ctx)
-        : refuseCall(receiveCall(call), ctx, admission.refusal);
-    return answerOf(execution, admission?.slug);
   }
 
   /**

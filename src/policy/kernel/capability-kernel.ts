@@ -168,12 +168,12 @@ function isWithin(path: string, { path: held, kind }: FsCapability): boolean {
 }
 
 function fullLimit(
-  { calls = Number.POSITIVE_INFINITY, callsPerTool = {} }: AgentQuotas,
+  { calls, callsPerTool = {} }: AgentQuotas,
   used: ReadonlyMap<string, number>,
   tool: string,
 ): string | undefined {
-  const all = used.values().reduce((sum, count) => sum + count, 0);
-  if (all >= calls) return `this agent made ${calls} calls, its limit`;
+  if (calls !== undefined && used.values().reduce((sum, count) => sum + count, 0) >= calls)
+    return `this agent made ${calls} calls, its limit`;
   const most = Object.hasOwn(callsPerTool, tool) ? (callsPerTool[tool] as number) : Number.POSITIVE_INFINITY;
   if ((used.get(tool) ?? 0) < most) return undefined;
   return `tool '${tool}' was called ${most} times, its limit for this agent`;

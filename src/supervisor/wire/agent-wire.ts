@@ -37,6 +37,9 @@ export class AgentWire {
   readonly #outstanding = new Set<string>();
   #outstandingBytes = 0;
   #isDraining = false;
+  /** Answers that are written together, in the order in which they came. */
+  #answers: Buffer[] = [];
+  #answersBytes = 0;
   #isOver = false;
 
   constructor(input: Readable, output: Writable, use: WireUse) {
@@ -101,8 +104,21 @@ export class AgentWire {
   #answer(id: string, answer: Answer): void {
     if (this.#isOver || this.#output.destroyed) return;
     const line = answerLine(id, answer);
-    if (this.#output.writableLength + line.length > MAX_UNREAD_BYTES) this.#end("answers not read");
-    else this.#output.write(line);
+    this.#answersBytes += line.length;
+    if (this.#output.writableLength + this.#answersBytes > MAX_UNREAD_BYTES) {
+      this.#end("answers not read");
+      return;
+    }
+    // Each write is a system call. Those of calls that end at the same time come before the next tick.
+    if (this.#answers.push(line) === 1) process.nextTick(() => this.#writeAnswers());
+  }
+
+  #writeAnswers(): void {
+    const answers = this.#answers;
+    this.#answers = [];
+    this.#answersBytes = 0;
+    if (this.#isOver || this.#output.destroyed) return;
+    this.#output.write(answers.length === 1 ? (answers[0] as Buffer) : Buffer.concat(answers));
   }
 
   #pace(): void {

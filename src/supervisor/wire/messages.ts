@@ -86,10 +86,13 @@ export function answerLine(id: string, answer: Answer): Buffer {
 
 const MAX_MESSAGE_LENGTH = 65_536;
 
+const OTHER_ENDS = /[\u2028\u2029]/;
+
 function toLine(value: object): Buffer {
+  const text = JSON.stringify(value);
   // Some readers, such as node:readline, end a line at these as well.
-  const text = JSON.stringify(value).replace(/[\u2028\u2029]/g, (end) =>
-    end === "\u2028" ? "\\u2028" : "\\u2029",
-  );
-  return Buffer.from(`${text}\n`);
+  const escaped = OTHER_ENDS.test(text)
+    ? text.replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029")
+    : text;
+  return Buffer.from(`${escaped}\n`);
 }
