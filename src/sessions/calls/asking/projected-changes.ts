@@ -1,7 +1,7 @@
-import type { ConfirmationRequest } from "../../engine/call/confirmation.ts";
-import type { Redaction } from "../../redaction/redaction.ts";
-import { toLine } from "../../rendering/shown.ts";
-import type { ToolTraits } from "../../tool/tool-traits.ts";
+import type { ConfirmationRequest } from "../../../engine/call/confirmation.ts";
+import type { Redaction } from "../../../redaction/redaction.ts";
+import { toLine } from "../../../rendering/shown.ts";
+import type { ToolTraits } from "../../../tool/tool-traits.ts";
 
 const MAX_CHANGES = 100;
 

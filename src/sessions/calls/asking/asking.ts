@@ -1,15 +1,15 @@
-import { checkArguments } from "../../engine/arguments/check-arguments.ts";
-import { checkDeclaredArguments } from "../../engine/arguments/declared-paths.ts";
-import type { ConfirmationAnswer, ConfirmationRequest } from "../../engine/call/confirmation.ts";
-import { cancelled, Refusal } from "../../engine/failure/refusal.ts";
-import { CanonicalJson } from "../../json/canonical.ts";
-import type { JsonValue } from "../../json/value.ts";
-import { escapeName } from "../../policy/match/name-pattern.ts";
-import type { ToolTraits } from "../../tool/tool-traits.ts";
-import type { CallChoice, Inquiry, Resolution } from "../confirmations/inquiry.ts";
-import { shownCall } from "../confirmations/shown-call.ts";
+import { checkArguments } from "../../../engine/arguments/check-arguments.ts";
+import { checkDeclaredArguments } from "../../../engine/arguments/declared-paths.ts";
+import type { ConfirmationAnswer, ConfirmationRequest } from "../../../engine/call/confirmation.ts";
+import { cancelled, Refusal } from "../../../engine/failure/refusal.ts";
+import { CanonicalJson } from "../../../json/canonical.ts";
+import type { JsonValue } from "../../../json/value.ts";
+import { escapeName } from "../../../policy/match/name-pattern.ts";
+import type { ToolTraits } from "../../../tool/tool-traits.ts";
+import type { CallChoice, Inquiry, Resolution } from "../../confirmations/inquiry.ts";
+import { shownCall } from "../../confirmations/shown-call.ts";
+import type { MessageCore } from "../core.ts";
 import { askInquiry } from "./asking-inquiry.ts";
-import type { MessageCore } from "./core.ts";
 import { projectedChanges } from "./projected-changes.ts";
 
 const ONCE: readonly CallChoice[] = Object.freeze(["allow", "deny"]);

@@ -1,8 +1,8 @@
-import type { QuestionReply, QuestionRequest } from "../../engine/call/question.ts";
-import type { QuestionChoice } from "../confirmations/inquiry.ts";
-import { shownQuestion } from "../confirmations/shown-question.ts";
+import type { QuestionReply, QuestionRequest } from "../../../engine/call/question.ts";
+import type { QuestionChoice } from "../../confirmations/inquiry.ts";
+import { shownQuestion } from "../../confirmations/shown-question.ts";
+import type { MessageCore } from "../core.ts";
 import { askInquiry } from "./asking-inquiry.ts";
-import type { MessageCore } from "./core.ts";
 
 const CHOICES: readonly QuestionChoice[] = Object.freeze(["answer", "deny"]);
 

@@ -1,8 +1,8 @@
-import type { NewInquiry } from "../confirmations/inquiries.ts";
-import type { Resolution } from "../confirmations/inquiry.ts";
-import type { AskOptions } from "../confirmations/open-inquiry.ts";
-import { parentName } from "./agent-records.ts";
-import type { SessionCore } from "./core.ts";
+import type { NewInquiry } from "../../confirmations/inquiries.ts";
+import type { Resolution } from "../../confirmations/inquiry.ts";
+import type { AskOptions } from "../../confirmations/open-inquiry.ts";
+import { parentName } from "../agent-records.ts";
+import type { SessionCore } from "../core.ts";
 
 /**
  * Asks a person, and waits for the answer. An inquiry about a call of an agent names the call that runs the agent, whose wall
