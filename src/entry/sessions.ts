@@ -7,11 +7,10 @@ export type { CustomMode, SessionMode } from "../sessions/modes/mode.ts";
 export type { ModeChange, ModeListener } from "../sessions/modes/mode-changes.ts";
 export type { ConfirmationOptions, SessionLimits, SessionsOptions } from "../sessions/options.ts";
 export type { Session, TurnOptions } from "../sessions/session.ts";
+export { SessionExistsError, TooManySessionsError } from "../sessions/session-errors.ts";
 export {
   openSessions,
-  SessionExistsError,
   type Sessions,
-  TooManySessionsError,
 } from "../sessions/sessions.ts";
 export type { DispatchMessageOptions, Turn } from "../sessions/turn.ts";
 

@@ -2,7 +2,9 @@ import type { AcceptedChanges } from "../changes/accepted-changes.ts";
 import type { PendingChange } from "../changes/pending/pending.ts";
 import type { ShadowTree } from "../changes/shadow/shadow.ts";
 import { holdsChanges } from "./deciding/levels.ts";
+import { checkId } from "./ids.ts";
 import type { Session } from "./session.ts";
+import type { OpenSessionOptions } from "./session-record.ts";
 
 /**
  * A copy of a session's workspace, in which another session works. Its grants give the copy in place of the workspace, so
@@ -48,4 +50,32 @@ export class SessionShadow {
     await this.session.close();
     this.#tree.discard();
   }
+}
+
+/**
+ * Copies the workspace of a session, and opens another session in the copy: see `Sessions.shadow`.
+ *
+ * @param open Opens a session.
+ * @throws as `Sessions.shadow` does, as a rejection.
+ */
+export async function openShadow(
+  session: Session,
+  taskId: string,
+  options: Omit<OpenSessionOptions, "workspace" | "principal">,
+  open: (options: OpenSessionOptions) => Promise<Session>,
+): Promise<SessionShadow> {
+  const { realWorkspace, shadowPlace, principal, kind, modeState, mode, tools } = session;
+  if (realWorkspace === undefined) throw new TypeError("the session has no workspace");
+  if (shadowPlace !== undefined) throw new TypeError("the session works in a shadow itself");
+  const { ShadowTree } = await import("../changes/shadow/shadow.ts");
+  const tree = await ShadowTree.open(realWorkspace, checkId(taskId, "task"));
+  const opened = await open({
+    mode: holdsChanges(modeState.base) ? "cautious" : mode,
+    kind,
+    ...(tools !== undefined && { tools }),
+    ...options,
+    ...(principal !== undefined && { principal }),
+    workspace: tree.directory,
+  });
+  return new SessionShadow(session, opened, tree);
 }

@@ -1,36 +1,18 @@
 import { race } from "../base/timers/race.ts";
-import { shadowedBy } from "../changes/shadow/shadowed-by.ts";
-import type { Refusal } from "../engine/failure/refusal.ts";
 import type { ToolDefinition } from "../engine/registered-tool.ts";
-import type { ToolRegistry } from "../engine/registry.ts";
-import type { RuntimePolicy } from "../policy/policy.ts";
-import type { Principal } from "../policy/principal.ts";
-import type { Redaction } from "../redaction/redaction.ts";
-import type { HoldChanges } from "../sandboxes/contract/held-changes.ts";
 import type { StoredApproval } from "./approvals/approval.ts";
-import type { ApprovalPlace, Approvals } from "./approvals/approvals.ts";
-import type { AgentOrigin } from "./calls/core.ts";
-import { Lanes } from "./calls/lanes.ts";
-import { SessionChanges } from "./changes/session-changes.ts";
-import type { ShadowPlace } from "./changes/shadow-grants.ts";
 import { warnIfNotHeld } from "./changes/warn-if-not-held.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
-import type { Inquiries } from "./confirmations/inquiries.ts";
 import type { Inquiry } from "./confirmations/inquiry.ts";
-import { type ClassLevels, holdsChanges } from "./deciding/levels.ts";
-import type { Quotas } from "./deciding/quotas.ts";
+import { holdsChanges } from "./deciding/levels.ts";
 import { checkId, newId } from "./ids.ts";
-import { LedgerScope } from "./ledger/ledger-scope.ts";
-import { CurrentMode } from "./modes/current-mode.ts";
-import type { ModeState, SessionMode } from "./modes/mode.ts";
-import type { Settings } from "./options.ts";
+import type { SessionMode } from "./modes/mode.ts";
 import { ProvenanceLedger } from "./provenance/ledger.ts";
 import { RememberedTurns } from "./remembered-turns.ts";
+import { SessionBase, type SessionState } from "./session-base.ts";
 import type { Shared } from "./shared.ts";
-import type { GuardedStore } from "./store/guarded-store.ts";
 import type { MessageRecord, SessionRecord } from "./store/records.ts";
 import { type AcceptedMessage, Turn, type TurnSession } from "./turn.ts";
-import { visibleTools } from "./visibility.ts";
 
 /** Options of {@link Session.turn}. */
 export interface TurnOptions {
@@ -50,50 +32,11 @@ export interface ResumedMessage extends AcceptedMessage {
   readonly turn: Turn;
 }
 
-/** What is found out about a session when it is opened. */
-export interface SessionState {
-  readonly quotas: Quotas | undefined;
-  /** The workspace with its links resolved; `undefined` if there is none. */
-  readonly realWorkspace: string | undefined;
-  /** The levels of classes in a trusted workspace; `undefined` in any other workspace. */
-  readonly trusted: Partial<ClassLevels> | undefined;
-  /** The turns of earlier processes, in the order in which they began. */
-  readonly turnIds: readonly string[];
-  /** Those of the session above: an agent's changes wait there. Default: its own. */
-  readonly changes?: SessionChanges;
-  /** The tools of which the session can see some. Default: all. */
-  readonly registry?: ToolRegistry;
-  /** Where its calls are entered. Default: a ledger of its own. */
-  readonly ledger?: LedgerScope;
-}
-
 /** A conversation with a model, whose calls run under one mode, in one workspace. `Sessions.open` opens it. */
-export class Session implements TurnSession {
-  readonly id: string;
-  /** Who calls; `undefined` if the sessions were not told. */
-  readonly principal: Principal | undefined;
-  /** The absolute path of the workspace; `undefined` if there is none. */
-  readonly workspace: string | undefined;
-  readonly kind: "main" | "worker";
-  /** @internal */
-  readonly tools: readonly string[] | undefined;
-  /** The tools that the session can see. A protocol that is created with it offers only these. */
-  readonly registry: ToolRegistry;
-  /** @internal */
-  readonly lanes: Lanes;
-  /** @internal */
-  readonly ledger: LedgerScope;
-  /** The changes that wait for a person: see the modes `review` and `audit`. */
-  readonly changes: SessionChanges;
-  readonly #shared: Shared;
-  /** @internal */
-  readonly state: SessionState;
-  /** @internal */
-  readonly origin: AgentOrigin | undefined = undefined;
+export class Session extends SessionBase implements TurnSession {
   /** The turns with calls under way; `undefined` if there is none. */
   #active: Set<Turn> | undefined;
   readonly #turns: RememberedTurns;
-  readonly #mode: CurrentMode;
   #provenance: ProvenanceLedger | undefined;
   #isClosed = false;
   #closing: Promise<void> | undefined;
@@ -101,34 +44,9 @@ export class Session implements TurnSession {
   #messages: Promise<void> | undefined;
 
   /** @internal */
-  constructor(
-    shared: Shared,
-    { id, principal, workspace, kind, tools, mode }: SessionRecord,
-    state: SessionState,
-  ) {
-    this.id = id;
-    this.principal = principal;
-    this.workspace = workspace;
-    this.kind = kind;
-    this.tools = tools;
-    this.#shared = shared;
-    this.state = state;
-    this.#mode = new CurrentMode(mode, shared.settings.modes, (text) => shared.table.setMode(id, text));
-    const info = Object.freeze({ id, kind, ...(principal !== undefined && { principal }) });
-    this.registry = visibleTools(
-      (state.registry ?? shared.settings.context.registry) as ToolRegistry<never>,
-      info,
-      tools,
-    ) as ToolRegistry;
-    this.ledger = state.ledger ?? new LedgerScope(shared.ledgers);
-    this.lanes = new Lanes(shared.settings.concurrency, shared.onIdle);
+  constructor(shared: Shared, record: SessionRecord, state: SessionState) {
+    super(shared, record, state);
     this.#turns = new RememberedTurns(state.turnIds);
-    this.changes =
-      state.changes ??
-      new SessionChanges({
-        ...{ sessionId: id, workspace: state.realWorkspace },
-        ...{ listeners: shared.changeListeners, room: shared.heldRoom, redaction: shared.redaction },
-      });
   }
 
   /** As it was set. */
@@ -151,13 +69,13 @@ export class Session implements TurnSession {
   async setMode(mode: SessionMode, by?: string): Promise<void> {
     const state = this.settings.modes.resolve(mode);
     if (holdsChanges(state.base)) await this.changes.open();
-    await this.#mode.set(state);
+    await this.currentMode.set(state);
     this.#tellMode(by);
   }
 
   /** @internal */
   async approvePlan(by: string): Promise<void> {
-    if (await this.#mode.approvePlan()) this.#tellMode(by);
+    if (await this.currentMode.approvePlan()) this.#tellMode(by);
   }
 
   /**
@@ -166,14 +84,14 @@ export class Session implements TurnSession {
    * @internal
    */
   readModeAgain(): void {
-    if (!this.#mode.readAgain()) return;
+    if (!this.currentMode.readAgain()) return;
     void warnIfNotHeld(this.openChanges());
     this.#tellMode(undefined);
   }
 
   #tellMode(by: string | undefined): void {
     const { mode, isPlanApproved } = this;
-    this.#shared.modeListeners.tell({
+    this.shared.modeListeners.tell({
       ...{ sessionId: this.id, mode, isPlanApproved, at: Date.now() },
       ...(by !== undefined && { by }),
     });
@@ -210,7 +128,7 @@ export class Session implements TurnSession {
     if (typeof userText === "string") provenance?.hear(userText);
     const turn = new Turn(this, id, userText, isNew, unattended);
     const forgotten = this.#turns.add(turn, (each) => this.#active?.has(each) === true);
-    if (forgotten !== undefined) void this.#shared.table.removeTurn(this.id, forgotten);
+    if (forgotten !== undefined) void this.shared.table.removeTurn(this.id, forgotten);
     return turn;
   }
 
@@ -223,7 +141,7 @@ export class Session implements TurnSession {
     const turn = this.#turns.get(id);
     if (turn !== undefined && this.#active?.has(turn)) return false;
     this.#turns.delete(id);
-    await this.#shared.table.removeTurn(this.id, id);
+    await this.shared.table.removeTurn(this.id, id);
     return true;
   }
 
@@ -247,12 +165,12 @@ export class Session implements TurnSession {
 
   /** The approvals that hold for the session. */
   approvals(): readonly StoredApproval[] {
-    return this.#shared.approvals.list(this.place);
+    return this.shared.approvals.list(this.place);
   }
 
   /** Revokes an approval that holds for the session. Returns `false` if there is none with this id. */
   async revokeApproval(id: string): Promise<boolean> {
-    return this.#shared.approvals.revoke(this.place, id);
+    return this.shared.approvals.revoke(this.place, id);
   }
 
   /** Cancels all turns with calls under way: see {@link Turn.cancel}. */
@@ -276,7 +194,7 @@ export class Session implements TurnSession {
   async #close(): Promise<void> {
     this.#isClosed = true;
     await this.cancel();
-    await this.#shared.remove(this);
+    await this.shared.remove(this);
     if (this.state.changes === undefined) await this.changes.remove();
   }
 
@@ -293,18 +211,6 @@ export class Session implements TurnSession {
     return { turn, id, results: turn.resume(id, calls, ended) };
   }
 
-  // What its turns need.
-
-  /** @internal */
-  get settings(): Settings {
-    return this.#shared.settings;
-  }
-
-  /** @internal */
-  get policy(): RuntimePolicy {
-    return this.settings.context.policy;
-  }
-
   /** @internal */
   get provenance(): ProvenanceLedger | undefined {
     if (this.policy.usesHistory !== true) return undefined;
@@ -312,90 +218,6 @@ export class Session implements TurnSession {
       isLate: !this.#turns.isEmpty,
     });
     return this.#provenance;
-  }
-
-  /** @internal */
-  admitMessage(): Refusal | undefined {
-    return undefined;
-  }
-
-  /** @internal */
-  get modeState(): ModeState {
-    return this.#mode.state;
-  }
-
-  /** @internal */
-  get holdChanges(): HoldChanges | undefined {
-    return this.changes.hold;
-  }
-
-  /** @internal */
-  get realWorkspace(): string | undefined {
-    return this.state.realWorkspace;
-  }
-
-  /** @internal */
-  get shadowPlace(): ShadowPlace | undefined {
-    const shadow = this.state.realWorkspace;
-    const workspace = shadow === undefined ? undefined : shadowedBy(shadow);
-    return workspace === undefined ? undefined : { workspace, shadow: shadow as string };
-  }
-
-  /** @internal */
-  openChanges(): Promise<void> {
-    return holdsChanges(this.modeState.base) ? this.changes.open() : this.changes.restore();
-  }
-
-  /** @internal */
-  get redaction(): Redaction {
-    return this.#shared.redaction;
-  }
-
-  /** @internal */
-  get trusted(): Partial<ClassLevels> | undefined {
-    return this.state.trusted;
-  }
-
-  /** @internal */
-  get quotas(): Quotas | undefined {
-    return this.state.quotas;
-  }
-
-  /** @internal */
-  get inquiries(): Inquiries {
-    return this.#shared.inquiries;
-  }
-
-  /** @internal */
-  get store(): GuardedStore | undefined {
-    return this.#shared.store;
-  }
-
-  /** @internal */
-  get isSuspended(): boolean {
-    return this.#shared.isSuspended;
-  }
-
-  /** @internal */
-  placesOf(tool: string): number {
-    const own = this.registry.find(tool)?.tool.maxConcurrent ?? Number.POSITIVE_INFINITY;
-    const { perTool } = this.settings;
-    return perTool.size === 0 ? own : Math.min(own, perTool.get(tool) ?? own);
-  }
-
-  /** @internal */
-  get approvalTable(): Approvals {
-    return this.#shared.approvals;
-  }
-
-  /** @internal */
-  get place(): ApprovalPlace {
-    const { realWorkspace: workspace } = this.state;
-    return {
-      sessionId: this.id,
-      ...(this.principal !== undefined && { principal: this.principal.id }),
-      ...(workspace !== undefined && { workspace }),
-    };
   }
 
   /** @internal */
@@ -424,6 +246,6 @@ export class Session implements TurnSession {
     this.#active?.delete(turn);
     // An empty set would be a tenth of an idle session.
     if (this.#active?.size === 0) this.#active = undefined;
-    this.#shared.resting.add(turn);
+    this.shared.resting.add(turn);
   }
 }

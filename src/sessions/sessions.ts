@@ -1,6 +1,4 @@
 import type { MaybePromise } from "../base/promises.ts";
-import { SandgateError } from "../base/sandgate-error.ts";
-import { receiveCall } from "../engine/call/call.ts";
 import { Redaction } from "../redaction/redaction.ts";
 import { AgentSession } from "./agents/agent-session.ts";
 import {
@@ -11,50 +9,31 @@ import {
   stateOfAgent,
 } from "./agents/open-agent.ts";
 import { Approvals } from "./approvals/approvals.ts";
-import { interruptedExecution } from "./calls/ended-calls.ts";
-import { identityOf } from "./calls/identity.ts";
 import { type ChangeListener, ChangeListeners } from "./changes/change-events.ts";
-import { warnIfNotHeld } from "./changes/warn-if-not-held.ts";
-import { emitInto } from "./confirmation-events.ts";
 import type { AnswerOutcome, InquiryAnswer } from "./confirmations/answer.ts";
 import { Inquiries } from "./confirmations/inquiries.ts";
 import type { Inquiry, InquiryRecord } from "./confirmations/inquiry.ts";
 import type { InquiryListener } from "./confirmations/inquiry-listeners.ts";
 import { SteadyClock } from "./confirmations/steady-clock.ts";
-import { holdsChanges } from "./deciding/levels.ts";
 import { Quotas } from "./deciding/quotas.ts";
-import { checkId } from "./ids.ts";
-import { Ledgers, type RestoredSession } from "./ledger/ledgers.ts";
+import { Ledgers } from "./ledger/ledgers.ts";
 import type { CustomMode } from "./modes/mode.ts";
 import { type ModeListener, ModeListeners } from "./modes/mode-changes.ts";
 import type { Modes } from "./modes/modes.ts";
 import { checkOptions, type SessionsOptions, type Settings } from "./options.ts";
-import { repair } from "./repair.ts";
 import { RestingTurn } from "./resting-turn.ts";
+import { restoreSessions } from "./restoring/restore-sessions.ts";
 import { type ResumedMessage, Session } from "./session.ts";
+import { SessionExistsError } from "./session-errors.ts";
 import { type OpenSessionOptions, recordOf } from "./session-record.ts";
-import { SessionShadow } from "./session-shadow.ts";
-import type { Shared } from "./shared.ts";
+import { openShadow, type SessionShadow } from "./session-shadow.ts";
+import { SessionTable } from "./session-table.ts";
+import type { SessionsObserver, Shared } from "./shared.ts";
 import { GuardedStore } from "./store/guarded-store.ts";
 import { MemorySessionStore } from "./store/memory-store.ts";
-import type { MessageRecord, SessionRecord } from "./store/records.ts";
+import type { SessionRecord } from "./store/records.ts";
 import type { SessionStore } from "./store/store.ts";
 import { isTrusted, realPath } from "./trusted-workspaces.ts";
-
-/** The most open sessions of one principal; those without a principal share this number. */
-const MAX_SESSIONS = 1_000;
-
-/** Thrown if a session has this id already. */
-export class SessionExistsError extends SandgateError {
-  override readonly name = "SessionExistsError";
-  override readonly code = "session_exists";
-}
-
-/** Thrown if a principal has as many open sessions as it may. */
-export class TooManySessionsError extends SandgateError {
-  override readonly name = "TooManySessionsError";
-  override readonly code = "too_many_sessions";
-}
 
 /**
  * Opens sessions over a registry, a policy and sandboxes. With a store that has sessions, they are opened again, and what
@@ -74,20 +53,11 @@ export async function openSessions<Embedder = unknown>(
   return sessions;
 }
 
-/** Called with what happens to sessions. Must not throw. */
-export interface SessionsObserver {
-  /** The last running call of a session has ended, or waits for a person. */
-  onIdle(): void;
-  /** A session was closed, by a client or by the embedder. */
-  onClosed(sessionId: string): void;
-}
-
 /** The open sessions of a process. {@link openSessions} opens them. */
 export class Sessions implements AsyncDisposable {
-  readonly #sessions = new Map<string, Session>();
-  readonly #countByPrincipal = new Map<string | undefined, number>();
+  readonly #table = new SessionTable();
   readonly #shared: Shared & { isSuspended: boolean };
-  #resumed: ResumedMessage[] = [];
+  readonly #resumed: ResumedMessage[] = [];
   #observer: SessionsObserver | undefined;
 
   /** @internal */
@@ -126,22 +96,18 @@ export class Sessions implements AsyncDisposable {
   ): Promise<Opened> {
     const { id, principal } = record;
     if (this.#shared.isSuspended) throw new TypeError("the sessions are closed");
-    if (this.#sessions.has(id)) throw new SessionExistsError(`the session '${id}' exists`);
-    const count = this.#countByPrincipal.get(principal?.id) ?? 0;
-    if (count >= MAX_SESSIONS)
-      throw new TooManySessionsError(`a principal can have ${MAX_SESSIONS} open sessions`);
-    this.#countByPrincipal.set(principal?.id, count + 1);
+    this.#table.reserve(id, principal?.id);
     try {
       const session = await create(record);
       await session.openChanges();
       if (!(await this.#shared.table.addSession(record)))
         throw new SessionExistsError(`the session '${id}' exists`);
-      this.#sessions.set(id, session);
+      this.#table.add(session);
       // The modes may have been replaced while it was opened.
       session.readModeAgain();
       return session;
     } catch (error) {
-      this.#release(principal?.id);
+      this.#table.release(principal?.id);
       throw error;
     }
   }
@@ -160,20 +126,7 @@ export class Sessions implements AsyncDisposable {
     taskId: string,
     options: Omit<OpenSessionOptions, "workspace" | "principal"> = {},
   ): Promise<SessionShadow> {
-    const { realWorkspace, shadowPlace, principal, kind, modeState, mode, tools } = session;
-    if (realWorkspace === undefined) throw new TypeError("the session has no workspace");
-    if (shadowPlace !== undefined) throw new TypeError("the session works in a shadow itself");
-    const { ShadowTree } = await import("../changes/shadow/shadow.ts");
-    const tree = await ShadowTree.open(realWorkspace, checkId(taskId, "task"));
-    const opened = await this.open({
-      mode: holdsChanges(modeState.base) ? "cautious" : mode,
-      kind,
-      ...(tools !== undefined && { tools }),
-      ...options,
-      ...(principal !== undefined && { principal }),
-      workspace: tree.directory,
-    });
-    return new SessionShadow(session, opened, tree);
+    return openShadow(session, taskId, options, (record) => this.open(record));
   }
 
   async #create(record: SessionRecord): Promise<Session> {
@@ -206,12 +159,12 @@ export class Sessions implements AsyncDisposable {
 
   /** Returns an open session; `undefined` if there is none with this id. */
   get(id: string): Session | undefined {
-    return this.#sessions.get(id);
+    return this.#table.get(id);
   }
 
   /** The open sessions, in the order in which they were opened. */
   list(): readonly Session[] {
-    return [...this.#sessions.values()];
+    return [...this.#table.all()];
   }
 
   /** Why the store cannot write, for operators: no call runs meanwhile. `undefined` if it can. */
@@ -276,7 +229,7 @@ export class Sessions implements AsyncDisposable {
    */
   replaceModes(modes: Readonly<Record<string, CustomMode>>): void {
     this.modes.replace(modes);
-    for (const session of this.#sessions.values()) session.readModeAgain();
+    for (const session of this.#table.all()) session.readModeAgain();
   }
 
   /** @internal */
@@ -316,43 +269,8 @@ export class Sessions implements AsyncDisposable {
    * @internal
    */
   async restore(): Promise<void> {
-    const { inquiries, approvals, settings, store } = this.#shared;
-    if (store !== undefined) {
-      // What would read the results of an agent has ended.
-      for (const { id, parent } of await store.sessions())
-        if (parent !== undefined) await store.removeSession(id);
-      await inquiries.restore();
-      await approvals.restore();
-      for (const record of await store.sessions()) {
-        const session = await this.#create(record);
-        this.#sessions.set(record.id, session);
-        // Without its workspace, it can hold no changes, so that a person is asked about them.
-        await warnIfNotHeld(session.openChanges());
-        const principal = record.principal?.id;
-        this.#countByPrincipal.set(principal, (this.#countByPrincipal.get(principal) ?? 0) + 1);
-      }
-    }
-    const isBehind = await repair(this.#shared, (id) => this.#sessions.get(id));
-    if (store !== undefined) await this.#restoreLedgers(store, isBehind);
-    inquiries.on(emitInto(settings.context, (id) => this.#sessions.get(id)?.principal));
-    for (const message of (await store?.unfinishedMessages()) ?? []) await this.#resume(message);
-  }
-
-  /** Without what the store has of them, calls may be missing. */
-  async #restoreLedgers(store: SessionStore, isBehind: boolean): Promise<void> {
-    const { ledgers, settings } = this.#shared;
-    if (store.ledger === undefined || settings.context.policy.usesHistory !== true) {
-      ledgers.miss();
-      for (const { ledger } of this.#sessions.values()) ledger.miss();
-      return;
-    }
-    const opened = new Map<string, RestoredSession>();
-    for (const { id, openedAt } of await store.sessions()) {
-      const session = this.#sessions.get(id);
-      if (session !== undefined) opened.set(id, { openedAt, ledger: session.ledger.ledger });
-    }
-    const { entries, missingUntil } = await store.ledger.ledgerState();
-    ledgers.restore({ entries, missingUntil: isBehind ? undefined : missingUntil }, opened);
+    const opened = await restoreSessions(this.#shared, this.#table, (record) => this.#create(record));
+    this.#resumed.push(...opened);
   }
 
   /**
@@ -364,39 +282,12 @@ export class Sessions implements AsyncDisposable {
     return this.#resumed.splice(0);
   }
 
-  async #resume(message: MessageRecord): Promise<void> {
-    const session = this.#sessions.get(message.sessionId);
-    if (session === undefined) return;
-    const { turnId, messageId } = message;
-    const ended = new Set<string>();
-    for (const { callId, state } of await this.#shared.table.calls(session.id, turnId, messageId)) {
-      const call = message.calls.find(({ id }) => id === callId);
-      if (state === "begun" && call !== undefined) {
-        const identity = identityOf({ session, turnId, messageId }, call);
-        await this.#shared.table.end(identity, interruptedExecution(receiveCall(call)));
-      }
-      if (state === "not-begun") continue;
-      ended.add(callId);
-      await this.#shared.inquiries.abandon({ sessionId: session.id, turnId, messageId, callId });
-    }
-    const resumed = session.resume(message, ended);
-    // They cannot be read: who follows the message learns of it, and the calls have ended all the same.
-    resumed.results.catch(() => {});
-    this.#resumed.push(resumed);
-  }
-
   async #remove({ id, principal }: Parameters<Shared["remove"]>[0]): Promise<void> {
     await this.#shared.table.removeSession(id);
-    this.#sessions.delete(id);
-    this.#release(principal?.id);
+    this.#table.remove(id);
+    this.#table.release(principal?.id);
     this.#shared.approvals.forgetSession(id);
     this.#observer?.onClosed(id);
     this.#shared.settings.context.sandboxes.endSession?.(id);
-  }
-
-  #release(principal: string | undefined): void {
-    const left = (this.#countByPrincipal.get(principal) ?? 1) - 1;
-    if (left === 0) this.#countByPrincipal.delete(principal);
-    else this.#countByPrincipal.set(principal, left);
   }
 }

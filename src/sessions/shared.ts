@@ -35,3 +35,11 @@ export interface Shared {
     readonly principal: { readonly id: string } | undefined;
   }): Promise<void>;
 }
+
+/** Called with what happens to sessions. Must not throw. */
+export interface SessionsObserver {
+  /** The last running call of a session has ended, or waits for a person. */
+  onIdle(): void;
+  /** A session was closed, by a client or by the embedder. */
+  onClosed(sessionId: string): void;
+}

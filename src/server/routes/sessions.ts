@@ -4,7 +4,7 @@ import { parentName } from "../../sessions/calls/agent-records.ts";
 import type { ModeState, SessionMode } from "../../sessions/modes/mode.ts";
 import type { Modes } from "../../sessions/modes/modes.ts";
 import { isAtLeastAsStrict } from "../../sessions/modes/strictness.ts";
-import { TooManySessionsError } from "../../sessions/sessions.ts";
+import { TooManySessionsError } from "../../sessions/session-errors.ts";
 import { isTrusted, realPath } from "../../sessions/trusted-workspaces.ts";
 import { OWN_PREFIX } from "../../workspace/protected-places.ts";
 import { badRequest, forbidden, overloaded } from "../http/refusals.ts";

@@ -5,7 +5,8 @@ import { type PauseWallTime, pauseBoth } from "../../tool/wall-time.ts";
 import type { AgentOrigin } from "../calls/core.ts";
 import { newId } from "../ids.ts";
 import { writeStoredMode } from "../modes/stored-mode.ts";
-import type { Session, SessionState } from "../session.ts";
+import type { Session } from "../session.ts";
+import type { SessionState } from "../session-base.ts";
 import type { SessionRecord } from "../store/records.ts";
 
 /** The most agents above each other. */

@@ -1,10 +1,10 @@
-import { receiveCall, type ToolCall } from "../engine/call/call.ts";
-import type { SessionCall } from "../engine/call/journal.ts";
-import { recordedExecution } from "./calls/ended-calls.ts";
-import { identityOf } from "./calls/identity.ts";
-import type { Session } from "./session.ts";
-import type { Shared } from "./shared.ts";
-import type { MessageRecord } from "./store/records.ts";
+import { receiveCall, type ToolCall } from "../../engine/call/call.ts";
+import type { SessionCall } from "../../engine/call/journal.ts";
+import { recordedExecution } from "../calls/ended-calls.ts";
+import { identityOf } from "../calls/identity.ts";
+import type { Session } from "../session.ts";
+import type { Shared } from "../shared.ts";
+import type { MessageRecord } from "../store/records.ts";
 
 /** A call that has no end in the store. */
 interface Unfinished {

@@ -1,0 +1,192 @@
+import { shadowedBy } from "../changes/shadow/shadowed-by.ts";
+import type { Refusal } from "../engine/failure/refusal.ts";
+import type { ToolRegistry } from "../engine/registry.ts";
+import type { RuntimePolicy } from "../policy/policy.ts";
+import type { Principal } from "../policy/principal.ts";
+import type { Redaction } from "../redaction/redaction.ts";
+import type { HoldChanges } from "../sandboxes/contract/held-changes.ts";
+import type { ApprovalPlace, Approvals } from "./approvals/approvals.ts";
+import type { AgentOrigin } from "./calls/core.ts";
+import { Lanes } from "./calls/lanes.ts";
+import { SessionChanges } from "./changes/session-changes.ts";
+import type { ShadowPlace } from "./changes/shadow-grants.ts";
+import type { Inquiries } from "./confirmations/inquiries.ts";
+import { type ClassLevels, holdsChanges } from "./deciding/levels.ts";
+import type { Quotas } from "./deciding/quotas.ts";
+import { LedgerScope } from "./ledger/ledger-scope.ts";
+import { CurrentMode } from "./modes/current-mode.ts";
+import type { ModeState } from "./modes/mode.ts";
+import type { Settings } from "./options.ts";
+import type { Shared } from "./shared.ts";
+import type { GuardedStore } from "./store/guarded-store.ts";
+import type { SessionRecord } from "./store/records.ts";
+import { visibleTools } from "./visibility.ts";
+
+/** What is found out about a session when it is opened. */
+export interface SessionState {
+  readonly quotas: Quotas | undefined;
+  /** The workspace with its links resolved; `undefined` if there is none. */
+  readonly realWorkspace: string | undefined;
+  /** The levels of classes in a trusted workspace; `undefined` in any other workspace. */
+  readonly trusted: Partial<ClassLevels> | undefined;
+  /** The turns of earlier processes, in the order in which they began. */
+  readonly turnIds: readonly string[];
+  /** Those of the session above: an agent's changes wait there. Default: its own. */
+  readonly changes?: SessionChanges;
+  /** The tools of which the session can see some. Default: all. */
+  readonly registry?: ToolRegistry;
+  /** Where its calls are entered. Default: a ledger of its own. */
+  readonly ledger?: LedgerScope;
+}
+
+/** What a session is, and what its calls need of it. */
+export abstract class SessionBase {
+  readonly id: string;
+  /** Who calls; `undefined` if the sessions were not told. */
+  readonly principal: Principal | undefined;
+  /** The absolute path of the workspace; `undefined` if there is none. */
+  readonly workspace: string | undefined;
+  readonly kind: "main" | "worker";
+  /** @internal */
+  readonly tools: readonly string[] | undefined;
+  /** The tools that the session can see. A protocol that is created with it offers only these. */
+  readonly registry: ToolRegistry;
+  /** @internal */
+  readonly lanes: Lanes;
+  /** @internal */
+  readonly ledger: LedgerScope;
+  /** The changes that wait for a person: see the modes `review` and `audit`. */
+  readonly changes: SessionChanges;
+  /** @internal */
+  protected readonly shared: Shared;
+  /** @internal */
+  readonly state: SessionState;
+  /** @internal */
+  readonly origin: AgentOrigin | undefined = undefined;
+  /** @internal */
+  protected readonly currentMode: CurrentMode;
+
+  /** @internal */
+  constructor(
+    shared: Shared,
+    { id, principal, workspace, kind, tools, mode }: SessionRecord,
+    state: SessionState,
+  ) {
+    this.id = id;
+    this.principal = principal;
+    this.workspace = workspace;
+    this.kind = kind;
+    this.tools = tools;
+    this.shared = shared;
+    this.state = state;
+    this.currentMode = new CurrentMode(mode, shared.settings.modes, (text) => shared.table.setMode(id, text));
+    const info = Object.freeze({ id, kind, ...(principal !== undefined && { principal }) });
+    this.registry = visibleTools(
+      (state.registry ?? shared.settings.context.registry) as ToolRegistry<never>,
+      info,
+      tools,
+    ) as ToolRegistry;
+    this.ledger = state.ledger ?? new LedgerScope(shared.ledgers);
+    this.lanes = new Lanes(shared.settings.concurrency, shared.onIdle);
+    this.changes =
+      state.changes ??
+      new SessionChanges({
+        ...{ sessionId: id, workspace: state.realWorkspace },
+        ...{ listeners: shared.changeListeners, room: shared.heldRoom, redaction: shared.redaction },
+      });
+  }
+
+  /** @internal */
+  get settings(): Settings {
+    return this.shared.settings;
+  }
+
+  /** @internal */
+  get policy(): RuntimePolicy {
+    return this.settings.context.policy;
+  }
+
+  /** @internal */
+  admitMessage(): Refusal | undefined {
+    return undefined;
+  }
+
+  /** @internal */
+  get modeState(): ModeState {
+    return this.currentMode.state;
+  }
+
+  /** @internal */
+  get holdChanges(): HoldChanges | undefined {
+    return this.changes.hold;
+  }
+
+  /** @internal */
+  get realWorkspace(): string | undefined {
+    return this.state.realWorkspace;
+  }
+
+  /** @internal */
+  get shadowPlace(): ShadowPlace | undefined {
+    const shadow = this.state.realWorkspace;
+    const workspace = shadow === undefined ? undefined : shadowedBy(shadow);
+    return workspace === undefined ? undefined : { workspace, shadow: shadow as string };
+  }
+
+  /** @internal */
+  openChanges(): Promise<void> {
+    return holdsChanges(this.modeState.base) ? this.changes.open() : this.changes.restore();
+  }
+
+  /** @internal */
+  get redaction(): Redaction {
+    return this.shared.redaction;
+  }
+
+  /** @internal */
+  get trusted(): Partial<ClassLevels> | undefined {
+    return this.state.trusted;
+  }
+
+  /** @internal */
+  get quotas(): Quotas | undefined {
+    return this.state.quotas;
+  }
+
+  /** @internal */
+  get inquiries(): Inquiries {
+    return this.shared.inquiries;
+  }
+
+  /** @internal */
+  get store(): GuardedStore | undefined {
+    return this.shared.store;
+  }
+
+  /** @internal */
+  get isSuspended(): boolean {
+    return this.shared.isSuspended;
+  }
+
+  /** @internal */
+  placesOf(tool: string): number {
+    const own = this.registry.find(tool)?.tool.maxConcurrent ?? Number.POSITIVE_INFINITY;
+    const { perTool } = this.settings;
+    return perTool.size === 0 ? own : Math.min(own, perTool.get(tool) ?? own);
+  }
+
+  /** @internal */
+  get approvalTable(): Approvals {
+    return this.shared.approvals;
+  }
+
+  /** @internal */
+  get place(): ApprovalPlace {
+    const { realWorkspace: workspace } = this.state;
+    return {
+      sessionId: this.id,
+      ...(this.principal !== undefined && { principal: this.principal.id }),
+      ...(workspace !== undefined && { workspace }),
+    };
+  }
+}

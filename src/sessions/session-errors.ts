@@ -1,0 +1,13 @@
+import { SandgateError } from "../base/sandgate-error.ts";
+
+/** Thrown if a session has this id already. */
+export class SessionExistsError extends SandgateError {
+  override readonly name = "SessionExistsError";
+  override readonly code = "session_exists";
+}
+
+/** Thrown if a principal has as many open sessions as it may. */
+export class TooManySessionsError extends SandgateError {
+  override readonly name = "TooManySessionsError";
+  override readonly code = "too_many_sessions";
+}
