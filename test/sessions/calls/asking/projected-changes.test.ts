@@ -5,8 +5,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { allow } from "../../../../src/policy/decision.ts";
 import type { ProgramContext } from "../../../../src/tool/program-context.ts";
 import { toolsOf } from "../../../../src/toolsets/toolsets.ts";
-import { answerTo, call, testSessions, tool } from "../../harness.ts";
 import { unavailable } from "../../../sandboxes/process/availability.ts";
+import { answerTo, call, testSessions, tool } from "../../harness.ts";
 
 test.skipIf(unavailable)("a person who confirms a commit is shown the trailers that it gets", async () => {
   const workspace = realpathSync(mkdtempSync(join(tmpdir(), "commit-")));
