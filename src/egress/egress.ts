@@ -3,9 +3,18 @@ import { DeadlineTimer } from "../base/timers/deadline-timer.ts";
 import { type ResolveHost, systemResolve } from "./connections/checked-lookup.ts";
 import { ConnectionPools } from "./connections/pools.ts";
 import { RawConnections } from "./connections/raw-connections.ts";
+import { EgressError } from "./egress-error.ts";
 import { Exchange } from "./exchange.ts";
 import { netRulesOf, originDenied } from "./net-rules.ts";
-import type { ConnectRequest, EgressRequest, EgressResponse } from "./request.ts";
+import type {
+  ConnectRequest,
+  EgressRequest,
+  EgressResponse,
+  EgressStream,
+  StreamRequest,
+} from "./request.ts";
+import { checkMethod, headersSize, readUrl } from "./request-check.ts";
+import { ResponseStream } from "./response-stream.ts";
 
 /** How requests of tools are sent. */
 export interface EgressOptions {
@@ -60,6 +69,33 @@ export class Egress {
     const rule = netRulesOf(grants).ruleFor(url);
     if (rule === undefined) throw originDenied(url);
     return await this.#raw.open(rule, signal);
+  }
+
+  /**
+   * Sends a request, and returns its response as soon as the head has arrived. Redirects are not followed.
+   *
+   * @throws {EgressError} if there is no response; `sent` tells whether a byte may have been sent.
+   */
+  async stream(request: StreamRequest): Promise<EgressStream> {
+    const { method, headers = {}, body = null, grants, signal, headTimeoutMs } = request;
+    if (signal?.aborted) throw new EgressError("aborted", "the request was aborted");
+    checkMethod(method);
+    headersSize(headers);
+    const url = readUrl(request.url);
+    const rule = netRulesOf(grants).ruleFor(url);
+    if (rule === undefined) throw originDenied(url);
+    const shared = this.#pools.get(rule);
+    return await new Promise((resolve, reject) => {
+      const abort = (): void => response.abort(new EgressError("aborted", "the request was aborted"));
+      const response = new ResponseStream(rule.origin, resolve, reject, () => {
+        shared.inFlight--;
+        signal?.removeEventListener("abort", abort);
+      });
+      shared.inFlight++;
+      signal?.addEventListener("abort", abort);
+      const path = url.pathname + url.search;
+      shared.pool.dispatch({ path, method, headers, body, headersTimeout: headTimeoutMs }, response);
+    });
   }
 
   /** Fails every running exchange with `closed`, and closes every connection. Idempotent. */

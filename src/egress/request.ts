@@ -1,3 +1,4 @@
+import type { Readable } from "node:stream";
 import type { NetGrant } from "../policy/grant/net-grant.ts";
 import type { Traffic } from "./egress-error.ts";
 
@@ -65,4 +66,19 @@ export interface EgressResponse {
   /** The URL of the response, after redirects. */
   readonly url: URL;
   readonly traffic: Traffic;
+}
+
+/** A request whose response is read as it arrives. Its caller bounds how much is read and how long that may take. */
+export interface StreamRequest
+  extends Pick<EgressRequest, "method" | "url" | "headers" | "body" | "grants" | "signal"> {
+  /** Milliseconds to the head of the response. */
+  readonly headTimeoutMs: number;
+}
+
+/** A response whose head has arrived. */
+export interface EgressStream {
+  readonly status: number;
+  readonly headers: ResponseHeaders;
+  /** As it is sent: not decompressed. Read or destroy it. */
+  readonly body: Readable;
 }
