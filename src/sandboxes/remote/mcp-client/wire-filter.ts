@@ -1,0 +1,115 @@
+import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import type { Notify } from "./notice.ts";
+import { Rate } from "./rate.ts";
+import { isUnusable, type MessageId, readMessage, type WireMessage } from "./wire-message.ts";
+
+/** The member under which a result that the SDK need not check has its whole value. */
+export const WHOLE = "sandgate/whole";
+
+/** What the SDK reports of an answer that {@link readMessage} refuses. */
+export const UNUSABLE_ANSWER = -32_603_001;
+
+/** Messages in a second besides answers. Above it, they are ignored. */
+const MAX_UNASKED = 1_000;
+
+/** Problems in a second that are reported. */
+const MAX_PROBLEMS = 10;
+
+const ID = Buffer.from('"id"');
+
+/**
+ * Stands between a server and the SDK. It lets only checked messages pass: answers to requests that are open, and a bounded
+ * number of others. Lists and results of tools reach the SDK with their whole value aside, since its own check would refuse a
+ * whole list for one tool.
+ */
+export class WireFilter {
+  readonly #notify: Notify;
+  readonly #open = new Map<MessageId, string>();
+  readonly #unasked = new Rate(MAX_UNASKED);
+  readonly #problems = new Rate(MAX_PROBLEMS);
+
+  constructor(notify: Notify) {
+    this.#notify = notify;
+  }
+
+  /** Learns which requests are open. */
+  sending(message: object, signal?: AbortSignal): void {
+    const { id, method, params } = message as WireMessage;
+    if (id !== undefined && method !== undefined) {
+      this.#open.set(id, method);
+      signal?.addEventListener("abort", () => this.#open.delete(id), { once: true });
+    } else if (method === "notifications/cancelled" && isJsonObject(params)) {
+      this.#open.delete(params["requestId"] as MessageId);
+    }
+  }
+
+  /** A request could not be sent. */
+  unsent(message: object): void {
+    const { id, method } = message as WireMessage;
+    if (id !== undefined && method !== undefined) this.#open.delete(id);
+  }
+
+  /** Reads a message. Returns it as the SDK may get it; `undefined` if it must not. */
+  receive(bytes: Buffer): WireMessage | undefined {
+    // Without an id it is no answer, so that a flood of notifications is not even parsed.
+    if (this.#unasked.isExceeded && !bytes.includes(ID)) return this.#ignore();
+    const message = this.#read(bytes.toString());
+    return message && this.check(message);
+  }
+
+  /** Checks the text of a message that the SDK reads itself. Returns what it may read; `undefined` if it must not. */
+  pass(text: string): string | undefined {
+    const message = this.#read(text);
+    if (message === undefined) return undefined;
+    return message.error?.code === UNUSABLE_ANSWER ? JSON.stringify(message) : text;
+  }
+
+  /** An answer that cannot be used fails its request at once. */
+  #read(text: string): WireMessage | undefined {
+    const message = readMessage(text);
+    if (!isUnusable(message)) return message;
+    const { id, problem } = message;
+    this.problem(problem);
+    if (id === undefined || !this.#open.has(id)) return undefined;
+    return { jsonrpc: "2.0", id, error: { code: UNUSABLE_ANSWER, message: problem } };
+  }
+
+  /** Checks a message that was read. Returns it as the SDK may get it; `undefined` if it must not. */
+  check(message: WireMessage): WireMessage | undefined {
+    const { id, method, result } = message;
+    if (method !== undefined) return this.#unasked.take() ? message : this.#ignore();
+    const asked = id === undefined ? undefined : this.#open.get(id);
+    if (id === undefined || asked === undefined) {
+      this.problem("it answered a request that is not open");
+      return undefined;
+    }
+    this.#open.delete(id);
+    return result === undefined ? message : { ...message, result: setAside(asked, result) };
+  }
+
+  /** Reports a problem, unless there are too many. */
+  problem(text: string): void {
+    if (this.#problems.take()) this.#notify("problem", text);
+    else if (this.#problems.isFirstExcess)
+      this.#notify("problem", "there are more problems, which are not reported");
+  }
+
+  #ignore(): undefined {
+    if (!this.#unasked.take() && this.#unasked.isFirstExcess) {
+      this.problem(
+        `it sends more than ${MAX_UNASKED} messages in a second: those that are no answers are ignored`,
+      );
+    }
+  }
+}
+
+/** Absent counts as `complete`: so do the servers of 2025 answer, and some of 2026. */
+function setAside(method: string, result: JsonObject): JsonObject {
+  const { resultType = "complete" } = result;
+  if (resultType !== "complete") return result;
+  if (method === "tools/call") return { resultType, content: [], [WHOLE]: result };
+  if (method === "tools/list") {
+    return { resultType, tools: [], ttlMs: 0, cacheScope: "private", [WHOLE]: result };
+  }
+  return result["resultType"] === undefined ? { ...result, resultType } : result;
+}

@@ -1,0 +1,92 @@
+import type { JsonBounds } from "../../../json/bounds.ts";
+import { parseJson } from "../../../json/parse.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../json/value.ts";
+
+/** The most bytes of one message of a server. */
+export const MAX_MESSAGE_BYTES: number = 16 * 1_024 * 1_024;
+
+/** A list of 10,000 tools stays within these bounds. */
+const MESSAGE_BOUNDS: JsonBounds = Object.freeze({
+  length: MAX_MESSAGE_BYTES,
+  values: 2_000_000,
+  members: 1_000_000,
+});
+
+/** The id of a request. */
+export type MessageId = string | number;
+
+/** A message of JSON-RPC 2.0 that was checked. Deeply frozen. */
+export type WireMessage = JsonObject & {
+  readonly jsonrpc: "2.0";
+  readonly method?: string;
+  readonly id?: MessageId;
+  readonly result?: JsonObject;
+  readonly error?: JsonObject & { readonly code: number; readonly message: string };
+};
+
+/** A message that cannot be used. */
+export interface UnusableMessage {
+  /** Why, without text of the server. */
+  readonly problem: string;
+  /** Which request it answers, if that can be read. */
+  readonly id?: MessageId;
+}
+
+/**
+ * Reads one message of a server. Beyond JSON-RPC, it must be JSON that has only one meaning: no member twice, no number that a
+ * double cannot hold.
+ */
+export function readMessage(text: string): WireMessage | UnusableMessage {
+  const parsed = parseJson(text, MESSAGE_BOUNDS);
+  if (!("value" in parsed)) {
+    const problem = `the message is not usable JSON: ${parsed.reason} at position ${parsed.position}`;
+    return parsed.kind === "syntax" ? { problem } : { problem, ...idOf(text) };
+  }
+  return checkMessage(parsed.value);
+}
+
+/** Whether a message cannot be used. */
+export function isUnusable(message: WireMessage | UnusableMessage): message is UnusableMessage {
+  return "problem" in message && !("jsonrpc" in message);
+}
+
+function checkMessage(value: JsonValue): WireMessage | UnusableMessage {
+  if (!isJsonObject(value) || value["jsonrpc"] !== "2.0")
+    return { problem: "the message is not JSON-RPC 2.0" };
+  const { id, method, params, result, error } = value;
+  if (id !== undefined && !isId(id))
+    return { problem: "the message has an id that is no string and no number" };
+  const known = id === undefined ? {} : { id };
+  if (method !== undefined) {
+    if (typeof method !== "string") return { problem: "the message has a method that is not a string" };
+    const hasParams = params === undefined || isJsonObject(params);
+    return hasParams ? (value as WireMessage) : { problem: "the message has params that are not an object" };
+  }
+  if (id === undefined) return { problem: "the message is neither a request nor an answer" };
+  if ((result === undefined) === (error === undefined)) {
+    return { ...known, problem: "the answer must have either a result or an error" };
+  }
+  if (result !== undefined) {
+    return isJsonObject(result)
+      ? (value as WireMessage)
+      : { ...known, problem: "the result is not an object" };
+  }
+  const isError =
+    isJsonObject(error) && Number.isInteger(error["code"]) && typeof error["message"] === "string";
+  return isError ? (value as WireMessage) : { ...known, problem: "the error has no code or no message" };
+}
+
+function isId(id: JsonValue): id is MessageId {
+  return typeof id === "string" || typeof id === "number";
+}
+
+/** The id of an answer that was refused, so that its request need not wait until its deadline. */
+function idOf(text: string): { readonly id?: MessageId } {
+  if (text.length > MAX_MESSAGE_BYTES) return {};
+  try {
+    const { id, method } = JSON.parse(text) as { id?: unknown; method?: unknown };
+    return method === undefined && (typeof id === "string" || typeof id === "number") ? { id } : {};
+  } catch {
+    return {};
+  }
+}
