@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Transport } from "@modelcontextprotocol/client";
+import { race } from "../../../base/timers/race.ts";
+import { type ListedTools, listTools } from "./list-tools.ts";
+import { type Notify, noticesOf, type OnMcpNotice } from "./notice.ts";
+import { Restarts } from "./restarts.ts";
+import { loadSdk, type Sdk } from "./sdk.ts";
+import { type ListKind, type McpServerInfo, Wire } from "./wire.ts";
+import { WireFilter } from "./wire-filter.ts";
+
+/** Opens a transport to a server. The filter checks what it sends and receives. */
+export type OpenTransport = (sdk: Sdk, filter: WireFilter, notify: Notify) => Promise<Transport>;
+
+/** Options of {@link McpConnection}. */
+export interface McpConnectionOptions {
+  /** The name of the server in the configuration. */
+  readonly name: string;
+  readonly open: OpenTransport;
+  readonly onNotice?: OnMcpNotice | undefined;
+}
+
+/** What is told to those who use a connection. */
+export interface McpConnectionListener {
+  /** The server was connected, again or for the first time: its lists may be other ones. */
+  onConnected?(): void;
+  onListChanged?(kind: ListKind): void;
+}
+
+/** There is no connection to a server. `message` is for operators. */
+export class NotConnectedError extends Error {
+  override readonly name = "NotConnectedError";
+}
+
+/**
+ * The connection to one server. It is opened on first use and again after it ended, with a growing pause and at most five times
+ * in ten minutes.
+ */
+export class McpConnection {
+  readonly name: string;
+  readonly #open: OpenTransport;
+  readonly #notify: Notify;
+  readonly #listeners = new Set<McpConnectionListener>();
+  readonly #restarts = new Restarts();
+  readonly #closing = new AbortController();
+  #wire: Wire | undefined;
+  #connecting: Promise<Wire> | undefined;
+  /** Whether the server ended when it was asked `server/discover`. */
+  #isLegacy = false;
+  #isDown = false;
+  #current: Transport | undefined;
+  #hasBegun = false;
+
+  constructor({ name, open, onNotice }: McpConnectionOptions) {
+    this.name = name;
+    this.#open = open;
+    this.#notify = noticesOf(name, onNotice);
+  }
+
+  /** Adds a listener, and returns a function that removes it. */
+  listen(listener: McpConnectionListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** What the server says about itself; `undefined` while it is not connected. */
+  get info(): McpServerInfo | undefined {
+    return this.#wire?.isClosed === false ? this.#wire.info : undefined;
+  }
+
+  /**
+   * Returns the live wire, and opens it first if there is none. It waits for one attempt, and for the pause before it.
+   *
+   * @throws {NotConnectedError} if it cannot be opened, or the signal is aborted.
+   */
+  async wire(signal?: AbortSignal): Promise<Wire> {
+    if (this.#wire?.isClosed === false) return this.#wire;
+    if (this.#closing.signal.aborted) throw new NotConnectedError("the connection is closed");
+    if (this.#connecting === undefined) {
+      this.#connecting = this.#connect().finally(() => {
+        this.#connecting = undefined;
+      });
+      this.#connecting.catch(() => {});
+    }
+    const wire = await race(this.#connecting, { signals: [signal] });
+    if (wire === "aborted") throw new NotConnectedError("the server is not connected yet");
+    return wire;
+  }
+
+  /**
+   * Lists the tools.
+   *
+   * @throws if it has no connection, or the list exceeds the bounds.
+   */
+  async listTools(): Promise<ListedTools> {
+    const wire = await this.wire();
+    return await listTools((method, params) => wire.request(method, params, this.#closing.signal), {
+      hasTools: wire.info.capabilities["tools"] !== undefined,
+      // Headers are sent over HTTP only, where tools with invalid ones must be left out.
+      checksHeaders: wire.isModern && !wire.isStdio,
+    });
+  }
+
+  /** Opens the wire once, after a pause unless it is the first time. */
+  async #connect(): Promise<Wire> {
+    if (this.#hasBegun) await this.#pause();
+    this.#hasBegun = true;
+    try {
+      const wire = await this.#connectOnce();
+      this.#wire = wire;
+      this.#isDown = false;
+      this.#notify("connected", `it speaks ${wire.info.protocolVersion}`);
+      void this.#subscribe(wire);
+      queueMicrotask(() => this.#tell((listener) => listener.onConnected?.()));
+      return wire;
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      if (!this.#closing.signal.aborted) this.#notify("ended", `it cannot be connected to: ${why}`);
+      setImmediate(() => this.#reopen());
+      throw new NotConnectedError(`the server cannot be connected to: ${why}`);
+    }
+  }
+
+  async #connectOnce(): Promise<Wire> {
+    const sdk = await loadSdk();
+    const attempt = async (): Promise<Wire> => {
+      const filter = new WireFilter(this.#notify);
+      const transport = await this.#open(sdk, filter, this.#notify);
+      const abort = (): void => void transport.close().catch(() => {});
+      this.#closing.signal.addEventListener("abort", abort, { once: true });
+      const events = {
+        onListChanged: (kind: ListKind) => this.#tell((listener) => listener.onListChanged?.(kind)),
+        onLog: (message: string) => this.#notify("log", message),
+        onClose: () => {
+          this.#closing.signal.removeEventListener("abort", abort);
+          this.#ended(transport);
+        },
+      };
+      this.#current = transport;
+      return await Wire.connect(sdk, transport, events, this.#isLegacy);
+    };
+    try {
+      return await attempt();
+    } catch (error) {
+      const isProbe = this.#current !== undefined && "pid" in this.#current && /closed/.test(String(error));
+      if (this.#isLegacy || !isProbe || this.#closing.signal.aborted) throw error;
+      // Some older servers end when they are asked what they do not know.
+      this.#isLegacy = true;
+      return await attempt();
+    }
+  }
+
+  /** Opens a wire that ended again, without waiting for the next call: its lists may have changed. */
+  #ended(transport: Transport): void {
+    if (this.#closing.signal.aborted || transport !== this.#current || this.#wire === undefined) return;
+    this.#wire = undefined;
+    this.#reopen();
+  }
+
+  #reopen(): void {
+    if (!this.#closing.signal.aborted) this.wire().catch(() => {});
+  }
+
+  /** @throws {NotConnectedError} if there were too many restarts. */
+  async #pause(): Promise<void> {
+    const pauseMs = this.#restarts.next();
+    if (pauseMs === undefined) {
+      if (!this.#isDown)
+        this.#notify("server_down", "it ended too often, and is not started again for ten minutes");
+      this.#isDown = true;
+      throw new NotConnectedError("the server is down: it ended too often");
+    }
+    try {
+      await sleep(pauseMs, undefined, { signal: this.#closing.signal, ref: false });
+    } catch {
+      throw new NotConnectedError("the connection is closed");
+    }
+  }
+
+  /** A subscription that cannot be opened is no reason to do without the server. */
+  async #subscribe(wire: Wire): Promise<void> {
+    try {
+      await wire.listen();
+    } catch {
+      this.#notify("problem", "it does not tell when its lists change");
+    }
+  }
+
+  #tell(tell: (listener: McpConnectionListener) => void): void {
+    for (const listener of this.#listeners) tell(listener);
+  }
+
+  /** Ends the server, if it is one that was started here. Idempotent. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    const connecting = this.#connecting?.catch(() => undefined);
+    const wire = this.#wire ?? (await connecting);
+    this.#wire = undefined;
+    await wire?.close().catch(() => {});
+  }
+}

@@ -1,0 +1,93 @@
+import { Readable } from "node:stream";
+import type { FetchLike } from "@modelcontextprotocol/client";
+import type { Egress } from "../../../egress/egress.ts";
+import { EgressError } from "../../../egress/egress-error.ts";
+import type { ResponseHeaders } from "../../../egress/request.ts";
+import type { NetGrant } from "../../../policy/grant/net-grant.ts";
+import { checkedEvents } from "./checked-events.ts";
+import { UnsentError } from "./unsent.ts";
+import type { WireFilter } from "./wire-filter.ts";
+import { MAX_MESSAGE_BYTES } from "./wire-message.ts";
+
+/** Milliseconds to the head of a response. A call whose server answers with one document has no other deadline. */
+const HEAD_TIMEOUT_MS = 10 * 60_000;
+
+/** Statuses whose responses have no body. */
+const BODILESS = new Set([204, 205, 304]);
+
+/** What a server's requests may reach, and how. */
+export interface HttpFetchOptions {
+  readonly egress: Egress;
+  readonly grants: readonly NetGrant[];
+  /** Checks messages before the SDK reads them. */
+  readonly filter: WireFilter;
+}
+
+/**
+ * Makes a `fetch` for the SDK that sends through the egress. Bodies are bounded, never decompressed, and streams of events are
+ * checked before the SDK reads them. Redirects are not followed: the response to one is an error for the SDK.
+ */
+export function httpFetch({ egress, grants, filter }: HttpFetchOptions): FetchLike {
+  return async (url, init = {}) => {
+    const headers: Record<string, string> = {};
+    for (const [name, value] of new Headers(init.headers)) headers[name] = value;
+    headers["accept-encoding"] = "identity";
+    const request = {
+      method: init.method ?? "GET",
+      url: String(url),
+      headers,
+      body: bodyOf(init.body),
+      grants,
+      headTimeoutMs: HEAD_TIMEOUT_MS,
+      ...(init.signal && { signal: init.signal }),
+    };
+    const response = await egress.stream(request).catch((error: unknown) => {
+      if (error instanceof EgressError && !error.sent) throw new UnsentError(error.message, { cause: error });
+      throw error;
+    });
+    const { status, headers: received, body } = response;
+    if (received["content-encoding"] !== undefined && received["content-encoding"] !== "identity") {
+      body.destroy();
+      throw new Error("the server sent a compressed body, which was not asked for");
+    }
+    const head = { status, headers: headersOf(received) };
+    if (BODILESS.has(status)) {
+      body.destroy();
+      return new Response(null, head);
+    }
+    const type = String(received["content-type"] ?? "");
+    if (!type.startsWith("text/event-stream")) {
+      const text = await readText(body);
+      // Other documents are those of OAuth, and errors, which the SDK takes as texts.
+      const isMessage = status === 200 && init.method === "POST" && text.includes('"jsonrpc"');
+      return new Response(isMessage ? (filter.pass(text) ?? "") : text, head);
+    }
+    const events = Readable.from(checkedEvents(body, filter), { objectMode: false });
+    events.once("close", () => body.destroy());
+    return new Response(Readable.toWeb(events) as ReadableStream, head);
+  };
+}
+
+async function readText(body: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += (chunk as Buffer).length;
+    if (length > MAX_MESSAGE_BYTES) throw new Error(`the body has more than ${MAX_MESSAGE_BYTES} bytes`);
+    chunks.push(chunk as Buffer);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function bodyOf(body: unknown): string | undefined {
+  if (body === undefined || body === null) return undefined;
+  return typeof body === "string" ? body : String(body);
+}
+
+function headersOf(received: ResponseHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(received)) {
+    for (const each of [value ?? []].flat()) headers.append(name, each);
+  }
+  return headers;
+}

@@ -1,0 +1,61 @@
+import type {
+  JSONRPCMessage,
+  StreamableHTTPClientTransport,
+  Transport,
+  TransportSendOptions,
+} from "@modelcontextprotocol/client";
+import type { WireFilter } from "./wire-filter.ts";
+import type { WireMessage } from "./wire-message.ts";
+
+/** The SDK's own declarations do not agree under `exactOptionalPropertyTypes`. */
+type InnerOptions = Parameters<StreamableHTTPClientTransport["send"]>[1];
+
+/** Lets a filter check what the SDK's transport for HTTP sends and receives. */
+export class HttpTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: <T extends JSONRPCMessage>(message: T) => void;
+  readonly hasPerRequestStream = true;
+  readonly #inner: StreamableHTTPClientTransport;
+  readonly #filter: WireFilter;
+
+  constructor(inner: StreamableHTTPClientTransport, filter: WireFilter) {
+    this.#inner = inner;
+    this.#filter = filter;
+    inner.onmessage = (message) => this.#receive(message);
+    inner.onclose = () => this.onclose?.();
+    inner.onerror = (error) => this.onerror?.(error);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start();
+  }
+
+  async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    this.#filter.sending(message, options?.requestSignal);
+    try {
+      await this.#inner.send(message, options as InnerOptions);
+    } catch (error) {
+      this.#filter.unsent(message);
+      throw error;
+    }
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion(version);
+  }
+
+  async close(): Promise<void> {
+    if (this.#inner.sessionId !== undefined) await this.#inner.terminateSession().catch(() => {});
+    await this.#inner.close();
+  }
+
+  #receive(message: JSONRPCMessage): void {
+    const checked = this.#filter.check(message as unknown as WireMessage);
+    if (checked !== undefined) this.onmessage?.(checked as unknown as JSONRPCMessage);
+  }
+}

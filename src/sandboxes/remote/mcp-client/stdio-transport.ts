@@ -1,0 +1,104 @@
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import type { LongRunningEnd, LongRunningProgram } from "../../process/long-running/confined-program.ts";
+import { LineSplitter, LineTooLongError } from "./line-splitter.ts";
+import type { Notify } from "./notice.ts";
+import { readErrorLines } from "./stderr-lines.ts";
+import { UnsentError } from "./unsent.ts";
+import type { WireFilter } from "./wire-filter.ts";
+import { MAX_MESSAGE_BYTES, type WireMessage } from "./wire-message.ts";
+
+/** The most bytes that wait until the server reads them. */
+const MAX_WAITING_BYTES = 16 * 1_024 * 1_024;
+
+/** Milliseconds between the end of its input, SIGTERM and SIGKILL. */
+const GRACE_MS = 2_000;
+
+/** Speaks the stdio transport (MCP, "stdio") with a program: one message per line. */
+export class StdioTransport implements Transport {
+  /** The SDK takes a transport with these two members for one of stdio, where silence means an older server. */
+  readonly stderr = null;
+  readonly pid = null;
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: <T extends JSONRPCMessage>(message: T) => void;
+  readonly #start: () => Promise<LongRunningProgram>;
+  readonly #filter: WireFilter;
+  readonly #notify: Notify;
+  #program: LongRunningProgram | undefined;
+  #isClosed = false;
+
+  constructor(start: () => Promise<LongRunningProgram>, filter: WireFilter, notify: Notify) {
+    this.#start = start;
+    this.#filter = filter;
+    this.#notify = notify;
+  }
+
+  async start(): Promise<void> {
+    const program = await this.#start();
+    this.#program = program;
+    if (this.#isClosed) {
+      await program.stop(0);
+      throw new UnsentError("the connection is closed");
+    }
+    program.stdin.on("error", () => {});
+    readErrorLines(program.stderr, this.#notify);
+    void this.#read(program);
+    void program.ended.then((end) => this.#ended(end));
+  }
+
+  async #read(program: LongRunningProgram): Promise<void> {
+    const lines = new LineSplitter(MAX_MESSAGE_BYTES);
+    try {
+      for await (const bytes of program.stdout) {
+        for (const line of lines.push(bytes as Buffer)) {
+          if (this.#isClosed) break;
+          const message = this.#receive(line);
+          // The SDK handles notifications later than answers: what was sent before an answer must come before it.
+          if (message?.method !== undefined) await new Promise<void>((resolve) => process.nextTick(resolve));
+        }
+        // A server that floods must not keep everything else waiting.
+        await new Promise(setImmediate);
+      }
+    } catch (error) {
+      if (error instanceof LineTooLongError)
+        this.#filter.problem(`it sent more than ${MAX_MESSAGE_BYTES} bytes in a line`);
+      program.stdout.resume();
+      await program.stop(0);
+    }
+  }
+
+  #receive(line: Buffer): WireMessage | undefined {
+    const bytes = line.at(-1) === 13 ? line.subarray(0, -1) : line;
+    if (bytes.length === 0) return undefined;
+    const message = this.#filter.receive(bytes);
+    if (message !== undefined) this.onmessage?.(message as unknown as JSONRPCMessage);
+    return message;
+  }
+
+  #ended({ code, hasBegun, problem }: LongRunningEnd): void {
+    if (!this.#isClosed) {
+      this.#notify(
+        "ended",
+        hasBegun ? `it ended with the exit code ${code}` : `it did not begin: ${problem}`,
+      );
+    }
+    this.#isClosed = true;
+    this.onclose?.();
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const stdin = this.#program?.stdin;
+    if (stdin === undefined || this.#isClosed || !stdin.writable)
+      throw new UnsentError("the server has ended");
+    if (stdin.writableLength > MAX_WAITING_BYTES) throw new UnsentError("the server does not read its input");
+    this.#filter.sending(message);
+    stdin.write(`${JSON.stringify(message)}\n`);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#program?.stdin.end();
+    await this.#program?.stop(GRACE_MS);
+  }
+}

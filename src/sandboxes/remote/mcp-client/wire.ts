@@ -1,0 +1,184 @@
+import type { Client, McpSubscription, Transport } from "@modelcontextprotocol/client";
+import { MAX_DELAY_MS } from "../../../base/timers/deadline-timer.ts";
+import { isJsonObject, type JsonObject } from "../../../json/value.ts";
+import type { McpCallOptions } from "../../../tool/implementations/mcp-implementation.ts";
+import type { Sdk } from "./sdk.ts";
+import { WHOLE } from "./wire-filter.ts";
+
+/** Milliseconds for the answer to `server/discover` over stdio. Silence means that the server speaks 2025-11-25. */
+const PROBE_MS = 3_000;
+
+/** Milliseconds for each other request until a server is connected, and for requests that are no calls. */
+export const REQUEST_MS = 20_000;
+
+/** How this program presents itself to servers. */
+const CLIENT_INFO = { name: "sandgate", version: "1" };
+
+/** What a server says about itself. Deeply frozen. */
+export interface McpServerInfo {
+  /** The revision of the protocol that is spoken, such as `2026-07-28`. */
+  readonly protocolVersion: string;
+  /** Its own name, which is not the one in the configuration; absent if it gives none. */
+  readonly name?: string;
+  readonly title?: string;
+  /** What it wants the model to read. */
+  readonly instructions?: string;
+  readonly capabilities: JsonObject;
+}
+
+/** Which lists a server says have changed. */
+export type ListKind = "tools" | "prompts" | "resources";
+
+/** Events of a {@link Wire}. */
+export interface WireEvents {
+  onListChanged(kind: ListKind): void;
+  /** A message that the server logged. */
+  onLog(message: string): void;
+  onClose(): void;
+}
+
+/** A live connection to a server, over any transport. It ends once, and is not opened again. */
+export class Wire {
+  readonly #client: Client;
+  readonly isStdio: boolean;
+  #isClosed = false;
+
+  private constructor(client: Client, isStdio: boolean) {
+    this.#client = client;
+    this.isStdio = isStdio;
+  }
+
+  /**
+   * Connects to a server. `server/discover` comes first; a server that does not know it is spoken to in 2025-11-25.
+   *
+   * @param legacy Whether it is known that the server does not know `server/discover`.
+   * @throws if it cannot be connected to.
+   */
+  static async connect(sdk: Sdk, transport: Transport, events: WireEvents, legacy: boolean): Promise<Wire> {
+    const isStdio = "pid" in transport;
+    const client = new sdk.Client(CLIENT_INFO, {
+      versionNegotiation: {
+        mode: legacy ? "legacy" : "auto",
+        probe: { timeoutMs: isStdio ? PROBE_MS : REQUEST_MS },
+      },
+      inputRequired: { autoFulfill: false },
+    });
+    const wire = new Wire(client, isStdio);
+    // The filter reports what is wrong; nothing else of these errors is known to be safe to show.
+    client.onerror = () => {};
+    client.onclose = () => {
+      wire.#isClosed = true;
+      events.onClose();
+    };
+    client.setNotificationHandler("notifications/tools/list_changed", () => events.onListChanged("tools"));
+    client.setNotificationHandler("notifications/prompts/list_changed", () =>
+      events.onListChanged("prompts"),
+    );
+    client.setNotificationHandler("notifications/resources/list_changed", () =>
+      events.onListChanged("resources"),
+    );
+    client.setNotificationHandler("notifications/message", ({ params }) => {
+      events.onLog(typeof params.data === "string" ? params.data : JSON.stringify(params.data));
+    });
+    try {
+      await client.connect(transport, { timeout: REQUEST_MS });
+    } catch (error) {
+      await transport.close().catch(() => {});
+      throw error;
+    }
+    return wire;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Whether the revision is 2026-07-28 or later: requests stand alone. */
+  get isModern(): boolean {
+    return this.#client.getProtocolEra() === "modern";
+  }
+
+  get info(): McpServerInfo {
+    const { name, title } = this.#client.getServerVersion() ?? {};
+    const instructions = this.#client.getInstructions();
+    return Object.freeze({
+      protocolVersion: this.#client.getNegotiatedProtocolVersion() ?? "",
+      capabilities: (this.#client.getServerCapabilities() ?? {}) as JsonObject,
+      ...(name !== undefined && { name }),
+      ...(title !== undefined && { title }),
+      ...(instructions !== undefined && instructions !== "" && { instructions }),
+    });
+  }
+
+  /**
+   * Calls a tool, until the signal is aborted. Returns the whole result, without `resultType`.
+   *
+   * @param inputSchema Names the arguments that are sent as headers too (`x-mcp-header`).
+   */
+  async callTool(
+    name: string,
+    args: JsonObject,
+    inputSchema: JsonObject,
+    { signal, onProgress }: McpCallOptions,
+  ): Promise<JsonObject> {
+    const result: unknown = await this.#client.callTool(
+      { name, arguments: args },
+      {
+        signal,
+        timeout: MAX_DELAY_MS,
+        toolDefinition: { name, inputSchema: inputSchema as { type: "object" } },
+        ...(onProgress && { onprogress: onProgress }),
+      },
+    );
+    return withoutResultType(wholeOf(result));
+  }
+
+  /** Sends any other request, and returns the result as the server sent it. */
+  async request(method: string, params: JsonObject = {}, signal?: AbortSignal): Promise<JsonObject> {
+    const request = { method, params } as { method: string; params: Record<string, unknown> };
+    const options = { timeout: REQUEST_MS, ...(signal && { signal }) };
+    return wholeOf(await this.#client.request(request, ANYTHING, options));
+  }
+
+  /** Subscribes to changes of lists, where the revision needs that. Resolves to `undefined` where it does not. */
+  async listen(): Promise<McpSubscription | undefined> {
+    if (!this.isModern) return undefined;
+    const has = (kind: ListKind): boolean => {
+      const capability = this.info.capabilities[kind];
+      return isJsonObject(capability) && capability["listChanged"] === true;
+    };
+    const filter = {
+      ...(has("tools") && { toolsListChanged: true }),
+      ...(has("prompts") && { promptsListChanged: true }),
+      ...(has("resources") && { resourcesListChanged: true }),
+    };
+    if (Object.keys(filter).length === 0) return undefined;
+    return await this.#client.listen(filter, { timeout: REQUEST_MS });
+  }
+
+  /** Idempotent. */
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+}
+
+/** A schema (Standard Schema 1) that accepts everything: results are checked where they are used. */
+const ANYTHING = {
+  "~standard": {
+    version: 1,
+    vendor: "sandgate",
+    validate: (value: unknown): { readonly value: unknown } => ({ value }),
+  },
+} as const;
+
+function wholeOf(result: unknown): JsonObject {
+  if (!isJsonObject(result)) return {};
+  const whole = result[WHOLE];
+  return isJsonObject(whole) ? whole : result;
+}
+
+function withoutResultType(result: JsonObject): JsonObject {
+  if (result["resultType"] === undefined) return result;
+  const { resultType: _, ...others } = result;
+  return Object.freeze(others);
+}
