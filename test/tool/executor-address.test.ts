@@ -46,6 +46,6 @@ describe("the address of an executor", () => {
   test("an executor address excludes other remote implementations", () => {
     const remote = { executor: "http://a.example", url: "http://b.example" };
     const tool = { name: "tool", description: "", inputSchema: {}, remote };
-    expect(() => new ToolRegistry().register(tool)).toThrow(/one of url, http, web and executor/);
+    expect(() => new ToolRegistry().register(tool)).toThrow(/one of url, http, web, executor and mcp/);
   });
 });

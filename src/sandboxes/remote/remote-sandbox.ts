@@ -2,7 +2,10 @@ import type { Egress } from "../../egress/egress.ts";
 import type { CapabilityName } from "../../policy/grant/capabilities.ts";
 import type { LimitName, ResourceLimits } from "../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../tool/implementations/implementations.ts";
-import { isExecutorImplementation } from "../../tool/implementations/remote-implementation.ts";
+import {
+  isExecutorImplementation,
+  isMcpImplementation,
+} from "../../tool/implementations/remote-implementation.ts";
 import { refuseUnbound } from "../contract/bound-grant.ts";
 import type { Sandbox } from "../contract/sandbox.ts";
 import type { SandboxTask } from "../contract/task.ts";
@@ -10,6 +13,7 @@ import { EndpointSandbox } from "./endpoint/endpoint-sandbox.ts";
 import type { SecretSource } from "./endpoint/secrets.ts";
 import type { CheckedCredentials } from "./executor-client/credentials.ts";
 import { ExecutorSandbox } from "./executor-client/executor-sandbox.ts";
+import { McpSandbox } from "./mcp-client/mcp-sandbox.ts";
 import { REMOTE_DEFAULTS } from "./remote-limits.ts";
 
 /** Options of {@link RemoteSandbox}. */
@@ -24,12 +28,13 @@ export interface RemoteSandboxOptions {
   readonly credentials?: CheckedCredentials;
 }
 
-/** Runs tools elsewhere: each on executors or behind an HTTP endpoint, as its implementation says. */
+/** Runs tools elsewhere: each on executors, behind an HTTP endpoint or in an MCP server, as its implementation says. */
 export class RemoteSandbox implements Sandbox {
   readonly mode = "remote";
   readonly defaults: ResourceLimits = REMOTE_DEFAULTS;
   readonly #endpoints: EndpointSandbox;
   readonly #executors: ExecutorSandbox;
+  readonly #mcp = new McpSandbox();
 
   constructor({ egress, ca, secrets, credentials }: RemoteSandboxOptions) {
     this.#endpoints = new EndpointSandbox(egress, secrets);
@@ -61,10 +66,11 @@ export class RemoteSandbox implements Sandbox {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#endpoints.close(), this.#executors.close()]);
+    await Promise.all([this.#endpoints.close(), this.#executors.close(), this.#mcp.close()]);
   }
 
   #choose({ remote }: Pick<ToolImplementations, "remote">): Sandbox {
+    if (isMcpImplementation(remote)) return this.#mcp;
     return isExecutorImplementation(remote) ? this.#executors : this.#endpoints;
   }
 }

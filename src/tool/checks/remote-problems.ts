@@ -14,9 +14,11 @@ const MAX_REDIRECTS = 10;
 export function remoteProblem(given: unknown): string | undefined {
   if (!isJsonObject(given)) return "remote must be an object";
   const { url, http, web, executor } = given;
-  if ([url, http, web, executor].filter((one) => one !== undefined).length > 1) {
-    return "remote takes one of url, http, web and executor";
+  const mcp: unknown = given["mcp"];
+  if ([url, http, web, executor, mcp].filter((one) => one !== undefined).length > 1) {
+    return "remote takes one of url, http, web, executor and mcp";
   }
+  if (mcp !== undefined) return isHandle(mcp) ? undefined : "remote.mcp must be a handle from openMcp";
   if (web !== undefined) return webProblem(web);
   if (http !== undefined) return httpProblem(http);
   if (executor !== undefined) {
@@ -25,6 +27,11 @@ export function remoteProblem(given: unknown): string | undefined {
   }
   const endpoint = parseHttpUrl(url);
   return typeof endpoint === "string" ? `remote.${endpoint}` : undefined;
+}
+
+function isHandle(given: unknown): boolean {
+  if (typeof given !== "object" || given === null) return false;
+  return ["call", "toJSON"].every((method) => typeof Reflect.get(given, method) === "function");
 }
 
 function webProblem(given: JsonValue): string | undefined {

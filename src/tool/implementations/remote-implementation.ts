@@ -1,14 +1,16 @@
 import type { JsonValue } from "../../json/value.ts";
+import type { McpImplementation } from "./mcp-implementation.ts";
 
 /**
  * A tool that runs in another process: behind an endpoint of your own, behind any HTTP endpoint, behind whatever URL a call
- * names, or on executors.
+ * names, on executors, or in an MCP server.
  */
 export type RemoteImplementation =
   | EndpointImplementation
   | { readonly http: HttpImplementation }
   | { readonly web: WebImplementation }
-  | ExecutorImplementation;
+  | ExecutorImplementation
+  | McpImplementation;
 
 /**
  * A tool behind an endpoint of your own. Each call is a `POST` of the JSON `{ id, name, session, arguments }`. The body
@@ -80,4 +82,9 @@ export function isExecutorImplementation(
   remote: RemoteImplementation | undefined,
 ): remote is ExecutorImplementation {
   return remote !== undefined && "executor" in remote && remote.executor !== undefined;
+}
+
+/** Whether a tool is one of an MCP server. */
+export function isMcpImplementation(remote: RemoteImplementation | undefined): remote is McpImplementation {
+  return remote !== undefined && "mcp" in remote && remote.mcp !== undefined;
 }

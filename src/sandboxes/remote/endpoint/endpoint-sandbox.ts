@@ -4,7 +4,11 @@ import { TemplateError } from "../../../http-template/url-template.ts";
 import type { CapabilityName } from "../../../policy/grant/capabilities.ts";
 import { firstLimitBesides, type LimitName, type ResourceLimits } from "../../../policy/grant/limits.ts";
 import type { ToolImplementations } from "../../../tool/implementations/implementations.ts";
-import { isExecutorImplementation } from "../../../tool/implementations/remote-implementation.ts";
+import {
+  isExecutorImplementation,
+  isMcpImplementation,
+  type RemoteImplementation,
+} from "../../../tool/implementations/remote-implementation.ts";
 import type { SandboxOutcome } from "../../contract/outcome.ts";
 import { type Sandbox, ToolPreparationError } from "../../contract/sandbox.ts";
 import type { SandboxTask } from "../../contract/task.ts";
@@ -50,7 +54,7 @@ export class EndpointSandbox implements Sandbox {
   }
 
   async prepare({ remote }: ToolImplementations): Promise<void> {
-    if (remote === undefined || isExecutorImplementation(remote)) return;
+    if (!isEndpoint(remote)) return;
     try {
       this.#endpoint(remote);
     } catch (error) {
@@ -73,7 +77,7 @@ export class EndpointSandbox implements Sandbox {
     const { remote } = task.implementations;
     const { outputBytes = REMOTE_DEFAULTS.outputBytes } = task.limits;
     if (this.#isClosed) return unavailable("the sandbox is closed");
-    if (remote === undefined || isExecutorImplementation(remote)) {
+    if (!isEndpoint(remote)) {
       return unavailable("the tool has no endpoint");
     }
     try {
@@ -130,4 +134,8 @@ export class EndpointSandbox implements Sandbox {
   async close(): Promise<void> {
     this.#isClosed = true;
   }
+}
+
+function isEndpoint(remote: RemoteImplementation | undefined): remote is EndpointTool {
+  return remote !== undefined && !isExecutorImplementation(remote) && !isMcpImplementation(remote);
 }

@@ -5,6 +5,7 @@ import { parseHttpUrl } from "../../../http-template/http-url.ts";
 import { ArgumentPlaceError, compileUrl, TemplateError } from "../../../http-template/url-template.ts";
 import { isJsonObject, type JsonObject } from "../../../json/value.ts";
 import type { NetGrant } from "../../../policy/grant/net-grant.ts";
+import type { McpImplementation } from "../../../tool/implementations/mcp-implementation.ts";
 import type {
   EndpointImplementation,
   ExecutorImplementation,
@@ -17,7 +18,7 @@ import type { SandboxTask } from "../../contract/task.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** An implementation behind an endpoint. */
-export type EndpointTool = Exclude<RemoteImplementation, ExecutorImplementation>;
+export type EndpointTool = Exclude<RemoteImplementation, ExecutorImplementation | McpImplementation>;
 
 /** A compiled {@link EndpointTool}. */
 export interface Endpoint {
